@@ -1,0 +1,206 @@
+package action
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Object is any Kubernetes object.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Verb says what an action does. The set is closed.
+type Verb string
+
+// The verbs. All but Create, Delete and Wait are patches and differ only in their purpose.
+const (
+	Create        Verb = "Create"        // make Object, after the objects in First
+	Delete        Verb = "Delete"        // delete Object, then the objects in Then
+	Adopt         Verb = "Adopt"         // take ownership of Object
+	Release       Verb = "Release"       // give up ownership of Object
+	PatchMetadata Verb = "PatchMetadata" // change labels, annotations, finalizers
+	PatchStatus   Verb = "PatchStatus"   // change conditions, with labels and annotations that ride along
+	PatchSpec     Verb = "PatchSpec"     // change the spec
+	UpdateInPlace Verb = "UpdateInPlace" // move a pod towards another revision without recreating it
+)
+
+// Action is one intended change of one object. Everything it carries is read-only.
+type Action struct {
+	// Verb says what to do.
+	Verb Verb
+	// Object is the object to create or, for all other verbs, the object as it was judged: its UID
+	// and resourceVersion are the preconditions of the write.
+	Object Object
+	// First are objects that must exist before Object is created; one that exists already is taken.
+	First []Object
+	// Then are objects that are deleted after Object was.
+	Then []Object
+	// Patches are written in order. Each but the first is based on the version that the write
+	// before it returned; a refused one ends the action.
+	Patches []Patch
+	// Reason is one word for machines, such as "ScaleUp".
+	Reason string
+	// Message is one sentence for people.
+	Message string
+	// Event is what the user is told once the action has succeeded or failed. Nil tells nothing.
+	Event *Event
+}
+
+// Patch is one write to an object.
+type Patch struct {
+	// Subresource is "", "status" or "resize".
+	Subresource string
+	// Type is the patch type; empty means strategic merge.
+	Type types.PatchType
+	// Body is the patch without resourceVersion and UID, which the writer adds to its metadata.
+	Body map[string]any
+}
+
+// Event is the pair of events of an action on the owner: one for its success, one for its failure.
+type Event struct {
+	// Succeeded is the reason of the Normal event after success; empty sends none.
+	Succeeded string
+	// Note is the text of the Normal event.
+	Note string
+	// Failed is the reason of the Warning event after a failure; empty sends none.
+	Failed string
+}
+
+// Step is a list of actions that do not depend on each other. They may run at the same time.
+type Step struct {
+	// Name says what the step is for, such as "scale up".
+	Name string
+	// Actions are in order of preference: where not all can be tried, the first ones are.
+	Actions []Action
+	// SlowStart runs the actions in batches of 1, 2, 4, ... and stops after a batch with a failure.
+	SlowStart bool
+}
+
+// Wait says what did not happen, why, and which object is in the way.
+type Wait struct {
+	// Reason is one word for machines, such as "MaxUnavailable".
+	Reason string
+	// Message is one sentence for people.
+	Message string
+	// Object is what is in the way, such as the name of a pod; it may be empty.
+	Object string
+}
+
+// Notice is an event that a plan wants told besides those of its actions.
+type Notice struct {
+	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Type string
+	// Reason is one word for machines.
+	Reason string
+	// Note is the text.
+	Note string
+	// Related is the object that the event is about besides the owner; it may be nil.
+	Related Object
+}
+
+// Plan is what one pass over one object wants.
+type Plan struct {
+	// Steps run in order; a step with a failure ends the plan.
+	Steps []Step
+	// Waits are the reasons why there is not more to do now.
+	Waits []Wait
+	// Notices are told once the steps have run.
+	Notices []Notice
+	// WakeAfter asks for another pass after this time; 0 waits for the next event.
+	WakeAfter time.Duration
+}
+
+// Add appends a step unless it has no actions.
+func (p *Plan) Add(s Step) {
+	if len(s.Actions) > 0 {
+		p.Steps = append(p.Steps, s)
+	}
+}
+
+// Wait appends a reason for waiting.
+func (p *Plan) Wait(reason, object, format string, args ...any) {
+	p.Waits = append(p.Waits, Wait{Reason: reason, Object: object, Message: fmt.Sprintf(format, args...)})
+}
+
+// Wake asks for another pass after d at the latest. Durations of zero or less are ignored.
+func (p *Plan) Wake(d time.Duration) {
+	if d > 0 && (p.WakeAfter == 0 || d < p.WakeAfter) {
+		p.WakeAfter = d
+	}
+}
+
+// Empty says whether the plan writes nothing.
+func (p *Plan) Empty() bool { return len(p.Steps) == 0 }
+
+// Count is the number of actions with the verb, over all steps.
+func (p *Plan) Count(v Verb) int {
+	n := 0
+	for _, s := range p.Steps {
+		for _, a := range s.Actions {
+			if a.Verb == v {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// String is the plan as text, one line for each action and each wait.
+func (p *Plan) String() string {
+	var b strings.Builder
+	for _, s := range p.Steps {
+		fmt.Fprintf(&b, "%s:\n", s.Name)
+		for _, a := range s.Actions {
+			fmt.Fprintf(&b, "  %s\n", a)
+		}
+	}
+	for _, w := range p.Waits {
+		fmt.Fprintf(&b, "wait: %s\n", w)
+	}
+	if p.WakeAfter > 0 {
+		fmt.Fprintf(&b, "wake after %s\n", p.WakeAfter)
+	}
+	return b.String()
+}
+
+// String is the action in one line.
+func (a Action) String() string {
+	text := fmt.Sprintf("%s %s %s", a.Verb, kindOf(a.Object), a.Object.GetName())
+	if a.Reason != "" {
+		text += " (" + a.Reason + ")"
+	}
+	if a.Message != "" {
+		text += ": " + a.Message
+	}
+	return text
+}
+
+// String is the wait in one line.
+func (w Wait) String() string {
+	if w.Object == "" {
+		return w.Reason + ": " + w.Message
+	}
+	return w.Reason + " " + w.Object + ": " + w.Message
+}
+
+func kindOf(o Object) string {
+	switch o.(type) {
+	case *corev1.Pod:
+		return "pod"
+	case *corev1.PersistentVolumeClaim:
+		return "claim"
+	}
+	if kind := o.GetObjectKind().GroupVersionKind().Kind; kind != "" {
+		return strings.ToLower(kind)
+	}
+	name := fmt.Sprintf("%T", o)
+	return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
+}

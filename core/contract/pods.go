@@ -1,0 +1,89 @@
+package contract
+
+// Labels on pods.
+const (
+	// RevisionLabel is the revision of a pod, "controller-revision-hash". CloneSet writes the full
+	// revision name (only the hash with gate CloneSetShortHash); readers compare the text after
+	// the last "-". Written by the workload operator, read by all.
+	RevisionLabel = "controller-revision-hash"
+	// TemplateHashLabel is always the short hash of the pod's revision. Written by CloneSet.
+	TemplateHashLabel = "pod-template-hash"
+	// InstanceIDLabel links a pod of a CloneSet with its claims; it stands on both.
+	InstanceIDLabel = "apps.kruise.io/cloneset-instance-id"
+	// SpecifiedDeleteLabel asks the workload to replace the pod. Its presence counts, not its
+	// value. Written by users and operators, read by the workload operators.
+	SpecifiedDeleteLabel = "apps.kruise.io/specified-delete"
+	// LifecycleStateLabel is the lifecycle state of a pod, one of the LifecycleState values.
+	// Absent means Normal.
+	LifecycleStateLabel = "lifecycle.apps.kruise.io/state"
+	// UnavailablePrefix starts the labels by which users declare a pod unavailable for budgets.
+	UnavailablePrefix = "unavailable-pod.kruise.io/"
+)
+
+// Annotations on pods.
+const (
+	// LifecycleTimestampAnnotation is the time of the last change of the lifecycle state, RFC 3339.
+	LifecycleTimestampAnnotation = "lifecycle.apps.kruise.io/timestamp"
+	// InPlaceUpdateStateAnnotation is the JSON of an in-place update that runs or ran last.
+	InPlaceUpdateStateAnnotation = "apps.kruise.io/inplace-update-state"
+	// LegacyInPlaceUpdateStateAnnotation is read when InPlaceUpdateStateAnnotation is absent and
+	// removed when that one is written.
+	LegacyInPlaceUpdateStateAnnotation = "inplace-update-state"
+	// InPlaceUpdateGraceAnnotation is the JSON of an in-place update that waits for its grace period.
+	InPlaceUpdateGraceAnnotation = "apps.kruise.io/inplace-update-grace"
+	// LegacyInPlaceUpdateGraceAnnotation relates to InPlaceUpdateGraceAnnotation as its state sibling does.
+	LegacyInPlaceUpdateGraceAnnotation = "inplace-update-grace"
+	// RuntimeContainersMetaAnnotation carries the hashes of the running containers. Written by the
+	// node agent through pods/status, read by the in-place engine.
+	RuntimeContainersMetaAnnotation = "apps.kruise.io/runtime-containers-meta"
+	// ContainerLaunchPriorityAnnotation set to LaunchOrdered starts containers in list order.
+	ContainerLaunchPriorityAnnotation = "apps.kruise.io/container-launch-priority"
+	// ContainerLaunchPriorityCompletedAnnotation says that all launch barriers are released.
+	ContainerLaunchPriorityCompletedAnnotation = "apps.kruise.io/container-launch-priority-completed"
+	// PodDeletionCostAnnotation is core Kubernetes' deletion cost, an int32 as text.
+	PodDeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
+)
+
+// LaunchOrdered is the value of ContainerLaunchPriorityAnnotation that has an effect.
+const LaunchOrdered = "Ordered"
+
+// Values of LifecycleStateLabel.
+const (
+	LifecyclePreparingNormal = "PreparingNormal"
+	LifecycleNormal          = "Normal"
+	LifecyclePreparingUpdate = "PreparingUpdate"
+	LifecycleUpdating        = "Updating"
+	LifecycleUpdated         = "Updated"
+	LifecyclePreparingDelete = "PreparingDelete"
+)
+
+// Readiness gates and the pod conditions of the same name.
+const (
+	// InPlaceUpdateReady is False while an in-place update takes the pod out of service. The
+	// workload operator adds the gate to pods that it creates; the in-place engine writes it.
+	InPlaceUpdateReady = "InPlaceUpdateReady"
+	// KruisePodReady is False while anybody holds a not-ready key on the pod; its message is the
+	// JSON list of the keys. Written by lifecycle hooks and by container recreation.
+	KruisePodReady = "KruisePodReady"
+)
+
+// Not-ready keys of lifecycle hooks, held under user agent LifecycleUserAgent.
+const (
+	LifecycleUserAgent = "Lifecycle"
+	PreDeleteHookKey   = "preDeleteHook"
+	PreUpdateHookKey   = "preUpdateHook"
+)
+
+// Environment variables on containers.
+const (
+	// ContainerPriorityEnv is a container's launch priority, an integer; higher starts first.
+	ContainerPriorityEnv = "KRUISE_CONTAINER_PRIORITY"
+	// ContainerBarrierEnv is injected: a configMapKeyRef whose key is ContainerBarrierKeyPrefix and
+	// the priority, in the ConfigMap named by the pod and ContainerBarrierConfigMapSuffix.
+	ContainerBarrierEnv             = "KRUISE_CONTAINER_BARRIER"
+	ContainerBarrierKeyPrefix       = "p_"
+	ContainerBarrierConfigMapSuffix = "-barrier"
+	// SidecarSetVersionEnv and SidecarSetVersionAltEnv are excluded from env-from-metadata hashes.
+	SidecarSetVersionEnv    = "SIDECARSET_VERSION"
+	SidecarSetVersionAltEnv = "SIDECARSET_VERSION_ALT"
+)

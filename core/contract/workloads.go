@@ -1,0 +1,34 @@
+package contract
+
+// API groups of the kinds.
+const (
+	// AppsGroup is the API group of the workloads and jobs.
+	AppsGroup = "apps.kruise.io"
+	// PolicyGroup is the API group of PodUnavailableBudget.
+	PolicyGroup = "policy.kruise.io"
+)
+
+// Labels and annotations on ControllerRevisions.
+const (
+	// RevisionHashLabel is the hash in the name of a ControllerRevision.
+	RevisionHashLabel = "controller.kubernetes.io/hash"
+	// VolumeClaimTemplateHashAnnotation is the decimal hash of the claim templates at the time of the revision.
+	VolumeClaimTemplateHashAnnotation = "kruise.io/cloneset-volumeclaimtemplate-hash"
+	// ImagePreDownloadCreatedLabel says that pull jobs were made for the revision.
+	ImagePreDownloadCreatedLabel = "apps.kruise.io/pre-predownload-created"
+	// ImagePreDownloadIgnoredLabel says that the revision needs no pull jobs.
+	ImagePreDownloadIgnoredLabel = "apps.kruise.io/image-predownload-ignored"
+)
+
+// Keys on workloads that the v1alpha1 form uses where v1beta1 has fields.
+const (
+	// ImagePreDownloadParallelismAnnotation is an int or a string.
+	ImagePreDownloadParallelismAnnotation = "apps.kruise.io/image-predownload-parallelism"
+	// ImagePreDownloadTimeoutSecondsAnnotation is an int32 as text, in seconds.
+	ImagePreDownloadTimeoutSecondsAnnotation = "apps.kruise.io/image-predownload-timeout-seconds"
+	// ImagePreDownloadMinUpdatedReadyPodsAnnotation is an int32 as text.
+	ImagePreDownloadMinUpdatedReadyPodsAnnotation = "apps.kruise.io/image-predownload-min-updated-ready-pods"
+	// ScalingExcludePreparingDeleteLabel set to "true" on a v1alpha1 CloneSet leaves pods in
+	// PreparingDelete out of the count of replicas.
+	ScalingExcludePreparingDeleteLabel = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete"
+)
