@@ -1,0 +1,25 @@
+# What every module can do on its own. A module's Makefile sets MODULE and includes this file.
+#
+#   make -C core test            all tests of the module, against its own go.mod
+#   make -C core test RUN=Plan   those whose name matches
+
+RUN ?= .
+ROOT := $(dir $(lastword $(MAKEFILE_LIST)))..
+# The workspace gives all modules one list of dependencies and would hide that one does not stand alone.
+export GOWORK := off
+
+.PHONY: build vet test tidy tidy-check
+build: ## compile the module
+	go build ./...
+
+vet: ## look for suspicious code
+	go vet ./...
+
+test: ## unit and API server tests of the module, with the race detector
+	go test -race -timeout 10m -run '$(RUN)' ./...
+
+tidy: ## bring go.mod and go.sum in order
+	go mod tidy
+
+tidy-check: ## fail when go.mod or go.sum are out of order
+	go mod tidy -diff
