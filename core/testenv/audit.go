@@ -1,0 +1,138 @@
+package testenv
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+`
+
+const auditTimeout = 10 * time.Second
+
+var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection"}
+
+// Request is one answered request as the audit log has it.
+type Request struct {
+	// Verb is "create", "patch", "list" and so on.
+	Verb string `json:"verb"`
+	// UserAgent is what the client calls itself.
+	UserAgent string `json:"userAgent"`
+	// URI is the path with the query.
+	URI string `json:"requestURI"`
+	// Object is what the request was about.
+	Object struct {
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+		Namespace   string `json:"namespace"`
+		Name        string `json:"name"`
+	} `json:"objectRef"`
+	// Response holds the HTTP status code.
+	Response struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+}
+
+// Write says whether the request was meant to change something. A dry run is no write, except that
+// of a delete, which the log does not show to be one.
+func (r Request) Write() bool {
+	return slices.Contains(writeVerbs, r.Verb) && !strings.Contains(r.URI, "dryRun=")
+}
+
+// String is verb, resource and subresource, such as "patch pods/status".
+func (r Request) String() string {
+	if r.Object.Subresource == "" {
+		return r.Verb + " " + r.Object.Resource
+	}
+	return r.Verb + " " + r.Object.Resource + "/" + r.Object.Subresource
+}
+
+// Audit reads the audit log of the API server from a moment on.
+type Audit struct {
+	path   string
+	offset int64
+	client client.Client
+	marks  atomic.Int64
+}
+
+// Audit starts to look at the audit log now: requests answered earlier are not in it.
+func (e *Environment) Audit(t testing.TB) *Audit {
+	t.Helper()
+	a := &Audit{path: e.audit, client: e.ClientAs(t, "audit-mark")}
+	a.settle(t)
+	info, err := os.Stat(a.path)
+	require.NoError(t, err)
+	a.offset = info.Size()
+	return a
+}
+
+// Requests are the requests for objects since the start, in the order of their answers, of clients
+// whose user agent begins with the prefix. Discovery is not among them.
+func (a *Audit) Requests(t testing.TB, userAgent string) []Request {
+	t.Helper()
+	a.settle(t)
+	all := a.read(t)
+	return slices.DeleteFunc(all, func(r Request) bool {
+		return r.Object.Resource == "" || !strings.HasPrefix(r.UserAgent, userAgent)
+	})
+}
+
+// Writes counts the writes since the start by their String, of clients whose user agent begins
+// with the prefix.
+func (a *Audit) Writes(t testing.TB, userAgent string) map[string]int {
+	t.Helper()
+	count := map[string]int{}
+	for _, r := range a.Requests(t, userAgent) {
+		if r.Write() {
+			count[r.String()]++
+		}
+	}
+	return count
+}
+
+// settle waits until the log holds a request made now, because the server writes an entry after
+// it has answered.
+func (a *Audit) settle(t testing.TB) {
+	t.Helper()
+	name := fmt.Sprintf("mark-%d-%d", time.Now().UnixNano(), a.marks.Add(1))
+	_ = a.client.Get(t.Context(), client.ObjectKey{Name: name}, &corev1.Namespace{})
+	require.Eventually(t, func() bool {
+		return slices.ContainsFunc(a.read(t), func(r Request) bool { return r.Object.Name == name })
+	}, auditTimeout, 10*time.Millisecond, "the audit log does not show the last request")
+}
+
+func (a *Audit) read(t testing.TB) []Request {
+	t.Helper()
+	file, err := os.Open(a.path)
+	require.NoError(t, err)
+	defer func() { _ = file.Close() }()
+	_, err = file.Seek(a.offset, io.SeekStart)
+	require.NoError(t, err)
+	var requests []Request
+	lines := bufio.NewReader(file)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return requests // an unfinished last line is read next time
+		}
+		var r Request
+		require.NoError(t, json.Unmarshal(line, &r))
+		requests = append(requests, r)
+	}
+}

@@ -1,0 +1,159 @@
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+const (
+	assetsVariable = "KUBEBUILDER_ASSETS"
+	ciVariable     = "CI"
+	missing        = assetsVariable + " does not name the folder of etcd and kube-apiserver"
+)
+
+// Options say what the environment holds besides the built-in kinds.
+type Options struct {
+	// CRDs are files or folders with CustomResourceDefinitions; a missing one fails the run.
+	CRDs []string
+	// Webhooks are the webhook configurations to install, pointed at a local port that managers of
+	// the environment serve.
+	Webhooks envtest.WebhookInstallOptions
+	// Scheme knows the kinds of the tests; nil means those of client-go.
+	Scheme *runtime.Scheme
+	// RuntimeConfig is the value of the API server's --runtime-config; empty leaves its default.
+	RuntimeConfig string
+	// FeatureGates is the value of the API server's --feature-gates; empty leaves its default.
+	FeatureGates string
+}
+
+// Environment is the control plane of one test package. Its zero value is ready for Run.
+type Environment struct {
+	// Config reaches the API server as an administrator without client-side rate limit; nil when
+	// there is no server.
+	Config *rest.Config
+	// Scheme knows the kinds of the tests.
+	Scheme *runtime.Scheme
+
+	envtest *envtest.Environment
+	audit   string
+}
+
+// Run starts the control plane, runs the tests of the package and stops the control plane. It ends
+// the process with an error when the control plane cannot be started.
+func (e *Environment) Run(m *testing.M, o Options) {
+	log.SetLogger(zap.New(zap.UseDevMode(true), zap.Level(zapErrorLevel)))
+	os.Exit(e.run(m, o))
+}
+
+func (e *Environment) run(m *testing.M, o Options) int {
+	if os.Getenv(assetsVariable) == "" {
+		fmt.Fprintln(os.Stderr, "testenv: no API server: "+missing)
+		return m.Run()
+	}
+	folder, err := os.MkdirTemp("", "testenv")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testenv: make a folder:", err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	if err := e.start(folder, o); err != nil {
+		fmt.Fprintln(os.Stderr, "testenv: start the control plane:", err)
+		return 1
+	}
+	defer func() { _ = e.envtest.Stop() }()
+	return m.Run()
+}
+
+func (e *Environment) start(folder string, o Options) error {
+	e.Scheme = o.Scheme
+	if e.Scheme == nil {
+		e.Scheme = clientgoscheme.Scheme
+	}
+	e.audit = filepath.Join(folder, "audit.log")
+	policy := filepath.Join(folder, "policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return fmt.Errorf("write the audit policy: %w", err)
+	}
+	e.envtest = &envtest.Environment{
+		CRDDirectoryPaths:     o.CRDs,
+		ErrorIfCRDPathMissing: true,
+		WebhookInstallOptions: o.Webhooks,
+		Scheme:                e.Scheme,
+	}
+	args := e.envtest.ControlPlane.GetAPIServer().Configure()
+	args.Set("audit-policy-file", policy)
+	args.Set("audit-log-path", e.audit)
+	args.Set("audit-log-format", "json")
+	if o.RuntimeConfig != "" {
+		args.Set("runtime-config", o.RuntimeConfig)
+	}
+	if o.FeatureGates != "" {
+		args.Set("feature-gates", o.FeatureGates)
+	}
+	config, err := e.envtest.Start()
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	e.Config = config
+	return nil
+}
+
+// Need skips the test when there is no API server; where the variable CI is set, it fails the test.
+func (e *Environment) Need(t testing.TB) {
+	t.Helper()
+	// Both variables are read within a test, so that go test knows that its cached result depends on them.
+	assets, ci := os.Getenv(assetsVariable), os.Getenv(ciVariable)
+	switch {
+	case e.Config != nil:
+	case ci != "":
+		t.Fatal(missing)
+	default:
+		t.Skipf("%s=%q: %s", assetsVariable, assets, missing)
+	}
+}
+
+// ConfigAs is Config with the user agent, by which the audit log tells clients apart.
+func (e *Environment) ConfigAs(t testing.TB, userAgent string) *rest.Config {
+	t.Helper()
+	e.Need(t)
+	config := rest.CopyConfig(e.Config)
+	config.UserAgent = userAgent
+	return config
+}
+
+// Client is a client that reads from and writes to the server with no cache in between.
+func (e *Environment) Client(t testing.TB) client.Client {
+	t.Helper()
+	return e.ClientAs(t, "test")
+}
+
+// ClientAs is Client under the user agent.
+func (e *Environment) ClientAs(t testing.TB, userAgent string) client.Client {
+	t.Helper()
+	c, err := client.New(e.ConfigAs(t, userAgent), client.Options{Scheme: e.Scheme})
+	require.NoError(t, err)
+	return c
+}
+
+// Namespace makes a namespace for the test alone and returns its name. Nothing removes its
+// objects: no controller runs beside the API server.
+func (e *Environment) Namespace(t testing.TB) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	require.NoError(t, e.Client(t).Create(t.Context(), ns))
+	return ns.Name
+}
