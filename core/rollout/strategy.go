@@ -1,0 +1,71 @@
+package rollout
+
+import (
+	"math"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// DefaultMaxUnavailable is how an absent maxUnavailable of an update strategy reads.
+const DefaultMaxUnavailable = "20%"
+
+// Partition is how many of the replicas stay at the old revision: updateStrategy.partition, between
+// 0 and replicas; nil is 0. Percentages are rounded up, but one below 100 % never keeps all pods of
+// a workload with more than one: whoever asks for an update of 1 % gets at least one updated pod.
+//
+//	80 % of 10 is 8, 10 % of 4 is 1, 90 % of 4 is 3 (not 4), 99 % of 1 is 1.
+func Partition(p *intstr.IntOrString, replicas int32) (int32, error) {
+	if p == nil {
+		return 0, nil
+	}
+	a, err := parseField("partition", *p)
+	if err != nil {
+		return 0, err
+	}
+	keep := a.Of(replicas, Up)
+	if a.IsPercentage() && !a.isAll() && replicas > 1 && keep == replicas {
+		keep--
+	}
+	return min(max(keep, 0), max(replicas, 0)), nil
+}
+
+// MaxSurge is how many pods an update may add: updateStrategy.maxSurge, percentages of replicas
+// rounded up; nil is 0, and so is a paused strategy.
+func MaxSurge(p *intstr.IntOrString, replicas int32, paused bool) (int32, error) {
+	if p == nil {
+		return 0, nil
+	}
+	surge, err := Scaled("maxSurge", *p, replicas, Up)
+	if err != nil || paused {
+		return 0, err
+	}
+	return max(surge, 0), nil
+}
+
+// MaxUnavailable is how many pods an update may make unavailable: updateStrategy.maxUnavailable,
+// nil read as DefaultMaxUnavailable. Percentages of replicas are rounded up when surge is 0, since
+// nothing could move otherwise, else down.
+//
+//	20 % of 3 is 1 without surge and 0 with it.
+func MaxUnavailable(p *intstr.IntOrString, replicas, surge int32) (int32, error) {
+	if p == nil {
+		p = &intstr.IntOrString{Type: intstr.String, StrVal: DefaultMaxUnavailable}
+	}
+	rounding := Up
+	if surge > 0 {
+		rounding = Down
+	}
+	unavailable, err := Scaled("maxUnavailable", *p, replicas, rounding)
+	return max(unavailable, 0), err
+}
+
+// ScaleMaxUnavailable is how many unavailable pods still let new ones be created:
+// scaleStrategy.maxUnavailable, percentages of replicas rounded up; nil is without limit,
+// math.MaxInt32.
+func ScaleMaxUnavailable(p *intstr.IntOrString, replicas int32) (int32, error) {
+	if p == nil {
+		return math.MaxInt32, nil
+	}
+	unavailable, err := Scaled("maxUnavailable", *p, replicas, Up)
+	return max(unavailable, 0), err
+}
