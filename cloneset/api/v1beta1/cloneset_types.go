@@ -52,6 +52,7 @@ type CloneSetSpec struct {
 	// replicas is the number of pods wanted. The default is 1.
 	// +optional
 	// +kubebuilder:default=1
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	Replicas *int32 `json:"replicas,omitempty"`
 	// selector selects the pods of the set. It must match the template's labels and never changes.
 	Selector *metav1.LabelSelector `json:"selector"`
@@ -70,9 +71,11 @@ type CloneSetSpec struct {
 	// revisionHistoryLimit is the number of unused revisions that are kept. The default is 10.
 	// +optional
 	// +kubebuilder:default=10
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 	// minReadySeconds is how long a pod must have been ready to count as available.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 	// lifecycle holds pods in a state until the outside world agrees that they go on.
 	// +optional
@@ -80,6 +83,7 @@ type CloneSetSpec struct {
 	// progressDeadlineSeconds: a rollout that makes no progress for that long is reported by the
 	// Progressing condition. It stops nothing. Absent or 2147483647 means no deadline.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
@@ -92,6 +96,8 @@ type CloneSetScaleStrategy struct {
 	// maxUnavailable limits how many pods may be unavailable while pods are created, as a number or a
 	// percentage of replicas, rounded up. Absent means no limit.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="failed GetScaledValueFromIntOrPercent for maxUnavailable: invalid type: string is not a percentage"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// enablePVCReuse gives the claims of a deleted pod to the pod that takes its place. Otherwise they
 	// are deleted with the pod.
@@ -117,6 +123,7 @@ const (
 type CloneSetUpdateStrategy struct {
 	// type is RollingUpdate (the default) or OnDelete.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self in ['', 'RollingUpdate', 'OnDelete']",message="must be 'RollingUpdate' or 'OnDelete'"
 	Type CloneSetUpdateStrategyType `json:"type,omitempty"`
 	// rollingUpdate has an effect with type RollingUpdate only.
 	// +optional
@@ -140,18 +147,25 @@ const (
 type RollingUpdateCloneSetStrategy struct {
 	// podUpdatePolicy is ReCreate (the default), InPlaceIfPossible or InPlaceOnly.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self in ['', 'ReCreate', 'InPlaceIfPossible', 'InPlaceOnly']",message="must be 'ReCreate', 'InPlaceIfPossible' or 'InPlaceOnly'"
 	PodUpdatePolicy PodUpdatePolicy `json:"podUpdatePolicy,omitempty"`
 	// partition is the number of pods, or their percentage of replicas rounded up, that stay on the
 	// current revision. A percentage other than 100% leaves at least one pod to update. The default is 0.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="failed GetScaledValueFromIntOrPercent for partition: invalid type: string is not a percentage"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
 	Partition *intstr.IntOrString `json:"partition,omitempty"`
 	// maxUnavailable is the number of pods that may be unavailable during an update, or their percentage
 	// of replicas, rounded up without maxSurge and down with it. The default is 20%.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="failed GetScaledValueFromIntOrPercent for maxUnavailable: invalid type: string is not a percentage"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// maxSurge is the number of pods that may exist beyond replicas during an update, or their
 	// percentage of replicas, rounded up. The default is 0. It must be 0 with InPlaceOnly.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="failed GetScaledValueFromIntOrPercent for maxSurge: invalid type: string is not a percentage"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 	// paused stops updates. Scaling goes on.
 	// +optional
@@ -161,7 +175,6 @@ type RollingUpdateCloneSetStrategy struct {
 	PriorityStrategy *workload.UpdatePriorityStrategy `json:"priorityStrategy,omitempty"`
 	// scatterStrategy spreads pods with the given labels evenly over the update.
 	// +optional
-	// +listType=atomic
 	ScatterStrategy workload.UpdateScatterStrategy `json:"scatterStrategy,omitempty"`
 	// inPlaceUpdateStrategy says how a pod is updated in place.
 	// +optional

@@ -72,6 +72,7 @@ type UpdatePriorityWeightTerm struct {
 }
 
 // UpdateScatterStrategy spreads pods with given labels evenly over an update.
+// +listType=atomic
 type UpdateScatterStrategy []UpdateScatterTerm
 
 // UpdateScatterTerm names a label and its value.

@@ -1,0 +1,117 @@
+package main
+
+import "maps"
+
+// mergedByKey are the lists whose entries server-side apply merges. Core validation rejects entries
+// with equal keys here, so no stored object can break the rule of a list-map.
+var mergedByKey = map[string]string{
+	"containers":     "name",
+	"initContainers": "name",
+	"volumes":        "name",
+	"volumeMounts":   "mountPath",
+}
+
+// judgments are the keywords by which a schema rejects or changes values. Built-in kinds have none of
+// them at this place: the cluster's own validation judges, through the dry run of the template.
+var judgments = []string{
+	"default", "required", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+	"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "uniqueItems",
+	"x-kubernetes-validations",
+}
+
+// fitEmbedded opens the schema of an embedded core type. The description of the node itself is of the
+// kind that embeds it, and stays.
+func fitEmbedded(node schema) {
+	description, described := node["description"]
+	fit("", node)
+	if described {
+		node["description"] = description
+	}
+}
+
+func fit(name string, node schema) {
+	if isQuantity(node) {
+		replace(node, schema{"x-kubernetes-preserve-unknown-fields": true})
+		return
+	}
+	if isBareMetadata(name, node) {
+		replace(node, objectMeta())
+		return
+	}
+	delete(node, "description")
+	for _, keyword := range judgments {
+		delete(node, keyword)
+	}
+	for property, value := range properties(node) {
+		fit(property, value.(schema))
+	}
+	if values, ok := node["additionalProperties"].(schema); ok {
+		fit("", values)
+	}
+	if items, ok := node["items"].(schema); ok {
+		fit("", items)
+		fitList(name, node, items)
+	}
+}
+
+// fitList makes a list a list-map where that is safe, and atomic otherwise.
+func fitList(name string, list, items schema) {
+	delete(list, "x-kubernetes-list-map-keys")
+	key, merged := mergedByKey[name]
+	if _, ok := properties(items)[key]; !merged || !ok {
+		list["x-kubernetes-list-type"] = "atomic"
+		return
+	}
+	list["x-kubernetes-list-type"] = "map"
+	list["x-kubernetes-list-map-keys"] = []any{key}
+	items["required"] = []any{key}
+}
+
+// isQuantity recognizes resource.Quantity by what only it has: text or a whole number, with a pattern.
+// "cpu: 0.5" is neither, and every built-in kind accepts it, so the type goes altogether.
+func isQuantity(node schema) bool {
+	_, hasPattern := node["pattern"]
+	return hasPattern && node["x-kubernetes-int-or-string"] == true
+}
+
+// isBareMetadata recognizes an embedded ObjectMeta, which controller-gen leaves without properties, so
+// that the server would drop labels and annotations.
+func isBareMetadata(name string, node schema) bool {
+	_, hasProperties := node["properties"]
+	_, hasValues := node["additionalProperties"]
+	return name == "metadata" && node["type"] == "object" && !hasProperties && !hasValues
+}
+
+// objectMeta lists the fields of ObjectMeta: those that clients write out without meaning them, such as
+// "creationTimestamp: null", survive, and a misspelt one is an error as in built-in kinds.
+func objectMeta() schema {
+	meta := schema{}
+	for _, name := range []string{"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"} {
+		meta[name] = schema{"type": "string"}
+	}
+	for _, name := range []string{"generation", "deletionGracePeriodSeconds"} {
+		meta[name] = schema{"type": "integer", "format": "int64"}
+	}
+	for _, name := range []string{"creationTimestamp", "deletionTimestamp"} {
+		meta[name] = schema{"type": "string", "format": "date-time", "nullable": true}
+	}
+	for _, name := range []string{"labels", "annotations"} {
+		meta[name] = schema{"type": "object", "additionalProperties": schema{"type": "string"}}
+	}
+	meta["finalizers"] = schema{"type": "array", "items": schema{"type": "string"}, "x-kubernetes-list-type": "atomic"}
+	for _, name := range []string{"ownerReferences", "managedFields"} {
+		open := schema{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+		meta[name] = schema{"type": "array", "items": open, "x-kubernetes-list-type": "atomic"}
+	}
+	return schema{"type": "object", "properties": meta}
+}
+
+func properties(node schema) schema {
+	found, _ := node["properties"].(schema)
+	return found
+}
+
+func replace(node, with schema) {
+	clear(node)
+	maps.Copy(node, with)
+}
