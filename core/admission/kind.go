@@ -1,0 +1,177 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Version lets admission read and write one served version of a kind as its hub. Build it with Hub or Spoke.
+type Version[H client.Object] struct {
+	name    string
+	decode  func(raw []byte) (H, error)
+	encode  func(H) ([]byte, error)
+	toHub   func(src runtime.Object, dst H) error
+	fromHub func(src H, dst runtime.Object) error
+	path    func(string) string
+}
+
+// Hub is the version that rules are written for. T is the struct type of the kind: Hub[v1beta1.CloneSet]("v1beta1").
+func Hub[T any, H pointer[T]](name string) Version[H] {
+	return Version[H]{
+		name: name,
+		decode: func(raw []byte) (H, error) {
+			hub := H(new(T))
+			return hub, decode(raw, hub)
+		},
+		encode:  func(hub H) ([]byte, error) { return json.Marshal(hub) },
+		toHub:   func(runtime.Object, H) error { return errors.New("an object of the hub version needs no conversion") },
+		fromHub: func(H, runtime.Object) error { return errors.New("an object of the hub version needs no conversion") },
+		path:    func(path string) string { return path },
+	}
+}
+
+// Conversion says how a spoke version of a kind becomes the hub and back. Both functions fill an empty
+// destination, apiVersion and kind excepted, and may keep parts of the source: it is not used afterwards.
+type Conversion[H, S any] struct {
+	ToHub   func(src S, dst H) error
+	FromHub func(src H, dst S) error
+	// Path translates a field path of the hub, such as spec.updateStrategy.maxUnavailable, into the path that a
+	// user of this version knows. Nil leaves paths as they are.
+	Path func(hub string) string
+}
+
+// Spoke is a version that is converted before rules see it. S is the struct type of the kind in this version.
+func Spoke[T, S any, H pointer[T], P pointer[S]](name string, conversion Conversion[H, P]) Version[H] {
+	path := conversion.Path
+	if path == nil {
+		path = func(path string) string { return path }
+	}
+	return Version[H]{
+		name: name,
+		decode: func(raw []byte) (H, error) {
+			spoke, hub := P(new(S)), H(new(T))
+			if err := decode(raw, spoke); err != nil {
+				return hub, err
+			}
+			return hub, conversion.ToHub(spoke, hub)
+		},
+		encode: func(hub H) ([]byte, error) {
+			spoke := P(new(S))
+			if err := conversion.FromHub(hub, spoke); err != nil {
+				return nil, err
+			}
+			return json.Marshal(spoke)
+		},
+		toHub: func(src runtime.Object, dst H) error {
+			spoke, ok := src.(P)
+			if !ok {
+				return fmt.Errorf("convert %T as %s", src, name)
+			}
+			return conversion.ToHub(spoke, dst)
+		},
+		fromHub: func(src H, dst runtime.Object) error {
+			spoke, ok := dst.(P)
+			if !ok {
+				return fmt.Errorf("convert %T as %s", dst, name)
+			}
+			return conversion.FromHub(src, spoke)
+		},
+		path: path,
+	}
+}
+
+// pointer is a pointer to T that is an API object.
+type pointer[T any] interface {
+	*T
+	client.Object
+}
+
+// decode reads JSON as the API server does: names are case sensitive, integers stay integers.
+func decode(raw []byte, into any) error {
+	if len(raw) == 0 {
+		return errors.New("there is no object to decode")
+	}
+	return utiljson.Unmarshal(raw, into)
+}
+
+// Kind is one API kind with the versions that it is served in.
+type Kind[H client.Object] struct {
+	gk     schema.GroupKind
+	hub    Version[H]
+	spokes []Version[H]
+}
+
+// NewKind describes a kind by its hub and the other served versions.
+func NewKind[H client.Object](group, kind string, hub Version[H], spokes ...Version[H]) Kind[H] {
+	return Kind[H]{gk: schema.GroupKind{Group: group, Kind: kind}, hub: hub, spokes: spokes}
+}
+
+// GroupKind returns group and kind.
+func (k Kind[H]) GroupKind() schema.GroupKind { return k.gk }
+
+// version returns the description of a version by its name, such as v1alpha1.
+func (k Kind[H]) version(name string) (Version[H], error) {
+	if name == k.hub.name {
+		return k.hub, nil
+	}
+	for _, spoke := range k.spokes {
+		if name == spoke.name {
+			return spoke, nil
+		}
+	}
+	return Version[H]{}, fmt.Errorf("unsupported version: %s", name)
+}
+
+// ConvertObject converts between any two versions of the kind, through the hub. Kind is a converter for
+// controller-runtime's conversion webhook by this method. The type of dst decides, and its apiVersion and
+// kind are kept.
+func (k Kind[H]) ConvertObject(_ context.Context, src, dst runtime.Object) error {
+	wanted := dst.GetObjectKind().GroupVersionKind()
+	defer func() { dst.GetObjectKind().SetGroupVersionKind(wanted) }()
+
+	from, err := k.version(src.GetObjectKind().GroupVersionKind().Version)
+	if err != nil {
+		return err
+	}
+	to, err := k.version(wanted.Version)
+	if err != nil {
+		return err
+	}
+
+	hub, isHub := src.(H)
+	if !isHub {
+		target, isTarget := dst.(H)
+		if isTarget {
+			return from.toHub(src, target)
+		}
+		hub = k.newHub()
+		if err := from.toHub(src, hub); err != nil {
+			return err
+		}
+	}
+	return to.fromHub(hub, dst)
+}
+
+func (k Kind[H]) newHub() H {
+	hub, err := k.hub.decode([]byte("{}"))
+	if err != nil {
+		panic(err) // an empty JSON object fits every struct
+	}
+	return hub
+}
+
+// objectName is the name to use in error messages: objects may still wait for a generated one.
+func objectName(name string, meta metav1.Object) string {
+	if name == "" && meta.GetGenerateName() != "" {
+		return meta.GetGenerateName()
+	}
+	return name
+}

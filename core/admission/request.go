@@ -1,0 +1,90 @@
+package admission
+
+import (
+	"errors"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// Request is what rules get to see of an admission request.
+type Request[H client.Object] struct {
+	Operation admissionv1.Operation
+	// New is the object as it shall be, Old as it is stored, both in the hub version. New is nil on delete, Old
+	// is nil on create.
+	New, Old H
+	// Version is the version that the client used, such as v1alpha1.
+	Version string
+	// Object and OldObject are the bytes as sent, in that version. Nobody may change them.
+	Object, OldObject []byte
+	// Namespace of the object, and its name, which may be empty while it waits for a generated one.
+	Namespace, Name string
+	// DryRun requests must have no side effects.
+	DryRun bool
+	User   authenticationv1.UserInfo
+}
+
+// Findings are the outcome of validation.
+type Findings struct {
+	// Errors refuse the object with status 422, all of them at once. Paths are those of the hub.
+	Errors field.ErrorList
+	// Warnings are shown to the user whether the object is refused or not.
+	Warnings []string
+}
+
+// newRequest decodes an admission request in the version sent. Anything wrong is the fault of the request.
+func (k Kind[H]) newRequest(req webhook.Request) (Request[H], Version[H], error) {
+	out := Request[H]{
+		Operation: req.Operation,
+		Version:   req.Kind.Version,
+		Object:    req.Object.Raw,
+		OldObject: req.OldObject.Raw,
+		Namespace: req.Namespace,
+		Name:      req.Name,
+		DryRun:    req.DryRun != nil && *req.DryRun,
+		User:      req.UserInfo,
+	}
+	version, err := k.version(req.Kind.Version)
+	if err != nil {
+		return out, version, err
+	}
+	if req.Operation != admissionv1.Delete {
+		if out.New, err = version.decode(req.Object.Raw); err != nil {
+			return out, version, err
+		}
+		out.Name = objectName(req.Name, out.New)
+	}
+	if req.Operation != admissionv1.Create {
+		out.Old, err = version.decode(req.OldObject.Raw)
+	}
+	return out, version, err
+}
+
+// refusal answers with the status that an error carries, else with 500.
+func refusal(err error) webhook.Response {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return webhook.Errored(http.StatusInternalServerError, err)
+	}
+	result := status.Status()
+	response := webhook.Denied("")
+	response.Result = &result
+	return response
+}
+
+// invalid is a 422 that names every error, in the paths of the version sent.
+func invalid(kind schema.GroupKind, name string, errs field.ErrorList, path func(string) string) webhook.Response {
+	sent := make(field.ErrorList, 0, len(errs))
+	for _, err := range errs {
+		renamed := *err
+		renamed.Field = path(err.Field)
+		sent = append(sent, &renamed)
+	}
+	return refusal(apierrors.NewInvalid(kind, name, sent))
+}
