@@ -1,21 +1,15 @@
 package v1beta1
 
-import (
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-// CloneSetConditionType is a type of condition.
-type CloneSetConditionType string
+import "github.com/flotilla-project/flotilla/core/api/workload"
 
 // Types of conditions.
 const (
 	// CloneSetProgressing says how the rollout goes on. It stands only while progressDeadlineSeconds is in force.
-	CloneSetProgressing CloneSetConditionType = "Progressing"
+	CloneSetProgressing = "Progressing"
 	// CloneSetFailedScale is True while the last attempt to add or take away pods failed.
-	CloneSetFailedScale CloneSetConditionType = "FailedScale"
+	CloneSetFailedScale = "FailedScale"
 	// CloneSetFailedUpdate is True while the last attempt to update pods failed.
-	CloneSetFailedUpdate CloneSetConditionType = "FailedUpdate"
+	CloneSetFailedUpdate = "FailedUpdate"
 )
 
 // Reasons of CloneSetProgressing.
@@ -32,22 +26,5 @@ const (
 	ReasonUpdated = "CloneSetUpdated"
 )
 
-// CloneSetCondition is something about a CloneSet that was found true, false or unknown.
-type CloneSetCondition struct {
-	// type of the condition.
-	Type CloneSetConditionType `json:"type"`
-	// status is True, False or Unknown.
-	Status corev1.ConditionStatus `json:"status"`
-	// lastUpdateTime is when status or reason last changed.
-	// +optional
-	LastUpdateTime metav1.Time `json:"lastUpdateTime,omitempty,omitzero"`
-	// lastTransitionTime is when status last changed.
-	// +optional
-	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty,omitzero"`
-	// reason is one word for programs.
-	// +optional
-	Reason string `json:"reason,omitempty"`
-	// message is for people.
-	// +optional
-	Message string `json:"message,omitempty"`
-}
+// CloneSetCondition is one aspect of a CloneSet's state.
+type CloneSetCondition = workload.Condition
