@@ -1,0 +1,147 @@
+package fastclient
+
+import (
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// reservedEnvPrefix starts the names of environment variables whose plain value plans read.
+const reservedEnvPrefix = "KRUISE_"
+
+// Pods is the cache of pods with labels that the selector matches, trimmed by TrimPod.
+func Pods(selector labels.Selector) cache.ByObject {
+	return cache.ByObject{Label: selector, Transform: TrimPod}
+}
+
+// PodsWithLabel is Pods for all pods that have the label, whatever its value.
+func PodsWithLabel(key string) (cache.ByObject, error) {
+	selector, err := labels.Parse(key)
+	return Pods(selector), err
+}
+
+// Revisions is the cache of ControllerRevisions. The data of those whose controlling owner is not
+// of one of the API groups is dropped: other workloads' revisions cost next to nothing.
+func Revisions(groups ...string) cache.ByObject {
+	return cache.ByObject{Transform: func(object any) (any, error) {
+		trimMeta(object)
+		if r, ok := object.(*appsv1.ControllerRevision); ok {
+			owner := metav1.GetControllerOfNoCopy(r)
+			if owner != nil && !slices.Contains(groups, groupOf(owner.APIVersion)) {
+				r.Data = runtime.RawExtension{}
+			}
+		}
+		return object, nil
+	}}
+}
+
+// Nodes is the cache of nodes, trimmed by TrimNode.
+func Nodes() cache.ByObject { return cache.ByObject{Transform: TrimNode} }
+
+// Trim removes what no plan reads from any kind: the managed fields and what kubectl applied last.
+// It fits cache.Options.DefaultTransform.
+func Trim(object any) (any, error) {
+	trimMeta(object)
+	return object, nil
+}
+
+// TrimPod leaves of a pod what plans read. Of the metadata all but the managed fields and what
+// kubectl applied last. Of the spec: where it runs and how it is scheduled, gates, priority,
+// hostname, volumes backed by claims, and of each container name, image, resources, restart and
+// resize policy, and variables that take their value from elsewhere or whose name begins with
+// KRUISE_. Of the status: phase, reason, conditions and container states.
+func TrimPod(object any) (any, error) {
+	trimMeta(object)
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	s := &pod.Spec
+	pod.Spec = corev1.PodSpec{
+		NodeName: s.NodeName, NodeSelector: s.NodeSelector, Affinity: s.Affinity, Tolerations: s.Tolerations,
+		SchedulerName: s.SchedulerName, SchedulingGates: s.SchedulingGates, ReadinessGates: s.ReadinessGates,
+		TopologySpreadConstraints: s.TopologySpreadConstraints,
+		PriorityClassName:         s.PriorityClassName, Priority: s.Priority,
+		RestartPolicy: s.RestartPolicy, TerminationGracePeriodSeconds: s.TerminationGracePeriodSeconds,
+		ActiveDeadlineSeconds: s.ActiveDeadlineSeconds,
+		Hostname:              s.Hostname, Subdomain: s.Subdomain, HostNetwork: s.HostNetwork,
+		Resources: s.Resources, Overhead: s.Overhead,
+		Volumes:        claimVolumes(s.Volumes),
+		Containers:     trimContainers(s.Containers),
+		InitContainers: trimContainers(s.InitContainers),
+	}
+	st := &pod.Status
+	pod.Status = corev1.PodStatus{
+		ObservedGeneration: st.ObservedGeneration, Phase: st.Phase, Reason: st.Reason, Message: st.Message,
+		Conditions: st.Conditions, QOSClass: st.QOSClass, StartTime: st.StartTime,
+		NominatedNodeName: st.NominatedNodeName, Resize: st.Resize,
+		Resources: st.Resources, AllocatedResources: st.AllocatedResources,
+		ContainerStatuses:     trimStatuses(st.ContainerStatuses),
+		InitContainerStatuses: trimStatuses(st.InitContainerStatuses),
+	}
+	return pod, nil
+}
+
+// TrimNode leaves of a node its metadata, whether and how it takes pods, and its conditions and
+// allocatable resources.
+func TrimNode(object any) (any, error) {
+	trimMeta(object)
+	if node, ok := object.(*corev1.Node); ok {
+		node.Spec = corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints, ProviderID: node.Spec.ProviderID}
+		node.Status = corev1.NodeStatus{Conditions: node.Status.Conditions, Allocatable: node.Status.Allocatable}
+	}
+	return object, nil
+}
+
+func trimMeta(object any) {
+	m, err := meta.Accessor(object)
+	if err != nil {
+		return // the mark of a deletion that the watch missed; it holds a trimmed object
+	}
+	m.SetManagedFields(nil)
+	if annotations := m.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+	}
+}
+
+func trimContainers(containers []corev1.Container) []corev1.Container {
+	trimmed := make([]corev1.Container, len(containers))
+	for i := range containers {
+		c := &containers[i]
+		trimmed[i] = corev1.Container{
+			Name: c.Name, Image: c.Image, ImagePullPolicy: c.ImagePullPolicy,
+			Resources: c.Resources, ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy,
+			RestartPolicyRules: c.RestartPolicyRules,
+		}
+		for _, e := range c.Env {
+			if e.ValueFrom != nil || strings.HasPrefix(e.Name, reservedEnvPrefix) {
+				trimmed[i].Env = append(trimmed[i].Env, e)
+			}
+		}
+	}
+	return trimmed
+}
+
+func claimVolumes(volumes []corev1.Volume) []corev1.Volume {
+	var kept []corev1.Volume
+	for _, v := range volumes {
+		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	for i := range statuses {
+		statuses[i].VolumeMounts, statuses[i].User, statuses[i].AllocatedResourcesStatus = nil, nil, nil
+	}
+	return statuses
+}
