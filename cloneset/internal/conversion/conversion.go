@@ -1,0 +1,117 @@
+package conversion
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// ToHub fills an empty hub object from a v1alpha1 one. Words that v1alpha1 does not know as a type pass
+// as podUpdatePolicy, so that validation can name them; an empty type is ReCreate.
+func ToHub(src *v1alpha1.CloneSet, dst *v1beta1.CloneSet) error {
+	in := src.DeepCopy()
+	dst.ObjectMeta = in.ObjectMeta
+	var kept record
+	take(&dst.ObjectMeta, RecordAnnotation, &kept)
+	dst.Spec = v1beta1.CloneSetSpec{
+		Replicas:             in.Spec.Replicas,
+		Selector:             in.Spec.Selector,
+		Template:             in.Spec.Template,
+		VolumeClaimTemplates: in.Spec.VolumeClaimTemplates,
+		ScaleStrategy: v1beta1.CloneSetScaleStrategy{
+			PodsToDelete:   in.Spec.ScaleStrategy.PodsToDelete,
+			MaxUnavailable: in.Spec.ScaleStrategy.MaxUnavailable,
+			EnablePVCReuse: !in.Spec.ScaleStrategy.DisablePVCReuse,
+		},
+		UpdateStrategy:          hubStrategy(in.Spec.UpdateStrategy, kept.RollingUpdate),
+		RevisionHistoryLimit:    in.Spec.RevisionHistoryLimit,
+		MinReadySeconds:         in.Spec.MinReadySeconds,
+		Lifecycle:               in.Spec.Lifecycle,
+		ProgressDeadlineSeconds: in.Spec.ProgressDeadlineSeconds,
+	}
+	readKeys(dst)
+	restoreKeys(&dst.ObjectMeta, kept.Keys)
+	dst.Status = hubStatus(in.Status)
+	return keepIgnored(in.Spec.UpdateStrategy.InPlaceUpdateStrategy, &dst.ObjectMeta)
+}
+
+// FromHub fills an empty v1alpha1 object from the hub.
+func FromHub(src *v1beta1.CloneSet, dst *v1alpha1.CloneSet) error {
+	in := src.DeepCopy()
+	dst.ObjectMeta = in.ObjectMeta
+	dst.Spec = v1alpha1.CloneSetSpec{
+		Replicas:             in.Spec.Replicas,
+		Selector:             in.Spec.Selector,
+		Template:             in.Spec.Template,
+		VolumeClaimTemplates: in.Spec.VolumeClaimTemplates,
+		ScaleStrategy: v1alpha1.CloneSetScaleStrategy{
+			PodsToDelete:    in.Spec.ScaleStrategy.PodsToDelete,
+			MaxUnavailable:  in.Spec.ScaleStrategy.MaxUnavailable,
+			DisablePVCReuse: !in.Spec.ScaleStrategy.EnablePVCReuse,
+		},
+		UpdateStrategy:          spokeStrategy(in.Spec.UpdateStrategy),
+		RevisionHistoryLimit:    in.Spec.RevisionHistoryLimit,
+		MinReadySeconds:         in.Spec.MinReadySeconds,
+		Lifecycle:               in.Spec.Lifecycle,
+		ProgressDeadlineSeconds: in.Spec.ProgressDeadlineSeconds,
+	}
+	dst.Status = spokeStatus(in.Status)
+	restoreIgnored(dst)
+	delete(dst.Annotations, RecordAnnotation)
+	kept := record{RollingUpdate: unsaid(in.Spec.UpdateStrategy), Keys: writeKeys(in, &dst.ObjectMeta)}
+	if kept.isEmpty() {
+		return nil
+	}
+	return put(&dst.ObjectMeta, RecordAnnotation, kept)
+}
+
+// V1alpha1Path is the path by which users of v1alpha1 know a field path of the hub.
+func V1alpha1Path(path string) string {
+	path = strings.Replace(path, "spec.updateStrategy.rollingUpdate.podUpdatePolicy", "spec.updateStrategy.type", 1)
+	path = strings.Replace(path, "spec.updateStrategy.rollingUpdate", "spec.updateStrategy", 1)
+	path = strings.Replace(path, "spec.scaleStrategy.enablePVCReuse", "spec.scaleStrategy.disablePVCReuse", 1)
+	for _, key := range keys() {
+		path = strings.Replace(path, key.field, key.path, 1)
+	}
+	return path
+}
+
+func hubStatus(in v1alpha1.CloneSetStatus) v1beta1.CloneSetStatus {
+	out := v1beta1.CloneSetStatus{
+		ObservedGeneration:       in.ObservedGeneration,
+		Replicas:                 in.Replicas,
+		ReadyReplicas:            in.ReadyReplicas,
+		AvailableReplicas:        in.AvailableReplicas,
+		UpdatedReplicas:          in.UpdatedReplicas,
+		UpdatedReadyReplicas:     in.UpdatedReadyReplicas,
+		UpdatedAvailableReplicas: in.UpdatedAvailableReplicas,
+		ExpectedUpdatedReplicas:  in.ExpectedUpdatedReplicas,
+		UpdateRevision:           in.UpdateRevision,
+		CurrentRevision:          in.CurrentRevision,
+		CollisionCount:           in.CollisionCount,
+		LabelSelector:            in.LabelSelector,
+	}
+	out.Conditions = slices.Clone(in.Conditions)
+	return out
+}
+
+func spokeStatus(in v1beta1.CloneSetStatus) v1alpha1.CloneSetStatus {
+	out := v1alpha1.CloneSetStatus{
+		ObservedGeneration:       in.ObservedGeneration,
+		Replicas:                 in.Replicas,
+		ReadyReplicas:            in.ReadyReplicas,
+		AvailableReplicas:        in.AvailableReplicas,
+		UpdatedReplicas:          in.UpdatedReplicas,
+		UpdatedReadyReplicas:     in.UpdatedReadyReplicas,
+		UpdatedAvailableReplicas: in.UpdatedAvailableReplicas,
+		ExpectedUpdatedReplicas:  in.ExpectedUpdatedReplicas,
+		UpdateRevision:           in.UpdateRevision,
+		CurrentRevision:          in.CurrentRevision,
+		CollisionCount:           in.CollisionCount,
+		LabelSelector:            in.LabelSelector,
+	}
+	out.Conditions = slices.Clone(in.Conditions)
+	return out
+}

@@ -1,0 +1,118 @@
+package conversion
+
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/core/api/workload"
+)
+
+// hubStrategy keeps the numbers of an OnDelete set in rollingUpdate, where they wait without effect.
+func hubStrategy(in v1alpha1.CloneSetUpdateStrategy, kept *unsaidStrategy) v1beta1.CloneSetUpdateStrategy {
+	rolling := v1beta1.RollingUpdateCloneSetStrategy{
+		PodUpdatePolicy:       v1beta1.PodUpdatePolicy(in.Type),
+		Partition:             in.Partition,
+		MaxUnavailable:        in.MaxUnavailable,
+		MaxSurge:              in.MaxSurge,
+		Paused:                in.Paused,
+		PriorityStrategy:      in.PriorityStrategy,
+		ScatterStrategy:       in.ScatterStrategy,
+		InPlaceUpdateStrategy: effective(in.InPlaceUpdateStrategy),
+	}
+	switch {
+	case in.Type == "":
+		rolling.PodUpdatePolicy = v1beta1.ReCreate
+	case in.Type == v1alpha1.OnDelete && kept != nil:
+		rolling.PodUpdatePolicy = kept.PodUpdatePolicy
+	case in.Type == v1alpha1.OnDelete:
+		rolling.PodUpdatePolicy = ""
+		if isZero(rolling) {
+			return v1beta1.CloneSetUpdateStrategy{Type: v1beta1.OnDelete}
+		}
+	}
+	out := v1beta1.CloneSetUpdateStrategy{Type: v1beta1.RollingUpdate, RollingUpdate: &rolling}
+	if in.Type == v1alpha1.OnDelete {
+		out.Type = v1beta1.OnDelete
+	}
+	return out
+}
+
+// spokeStrategy is the flat form. A set that is not OnDelete shows its policy as the type.
+func spokeStrategy(in v1beta1.CloneSetUpdateStrategy) v1alpha1.CloneSetUpdateStrategy {
+	var out v1alpha1.CloneSetUpdateStrategy
+	if rolling := in.RollingUpdate; rolling != nil {
+		out = v1alpha1.CloneSetUpdateStrategy{
+			Type:                  v1alpha1.CloneSetUpdateStrategyType(rolling.PodUpdatePolicy),
+			Partition:             rolling.Partition,
+			MaxUnavailable:        rolling.MaxUnavailable,
+			MaxSurge:              rolling.MaxSurge,
+			Paused:                rolling.Paused,
+			PriorityStrategy:      rolling.PriorityStrategy,
+			ScatterStrategy:       rolling.ScatterStrategy,
+			InPlaceUpdateStrategy: spokeInPlace(rolling.InPlaceUpdateStrategy),
+		}
+	}
+	switch {
+	case in.Type == v1beta1.OnDelete:
+		out.Type = v1alpha1.OnDelete
+	case out.Type == "":
+		out.Type = v1alpha1.ReCreate
+	}
+	return out
+}
+
+// effective leaves out what v1alpha1 ignores. Annotations stand for it, see readKeys.
+func effective(in *workload.InPlaceUpdateStrategy) *workload.InPlaceUpdateStrategy {
+	if in == nil {
+		return nil
+	}
+	return &workload.InPlaceUpdateStrategy{GracePeriodSeconds: in.GracePeriodSeconds}
+}
+
+// spokeInPlace leaves the strategy out where nothing remains of it once annotations stand for its fields.
+func spokeInPlace(in *workload.InPlaceUpdateStrategy) *workload.InPlaceUpdateStrategy {
+	out := effective(in)
+	if out != nil && isZero(*out) && !isZero(*in) {
+		return nil
+	}
+	return out
+}
+
+// unsaid is what the flat form cannot say about an OnDelete set, or nil.
+func unsaid(in v1beta1.CloneSetUpdateStrategy) *unsaidStrategy {
+	if in.Type != v1beta1.OnDelete || in.RollingUpdate == nil {
+		return nil
+	}
+	if in.RollingUpdate.PodUpdatePolicy == "" && !isZero(*in.RollingUpdate) {
+		return nil // whatever is set stands in the v1alpha1 form and makes a rollingUpdate again
+	}
+	return &unsaidStrategy{PodUpdatePolicy: in.RollingUpdate.PodUpdatePolicy}
+}
+
+// keepIgnored notes on the hub form the v1alpha1 strategy whose members mean nothing there.
+func keepIgnored(in *workload.InPlaceUpdateStrategy, meta *metav1.ObjectMeta) error {
+	delete(meta.Annotations, IgnoredAnnotation)
+	if in == nil || *in == *effective(in) {
+		return nil
+	}
+	return put(meta, IgnoredAnnotation, in)
+}
+
+// restoreIgnored gives the v1alpha1 form back what keepIgnored noted. The grace period is the hub's.
+func restoreIgnored(dst *v1alpha1.CloneSet) {
+	var ignored workload.InPlaceUpdateStrategy
+	take(&dst.ObjectMeta, IgnoredAnnotation, &ignored)
+	if isZero(ignored) {
+		return
+	}
+	ignored.GracePeriodSeconds = 0
+	if strategy := dst.Spec.UpdateStrategy.InPlaceUpdateStrategy; strategy != nil {
+		ignored.GracePeriodSeconds = strategy.GracePeriodSeconds
+	}
+	dst.Spec.UpdateStrategy.InPlaceUpdateStrategy = &ignored
+}
+
+func isZero[T any](value T) bool { return reflect.ValueOf(value).IsZero() }
