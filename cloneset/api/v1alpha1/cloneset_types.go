@@ -197,7 +197,7 @@ type CloneSetStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
-	Conditions []CloneSetCondition `json:"conditions,omitempty"`
+	Conditions []workload.Condition `json:"conditions,omitempty"`
 	// labelSelector is the selector as text, for the scale subresource.
 	// +optional
 	LabelSelector string `json:"labelSelector,omitempty"`

@@ -156,7 +156,7 @@ func (in *CloneSetStatus) DeepCopyInto(out *CloneSetStatus) {
 	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
-		*out = make([]CloneSetCondition, len(*in))
+		*out = make([]workload.Condition, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}

@@ -1,7 +1,5 @@
 package v1beta1
 
-import "github.com/flotilla-project/flotilla/core/api/workload"
-
 // Types of conditions.
 const (
 	// CloneSetProgressing says how the rollout goes on. It stands only while progressDeadlineSeconds is in force.
@@ -14,17 +12,14 @@ const (
 
 // Reasons of CloneSetProgressing.
 const (
-	// ReasonAvailable: all pods are updated and available.
+	// ReasonAvailable says that all pods are updated and available.
 	ReasonAvailable = "CloneSetAvailable"
-	// ReasonPaused: the strategy is paused.
+	// ReasonPaused says that the strategy is paused.
 	ReasonPaused = "CloneSetPaused"
-	// ReasonPartitionAvailable: as many pods are updated and available as partition asks for.
+	// ReasonPartitionAvailable says that as many pods are updated and available as partition asks for.
 	ReasonPartitionAvailable = "ProgressPartitionAvailable"
-	// ReasonDeadlineExceeded: the rollout made no progress within progressDeadlineSeconds.
+	// ReasonDeadlineExceeded says that the rollout made no progress within progressDeadlineSeconds.
 	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
-	// ReasonUpdated: the rollout makes progress.
+	// ReasonUpdated says that the rollout makes progress.
 	ReasonUpdated = "CloneSetUpdated"
 )
-
-// CloneSetCondition is one aspect of a CloneSet's state.
-type CloneSetCondition = workload.Condition

@@ -1,7 +1,6 @@
 package conversion
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
@@ -33,7 +32,7 @@ func ToHub(src *v1alpha1.CloneSet, dst *v1beta1.CloneSet) error {
 	}
 	readKeys(dst)
 	restoreKeys(&dst.ObjectMeta, kept.Keys)
-	dst.Status = hubStatus(in.Status)
+	dst.Status = v1beta1.CloneSetStatus(in.Status)
 	return keepIgnored(in.Spec.UpdateStrategy.InPlaceUpdateStrategy, &dst.ObjectMeta)
 }
 
@@ -57,7 +56,7 @@ func FromHub(src *v1beta1.CloneSet, dst *v1alpha1.CloneSet) error {
 		Lifecycle:               in.Spec.Lifecycle,
 		ProgressDeadlineSeconds: in.Spec.ProgressDeadlineSeconds,
 	}
-	dst.Status = spokeStatus(in.Status)
+	dst.Status = v1alpha1.CloneSetStatus(in.Status)
 	restoreIgnored(dst)
 	delete(dst.Annotations, RecordAnnotation)
 	kept := record{RollingUpdate: unsaid(in.Spec.UpdateStrategy), Keys: writeKeys(in, &dst.ObjectMeta)}
@@ -76,42 +75,4 @@ func V1alpha1Path(path string) string {
 		path = strings.Replace(path, key.field, key.path, 1)
 	}
 	return path
-}
-
-func hubStatus(in v1alpha1.CloneSetStatus) v1beta1.CloneSetStatus {
-	out := v1beta1.CloneSetStatus{
-		ObservedGeneration:       in.ObservedGeneration,
-		Replicas:                 in.Replicas,
-		ReadyReplicas:            in.ReadyReplicas,
-		AvailableReplicas:        in.AvailableReplicas,
-		UpdatedReplicas:          in.UpdatedReplicas,
-		UpdatedReadyReplicas:     in.UpdatedReadyReplicas,
-		UpdatedAvailableReplicas: in.UpdatedAvailableReplicas,
-		ExpectedUpdatedReplicas:  in.ExpectedUpdatedReplicas,
-		UpdateRevision:           in.UpdateRevision,
-		CurrentRevision:          in.CurrentRevision,
-		CollisionCount:           in.CollisionCount,
-		LabelSelector:            in.LabelSelector,
-	}
-	out.Conditions = slices.Clone(in.Conditions)
-	return out
-}
-
-func spokeStatus(in v1beta1.CloneSetStatus) v1alpha1.CloneSetStatus {
-	out := v1alpha1.CloneSetStatus{
-		ObservedGeneration:       in.ObservedGeneration,
-		Replicas:                 in.Replicas,
-		ReadyReplicas:            in.ReadyReplicas,
-		AvailableReplicas:        in.AvailableReplicas,
-		UpdatedReplicas:          in.UpdatedReplicas,
-		UpdatedReadyReplicas:     in.UpdatedReadyReplicas,
-		UpdatedAvailableReplicas: in.UpdatedAvailableReplicas,
-		ExpectedUpdatedReplicas:  in.ExpectedUpdatedReplicas,
-		UpdateRevision:           in.UpdateRevision,
-		CurrentRevision:          in.CurrentRevision,
-		CollisionCount:           in.CollisionCount,
-		LabelSelector:            in.LabelSelector,
-	}
-	out.Conditions = slices.Clone(in.Conditions)
-	return out
 }
