@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/flotilla-project/flotilla/test/cluster"
+)
+
+const followInterval = 200 * time.Millisecond
+
+func (c *command) up(ctx context.Context) error {
+	began := time.Now()
+	running, err := cluster.Start(ctx, c.options)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.errOut, "cluster %s is up after %.1f s\n", running.Name(), time.Since(began).Seconds())
+	if registry := running.Registry(); registry != "" {
+		fmt.Fprintf(c.errOut, "images pushed to %s are there for all nodes, under any registry's name\n", registry)
+	}
+	fmt.Fprintf(c.out, "export KUBECONFIG=%s\n", running.Kubeconfig())
+	return nil
+}
+
+func (c *command) down(ctx context.Context) error {
+	began := time.Now()
+	err := cluster.Remove(ctx, c.options)
+	if errors.Is(err, cluster.ErrNotRunning) {
+		fmt.Fprintf(c.errOut, "cluster %s does not run\n", c.options.Name)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.errOut, "cluster %s is down after %.1f s\n", c.options.Name, time.Since(began).Seconds())
+	return nil
+}
+
+func (c *command) status(ctx context.Context) error {
+	running, err := cluster.Attach(ctx, c.options)
+	if err != nil {
+		return err
+	}
+	status, err := running.Status(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "cluster %s, Kubernetes %s, API on 127.0.0.1:%d", running.Name(), status.Kubernetes, status.APIPort)
+	if status.RegistryPort != 0 {
+		fmt.Fprintf(c.out, ", registry on 127.0.0.1:%d", status.RegistryPort)
+	}
+	fmt.Fprint(c.out, "\n\n")
+	table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "MACHINE\tSTATE\tPROCESS ID")
+	for _, m := range status.Machines {
+		state, pid := "runs", fmt.Sprint(m.PID)
+		if m.PID == 0 {
+			state, pid = "stopped", "-"
+			if c.options.Simulated {
+				state = "simulated"
+			}
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", m.Name, state, pid)
+	}
+	fmt.Fprintln(table, "\nPROCESS\tSTARTS\tRUNS\tLAST END")
+	for _, p := range status.Processes {
+		fmt.Fprintf(table, "%s\t%d\t%t\t%s\n", p.Name, p.Starts, p.Running, p.LastEnd)
+	}
+	fmt.Fprintln(table, "\nMEMORY OF\tPROGRAM\tPROCESSES\tMIB")
+	var total int64
+	for _, m := range status.Memory {
+		total += m.Bytes
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", m.Machine, m.Program, m.Processes, m.Bytes>>20)
+	}
+	fmt.Fprintf(table, "all\t\t\t%d\n\n", total>>20)
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return c.runKubectl(ctx, running, []string{"get", "nodes", "-o", "wide"})
+}
+
+func (c *command) kubectl(ctx context.Context) error {
+	running, err := cluster.Attach(ctx, c.options)
+	if err != nil {
+		return err
+	}
+	return c.runKubectl(ctx, running, c.args)
+}
+
+func (c *command) runKubectl(ctx context.Context, running *cluster.Cluster, args []string) error {
+	cmd := exec.CommandContext(ctx, running.Kubectl(), args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+running.Kubeconfig())
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, c.out, c.errOut
+	err := cmd.Run()
+	if ended := new(exec.ExitError); errors.As(err, &ended) {
+		return exitCode(ended.ExitCode())
+	}
+	return err
+}
+
+func (c *command) kubeconfig(ctx context.Context) error {
+	running, err := cluster.Attach(ctx, c.options)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c.out, running.Kubeconfig())
+	return nil
+}
+
+func (c *command) node(ctx context.Context) error {
+	if len(c.args) != 2 {
+		return errors.New("want: node stop|start NAME")
+	}
+	running, err := cluster.Attach(ctx, c.options)
+	if err != nil {
+		return err
+	}
+	node, err := running.NodeNamed(c.args[1])
+	if err != nil {
+		return err
+	}
+	switch c.args[0] {
+	case "stop":
+		return node.Stop(ctx)
+	case "start":
+		return node.Start(ctx)
+	}
+	return fmt.Errorf("node %s: want stop or start", c.args[0])
+}
+
+func (c *command) build(ctx context.Context) error {
+	scope := cluster.Everything
+	switch {
+	case c.only == "envtest":
+		scope = cluster.Envtest
+	case c.only != "":
+		return fmt.Errorf("--only %s: want envtest", c.only)
+	case c.options.Simulated:
+		scope = cluster.ControlPlane
+	}
+	began := time.Now()
+	binaries, err := cluster.Build(ctx, c.options, scope)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.errOut, "everything is built after %.1f s: %s\n", time.Since(began).Seconds(), filepath.Dir(binaries.Kubernetes))
+	return nil
+}
+
+func (c *command) env(ctx context.Context) error {
+	binaries, err := cluster.Build(ctx, c.options, cluster.Envtest)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "export KUBEBUILDER_ASSETS=%s\n", binaries.Kubernetes)
+	return nil
+}
+
+func (c *command) logs(ctx context.Context) error {
+	running, err := cluster.Attach(ctx, c.options)
+	if err != nil {
+		return err
+	}
+	if len(c.args) == 0 {
+		names, err := running.Logs()
+		for _, name := range names {
+			fmt.Fprintln(c.out, name)
+		}
+		return err
+	}
+	path, err := running.LogFile(c.args[0])
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for {
+		if _, err := io.Copy(c.out, file); err != nil || !c.follow {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(followInterval):
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// sandboxImage holds the namespaces of every pod.
+const sandboxImage = "registry.k8s.io/pause:3.10.1"
+
+// staticImage is an image with one static program, which is its command. The same
+// program gives the same image, to the byte.
+func staticImage(program string) (v1.Image, error) {
+	data, err := os.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	target := filepath.Base(program)
+	var archive bytes.Buffer
+	writer := tar.NewWriter(&archive)
+	if err := writer.WriteHeader(&tar.Header{Name: target, Mode: 0o755, Size: int64(len(data))}); err != nil {
+		return nil, err
+	}
+	if _, err := writer.Write(data); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(archive.Bytes())), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return nil, err
+	}
+	file, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	file = file.DeepCopy()
+	file.OS, file.Architecture = "linux", runtime.GOARCH
+	file.Config = v1.Config{Entrypoint: []string{"/" + target}}
+	return mutate.ConfigFile(image, file)
+}
+
+// Registry is the address, on the machine's loopback, of the registry that serves the
+// nodes. It is empty in a simulated cluster.
+func (c *Cluster) Registry() string {
+	if c.state.RegistryPort == 0 {
+		return ""
+	}
+	return loopback(c.state.RegistryPort)
+}
+
+// PushImage makes an image available to pods under a reference such as
+// docker.io/library/web:1 or example.com/web:1, whatever the registry in its name. An
+// image pushed again under the same tag is used by the next pod.
+func (c *Cluster) PushImage(ctx context.Context, reference string, image v1.Image) error {
+	tag, err := name.NewTag(reference)
+	if err != nil {
+		return fmt.Errorf("push image: %w", err)
+	}
+	local, err := name.NewTag(c.Registry()+"/"+tag.RepositoryStr()+":"+tag.TagStr(), name.Insecure)
+	if err != nil {
+		return fmt.Errorf("push image: %w", err)
+	}
+	if err := remote.Write(local, image, remote.WithContext(ctx)); err != nil {
+		return fmt.Errorf("push image %s: %w", reference, err)
+	}
+	return c.forgetImage(ctx, strings.Replace(tag.Name(), "index.docker.io/", "docker.io/", 1))
+}
+
+// forgetImage makes all running nodes pull an image anew, whatever the pull policy.
+func (c *Cluster) forgetImage(ctx context.Context, reference string) error {
+	var machines []MachineStatus
+	if err := c.control(ctx, "GET", "/machines", &machines); err != nil {
+		return err
+	}
+	for _, m := range machines[1:] {
+		socket := fmt.Sprintf("/proc/%d/root%s", m.PID, containerdSocket)
+		if _, err := os.Stat(socket); m.PID == 0 || err != nil {
+			continue // not up yet: it has pulled nothing in this life
+		}
+		cmd := exec.CommandContext(ctx, filepath.Join(c.state.Containerd, "ctr"),
+			"--address", socket, "--namespace", "k8s.io", "images", "rm", reference)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("make node %s forget image %s: %w: %s", m.Name, reference, err, lastLines(out, 1))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+const bridgeName = "br0"
+
+// network is the control plane's network namespace, on whose bridge all nodes hang.
+type network struct {
+	namespace netns.NsHandle
+	links     *netlink.Handle
+}
+
+// openNetwork sets up the network of the control plane, whose init is given.
+func openNetwork(pid int) (*network, error) {
+	namespace, err := netns.GetFromPid(pid)
+	if err != nil {
+		return nil, fmt.Errorf("open the control plane's network namespace: %w", err)
+	}
+	links, err := netlink.NewHandleAt(namespace)
+	if err != nil {
+		_ = namespace.Close()
+		return nil, fmt.Errorf("talk netlink in the control plane's network namespace: %w", err)
+	}
+	n := &network{namespace: namespace, links: links}
+	if err := n.addBridge(); err != nil {
+		n.close()
+		return nil, fmt.Errorf("set up the control plane's network: %w", err)
+	}
+	return n, nil
+}
+
+func (n *network) close() {
+	n.links.Close()
+	_ = n.namespace.Close()
+}
+
+func (n *network) addBridge() error {
+	// A bridge without an address of its own takes that of its lowest port, and changes
+	// it as nodes come and go: neighbours would lose it each time.
+	attributes := netlink.NewLinkAttrs()
+	attributes.Name = bridgeName
+	attributes.HardwareAddr = net.HardwareAddr{0x0a, 0, 10, 210, 0, 1}
+	if err := n.links.LinkAdd(&netlink.Bridge{LinkAttrs: attributes}); err != nil {
+		return fmt.Errorf("add bridge: %w", err)
+	}
+	if err := addAddress(n.links, "lo", apiServiceAddress+"/32"); err != nil {
+		return err
+	}
+	if err := addAddress(n.links, bridgeName, fmt.Sprintf("%s/%d", controlPlaneAddress, nodePrefix)); err != nil {
+		return err
+	}
+	_, services, err := net.ParseCIDR(servicePrefix)
+	if err != nil {
+		return err
+	}
+	if err := n.links.RouteAdd(&netlink.Route{Dst: services, Type: unix.RTN_UNREACHABLE}); err != nil {
+		return fmt.Errorf("reject Service addresses: %w", err)
+	}
+	return nil
+}
+
+// attach connects a node, whose init is given, to the bridge, and routes its pods.
+func (n *network) attach(index, pid, nodes int) error {
+	namespace, err := netns.GetFromPid(pid)
+	if err != nil {
+		return fmt.Errorf("open network namespace of node %s: %w", nodeName(index), err)
+	}
+	defer namespace.Close()
+	links, err := netlink.NewHandleAt(namespace)
+	if err != nil {
+		return fmt.Errorf("talk netlink in node %s: %w", nodeName(index), err)
+	}
+	defer links.Close()
+	if err := n.addCable(index, namespace); err != nil {
+		return fmt.Errorf("connect node %s: %w", nodeName(index), err)
+	}
+	if err := addAddress(links, "lo", ""); err != nil {
+		return err
+	}
+	if err := addAddress(links, "eth0", fmt.Sprintf("%s/%d", nodeAddress(index), nodePrefix)); err != nil {
+		return err
+	}
+	if err := addRoute(links, "0.0.0.0/0", controlPlaneAddress); err != nil {
+		return err
+	}
+	for other := range nodes {
+		if other == index {
+			continue
+		}
+		if err := addRoute(links, podPrefix(other), nodeAddress(other)); err != nil {
+			return err
+		}
+	}
+	return addRoute(n.links, podPrefix(index), nodeAddress(index))
+}
+
+// addCable adds a pair of devices, one end on the bridge, the other in the node.
+func (n *network) addCable(index int, node netns.NsHandle) error {
+	// The kernel may still be taking down the namespace of the node's last life.
+	if old, err := n.links.LinkByName(nodeName(index)); err == nil {
+		if err := n.links.LinkDel(old); err != nil {
+			return fmt.Errorf("remove old device: %w", err)
+		}
+	}
+	bridge, err := n.links.LinkByName(bridgeName)
+	if err != nil {
+		return fmt.Errorf("find bridge: %w", err)
+	}
+	attributes := netlink.NewLinkAttrs()
+	attributes.Name = nodeName(index)
+	attributes.MasterIndex = bridge.Attrs().Index
+	cable := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(node))}
+	if err := n.links.LinkAdd(cable); err != nil {
+		return fmt.Errorf("add devices: %w", err)
+	}
+	return n.links.LinkSetUp(cable)
+}
+
+// addAddress gives a device an address, if any, and switches it on.
+func addAddress(links *netlink.Handle, device, address string) error {
+	link, err := links.LinkByName(device)
+	if err != nil {
+		return fmt.Errorf("find device %s: %w", device, err)
+	}
+	if address != "" {
+		parsed, err := netlink.ParseAddr(address)
+		if err != nil {
+			return err
+		}
+		if err := links.AddrAdd(link, parsed); err != nil {
+			return fmt.Errorf("add address %s: %w", address, err)
+		}
+	}
+	if err := links.LinkSetUp(link); err != nil {
+		return fmt.Errorf("switch on device %s: %w", device, err)
+	}
+	return nil
+}
+
+func addRoute(links *netlink.Handle, prefix, via string) error {
+	_, destination, err := net.ParseCIDR(prefix)
+	if err != nil {
+		return err
+	}
+	if err := links.RouteReplace(&netlink.Route{Dst: destination, Gw: net.ParseIP(via)}); err != nil {
+		return fmt.Errorf("route %s via %s: %w", prefix, via, err)
+	}
+	return nil
+}
+
+// dial opens a connection as if from the control plane.
+func (n *network) dial(ctx context.Context, address string) (net.Conn, error) {
+	return inNamespace(n.namespace, func() (net.Conn, error) {
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, "tcp", address)
+	})
+}
+
+// listen opens a listener on the control plane's own network.
+func (n *network) listen(ctx context.Context, address string) (net.Listener, error) {
+	return inNamespace(n.namespace, func() (net.Listener, error) {
+		var config net.ListenConfig
+		return config.Listen(ctx, "tcp", address)
+	})
+}
+
+// inNamespace runs open on a thread that has entered a network namespace. A socket
+// belongs for ever to the namespace of the thread that made it, so it can be used from
+// any thread afterwards. open must use a numeric address: names are looked up on other
+// threads. The thread is not given back: Go ends it with the goroutine.
+func inNamespace[T any](namespace netns.NsHandle, open func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		runtime.LockOSThread()
+		var r result
+		if r.err = netns.Set(namespace); r.err == nil {
+			r.value, r.err = open()
+		}
+		done <- r
+	}()
+	r := <-done
+	return r.value, r.err
+}
+
+// DialContext opens a TCP connection from inside the cluster's network, from where
+// nodes and pods can be reached by address. It needs root.
+func (c *Cluster) DialContext(ctx context.Context, address string) (net.Conn, error) {
+	status, err := c.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := netns.GetFromPid(status.Machines[0].PID)
+	if err != nil {
+		return nil, fmt.Errorf("open the cluster's network namespace: %w", err)
+	}
+	defer namespace.Close()
+	n := network{namespace: namespace}
+	return n.dial(ctx, address)
+}

@@ -1,0 +1,49 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// checkRequirements tells everything that keeps real nodes from running here.
+func checkRequirements(ctx context.Context) error {
+	if os.Geteuid() != 0 {
+		return errors.New("real nodes need root")
+	}
+	var missing []error
+	for _, tool := range []string{"mount", "umount"} { // the kubelet calls them
+		if _, err := exec.LookPath(tool); err != nil {
+			missing = append(missing, fmt.Errorf("the program %s is missing", tool))
+		}
+	}
+	if err := tryNamespaces(ctx); err != nil {
+		missing = append(missing, fmt.Errorf("namespaces cannot be made here (a container needs to be privileged): %w", err))
+	}
+	if _, err := hierarchies(); err != nil {
+		missing = append(missing, err)
+	}
+	return errors.Join(missing...)
+}
+
+// tryNamespaces runs a harmless program in namespaces of its own.
+func tryNamespaces(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, "mount", "--version")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: machineNamespaces}
+	return cmd.Run()
+}
+
+// chooseSnapshotter picks how image layers are stored: overlays cannot be stacked on
+// the overlay that a container's own files often are.
+func chooseSnapshotter(folder string) string {
+	var info unix.Statfs_t
+	if unix.Statfs(folder, &info) == nil && info.Type == unix.OVERLAYFS_SUPER_MAGIC {
+		return "native"
+	}
+	return "overlayfs"
+}

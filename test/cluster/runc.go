@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+)
+
+// The wrapper that drops seccomp profiles is this package's command under the name
+// wrapperName; the program it executes stands beside it as wrappedName.
+const (
+	wrapperName = "runc"
+	wrappedName = "runc-without-seccomp"
+)
+
+// runtimeChoice is the program that makes containers.
+type runtimeChoice struct {
+	path string
+	// plain is set if path was built here: then it knows no seccomp, and must be wrapped.
+	plain bool
+}
+
+// chooseRunc prefers the machine's own runc, then the distribution's package, and
+// builds one only where there is neither: seccomp needs a C library that Go modules
+// do not bring.
+func chooseRunc(ctx context.Context, options Options) (runtimeChoice, error) {
+	if path := findRunc(); path != "" {
+		return runtimeChoice{path: path}, nil
+	}
+	if _, err := exec.LookPath("apt-get"); err == nil {
+		fmt.Fprintln(options.Out, "installing the package runc")
+		cmd := exec.CommandContext(ctx, "apt-get", "install", "-y", "--no-install-recommends", "runc")
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			fmt.Fprintf(options.Out, "installing runc: %v: %s\n", err, lastLines(out, 2))
+		}
+		if path := findRunc(); path != "" {
+			return runtimeChoice{path: path}, nil
+		}
+	}
+	b := builder{root: filepath.Join(options.Cache, "bin", runtime.GOOS+"-"+runtime.GOARCH), out: options.Out}
+	wanted := runcRecipe()
+	if err := b.run(ctx, []recipe{wanted}); err != nil {
+		return runtimeChoice{}, fmt.Errorf("there is no runc on this machine, and: %w", err)
+	}
+	fmt.Fprintln(options.Out, "note: this runc was built without libseccomp, so pods' seccomp profiles are dropped")
+	return runtimeChoice{path: filepath.Join(b.root, wanted.folder, "runc"), plain: true}, nil
+}
+
+func findRunc() string {
+	if path, err := exec.LookPath("runc"); err == nil {
+		return path
+	}
+	for _, path := range []string{"/usr/sbin/runc", "/usr/local/sbin/runc", "/usr/bin/runc"} {
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// wrapped puts the wrapper in front of a runc that needs one.
+func (r runtimeChoice) wrapped(l layout) (runtimeChoice, error) {
+	if !r.plain {
+		return r, nil
+	}
+	folder := l.path("runc")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return r, err
+	}
+	wrapper := filepath.Join(folder, wrapperName)
+	if err := os.Symlink(l.command(), wrapper); err != nil {
+		return r, err
+	}
+	return runtimeChoice{path: wrapper}, os.Symlink(r.path, filepath.Join(folder, wrappedName))
+}
+
+// runWrapped becomes the real runc, after it has dropped the seccomp profile of the
+// container that is about to be created, if any. It returns only on failure.
+func runWrapped(args []string) error {
+	if i := slices.Index(args, "--bundle"); i >= 0 && i+1 < len(args) {
+		if err := dropSeccomp(filepath.Join(args[i+1], "config.json")); err != nil {
+			return fmt.Errorf("drop the seccomp profile: %w", err)
+		}
+	}
+	path := filepath.Join(filepath.Dir(args[0]), wrappedName)
+	return fmt.Errorf("execute %s: %w", path, syscall.Exec(path, args, os.Environ()))
+}
+
+func dropSeccomp(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var spec map[string]json.RawMessage
+	if err := json.Unmarshal(data, &spec); err != nil {
+		return err
+	}
+	var linux map[string]json.RawMessage
+	if err := json.Unmarshal(spec["linux"], &linux); err != nil {
+		return err
+	}
+	if linux["seccomp"] == nil {
+		return nil
+	}
+	delete(linux, "seccomp")
+	if spec["linux"], err = json.Marshal(linux); err != nil {
+		return err
+	}
+	if data, err = json.Marshal(spec); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}
