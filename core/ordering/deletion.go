@@ -22,22 +22,29 @@ import (
 //
 // The ranks are those of SameNodeRanks or SpreadRanks for the same pods; nil ranks all alike.
 func ForDeletion(pods []podstate.State, rank []float64) []int {
-	all := values(pods)
-	for i := range rank {
-		all[i].rank = -rank[i]
+	every := make([]int, len(pods))
+	for i := range every {
+		every[i] = i
 	}
-	sortValues(all, value.forDeletion)
-	return indexes(all)
+	all := values(pods, every)
+	for i := range rank {
+		all[i].rank = rank[i]
+	}
+	return sorted(all, (*value).forDeletion)
 }
 
 // SameNodeRanks spreads pods over nodes: of the n pods on one node the first to go has rank n-1 and
 // the last one 0. Pods without a node have rank 0.
 func SameNodeRanks(pods []podstate.State) []float64 {
+	return sameNodeRanks(pods, ForDeletion(pods, nil))
+}
+
+func sameNodeRanks(pods []podstate.State, order []int) []float64 {
 	ranks := make([]float64, len(pods))
 	node := func(i int) (string, bool) { return pods[i].Pod.Spec.NodeName, pods[i].Assigned }
-	for _, domain := range domains(values(pods), node) {
-		for i, v := range domain {
-			ranks[v.index] = float64(len(domain) - 1 - i)
+	for _, domain := range domains(order, node) {
+		for i, index := range domain {
+			ranks[index] = float64(len(domain) - 1 - i)
 		}
 	}
 	return ranks
@@ -62,20 +69,19 @@ const hostname = "kubernetes.io/hostname"
 // With zones of 3, 2 and 1 pods the ranks are 4.83 3.22 1.61, 3.22 1.61 and 1.61: to remove three,
 // two go from the first zone and one from the second.
 func SpreadRanks(pods []podstate.State, constraints []SpreadConstraint, nodeLabels func(node string) map[string]string) []float64 {
-	sameNode := SameNodeRanks(pods)
+	plain := ForDeletion(pods, nil)
+	overNodes := ForDeletion(pods, sameNodeRanks(pods, plain))
 	ranks := make([]float64, len(pods))
 	for _, c := range constraints {
-		all := values(pods)
-		if c.TopologyKey != hostname { // there the pods of a domain are the pods of a node
-			for i := range all {
-				all[i].rank = -sameNode[i]
-			}
+		order := overNodes
+		if c.TopologyKey == hostname { // there the pods of a domain are the pods of a node
+			order = plain
 		}
-		split := domains(all, c.domain(pods, nodeLabels))
+		split := domains(order, c.domain(pods, nodeLabels))
 		weight := math.Log(float64(len(split) + 2))
 		for _, domain := range split {
-			for i, v := range domain {
-				ranks[v.index] += float64(len(domain)-i) * weight
+			for i, index := range domain {
+				ranks[index] += float64(len(domain)-i) * weight
 			}
 		}
 	}
@@ -99,14 +105,13 @@ func (c SpreadConstraint) domain(pods []podstate.State, nodeLabels func(node str
 	}
 }
 
-// domains splits the pods by what of says, leaves those out of which it says nothing, and puts the
-// pods of each domain in the order of deletion.
-func domains(all []value, of func(index int) (string, bool)) map[string][]value {
-	sortValues(all, value.forDeletion)
-	split := map[string][]value{}
-	for _, v := range all {
-		if name, ok := of(v.index); ok {
-			split[name] = append(split[name], v)
+// domains splits the indexes by what of says and keeps their order. Those of which it says nothing
+// are left out.
+func domains(order []int, of func(index int) (string, bool)) map[string][]int {
+	split := map[string][]int{}
+	for _, index := range order {
+		if name, ok := of(index); ok {
+			split[name] = append(split[name], index)
 		}
 	}
 	return split

@@ -12,20 +12,20 @@ import (
 	"github.com/flotilla-project/flotilla/core/podstate"
 )
 
-// sortByPriority sorts the indexes in order, stably. Without a matching rule nothing moves.
-func sortByPriority(pods []podstate.State, order []int, o UpdateOptions) {
+// byPriority sorts the indexes, stably. Without a matching rule nothing moves.
+func byPriority(pods []podstate.State, order []int, o UpdateOptions) []int {
 	switch p := o.Priority; {
-	case p == nil:
-	case len(p.WeightPriority) > 0:
-		sortByWeight(pods, order, p.WeightPriority)
-	case len(p.OrderPriority) > 0:
-		sortByKey(pods, order, p.OrderPriority, o.UnkeyedFirst)
+	case p != nil && len(p.WeightPriority) > 0:
+		return byWeight(pods, order, p.WeightPriority)
+	case p != nil && len(p.OrderPriority) > 0:
+		return byKey(pods, order, p.OrderPriority, o.UnkeyedFirst)
 	}
+	return order
 }
 
-// sortByWeight puts pods with the larger sum of matching weights first. A selector that cannot be
+// byWeight puts pods with the larger sum of matching weights first. A selector that cannot be
 // read, which admission refuses, matches nothing.
-func sortByWeight(pods []podstate.State, order []int, terms []workload.UpdatePriorityWeightTerm) {
+func byWeight(pods []podstate.State, order []int, terms []workload.UpdatePriorityWeightTerm) []int {
 	selectors := make([]labels.Selector, len(terms))
 	for i := range terms {
 		selector, err := metav1.LabelSelectorAsSelector(&terms[i].MatchSelector)
@@ -34,15 +34,16 @@ func sortByWeight(pods []podstate.State, order []int, terms []workload.UpdatePri
 		}
 		selectors[i] = selector
 	}
-	weights := make([]int64, len(pods))
-	for _, index := range order {
+	weight := func(index int) int64 {
+		var sum int64
 		for i, selector := range selectors {
 			if selector.Matches(labels.Set(pods[index].Pod.Labels)) {
-				weights[index] += int64(terms[i].Weight)
+				sum += int64(terms[i].Weight)
 			}
 		}
+		return sum
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(weights[j], weights[i]) })
+	return stably(order, weight, func(a, b int64) int { return cmp.Compare(b, a) })
 }
 
 // place is where an orderPriority puts a pod.
@@ -51,27 +52,44 @@ type place struct {
 	number string // decimal digits without leading zeros
 }
 
-// sortByKey puts pods with an earlier key first, inside a key those with the larger number at the
-// end of the label's value.
-func sortByKey(pods []podstate.State, order []int, terms []workload.UpdatePriorityOrderTerm, unkeyedFirst bool) {
+// byKey puts pods with an earlier key first, inside a key those with the larger number at the end of
+// the label's value.
+func byKey(pods []podstate.State, order []int, terms []workload.UpdatePriorityOrderTerm, unkeyedFirst bool) []int {
 	unkeyed := place{level: len(terms)}
 	if unkeyedFirst {
 		unkeyed.level = -1
 	}
-	places := make([]place, len(pods))
-	for _, index := range order {
-		places[index] = unkeyed
+	placeOf := func(index int) place {
 		for level, term := range terms {
 			if text, ok := pods[index].Pod.Labels[term.OrderedKey]; ok {
-				places[index] = place{level: level, number: trailingNumber(text)}
-				break
+				return place{level: level, number: trailingNumber(text)}
 			}
 		}
+		return unkeyed
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		a, b := places[i], places[j]
+	return stably(order, placeOf, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.level, b.level), compareNumbers(b.number, a.number))
 	})
+}
+
+// stably sorts the indexes by keys that are made once each.
+func stably[K any](order []int, keyOf func(index int) K, compare func(a, b K) int) []int {
+	type entry struct {
+		key          K
+		place, index int
+	}
+	entries := make([]entry, len(order))
+	for place, index := range order {
+		entries[place] = entry{keyOf(index), place, index}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(compare(a.key, b.key), cmp.Compare(a.place, b.place))
+	})
+	result := make([]int, len(entries))
+	for i := range entries {
+		result[i] = entries[i].index
+	}
+	return result
 }
 
 func trailingNumber(text string) string {

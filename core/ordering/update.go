@@ -1,9 +1,6 @@
 package ordering
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/podstate"
@@ -28,23 +25,20 @@ type UpdateOptions struct {
 // priority, so that within one priority unavailable pods come first; then pods are scattered; and
 // pods in PreparingUpdate, whose update has begun, come before all others.
 func ForUpdate(all []podstate.State, waiting []int, o UpdateOptions) []int {
-	sorted := make([]value, len(waiting))
-	for i, index := range waiting {
-		sorted[i] = valueOf(index, &all[index])
-	}
-	sortValues(sorted, value.forUpdate)
-	order := indexes(sorted)
-	sortByPriority(all, order, o)
+	order := sorted(values(all, waiting), (*value).forUpdate)
+	order = byPriority(all, order, o)
 	order = scatter(all, order, o.Scatter)
-	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Compare(begun(&all[i]), begun(&all[j]))
-	})
-	return order
+	return begunFirst(all, order)
 }
 
-func begun(s *podstate.State) int {
-	if s.Lifecycle == contract.LifecyclePreparingUpdate {
-		return 0
+func begunFirst(pods []podstate.State, order []int) []int {
+	var begun, others []int
+	for _, index := range order {
+		if pods[index].Lifecycle == contract.LifecyclePreparingUpdate {
+			begun = append(begun, index)
+		} else {
+			others = append(others, index)
+		}
 	}
-	return 1
+	return append(begun, others...)
 }

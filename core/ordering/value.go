@@ -11,32 +11,34 @@ import (
 	"github.com/flotilla-project/flotilla/core/podstate"
 )
 
-// value is what a pod is worth: of each number, the smaller one is of less value.
+// value is what a pod is worth. Of each number but the rank, the smaller one is worth less.
 type value struct {
-	index     int
-	assigned  int
-	phase     int
-	available int
-	ready     int
-	cost      int32
-	rank      float64 // lower worth the higher the rank, so negated
-	readyAge  int64
-	restarts  int32 // negated
-	age       int64
-	name      string
+	index    int
+	state    int
+	cost     int32
+	restarts int32 // negated: more restarts are worth less
+	rank     float64
+	readyAge int64
+	age      int64
+	name     string
+}
+
+func values(pods []podstate.State, which []int) []value {
+	list := make([]value, len(which))
+	for i, index := range which {
+		list[i] = valueOf(index, &pods[index])
+	}
+	return list
 }
 
 func valueOf(index int, s *podstate.State) value {
 	v := value{
-		index:     index,
-		assigned:  number(s.Assigned),
-		phase:     phaseValue(s.Pod.Status.Phase),
-		available: number(s.Available),
-		ready:     number(s.Ready),
-		cost:      s.DeletionCost,
-		restarts:  -s.Restarts,
-		age:       ageValue(s.Pod.CreationTimestamp.Time),
-		name:      s.Pod.Name,
+		index:    index,
+		state:    stateValue(s),
+		cost:     s.DeletionCost,
+		restarts: -s.Restarts,
+		age:      ageValue(s.Pod.CreationTimestamp.Time),
+		name:     s.Pod.Name,
 	}
 	if s.Ready { // among pods that are not ready, the time says nothing
 		v.readyAge = ageValue(s.ReadySince)
@@ -44,33 +46,23 @@ func valueOf(index int, s *podstate.State) value {
 	return v
 }
 
-func values(pods []podstate.State) []value {
-	all := make([]value, len(pods))
-	for i := range pods {
-		all[i] = valueOf(i, &pods[i])
-	}
-	return all
+// stateValue: not assigned before assigned, then the phases, then not ready before ready before
+// available. Deletion and update agree here: an available pod is ready, so whether availability or
+// readiness is asked first makes no difference.
+func stateValue(s *podstate.State) int {
+	return 9*number(s.Assigned) + 3*phaseValue(s.Pod.Status.Phase) + number(s.Ready) + number(s.Ready && s.Available)
 }
 
-// forDeletion is the order of deletion: the states first, then what the user and the ranks say,
-// then the history of the pods.
-func (v value) forDeletion(w value) int {
-	if c := cmp.Compare(v.assigned, w.assigned); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(v.phase, w.phase); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(v.available, w.available); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(v.ready, w.ready); c != 0 {
+// forDeletion is the order of deletion: the state first, then what the user and the ranks say, then
+// the history of the pods.
+func (v *value) forDeletion(w *value) int {
+	if c := cmp.Compare(v.state, w.state); c != 0 {
 		return c
 	}
 	if c := cmp.Compare(v.cost, w.cost); c != 0 {
 		return c
 	}
-	if c := cmp.Compare(v.rank, w.rank); c != 0 {
+	if c := cmp.Compare(w.rank, v.rank); c != 0 {
 		return c
 	}
 	return v.byHistory(w)
@@ -78,17 +70,8 @@ func (v value) forDeletion(w value) int {
 
 // forUpdate is the default order of updates. It knows no cost and no rank. Of ready pods the
 // unavailable ones come first, because updating them costs no availability.
-func (v value) forUpdate(w value) int {
-	if c := cmp.Compare(v.assigned, w.assigned); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(v.phase, w.phase); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(v.ready, w.ready); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(v.available, w.available); c != 0 {
+func (v *value) forUpdate(w *value) int {
+	if c := cmp.Compare(v.state, w.state); c != 0 {
 		return c
 	}
 	return v.byHistory(w)
@@ -96,7 +79,7 @@ func (v value) forUpdate(w value) int {
 
 // byHistory: ready for less time, more restarts, newer; and the name where nothing else decides.
 // Pods of several namespaces may share a name; their places in the input keep them apart.
-func (v value) byHistory(w value) int {
+func (v *value) byHistory(w *value) int {
 	if c := cmp.Compare(v.readyAge, w.readyAge); c != 0 {
 		return c
 	}
@@ -137,12 +120,16 @@ func ageValue(t time.Time) int64 {
 	return -t.UnixNano()
 }
 
-func indexes(sorted []value) []int {
-	list := make([]int, len(sorted))
-	for i := range sorted {
-		list[i] = sorted[i].index
+// sorted is the indexes of the values in order.
+func sorted(list []value, order func(v, w *value) int) []int {
+	pointers := make([]*value, len(list))
+	for i := range list {
+		pointers[i] = &list[i]
 	}
-	return list
+	slices.SortFunc(pointers, order)
+	indexes := make([]int, len(list))
+	for i, v := range pointers {
+		indexes[i] = v.index
+	}
+	return indexes
 }
-
-func sortValues(list []value, order func(v, w value) int) { slices.SortFunc(list, order) }
