@@ -1,0 +1,223 @@
+package freshness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientfeatures "k8s.io/client-go/features"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+const (
+	// closedWait is the wait while the gate of a new leader is closed.
+	closedWait = 100 * time.Millisecond
+	// minWait and maxWait bound the wait for outstanding writes. It is as long as they have been
+	// outstanding already: the event of the write usually wakes the workload first, so the wait is a
+	// net for events that nobody watches, such as that of our own status write.
+	minWait = 20 * time.Millisecond
+	maxWait = time.Second
+)
+
+// Options say what a gate looks at.
+type Options struct {
+	// Cache is the cache that plans read.
+	Cache cache.Cache
+	// Scheme knows the kinds.
+	Scheme *runtime.Scheme
+	// Kinds are the kinds whose writes are waited for, each with its settings in the cache, of which
+	// the label and field selectors matter. Writes to other kinds are not recorded.
+	Kinds map[client.Object]cache.ByObject
+	// Live reads from the server.
+	Live client.Reader
+	// Clock tells the time and ticks.
+	Clock clock.WithTicker
+	// LeaderVersion returns the resourceVersion of the write that made this process leader. Nil, for
+	// a process without leader election, leaves the fence out.
+	LeaderVersion func(context.Context) (string, error)
+}
+
+// Gate knows the outstanding writes of one controller. It is closed until Start has run; a manager
+// starts it once it leads. It is safe for concurrent use.
+type Gate struct {
+	options Options
+	sources map[schema.GroupKind]*source
+	open    atomic.Bool
+
+	mu      sync.Mutex
+	waiting map[types.NamespacedName]*writes
+}
+
+// writes are the outstanding writes of one workload.
+type writes struct {
+	since   time.Time
+	byUID   map[types.UID]write
+	doubted map[string]doubt
+}
+
+// New makes a gate. It fails when the cache has several informers for one kind, as one of several
+// named namespaces has (a field selector on metadata.namespace restricts it to one namespace with
+// one informer), and when client-go's feature AtomicFIFO is off: then stores tell no version.
+func New(ctx context.Context, o Options) (*Gate, error) {
+	if !clientfeatures.FeatureGates().Enabled(clientfeatures.AtomicFIFO) {
+		return nil, errors.New("client-go's feature AtomicFIFO is off: the cache tells no resourceVersion")
+	}
+	g := &Gate{options: o, sources: map[schema.GroupKind]*source{}, waiting: map[types.NamespacedName]*writes{}}
+	for kind, settings := range o.Kinds {
+		gvk, err := apiutil.GVKForObject(kind, o.Scheme)
+		if err != nil {
+			return nil, fmt.Errorf("find the kind of %T: %w", kind, err)
+		}
+		s, err := newSource(ctx, o.Cache, kind, gvk, settings)
+		if err != nil {
+			return nil, err
+		}
+		g.sources[gvk.GroupKind()] = s
+	}
+	return g, nil
+}
+
+// NeedLeaderElection makes a manager start the gate when it leads.
+func (g *Gate) NeedLeaderElection() bool { return true }
+
+// Created records that the object was created for the workload, with the UID and resourceVersion
+// that the server returned.
+func (g *Gate) Created(workload types.NamespacedName, o client.Object) { g.Written(workload, o) }
+
+// Written records that the object was written for the workload, with the UID and resourceVersion
+// that the server returned.
+func (g *Gate) Written(workload types.NamespacedName, o client.Object) {
+	g.record(workload, o, func(s *source, all *writes) {
+		if !isVersion(o.GetResourceVersion()) {
+			return
+		}
+		w := all.byUID[o.GetUID()]
+		w.source, w.key, w.version = s, storeKey(o), o.GetResourceVersion()
+		all.byUID[o.GetUID()] = w
+		delete(all.doubted, w.key)
+	})
+}
+
+// Deleted records that the object was deleted for the workload. It is reached when no object with
+// its UID is in the cache, or when that one is terminating.
+func (g *Gate) Deleted(workload types.NamespacedName, o client.Object) {
+	g.record(workload, o, func(s *source, all *writes) {
+		w := all.byUID[o.GetUID()]
+		w.source, w.key, w.deleted = s, storeKey(o), true
+		all.byUID[o.GetUID()] = w
+	})
+}
+
+// Doubtful records that the object may have been created for the workload: the answer was lost. The
+// doubt ends when an object of that name is in the cache or when the server, asked a little later,
+// has none.
+func (g *Gate) Doubtful(workload types.NamespacedName, o client.Object) {
+	g.record(workload, o, func(s *source, all *writes) {
+		if all.doubted == nil {
+			all.doubted = map[string]doubt{}
+		}
+		name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+		all.doubted[storeKey(o)] = doubt{source: s, name: name, since: g.options.Clock.Now()}
+	})
+}
+
+// Wait is zero when the cache has reached every write of the workload; otherwise it is the time
+// after which to ask again if no event comes earlier. It costs a lookup for each outstanding write
+// and forgets those that are reached.
+func (g *Gate) Wait(workload types.NamespacedName) time.Duration {
+	if !g.open.Load() {
+		return closedWait
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := g.waiting[workload]
+	if all == nil {
+		return 0
+	}
+	all.drop(g.versions())
+	if all.empty() {
+		delete(g.waiting, workload)
+		return 0
+	}
+	return min(max(g.options.Clock.Since(all.since), minWait), maxWait)
+}
+
+// Forget drops all writes of a workload that is gone.
+func (g *Gate) Forget(workload types.NamespacedName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.waiting, workload)
+}
+
+// Pending names the outstanding writes of a workload, for logs and tests.
+func (g *Gate) Pending(workload types.NamespacedName) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := g.waiting[workload]
+	if all == nil {
+		return nil
+	}
+	var names []string
+	for _, w := range all.byUID {
+		names = append(names, w.String())
+	}
+	for key, d := range all.doubted {
+		names = append(names, fmt.Sprintf("%s %s in doubt", d.source.kind.Kind, key))
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (g *Gate) record(workload types.NamespacedName, o client.Object, put func(*source, *writes)) {
+	gvk, err := apiutil.GVKForObject(o, g.options.Scheme)
+	if err != nil {
+		return // a kind that nobody caches
+	}
+	s, ok := g.sources[gvk.GroupKind()]
+	if !ok {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := g.waiting[workload]
+	if all == nil {
+		all = &writes{byUID: map[types.UID]write{}}
+		g.waiting[workload] = all
+	}
+	all.since = g.options.Clock.Now()
+	put(s, all)
+}
+
+// versions are the versions of all stores now, read once for a whole look at the writes.
+func (g *Gate) versions() map[*source]string {
+	versions := make(map[*source]string, len(g.sources))
+	for _, s := range g.sources {
+		versions[s] = s.version()
+	}
+	return versions
+}
+
+func (all *writes) drop(versions map[*source]string) {
+	for uid, w := range all.byUID {
+		if w.reached(uid, versions[w.source]) {
+			delete(all.byUID, uid)
+		}
+	}
+	for key, d := range all.doubted {
+		if d.source.get(key) != nil {
+			delete(all.doubted, key)
+		}
+	}
+}
+
+func (all *writes) empty() bool { return len(all.byUID)+len(all.doubted) == 0 }

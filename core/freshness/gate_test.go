@@ -1,0 +1,168 @@
+package freshness
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+var workload = types.NamespacedName{Namespace: "ns", Name: "workload"}
+
+// openGate is an open gate over a store of pods that the test fills.
+func openGate() (*Gate, toolscache.Store, *clocktesting.FakeClock) {
+	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
+	fakeClock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	g := &Gate{
+		options: Options{Scheme: clientgoscheme.Scheme, Clock: fakeClock},
+		sources: map[schema.GroupKind]*source{
+			{Kind: "Pod"}: {kind: corev1.SchemeGroupVersion.WithKind("Pod"), store: store},
+		},
+		waiting: map[types.NamespacedName]*writes{},
+	}
+	g.open.Store(true)
+	return g, store, fakeClock
+}
+
+func pod(name, uid, version string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(uid), ResourceVersion: version}}
+}
+
+func terminating(p *corev1.Pod) *corev1.Pod {
+	p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	return p
+}
+
+func TestWaitEndsWhenTheCacheHasReachedTheWrites(t *testing.T) {
+	tests := map[string]struct {
+		record func(*Gate)
+		cached []*corev1.Pod // in the order in which the store sees them
+		passed string        // version of a bookmark after them
+		waits  bool
+	}{
+		"nothing written":                       {record: func(*Gate) {}},
+		"created, not seen":                     {record: created("a", "1", "10"), waits: true},
+		"created, store is older":               {record: created("a", "1", "10"), cached: []*corev1.Pod{pod("b", "2", "9")}, waits: true},
+		"created, seen":                         {record: created("a", "1", "10"), cached: []*corev1.Pod{pod("a", "1", "10")}},
+		"created, seen in a later version":      {record: created("a", "1", "9"), cached: []*corev1.Pod{pod("a", "1", "10")}},
+		"created, never seen, store has passed": {record: created("a", "1", "10"), passed: "10"},
+		"versions compare as numbers":           {record: created("a", "1", "10"), passed: "9", waits: true},
+		"written, older version seen":           {record: created("a", "1", "10"), cached: []*corev1.Pod{pod("a", "1", "8")}, waits: true},
+		"written, successor of the name seen":   {record: created("a", "1", "10"), cached: []*corev1.Pod{pod("a", "2", "12")}},
+		"deleted, still seen":                   {record: deleted("a", "1"), cached: []*corev1.Pod{pod("a", "1", "10")}, passed: "100", waits: true},
+		"deleted, seen terminating":             {record: deleted("a", "1"), cached: []*corev1.Pod{terminating(pod("a", "1", "11"))}},
+		"deleted, gone":                         {record: deleted("a", "1")},
+		"deleted, successor of the name seen":   {record: deleted("a", "1"), cached: []*corev1.Pod{pod("a", "2", "12")}},
+		"created and deleted, neither seen": {record: func(g *Gate) {
+			created("a", "1", "10")(g)
+			deleted("a", "1")(g)
+		}, waits: true},
+		"created and deleted, store has passed": {record: func(g *Gate) {
+			created("a", "1", "10")(g)
+			deleted("a", "1")(g)
+		}, passed: "10"},
+		"in doubt":               {record: doubted("a"), passed: "100", waits: true},
+		"in doubt, seen":         {record: doubted("a"), cached: []*corev1.Pod{pod("a", "1", "10")}},
+		"kind that nobody reads": {record: func(g *Gate) { g.Written(workload, &corev1.Secret{}) }},
+		"version without order":  {record: created("a", "1", "x")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			g, store, _ := openGate()
+			test.record(g)
+			for _, p := range test.cached {
+				require.NoError(t, store.Add(p))
+			}
+			if test.passed != "" {
+				store.Bookmark(test.passed)
+			}
+			assert.Equal(t, test.waits, g.Wait(workload) > 0, "pending: %v", g.Pending(workload))
+			assert.Equal(t, test.waits, g.Pending(workload) != nil)
+		})
+	}
+}
+
+func created(name, uid, version string) func(*Gate) {
+	return func(g *Gate) { g.Created(workload, pod(name, uid, version)) }
+}
+
+func deleted(name, uid string) func(*Gate) {
+	return func(g *Gate) { g.Deleted(workload, pod(name, uid, "5")) }
+}
+
+func doubted(name string) func(*Gate) {
+	return func(g *Gate) { g.Doubtful(workload, pod(name, "", "")) }
+}
+
+func TestWaitGrowsWithTheAgeOfTheWrites(t *testing.T) {
+	g, _, fakeClock := openGate()
+	g.Created(workload, pod("a", "1", "10"))
+	assert.Equal(t, minWait, g.Wait(workload))
+	fakeClock.Step(300 * time.Millisecond)
+	assert.Equal(t, 300*time.Millisecond, g.Wait(workload))
+	fakeClock.Step(time.Hour)
+	assert.Equal(t, maxWait, g.Wait(workload))
+}
+
+func TestForgetDropsTheWritesOfOneWorkload(t *testing.T) {
+	g, _, _ := openGate()
+	other := types.NamespacedName{Namespace: "ns", Name: "other"}
+	g.Created(workload, pod("a", "1", "10"))
+	g.Created(other, pod("b", "2", "11"))
+	g.Forget(workload)
+	assert.Zero(t, g.Wait(workload))
+	assert.NotZero(t, g.Wait(other))
+	assert.Equal(t, []string{"Pod ns/b at 11"}, g.Pending(other))
+}
+
+func TestStoreHoldsALiveList(t *testing.T) {
+	live := map[string]string{"ns/a": "10", "ns/b": "12"}
+	tests := map[string]struct {
+		cached []*corev1.Pod
+		want   bool
+	}{
+		"all in their versions":        {cached: []*corev1.Pod{pod("b", "2", "12"), pod("a", "1", "10")}, want: true},
+		"one in a later version":       {cached: []*corev1.Pod{pod("b", "2", "12"), pod("a", "1", "11")}, want: true},
+		"one missing":                  {cached: []*corev1.Pod{pod("b", "2", "12")}},
+		"one in an older version":      {cached: []*corev1.Pod{pod("b", "2", "12"), pod("a", "1", "9")}},
+		"one more that is gone":        {cached: []*corev1.Pod{pod("b", "2", "12"), pod("a", "1", "10"), pod("c", "3", "7")}},
+		"store as late as the list":    {cached: []*corev1.Pod{pod("c", "3", "20")}, want: true},
+		"none, though there are some":  {},
+		"one more that is newer still": {cached: []*corev1.Pod{pod("c", "3", "21"), pod("b", "2", "12"), pod("a", "1", "10")}, want: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			g, store, _ := openGate()
+			for _, p := range test.cached {
+				require.NoError(t, store.Add(p))
+			}
+			assert.Equal(t, test.want, g.sources[schema.GroupKind{Kind: "Pod"}].holds(live, "20"))
+		})
+	}
+}
+
+func BenchmarkWait(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		g, store, _ := openGate()
+		for i := range n {
+			g.Created(workload, pod("pod-"+strconv.Itoa(i), strconv.Itoa(i), strconv.Itoa(1000+i)))
+		}
+		require.NoError(b, store.Add(pod("pod-0", "0", "500")))
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				require.NotZero(b, g.Wait(workload))
+			}
+		})
+	}
+}

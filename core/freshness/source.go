@@ -1,0 +1,106 @@
+package freshness
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// source is the store of one kind and what it selects.
+type source struct {
+	kind     schema.GroupVersionKind
+	store    toolscache.Store
+	settings cache.ByObject
+}
+
+// write is the last write to one object.
+type write struct {
+	source  *source
+	key     string
+	version string // to be reached; empty when only the deletion is waited for
+	deleted bool
+}
+
+// doubt is a create whose answer was lost.
+type doubt struct {
+	source *source
+	name   types.NamespacedName
+	since  time.Time
+}
+
+func newSource(ctx context.Context, c cache.Cache, kind client.Object, gvk schema.GroupVersionKind, settings cache.ByObject) (*source, error) {
+	informer, err := c.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("get the informer of %s: %w", gvk.Kind, err)
+	}
+	single, ok := informer.(interface{ GetStore() toolscache.Store })
+	if !ok {
+		return nil, fmt.Errorf("the cache has several informers of %s: their versions cannot be compared", gvk.Kind)
+	}
+	return &source{kind: gvk, store: single.GetStore(), settings: settings}, nil
+}
+
+func (s *source) version() string { return s.store.LastStoreSyncResourceVersion() }
+
+// get is the cached object, or nil.
+func (s *source) get(key string) metav1.Object {
+	item, found, err := s.store.GetByKey(key)
+	if err != nil || !found {
+		return nil
+	}
+	o, ok := item.(metav1.Object)
+	if !ok {
+		return nil
+	}
+	return o
+}
+
+// reached says whether the store, which has the version, shows the write. An object of the same
+// name with another UID stands for a later write, because versions grow over all objects of a kind.
+func (w write) reached(uid types.UID, version string) bool {
+	passed := w.version == "" || atLeast(version, w.version)
+	if passed && !w.deleted {
+		return true
+	}
+	cached := w.source.get(w.key)
+	if !passed && (cached == nil || !atLeast(cached.GetResourceVersion(), w.version)) {
+		return false
+	}
+	return !w.deleted || cached == nil || cached.GetUID() != uid || cached.GetDeletionTimestamp() != nil
+}
+
+// String says what is waited for.
+func (w write) String() string {
+	if w.deleted {
+		return fmt.Sprintf("%s %s to be gone", w.source.kind.Kind, w.key)
+	}
+	return fmt.Sprintf("%s %s at %s", w.source.kind.Kind, w.key, w.version)
+}
+
+// atLeast says whether the version have is that of want or later. A store without a version has
+// reached nothing.
+func atLeast(have, want string) bool {
+	order, err := resourceversion.CompareResourceVersion(have, want)
+	return err == nil && order >= 0
+}
+
+// isVersion says whether a version can be waited for.
+func isVersion(version string) bool {
+	_, err := resourceversion.CompareResourceVersion(version, version)
+	return err == nil
+}
+
+func storeKey(o client.Object) string {
+	if o.GetNamespace() == "" {
+		return o.GetName()
+	}
+	return o.GetNamespace() + "/" + o.GetName()
+}
