@@ -1,0 +1,199 @@
+package plan
+
+import (
+	"math"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/rollout"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// numbers are the counts that the spec asks for, with percentages resolved.
+type numbers struct {
+	replicas         int32 // spec.replicas
+	partition        int32 // pods that stay at the current revision
+	maxSurge         int32 // pods above replicas during an update; 0 while paused
+	maxUnavailable   int32 // pods that may be out of service
+	scaleUnavailable int32 // pods that may be unavailable while scaling out; MaxInt32 without a limit
+}
+
+// readNumbers resolves the spec's numbers. What rollingUpdate says counts only with type RollingUpdate.
+func readNumbers(set *v1beta1.CloneSet) (numbers, error) {
+	n := numbers{replicas: 1, scaleUnavailable: math.MaxInt32}
+	if set.Spec.Replicas != nil {
+		n.replicas = *set.Spec.Replicas
+	}
+	var err error
+	if m := set.Spec.ScaleStrategy.MaxUnavailable; m != nil {
+		if n.scaleUnavailable, err = rollout.ScaleMaxUnavailable(m, n.replicas); err != nil {
+			return n, err
+		}
+	}
+	r := rollingUpdate(set)
+	if n.partition, err = rollout.Partition(r.Partition, n.replicas); err != nil {
+		return n, err
+	}
+	if n.maxSurge, err = rollout.MaxSurge(r.MaxSurge, n.replicas, r.Paused); err != nil {
+		return n, err
+	}
+	n.maxUnavailable, err = rollout.MaxUnavailable(r.MaxUnavailable, n.replicas, n.maxSurge)
+	if onDelete(set) {
+		n.maxUnavailable = max(n.maxUnavailable, 1)
+	}
+	return n, err
+}
+
+// rollingUpdate is spec.updateStrategy.rollingUpdate, empty where absent or without effect.
+func rollingUpdate(set *v1beta1.CloneSet) v1beta1.RollingUpdateCloneSetStrategy {
+	if r := set.Spec.UpdateStrategy.RollingUpdate; r != nil && !onDelete(set) {
+		return *r
+	}
+	return v1beta1.RollingUpdateCloneSetStrategy{}
+}
+
+func onDelete(set *v1beta1.CloneSet) bool {
+	return set.Spec.UpdateStrategy.Type == v1beta1.OnDelete
+}
+
+func (p *pass) policy() v1beta1.PodUpdatePolicy {
+	return rollingUpdate(p.Set).PodUpdatePolicy
+}
+
+// tally counts the active pods. Old pods are those not at the update revision.
+type tally struct {
+	updated, old                   int32 // not in PreparingDelete
+	specifiedUpdated, specifiedOld int32 // of those, specified for deletion
+	unavailable                    int32 // of the rest, not available
+	deletingUpdated, deletingOld   int32 // in PreparingDelete
+	total                          int32
+}
+
+// count tallies the pods. With preparingAsUpdated, pods in PreparingUpdate count as updated.
+func count(pods []pod, preparingAsUpdated bool) tally {
+	var t tally
+	for i := range pods {
+		o := &pods[i]
+		updated := o.updated || preparingAsUpdated && o.Lifecycle == contract.LifecyclePreparingUpdate
+		t.total++
+		switch {
+		case o.deleting && updated:
+			t.deletingUpdated++
+			continue
+		case o.deleting:
+			t.deletingOld++
+			continue
+		case updated:
+			t.updated++
+		default:
+			t.old++
+		}
+		switch {
+		case o.specified && updated:
+			t.specifiedUpdated++
+		case o.specified:
+			t.specifiedOld++
+		case !o.Available:
+			t.unavailable++
+		}
+	}
+	return t
+}
+
+// balance is what the numbers and the pods together ask for.
+type balance struct {
+	create, createOld int32 // pods to create now, and how many of them at the current revision
+	missing           int32 // pods that are missing; more than create when scaling out is limited
+	remove, removeOld int32 // pods too many, and how many of them must be old
+	readyLimit        int32 // ready pods that may be deleted now
+	updateNum         int32 // pods to move to the update revision; negative: back to the current one
+	updateBudget      int32 // pods that may be out of service during the update
+}
+
+// weigh compares what is wanted with what there is.
+//
+// Example: replicas 5, partition 3, maxUnavailable 1, maxSurge 1, five old pods. Two old pods are
+// too many and two updated ones are missing, so one surge pod is created at the update revision.
+// Once it exists the total is 6 and one old pod may go, whether the new one is available or not.
+func (p *pass) weigh() balance {
+	n := p.numbers
+	t := count(p.pods, false)
+	deltaOld, deltaNew := p.deltas(t)
+	scaling := count(p.pods, p.Gates.PreparingUpdateAsUpdate)
+	scaleOld, scaleNew := p.deltas(scaling)
+	surge, surgeOld := p.surge(scaling, scaleOld, scaleNew)
+
+	deleting, deletingOld := scaling.deletingUpdated+scaling.deletingOld, scaling.deletingOld
+	specified := scaling.specifiedUpdated + scaling.specifiedOld
+	unavailable := scaling.unavailable + deleting
+	have, haveOld := scaling.total, scaling.old+deletingOld
+	if p.excludesPreparingDelete() {
+		have, haveOld = have-deleting, haveOld-deletingOld
+	}
+	want, wantOld := n.replicas+surge, n.partition+surgeOld
+
+	b := balance{missing: max(want-have, 0)}
+	b.create = min(b.missing, max(n.scaleUnavailable-unavailable, 0))
+	b.createOld = min(b.create, max(wantOld-haveOld, 0))
+	b.remove = max(have-specified-want, 0)
+	b.removeOld = max(haveOld-scaling.specifiedOld-wantOld, 0)
+	b.readyLimit = max(n.maxUnavailable+scaling.total-n.replicas-unavailable, 0)
+	b.updateBudget = n.maxUnavailable + t.total - n.replicas
+	if abs(deltaOld) <= abs(deltaNew) {
+		b.updateNum = deltaOld
+	} else {
+		b.updateNum = -deltaNew
+	}
+	return b
+}
+
+// deltas are how many old and how many updated pods there are too many; negative: too few.
+func (p *pass) deltas(t tally) (old, updated int32) {
+	old = t.old - p.numbers.partition
+	updated = t.updated - (p.numbers.replicas - p.numbers.partition)
+	if !p.rollsBack() {
+		old, updated = max(old, 0), min(updated, 0)
+	}
+	return old, updated
+}
+
+// surge is how many pods may exist above replicas now, and how many of them at the current revision:
+// in place of specified pods that may not go before, or of pods that are about to be recreated.
+func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
+	n := p.numbers
+	if n.maxSurge == 0 {
+		return 0, 0
+	}
+	specified := t.specifiedUpdated + t.specifiedOld
+	unavailable := t.unavailable + t.deletingUpdated + t.deletingOld
+	forScale := int32(0)
+	if specified > 0 {
+		forScale = min(max(unavailable+specified-n.maxUnavailable, 0), specified)
+	}
+	forUpdate, forUpdateOld := int32(0), int32(0)
+	if deltaOld < 0 && deltaNew > 0 || deltaOld > 0 && deltaNew < 0 {
+		forUpdate = min(abs(deltaOld), abs(deltaNew))
+	}
+	if abs(deltaOld) <= abs(deltaNew) && deltaOld < 0 || abs(deltaOld) > abs(deltaNew) && deltaNew > 0 {
+		forUpdateOld = forUpdate
+	}
+	forUpdate = min(forUpdate, p.mustRecreate())
+	if forScale >= forUpdate {
+		surge = min(n.maxSurge, forScale)
+		return surge, min(surge, max(forScale-t.specifiedUpdated, 0))
+	}
+	surge = min(n.maxSurge, forUpdate)
+	return surge, min(surge, forUpdateOld)
+}
+
+// rollsBack says whether a raised partition takes updated pods back to the current revision.
+func (p *pass) rollsBack() bool {
+	c := p.Chosen
+	return p.Gates.PartitionRollback && c.Current != nil && c.Update != nil && c.Current.Name != c.Update.Name
+}
+
+func (p *pass) excludesPreparingDelete() bool {
+	return p.Gates.ExcludePreparingDelete || p.Set.Spec.ScaleStrategy.ExcludePreparingDelete
+}
+
+func abs(n int32) int32 { return max(n, -n) }

@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/inplace"
+	"github.com/flotilla-project/flotilla/core/podstate"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// Names of the steps of a plan.
+const (
+	StepOwn      = "own"
+	StepRevision = "revision"
+	StepClaims   = "claims"
+	StepRefresh  = "refresh"
+	StepScale    = "scale"
+	StepUpdate   = "update"
+	StepHistory  = "history"
+	StepNames    = "names"
+)
+
+// rule is one part of the thinking of a pass.
+type rule struct {
+	think func(*pass)
+	// last ends the pass when the rule wants something.
+	last bool
+}
+
+// rules in the order in which they are thought; the order is the specification.
+func rules() []rule {
+	return []rule{
+		{release, false},         // pods that the selector no longer matches
+		{adopt, false},           // orphans that it matches
+		{recordRevision, false},  // the template as a ControllerRevision
+		{cleanClaims, false},     // claims whose pod is gone, when claims are not reused
+		{refresh, false},         // updates and lifecycle states that go on by themselves
+		{regretDeletion, true},   // pods in PreparingDelete that need not go after all
+		{scaleOut, true},         // spec.replicas, maxSurge and scaleStrategy.maxUnavailable
+		{finishDeletion, true},   // pods in PreparingDelete whose hook has let go
+		{deleteSpecified, true},  // podsToDelete and the specified-delete label
+		{scaleIn, true},          // too many pods
+		{update, true},           // pods of the other revision
+		{truncateHistory, false}, // spec.revisionHistoryLimit
+		{truncateNames, false},   // podsToDelete whose pods are gone
+	}
+}
+
+// Plan is what one pass over a CloneSet wants.
+type Plan struct {
+	action.Plan
+	// Err says why the spec cannot be followed, in words for its author. Only what keeps running
+	// pods in order is planned then.
+	Err error
+}
+
+// Compute thinks one pass through. It never changes the snapshot.
+func Compute(s Snapshot) Plan {
+	p := newPass(s)
+	if s.Set.DeletionTimestamp != nil {
+		return p.plan
+	}
+	for _, r := range rules() {
+		before := len(p.plan.Steps)
+		r.think(p)
+		if r.last && len(p.plan.Steps) > before {
+			break
+		}
+	}
+	for i := range p.pods {
+		p.plan.Wake(p.pods[i].AvailableIn)
+	}
+	p.plan.Wake(progressWake(s))
+	return p.plan
+}
+
+// pod is an active pod of the set as one pass sees it.
+type pod struct {
+	podstate.State
+	updated   bool // at the update revision
+	deleting  bool // in PreparingDelete
+	specified bool // named in podsToDelete or labelled, and not yet in PreparingDelete
+	inGrace   bool // an in-place update waits for its grace period
+	touched   bool // already changed in this pass
+}
+
+// serving says that deleting the pod now would take a ready pod away. minReadySeconds does not count.
+func (p *pod) serving() bool { return p.Ready && p.Lifecycle == contract.LifecycleNormal }
+
+// pass is the working state of one computation.
+type pass struct {
+	Snapshot
+	plan      Plan
+	numbers   numbers
+	pods      []pod                              // active
+	inactive  []podstate.State                   // terminating, succeeded, failed
+	named     map[string]bool                    // podsToDelete
+	diffs     map[string]verdict                 // can a pod of this revision be updated in place
+	templates map[string]*corev1.PodTemplateSpec // by the name of the revision
+	rng       *rand.Rand
+	usedIDs   map[string]bool
+	freeIDs   []string // ids of claims without a pod, nil before they are asked for
+}
+
+func newPass(s Snapshot) *pass {
+	p := &pass{
+		Snapshot:  s,
+		named:     map[string]bool{},
+		diffs:     map[string]verdict{},
+		usedIDs:   map[string]bool{},
+		templates: map[string]*corev1.PodTemplateSpec{},
+		rng:       rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // ids need no secrecy
+	}
+	p.numbers, p.plan.Err = readNumbers(s.Set)
+	for _, name := range s.Set.Spec.ScaleStrategy.PodsToDelete {
+		p.named[name] = true
+	}
+	update := ""
+	if s.Chosen.Update != nil {
+		update = podstate.ShortHash(s.Chosen.Update.Name)
+	}
+	for _, o := range s.Pods {
+		p.usedIDs[o.Labels[contract.InstanceIDLabel]] = true
+		state := podstate.Of(o, s.Now, s.Set.Spec.MinReadySeconds)
+		if !state.Active {
+			p.inactive = append(p.inactive, state)
+			continue
+		}
+		deleting := state.Lifecycle == contract.LifecyclePreparingDelete
+		p.pods = append(p.pods, pod{
+			State:     state,
+			updated:   update != "" && state.Revision == update,
+			deleting:  deleting,
+			specified: !deleting && (state.SpecifiedDelete || p.named[o.Name]),
+		})
+	}
+	for _, c := range s.Claims {
+		p.usedIDs[c.Labels[contract.InstanceIDLabel]] = true
+	}
+	slices.SortFunc(p.pods, func(a, b pod) int {
+		if c := a.Pod.CreationTimestamp.Compare(b.Pod.CreationTimestamp.Time); c != 0 {
+			return c
+		}
+		if a.Pod.Name < b.Pod.Name {
+			return -1
+		}
+		return 1
+	})
+	return p
+}
+
+// change starts a change of a pod.
+func (p *pass) change(o *corev1.Pod) *action.PodChange {
+	return action.NewPodChange(o, metav1.NewTime(p.Now))
+}
+
+func (p *pass) inPlaceOptions() inplace.Options {
+	return inplace.Options{EnvFromMetadata: p.Gates.EnvFromMetadata, Resize: p.Gates.Resize, CompareClaims: p.comparesClaims()}
+}
+
+func (p *pass) comparesClaims() bool {
+	return p.Gates.RecreateOnClaimChange && p.policy() != v1beta1.InPlaceOnly
+}
+
+// live are the short hashes of the revisions that must be kept: current, update and those of active pods.
+func (p *pass) live() map[string]bool {
+	live := map[string]bool{}
+	for i := range p.pods {
+		live[p.pods[i].Revision] = true
+	}
+	if p.Chosen.Update != nil {
+		live[podstate.ShortHash(p.Chosen.Update.Name)] = true
+	}
+	if p.Chosen.Current != nil {
+		live[podstate.ShortHash(p.Chosen.Current.Name)] = true
+	}
+	return live
+}

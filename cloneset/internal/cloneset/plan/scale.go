@@ -1,0 +1,196 @@
+package plan
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/lifecycle"
+	"github.com/flotilla-project/flotilla/core/ordering"
+	"github.com/flotilla-project/flotilla/core/podstate"
+)
+
+// regretDeletion takes pods in PreparingDelete back that are needed again, for instance because
+// spec.replicas was raised. A hook with markPodNotReady leaves no way back.
+func regretDeletion(p *pass) {
+	if p.plan.Err != nil {
+		return
+	}
+	doomed := int32(0)
+	for i := range p.pods {
+		if p.pods[i].deleting || p.pods[i].specified {
+			doomed++
+		}
+	}
+	wanted := p.numbers.replicas - int32(len(p.pods)) + doomed
+	step := action.Step{Name: StepScale}
+	for i := range p.pods {
+		o := &p.pods[i]
+		if wanted <= 0 {
+			break
+		}
+		if !o.deleting || o.touched || o.SpecifiedDelete || p.named[o.Pod.Name] {
+			continue
+		}
+		c := p.change(o.Pod)
+		if !lifecycle.RegretDelete(c, p.Set.Spec.Lifecycle) {
+			continue
+		}
+		wanted--
+		o.touched = true
+		step.Actions = append(step.Actions, action.Action{
+			Verb: verbOf(c), Object: o.Pod, Patches: c.Patches(), Reason: "Regret", Message: "the pod is needed again",
+		})
+	}
+	p.plan.Add(step)
+}
+
+// scaleOut creates the pods that are missing: those of the current revision first, then those of
+// the update revision, as many as scaleStrategy.maxUnavailable allows.
+func scaleOut(p *pass) {
+	if p.plan.Err != nil {
+		return
+	}
+	b := p.weigh()
+	if b.missing > b.create {
+		p.plan.Wait("ScaleMaxUnavailable", "", "%d more pods wait for scaleStrategy.maxUnavailable", b.missing-b.create)
+		p.plan.Notices = append(p.plan.Notices, action.Notice{
+			Type: corev1.EventTypeWarning, Reason: eventScaleUpLimited,
+			Note: fmt.Sprintf("scaleUp is limited because of scaleStrategy.maxUnavailable, limit: %d", b.create),
+		})
+	}
+	if b.create == 0 {
+		return
+	}
+	step := action.Step{Name: StepScale, SlowStart: true}
+	for i := range b.create {
+		from := p.Chosen.Update
+		if i < b.createOld && p.Chosen.Current != nil {
+			from = p.Chosen.Current
+		}
+		create, err := p.newPod(from)
+		if err != nil {
+			p.plan.Err = err
+			return
+		}
+		step.Actions = append(step.Actions, create)
+	}
+	p.plan.Add(step)
+}
+
+// finishDeletion deletes pods in PreparingDelete that the preDelete hook has let go.
+func finishDeletion(p *pass) {
+	step := action.Step{Name: StepScale}
+	for i := range p.pods {
+		o := &p.pods[i]
+		if !o.deleting || o.touched || lifecycle.Hooked(preDelete(p.Set), o.Pod) {
+			continue
+		}
+		step.Actions = append(step.Actions, p.deletePod(o, "HookReleased", "the preDelete hook has let it go"))
+	}
+	p.plan.Add(step)
+}
+
+// deleteSpecified deletes the pods that users named: those out of service at once, serving ones as
+// far as maxUnavailable allows.
+func deleteSpecified(p *pass) {
+	if p.plan.Err != nil {
+		return
+	}
+	limit := p.weigh().readyLimit
+	step := action.Step{Name: StepScale}
+	for i := range p.pods {
+		o := &p.pods[i]
+		if !o.specified || o.touched {
+			continue
+		}
+		if o.serving() {
+			if limit <= 0 {
+				p.plan.Wait("MaxUnavailable", o.Pod.Name, "the pod is specified for deletion and waits for maxUnavailable")
+				continue
+			}
+			limit--
+		}
+		step.Actions = append(step.Actions, p.deletePod(o, "SpecifiedDelete", "it is specified for deletion"))
+	}
+	p.plan.Add(step)
+}
+
+// scaleIn deletes pods that are too many, the least valuable first. It waits until pods that are
+// specified or prepared for deletion are gone.
+func scaleIn(p *pass) {
+	if p.plan.Err != nil {
+		return
+	}
+	b := p.weigh()
+	if b.remove == 0 {
+		return
+	}
+	var old, updated []int
+	for i := range p.pods {
+		switch o := &p.pods[i]; {
+		case o.specified || o.deleting:
+			return
+		case o.updated:
+			updated = append(updated, i)
+		default:
+			old = append(old, i)
+		}
+	}
+	fromOld := min(b.remove, b.removeOld, int32(len(old)))
+	fromUpdated := min(b.remove-fromOld, int32(len(updated)))
+	fromOld = min(b.remove-fromUpdated, int32(len(old)))
+	chosen := append(p.leastValuable(old, fromOld), p.leastValuable(updated, fromUpdated)...)
+	limit := b.readyLimit
+	step := action.Step{Name: StepScale}
+	for _, i := range chosen {
+		o := &p.pods[i]
+		if o.touched {
+			continue
+		}
+		if o.serving() {
+			if limit <= 0 {
+				p.plan.Wait("MaxUnavailable", o.Pod.Name, "the pod is too many and waits until others are available")
+				continue
+			}
+			limit--
+		}
+		step.Actions = append(step.Actions, p.deletePod(o, "ScaleIn", "there are more pods than spec.replicas"))
+	}
+	p.plan.Add(step)
+}
+
+// leastValuable picks n of the pods in the order of deletion.
+func (p *pass) leastValuable(group []int, n int32) []int {
+	if int(n) >= len(group) {
+		return group
+	}
+	if n <= 0 {
+		return nil
+	}
+	states := make([]podstate.State, len(group))
+	for k, i := range group {
+		states[k] = p.pods[i].State
+	}
+	order := ordering.ForDeletion(states, p.ranks(states))
+	chosen := make([]int, 0, n)
+	for _, k := range order[:n] {
+		chosen = append(chosen, group[k])
+	}
+	return chosen
+}
+
+// ranks spreads the deletions: over the domains of the template's topologySpreadConstraints, or
+// over nodes when it has none.
+func (p *pass) ranks(states []podstate.State) []float64 {
+	constraints := p.Set.Spec.Template.Spec.TopologySpreadConstraints
+	if len(constraints) == 0 {
+		return ordering.SameNodeRanks(states)
+	}
+	spread := make([]ordering.SpreadConstraint, 0, len(constraints))
+	for i := range constraints {
+		spread = append(spread, ordering.SpreadConstraint{TopologyKey: constraints[i].TopologyKey})
+	}
+	return ordering.SpreadRanks(states, spread, p.NodeLabels)
+}

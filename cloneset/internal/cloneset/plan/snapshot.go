@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/revision"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// Snapshot is the read-only view of the world for one CloneSet.
+type Snapshot struct {
+	// Set is the CloneSet, defaulted.
+	Set *v1beta1.CloneSet
+	// Pods are the pods whose controller is the set, in any state.
+	Pods []*corev1.Pod
+	// Orphans are pods without a controller that the selector matches and that may be adopted.
+	Orphans []*corev1.Pod
+	// Claims are the claims that the set owns.
+	Claims []*corev1.PersistentVolumeClaim
+	// Revisions are the ControllerRevisions that the set owns.
+	Revisions []*appsv1.ControllerRevision
+	// Chosen says which revisions are current and wanted, and whether the wanted one must be written.
+	Chosen revision.Choice
+	// ClaimsHash is the hash of the present claim templates.
+	ClaimsHash string
+	// NodeLabels are the labels of a node, nil for an unknown one.
+	NodeLabels func(node string) map[string]string
+	// Now is the moment of the pass.
+	Now time.Time
+	// Seed makes the ids of new pods.
+	Seed uint64
+	// Gates are the feature gates that the plan depends on.
+	Gates Gates
+}
+
+// Gates are the feature gates and options that change what a plan does.
+type Gates struct {
+	// PartitionRollback is CloneSetPartitionRollback: a raised partition takes updated pods back.
+	PartitionRollback bool
+	// ShortHash is CloneSetShortHash: the revision label holds the hash alone.
+	ShortHash bool
+	// PreparingUpdateAsUpdate counts pods in PreparingUpdate as updated while scaling.
+	PreparingUpdateAsUpdate bool
+	// RecreateOnClaimChange is RecreatePodWhenChangeVCTInCloneSetGate.
+	RecreateOnClaimChange bool
+	// EnvFromMetadata is InPlaceUpdateEnvFromMetadata.
+	EnvFromMetadata bool
+	// Resize allows changing resources in place: InPlaceWorkloadVerticalScaling where pods/resize is served.
+	Resize bool
+	// UnkeyedFirst updates pods with none of the orderPriority keys first instead of last.
+	UnkeyedFirst bool
+	// ExcludePreparingDelete is the flag of that name: it acts as if every set had the field set.
+	ExcludePreparingDelete bool
+}

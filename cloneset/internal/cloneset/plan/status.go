@@ -1,0 +1,180 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/conditions"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// Result is what became of a plan, as far as the status tells it.
+type Result struct {
+	// ScaleError and UpdateError are the texts of what failed; empty after success.
+	ScaleError, UpdateError string
+	// Blocked is what another admission webhook, such as a budget's, refused; empty for nothing.
+	Blocked string
+}
+
+// Status is the next status of the set, counted from the pods as they were before the plan's writes.
+func Status(s Snapshot, todo Plan, done Result) v1beta1.CloneSetStatus {
+	p := newPass(s)
+	status := *s.Set.Status.DeepCopy()
+	status.ObservedGeneration = s.Set.Generation
+	status.LabelSelector = selectorText(s.Set)
+	p.countInto(&status)
+	if p.Chosen.Update != nil {
+		status.UpdateRevision = p.Chosen.Update.Name
+		collisions := p.Chosen.CollisionCount
+		status.CollisionCount = &collisions
+	}
+	switch {
+	case status.UpdatedReplicas == status.Replicas && status.Replicas == p.numbers.replicas:
+		status.CurrentRevision = status.UpdateRevision
+	case p.Chosen.Current != nil:
+		status.CurrentRevision = p.Chosen.Current.Name
+	}
+	now := metav1.NewTime(s.Now)
+	status.Conditions = p.nextConditions(status, todo, done, now)
+	return status
+}
+
+func (p *pass) countInto(status *v1beta1.CloneSetStatus) {
+	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = int32(len(p.pods)), 0, 0
+	status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = 0, 0, 0
+	for i := range p.pods {
+		o := &p.pods[i]
+		updated := int32(0)
+		if o.updated {
+			updated = 1
+		}
+		status.UpdatedReplicas += updated
+		if o.Ready {
+			status.ReadyReplicas++
+			status.UpdatedReadyReplicas += updated
+		}
+		if o.Available {
+			status.AvailableReplicas++
+			status.UpdatedAvailableReplicas += updated
+		}
+	}
+	status.ExpectedUpdatedReplicas = p.numbers.replicas - p.numbers.partition
+}
+
+func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done Result, now metav1.Time) []workload.Condition {
+	list := status.Conditions
+	list = failure(list, v1beta1.CloneSetFailedScale, done.ScaleError, now)
+	list = failure(list, v1beta1.CloneSetFailedUpdate, done.UpdateError, now)
+	if deadline := progressDeadline(p.Set); deadline == 0 {
+		list = conditions.Remove(list, v1beta1.CloneSetProgressing)
+	} else {
+		list = conditions.Set(list, p.progress(status, deadline), now)
+		if p.Set.Status.UpdateRevision != status.UpdateRevision {
+			conditions.Get(list, v1beta1.CloneSetProgressing).LastUpdateTime = now
+		}
+	}
+	return conditions.Summarize(list, p.summary(status, list, todo, done), now)
+}
+
+// failure is True with the error's text while the last pass failed, and absent otherwise.
+func failure(list []workload.Condition, conditionType, text string, now metav1.Time) []workload.Condition {
+	if text == "" {
+		return conditions.Remove(list, conditionType)
+	}
+	return conditions.Set(list, workload.Condition{
+		Type: conditionType, Status: corev1.ConditionTrue, Reason: "Error", Message: text,
+	}, now)
+}
+
+// progressDeadline is spec.progressDeadlineSeconds, 0 without one.
+func progressDeadline(set *v1beta1.CloneSet) time.Duration {
+	if d := set.Spec.ProgressDeadlineSeconds; d != nil && *d != math.MaxInt32 {
+		return time.Duration(*d) * time.Second
+	}
+	return 0
+}
+
+// progress is condition Progressing. The first rule that matches wins. The clock of the deadline
+// starts when the reason becomes CloneSetUpdated and anew with each update revision; once the
+// deadline is exceeded, only availability, a pause, the partition or a new revision end that.
+func (p *pass) progress(status v1beta1.CloneSetStatus, deadline time.Duration) workload.Condition {
+	c := workload.Condition{Type: v1beta1.CloneSetProgressing, Status: corev1.ConditionTrue}
+	old := conditions.Get(p.Set.Status.Conditions, v1beta1.CloneSetProgressing)
+	sameRevision := p.Set.Status.UpdateRevision == status.UpdateRevision
+	exceeded := old != nil && sameRevision && (old.Reason == v1beta1.ReasonDeadlineExceeded ||
+		old.Reason == v1beta1.ReasonUpdated && !p.Now.Before(old.LastUpdateTime.Add(deadline)))
+	switch {
+	case p.complete(status):
+		c.Reason, c.Message = v1beta1.ReasonAvailable, "CloneSet is available"
+	case rollingUpdate(p.Set).Paused:
+		c.Reason, c.Message = v1beta1.ReasonPaused, "CloneSet is paused"
+	case status.ExpectedUpdatedReplicas < status.Replicas && status.ExpectedUpdatedReplicas <= status.UpdatedAvailableReplicas:
+		c.Reason, c.Message = v1beta1.ReasonPartitionAvailable, "CloneSet has been paused due to partition ready"
+	case exceeded:
+		c.Status, c.Reason = corev1.ConditionFalse, v1beta1.ReasonDeadlineExceeded
+		c.Message = fmt.Sprintf("CloneSet revision %s has timed out progressing", status.UpdateRevision)
+	default:
+		c.Reason, c.Message = v1beta1.ReasonUpdated, "CloneSet is progressing"
+	}
+	return c
+}
+
+// complete says that all pods exist, are at the one revision and available.
+func (p *pass) complete(status v1beta1.CloneSetStatus) bool {
+	return status.CurrentRevision == status.UpdateRevision && status.Replicas == p.numbers.replicas &&
+		status.UpdatedReplicas == status.Replicas && status.UpdatedAvailableReplicas == status.Replicas
+}
+
+// progressWake is the time until the progress deadline must be judged.
+func progressWake(s Snapshot) time.Duration {
+	deadline := progressDeadline(s.Set)
+	c := conditions.Get(s.Set.Status.Conditions, v1beta1.CloneSetProgressing)
+	if deadline == 0 || c == nil || c.Reason != v1beta1.ReasonUpdated {
+		return deadline
+	}
+	return max(c.LastUpdateTime.Add(deadline).Sub(s.Now), 0) + time.Second
+}
+
+// summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
+func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition, todo Plan, done Result) conditions.Summary {
+	if todo.Err != nil {
+		return conditions.Summary{Stalled: true, Reason: "InvalidSpec", Message: todo.Err.Error()}
+	}
+	r := rollingUpdate(p.Set)
+	updates := !r.Paused && !onDelete(p.Set)
+	if status.Replicas == p.numbers.replicas && status.AvailableReplicas == status.Replicas &&
+		(!updates || status.UpdatedReplicas >= status.ExpectedUpdatedReplicas) {
+		return conditions.Summary{Done: true, Reason: "Available", Message: "all pods are as wanted and available"}
+	}
+	s := conditions.Summary{Reason: "Progressing", Message: fmt.Sprintf("%d of %d pods available, %d of %d updated",
+		status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, status.ExpectedUpdatedReplicas)}
+	switch {
+	case done.ScaleError != "":
+		s.Reason, s.Message = "FailedScale", done.ScaleError
+	case done.UpdateError != "":
+		s.Reason, s.Message = "FailedUpdate", done.UpdateError
+	case done.Blocked != "":
+		s.Reason, s.Message = "Blocked", done.Blocked
+	case len(todo.Waits) > 0:
+		s.Reason, s.Message = todo.Waits[0].Reason, s.Message+"; "+todo.Waits[0].String()
+	}
+	if c := conditions.Get(list, v1beta1.CloneSetProgressing); c != nil && c.Reason == v1beta1.ReasonDeadlineExceeded {
+		s.Stalled, s.Reason = true, c.Reason
+	}
+	return s
+}
+
+func selectorText(set *v1beta1.CloneSet) string {
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	if err != nil {
+		return set.Status.LabelSelector
+	}
+	return selector.String()
+}

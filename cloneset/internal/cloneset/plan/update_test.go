@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/gen"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+func TestUpdate(t *testing.T) {
+	inPlace := policy(v1beta1.InPlaceIfPossible)
+	tests := []struct {
+		name string
+		give *world
+		want outcome
+	}{
+		{"pods are recreated within maxUnavailable", given(t, 5).old(5), outcome{deleteOld: 1}},
+		{"and in place within maxUnavailable", given(t, 8, inPlace, maxUnavailable("3"), partition("2")).old(8), outcome{updated: 3}},
+		{"unavailable old pods go first and spend no healthy ones", given(t, 10, inPlace, maxUnavailable("2")).old(3, unready).old(7), outcome{updated: 2}},
+		{"unavailable pods are limited too", given(t, 5, inPlace, maxUnavailable("2")).old(5, unready), outcome{updated: 2}},
+		{"an unavailable updated pod spends the budget", given(t, 5, inPlace).old(4).updated(1, unready), outcome{}},
+		{"the partition keeps old pods", given(t, 5, inPlace, maxUnavailable("5"), partition("3")).old(5), outcome{updated: 2}},
+		{"99% of 4 updates one pod", given(t, 4, inPlace, maxUnavailable("4"), partition("99%")).old(4), outcome{updated: 1}},
+		{"paused updates nothing", given(t, 5, inPlace, paused()).old(5), outcome{}},
+		{"a raised partition takes nothing back", given(t, 5, inPlace, partition("5")).old(2).updated(3), outcome{}},
+
+		{"surge creates an updated pod first", given(t, 5, partition("3"), maxSurge("1")).old(5), outcome{createNew: 1}},
+		{"then an old one goes", given(t, 5, partition("3"), maxSurge("1")).old(5).updated(1, unready), outcome{deleteOld: 1}},
+		{"then the next surge pod", given(t, 5, partition("3"), maxSurge("1")).old(4).updated(1), outcome{createNew: 1}},
+		{"at last a surplus old pod", given(t, 5, partition("3"), maxSurge("1")).old(4).updated(2), outcome{deleteOld: 1}},
+		{"and it is done", given(t, 5, partition("3"), maxSurge("1")).old(3).updated(2), outcome{}},
+		{"paused makes no surge", given(t, 5, maxSurge("1"), paused()).old(5), outcome{}},
+		{"in place needs no surge", given(t, 5, inPlace, maxUnavailable("1"), maxSurge("2")).old(5), outcome{updated: 1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.give.t = t
+			require.Equal(t, tt.want, tt.give.outcome())
+		})
+	}
+}
+
+func TestPartitionRollback(t *testing.T) {
+	w := given(t, 5, policy(v1beta1.InPlaceIfPossible), partition("5")).old(2).updated(3)
+	w.gates.PartitionRollback = true
+	require.Equal(t, outcome{updated: 1}, w.outcome(), "one at a time goes back")
+	w = given(t, 5, partition("4"), maxSurge("1")).old(2).updated(3)
+	w.gates.PartitionRollback = true
+	require.Equal(t, outcome{createOld: 1}, w.outcome(), "the surge pod has the current revision")
+}
+
+func TestPreparingUpdateAsUpdate(t *testing.T) {
+	preparing := []gen.PodOption{gen.Lifecycle(contract.LifecyclePreparingUpdate), gen.Label("hook", "on")}
+	w := given(t, 2, hooked(), policy(v1beta1.InPlaceIfPossible), partition("50%")).old(1, preparing...)
+	require.Equal(t, outcome{createNew: 1}, w.outcome(), "the gate is off")
+	w.gates.PreparingUpdateAsUpdate = true
+	require.Equal(t, outcome{createOld: 1}, w.outcome(), "the gate is on")
+}
+
+// The first write takes the pod out of service, the second changes it; nothing else is written.
+func TestInPlaceUpdateWrites(t *testing.T) {
+	todo := given(t, 1, policy(v1beta1.InPlaceIfPossible)).old(1).plan()
+	require.Equal(t, 1, todo.Count(action.UpdateInPlace), todo.String())
+	patches := todo.Steps[0].Actions[0].Patches
+	require.Len(t, patches, 2)
+	require.Equal(t, "status", patches[0].Subresource)
+	require.Empty(t, patches[1].Subresource)
+	labels := patches[1].Body["metadata"].(map[string]any)["labels"].(map[string]any)
+	require.Equal(t, contract.LifecycleUpdating, labels[contract.LifecycleStateLabel])
+	require.Contains(t, patches[1].Body["spec"].(map[string]any)["containers"], map[string]any{"name": "main", "image": "app:2"})
+}
+
+func TestInPlaceOnlyWaitsForWhatCannotBeDone(t *testing.T) {
+	w := given(t, 2, policy(v1beta1.InPlaceOnly)).old(2)
+	template := gen.Template(gen.Label("app", "web"), gen.Image("main", "app:2"), gen.Image("second", "app:2"))
+	w.set.Spec.Template = template
+	w.revisions[1] = revisionOf(t, w, template)
+	require.Equal(t, outcome{}, w.outcome())
+	require.Contains(t, w.waits(), "NotInPlace")
+}
+
+func TestInPlaceIfPossibleRecreatesWhatCannotBeDone(t *testing.T) {
+	w := given(t, 2, policy(v1beta1.InPlaceIfPossible)).old(2)
+	template := gen.Template(gen.Label("app", "web"), gen.Image("main", "app:2"), gen.Image("second", "app:2"))
+	w.set.Spec.Template = template
+	w.revisions[1] = revisionOf(t, w, template)
+	require.Equal(t, outcome{deleteOld: 1}, w.outcome())
+}
+
+func TestHookHoldsTheUpdate(t *testing.T) {
+	w := given(t, 1, hooked(), policy(v1beta1.InPlaceIfPossible)).old(1, gen.Label("hook", "on"))
+	todo := w.plan()
+	require.Equal(t, "update:\n  PatchMetadata pod web-old0 (InPlaceUpdateHook): revision "+
+		short(w.revisions[1])+"; the inPlaceUpdate hook holds it\n", todo.String())
+}
+
+func TestHeldRecreationIsMarked(t *testing.T) {
+	w := given(t, 1, hooked()).old(1, gen.Label("hook", "on"))
+	todo := w.plan()
+	require.Len(t, todo.Steps, 1, todo.String())
+	labels := todo.Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)["labels"].(map[string]any)
+	require.Equal(t, contract.LifecyclePreparingDelete, labels[contract.LifecycleStateLabel])
+	require.Equal(t, "true", labels[contract.SpecifiedDeleteLabel], "without the mark the pod would be taken back")
+}
