@@ -1,0 +1,209 @@
+package simulate
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Image says how containers with an image behave. The zero value is a good image.
+type Image struct {
+	// Digest is what the image resolves to; images with the same digest are two tags of one image.
+	// Empty means a digest of its own.
+	Digest string
+	// PullError keeps the image from being pulled.
+	PullError bool
+	// CrashLoop lets every container exit soon after its start.
+	CrashLoop bool
+	// NeverReady lets containers run without ever passing their probe.
+	NeverReady bool
+}
+
+const (
+	// maxCPU is what a node has.
+	maxCPU = 64
+	// crashes is how often a container in a crash loop is started before the back-off is longer
+	// than any test.
+	crashes = 4
+)
+
+// containerRuntime is one container of a pod as it really is.
+type containerRuntime struct {
+	name       string
+	spec       *corev1.Container // what the kubelet wants to run
+	id         string
+	imageID    string
+	ran        string            // the image of the spec that the container was started from
+	images     map[string]string // the same for every container so far, by ID
+	shownImage string            // the name that the runtime reports, one of the tags of the image
+	resources  corev1.ResourceRequirements
+	began      time.Time
+	waiting    string // reason
+	running    bool
+	ready      bool
+	restarts   int32
+	epoch      int // counts turns of fate; what was planned in an older epoch does not happen
+}
+
+func (w *World) image(name string) Image {
+	i := w.options.Images[name]
+	if i.Digest == "" {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(name)) // never fails
+		i.Digest = fmt.Sprintf("%016x", h.Sum64())
+	}
+	return i
+}
+
+// restart stops the container and starts it again from its spec.
+func (w *World) restart(r *podRuntime, c *containerRuntime) {
+	c.epoch++
+	epoch := c.epoch
+	w.After(w.delay(4*time.Second), func() {
+		if c.epoch != epoch {
+			return
+		}
+		c.running, c.ready, c.waiting = false, false, "ContainerCreating"
+		w.report(r)
+		w.startLater(r, c)
+	})
+}
+
+// startLater starts the container after the time that it takes to pull its image.
+func (w *World) startLater(r *podRuntime, c *containerRuntime) {
+	epoch := c.epoch
+	w.After(w.delay(4*time.Second), func() {
+		if c.epoch == epoch {
+			w.start(r, c)
+		}
+	})
+}
+
+func (w *World) start(r *podRuntime, c *containerRuntime) {
+	image := w.image(c.spec.Image)
+	if image.PullError {
+		c.waiting = "ErrImagePull"
+		w.report(r)
+		epoch := c.epoch
+		w.After(w.delay(3*time.Second), func() {
+			if c.epoch == epoch {
+				c.waiting = "ImagePullBackOff"
+				w.report(r)
+			}
+		})
+		return
+	}
+	if c.id != "" {
+		c.restarts++
+	}
+	// A runtime that knows the image under another tag already reports that one.
+	imageID := "registry.example.com/images@sha256:" + image.Digest
+	if c.imageID != imageID || !w.chance(0.5) {
+		c.shownImage = c.spec.Image
+	}
+	w.containers++
+	c.id, c.imageID = fmt.Sprintf("containerd://%08d", w.containers), imageID
+	c.remember(c.spec.Image)
+	c.resources, c.began = c.spec.Resources, w.now
+	c.running, c.ready, c.waiting = true, false, ""
+	w.report(r)
+	w.settleContainer(r, c)
+}
+
+func (c *containerRuntime) remember(image string) {
+	if c.images == nil {
+		c.images = map[string]string{}
+	}
+	c.ran, c.images[c.id] = image, image
+}
+
+// settleContainer lets a container that runs become ready, or exit when its image is bad.
+func (w *World) settleContainer(r *podRuntime, c *containerRuntime) {
+	image, epoch := w.image(c.spec.Image), c.epoch
+	switch {
+	case !c.running || image.NeverReady:
+	case image.CrashLoop:
+		w.After(w.delay(2*time.Second), func() {
+			if c.epoch != epoch {
+				return
+			}
+			c.running, c.ready, c.waiting = false, false, "CrashLoopBackOff"
+			w.report(r)
+			if c.restarts < crashes {
+				w.startLater(r, c)
+			}
+		})
+	default:
+		w.After(w.delay(3*time.Second), func() {
+			if c.epoch != epoch {
+				return
+			}
+			c.ready = true
+			w.report(r)
+			w.flap(r, c)
+		})
+	}
+}
+
+// flap lets a ready container fail its probe for a while, of its own accord.
+func (w *World) flap(r *podRuntime, c *containerRuntime) {
+	if !w.chance(w.options.Flaps) {
+		return
+	}
+	epoch := c.epoch
+	w.After(w.delay(10*time.Second), func() {
+		if c.epoch != epoch || !c.running {
+			return
+		}
+		c.ready = false
+		w.report(r)
+		w.After(w.delay(5*time.Second), func() {
+			if c.epoch == epoch && c.running {
+				c.ready = true
+				w.report(r)
+			}
+		})
+	})
+}
+
+// restartsFor says whether the resize policy wants a restart for what the resize changes.
+func (c *containerRuntime) restartsFor() bool {
+	for _, p := range c.spec.ResizePolicy {
+		if p.RestartPolicy != corev1.RestartContainer {
+			continue
+		}
+		oldRequest, newRequest := c.resources.Requests[p.ResourceName], c.spec.Resources.Requests[p.ResourceName]
+		oldLimit, newLimit := c.resources.Limits[p.ResourceName], c.spec.Resources.Limits[p.ResourceName]
+		if oldRequest.Cmp(newRequest) != 0 || oldLimit.Cmp(newLimit) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *containerRuntime) status() corev1.ContainerStatus {
+	started := c.running
+	s := corev1.ContainerStatus{
+		Name: c.name, Image: c.shownImage, ImageID: c.imageID, ContainerID: c.id,
+		RestartCount: c.restarts, Ready: c.ready, Started: &started,
+	}
+	if s.Image == "" {
+		s.Image = c.spec.Image
+	}
+	if c.id != "" {
+		resources := c.resources
+		s.Resources = &resources
+	}
+	switch {
+	case c.running:
+		s.State.Running = &corev1.ContainerStateRunning{}
+		s.State.Running.StartedAt.Time = c.began.Truncate(time.Second)
+	case c.waiting != "":
+		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: c.waiting}
+	default:
+		s.State.Terminated = &corev1.ContainerStateTerminated{Reason: "Completed", ContainerID: c.id}
+	}
+	return s
+}

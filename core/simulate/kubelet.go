@@ -1,0 +1,187 @@
+package simulate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// podRuntime is what really runs on a node for one pod, whatever the API shows.
+type podRuntime struct {
+	key        types.NamespacedName
+	uid        types.UID
+	address    string
+	started    time.Time
+	generation int64 // of the spec that the kubelet has taken in
+	ending     bool
+	ended      corev1.PodPhase
+	infeasible bool // the last resize does not fit on the node
+	containers []*containerRuntime
+	composed   int // statuses composed so far
+	written    int // the latest of them that was written
+}
+
+// reactToPod is what scheduler and kubelet do because of an event of a pod.
+func (w *World) reactToPod(e Event, pod, old *corev1.Pod) {
+	key := keyOf(pod)
+	switch {
+	case e.Type == Deleted:
+		delete(w.runtimes, pod.UID)
+	case pod.Spec.NodeName == "":
+		if e.Type == Added {
+			w.After(w.delay(time.Second), func() { w.schedule(key, pod.UID) })
+		}
+	case e.Type == Added || old.Spec.NodeName == "":
+		if e.Type == Added && len(pod.Status.ContainerStatuses) > 0 {
+			w.takeOver(pod)
+			return
+		}
+		w.After(w.delay(time.Second), func() { w.admit(key, pod.UID) })
+	case e.Actor != KubeletActor && (pod.Generation != old.Generation || !same(pod.Status.Conditions, old.Status.Conditions)):
+		w.After(w.delay(2*time.Second), func() { w.sync(key, pod.UID) })
+	}
+}
+
+// admit starts a pod on its node: one container after the other, each after its image was pulled.
+func (w *World) admit(key types.NamespacedName, uid types.UID) {
+	pod := w.pod(key, uid)
+	if pod == nil || w.runtimes[uid] != nil {
+		return
+	}
+	w.containers++
+	r := &podRuntime{key: key, uid: uid, started: w.now, generation: pod.Generation, address: addressOf(w.containers)}
+	w.runtimes[uid] = r
+	for i := range pod.Spec.Containers {
+		c := &containerRuntime{name: pod.Spec.Containers[i].Name, spec: &pod.Spec.Containers[i], waiting: "ContainerCreating"}
+		r.containers = append(r.containers, c)
+		w.startLater(r, c)
+	}
+	w.report(r)
+	if pod.DeletionTimestamp != nil {
+		w.sync(key, uid)
+	}
+}
+
+// takeOver believes the status of a pod that ran before the world began.
+func (w *World) takeOver(pod *corev1.Pod) {
+	r := &podRuntime{
+		key: keyOf(pod), uid: pod.UID, generation: pod.Generation, address: pod.Status.PodIP, started: w.now,
+	}
+	if pod.Status.StartTime != nil {
+		r.started = pod.Status.StartTime.Time
+	}
+	for i := range pod.Spec.Containers {
+		c := &containerRuntime{name: pod.Spec.Containers[i].Name, spec: &pod.Spec.Containers[i], resources: pod.Spec.Containers[i].Resources}
+		for _, s := range pod.Status.ContainerStatuses {
+			if s.Name == c.name {
+				c.id, c.imageID, c.shownImage = s.ContainerID, s.ImageID, s.Image
+				c.remember(c.spec.Image)
+				c.running, c.ready, c.restarts, c.began = s.State.Running != nil || s.Ready, s.Ready, s.RestartCount, pod.CreationTimestamp.Time
+			}
+		}
+		r.containers = append(r.containers, c)
+	}
+	w.runtimes[pod.UID] = r
+}
+
+// sync takes the present spec of the pod in, or ends the pod.
+func (w *World) sync(key types.NamespacedName, uid types.UID) {
+	pod, r := w.pod(key, uid), w.runtimes[uid]
+	switch {
+	case pod == nil:
+		return
+	case r == nil: // deleted before it was admitted
+		if pod.DeletionTimestamp != nil {
+			w.remove(key, uid)
+		}
+		return
+	case pod.DeletionTimestamp != nil:
+		w.end(r)
+		return
+	}
+	r.generation = pod.Generation
+	for i, c := range r.containers {
+		spec := &pod.Spec.Containers[i]
+		imageChanged, resized := c.spec.Image != spec.Image, !same(c.spec.Resources, spec.Resources)
+		c.spec = spec
+		switch {
+		case imageChanged && c.running && c.ran == spec.Image: // back before anything was stopped
+			c.epoch++
+			if !c.ready {
+				w.settleContainer(r, c)
+			}
+		case imageChanged:
+			w.restart(r, c)
+		case resized:
+			w.resize(r, c)
+		}
+	}
+	// The generation shows at once, the containers follow: so do real kubelets.
+	w.report(r)
+}
+
+// end stops the containers and then lets the pod go.
+func (w *World) end(r *podRuntime) {
+	if r.ending {
+		return
+	}
+	r.ending = true
+	w.After(w.delay(5*time.Second), func() {
+		for _, c := range r.containers {
+			c.epoch++
+			c.running, c.ready, c.waiting = false, false, ""
+		}
+		r.ended = corev1.PodSucceeded
+		if w.chance(0.5) {
+			r.ended = corev1.PodFailed
+		}
+		w.report(r)
+	})
+	w.After(w.delay(5*time.Second)+5*time.Second, func() { w.remove(r.key, r.uid) })
+}
+
+// remove is the kubelet's last word: the grace period is over. Finalizers may keep the object.
+func (w *World) remove(key types.NamespacedName, uid types.UID) {
+	pod := w.pod(key, uid)
+	if pod == nil {
+		return
+	}
+	n := *pod
+	none := int64(0)
+	n.DeletionGracePeriodSeconds = &none
+	if gone(&n) {
+		w.commit(Event{Type: Deleted, Actor: KubeletActor, Object: &n, Old: pod})
+		return
+	}
+	if pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds != 0 {
+		w.commit(Event{Type: Modified, Actor: KubeletActor, Object: &n, Old: pod})
+	}
+}
+
+// resize applies new quantities; a container may have to restart for them. What asks for more than
+// a node has stays pending.
+func (w *World) resize(r *podRuntime, c *containerRuntime) {
+	c.epoch++
+	epoch := c.epoch
+	cpu := c.spec.Resources.Requests[corev1.ResourceCPU]
+	r.infeasible = cpu.CmpInt64(maxCPU) > 0
+	if r.infeasible {
+		w.report(r)
+		return
+	}
+	w.After(w.delay(3*time.Second), func() {
+		if c.epoch != epoch {
+			return
+		}
+		if c.restartsFor() {
+			w.restart(r, c)
+			return
+		}
+		c.resources = c.spec.Resources
+		w.report(r)
+		if !c.ready { // the probe that the resize cut off goes on
+			w.settleContainer(r, c)
+		}
+	})
+}

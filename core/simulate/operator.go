@@ -1,0 +1,230 @@
+package simulate
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-project/flotilla/core/action"
+)
+
+// Planner thinks one pass: what to write, and when to think again at the latest (0: at the next
+// event). What it reads from the view is read-only. A planner that keeps something in memory between
+// passes is a Restarter too.
+type Planner interface {
+	Plan(view *View, now time.Time, seed uint64) (steps []action.Step, wake time.Duration)
+}
+
+// Restarter is a Planner with a memory.
+type Restarter interface {
+	// Restart empties the memory, as a new process would.
+	Restart()
+}
+
+// PlannerFunc is a Planner without a memory.
+type PlannerFunc func(view *View, now time.Time, seed uint64) ([]action.Step, time.Duration)
+
+// Plan calls f.
+func (f PlannerFunc) Plan(view *View, now time.Time, seed uint64) ([]action.Step, time.Duration) {
+	return f(view, now, seed)
+}
+
+// ErrCrash is the end of an operator in the middle of its plan.
+var ErrCrash = errors.New("the operator crashed")
+
+var errFault = errors.New("injected fault")
+
+// Outcome counts what became of the actions of a plan.
+type Outcome struct {
+	// Done actions were written to their end.
+	Done int
+	// Stale actions met an object that was not as judged; the next pass decides again.
+	Stale int
+	// Failed actions met another error, which ended the plan.
+	Failed int
+	// Crashed says that the operator died on the way.
+	Crashed bool
+}
+
+// Idle says that there was nothing to do.
+func (o Outcome) Idle() bool { return o == Outcome{} }
+
+// Operator runs the passes of a planner in a world: view, plan, write.
+type Operator struct {
+	world   *World
+	planner Planner
+	faults  Faults
+	rng     *rand.Rand
+	passes  int
+	writes  int            // acknowledged requests
+	written map[string]int // events of a kind that a view must contain: the operator's own writes
+	shown   map[string]int // events of a kind that a view contained
+	crashed bool
+}
+
+// NewOperator makes the operator of the world that runs the planner under the faults.
+func NewOperator(w *World, p Planner, f Faults) *Operator {
+	return &Operator{
+		world: w, planner: p, faults: f,
+		rng:     rand.New(rand.NewPCG(f.Seed, 2)), //nolint:gosec // a simulation needs no secrecy
+		written: map[string]int{}, shown: map[string]int{},
+	}
+}
+
+// Writes is the number of writes that were done so far.
+func (o *Operator) Writes() int { return o.writes }
+
+// Restart is a new process: nothing is remembered. Unless the gate is off it waits until its caches
+// have seen all that was written before, as the leader fence demands.
+func (o *Operator) Restart() {
+	o.crashed = false
+	o.written, o.shown = map[string]int{}, map[string]int{}
+	for kind, t := range o.world.tables {
+		o.written[kind] = len(t.events)
+	}
+	if r, ok := o.planner.(Restarter); ok {
+		r.Restart()
+	}
+}
+
+// Pass thinks once and writes what the plan says. It returns what became of that and the time after
+// which the planner wants to think again.
+func (o *Operator) Pass() (Outcome, time.Duration) {
+	o.passes++
+	if len(o.faults.Actors) > 0 && o.roll(o.faults.Foreign) {
+		o.faults.Actors[o.rng.IntN(len(o.faults.Actors))](o.world, o.rng)
+	}
+	steps, wake := o.planner.Plan(o.look(), o.world.now, o.rng.Uint64())
+	return o.Run(steps), wake
+}
+
+// Run writes steps in order. A step with a failure ends the plan, a crash ends it at once.
+func (o *Operator) Run(steps []action.Step) Outcome {
+	var total Outcome
+	for _, step := range steps {
+		out := o.runStep(step)
+		total.Done += out.Done
+		total.Stale += out.Stale
+		total.Failed += out.Failed
+		total.Crashed = out.Crashed
+		if out.Failed > 0 || out.Crashed {
+			break
+		}
+	}
+	return total
+}
+
+// runStep tries all actions, those of a slow start in batches of 1, 2, 4, ... up to one with a failure.
+func (o *Operator) runStep(step action.Step) Outcome {
+	var out Outcome
+	batch := len(step.Actions)
+	if step.SlowStart {
+		batch = 1
+	}
+	for rest := step.Actions; len(rest) > 0 && out.Failed == 0; {
+		batch = min(batch, len(rest))
+		for _, i := range o.order(batch) {
+			err := o.do(&rest[i])
+			o.world.tellAction(&rest[i], err)
+			switch {
+			case errors.Is(err, ErrCrash):
+				out.Crashed = true
+				return out
+			case err == nil:
+				out.Done++
+			case isStale(err):
+				out.Stale++
+			default:
+				out.Failed++
+			}
+		}
+		rest = rest[batch:]
+		batch *= 2
+	}
+	return out
+}
+
+// order is the order of actions that run at the same time.
+func (o *Operator) order(n int) []int {
+	if !o.world.options.Calm {
+		return o.rng.Perm(n)
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
+// do writes one action.
+func (o *Operator) do(a *action.Action) error {
+	switch a.Verb {
+	case action.Create:
+		return o.create(a)
+	case action.Delete:
+		for _, object := range append([]action.Object{a.Object}, a.Then...) {
+			if _, err := o.request(object, func() (action.Object, error) {
+				return object, o.world.Delete(OperatorActor, object)
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	object := a.Object
+	for _, patch := range a.Patches {
+		n, err := o.request(object, func() (action.Object, error) {
+			return o.world.Patch(OperatorActor, object, patch)
+		})
+		if err != nil {
+			return err
+		}
+		object = n
+	}
+	return nil
+}
+
+func (o *Operator) create(a *action.Action) error {
+	for _, object := range append(append([]action.Object{}, a.First...), a.Object) {
+		_, err := o.request(object, func() (action.Object, error) { return o.world.Create(OperatorActor, object) })
+		if err != nil && (object == a.Object || !apierrors.IsAlreadyExists(err)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// request sends one write, with all that can happen to it on the way.
+func (o *Operator) request(object action.Object, write func() (action.Object, error)) (action.Object, error) {
+	if o.roll(o.faults.Interleave) {
+		o.world.Step()
+	}
+	if err := o.refusal(object); err != nil {
+		return nil, err
+	}
+	noops := o.world.noops[OperatorActor]
+	n, err := write()
+	if err != nil {
+		return nil, err
+	}
+	if o.world.noops[OperatorActor] > noops {
+		o.world.Violate("a write that changes nothing: %s %s", kindOf(object), object.GetName())
+	}
+	o.writes++
+	// After a timeout the operator knows nothing of the write, but it must not go on without knowing.
+	o.written[kindOf(object)] = len(o.world.table(kindOf(object)).events)
+	if o.writes == o.faults.CrashAfter {
+		return nil, ErrCrash
+	}
+	if o.roll(o.faults.Timeout) {
+		return nil, apierrors.NewTimeoutError("the answer was lost", 0)
+	}
+	return n, nil
+}
+
+// isStale says that the world was not as judged.
+func isStale(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
+}

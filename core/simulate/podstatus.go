@@ -1,0 +1,106 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// report writes the status of the pod some time later. Now and then it is composed at once, so that
+// what arrives is already the past; a newer status that was written before is never undone.
+func (w *World) report(r *podRuntime) {
+	r.composed++
+	number := r.composed
+	if w.chance(0.3) {
+		if pod := w.pod(r.key, r.uid); pod != nil {
+			status := w.compose(r, pod)
+			w.After(w.delay(2*time.Second), func() { w.writeStatus(r, number, status) })
+		}
+		return
+	}
+	w.After(w.delay(2*time.Second), func() {
+		if pod := w.pod(r.key, r.uid); pod != nil {
+			w.writeStatus(r, max(number, r.composed), w.compose(r, pod))
+		}
+	})
+}
+
+// writeStatus merges the kubelet's part of the status into the present pod.
+func (w *World) writeStatus(r *podRuntime, number int, status corev1.PodStatus) {
+	pod := w.pod(r.key, r.uid)
+	if pod == nil || number < r.written {
+		return
+	}
+	r.written = number
+	kept := slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending })
+	status.Conditions = w.withConditions(kept, status.Conditions...)
+	if same(pod.Status, status) {
+		return
+	}
+	n := *pod
+	n.Status = status
+	w.commit(Event{Type: Modified, Actor: KubeletActor, Object: &n, Old: pod, Subresource: "status"})
+}
+
+// compose is the status of what runs, judged by the readiness gates as the pod shows them.
+func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
+	started := metav1.NewTime(r.started.Truncate(time.Second))
+	s := corev1.PodStatus{
+		Phase: corev1.PodRunning, ObservedGeneration: r.generation, StartTime: &started,
+		HostIP: "192.0.2.1", PodIP: r.address, PodIPs: []corev1.PodIP{{IP: r.address}},
+		QOSClass: quality(&pod.Spec), NominatedNodeName: pod.Status.NominatedNodeName,
+	}
+	allReady := true
+	for _, c := range r.containers {
+		if c.id == "" {
+			s.Phase = corev1.PodPending
+		}
+		allReady = allReady && c.ready
+		s.ContainerStatuses = append(s.ContainerStatuses, c.status())
+	}
+	if r.ended != "" {
+		s.Phase = r.ended
+	}
+	s.Conditions = []corev1.PodCondition{
+		condition("PodReadyToStartContainers", true, "", ""),
+		condition(corev1.PodInitialized, true, "", ""),
+		condition(corev1.PodScheduled, true, "", ""),
+		condition(corev1.ContainersReady, allReady, "ContainersNotReady", "containers are not ready"),
+	}
+	if r.infeasible {
+		s.Conditions = append(s.Conditions, corev1.PodCondition{
+			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: "node has too little cpu",
+		})
+	}
+	reason, message := "ContainersNotReady", "containers are not ready"
+	ready := allReady
+	for _, g := range pod.Spec.ReadinessGates {
+		if ready && !isTrue(pod, g.ConditionType) {
+			ready = false
+			reason, message = "ReadinessGatesNotReady", fmt.Sprintf("readiness gate %q is not True", g.ConditionType)
+		}
+	}
+	s.Conditions = append(s.Conditions, condition(corev1.PodReady, ready, reason, message))
+	return s
+}
+
+func condition(t corev1.PodConditionType, is bool, reason, message string) corev1.PodCondition {
+	if is {
+		return corev1.PodCondition{Type: t, Status: corev1.ConditionTrue}
+	}
+	return corev1.PodCondition{Type: t, Status: corev1.ConditionFalse, Reason: reason, Message: message}
+}
+
+func isTrue(pod *corev1.Pod, t corev1.PodConditionType) bool {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == t {
+			return pod.Status.Conditions[i].Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func addressOf(n int) string { return fmt.Sprintf("10.0.%d.%d", n/250, n%250+1) }

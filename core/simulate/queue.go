@@ -1,0 +1,75 @@
+package simulate
+
+import (
+	"container/heap"
+	"time"
+)
+
+// happening is something that is going to happen.
+type happening struct {
+	at    time.Time
+	order int
+	do    func()
+}
+
+// queue holds what is going to happen, the next first.
+type queue struct {
+	items []happening
+	count int
+}
+
+// Len is part of heap.Interface.
+func (q *queue) Len() int { return len(q.items) }
+
+// Less is part of heap.Interface.
+func (q *queue) Less(i, j int) bool {
+	if q.items[i].at.Equal(q.items[j].at) {
+		return q.items[i].order < q.items[j].order
+	}
+	return q.items[i].at.Before(q.items[j].at)
+}
+
+// Swap is part of heap.Interface.
+func (q *queue) Swap(i, j int) { q.items[i], q.items[j] = q.items[j], q.items[i] }
+
+// Push is part of heap.Interface.
+func (q *queue) Push(x any) { q.items = append(q.items, x.(happening)) }
+
+// Pop is part of heap.Interface.
+func (q *queue) Pop() any {
+	last := q.items[len(q.items)-1]
+	q.items = q.items[:len(q.items)-1]
+	return last
+}
+
+// After lets something happen once the time has passed.
+func (w *World) After(d time.Duration, do func()) {
+	w.queue.count++
+	heap.Push(&w.queue, happening{at: w.now.Add(d), order: w.queue.count, do: do})
+}
+
+// Step lets the next thing happen and moves the time to it. It returns false when nothing is
+// going to happen by itself any more.
+func (w *World) Step() bool {
+	if w.queue.Len() == 0 {
+		return false
+	}
+	next := heap.Pop(&w.queue).(happening)
+	if next.at.After(w.now) {
+		w.now = next.at
+	}
+	next.do()
+	return true
+}
+
+// Advance moves the time by d and lets everything happen that falls into it.
+func (w *World) Advance(d time.Duration) {
+	until := w.now.Add(d)
+	for w.queue.Len() > 0 && !w.queue.items[0].at.After(until) {
+		w.Step()
+	}
+	w.now = until
+}
+
+// Quiet says that nothing is going to happen by itself.
+func (w *World) Quiet() bool { return w.queue.Len() == 0 }

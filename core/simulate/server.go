@@ -1,0 +1,253 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/core/action"
+)
+
+// claimProtection keeps a claim as long as a pod uses it.
+const claimProtection = "kubernetes.io/pvc-protection"
+
+// Create makes an object as the server does: with a UID, a version, generation 1 and without the
+// status that was sent. It fails with AlreadyExists or Invalid.
+func (w *World) Create(actor string, o action.Object) (action.Object, error) {
+	if o.GetName() == "" || o.GetNamespace() == "" {
+		return nil, invalid(o, field.Required(field.NewPath("metadata", "name"), "name and namespace are required"))
+	}
+	if w.table(kindOf(o)).objects[keyOf(o)] != nil {
+		return nil, apierrors.NewAlreadyExists(resourceOf(o), o.GetName())
+	}
+	n := o.DeepCopyObject().(action.Object)
+	n.SetUID(w.newUID())
+	n.SetCreationTimestamp(w.stamp())
+	n.SetDeletionTimestamp(nil)
+	if hasGeneration(n) {
+		n.SetGeneration(1)
+	}
+	switch n := n.(type) {
+	case *corev1.Pod:
+		if len(n.Spec.Containers) == 0 {
+			return nil, invalid(o, field.Required(field.NewPath("spec", "containers"), "a pod needs a container"))
+		}
+		n.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	case *corev1.PersistentVolumeClaim:
+		n.Finalizers = append(n.Finalizers, claimProtection)
+		n.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+	}
+	return w.commit(Event{Type: Added, Actor: actor, Object: n}), nil
+}
+
+// Patch applies a patch to the object of that kind and name, provided that it still has the UID and
+// the resourceVersion that o carries; an empty one demands nothing. It returns the new object, and
+// fails with NotFound, Conflict, Invalid or UnsupportedMediaType.
+func (w *World) Patch(actor string, o action.Object, patch action.Patch) (action.Object, error) {
+	old := w.Latest(o)
+	if err := preconditions(o, old); err != nil {
+		return nil, err
+	}
+	n, err := applyPatch(old, patch)
+	if err != nil {
+		return nil, err
+	}
+	return w.update(actor, patch.Subresource, old, n)
+}
+
+// Change edits the present state of an object in the way of a user with an editor: without
+// preconditions and under the rules of the subresource.
+func Change[T action.Object](w *World, actor, subresource string, o T, edit func(T)) error {
+	old := w.Latest(o)
+	if old == nil {
+		return apierrors.NewNotFound(resourceOf(o), o.GetName())
+	}
+	n := old.DeepCopyObject().(T)
+	edit(n)
+	_, err := w.update(actor, subresource, old, n)
+	return err
+}
+
+// update stores n in place of old when the rules allow it.
+func (w *World) update(actor, subresource string, old, n action.Object) (action.Object, error) {
+	if equality.Semantic.DeepEqual(old, n) {
+		w.noops[actor]++
+		return old, nil
+	}
+	specChanged, errs := judgeUpdate(subresource, old, n)
+	if len(errs) > 0 {
+		return nil, invalid(n, errs...)
+	}
+	if specChanged && hasGeneration(n) {
+		n.SetGeneration(old.GetGeneration() + 1)
+	}
+	if gone(n) {
+		return w.commit(Event{Type: Deleted, Actor: actor, Object: n, Old: old, Subresource: subresource}), nil
+	}
+	return w.commit(Event{Type: Modified, Actor: actor, Object: n, Old: old, Subresource: subresource}), nil
+}
+
+// Delete begins the deletion of the object under the preconditions that o carries. Pods on a node
+// stay until the kubelet is done, objects with finalizers until those are gone.
+func (w *World) Delete(actor string, o action.Object) error {
+	old := w.Latest(o)
+	if err := preconditions(o, old); err != nil {
+		return err
+	}
+	if old.GetDeletionTimestamp() != nil {
+		w.noops[actor]++
+		return nil
+	}
+	n := old.DeepCopyObject().(action.Object)
+	grace := int64(0)
+	if pod, ok := n.(*corev1.Pod); ok && pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+		grace = 30
+		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+			grace = *s
+		}
+	}
+	deletion := metav1.NewTime(w.stamp().Add(time.Duration(grace) * time.Second))
+	n.SetDeletionTimestamp(&deletion)
+	n.SetDeletionGracePeriodSeconds(&grace)
+	if n.GetGeneration() > 0 {
+		n.SetGeneration(n.GetGeneration() + 1)
+	}
+	if gone(n) {
+		w.commit(Event{Type: Deleted, Actor: actor, Object: n, Old: old})
+		return nil
+	}
+	w.commit(Event{Type: Modified, Actor: actor, Object: n, Old: old})
+	return nil
+}
+
+// gone says that nothing keeps an object that is being deleted.
+func gone(o action.Object) bool {
+	grace := o.GetDeletionGracePeriodSeconds()
+	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
+}
+
+func preconditions(asked, have action.Object) error {
+	if have == nil {
+		return apierrors.NewNotFound(resourceOf(asked), asked.GetName())
+	}
+	if uid := asked.GetUID(); uid != "" && uid != have.GetUID() {
+		return apierrors.NewConflict(resourceOf(asked), asked.GetName(), fmt.Errorf("the UID is %s, not %s", have.GetUID(), uid))
+	}
+	if v := asked.GetResourceVersion(); v != "" && v != have.GetResourceVersion() {
+		return apierrors.NewConflict(resourceOf(asked), asked.GetName(), fmt.Errorf("the version is %s, not %s", have.GetResourceVersion(), v))
+	}
+	return nil
+}
+
+// collectAfter keeps dependents in order: what has lost all its owners is deleted after a while,
+// what has lost some of them only loses the references. A claim goes once no pod uses it.
+func (w *World) collectAfter(e Event) {
+	switch {
+	case e.Type == Deleted:
+		w.After(w.delay(2*time.Second), func() { w.collectDependents(e.Object) })
+		if _, ok := e.Object.(*corev1.Pod); ok {
+			w.After(w.delay(time.Second), w.releaseClaims)
+		}
+	case e.Object.GetDeletionTimestamp() != nil && e.Kind == "PersistentVolumeClaim":
+		w.After(w.delay(time.Second), w.releaseClaims)
+	case len(e.Object.GetOwnerReferences()) > 0 && (e.Type == Added || !equality.Semantic.DeepEqual(e.Old.GetOwnerReferences(), e.Object.GetOwnerReferences())):
+		if len(w.deadOwners(e.Object)) > 0 {
+			w.After(w.delay(2*time.Second), func() { w.collect(e.Object) })
+		}
+	}
+}
+
+func (w *World) collectDependents(owner action.Object) {
+	for _, kind := range w.kinds() {
+		t := w.tables[kind]
+		for _, key := range slices.Clone(t.order) {
+			o := t.objects[key]
+			if o != nil && slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() }) {
+				w.collect(o)
+			}
+		}
+	}
+}
+
+// deadOwners are the owner references of the object whose owners do not exist.
+func (w *World) deadOwners(o action.Object) []metav1.OwnerReference {
+	var dead []metav1.OwnerReference
+	for _, ref := range o.GetOwnerReferences() {
+		if !w.exists(ref, o.GetNamespace()) {
+			dead = append(dead, ref)
+		}
+	}
+	return dead
+}
+
+func (w *World) exists(ref metav1.OwnerReference, namespace string) bool {
+	t := w.tables[ref.Kind]
+	if t == nil {
+		return false
+	}
+	for key, o := range t.objects {
+		if o.GetUID() == ref.UID && key.Namespace == namespace {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *World) collect(o action.Object) {
+	o = w.Latest(o)
+	if o == nil || o.GetDeletionTimestamp() != nil {
+		return
+	}
+	dead := w.deadOwners(o)
+	switch {
+	case len(dead) == 0:
+	case len(dead) == len(o.GetOwnerReferences()):
+		_ = w.Delete(CollectorActor, o) // the object is the present one, so nothing can refuse
+	default:
+		_ = Change(w, CollectorActor, "", o, func(n action.Object) {
+			n.SetOwnerReferences(slices.DeleteFunc(n.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
+				return slices.ContainsFunc(dead, func(d metav1.OwnerReference) bool { return d.UID == r.UID })
+			}))
+		})
+	}
+}
+
+// releaseClaims lets terminating claims go that no pod uses.
+func (w *World) releaseClaims() {
+	used := map[string]bool{}
+	for _, pod := range w.Pods() {
+		for _, v := range pod.Spec.Volumes {
+			if c := v.PersistentVolumeClaim; c != nil {
+				used[pod.Namespace+"/"+c.ClaimName] = true
+			}
+		}
+	}
+	for _, claim := range List[*corev1.PersistentVolumeClaim](w.View(nil)) {
+		if claim.DeletionTimestamp == nil || used[claim.Namespace+"/"+claim.Name] {
+			continue
+		}
+		_ = Change(w, CollectorActor, "", claim, func(c *corev1.PersistentVolumeClaim) {
+			c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f == claimProtection })
+		})
+	}
+}
+
+func (w *World) kinds() []string { return slices.Sorted(maps.Keys(w.tables)) }
+
+func resourceOf(o action.Object) schema.GroupResource {
+	gvk := o.GetObjectKind().GroupVersionKind()
+	return schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(kindOf(o)) + "s"}
+}
+
+func invalid(o action.Object, errs ...*field.Error) error {
+	return apierrors.NewInvalid(schema.GroupKind{Kind: kindOf(o)}, o.GetName(), errs)
+}

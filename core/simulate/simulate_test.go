@@ -1,0 +1,152 @@
+package simulate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/flotilla-project/flotilla/core/simulate"
+)
+
+func allAt(t *testing.T, w *simulate.World, image string) {
+	t.Helper()
+	pods := w.View(nil).Available("set", 0)
+	require.Len(t, pods, wantedReplicas(w.View(nil)), "the story:\n%s", w.Story())
+	for _, pod := range pods {
+		assert.Equal(t, image, pod.Spec.Containers[0].Image)
+	}
+}
+
+func TestStoryOfARolloutIsGolden(t *testing.T) {
+	w := newWorld(simulate.Options{Calm: true, Seed: 1}, 3)
+	simulate.Settle(t, w, &miniSet{}, 100)
+	wants(w, "app:v2")
+	simulate.Settle(t, w, &miniSet{}, 200)
+	allAt(t, w, "app:v2")
+	simulate.CompareStory(t, w, "testdata/rollout.txt")
+}
+
+func TestSameSeedTellsTheSameStory(t *testing.T) {
+	play := func() string {
+		w := newWorld(simulate.Options{Seed: 7, Flaps: 0.3}, 4)
+		w.After(20*time.Second, func() { wants(w, "app:v2") })
+		simulate.SettleUnder(t, w, &miniSet{}, simulate.Nasty(7), 2000)
+		return w.Story()
+	}
+	assert.Equal(t, play(), play())
+}
+
+func TestCrashAfterAnyWriteEndsTheSame(t *testing.T) {
+	for _, calm := range []bool{true, false} {
+		simulate.CrashSweep(t, func() (*simulate.World, simulate.Planner) {
+			w := newWorld(simulate.Options{Calm: calm, Seed: 3}, 4)
+			w.After(time.Minute, func() { wants(w, "app:v2") })
+			return w, &miniSet{}
+		}, func(w *simulate.World) { allAt(t, w, "app:v2") })
+	}
+}
+
+func TestRolloutsSettleUnderNastyFaults(t *testing.T) {
+	simulate.Explore(t, 200, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
+		w := newWorld(simulate.Options{Seed: seed, Flaps: 0.1}, 5)
+		w.After(time.Duration(seed%30)*time.Second, func() { wants(w, "app:v2") })
+		return w, &miniSet{}, simulate.Nasty(seed)
+	}, func(w *simulate.World) { allAt(t, w, "app:v2") })
+}
+
+func TestRolloutsSettleAmongForeignActors(t *testing.T) {
+	simulate.Explore(t, 100, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
+		w := newWorld(simulate.Options{Seed: seed}, 5)
+		w.After(10*time.Second, func() { wants(w, "app:v2") })
+		f := simulate.Nasty(seed)
+		f.Foreign = 0.2
+		f.Actors = []simulate.Actor{simulate.DeletesPods, simulate.Orphans, simulate.Holds("example.com/hold", time.Minute), simulate.Relabels("example.com/x", "y")}
+		return w, &miniSet{}, f
+	}, func(w *simulate.World) { allAt(t, w, "app:v2") })
+}
+
+func TestBadImageIsLeftBehindByAGoodOne(t *testing.T) {
+	for name, bad := range map[string]simulate.Image{
+		"crash loop": {CrashLoop: true}, "pull error": {PullError: true}, "never ready": {NeverReady: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(simulate.Options{Seed: 5, Images: map[string]simulate.Image{"app:bad": bad}}, 3)
+			simulate.Settle(t, w, &miniSet{}, 500)
+			wants(w, "app:bad")
+			simulate.Settle(t, w, &miniSet{}, 500)
+			assert.Len(t, w.View(nil).Available("set", 0), 2, "one pod is stuck at the bad image")
+			wants(w, "app:v2")
+			simulate.Settle(t, w, &miniSet{}, 500)
+			allAt(t, w, "app:v2")
+		})
+	}
+}
+
+func TestPlantedBugsAreCaught(t *testing.T) {
+	tests := map[string]struct {
+		bugs   bugs
+		faults func(seed uint64) simulate.Faults
+		want   string
+	}{
+		"budget off by one":   {bugs: bugs{budgetOffByOne: true}, want: "unavailable pods: 2, at most 1"},
+		"ready too early":     {bugs: bugs{readyTooEarly: true}, want: "was not yet seen"},
+		"image first":         {bugs: bugs{imageFirst: true}, want: "while InPlaceUpdateReady is True"},
+		"write for nought":    {bugs: bugs{writesForNought: true}, want: "changes nothing"},
+		"memory alone":        {bugs: bugs{forgetsScaling: true}, faults: deletesPods, want: "wants to write although"},
+		"no freshness gate":   {faults: withoutGate, want: "pods: "},
+		"no bug, no complain": {},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			caught := ""
+			for seed := uint64(1); seed <= 50 && caught == ""; seed++ {
+				w := newWorld(simulate.Options{Seed: seed}, 4)
+				w.After(20*time.Second, func() { wants(w, "app:v2") })
+				faults := simulate.Faults{Seed: seed}
+				if tt.faults != nil {
+					faults = tt.faults(seed)
+				}
+				if err := simulate.NewOperator(w, &miniSet{bugs: tt.bugs}, faults).Settle(1000); err != nil {
+					caught = err.Error()
+				}
+			}
+			if tt.want == "" {
+				assert.Empty(t, caught)
+				return
+			}
+			assert.Contains(t, caught, tt.want)
+		})
+	}
+}
+
+func withoutGate(seed uint64) simulate.Faults {
+	return simulate.Faults{Seed: seed, Lag: 5, NoGate: true}
+}
+
+func deletesPods(seed uint64) simulate.Faults {
+	return simulate.Faults{Seed: seed, Foreign: 0.1, Actors: []simulate.Actor{simulate.DeletesPods}}
+}
+
+func TestDeletingTheOwnerEndsThePods(t *testing.T) {
+	w := newWorld(simulate.Options{Seed: 2}, 3)
+	simulate.Settle(t, w, &miniSet{}, 500)
+	require.NoError(t, w.Delete(simulate.UserActor, newSet(0, "")))
+	simulate.Settle(t, w, &miniSet{}, 500)
+	assert.Empty(t, w.Pods())
+}
+
+func BenchmarkRolloutOfTenPods(b *testing.B) {
+	for b.Loop() {
+		w := simulate.New(simulate.Options{Seed: 1}, newSet(10, "app:v1"))
+		simulate.Settle(b, w, &miniSet{}, 1000)
+		if err := simulate.Change(w, simulate.UserActor, "", newSet(0, ""), func(s *appsv1.ReplicaSet) {
+			s.Spec.Template.Spec.Containers[0].Image = "app:v2"
+		}); err != nil {
+			b.Fatal(err)
+		}
+		simulate.Settle(b, w, &miniSet{}, 1000)
+	}
+}
