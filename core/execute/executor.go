@@ -1,0 +1,182 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/action"
+)
+
+const (
+	// DefaultParallelism is how many writes one pass has under way at most.
+	DefaultParallelism = 32
+	// DefaultTimeout bounds one write. A leader that cannot renew its lease gives up after 10 s at the
+	// earliest and the next one takes over after 15 s, so no write of the old one arrives later.
+	DefaultTimeout = 7 * time.Second
+	// BlockedRetry is when a refused action is tried again at the latest, unless the server names a
+	// time. Events of the workload's pods usually bring it back earlier.
+	BlockedRetry = 10 * time.Second
+)
+
+// Recorder is told of every write. The freshness gate is one.
+type Recorder interface {
+	Created(workload types.NamespacedName, o client.Object)
+	Written(workload types.NamespacedName, o client.Object)
+	Deleted(workload types.NamespacedName, o client.Object)
+	Doubtful(workload types.NamespacedName, o client.Object)
+}
+
+// Options say with what an executor works.
+type Options struct {
+	// Client writes. Its user agent names the controller.
+	Client client.Client
+	// Live reads from the server: the owner before it adopts, and what stands where a create collides.
+	Live client.Reader
+	// Recorder is told of every write.
+	Recorder Recorder
+	// Metrics is where the counter flotilla_noop_writes_total is registered.
+	Metrics prometheus.Registerer
+	// Controller is the value of that counter's label "controller".
+	Controller string
+	// Parallelism bounds the writes under way; 0 means DefaultParallelism.
+	Parallelism int
+	// Timeout bounds one write; 0 means DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Executor runs steps. It is safe for concurrent use by passes over different owners.
+type Executor struct {
+	options Options
+	noops   prometheus.Counter
+}
+
+// New makes an executor. Several executors may share one registerer.
+func New(o Options) (*Executor, error) {
+	if o.Parallelism == 0 {
+		o.Parallelism = DefaultParallelism
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "flotilla_noop_writes_total",
+		Help: "Writes that changed nothing: the server returned the resourceVersion that was judged.",
+	}, []string{"controller"})
+	if err := o.Metrics.Register(counter); err != nil {
+		var registered prometheus.AlreadyRegisteredError
+		if !errors.As(err, &registered) {
+			return nil, fmt.Errorf("register the counter of writes that change nothing: %w", err)
+		}
+		counter = registered.ExistingCollector.(*prometheus.CounterVec)
+	}
+	return &Executor{options: o, noops: counter.WithLabelValues(o.Controller)}, nil
+}
+
+// Run runs the steps in order for the owner, which is the workload as it was judged.
+//
+// A step runs to its end unless the server cannot be reached or fails, or the step starts slowly and
+// an action of it did not succeed. A step with an error ends the plan; so does one in which the world
+// had lost or gained an object, or in which anything but a pod was refused or had changed. A refused
+// or changed pod is a matter of that pod: the steps after it run.
+func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.Step) Outcome {
+	var out Outcome
+	p := &pass{Executor: e, owner: owner, workload: client.ObjectKeyFromObject(owner)}
+	for i := range steps {
+		results := p.step(ctx, &steps[i])
+		for _, r := range results {
+			out.add(r)
+		}
+		if len(results) < len(steps[i].Actions) {
+			out.Ended = true
+		}
+		if ctx.Err() != nil || endsPlan(results) {
+			out.Ended = out.Ended || i < len(steps)-1
+			break
+		}
+	}
+	if out.Ended && ctx.Err() != nil && out.Err == nil {
+		out.Err = fmt.Errorf("run the plan: %w", ctx.Err())
+	}
+	return out
+}
+
+func endsPlan(results []Result) bool {
+	for _, r := range results {
+		_, isPod := r.Action.Object.(*corev1.Pod)
+		switch {
+		case r.State == Failed, r.gone, r.State != Done && !isPod:
+			return true
+		}
+	}
+	return false
+}
+
+// step runs the actions of one step and returns the results of those that were tried, in order.
+func (p *pass) step(ctx context.Context, s *action.Step) []Result {
+	results := make([]Result, len(s.Actions))
+	tried := inParallel(len(s.Actions), p.options.Parallelism, s.SlowStart, func(i int) verdict {
+		if ctx.Err() != nil {
+			return stop
+		}
+		results[i] = p.try(ctx, &s.Actions[i])
+		switch {
+		case results[i].State == Done:
+			return succeeded
+		case results[i].fatal || s.SlowStart:
+			return stop
+		default:
+			return failed
+		}
+	})
+	kept := results[:0]
+	for _, r := range results[:tried] {
+		if r.Action != nil { // nil: the context had ended
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// verdict is what one call means for the calls after it.
+type verdict int
+
+const (
+	succeeded verdict = iota
+	failed            // this one only
+	stop              // start no further one
+)
+
+// inParallel calls do for 0, 1, ... n-1, at most limit at a time, and returns how many were called.
+// A slow start begins with one at a time and allows one more with each success: 1, 2, 4, 8 per
+// round trip, without waiting for the slowest of a batch.
+func inParallel(n, limit int, slowStart bool, do func(i int) verdict) int {
+	allowed := limit
+	if slowStart {
+		allowed = 1
+	}
+	verdicts := make(chan verdict, limit)
+	started, running, stopped := 0, 0, false
+	for {
+		for ; started < n && running < allowed && !stopped; started++ {
+			running++
+			go func(i int) { verdicts <- do(i) }(started)
+		}
+		if running == 0 {
+			return started
+		}
+		switch <-verdicts {
+		case succeeded:
+			allowed = min(allowed+1, limit)
+		case stop:
+			stopped = true
+		}
+		running--
+	}
+}

@@ -1,0 +1,96 @@
+package execute
+
+import (
+	"errors"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/action"
+)
+
+// State is how an action ended.
+type State string
+
+// The states of an action that was tried.
+const (
+	// Done actions are written completely.
+	Done State = "Done"
+	// Stale actions met an object that had changed, gone or appeared since it was judged. That is no
+	// error: the event of that change brings the workload back.
+	Stale State = "Stale"
+	// Blocked actions were refused by admission or validation.
+	Blocked State = "Blocked"
+	// Failed actions met an error of the server, of the network or of the operator's permissions.
+	Failed State = "Failed"
+)
+
+// Result is how one action ended.
+type Result struct {
+	// Action is the action.
+	Action *action.Action
+	// State is how it ended.
+	State State
+	// Object is the object as the server returned it last: complete after a create, its metadata
+	// after a patch, nil after a delete and where nothing was written.
+	Object client.Object
+	// Err says why an action that is not done is not; it says what was being done.
+	Err error
+
+	retryAfter time.Duration
+	gone       bool // the world has lost or gained an object that the plan counted
+	fatal      bool // the next action would meet the same error
+}
+
+// Refusal is an action that the server refuses.
+type Refusal struct {
+	// Action is the action.
+	Action *action.Action
+	// Message is the server's, such as that of an admission webhook.
+	Message string
+	// RetryAfter is the time after which the server asks to try again, or BlockedRetry.
+	RetryAfter time.Duration
+}
+
+// Outcome is what became of a plan.
+type Outcome struct {
+	// Results are those of the actions that were tried, in the plan's order.
+	Results []Result
+	// Blocked are the refused ones among them.
+	Blocked []Refusal
+	// Stale is the number of actions that met a changed world.
+	Stale int
+	// Ended says that not all of the plan was tried.
+	Ended bool
+	// RetryAfter is the shortest time after which a refused action is worth another try; 0 when
+	// nothing was refused.
+	RetryAfter time.Duration
+	// Err joins the errors of the failed actions.
+	Err error
+}
+
+// Done counts the actions with the verb that are done.
+func (o *Outcome) Done(v action.Verb) int {
+	n := 0
+	for i := range o.Results {
+		if o.Results[i].State == Done && o.Results[i].Action.Verb == v {
+			n++
+		}
+	}
+	return n
+}
+
+func (o *Outcome) add(r Result) {
+	o.Results = append(o.Results, r)
+	switch r.State {
+	case Stale:
+		o.Stale++
+	case Failed:
+		o.Err = errors.Join(o.Err, r.Err)
+	case Blocked:
+		o.Blocked = append(o.Blocked, Refusal{Action: r.Action, Message: message(r.Err), RetryAfter: r.retryAfter})
+		if o.RetryAfter == 0 || r.retryAfter < o.RetryAfter {
+			o.RetryAfter = r.retryAfter
+		}
+	}
+}

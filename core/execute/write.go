@@ -1,0 +1,236 @@
+package execute
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/flotilla-project/flotilla/core/action"
+)
+
+// pass is one Run.
+type pass struct {
+	*Executor
+	owner    client.Object
+	workload types.NamespacedName
+
+	adoption sync.Once
+	adopts   error
+}
+
+// try writes one action.
+func (p *pass) try(ctx context.Context, a *action.Action) Result {
+	var r Result
+	switch a.Verb {
+	case action.Create:
+		r = p.create(ctx, a)
+	case action.Delete:
+		r = p.delete(ctx, a)
+	default:
+		r = p.patch(ctx, a)
+	}
+	r.Action = a
+	return r
+}
+
+func (p *pass) create(ctx context.Context, a *action.Action) Result {
+	for _, first := range a.First {
+		if _, err := p.post(ctx, first); err != nil && !apierrors.IsAlreadyExists(err) {
+			return classify(fmt.Errorf("create %s: %w", p.name(first), err))
+		}
+	}
+	created, err := p.post(ctx, a.Object)
+	switch {
+	case err == nil:
+		return Result{State: Done, Object: created}
+	case apierrors.IsAlreadyExists(err):
+		return p.collision(ctx, a.Object, err)
+	default:
+		return classify(fmt.Errorf("create %s: %w", p.name(a.Object), err))
+	}
+}
+
+// post creates a copy of the object, which belongs to the plan.
+func (p *pass) post(ctx context.Context, o client.Object) (client.Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	created := o.DeepCopyObject().(client.Object)
+	err := p.options.Client.Create(ctx, created)
+	switch {
+	case err == nil:
+		p.options.Recorder.Created(p.workload, created)
+	case isDoubtful(err):
+		p.options.Recorder.Doubtful(p.workload, o)
+	}
+	return created, err
+}
+
+// collision tells our own object, which the cache does not show yet, from somebody else's, which is
+// in the way for as long as it stands there.
+func (p *pass) collision(ctx context.Context, o client.Object, exists error) Result {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	found, err := p.metadata(o)
+	if err == nil {
+		err = p.options.Live.Get(ctx, client.ObjectKeyFromObject(o), found)
+	}
+	if err != nil {
+		return classify(fmt.Errorf("look at %s, which exists already: %w", p.name(o), err))
+	}
+	if metav1.IsControlledBy(found, p.owner) {
+		p.options.Recorder.Written(p.workload, found)
+		return Result{State: Stale, Err: exists, gone: true}
+	}
+	holder := "nobody"
+	if ref := metav1.GetControllerOf(found); ref != nil {
+		holder = ref.Kind + " " + ref.Name
+	}
+	return Result{
+		State: Blocked, retryAfter: BlockedRetry,
+		Err: fmt.Errorf("create %s: it exists already and belongs to %s", p.name(o), holder),
+	}
+}
+
+func (p *pass) delete(ctx context.Context, a *action.Action) Result {
+	if err := p.remove(ctx, a.Object); err != nil {
+		return classify(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
+	}
+	for _, then := range a.Then {
+		if err := p.remove(ctx, then); err != nil && !apierrors.IsNotFound(err) {
+			return classify(fmt.Errorf("delete %s: %w", p.name(then), err))
+		}
+	}
+	return Result{State: Done}
+}
+
+func (p *pass) remove(ctx context.Context, o client.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	target, err := p.metadata(o)
+	if err != nil {
+		return err
+	}
+	uid, version := o.GetUID(), o.GetResourceVersion()
+	if err := p.options.Client.Delete(ctx, target, client.Preconditions{UID: &uid, ResourceVersion: &version}); err != nil {
+		return err
+	}
+	p.options.Recorder.Deleted(p.workload, o)
+	return nil
+}
+
+func (p *pass) patch(ctx context.Context, a *action.Action) Result {
+	if a.Verb == action.Adopt {
+		if err := p.mayAdopt(ctx); err != nil {
+			return classify(fmt.Errorf("adopt %s: %w", p.name(a.Object), err))
+		}
+	}
+	current, err := p.metadata(a.Object)
+	if err != nil {
+		return Result{State: Failed, Err: err}
+	}
+	for _, change := range a.Patches {
+		if err := p.send(ctx, current, change); err != nil {
+			what := p.name(a.Object)
+			if change.Subresource != "" {
+				what = change.Subresource + " of " + what
+			}
+			return classify(fmt.Errorf("patch %s: %w", what, err))
+		}
+		p.options.Recorder.Written(p.workload, current)
+	}
+	return Result{State: Done, Object: current}
+}
+
+// send writes one patch on top of the version in current, where the metadata of the answer
+// replaces it. Asking for metadata only spares the decoding of whole objects.
+func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, change action.Patch) error {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	body, err := json.Marshal(withPreconditions(change.Body, current))
+	if err != nil {
+		return fmt.Errorf("encode the patch: %w", err)
+	}
+	kind := change.Type
+	if kind == "" {
+		kind = types.StrategicMergePatchType
+	}
+	judged := current.ResourceVersion
+	if change.Subresource == "" {
+		err = p.options.Client.Patch(ctx, current, client.RawPatch(kind, body))
+	} else {
+		err = p.options.Client.SubResource(change.Subresource).Patch(ctx, current, client.RawPatch(kind, body))
+	}
+	if err == nil && current.ResourceVersion == judged {
+		p.noops.Inc()
+	}
+	return err
+}
+
+// withPreconditions is a copy of the patch that names the object and the version it is meant for.
+func withPreconditions(body map[string]any, judged *metav1.PartialObjectMetadata) map[string]any {
+	meta := map[string]any{}
+	if given, ok := body["metadata"].(map[string]any); ok {
+		meta = maps.Clone(given)
+	}
+	meta["uid"], meta["resourceVersion"] = string(judged.UID), judged.ResourceVersion
+	whole := make(map[string]any, len(body)+1)
+	maps.Copy(whole, body)
+	whole["metadata"] = meta
+	return whole
+}
+
+// mayAdopt reads the owner from the server, once in a pass: an owner that is gone or going must not
+// take anything.
+func (p *pass) mayAdopt(ctx context.Context) error {
+	p.adoption.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+		defer cancel()
+		live, err := p.metadata(p.owner)
+		if err != nil {
+			p.adopts = err
+			return
+		}
+		gvk := live.GroupVersionKind()
+		err = p.options.Live.Get(ctx, p.workload, live)
+		switch {
+		case err != nil:
+			p.adopts = fmt.Errorf("look at the owner: %w", err)
+		case live.UID != p.owner.GetUID() || live.DeletionTimestamp != nil:
+			resource := schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}
+			p.adopts = apierrors.NewNotFound(resource, p.owner.GetName())
+		}
+	})
+	return p.adopts
+}
+
+// metadata is an object's identity, as far as a write needs it.
+func (p *pass) metadata(o client.Object) (*metav1.PartialObjectMetadata, error) {
+	gvk, err := apiutil.GVKForObject(o, p.options.Client.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("find the kind of %T: %w", o, err)
+	}
+	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
+	}}
+	m.SetGroupVersionKind(gvk)
+	return m, nil
+}
+
+// name is an object's kind and name for messages, such as "pod web-1".
+func (p *pass) name(o client.Object) string {
+	gvk, err := apiutil.GVKForObject(o, p.options.Client.Scheme())
+	if err != nil {
+		return o.GetName()
+	}
+	return strings.ToLower(gvk.Kind) + " " + o.GetName()
+}
