@@ -1,0 +1,68 @@
+package admission
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"gomodules.xyz/jsonpatch/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/core/inplace"
+)
+
+// validateInPlaceOnly refuses a template that running pods could never become.
+func validateInPlaceOnly(set, old *v1beta1.CloneSet, facts Facts) field.ErrorList {
+	strategy := set.Spec.UpdateStrategy
+	if strategy.Type == v1beta1.OnDelete || strategy.RollingUpdate == nil || strategy.RollingUpdate.PodUpdatePolicy != v1beta1.InPlaceOnly {
+		return nil
+	}
+	before, after := withPullPolicy(facts.Before, &old.Spec.Template), withPullPolicy(facts.After, &set.Spec.Template)
+	_, err := inplace.Diff(&inplace.Revision{Template: before}, &inplace.Revision{Template: after}, facts.InPlace)
+	reason, ok := errors.AsType[*inplace.NotPossibleError](err)
+	if !ok {
+		return nil
+	}
+	found := firstBesidesImages(&before.Spec, &after.Spec)
+	if found == "" {
+		found = "replace " + reason.Path
+	}
+	return field.ErrorList{field.Forbidden(specPath(), fmt.Sprintf(
+		"only allowed to update images in spec for InPlaceOnly, but found %s (%s)", found, reason.Message))}
+}
+
+// withPullPolicy is a copy of the template in which an absent imagePullPolicy is Always, as it is in the
+// pods that CloneSet creates. The template as written is used where the cluster's defaults are unknown.
+func withPullPolicy(defaulted, written *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+	template := written.DeepCopy()
+	if defaulted != nil {
+		template = defaulted.DeepCopy()
+	}
+	for i := range written.Spec.Containers {
+		if written.Spec.Containers[i].ImagePullPolicy == "" && i < len(template.Spec.Containers) {
+			template.Spec.Containers[i].ImagePullPolicy = corev1.PullAlways
+		}
+	}
+	return template
+}
+
+// firstBesidesImages names the first difference of two pod specs that is no image, as an operation and a
+// JSON pointer, or "".
+func firstBesidesImages(before, after *corev1.PodSpec) string {
+	image := regexp.MustCompile(`^/containers/\d+/image$`)
+	a, errA := json.Marshal(before)
+	b, errB := json.Marshal(after)
+	operations, err := jsonpatch.CreatePatch(a, b)
+	if errors.Join(errA, errB, err) != nil {
+		return ""
+	}
+	for _, o := range operations {
+		if o.Operation != "replace" || !image.MatchString(o.Path) {
+			return o.Operation + " " + o.Path
+		}
+	}
+	return ""
+}

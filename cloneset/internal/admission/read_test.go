@@ -1,0 +1,113 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// cluster answers lookups and remembers them.
+type cluster struct {
+	pods      []string
+	templates []*corev1.PodTemplateSpec
+	faults    func(*corev1.PodTemplateSpec) field.ErrorList
+	err       error
+}
+
+func (c *cluster) Pod(_ context.Context, key client.ObjectKey) (*corev1.Pod, error) {
+	c.pods = append(c.pods, key.String())
+	return nil, errors.New("not found")
+}
+
+func (c *cluster) Validate(_ context.Context, _ string, template *corev1.PodTemplateSpec, _ *field.Path) (*corev1.PodTemplateSpec, field.ErrorList, error) {
+	c.templates = append(c.templates, template)
+	if c.faults == nil {
+		return template, nil, c.err
+	}
+	return template, c.faults(template), c.err
+}
+
+func (c *cluster) read(t *testing.T, set, old *v1beta1.CloneSet) Facts {
+	t.Helper()
+	facts, err := Reader{Pods: c, Templates: c}.Read(t.Context(), set, old, "v1beta1")
+	require.NoError(t, err)
+	return facts
+}
+
+func listing(names ...string) func(*v1beta1.CloneSet) {
+	return func(set *v1beta1.CloneSet) { set.Spec.ScaleStrategy.PodsToDelete = names }
+}
+
+func TestOnlyNewlyListedPodsAreLookedUp(t *testing.T) {
+	var c cluster
+	facts := c.read(t, valid(listing("b", "c")), valid(listing("a", "b")))
+	assert.Equal(t, []string{"shop/c"}, c.pods)
+	assert.EqualError(t, facts.Pods["c"].Err, "not found")
+	assert.Len(t, facts.Pods, 1)
+}
+
+func TestTemplatesAreJudgedWhenNewOrChanged(t *testing.T) {
+	image := func(set *v1beta1.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = "nginx:2" }
+	claims := func(set *v1beta1.CloneSet) { set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data")} }
+	cases := []struct {
+		name     string
+		old, set *v1beta1.CloneSet
+		want     int
+	}{
+		{"created", nil, valid(), 1},
+		{"unchanged", valid(), valid(listing("a")), 0},
+		{"another image", valid(), valid(image), 2},
+		{"a claim template more", valid(), valid(claims), 2},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var asked cluster
+			asked.read(t, c.set, c.old)
+			assert.Len(t, asked.templates, c.want)
+		})
+	}
+}
+
+func TestFaultsOfTheStoredTemplateAreLeftOut(t *testing.T) {
+	old, set := valid(), valid()
+	set.Spec.Template.Spec.Containers[0].Image = "nginx:2"
+	stored, added := field.Required(field.NewPath("stored"), ""), field.Required(field.NewPath("added"), "")
+	c := cluster{faults: func(template *corev1.PodTemplateSpec) field.ErrorList {
+		if template.Spec.Containers[0].Image == "nginx:1" {
+			return field.ErrorList{stored}
+		}
+		return field.ErrorList{stored, added}
+	}}
+	assert.Equal(t, field.ErrorList{added}, c.read(t, set, old).Template)
+}
+
+func TestClaimTemplatesCountAsVolumes(t *testing.T) {
+	var c cluster
+	set := valid(func(set *v1beta1.CloneSet) {
+		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data")}
+		set.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "tmp"}, {Name: "data"}}
+	})
+	before := set.DeepCopy()
+	c.read(t, set, nil)
+
+	require.Len(t, c.templates, 1)
+	volumes := c.templates[0].Spec.Volumes
+	require.Len(t, volumes, 2)
+	assert.Equal(t, "tmp", volumes[0].Name)
+	assert.Equal(t, "data", volumes[1].PersistentVolumeClaim.ClaimName)
+	assert.Equal(t, before, set)
+}
+
+func TestNoAnswerIsAnError(t *testing.T) {
+	c := cluster{err: errors.New("timeout")}
+	_, err := Reader{Pods: &c, Templates: &c}.Read(t.Context(), valid(), nil, "v1beta1")
+	assert.EqualError(t, err, "validate the pod template: timeout")
+}

@@ -1,0 +1,105 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/cloneset/internal/conversion"
+	"github.com/flotilla-project/flotilla/core/admission"
+	"github.com/flotilla-project/flotilla/core/contract"
+)
+
+// Paths of the webhooks of CloneSet; configurations in users' clusters name them.
+const (
+	MutatePath   = "/mutate-apps-kruise-io-cloneset"
+	ValidatePath = "/validate-apps-kruise-io-cloneset"
+)
+
+// deleteProtectionLabel on a CloneSet asks to refuse its deletion, always or while it has replicas.
+const deleteProtectionLabel = "policy.kruise.io/delete-protection"
+
+// Webhook answers the API server.
+type Webhook struct {
+	// Reader gathers facts.
+	Reader Reader
+	// DeletionProtection refuses to delete sets that carry a label which asks for that.
+	DeletionProtection bool
+}
+
+// Kind describes CloneSet in both its versions.
+func Kind() admission.Kind[*v1beta1.CloneSet] {
+	return admission.NewKind(contract.AppsGroup, v1beta1.Kind,
+		admission.Hub[v1beta1.CloneSet](v1beta1.GroupVersion.Version),
+		admission.Spoke[v1beta1.CloneSet](v1alpha1.GroupVersion.Version, admission.Conversion[*v1beta1.CloneSet, *v1alpha1.CloneSet]{
+			ToHub:   conversion.ToHub,
+			FromHub: conversion.FromHub,
+			Path:    conversion.V1alpha1Path,
+		}),
+	)
+}
+
+// Endpoints are the handlers with their paths. The scheme must know both versions.
+func (w Webhook) Endpoints(scheme *runtime.Scheme) ([]admission.Endpoint, error) {
+	kind := Kind()
+	convert, err := admission.Converting(scheme, kind)
+	if err != nil {
+		return nil, fmt.Errorf("serve conversions: %w", err)
+	}
+	return []admission.Endpoint{
+		{Path: MutatePath, Handler: w.mutating(kind)},
+		{Path: ValidatePath, Handler: kind.Validating(w.validate)},
+		{Path: admission.ConvertPath, Handler: convert},
+	}, nil
+}
+
+func (w Webhook) mutating(kind admission.Kind[*v1beta1.CloneSet]) http.Handler {
+	return kind.Defaulting(func(_ context.Context, req admission.Request[*v1beta1.CloneSet]) error {
+		Default(req.New)
+		return nil
+	})
+}
+
+func (w Webhook) validate(ctx context.Context, req admission.Request[*v1beta1.CloneSet]) (admission.Findings, error) {
+	if req.Operation == admissionv1.Delete {
+		return admission.Findings{}, w.validateDelete(req.Old)
+	}
+	if req.New.DeletionTimestamp != nil {
+		return admission.Findings{}, nil // only finalizers change, nothing is made from the spec any more
+	}
+	facts, err := w.Reader.Read(ctx, req.New, req.Old, req.Version)
+	if err != nil {
+		return admission.Findings{}, err
+	}
+	return admission.Findings{
+		Errors:   Validate(req.New, req.Old, facts),
+		Warnings: Warnings(req.New, req.Version),
+	}, nil
+}
+
+// validateDelete refuses with the words that users match on.
+func (w Webhook) validateDelete(set *v1beta1.CloneSet) error {
+	protection := set.Labels[deleteProtectionLabel]
+	if !w.DeletionProtection || set.DeletionTimestamp != nil {
+		return nil
+	}
+	reason := fmt.Sprintf("forbidden by ResourcesProtectionDeletion for %s=%s", deleteProtectionLabel, protection)
+	replicas := ptr.Deref(set.Spec.Replicas, defaultReplicas)
+	switch {
+	case protection == "Always":
+	case protection == "Cascading" && replicas > 0:
+		reason += fmt.Sprintf(" and replicas %d>0", replicas)
+	default:
+		return nil
+	}
+	resource := schema.GroupResource{Group: contract.AppsGroup, Resource: "clonesets"}
+	return apierrors.NewForbidden(resource, set.Name, fmt.Errorf("%s", reason))
+}
