@@ -1,0 +1,162 @@
+package plan
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/conditions"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/gen"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+func (w *world) status(done Result) v1beta1.CloneSetStatus {
+	w.t.Helper()
+	s := w.snapshot()
+	return Status(s, Compute(s), done)
+}
+
+func TestStatusCountsActivePods(t *testing.T) {
+	w := given(t, 5, partition("2")).
+		old(2).updated(1).updated(1, unready).updated(1, gen.Lifecycle(contract.LifecyclePreparingNormal)).
+		updated(1, gen.Terminating()).old(1, gen.Phase(corev1.PodFailed))
+	s := w.status(Result{})
+	assert.EqualValues(t, 5, s.Replicas)
+	assert.EqualValues(t, 4, s.ReadyReplicas, "the lifecycle state does not matter for readiness")
+	assert.EqualValues(t, 3, s.AvailableReplicas)
+	assert.EqualValues(t, 3, s.UpdatedReplicas)
+	assert.EqualValues(t, 2, s.UpdatedReadyReplicas)
+	assert.EqualValues(t, 1, s.UpdatedAvailableReplicas)
+	assert.EqualValues(t, 3, s.ExpectedUpdatedReplicas)
+	assert.EqualValues(t, 2, s.ObservedGeneration)
+	assert.Equal(t, "app=web", s.LabelSelector)
+	assert.Equal(t, w.revisions[0].Name, s.CurrentRevision)
+	assert.Equal(t, w.revisions[1].Name, s.UpdateRevision)
+	assert.EqualValues(t, 0, *s.CollisionCount)
+}
+
+func TestCurrentRevisionMovesWithoutWaitingForReadiness(t *testing.T) {
+	w := given(t, 2).updated(2, unready)
+	assert.Equal(t, w.revisions[1].Name, w.status(Result{}).CurrentRevision)
+	w = given(t, 2).updated(1)
+	assert.Equal(t, w.revisions[0].Name, w.status(Result{}).CurrentRevision, "a pod is missing")
+}
+
+func TestProgressing(t *testing.T) {
+	deadline := func(seconds int32) setOption {
+		return func(s *v1beta1.CloneSet) { s.Spec.ProgressDeadlineSeconds = &seconds }
+	}
+	// before is the condition as the last pass left it, so many seconds ago, for the same revision.
+	before := func(reason string, seconds int) setOption {
+		return func(s *v1beta1.CloneSet) {
+			at := metav1.NewTime(now.Add(-time.Duration(seconds) * time.Second))
+			s.Status.Conditions = []workload.Condition{{
+				Type: v1beta1.CloneSetProgressing, Status: corev1.ConditionTrue, Reason: reason, LastUpdateTime: at, LastTransitionTime: at,
+			}}
+			s.Status.UpdateRevision = "same"
+		}
+	}
+	tests := []struct {
+		name   string
+		give   *world
+		want   string
+		status corev1.ConditionStatus
+	}{
+		{"all available", given(t, 2, deadline(60)).updated(2), v1beta1.ReasonAvailable, corev1.ConditionTrue},
+		{"paused", given(t, 2, deadline(60), paused()).old(2), v1beta1.ReasonPaused, corev1.ConditionTrue},
+		{"paused but complete", given(t, 2, deadline(60), paused()).updated(2), v1beta1.ReasonAvailable, corev1.ConditionTrue},
+		{"partition reached", given(t, 2, deadline(60), partition("1")).old(1).updated(1), v1beta1.ReasonPartitionAvailable, corev1.ConditionTrue},
+		{"on the way", given(t, 2, deadline(60)).old(1).updated(1), v1beta1.ReasonUpdated, corev1.ConditionTrue},
+		{"within the deadline", given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 59)).old(1).updated(1), v1beta1.ReasonUpdated, corev1.ConditionTrue},
+		{"beyond it", given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 60)).old(1).updated(1), v1beta1.ReasonDeadlineExceeded, corev1.ConditionFalse},
+		{"exceeded is sticky", given(t, 3, deadline(60), before(v1beta1.ReasonDeadlineExceeded, 1)).old(1).updated(1), v1beta1.ReasonDeadlineExceeded, corev1.ConditionFalse},
+		{"a long time of rest is not held against the next rollout", given(t, 2, deadline(60), before(v1beta1.ReasonAvailable, 9999)).old(2), v1beta1.ReasonUpdated, corev1.ConditionTrue},
+		{"availability ends exceeded", given(t, 2, deadline(60), before(v1beta1.ReasonDeadlineExceeded, 9)).updated(2), v1beta1.ReasonAvailable, corev1.ConditionTrue},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.give.t = t
+			if tt.give.set.Status.UpdateRevision == "same" {
+				tt.give.set.Status.UpdateRevision = tt.give.revisions[1].Name
+			}
+			c := conditions.Get(tt.give.status(Result{}).Conditions, v1beta1.CloneSetProgressing)
+			require.NotNil(t, c)
+			assert.Equal(t, tt.want, c.Reason)
+			assert.Equal(t, tt.status, c.Status)
+		})
+	}
+
+	t.Run("a new revision starts a new clock", func(t *testing.T) {
+		w := given(t, 2, deadline(60), before(v1beta1.ReasonDeadlineExceeded, 9)).old(2)
+		c := conditions.Get(w.status(Result{}).Conditions, v1beta1.CloneSetProgressing)
+		assert.Equal(t, v1beta1.ReasonUpdated, c.Reason)
+		assert.Equal(t, now, c.LastUpdateTime.Time)
+		w = given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 59)).old(2)
+		c = conditions.Get(w.status(Result{}).Conditions, v1beta1.CloneSetProgressing)
+		assert.Equal(t, now, c.LastUpdateTime.Time)
+	})
+	t.Run("without a deadline there is no condition", func(t *testing.T) {
+		for _, option := range []setOption{func(*v1beta1.CloneSet) {}, deadline(math.MaxInt32)} {
+			w := given(t, 2, before(v1beta1.ReasonUpdated, 9), option).old(2)
+			assert.Nil(t, conditions.Get(w.status(Result{}).Conditions, v1beta1.CloneSetProgressing))
+		}
+	})
+	t.Run("the pass after the deadline is asked for", func(t *testing.T) {
+		w := given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 20)).updated(2, unready)
+		w.set.Status.UpdateRevision = w.revisions[1].Name
+		assert.Equal(t, 41*time.Second, w.plan().WakeAfter)
+	})
+}
+
+func TestFailuresComeAndGo(t *testing.T) {
+	w := given(t, 2).updated(1)
+	s := w.status(Result{ScaleError: "create pod: quota exceeded"})
+	c := conditions.Get(s.Conditions, v1beta1.CloneSetFailedScale)
+	require.NotNil(t, c)
+	assert.Equal(t, "create pod: quota exceeded", c.Message)
+	assert.Equal(t, corev1.ConditionFalse, conditions.Get(s.Conditions, conditions.Ready).Status)
+	assert.Equal(t, "FailedScale", conditions.Get(s.Conditions, conditions.Reconciling).Reason)
+	w.set.Status = s
+	w.updated(1)
+	s = w.status(Result{})
+	assert.Nil(t, conditions.Get(s.Conditions, v1beta1.CloneSetFailedScale))
+	assert.Nil(t, conditions.Get(s.Conditions, conditions.Reconciling))
+	assert.Equal(t, corev1.ConditionTrue, conditions.Get(s.Conditions, conditions.Ready).Status)
+}
+
+func TestAWaitIsTold(t *testing.T) {
+	w := given(t, 3, policy(v1beta1.InPlaceIfPossible)).old(2).updated(1, unready)
+	c := conditions.Get(w.status(Result{}).Conditions, conditions.Reconciling)
+	require.NotNil(t, c)
+	assert.Equal(t, "MaxUnavailable", c.Reason)
+	assert.Equal(t, "2 of 3 pods available, 1 of 3 updated; MaxUnavailable web-old0: the update waits until other pods are available", c.Message)
+}
+
+func TestABadSpecStallsAndTouchesNothing(t *testing.T) {
+	w := given(t, 3, partition("abc")).old(3)
+	todo := w.plan()
+	require.ErrorContains(t, todo.Err, "string is not a percentage")
+	assert.True(t, todo.Empty(), todo.String())
+	c := conditions.Get(w.status(Result{}).Conditions, conditions.Stalled)
+	require.NotNil(t, c)
+	assert.Equal(t, "InvalidSpec", c.Reason)
+}
+
+func TestMinReadySecondsAreTimedExactly(t *testing.T) {
+	w := given(t, 1, minReady(10)).updated(1, gen.Ready(now.Add(-3*time.Second)))
+	assert.Equal(t, 7*time.Second, w.plan().WakeAfter)
+	assert.EqualValues(t, 0, w.status(Result{}).AvailableReplicas)
+	w.set.Spec.Replicas = ptr.To(int32(1))
+	w.pods = nil
+	w.updated(1, gen.Ready(now.Add(-10*time.Second)))
+	assert.EqualValues(t, 1, w.status(Result{}).AvailableReplicas)
+}
