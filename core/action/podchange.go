@@ -2,282 +2,236 @@ package action
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // PodChange collects what one pass changes on one pod and turns it into as few writes as possible.
-// What the pod has already is not recorded, so a change that changes nothing is empty.
+// What the pod has already is not recorded, so steps that cancel each other out write nothing.
 type PodChange struct {
 	// Pod is the pod as judged, read-only.
 	Pod *corev1.Pod
 	// Now is the moment of the pass, the transition time of conditions.
 	Now metav1.Time
 
-	labels      map[string]any
-	annotations map[string]any
-	finalizers  []string
-	conditions  []corev1.PodCondition
-	images      map[string]string
-	resources   map[string]corev1.ResourceRequirements
+	labels            map[string]any
+	annotations       map[string]any
+	newFinalizers     []string
+	removedFinalizers []string
+	conditions        []corev1.PodCondition
+	images            map[string]string
+	resources         map[string]corev1.ResourceRequirements
 }
 
 // NewPodChange starts a change of the pod at the moment now.
 func NewPodChange(pod *corev1.Pod, now metav1.Time) *PodChange {
-	return &PodChange{
-		Pod: pod, Now: now,
-		labels: map[string]any{}, annotations: map[string]any{},
-		images: map[string]string{}, resources: map[string]corev1.ResourceRequirements{},
-	}
+	return &PodChange{Pod: pod, Now: now}
 }
 
 // SetLabel sets a label.
-func (c *PodChange) SetLabel(key, value string) { set(c.labels, c.Pod.Labels, key, value) }
+func (c *PodChange) SetLabel(key, value string) { set(&c.labels, c.Pod.Labels, key, value) }
 
 // RemoveLabel removes a label.
-func (c *PodChange) RemoveLabel(key string) { remove(c.labels, c.Pod.Labels, key) }
+func (c *PodChange) RemoveLabel(key string) { remove(&c.labels, c.Pod.Labels, key) }
 
-// Label is the value that the label will have after the change.
-func (c *PodChange) Label(key string) string { return after(c.labels, c.Pod.Labels, key) }
+// Label is the value that the label will have after the change, empty when there will be none.
+func (c *PodChange) Label(key string) string {
+	value, _ := c.LookupLabel(key)
+	return value
+}
+
+// LookupLabel is the value that the label will have after the change, and whether there will be one.
+func (c *PodChange) LookupLabel(key string) (string, bool) { return after(c.labels, c.Pod.Labels, key) }
 
 // SetAnnotation sets an annotation.
 func (c *PodChange) SetAnnotation(key, value string) {
-	set(c.annotations, c.Pod.Annotations, key, value)
+	set(&c.annotations, c.Pod.Annotations, key, value)
 }
 
 // RemoveAnnotation removes an annotation.
-func (c *PodChange) RemoveAnnotation(key string) { remove(c.annotations, c.Pod.Annotations, key) }
+func (c *PodChange) RemoveAnnotation(key string) { remove(&c.annotations, c.Pod.Annotations, key) }
 
-// Annotation is the value that the annotation will have after the change.
+// Annotation is the value that the annotation will have after the change, empty when there will be none.
 func (c *PodChange) Annotation(key string) string {
+	value, _ := c.LookupAnnotation(key)
+	return value
+}
+
+// LookupAnnotation is the value that the annotation will have after the change, and whether there will be one.
+func (c *PodChange) LookupAnnotation(key string) (string, bool) {
 	return after(c.annotations, c.Pod.Annotations, key)
 }
 
-// AddFinalizer puts a finalizer on the pod.
+// AddFinalizer puts a finalizer on the pod, once.
 func (c *PodChange) AddFinalizer(name string) {
-	if !slices.Contains(c.Pod.Finalizers, name) && !slices.Contains(c.finalizers, name) {
-		c.finalizers = append(c.finalizers, name)
+	c.removedFinalizers = without(c.removedFinalizers, name)
+	if !c.HasFinalizer(name) {
+		c.newFinalizers = append(c.newFinalizers, name)
 	}
 }
 
-// SetImage changes the image of a container.
+// RemoveFinalizer takes a finalizer off the pod.
+func (c *PodChange) RemoveFinalizer(name string) {
+	c.newFinalizers = without(c.newFinalizers, name)
+	if c.HasFinalizer(name) {
+		c.removedFinalizers = append(c.removedFinalizers, name)
+	}
+}
+
+// HasFinalizer says whether the pod will have the finalizer after the change.
+func (c *PodChange) HasFinalizer(name string) bool {
+	if slices.Contains(c.newFinalizers, name) {
+		return true
+	}
+	return slices.Contains(c.Pod.Finalizers, name) && !slices.Contains(c.removedFinalizers, name)
+}
+
+// SetImage changes the image of a container. A container that the pod does not have is ignored.
 func (c *PodChange) SetImage(container, image string) {
-	for i := range c.Pod.Spec.Containers {
-		if c.Pod.Spec.Containers[i].Name == container && c.Pod.Spec.Containers[i].Image != image {
-			c.images[container] = image
+	have := c.container(container)
+	switch {
+	case have == nil:
+	case have.Image == image:
+		delete(c.images, container)
+	default:
+		if c.images == nil {
+			c.images = map[string]string{}
 		}
+		c.images[container] = image
 	}
 }
 
-// SetResources changes the resources of a container. Only the quantities in r are written.
+// Image is the image that the container will have after the change, empty when the pod has no such container.
+func (c *PodChange) Image(container string) string {
+	if image, ok := c.images[container]; ok {
+		return image
+	}
+	if have := c.container(container); have != nil {
+		return have.Image
+	}
+	return ""
+}
+
+// SetResources changes the resources of a container. Only those quantities in r are written that
+// differ from what the container has; others of the container stay as they are. A second call for
+// the same container replaces the first.
 func (c *PodChange) SetResources(container string, r corev1.ResourceRequirements) {
-	if len(r.Limits)+len(r.Requests) > 0 {
-		c.resources[container] = r
+	have := c.container(container)
+	if have == nil {
+		return
 	}
+	delete(c.resources, container)
+	differing := corev1.ResourceRequirements{
+		Limits:   differingQuantities(have.Resources.Limits, r.Limits),
+		Requests: differingQuantities(have.Resources.Requests, r.Requests),
+	}
+	if len(differing.Limits)+len(differing.Requests) == 0 {
+		return
+	}
+	if c.resources == nil {
+		c.resources = map[string]corev1.ResourceRequirements{}
+	}
+	c.resources[container] = differing
 }
 
-// SetCondition sets a readiness gate's condition. When that changes what condition Ready must say
+// SetCondition sets a readiness gate's condition. When a gate's condition becomes other than True
 // while all containers are ready, Ready False is written along, so that endpoints drop the pod
 // without waiting for the kubelet; Ready True is left to the kubelet.
 func (c *PodChange) SetCondition(t corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
-	if old := c.condition(t); old != nil && old.Status == status && old.Reason == reason && old.Message == message {
-		return
-	}
-	c.putCondition(corev1.PodCondition{Type: t, Status: status, Reason: reason, Message: message})
-	if status != corev1.ConditionTrue {
-		c.dropReady()
-	}
-}
-
-// Condition is the condition that the pod will have after the change, or nil.
-func (c *PodChange) Condition(t corev1.PodConditionType) *corev1.PodCondition { return c.condition(t) }
-
-func (c *PodChange) dropReady() {
-	ready, containers := c.condition(corev1.PodReady), c.condition(corev1.ContainersReady)
-	if ready == nil || ready.Status != corev1.ConditionTrue || containers == nil || containers.Status != corev1.ConditionTrue {
-		return
-	}
-	var failing []string
-	for _, g := range c.Pod.Spec.ReadinessGates {
-		switch gate := c.condition(g.ConditionType); {
-		case gate == nil:
-			failing = append(failing, `corresponding condition of pod readiness gate "`+string(g.ConditionType)+`" does not exist.`)
-		case gate.Status != corev1.ConditionTrue:
-			failing = append(failing, `the status of pod readiness gate "`+string(g.ConditionType)+`" is not "True", but `+string(gate.Status))
+	wanted := corev1.PodCondition{Type: t, Status: status, Reason: reason, Message: message, LastTransitionTime: c.Now}
+	c.conditions = slices.DeleteFunc(c.conditions, func(n corev1.PodCondition) bool { return n.Type == t })
+	if old := conditionIn(c.Pod.Status.Conditions, t); old != nil {
+		if old.Status == status && old.Reason == reason && old.Message == message {
+			return
+		}
+		if old.Status == status {
+			wanted.LastTransitionTime = old.LastTransitionTime
 		}
 	}
-	if len(failing) > 0 {
-		c.putCondition(corev1.PodCondition{
-			Type: corev1.PodReady, Status: corev1.ConditionFalse,
-			Reason: "ReadinessGatesNotReady", Message: strings.Join(failing, ", "),
-		})
-	}
+	c.conditions = append(c.conditions, wanted)
 }
 
-func (c *PodChange) condition(t corev1.PodConditionType) *corev1.PodCondition {
-	for i := range c.conditions {
-		if c.conditions[i].Type == t {
-			return &c.conditions[i]
-		}
+// Condition is the condition that the pod will have after the change, or nil. It does not tell of
+// the Ready False that is written along with a gate.
+func (c *PodChange) Condition(t corev1.PodConditionType) *corev1.PodCondition {
+	if changed := conditionIn(c.conditions, t); changed != nil {
+		return changed
 	}
-	for i := range c.Pod.Status.Conditions {
-		if c.Pod.Status.Conditions[i].Type == t {
-			return &c.Pod.Status.Conditions[i]
+	return conditionIn(c.Pod.Status.Conditions, t)
+}
+
+// Empty says that the change changes nothing.
+func (c *PodChange) Empty() bool {
+	return len(c.labels)+len(c.annotations)+len(c.newFinalizers)+len(c.removedFinalizers)+
+		len(c.conditions)+len(c.images)+len(c.resources) == 0
+}
+
+func (c *PodChange) container(name string) *corev1.Container {
+	for i := range c.Pod.Spec.Containers {
+		if c.Pod.Spec.Containers[i].Name == name {
+			return &c.Pod.Spec.Containers[i]
 		}
 	}
 	return nil
 }
 
-func (c *PodChange) putCondition(n corev1.PodCondition) {
-	n.LastTransitionTime = c.Now
-	if old := c.condition(n.Type); old != nil && old.Status == n.Status {
-		n.LastTransitionTime = old.LastTransitionTime
-	}
-	for i := range c.conditions {
-		if c.conditions[i].Type == n.Type {
-			c.conditions[i] = n
-			return
+func conditionIn(list []corev1.PodCondition, t corev1.PodConditionType) *corev1.PodCondition {
+	for i := range list {
+		if list[i].Type == t {
+			return &list[i]
 		}
 	}
-	c.conditions = append(c.conditions, n)
+	return nil
 }
 
-// Empty says that the change changes nothing.
-func (c *PodChange) Empty() bool {
-	return len(c.labels)+len(c.annotations)+len(c.finalizers)+len(c.conditions)+len(c.images)+len(c.resources) == 0
-}
-
-// Patches are the writes of the change, in this order: conditions through pods/status, so that the
-// pod is out of service before anything else happens; resources through pods/resize; all else
-// through the pod. Labels and annotations ride on pods/status when nothing needs the last write.
-func (c *PodChange) Patches() []Patch {
-	var patches []Patch
-	meta := c.metadata()
-	needMain := len(c.images) > 0 || len(c.resources) > 0 && len(meta) > 0 || len(c.finalizers) > 0 || len(c.conditions) == 0 && len(meta) > 0
-	if len(c.conditions) > 0 {
-		body := map[string]any{"status": map[string]any{"conditions": c.conditionList()}}
-		if !needMain && len(meta) > 0 {
-			body["metadata"] = meta
-		}
-		patches = append(patches, Patch{Subresource: "status", Body: body})
-	}
-	if len(c.resources) > 0 {
-		patches = append(patches, Patch{Subresource: "resize", Body: containers(c.resourceList())})
-	}
-	if needMain {
-		body := map[string]any{}
-		if len(c.images) > 0 {
-			body = containers(c.imageList())
-		}
-		if len(meta) > 0 {
-			body["metadata"] = meta
-		}
-		patches = append(patches, Patch{Body: body})
-	}
-	return patches
-}
-
-func (c *PodChange) metadata() map[string]any {
-	meta := map[string]any{}
-	if len(c.labels) > 0 {
-		meta["labels"] = c.labels
-	}
-	if len(c.annotations) > 0 {
-		meta["annotations"] = c.annotations
-	}
-	if len(c.finalizers) > 0 {
-		list := make([]any, 0, len(c.finalizers))
-		for _, f := range c.finalizers {
-			list = append(list, f)
-		}
-		meta["finalizers"] = list
-	}
-	return meta
-}
-
-func (c *PodChange) conditionList() []any {
-	list := make([]any, 0, len(c.conditions))
-	for _, n := range c.conditions {
-		list = append(list, map[string]any{
-			"type": string(n.Type), "status": string(n.Status),
-			"reason": textOrNil(n.Reason), "message": textOrNil(n.Message),
-			"lastTransitionTime": n.LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z"),
-		})
-	}
-	return list
-}
-
-func (c *PodChange) imageList() []any {
-	var list []any
-	for i := range c.Pod.Spec.Containers {
-		if image, ok := c.images[c.Pod.Spec.Containers[i].Name]; ok {
-			list = append(list, map[string]any{"name": c.Pod.Spec.Containers[i].Name, "image": image})
-		}
-	}
-	return list
-}
-
-func (c *PodChange) resourceList() []any {
-	var list []any
-	for i := range c.Pod.Spec.Containers {
-		r, ok := c.resources[c.Pod.Spec.Containers[i].Name]
-		if !ok {
+func differingQuantities(have, want corev1.ResourceList) corev1.ResourceList {
+	var differing corev1.ResourceList
+	for name, q := range want {
+		if old, ok := have[name]; ok && equality.Semantic.DeepEqual(old, q) {
 			continue
 		}
-		resources := map[string]any{}
-		if len(r.Limits) > 0 {
-			resources["limits"] = quantities(r.Limits)
+		if differing == nil {
+			differing = corev1.ResourceList{}
 		}
-		if len(r.Requests) > 0 {
-			resources["requests"] = quantities(r.Requests)
-		}
-		list = append(list, map[string]any{"name": c.Pod.Spec.Containers[i].Name, "resources": resources})
+		differing[name] = q
 	}
-	return list
+	return differing
 }
 
-func quantities(l corev1.ResourceList) map[string]any {
-	m := make(map[string]any, len(l))
-	for name, q := range l {
-		m[string(name)] = q.String()
-	}
-	return m
+func without(list []string, name string) []string {
+	return slices.DeleteFunc(list, func(s string) bool { return s == name })
 }
 
-func containers(list []any) map[string]any {
-	return map[string]any{"spec": map[string]any{"containers": list}}
-}
-
-// textOrNil makes an empty text a removal, so that the old text does not survive the merge.
-func textOrNil(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-func set(changes map[string]any, have map[string]string, key, value string) {
+func set(changes *map[string]any, have map[string]string, key, value string) {
 	if old, ok := have[key]; ok && old == value {
-		delete(changes, key)
+		delete(*changes, key)
 		return
 	}
-	changes[key] = value
+	record(changes, key, value)
 }
 
-func remove(changes map[string]any, have map[string]string, key string) {
+func remove(changes *map[string]any, have map[string]string, key string) {
 	if _, ok := have[key]; ok {
-		changes[key] = nil
+		record(changes, key, nil)
 		return
 	}
-	delete(changes, key)
+	delete(*changes, key)
 }
 
-func after(changes map[string]any, have map[string]string, key string) string {
-	if change, ok := changes[key]; ok {
-		text, _ := change.(string)
-		return text
+func record(changes *map[string]any, key string, value any) {
+	if *changes == nil {
+		*changes = map[string]any{}
 	}
-	return have[key]
+	(*changes)[key] = value
+}
+
+func after(changes map[string]any, have map[string]string, key string) (string, bool) {
+	if change, ok := changes[key]; ok {
+		text, isText := change.(string)
+		return text, isText
+	}
+	value, ok := have[key]
+	return value, ok
 }

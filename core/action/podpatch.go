@@ -1,0 +1,157 @@
+package action
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Patches are the writes of the change, in this order: conditions through pods/status, so that the
+// pod is out of service before anything else happens; resources through pods/resize; all else
+// through the pod. Labels and annotations ride on pods/status, which keeps them, when nothing else
+// needs the last write. They follow a resize, so that a pod whose resize was refused is not
+// labelled as if it had succeeded.
+func (c *PodChange) Patches() []Patch {
+	var patches []Patch
+	meta := c.metadata()
+	needMain := len(c.images) > 0 || len(c.newFinalizers)+len(c.removedFinalizers) > 0 ||
+		len(meta) > 0 && (len(c.resources) > 0 || len(c.conditions) == 0)
+	if len(c.conditions) > 0 {
+		body := map[string]any{"status": map[string]any{"conditions": c.conditionList()}}
+		if !needMain && len(meta) > 0 {
+			body["metadata"] = meta
+		}
+		patches = append(patches, Patch{Subresource: "status", Body: body})
+	}
+	if len(c.resources) > 0 {
+		patches = append(patches, Patch{Subresource: "resize", Body: containers(c.resourceList())})
+	}
+	if needMain {
+		body := map[string]any{}
+		if len(c.images) > 0 {
+			body = containers(c.imageList())
+		}
+		if len(meta) > 0 {
+			body["metadata"] = meta
+		}
+		patches = append(patches, Patch{Body: body})
+	}
+	return patches
+}
+
+func (c *PodChange) metadata() map[string]any {
+	meta := map[string]any{}
+	if len(c.labels) > 0 {
+		meta["labels"] = c.labels
+	}
+	if len(c.annotations) > 0 {
+		meta["annotations"] = c.annotations
+	}
+	if len(c.newFinalizers) > 0 {
+		meta["finalizers"] = anyList(c.newFinalizers)
+	}
+	if len(c.removedFinalizers) > 0 {
+		meta["$deleteFromPrimitiveList/finalizers"] = anyList(c.removedFinalizers)
+	}
+	return meta
+}
+
+func (c *PodChange) conditionList() []any {
+	conditions := c.conditions
+	if unready := c.unready(); unready != nil {
+		conditions = append(conditions[:len(conditions):len(conditions)], *unready)
+	}
+	list := make([]any, 0, len(conditions))
+	for _, n := range conditions {
+		list = append(list, map[string]any{
+			"type": string(n.Type), "status": string(n.Status),
+			"reason": textOrNil(n.Reason), "message": textOrNil(n.Message),
+			"lastTransitionTime": n.LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z"),
+		})
+	}
+	return list
+}
+
+// unready is the condition Ready that follows from the changed gates at once, or nil.
+func (c *PodChange) unready() *corev1.PodCondition {
+	ready, all := c.Condition(corev1.PodReady), c.Condition(corev1.ContainersReady)
+	if ready == nil || ready.Status != corev1.ConditionTrue || all == nil || all.Status != corev1.ConditionTrue {
+		return nil
+	}
+	var failing []string
+	closes := false
+	for _, g := range c.Pod.Spec.ReadinessGates {
+		gate := c.Condition(g.ConditionType)
+		switch {
+		case gate == nil:
+			failing = append(failing, `corresponding condition of pod readiness gate "`+string(g.ConditionType)+`" does not exist.`)
+		case gate.Status != corev1.ConditionTrue:
+			failing = append(failing, `the status of pod readiness gate "`+string(g.ConditionType)+`" is not "True", but `+string(gate.Status))
+			closes = closes || conditionIn(c.conditions, g.ConditionType) != nil
+		}
+	}
+	if !closes {
+		return nil
+	}
+	return &corev1.PodCondition{
+		Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: c.Now,
+		Reason: "ReadinessGatesNotReady", Message: strings.Join(failing, ", "),
+	}
+}
+
+func (c *PodChange) imageList() []any {
+	var list []any
+	for i := range c.Pod.Spec.Containers {
+		if image, ok := c.images[c.Pod.Spec.Containers[i].Name]; ok {
+			list = append(list, map[string]any{"name": c.Pod.Spec.Containers[i].Name, "image": image})
+		}
+	}
+	return list
+}
+
+func (c *PodChange) resourceList() []any {
+	var list []any
+	for i := range c.Pod.Spec.Containers {
+		r, ok := c.resources[c.Pod.Spec.Containers[i].Name]
+		if !ok {
+			continue
+		}
+		resources := map[string]any{}
+		if len(r.Limits) > 0 {
+			resources["limits"] = quantities(r.Limits)
+		}
+		if len(r.Requests) > 0 {
+			resources["requests"] = quantities(r.Requests)
+		}
+		list = append(list, map[string]any{"name": c.Pod.Spec.Containers[i].Name, "resources": resources})
+	}
+	return list
+}
+
+func quantities(l corev1.ResourceList) map[string]any {
+	m := make(map[string]any, len(l))
+	for name, q := range l {
+		m[string(name)] = q.String()
+	}
+	return m
+}
+
+func containers(list []any) map[string]any {
+	return map[string]any{"spec": map[string]any{"containers": list}}
+}
+
+func anyList(texts []string) []any {
+	list := make([]any, 0, len(texts))
+	for _, text := range texts {
+		list = append(list, text)
+	}
+	return list
+}
+
+// textOrNil makes an empty text a removal, so that the old text does not survive the merge.
+func textOrNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,228 @@
+package inplace
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/podstate"
+)
+
+// How a container is known to run its wanted image.
+//
+// Wanted is proof that neither hangs nor comes early, from a status that may be late and that names
+// images as the runtime likes. The kubelet replaces a container whenever the text of its image
+// changes, and says by observedGeneration which spec a status is about. So nothing is judged before
+// observedGeneration has reached the pod's generation (where it is reported). After that
+//
+//  1. the recorded container is still shown: not replaced yet, whatever its image is called;
+//  2. another one is shown, and its image ID differs from the recorded one: it can only be the
+//     wanted one, because nothing else was on its way when the ID was recorded;
+//  3. another one is shown with a name or digest that is the wanted one, or the node agent has found
+//     the wanted spec's hash on it: it is the wanted one;
+//  4. another one is shown with the old image ID under another name: either two names of one image,
+//     or the old container has crashed and was restarted just before the kubelet saw the change. The
+//     latter is replaced at once, so that what is still there after settleTime is the former.
+//
+// Without a recorded ID (nothing ran, or an earlier change was on its way, so that what is shown may
+// be old, intermediate or wanted) only rule 3 is proof; after unsureTime what runs is taken for the
+// wanted image under another name, so that no naming can hang an update for ever.
+const (
+	settleTime = 10 * time.Second
+	unsureTime = 2 * time.Minute
+)
+
+// awaited is what was written to a pod and is not done: the containers, by kind of change.
+type awaited struct {
+	images, env, resources []string
+	first                  *Progress
+}
+
+// awaitedOf judges all that was written so far. While the gate is open, images and environments are
+// not looked at: it opens only when they are done, and what proved it then may be gone by now.
+// A container that a later batch changes again is on its way, but nothing waits for it.
+func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
+	var a awaited
+	later := s.next().containers()
+	add := func(list *[]string, name string, p *Progress) {
+		if p == nil {
+			return
+		}
+		*list = append(*list, name)
+		if !later.Has(name) && a.first == nil {
+			a.first = p
+		}
+	}
+	if !gateOpen(c) {
+		for _, name := range sets.List(sets.KeySet(s.LastContainerStatuses)) {
+			add(&a.images, name, judgeImage(c.Pod, s, name, c.Now.Time))
+		}
+	}
+	for _, container := range s.touched(c.Pod) {
+		if s.UpdateEnvFromMetadata && o.EnvFromMetadata && !gateOpen(c) {
+			add(&a.env, container.Name, judgeEnv(c.Pod, container))
+		}
+		if s.UpdateResources && o.Resize {
+			add(&a.resources, container.Name, judgeResources(c.Pod, container))
+		}
+	}
+	return a
+}
+
+func (a awaited) containers() sets.Set[string] {
+	return sets.New(slices.Concat(a.images, a.env, a.resources)...)
+}
+
+// observed says whether the status is about the present spec, as far as the kubelet tells.
+func observed(pod *corev1.Pod) bool {
+	return pod.Status.ObservedGeneration == 0 || pod.Status.ObservedGeneration >= pod.Generation
+}
+
+// judgeImage says what the container's image change waits for, nil when it is done.
+func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress {
+	spec, status, last := containerOf(pod, name), statusOf(pod, name), s.LastContainerStatuses[name]
+	if spec == nil {
+		return nil
+	}
+	if !observed(pod) {
+		return waitFor(ReasonKubelet, "the kubelet has not seen the pod's present spec yet")
+	}
+	if status == nil || status.ContainerID == "" {
+		return waitFor(ReasonContainer, "container %s has not been started yet", name)
+	}
+	if last.ContainerID == nil {
+		if !sameImageID(status.ImageID, last.ImageID) || runs(status, spec.Image) || startedFrom(pod, spec, status) {
+			return nil
+		}
+		return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", name, spec.Image)
+	}
+	if *last.ContainerID == "" {
+		if !isStarted(status) {
+			return waitFor(ReasonContainer, "container %s is not running with image %s yet", name, spec.Image)
+		}
+		return settle(pod, s, spec, status, unsureTime, now)
+	}
+	if *last.ContainerID == status.ContainerID {
+		return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", name, spec.Image)
+	}
+	if status.ImageID != "" && last.ImageID != "" && !sameImageID(status.ImageID, last.ImageID) {
+		return nil
+	}
+	return settle(pod, s, spec, status, settleTime, now)
+}
+
+// settle accepts a container that names the wanted image, and any other after the time.
+func settle(pod *corev1.Pod, s *State, spec *corev1.Container, status *corev1.ContainerStatus, after time.Duration, now time.Time) *Progress {
+	if runs(status, spec.Image) || startedFrom(pod, spec, status) {
+		return nil
+	}
+	left := s.writtenAt(spec.Name).Add(after).Sub(now)
+	if left <= 0 {
+		return nil
+	}
+	p := waitFor(ReasonContainer, "container %s reports image %s, not %s", spec.Name, status.Image, spec.Image)
+	p.WakeAfter = left
+	return p
+}
+
+// writtenAt is the moment of the last batch with the container.
+func (s *State) writtenAt(container string) time.Time {
+	for _, batch := range slices.Backward(s.ContainerBatchesRecord) {
+		if slices.Contains(batch.Containers, container) {
+			return batch.Timestamp.Time
+		}
+	}
+	return s.UpdateTimestamp.Time
+}
+
+// isStarted says whether the shown container is one that the kubelet keeps running.
+func isStarted(s *corev1.ContainerStatus) bool {
+	return s.State.Running != nil || s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff"
+}
+
+// startedFrom says whether the node agent found the hash of the present spec on the shown container.
+func startedFrom(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus) bool {
+	c := runtimeContainer(pod, status)
+	if c == nil {
+		return false
+	}
+	hashes := plainHashes(spec)
+	return slices.Contains(hashes[:], c.Hashes.PlainHash)
+}
+
+// runtimeContainer is what the node agent tells of the shown container, nil when it tells nothing.
+func runtimeContainer(pod *corev1.Pod, status *corev1.ContainerStatus) *RuntimeContainer {
+	meta, err := ReadRuntimeContainersMeta(pod)
+	if err != nil || meta == nil || status == nil || status.ContainerID == "" {
+		return nil
+	}
+	for i := range meta.Containers {
+		if meta.Containers[i].Name == status.Name && meta.Containers[i].ContainerID == status.ContainerID {
+			return &meta.Containers[i]
+		}
+	}
+	return nil
+}
+
+// touched are the containers of the batches so far; all that the pod has where none is recorded.
+func (s *State) touched(pod *corev1.Pod) []*corev1.Container {
+	var list []*corev1.Container
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		inBatch := func(b Batch) bool { return slices.Contains(b.Containers, c.Name) }
+		if len(s.ContainerBatchesRecord) == 0 || slices.ContainsFunc(s.ContainerBatchesRecord, inBatch) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// judgeEnv says what the container's environment waits for, nil when it is that of the present metadata.
+func judgeEnv(pod *corev1.Pod, c *corev1.Container) *Progress {
+	if !readsMetadata(c, "", "") {
+		return nil
+	}
+	running := runtimeContainer(pod, statusOf(pod, c.Name))
+	switch {
+	case running == nil:
+		return waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", c.Name)
+	case running.Hashes.ExtractedEnvFromMetadataHash != expectedEnvHash(c, pod):
+		return waitFor(ReasonContainer, "container %s has not been restarted with its new environment yet", c.Name)
+	}
+	return nil
+}
+
+// judgeResources says what the container's resources wait for, nil when they are those of the spec.
+func judgeResources(pod *corev1.Pod, c *corev1.Container) *Progress {
+	want, status := effective(c.Resources), statusOf(pod, c.Name)
+	switch {
+	case noQuantities(want):
+		return nil
+	case !observed(pod):
+		return waitFor(ReasonKubelet, "the kubelet has not seen the pod's present spec yet")
+	case status != nil && status.Resources != nil && noQuantities(missingQuantities(*status.Resources, want)):
+		return nil
+	}
+	p := waitFor(ReasonResize, "container %s has not got its resources yet", c.Name)
+	said := trueCondition(pod, corev1.PodResizePending)
+	if said == nil {
+		said = trueCondition(pod, corev1.PodResizeInProgress)
+	}
+	if said != nil {
+		p.Reason += said.Reason
+		if said.Message != "" {
+			p.Message += ": " + said.Message
+		}
+	}
+	return p
+}
+
+func trueCondition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {
+	if c := podstate.Condition(pod, t); c != nil && c.Status == corev1.ConditionTrue {
+		return c
+	}
+	return nil
+}

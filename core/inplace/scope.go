@@ -1,0 +1,91 @@
+package inplace
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// scope is what an update answers for: what changed between two templates, or was still pending on a
+// pod. Within the scope the pod gets what the template says; outside of it the pod keeps what it
+// has, such as an image that a webhook has rewritten or a request that an autoscaler has set.
+type scope struct {
+	images, resources   sets.Set[string] // names of containers
+	labels, annotations sets.Set[string] // keys
+
+	addFinalizers, removeFinalizers []string
+}
+
+func newScope() scope {
+	return scope{
+		images: sets.New[string](), resources: sets.New[string](),
+		labels: sets.New[string](), annotations: sets.New[string](),
+	}
+}
+
+// union is a scope of its own that covers both. Finalizers are never pending.
+func (s scope) union(o scope) scope {
+	return scope{
+		images: s.images.Union(o.images), resources: s.resources.Union(o.resources),
+		labels: s.labels.Union(o.labels), annotations: s.annotations.Union(o.annotations),
+		addFinalizers: s.addFinalizers, removeFinalizers: s.removeFinalizers,
+	}
+}
+
+// addEverything covers all of the template, for a pod of which it is not known what it has.
+func (s scope) addEverything(t *corev1.PodTemplateSpec) {
+	for i := range t.Spec.Containers {
+		s.images.Insert(t.Spec.Containers[i].Name)
+		s.resources.Insert(t.Spec.Containers[i].Name)
+	}
+	insertKeys(s.labels, t.Labels)
+	insertKeys(s.annotations, t.Annotations)
+}
+
+func (s scope) addChanges(c changes) {
+	insertKeys(s.images, c.images)
+	insertKeys(s.resources, c.resources)
+	for _, m := range c.metadata {
+		insertKeys(s.labels, m.Labels)
+		insertKeys(s.annotations, m.Annotations)
+	}
+}
+
+func (s *scope) addMetadata(from, to *corev1.PodTemplateSpec) {
+	insertChangedKeys(s.labels, from.Labels, to.Labels)
+	insertChangedKeys(s.annotations, from.Annotations, to.Annotations)
+	before, after := sets.New(from.Finalizers...), sets.New(to.Finalizers...)
+	s.addFinalizers = sets.List(after.Difference(before))
+	s.removeFinalizers = sets.List(before.Difference(after))
+}
+
+// readByEnv says whether a container of the template reads a key of the scope.
+func (s scope) readByEnv(t *corev1.PodTemplateSpec) bool {
+	for i := range t.Spec.Containers {
+		for j := range t.Spec.Containers[i].Env {
+			field, key, ok := metadataReference(&t.Spec.Containers[i].Env[j])
+			if ok && (field == fieldLabels && s.labels.Has(key) || field == fieldAnnotations && s.annotations.Has(key)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func insertKeys[V any](s sets.Set[string], m map[string]V) {
+	for key := range m {
+		s.Insert(key)
+	}
+}
+
+func insertChangedKeys(s sets.Set[string], from, to map[string]string) {
+	for key, value := range to {
+		if old, ok := from[key]; !ok || old != value {
+			s.Insert(key)
+		}
+	}
+	for key := range from {
+		if _, ok := to[key]; !ok {
+			s.Insert(key)
+		}
+	}
+}
