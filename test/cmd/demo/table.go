@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+var columns = []string{"", "POD", "UID", "IP", "NODE", "IMAGE", "RESTARTS"}
+
+// table shows every pod before and after; what changed is green.
+func (d *demo) table(old, now []corev1.Pod) string {
+	rows := [][]string{columns}
+	for i := range old {
+		rows = append(rows, row("before", &old[i]))
+		if i < len(now) {
+			rows = append(rows, row("after", &now[i]))
+		}
+	}
+	widths := make([]int, len(columns))
+	for _, r := range rows {
+		for k, cell := range r {
+			widths[k] = max(widths[k], len(cell))
+		}
+	}
+	var b strings.Builder
+	for n, r := range rows {
+		for k, cell := range r {
+			text := fmt.Sprintf("%-*s", widths[k], cell)
+			switch {
+			case n == 0:
+				text = d.ink.bold(text)
+			case r[0] == "after" && k > 0 && rows[n-1][k] != cell:
+				text = d.ink.green(text)
+			case r[0] == "before":
+				text = d.ink.dim(text)
+			}
+			b.WriteString(text + "  ")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func row(when string, o *corev1.Pod) []string {
+	restarts := int32(0)
+	if len(o.Status.ContainerStatuses) > 0 {
+		restarts = o.Status.ContainerStatuses[0].RestartCount
+	}
+	return []string{when, o.Name, string(o.UID), o.Status.PodIP, o.Spec.NodeName, o.Spec.Containers[0].Image, fmt.Sprint(restarts)}
+}
+
+// ink colours text for a terminal, and leaves it alone for files, pipes and where NO_COLOR is set.
+type ink struct{ on bool }
+
+func newInk(f *os.File) ink {
+	info, err := f.Stat()
+	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ink{on: os.Getenv("NO_COLOR") == "" && (terminal || os.Getenv("FORCE_COLOR") != "")}
+}
+
+func (i ink) paint(code, text string) string {
+	if !i.on {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (i ink) bold(text string) string  { return i.paint("1", text) }
+func (i ink) dim(text string) string   { return i.paint("2", text) }
+func (i ink) green(text string) string { return i.paint("32", text) }
+func (i ink) red(text string) string   { return i.paint("31", text) }

@@ -1,0 +1,10 @@
+// Command app is the application of the demo and of the tests: a web server that says which
+// version it is and can be told to misbehave.
+//
+//	/         the version
+//	/healthz  200 when ready, else 503
+//	/env      the environment, sorted, one variable a line
+//
+// The version and an order to crash come from files beside the binary, so that images of several
+// versions share the binary. It must end at once on SIGTERM.
+package main

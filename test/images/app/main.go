@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// headerTimeout bounds how long a client may take to send a request.
+const headerTimeout = 5 * time.Second
+
+// errCrash ends the process in place of a service.
+var errCrash = errors.New("crashing as told to")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	binary, err := os.Executable()
+	if err == nil {
+		err = run(ctx, filepath.Dir(binary), os.Args[1:], os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "app:", err)
+		os.Exit(1)
+	}
+}
+
+// app is what a request is answered from.
+type app struct {
+	version   string
+	readyAt   time.Time
+	failingAt time.Time // zero: never
+}
+
+// run serves until ctx ends; the version and an order to crash stand in folder.
+func run(ctx context.Context, folder string, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("app", flag.ContinueOnError)
+	address := flags.String("address", ":8080", "where to listen")
+	readyAfter := flags.Duration("ready-after", 0, "time from start to ready")
+	failAfter := flags.Duration("fail-after", 0, "time from start to no longer ready; 0: never")
+	crash := flags.Bool("crash", false, "end with an error at once")
+	crashAfter := flags.Duration("crash-after", 0, "time from start to an end with an error; 0: never")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	version, err := os.ReadFile(filepath.Join(folder, "version"))
+	if err != nil {
+		return err
+	}
+	a := app{version: strings.TrimSpace(string(version)), readyAt: time.Now().Add(*readyAfter)}
+	if *failAfter > 0 {
+		a.failingAt = time.Now().Add(*failAfter)
+	}
+	fmt.Fprintf(out, "version %s\n%s\n", a.version, environment())
+	if _, err := os.Stat(filepath.Join(folder, "crash")); err == nil || *crash {
+		return errCrash
+	}
+	if *crashAfter > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, *crashAfter, errCrash)
+		defer stop()
+	}
+	return a.serve(ctx, *address, out)
+}
+
+// serve answers until ctx ends and returns errCrash if that was the cause.
+func (a app) serve(ctx context.Context, address string, out io.Writer) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "listening on %s\n", listener.Addr())
+	server := &http.Server{Handler: a.handler(), ReadHeaderTimeout: headerTimeout}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, errCrash) {
+		return cause
+	}
+	return nil
+}
+
+func (a app) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, a.version) })
+	mux.HandleFunc("/env", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, environment()) })
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if now := time.Now(); now.Before(a.readyAt) || !a.failingAt.IsZero() && !now.Before(a.failingAt) {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	return mux
+}
+
+func environment() string { return strings.Join(slices.Sorted(slices.Values(os.Environ())), "\n") }

@@ -1,0 +1,61 @@
+package images
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+)
+
+const (
+	// DemoApp is the repository of the demo application's images.
+	DemoApp = "flotilla/demo-app"
+	// CrashTag is the tag of a demo image whose process ends with an error as soon as it starts.
+	CrashTag = "crash"
+	// AliasSuffix, after a version's tag, makes a second tag of the same content.
+	AliasSuffix = "-alias"
+)
+
+// Apps pushes the demo application's images to the registry, for this machine's architecture: one
+// for each version, under its own tag and under that tag with AliasSuffix, and the one with CrashTag.
+func Apps(ctx context.Context, registry string, versions ...string) ([]Image, error) {
+	return AppsTo(ctx, Options{Registry: registry}, versions...)
+}
+
+// AppsTo is Apps with a choice of registry, folder and platforms; Only, Version and Tag have no say.
+func AppsTo(ctx context.Context, o Options, versions ...string) ([]Image, error) {
+	o, err := o.withDefaults(localPlatform())
+	if err != nil {
+		return nil, err
+	}
+	o.Version = "shared" // the versions differ in a file alone
+	binaries, err := o.compileAll(ctx, filepath.Join(o.Root, "test"), "./images/app", "demo-app")
+	if err != nil {
+		return nil, err
+	}
+	var all []Image
+	for _, version := range versions {
+		stored, err := o.app(ctx, binaries, version, nil, version, version+AliasSuffix)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, stored...)
+	}
+	broken := file{path: "/app/crash", mode: 0o644}
+	stored, err := o.app(ctx, binaries, CrashTag, []file{broken}, CrashTag)
+	return append(all, stored...), err
+}
+
+// app builds one image of the demo application: the binary that all versions share and a small
+// layer of its own, which holds the version.
+func (o Options) app(ctx context.Context, binaries []binary, version string, extra []file, tags ...string) ([]Image, error) {
+	o.Version = version
+	own := append([]file{{path: "/app/version", mode: 0o644, data: []byte(version + "\n")}}, extra...)
+	a, err := o.assemble(binaries, func(data []byte) content {
+		shared := []file{{path: "/app/app", mode: 0o755, data: data}}
+		return content{title: "demo-app", layers: [][]file{shared, own}, entry: "/app/app"}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("build image %s:%s: %w", DemoApp, version, err)
+	}
+	return o.store(ctx, DemoApp, a, tags...)
+}

@@ -1,0 +1,104 @@
+package images
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/mod/modfile"
+)
+
+// command is a program of a module that becomes an image.
+type command struct {
+	module  string // folder of the module, absolute
+	feature string
+	program string // "manager" or "agent"
+}
+
+// repository is the image's name without registry and tag.
+func (c command) repository() string { return "flotilla/" + c.feature + "-" + c.program }
+
+// programs are the folders below cmd that make a module ship an image.
+func programs() []string { return []string{"manager", "agent"} }
+
+// findCommands looks for what ships an image among the modules of the workspace.
+func findCommands(root string, only []string) ([]command, error) {
+	file := filepath.Join(root, "go.work")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the workspace: %w", err)
+	}
+	workspace, err := modfile.ParseWork(file, data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the workspace: %w", err)
+	}
+	var found []command
+	missing := slices.Clone(only)
+	for _, use := range workspace.Use {
+		feature := filepath.ToSlash(filepath.Clean(use.Path))
+		if len(only) > 0 && !slices.Contains(only, feature) {
+			continue
+		}
+		for _, program := range programs() {
+			c := command{module: filepath.Join(root, use.Path), feature: feature, program: program}
+			if _, err := os.Stat(filepath.Join(c.module, "cmd", program, "main.go")); err == nil {
+				found = append(found, c)
+				missing = slices.DeleteFunc(missing, func(name string) bool { return name == feature })
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("build images: no module of the workspace that ships a manager is called %s", strings.Join(missing, ", "))
+	}
+	return found, nil
+}
+
+// compile links a package of the module for the platform and returns the binary's content. The
+// module is built on its own, as its users build it.
+func (o Options) compile(ctx context.Context, module, pkg, name string, platform v1.Platform) ([]byte, error) {
+	out := filepath.Join(o.Binaries, platform.OS+"_"+platform.Architecture, name)
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w -X main.version="+o.Version, "-o", out, pkg)
+	build.Dir = module
+	build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Architecture)
+	var message bytes.Buffer
+	build.Stdout, build.Stderr = &message, &message
+	if err := build.Run(); err != nil {
+		return nil, fmt.Errorf("compile %s for %s: %w", name, platform, errors.Join(err, errors.New(strings.TrimSpace(message.String()))))
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		return nil, fmt.Errorf("read binary %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// binary is what one program compiles to, for one platform.
+type binary struct {
+	platform v1.Platform
+	data     []byte
+}
+
+// compileAll links the package for every platform of the options.
+func (o Options) compileAll(ctx context.Context, module, pkg, name string) ([]binary, error) {
+	platforms, err := parsePlatforms(o.Platforms)
+	if err != nil {
+		return nil, err
+	}
+	var all []binary
+	for _, platform := range platforms { // one by one: go build uses all CPUs by itself
+		data, err := o.compile(ctx, module, pkg, name, platform)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, binary{platform: platform, data: data})
+	}
+	return all, nil
+}

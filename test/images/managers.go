@@ -1,0 +1,44 @@
+package images
+
+import (
+	"context"
+	"fmt"
+)
+
+// Managers builds the image flotilla/<module>-manager of every module of the workspace that has a
+// cmd/manager, and flotilla/<module>-agent where there is a cmd/agent, and puts them where the
+// options say.
+func Managers(ctx context.Context, o Options) ([]Image, error) {
+	o, err := o.withDefaults(DefaultPlatforms()...)
+	if err != nil {
+		return nil, err
+	}
+	commands, err := findCommands(o.Root, o.Only)
+	if err != nil {
+		return nil, err
+	}
+	var all []Image
+	for _, c := range commands {
+		stored, err := o.manager(ctx, c)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, stored...)
+	}
+	return all, nil
+}
+
+func (o Options) manager(ctx context.Context, c command) ([]Image, error) {
+	title, path := c.feature+"-"+c.program, "/"+c.program
+	binaries, err := o.compileAll(ctx, c.module, "./cmd/"+c.program, title)
+	if err != nil {
+		return nil, err
+	}
+	a, err := o.assemble(binaries, func(data []byte) content {
+		return content{title: title, layers: [][]file{{{path: path, mode: 0o755, data: data}}}, entry: path}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("build image %s: %w", title, err)
+	}
+	return o.store(ctx, c.repository(), a, o.Tag)
+}
