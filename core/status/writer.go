@@ -1,0 +1,106 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// timeout bounds one write, for the same reason as in package execute.
+const timeout = 7 * time.Second
+
+// Recorder is told of the write. The freshness gate is one.
+type Recorder interface {
+	Written(workload types.NamespacedName, o client.Object)
+}
+
+// Writer writes statuses.
+type Writer struct {
+	// Client writes. Its user agent names the controller.
+	Client client.Client
+	// Recorder is told of every write.
+	Recorder Recorder
+}
+
+// Patch writes the difference between the statuses of before, the object as it was read, and after,
+// a copy with the wanted status, and says whether it wrote. Equal statuses cost a comparison.
+//
+// A merge patch replaces lists, so it names the version that was read: had another writer changed a
+// condition since, the patch is refused, Patch returns false without an error, and the event of that
+// change brings the workload back. An object that is gone is no error either.
+func (w Writer) Patch(ctx context.Context, before, after client.Object) (bool, error) {
+	if equality.Semantic.DeepEqual(before, after) {
+		return false, nil
+	}
+	body, err := difference(before, after)
+	if err != nil || body == nil {
+		return false, err
+	}
+	gvk, err := apiutil.GVKForObject(before, w.Client.Scheme())
+	if err != nil {
+		return false, fmt.Errorf("find the kind of %T: %w", before, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	target := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: before.GetNamespace(), Name: before.GetName()}}
+	target.SetGroupVersionKind(gvk)
+	err = w.Client.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, body))
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("patch the status of %s %s: %w", gvk.Kind, before.GetName(), err)
+	}
+	w.Recorder.Written(client.ObjectKeyFromObject(before), target)
+	return true, nil
+}
+
+// difference is the merge patch from one status to the other, or nil when they are equal.
+func difference(before, after client.Object) ([]byte, error) {
+	from, err := statusOf(before)
+	if err != nil {
+		return nil, err
+	}
+	to, err := statusOf(after)
+	if err != nil {
+		return nil, err
+	}
+	change, err := jsonpatch.CreateMergePatch(from, to)
+	if err != nil {
+		return nil, fmt.Errorf("compare the statuses of %s: %w", before.GetName(), err)
+	}
+	if string(change) == "{}" {
+		return nil, nil
+	}
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": before.GetUID(), "resourceVersion": before.GetResourceVersion()},
+		"status":   json.RawMessage(change),
+	})
+}
+
+// statusOf is the JSON of the object's status, "{}" when it has none.
+func statusOf(o client.Object) (json.RawMessage, error) {
+	whole, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", o.GetName(), err)
+	}
+	var part struct {
+		Status json.RawMessage `json:"status"`
+	}
+	if err := json.Unmarshal(whole, &part); err != nil {
+		return nil, fmt.Errorf("find the status of %s: %w", o.GetName(), err)
+	}
+	if part.Status == nil {
+		return json.RawMessage("{}"), nil
+	}
+	return part.Status, nil
+}
