@@ -75,7 +75,7 @@ func (s *State) judgeReadiness(now time.Time, minReady time.Duration) {
 		return
 	}
 	switch {
-	case minReady == 0:
+	case minReady <= 0:
 		s.Available = true
 	case s.ReadySince.IsZero():
 		s.AvailableIn = minReady
