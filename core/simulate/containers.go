@@ -103,8 +103,7 @@ func (w *World) start(r *podRuntime, c *containerRuntime) {
 	if c.imageID != imageID || !w.chance(0.5) {
 		c.shownImage = c.spec.Image
 	}
-	w.containers++
-	c.id, c.imageID = fmt.Sprintf("containerd://%08d", w.containers), imageID
+	c.id, c.imageID = fmt.Sprintf("containerd://%s-%s-%d", r.uid, c.name, c.restarts), imageID
 	c.remember(c.spec.Image)
 	c.resources, c.began = c.spec.Resources, w.now
 	c.running, c.ready, c.waiting = true, false, ""

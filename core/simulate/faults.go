@@ -34,6 +34,9 @@ type Faults struct {
 	Conflict, TooManyRequests, InternalError float64
 	// Timeout is how often a write is done and its answer lost.
 	Timeout float64
+	// ForgetsDoubt lets the gate know nothing of writes whose answer was lost. Only tests of tests
+	// want that.
+	ForgetsDoubt bool
 	// Foreign is how often one of the Actors acts before a pass.
 	Foreign float64
 	// Actors are foreign controllers and people.

@@ -20,6 +20,7 @@ type podRuntime struct {
 	containers []*containerRuntime
 	composed   int // statuses composed so far
 	written    int // the latest of them that was written
+	node       string
 }
 
 // reactToPod is what scheduler and kubelet do because of an event of a pod.
@@ -37,20 +38,20 @@ func (w *World) reactToPod(e Event, pod, old *corev1.Pod) {
 			w.takeOver(pod)
 			return
 		}
-		w.After(w.delay(time.Second), func() { w.admit(key, pod.UID) })
+		w.After(w.delay(time.Second), func() { w.run(key, pod.UID) })
 	case e.Actor != KubeletActor && (pod.Generation != old.Generation || !same(pod.Status.Conditions, old.Status.Conditions)):
 		w.After(w.delay(2*time.Second), func() { w.sync(key, pod.UID) })
 	}
 }
 
-// admit starts a pod on its node: one container after the other, each after its image was pulled.
-func (w *World) admit(key types.NamespacedName, uid types.UID) {
+// run starts a pod on its node: one container after the other, each after its image was pulled.
+func (w *World) run(key types.NamespacedName, uid types.UID) {
 	pod := w.pod(key, uid)
 	if pod == nil || w.runtimes[uid] != nil {
 		return
 	}
-	w.containers++
-	r := &podRuntime{key: key, uid: uid, started: w.now, generation: pod.Generation, address: addressOf(w.containers)}
+	w.addresses++
+	r := &podRuntime{key: key, uid: uid, started: w.now, generation: pod.Generation, address: addressOf(w.addresses), node: pod.Spec.NodeName}
 	w.runtimes[uid] = r
 	for i := range pod.Spec.Containers {
 		c := &containerRuntime{name: pod.Spec.Containers[i].Name, spec: &pod.Spec.Containers[i], waiting: "ContainerCreating"}
@@ -66,7 +67,7 @@ func (w *World) admit(key types.NamespacedName, uid types.UID) {
 // takeOver believes the status of a pod that ran before the world began.
 func (w *World) takeOver(pod *corev1.Pod) {
 	r := &podRuntime{
-		key: keyOf(pod), uid: pod.UID, generation: pod.Generation, address: pod.Status.PodIP, started: w.now,
+		key: keyOf(pod), uid: pod.UID, generation: pod.Generation, address: pod.Status.PodIP, started: w.now, node: pod.Spec.NodeName,
 	}
 	if pod.Status.StartTime != nil {
 		r.started = pod.Status.StartTime.Time
@@ -89,9 +90,9 @@ func (w *World) takeOver(pod *corev1.Pod) {
 func (w *World) sync(key types.NamespacedName, uid types.UID) {
 	pod, r := w.pod(key, uid), w.runtimes[uid]
 	switch {
-	case pod == nil:
+	case pod == nil || w.silent[pod.Spec.NodeName]:
 		return
-	case r == nil: // deleted before it was admitted
+	case r == nil: // deleted before it was started
 		if pod.DeletionTimestamp != nil {
 			w.remove(key, uid)
 		}
@@ -124,6 +125,9 @@ func (w *World) sync(key types.NamespacedName, uid types.UID) {
 // end stops the containers and then lets the pod go.
 func (w *World) end(r *podRuntime) {
 	if r.ending {
+		if r.ended != "" { // the node was silent when the time was over
+			w.remove(r.key, r.uid)
+		}
 		return
 	}
 	r.ending = true
@@ -144,7 +148,7 @@ func (w *World) end(r *podRuntime) {
 // remove is the kubelet's last word: the grace period is over. Finalizers may keep the object.
 func (w *World) remove(key types.NamespacedName, uid types.UID) {
 	pod := w.pod(key, uid)
-	if pod == nil {
+	if pod == nil || w.silent[pod.Spec.NodeName] {
 		return
 	}
 	n := *pod

@@ -3,9 +3,12 @@ package simulate
 import (
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-project/flotilla/core/action"
 )
@@ -36,13 +39,15 @@ var ErrCrash = errors.New("the operator crashed")
 
 var errFault = errors.New("injected fault")
 
-// Outcome counts what became of the actions of a plan.
+// Outcome counts what became of the actions of a plan, in the words of package execute.
 type Outcome struct {
 	// Done actions were written to their end.
 	Done int
 	// Stale actions met an object that was not as judged; the next pass decides again.
 	Stale int
-	// Failed actions met another error, which ended the plan.
+	// Blocked actions were refused by admission or validation.
+	Blocked int
+	// Failed actions met another error.
 	Failed int
 	// Crashed says that the operator died on the way.
 	Crashed bool
@@ -50,6 +55,22 @@ type Outcome struct {
 
 // Idle says that there was nothing to do.
 func (o Outcome) Idle() bool { return o == Outcome{} }
+
+// count adds the outcome of one action.
+func (o *Outcome) count(err error) {
+	switch {
+	case err == nil:
+		o.Done++
+	case errors.Is(err, ErrCrash):
+		o.Crashed = true
+	case isStale(err):
+		o.Stale++
+	case isRefusal(err):
+		o.Blocked++
+	default:
+		o.Failed++
+	}
+}
 
 // Operator runs the passes of a planner in a world: view, plan, write.
 type Operator struct {
@@ -66,9 +87,10 @@ type Operator struct {
 
 // NewOperator makes the operator of the world that runs the planner under the faults.
 func NewOperator(w *World, p Planner, f Faults) *Operator {
+	w.operators++
 	return &Operator{
 		world: w, planner: p, faults: f,
-		rng:     rand.New(rand.NewPCG(f.Seed, 2)), //nolint:gosec // a simulation needs no secrecy
+		rng:     rand.New(rand.NewPCG(f.Seed, w.options.Seed<<8+w.operators)), //nolint:gosec // a simulation needs no secrecy
 		written: map[string]int{}, shown: map[string]int{},
 	}
 }
@@ -100,50 +122,43 @@ func (o *Operator) Pass() (Outcome, time.Duration) {
 	return o.Run(steps), wake
 }
 
-// Run writes steps in order. A step with a failure ends the plan, a crash ends it at once.
+// Run writes steps in the way of package execute: in order; a failure, a lost or additional object,
+// and anything but a pod that is refused or stale end the plan after the step. A crash ends it at once.
 func (o *Operator) Run(steps []action.Step) Outcome {
-	var total Outcome
-	for _, step := range steps {
-		out := o.runStep(step)
-		total.Done += out.Done
-		total.Stale += out.Stale
-		total.Failed += out.Failed
-		total.Crashed = out.Crashed
-		if out.Failed > 0 || out.Crashed {
+	var out Outcome
+	for i := range steps {
+		if ends := o.runStep(&steps[i], &out); ends {
 			break
 		}
 	}
-	return total
+	return out
 }
 
-// runStep tries all actions, those of a slow start in batches of 1, 2, 4, ... up to one with a failure.
-func (o *Operator) runStep(step action.Step) Outcome {
-	var out Outcome
+// runStep tries all actions, those of a slow start in batches of 1, 2, 4, ... as long as all succeed.
+func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
 	batch := len(step.Actions)
 	if step.SlowStart {
 		batch = 1
 	}
-	for rest := step.Actions; len(rest) > 0 && out.Failed == 0; {
+	stop := false
+	for rest := step.Actions; len(rest) > 0 && !stop; {
 		batch = min(batch, len(rest))
 		for _, i := range o.order(batch) {
 			err := o.do(&rest[i])
 			o.world.tellAction(&rest[i], err)
-			switch {
-			case errors.Is(err, ErrCrash):
-				out.Crashed = true
-				return out
-			case err == nil:
-				out.Done++
-			case isStale(err):
-				out.Stale++
-			default:
-				out.Failed++
+			out.count(err)
+			if out.Crashed {
+				return true
 			}
+			stop = stop || err != nil && step.SlowStart
+			_, isPod := rest[i].Object.(*corev1.Pod)
+			endsPlan = endsPlan || err != nil && (!isPod || !apierrors.IsConflict(err) && !isRefusal(err))
 		}
+		stop = stop || out.Failed > 0
 		rest = rest[batch:]
 		batch *= 2
 	}
-	return out
+	return endsPlan
 }
 
 // order is the order of actions that run at the same time.
@@ -164,14 +179,11 @@ func (o *Operator) do(a *action.Action) error {
 	case action.Create:
 		return o.create(a)
 	case action.Delete:
-		for _, object := range append([]action.Object{a.Object}, a.Then...) {
-			if _, err := o.request(object, func() (action.Object, error) {
-				return object, o.world.Delete(OperatorActor, object)
-			}); err != nil {
-				return err
-			}
+		return o.delete(a)
+	case action.Adopt:
+		if err := o.mayAdopt(a); err != nil {
+			return err
 		}
-		return nil
 	}
 	object := a.Object
 	for _, patch := range a.Patches {
@@ -182,6 +194,35 @@ func (o *Operator) do(a *action.Action) error {
 			return err
 		}
 		object = n
+	}
+	return nil
+}
+
+func (o *Operator) delete(a *action.Action) error {
+	for _, object := range append([]action.Object{a.Object}, a.Then...) {
+		_, err := o.request(object, func() (action.Object, error) {
+			return object, o.world.Delete(OperatorActor, object)
+		})
+		if err != nil && (object == a.Object || !apierrors.IsNotFound(err)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayAdopt looks at the owners as they are now: one that is gone or going must not take anything.
+func (o *Operator) mayAdopt(a *action.Action) error {
+	for _, patch := range a.Patches {
+		n, err := applyPatch(a.Object, patch)
+		if err != nil {
+			return err
+		}
+		for _, ref := range n.GetOwnerReferences() {
+			owner := o.world.owner(ref, a.Object.GetNamespace())
+			if owner == nil || owner.GetDeletionTimestamp() != nil {
+				return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(ref.Kind)}, ref.Name)
+			}
+		}
 	}
 	return nil
 }
@@ -207,18 +248,25 @@ func (o *Operator) request(object action.Object, write func() (action.Object, er
 	noops := o.world.noops[OperatorActor]
 	n, err := write()
 	if err != nil {
+		if isMalformed(err) {
+			o.world.Violate("a write that no server takes: %v", err)
+		}
 		return nil, err
 	}
 	if o.world.noops[OperatorActor] > noops {
 		o.world.Violate("a write that changes nothing: %s %s", kindOf(object), object.GetName())
 	}
 	o.writes++
-	// After a timeout the operator knows nothing of the write, but it must not go on without knowing.
-	o.written[kindOf(object)] = len(o.world.table(kindOf(object)).events)
-	if o.writes == o.faults.CrashAfter {
-		return nil, ErrCrash
+	lost := o.roll(o.faults.Timeout)
+	if !lost || !o.faults.ForgetsDoubt {
+		// After a timeout the operator cannot know what became of the write, and must not go on
+		// before it does.
+		o.written[kindOf(object)] = len(o.world.table(kindOf(object)).events)
 	}
-	if o.roll(o.faults.Timeout) {
+	switch {
+	case o.writes == o.faults.CrashAfter:
+		return nil, ErrCrash
+	case lost:
 		return nil, apierrors.NewTimeoutError("the answer was lost", 0)
 	}
 	return n, nil
@@ -227,4 +275,14 @@ func (o *Operator) request(object action.Object, write func() (action.Object, er
 // isStale says that the world was not as judged.
 func isStale(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
+}
+
+// isRefusal says that admission or validation refuse the write.
+func isRefusal(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsTooManyRequests(err) || isMalformed(err)
+}
+
+// isMalformed says that the write can never succeed.
+func isMalformed(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsUnsupportedMediaType(err)
 }

@@ -31,7 +31,7 @@ func (w *World) report(r *podRuntime) {
 // writeStatus merges the kubelet's part of the status into the present pod.
 func (w *World) writeStatus(r *podRuntime, number int, status corev1.PodStatus) {
 	pod := w.pod(r.key, r.uid)
-	if pod == nil || number < r.written {
+	if pod == nil || number < r.written || w.silent[r.node] {
 		return
 	}
 	r.written = number

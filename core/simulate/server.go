@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/action"
@@ -45,8 +46,25 @@ func (w *World) Create(actor string, o action.Object) (action.Object, error) {
 	case *corev1.PersistentVolumeClaim:
 		n.Finalizers = append(n.Finalizers, claimProtection)
 		n.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+		w.After(w.delay(3*time.Second), func() { w.bind(keyOf(n)) })
 	}
-	return w.commit(Event{Type: Added, Actor: actor, Object: n}), nil
+	e := Event{Type: Added, Actor: actor, Object: n}
+	if err := w.admit(e); err != nil {
+		return nil, err
+	}
+	return w.commit(e), nil
+}
+
+// admit asks the admission of the world, if it has one.
+func (w *World) admit(e Event) error {
+	if w.options.Admission == nil {
+		return nil
+	}
+	e.Kind, e.Time = kindOf(e.Object), w.now
+	if err := w.options.Admission(w, e); err != nil {
+		return apierrors.NewForbidden(resourceOf(e.Object), e.Object.GetName(), err)
+	}
+	return nil
 }
 
 // Patch applies a patch to the object of that kind and name, provided that it still has the UID and
@@ -90,10 +108,14 @@ func (w *World) update(actor, subresource string, old, n action.Object) (action.
 	if specChanged && hasGeneration(n) {
 		n.SetGeneration(old.GetGeneration() + 1)
 	}
-	if gone(n) {
-		return w.commit(Event{Type: Deleted, Actor: actor, Object: n, Old: old, Subresource: subresource}), nil
+	e := Event{Type: Modified, Actor: actor, Object: n, Old: old, Subresource: subresource}
+	if err := w.admit(e); err != nil {
+		return nil, err
 	}
-	return w.commit(Event{Type: Modified, Actor: actor, Object: n, Old: old, Subresource: subresource}), nil
+	if gone(n) {
+		e.Type = Deleted
+	}
+	return w.commit(e), nil
 }
 
 // Delete begins the deletion of the object under the preconditions that o carries. Pods on a node
@@ -106,6 +128,9 @@ func (w *World) Delete(actor string, o action.Object) error {
 	if old.GetDeletionTimestamp() != nil {
 		w.noops[actor]++
 		return nil
+	}
+	if err := w.admit(Event{Type: Deleted, Actor: actor, Object: old, Old: old}); err != nil {
+		return err
 	}
 	n := old.DeepCopyObject().(action.Object)
 	grace := int64(0)
@@ -182,24 +207,24 @@ func (w *World) collectDependents(owner action.Object) {
 func (w *World) deadOwners(o action.Object) []metav1.OwnerReference {
 	var dead []metav1.OwnerReference
 	for _, ref := range o.GetOwnerReferences() {
-		if !w.exists(ref, o.GetNamespace()) {
+		if w.owner(ref, o.GetNamespace()) == nil {
 			dead = append(dead, ref)
 		}
 	}
 	return dead
 }
 
-func (w *World) exists(ref metav1.OwnerReference, namespace string) bool {
+// owner is the object that the reference means, or nil.
+func (w *World) owner(ref metav1.OwnerReference, namespace string) action.Object {
 	t := w.tables[ref.Kind]
 	if t == nil {
-		return false
+		return nil
 	}
-	for key, o := range t.objects {
-		if o.GetUID() == ref.UID && key.Namespace == namespace {
-			return true
-		}
+	o := t.objects[types.NamespacedName{Namespace: namespace, Name: ref.Name}]
+	if o == nil || o.GetUID() != ref.UID {
+		return nil
 	}
-	return false
+	return o
 }
 
 func (w *World) collect(o action.Object) {
@@ -219,6 +244,17 @@ func (w *World) collect(o action.Object) {
 			}))
 		})
 	}
+}
+
+// bind gives a claim its volume.
+func (w *World) bind(key types.NamespacedName) {
+	claim := Get[*corev1.PersistentVolumeClaim](w.View(nil), key.Namespace, key.Name)
+	if claim == nil || claim.Status.Phase == corev1.ClaimBound {
+		return
+	}
+	n := *claim
+	n.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes}
+	w.commit(Event{Type: Modified, Actor: BinderActor, Object: &n, Old: claim, Subresource: "status"})
 }
 
 // releaseClaims lets terminating claims go that no pod uses.

@@ -71,6 +71,11 @@ func (o *Operator) wait(out Outcome, wake time.Duration) {
 
 // proveSettled looks into the future and comes back.
 func (o *Operator) proveSettled() error {
+	for i, object := range o.world.originals {
+		if !same(object, o.world.copies[i]) {
+			return fmt.Errorf("the planner changed %s %s, which it may only read", kindOf(object), object.GetName())
+		}
+	}
 	now := o.world.now
 	defer func() { o.world.now = now }()
 	for _, later := range []time.Duration{0, time.Minute, 24 * time.Hour} {

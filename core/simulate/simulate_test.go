@@ -1,13 +1,16 @@
 package simulate_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/simulate"
 )
 
@@ -97,6 +100,7 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 		"write for nought":    {bugs: bugs{writesForNought: true}, want: "changes nothing"},
 		"memory alone":        {bugs: bugs{forgetsScaling: true}, faults: deletesPods, want: "wants to write although"},
 		"no freshness gate":   {faults: withoutGate, want: "pods: "},
+		"doubt is forgotten":  {faults: withoutDoubt, want: "pods: "},
 		"no bug, no complain": {},
 	}
 	for name, tt := range tests {
@@ -126,6 +130,10 @@ func withoutGate(seed uint64) simulate.Faults {
 	return simulate.Faults{Seed: seed, Lag: 5, NoGate: true}
 }
 
+func withoutDoubt(seed uint64) simulate.Faults {
+	return simulate.Faults{Seed: seed, Lag: 5, Timeout: 0.2, ForgetsDoubt: true}
+}
+
 func deletesPods(seed uint64) simulate.Faults {
 	return simulate.Faults{Seed: seed, Foreign: 0.1, Actors: []simulate.Actor{simulate.DeletesPods}}
 }
@@ -136,6 +144,82 @@ func TestDeletingTheOwnerEndsThePods(t *testing.T) {
 	require.NoError(t, w.Delete(simulate.UserActor, newSet(0, "")))
 	simulate.Settle(t, w, &miniSet{}, 500)
 	assert.Empty(t, w.Pods())
+}
+
+func TestPlannersThatChangeWhatTheyReadAreFoundOut(t *testing.T) {
+	w := simulate.New(simulate.Options{DetectMutation: true}, newSet(1, "app:v1"))
+	guilty := simulate.PlannerFunc(func(v *simulate.View, _ time.Time, _ uint64) ([]action.Step, time.Duration) {
+		simulate.Get[*appsv1.ReplicaSet](v, namespace, setName).Spec.MinReadySeconds = 5
+		return nil, 0
+	})
+	err := simulate.NewOperator(w, guilty, simulate.Faults{}).Settle(10)
+	require.ErrorContains(t, err, "may only read")
+
+	w = simulate.New(simulate.Options{DetectMutation: true}, newSet(3, "app:v1"))
+	simulate.Settle(t, w, &miniSet{}, 500)
+}
+
+func TestAdmissionBlocksOneWriteAndNotTheOthers(t *testing.T) {
+	w := simulate.New(simulate.Options{Calm: true, Admission: func(_ *simulate.World, e simulate.Event) error {
+		if e.Type == simulate.Modified && e.Object.GetName() == "web-1" {
+			return errors.New("a budget forbids it")
+		}
+		return nil
+	}})
+	var step action.Step
+	for _, name := range []string{"web-1", "web-2"} {
+		step.Actions = append(step.Actions, action.Action{
+			Verb: action.PatchMetadata, Object: create(t, w, bare(name)), Patches: []action.Patch{{Body: body{"metadata": body{"labels": body{"a": "b"}}}}},
+		})
+	}
+	out := simulate.NewOperator(w, nil, simulate.Faults{}).Run([]action.Step{step})
+	assert.Equal(t, simulate.Outcome{Done: 1, Blocked: 1}, out)
+	assert.Equal(t, "b", latest(w, "web-2").Labels["a"])
+	assert.NotContains(t, latest(w, "web-1").Labels, "a")
+}
+
+func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
+	w := simulate.New(simulate.Options{Calm: true})
+	stale := create(t, w, bare("stale"))
+	require.NoError(t, simulate.Change(w, simulate.UserActor, "", bare("stale"), func(p *corev1.Pod) { p.Labels["x"] = "y" }))
+	label := func(o action.Object) action.Action {
+		return action.Action{Verb: action.PatchMetadata, Object: o, Patches: []action.Patch{{Body: body{"metadata": body{"labels": body{"a": "b"}}}}}}
+	}
+	makes := func(name string) action.Action { return action.Action{Verb: action.Create, Object: bare(name)} }
+	tests := map[string]struct {
+		steps []action.Step
+		want  simulate.Outcome
+	}{
+		"a stale pod is its own affair": {
+			steps: []action.Step{{Actions: []action.Action{label(stale), makes("a1")}}, {Actions: []action.Action{makes("a2")}}},
+			want:  simulate.Outcome{Stale: 1, Done: 2},
+		},
+		"what exists already ends the plan after its step": {
+			steps: []action.Step{{Actions: []action.Action{makes("stale"), makes("b1")}}, {Actions: []action.Action{makes("b2")}}},
+			want:  simulate.Outcome{Stale: 1, Done: 1},
+		},
+		"a slow start stops at once": {
+			steps: []action.Step{{SlowStart: true, Actions: []action.Action{makes("stale"), makes("c1")}}},
+			want:  simulate.Outcome{Stale: 1},
+		},
+		"what must exist first may exist": {
+			steps: []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: bare("d1"), First: []action.Object{bare("stale")}}}}},
+			want:  simulate.Outcome{Done: 1},
+		},
+		"a dead owner adopts nothing": {
+			steps: []action.Step{{Actions: []action.Action{{
+				Verb: action.Adopt, Object: w.Latest(stale), Patches: []action.Patch{{Body: body{"metadata": body{"ownerReferences": []any{
+					body{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": setName, "uid": "gone", "controller": true},
+				}}}}},
+			}}}},
+			want: simulate.Outcome{Stale: 1},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tt.want, simulate.NewOperator(w, nil, simulate.Faults{}).Run(tt.steps))
+		})
+	}
 }
 
 func BenchmarkRolloutOfTenPods(b *testing.B) {

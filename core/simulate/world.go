@@ -23,6 +23,8 @@ const (
 	KubeletActor   = "kubelet"
 	SchedulerActor = "scheduler"
 	CollectorActor = "collector"
+	BinderActor    = "binder"
+	NodeActor      = "nodes" // the controller that judges pods on silent nodes
 	UserActor      = "user"
 )
 
@@ -40,6 +42,12 @@ type Options struct {
 	Unschedulable func(*corev1.Pod) bool
 	// Flaps is the probability that a container that became ready fails its probe once more.
 	Flaps float64
+	// Admission refuses writes of everybody but the world's own actors, as a webhook would: an error
+	// becomes the reason of a Forbidden. It sees Deleted where a deletion is about to begin.
+	Admission func(*World, Event) error
+	// DetectMutation keeps a copy of every object, so that a planner that changes what it reads is
+	// found out when the world has settled.
+	DetectMutation bool
 }
 
 // EventType is what a watch reports.
@@ -77,7 +85,7 @@ type World struct {
 	begin, now time.Time
 	version    int64
 	uids       int
-	containers int
+	addresses  int
 	tables     map[string]*table
 	queue      queue
 	runtimes   map[types.UID]*podRuntime
@@ -87,6 +95,10 @@ type World struct {
 	noops      map[string]int
 	story      []string
 	violations []string
+	copies     []action.Object // of the objects of all events, with DetectMutation
+	originals  []action.Object
+	silent     map[string]bool // nodes whose kubelet does not report
+	operators  uint64
 	seen       map[string]int // events of a kind that the operator's last view contained
 }
 
@@ -108,6 +120,7 @@ func New(options Options, objects ...action.Object) *World {
 		rng:      rand.New(rand.NewPCG(options.Seed, 1)), //nolint:gosec // a simulation needs no secrecy
 		tables:   map[string]*table{},
 		runtimes: map[types.UID]*podRuntime{},
+		silent:   map[string]bool{},
 		writes:   map[string]int{}, noops: map[string]int{},
 	}
 	for _, o := range objects {
@@ -184,6 +197,9 @@ func (w *World) commit(e Event) action.Object {
 		t.order = slices.DeleteFunc(t.order, func(k types.NamespacedName) bool { return k == key })
 	}
 	t.events = append(t.events, e)
+	if w.options.DetectMutation {
+		w.originals, w.copies = append(w.originals, e.Object), append(w.copies, e.Object.DeepCopyObject().(action.Object))
+	}
 	w.writes[e.Actor]++
 	w.judge(e, before)
 	w.narrate(e)
@@ -214,7 +230,7 @@ func (w *World) table(kind string) *table {
 
 func (w *World) newUID() types.UID {
 	w.uids++
-	return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", w.uids))
+	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012d", uint32(w.options.Seed), w.uids))
 }
 
 // stamp is the moment as the API shows it: in whole seconds.
