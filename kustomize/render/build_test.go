@@ -1,0 +1,124 @@
+package render_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	cloneset "github.com/flotilla-project/flotilla/cloneset/config"
+	"github.com/flotilla-project/flotilla/kustomize"
+	"github.com/flotilla-project/flotilla/kustomize/render"
+)
+
+func repository(t *testing.T) render.Tree {
+	t.Helper()
+	tree, err := render.NewTree(map[string]fs.FS{
+		"kustomize":       kustomize.Files,
+		"cloneset/config": cloneset.Files,
+	})
+	require.NoError(t, err)
+	return tree
+}
+
+// TestOverlays compares every overlay with what a reviewer has seen; UPDATE_GOLDEN=1 writes it anew. The
+// schema of a CRD has a file of its own and is left out here.
+func TestOverlays(t *testing.T) {
+	overlays, err := fs.Glob(kustomize.Files, "overlays/*")
+	require.NoError(t, err)
+	require.NotEmpty(t, overlays)
+	for _, overlay := range overlays {
+		t.Run(filepath.Base(overlay), func(t *testing.T) {
+			var renderer render.Renderer
+			manifests, err := renderer.Build(repository(t), "kustomize/"+overlay)
+			require.NoError(t, err)
+			assertGolden(t, filepath.Base(overlay)+".yaml", withoutCRDs(manifests))
+		})
+	}
+}
+
+func withoutCRDs(manifests []byte) string {
+	var kept []string
+	for document := range strings.SplitSeq(string(manifests), "\n---\n") {
+		if strings.Contains(document, "\nkind: CustomResourceDefinition\n") {
+			document = "# a CustomResourceDefinition"
+		}
+		kept = append(kept, document)
+	}
+	return strings.Join(kept, "\n---\n")
+}
+
+func assertGolden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got)
+}
+
+func TestImagesAndComponentsAreChosenByAnOverlay(t *testing.T) {
+	tree, err := render.NewTree(map[string]fs.FS{
+		"cloneset/config": cloneset.Files,
+		"mine": fstest.MapFS{"kustomization.yaml": {Data: []byte(`
+resources: [../cloneset/config/default]
+components: [../cloneset/config/flowcontrol]
+images:
+- name: flotilla/cloneset-manager
+  newName: registry.example/flotilla/cloneset-manager
+  newTag: test
+`)}},
+	})
+	require.NoError(t, err)
+
+	var renderer render.Renderer
+	manifests, err := renderer.Build(tree, "mine")
+
+	require.NoError(t, err)
+	assert.Contains(t, string(manifests), "image: registry.example/flotilla/cloneset-manager:test\n")
+	assert.Contains(t, string(manifests), "kind: FlowSchema\n")
+}
+
+func TestBuildNamesTheFolderThatIsWrong(t *testing.T) {
+	cases := []struct{ name, kustomization string }{
+		{"unknown field", "resourcez: [a]"},
+		{"missing resource", "resources: [../nowhere]"},
+		{"no YAML", "{"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			tree, err := render.NewTree(map[string]fs.FS{
+				"broken": fstest.MapFS{"kustomization.yaml": {Data: []byte(c.kustomization)}},
+			})
+			require.NoError(t, err)
+			var renderer render.Renderer
+			_, err = renderer.Build(tree, "broken")
+			assert.ErrorContains(t, err, "build broken: ")
+		})
+	}
+}
+
+func TestBuildsMayBeAskedForAtTheSameTime(t *testing.T) {
+	var renderer render.Renderer
+	tree := repository(t)
+	want, err := renderer.Build(tree, "kustomize/base")
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			got, err := renderer.Build(tree, "kustomize/base")
+			assert.NoError(t, err)
+			assert.Equal(t, want, got)
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,39 @@
+package render
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// Tree is the repository's layout in memory. Kustomizations refer to each other by relative paths, so
+// each set of files stands where it stands in the repository.
+type Tree struct {
+	files filesys.FileSystem
+}
+
+// NewTree copies the files below each of the folders, such as "cloneset/config", into one tree.
+func NewTree(folders map[string]fs.FS) (Tree, error) {
+	tree := Tree{files: filesys.MakeFsInMemory()}
+	for folder, files := range folders {
+		if err := tree.add(folder, files); err != nil {
+			return Tree{}, fmt.Errorf("lay out %s: %w", folder, err)
+		}
+	}
+	return tree, nil
+}
+
+func (t Tree) add(folder string, files fs.FS) error {
+	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		return t.files.WriteFile(path.Join("/", folder, name), content)
+	})
+}
