@@ -1,0 +1,46 @@
+package podtemplate
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// templateField is where a PodTemplate has its template.
+const templateField = "template"
+
+// causesOf are the field errors in the server's answer; never nil.
+func causesOf(status metav1.Status) []metav1.StatusCause {
+	if status.Details != nil && len(status.Details.Causes) > 0 {
+		return status.Details.Causes
+	}
+	return []metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid, Field: templateField, Message: status.Message}}
+}
+
+// errorsAt are the causes as field errors below the path. Their text is the server's.
+func errorsAt(at *field.Path, causes []metav1.StatusCause) field.ErrorList {
+	var list field.ErrorList
+	for _, cause := range causes {
+		kind := errorType(cause.Type)
+		list = append(list, &field.Error{
+			Type: kind,
+			// Without the object there is only the server's text for the value, so it goes into the detail.
+			BadValue: field.OmitValueType{},
+			Field:    at.String() + strings.TrimPrefix(cause.Field, templateField),
+			Detail:   strings.TrimPrefix(strings.TrimPrefix(cause.Message, kind.String()), ": "),
+		})
+	}
+	return list
+}
+
+// errorType is the cause's type where field errors know it. Their text of an unknown one would hide
+// the message.
+func errorType(cause metav1.CauseType) field.ErrorType {
+	switch kind := field.ErrorType(cause); kind {
+	case field.ErrorTypeNotFound, field.ErrorTypeRequired, field.ErrorTypeDuplicate, field.ErrorTypeNotSupported,
+		field.ErrorTypeForbidden, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		return kind
+	}
+	return field.ErrorTypeInvalid
+}

@@ -1,0 +1,167 @@
+package podtemplate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// timeout bounds one question: admission has to answer within the API server's own limit.
+	timeout = 2 * time.Second
+	// remembered is how many answers are kept, and rememberedFor for how long: an upgraded API server
+	// may answer otherwise.
+	remembered    = 1000
+	rememberedFor = 10 * time.Minute
+	// dryRunName begins the names in the audit log.
+	dryRunName = "flotilla-dry-run-"
+)
+
+// UnavailableError says that the cluster could not be asked about a template.
+type UnavailableError struct {
+	// Namespace is the one that was asked for.
+	Namespace string
+	// Err is the server's error.
+	Err error
+}
+
+// Error says what to do where something can be done.
+func (e *UnavailableError) Error() string {
+	if apierrors.IsForbidden(e.Err) {
+		return fmt.Sprintf("the pod template cannot be checked: the operator needs permission to create podtemplates in namespace %s: %v", e.Namespace, e.Err)
+	}
+	return fmt.Sprintf("the pod template cannot be checked by the API server now, try again: %v", e.Err)
+}
+
+// Unwrap is the server's error.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// Checker asks the cluster. It is safe for concurrent use.
+type Checker struct {
+	client client.Client
+	clock  clock.PassiveClock
+	cache  *lru.Cache
+}
+
+// answer is what the server says about one template: the defaulted one or why it is invalid.
+type answer struct {
+	defaulted *corev1.PodTemplateSpec
+	causes    []metav1.StatusCause
+	at        time.Time
+}
+
+// New makes a checker that asks through the client.
+func New(c client.Client, now clock.PassiveClock) *Checker {
+	return &Checker{client: c, clock: now, cache: lru.New(remembered)}
+}
+
+// Default is the template with the cluster's defaults. The volumes are names that claim templates
+// will provide. In a namespace that is terminating or gone it is a copy of the template as it is. An
+// invalid template is an error for which apierrors.IsInvalid holds.
+func (c *Checker) Default(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, volumes ...string) (*corev1.PodTemplateSpec, error) {
+	a, err := c.ask(ctx, namespace, template, volumes)
+	if err != nil {
+		return nil, err
+	}
+	if a.causes != nil {
+		list := errorsAt(field.NewPath("template"), a.causes)
+		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PodTemplate").GroupKind(), "", list)
+	}
+	return a.defaulted.DeepCopy(), nil
+}
+
+// Validate is what the cluster finds wrong with the template, with paths that begin at the path. The
+// volumes are names that claim templates will provide. In a namespace that is terminating or gone
+// everything passes.
+func (c *Checker) Validate(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, at *field.Path, volumes ...string) (field.ErrorList, error) {
+	a, err := c.ask(ctx, namespace, template, volumes)
+	if err != nil {
+		return nil, err
+	}
+	return errorsAt(at, a.causes), nil
+}
+
+func (c *Checker) ask(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, volumes []string) (answer, error) {
+	key, err := keyOf(namespace, template, volumes)
+	if err != nil {
+		return answer{}, err
+	}
+	if known, ok := c.cache.Get(key); ok {
+		if a := known.(answer); c.clock.Since(a.at) < rememberedFor {
+			return a, nil
+		}
+	}
+	a, err := c.dryRun(ctx, namespace, template, volumes)
+	if err != nil {
+		return answer{}, err
+	}
+	a.at = c.clock.Now()
+	c.cache.Add(key, a)
+	return a, nil
+}
+
+func (c *Checker) dryRun(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, volumes []string) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	object := &corev1.PodTemplate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: dryRunName},
+		Template:   *template.DeepCopy(),
+	}
+	added := addVolumes(&object.Template.Spec, volumes)
+	err := c.client.Create(ctx, object, client.DryRunAll)
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		removeVolumes(&object.Template.Spec, added)
+		return answer{defaulted: &object.Template}, nil
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
+		return answer{defaulted: template.DeepCopy()}, nil
+	case errors.As(err, &status) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
+		return answer{causes: causesOf(status.Status())}, nil
+	default:
+		return answer{}, &UnavailableError{Namespace: namespace, Err: err}
+	}
+}
+
+// addVolumes adds empty volumes with the names that the template does not have, and returns those
+// that it added.
+func addVolumes(spec *corev1.PodSpec, names []string) []string {
+	var added []string
+	for _, name := range names {
+		if slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == name }) {
+			continue
+		}
+		spec.Volumes = append(spec.Volumes, corev1.Volume{
+			Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+		})
+		added = append(added, name)
+	}
+	return added
+}
+
+func removeVolumes(spec *corev1.PodSpec, names []string) {
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return slices.Contains(names, v.Name) })
+	if len(spec.Volumes) == 0 {
+		spec.Volumes = nil
+	}
+}
+
+func keyOf(namespace string, template *corev1.PodTemplateSpec, volumes []string) ([sha256.Size]byte, error) {
+	text, err := json.Marshal([]any{namespace, template, volumes})
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("encode the pod template: %w", err)
+	}
+	return sha256.Sum256(text), nil
+}
