@@ -73,11 +73,7 @@ func Build(ctx context.Context, options Options, scope Scope) (Binaries, error) 
 	}
 	defer unlock()
 
-	b := builder{root: filepath.Join(options.Cache, "bin", runtime.GOOS+"-"+runtime.GOARCH), out: options.Out}
-	recipes := []recipe{kubernetesRecipe(options.Kubernetes, scope)}
-	if scope == Everything {
-		recipes = append(recipes, containerdRecipe(), cniRecipe(), pauseRecipe())
-	}
+	b, recipes := newBuilder(options), recipesFor(options, scope)
 	if err := b.run(ctx, recipes); err != nil {
 		return Binaries{}, err
 	}
@@ -88,6 +84,24 @@ func Build(ctx context.Context, options Options, scope Scope) (Binaries, error) 
 		result.pause = filepath.Join(b.root, recipes[3].folder, "pause")
 	}
 	return result, nil
+}
+
+// Built tells whether Build would find everything in the cache.
+func Built(options Options, scope Scope) bool {
+	options, err := options.complete()
+	if err != nil {
+		return false
+	}
+	b := newBuilder(options)
+	return !slices.ContainsFunc(recipesFor(options, scope), func(r recipe) bool { return len(b.missing(r)) > 0 })
+}
+
+func recipesFor(options Options, scope Scope) []recipe {
+	recipes := []recipe{kubernetesRecipe(options.Kubernetes, scope)}
+	if scope == Everything {
+		recipes = append(recipes, containerdRecipe(), cniRecipe(), pauseRecipe())
+	}
+	return recipes
 }
 
 func kubernetesRecipe(version string, scope Scope) recipe {
@@ -175,12 +189,20 @@ type builder struct {
 	out  io.Writer
 }
 
+func newBuilder(options Options) builder {
+	return builder{root: filepath.Join(options.Cache, "bin", runtime.GOOS+"-"+runtime.GOARCH), out: options.Out}
+}
+
+func (b builder) missing(r recipe) []binary {
+	return slices.DeleteFunc(slices.Clone(r.binaries), func(c binary) bool {
+		_, err := os.Stat(filepath.Join(b.root, r.folder, c.name))
+		return err == nil
+	})
+}
+
 func (b builder) run(ctx context.Context, recipes []recipe) error {
 	for _, r := range recipes {
-		missing := slices.DeleteFunc(slices.Clone(r.binaries), func(c binary) bool {
-			_, err := os.Stat(filepath.Join(b.root, r.folder, c.name))
-			return err == nil
-		})
+		missing := b.missing(r)
 		if len(missing) == 0 {
 			continue
 		}

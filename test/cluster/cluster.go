@@ -28,9 +28,9 @@ type Cluster struct {
 // Start makes sure that a cluster runs, and returns when it is ready: its nodes, its
 // default service account, its storage class. It builds what is missing first, which
 // takes minutes the first time. A cluster of the same name that runs already is used
-// as it is, if it has as many nodes and the same version.
-func Start(ctx context.Context, options Options) (*Cluster, error) {
-	options, err := options.complete()
+// as it is, unless the options ask for another version or number of nodes.
+func Start(ctx context.Context, wanted Options) (*Cluster, error) {
+	options, err := wanted.complete()
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.matches(options); err != nil {
+	if err := c.matches(wanted); err != nil {
 		return nil, err
 	}
 	if err := c.awaitReady(ctx, options); err != nil {
@@ -161,14 +161,15 @@ func startSupervisor(ctx context.Context, options Options, p prepared) (*Cluster
 	}
 }
 
-// matches refuses a running cluster that is not the one asked for.
-func (c *Cluster) matches(options Options) error {
+// matches refuses a running cluster that differs from what was asked for.
+func (c *Cluster) matches(wanted Options) error {
 	s := c.state
-	if s.Nodes != options.nodeCount() || s.Kubernetes != options.Kubernetes || s.Simulated != options.Simulated {
-		return fmt.Errorf("cluster %s runs already, with Kubernetes %s and %d nodes (simulated: %t): take it down first",
-			s.Name, s.Kubernetes, s.Nodes, s.Simulated)
+	if (wanted.Nodes == 0 || s.Nodes == wanted.nodeCount()) &&
+		(wanted.Kubernetes == "" || s.Kubernetes == wanted.Kubernetes) && s.Simulated == wanted.Simulated {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("cluster %s runs already, with Kubernetes %s and %d nodes (simulated: %t): take it down first",
+		s.Name, s.Kubernetes, s.Nodes, s.Simulated)
 }
 
 // Name is the cluster's name.

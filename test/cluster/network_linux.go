@@ -173,10 +173,10 @@ func (n *network) listen(ctx context.Context, address string) (net.Listener, err
 	})
 }
 
-// inNamespace runs open on a thread that has entered a network namespace. A socket
-// belongs for ever to the namespace of the thread that made it, so it can be used from
-// any thread afterwards. open must use a numeric address: names are looked up on other
-// threads. The thread is not given back: Go ends it with the goroutine.
+// inNamespace runs open on a thread that has entered a network namespace for the
+// time. A socket belongs for ever to the namespace of the thread that made it, so it
+// can be used from any thread afterwards. open must use a numeric address: names are
+// looked up on other threads.
 func inNamespace[T any](namespace netns.NsHandle, open func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -186,10 +186,21 @@ func inNamespace[T any](namespace netns.NsHandle, open func() (T, error)) (T, er
 	go func() {
 		runtime.LockOSThread()
 		var r result
-		if r.err = netns.Set(namespace); r.err == nil {
-			r.value, r.err = open()
+		defer func() { done <- r }()
+		home, err := netns.Get()
+		if err != nil {
+			r.err = fmt.Errorf("find the own network namespace: %w", err)
+			return
 		}
-		done <- r
+		defer home.Close()
+		if r.err = netns.Set(namespace); r.err != nil {
+			return
+		}
+		r.value, r.err = open()
+		// A thread that cannot return is never used again: Go ends it with the goroutine.
+		if netns.Set(home) == nil {
+			runtime.UnlockOSThread()
+		}
 	}()
 	r := <-done
 	return r.value, r.err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -93,24 +92,38 @@ func (c *Cluster) pushSandbox(ctx context.Context) error {
 }
 
 // ready tells why a node is not ready yet. After a crash the Node object stays Ready
-// for a while, so its kubelet is asked too, and must have reported since the boot.
+// for a while, so its kubelet must have renewed its lease since the boot, and answer.
 func (n Node) ready(ctx context.Context, booted time.Time) error {
 	node, err := n.cluster.client.CoreV1().Nodes().Get(ctx, n.Name(), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	condition := readyCondition(node)
-	if condition.Status != corev1.ConditionTrue {
+	if condition := readyCondition(node); condition.Status != corev1.ConditionTrue {
 		return fmt.Errorf("node %s: %s", n.Name(), condition.Message)
 	}
-	if condition.LastHeartbeatTime.Time.Before(booted.Truncate(time.Second)) {
-		return fmt.Errorf("node %s has not reported since it booted", n.Name())
+	if err := n.reportedSince(ctx, booted); err != nil {
+		return err
 	}
 	result := n.cluster.client.CoreV1().RESTClient().Get().
 		Resource("nodes").Name(n.Name()).SubResource("proxy").Suffix("healthz").Do(ctx)
-	var code int
-	if result.StatusCode(&code); code != http.StatusOK {
-		return fmt.Errorf("kubelet of node %s: %w", n.Name(), result.Error())
+	if err := result.Error(); err != nil {
+		return fmt.Errorf("kubelet of node %s: %w", n.Name(), err)
+	}
+	return nil
+}
+
+// reportedSince looks at the node's lease, which a kubelet renews as soon as it starts.
+// In a node's first life there is no older report, and the lease comes later.
+func (n Node) reportedSince(ctx context.Context, booted time.Time) error {
+	if booted.IsZero() {
+		return nil
+	}
+	lease, err := n.cluster.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, n.Name(), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if lease.Spec.RenewTime == nil || lease.Spec.RenewTime.Time.Before(booted) {
+		return fmt.Errorf("node %s has not renewed its lease since it booted", n.Name())
 	}
 	return nil
 }

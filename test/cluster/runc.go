@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"syscall"
 )
@@ -44,8 +43,7 @@ func chooseRunc(ctx context.Context, options Options) (runtimeChoice, error) {
 			return runtimeChoice{path: path}, nil
 		}
 	}
-	b := builder{root: filepath.Join(options.Cache, "bin", runtime.GOOS+"-"+runtime.GOARCH), out: options.Out}
-	wanted := runcRecipe()
+	b, wanted := newBuilder(options), runcRecipe()
 	if err := b.run(ctx, []recipe{wanted}); err != nil {
 		return runtimeChoice{}, fmt.Errorf("there is no runc on this machine, and: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 // Status is what runs in a cluster at one moment.
 type Status struct {
 	Kubernetes            string
+	Simulated             bool
 	APIPort, RegistryPort int
 	Machines              []MachineStatus
 	Processes             []Record
@@ -30,7 +31,10 @@ type Memory struct {
 // Status asks the supervisor and the kernel. Where the latter cannot be asked, Memory
 // is empty.
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
-	status := Status{Kubernetes: c.state.Kubernetes, APIPort: c.state.APIPort, RegistryPort: c.state.RegistryPort}
+	status := Status{
+		Kubernetes: c.state.Kubernetes, Simulated: c.state.Simulated,
+		APIPort: c.state.APIPort, RegistryPort: c.state.RegistryPort,
+	}
 	if err := c.control(ctx, "GET", "/machines", &status.Machines); err != nil {
 		return status, err
 	}

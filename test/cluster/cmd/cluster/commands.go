@@ -53,24 +53,31 @@ func (c *command) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "cluster %s, Kubernetes %s, API on 127.0.0.1:%d", running.Name(), status.Kubernetes, status.APIPort)
+	if err := printStatus(c.out, running.Name(), status); err != nil {
+		return err
+	}
+	return c.runKubectl(ctx, running, []string{"get", "nodes", "-o", "wide"})
+}
+
+func printStatus(out io.Writer, name string, status cluster.Status) error {
+	fmt.Fprintf(out, "cluster %s, Kubernetes %s, API on 127.0.0.1:%d", name, status.Kubernetes, status.APIPort)
 	if status.RegistryPort != 0 {
-		fmt.Fprintf(c.out, ", registry on 127.0.0.1:%d", status.RegistryPort)
+		fmt.Fprintf(out, ", registry on 127.0.0.1:%d", status.RegistryPort)
 	}
-	fmt.Fprint(c.out, "\n\n")
-	table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MACHINE\tSTATE\tPROCESS ID")
-	for _, m := range status.Machines {
-		state, pid := "runs", fmt.Sprint(m.PID)
-		if m.PID == 0 {
-			state, pid = "stopped", "-"
-			if c.options.Simulated {
-				state = "simulated"
+	fmt.Fprint(out, "\n\n")
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if !status.Simulated {
+		fmt.Fprintln(table, "MACHINE\tSTATE\tPROCESS ID")
+		for _, m := range status.Machines {
+			state := "runs"
+			if m.PID == 0 {
+				state = "stopped"
 			}
+			fmt.Fprintf(table, "%s\t%s\t%d\n", m.Name, state, m.PID)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", m.Name, state, pid)
+		fmt.Fprintln(table)
 	}
-	fmt.Fprintln(table, "\nPROCESS\tSTARTS\tRUNS\tLAST END")
+	fmt.Fprintln(table, "PROCESS\tSTARTS\tRUNS\tLAST END")
 	for _, p := range status.Processes {
 		fmt.Fprintf(table, "%s\t%d\t%t\t%s\n", p.Name, p.Starts, p.Running, p.LastEnd)
 	}
@@ -81,10 +88,7 @@ func (c *command) status(ctx context.Context) error {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", m.Machine, m.Program, m.Processes, m.Bytes>>20)
 	}
 	fmt.Fprintf(table, "all\t\t\t%d\n\n", total>>20)
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	return c.runKubectl(ctx, running, []string{"get", "nodes", "-o", "wide"})
+	return table.Flush()
 }
 
 func (c *command) kubectl(ctx context.Context) error {

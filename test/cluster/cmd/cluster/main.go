@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	}
 	c.args = flags.Args()
 	c.options.Out = errOut
-	if noNodes := flags.Changed("nodes") && c.options.Nodes == 0; noNodes {
+	if flags.Changed("nodes") && c.options.Nodes == 0 {
 		c.options.Nodes = cluster.NoNodes
 	}
 	do, known := map[string]func(context.Context) error{
@@ -111,8 +111,8 @@ func (c *command) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("cluster", pflag.ContinueOnError)
 	flags.Usage = func() {}
 	flags.StringVar(&c.options.Name, "name", cluster.DefaultName, "which cluster; several can run side by side")
-	flags.StringVar(&c.options.Kubernetes, "kubernetes", cluster.DefaultKubernetes, "Kubernetes release")
-	flags.IntVar(&c.options.Nodes, "nodes", cluster.DefaultNodes, "number of nodes")
+	flags.StringVar(&c.options.Kubernetes, "kubernetes", "", "Kubernetes release (default "+cluster.DefaultKubernetes+")")
+	flags.IntVar(&c.options.Nodes, "nodes", 0, fmt.Sprintf("number of nodes (default %d)", cluster.DefaultNodes))
 	flags.StringVar(&c.options.Cache, "cache", "", "folder of binaries and state (default $"+cluster.CacheVariable+
 		", else flotilla in the user's cache folder)")
 	flags.IntVar(&c.options.APIPort, "api-port", 0, "port on 127.0.0.1 of the API server (default 7443, or a free one)")
