@@ -1,0 +1,109 @@
+package certs
+
+import (
+	"bytes"
+	"maps"
+)
+
+// The keys of the Secret. The first six are OpenKruise's, so that a Secret can be taken over in both
+// directions; the rest exist during a rotation only.
+const (
+	caKeyKey         = "ca-key.pem"
+	caCertificateKey = "ca-cert.pem"
+
+	servingKeyKey         = "key.pem"
+	servingCertificateKey = "cert.pem"
+	tlsKeyKey             = "tls.key" // same as key.pem
+	tlsCertificateKey     = "tls.crt" // same as cert.pem
+
+	nextKeyKey             = "next-ca-key.pem"
+	nextCertificateKey     = "next-ca-cert.pem"
+	previousCertificateKey = "previous-ca-cert.pem"
+
+	externalCAKey = "ca.crt" // external certificates only
+)
+
+// Pair is a certificate and its private key, both in PEM.
+type Pair struct {
+	Certificate, Key []byte
+}
+
+func (p Pair) empty() bool { return len(p.Certificate) == 0 && len(p.Key) == 0 }
+
+// Content is what the Secret holds.
+type Content struct {
+	// CA signs the serving certificate.
+	CA Pair
+	// Next is a CA that is trusted already and does not sign yet. Empty outside rotations.
+	Next Pair
+	// Previous is the certificate of a CA that is still trusted and signs no more. Its key is gone.
+	Previous []byte
+	// Serving is what the webhook server shows.
+	Serving Pair
+}
+
+// ReadContent takes the content from a Secret's data, also from one that OpenKruise wrote. Absent keys are
+// empty; whether the certificates are any good is for the Authority to judge.
+func ReadContent(data map[string][]byte) Content {
+	first := func(keys ...string) []byte {
+		for _, key := range keys {
+			if len(data[key]) > 0 {
+				return data[key]
+			}
+		}
+		return nil
+	}
+	return Content{
+		CA:       Pair{Certificate: data[caCertificateKey], Key: data[caKeyKey]},
+		Next:     Pair{Certificate: data[nextCertificateKey], Key: data[nextKeyKey]},
+		Previous: data[previousCertificateKey],
+		Serving:  Pair{Certificate: first(servingCertificateKey, tlsCertificateKey), Key: first(servingKeyKey, tlsKeyKey)},
+	}
+}
+
+// ReadExternal takes the content from a Secret that somebody else maintains: ca.crt, tls.crt and tls.key.
+func ReadExternal(data map[string][]byte) Content {
+	return Content{
+		CA:      Pair{Certificate: data[externalCAKey]},
+		Serving: Pair{Certificate: data[tlsCertificateKey], Key: data[tlsKeyKey]},
+	}
+}
+
+// Data returns the data of the Secret. Keys of others in present are kept.
+func (c Content) Data(present map[string][]byte) map[string][]byte {
+	data := maps.Clone(present)
+	if data == nil {
+		data = map[string][]byte{}
+	}
+	for key, value := range map[string][]byte{
+		caCertificateKey: c.CA.Certificate, caKeyKey: c.CA.Key,
+		nextCertificateKey: c.Next.Certificate, nextKeyKey: c.Next.Key,
+		previousCertificateKey: c.Previous,
+		servingCertificateKey:  c.Serving.Certificate, tlsCertificateKey: c.Serving.Certificate,
+		servingKeyKey: c.Serving.Key, tlsKeyKey: c.Serving.Key,
+	} {
+		if len(value) == 0 {
+			delete(data, key)
+			continue
+		}
+		data[key] = value
+	}
+	return data
+}
+
+// Bundle returns all trusted CA certificates in PEM: what belongs in caBundle.
+func (c Content) Bundle() []byte {
+	var bundle bytes.Buffer
+	for _, certificate := range [][]byte{c.CA.Certificate, c.Next.Certificate, c.Previous} {
+		trimmed := bytes.TrimSpace(certificate)
+		if len(trimmed) > 0 {
+			bundle.Write(trimmed)
+			bundle.WriteByte('\n')
+		}
+	}
+	return bundle.Bytes()
+}
+
+func (c Content) equal(other Content) bool {
+	return maps.EqualFunc(c.Data(nil), other.Data(nil), bytes.Equal)
+}

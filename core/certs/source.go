@@ -1,0 +1,62 @@
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// Source hands the serving certificate to the webhook server, from memory: a new one is used from the next
+// handshake on, without a file or a restart. The zero value serves nothing yet.
+type Source struct {
+	served atomic.Pointer[served]
+}
+
+type served struct {
+	content     Content
+	certificate *tls.Certificate
+	roots       *x509.CertPool
+}
+
+// GetCertificate is for tls.Config.
+func (s *Source) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	current := s.served.Load()
+	if current == nil {
+		return nil, errors.New("there is no serving certificate yet")
+	}
+	return current.certificate, nil
+}
+
+// Roots returns what a client of the server has to trust; nil when nothing is served yet.
+func (s *Source) Roots() *x509.CertPool {
+	current := s.served.Load()
+	if current == nil {
+		return nil
+	}
+	return current.roots
+}
+
+// content returns what is served with; nil when nothing is served yet.
+func (s *Source) content() *Content {
+	current := s.served.Load()
+	if current == nil {
+		return nil
+	}
+	return &current.content
+}
+
+// serve switches to the certificate of content.
+func (s *Source) serve(content Content) error {
+	certificate, err := tls.X509KeyPair(content.Serving.Certificate, content.Serving.Key)
+	if err != nil {
+		return fmt.Errorf("read serving certificate: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(content.Bundle()) {
+		return errors.New("read CA: there is no certificate")
+	}
+	s.served.Store(&served{content: content, certificate: &certificate, roots: roots})
+	return nil
+}
