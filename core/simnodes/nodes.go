@@ -77,8 +77,12 @@ func Start(ctx context.Context, cfg *rest.Config, options Options) (*Nodes, erro
 	return n, n.run(ctx)
 }
 
-// Run simulates count nodes with default options until ctx ends.
+// Run simulates count nodes, possibly none, with default options until ctx ends.
 func Run(ctx context.Context, cfg *rest.Config, count int) error {
+	if count == 0 {
+		<-ctx.Done()
+		return nil
+	}
 	n, err := Start(ctx, cfg, Options{Nodes: count})
 	if err != nil {
 		return err

@@ -126,8 +126,10 @@ func (n *Nodes) judge(key types.NamespacedName, pod *corev1.Pod) judgement {
 		n.runs[key] = run
 		n.place(key, home)
 	}
-	if w := run.written; w != nil && newer(w, pod) {
-		pod = w
+	if run.written != nil && newer(run.written, pod) {
+		pod = run.written
+	} else {
+		run.written = nil // the cache has caught up
 	}
 	if home.paused || n.silent(pod) {
 		return judgement{pod: pod}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -21,13 +22,13 @@ const localRegistry = "127.0.0.1:7500"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, pflag.ErrHelp) {
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, pflag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "images:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, args []string, out io.Writer) error {
 	var o images.Options
 	flags := pflag.NewFlagSet("images", pflag.ContinueOnError)
 	flags.StringVar(&o.Registry, "registry", "", "HOST[:PORT][/PREFIX] to push to")
@@ -52,7 +53,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	built, err := build(ctx, o, *apps)
 	for _, image := range built {
-		fmt.Printf("%s@%s\n", image.Reference, image.Digest)
+		fmt.Fprintf(out, "%s@%s\n", image.Reference, image.Digest)
 	}
 	return err
 }

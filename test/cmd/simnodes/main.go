@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -23,13 +24,13 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, pflag.ErrHelp) {
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, pflag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "simnodes:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, args []string, out io.Writer) error {
 	var o simnodes.Options
 	flags := pflag.NewFlagSet("simnodes", pflag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "file that says where the cluster is; default: KUBECONFIG, else the user's")
@@ -56,16 +57,16 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if *bench > 0 {
-		return measure(ctx, config, *bench, o)
+		return measure(ctx, config, *bench, o, out)
 	}
 	nodes, err := simnodes.Start(ctx, config, o)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d simulated nodes are ready\n", o.Nodes)
+	fmt.Fprintf(out, "%d simulated nodes are ready\n", o.Nodes)
 	nodes.Wait()
-	fmt.Printf("%+v\n", nodes.Counts())
-	return nil
+	_, err = fmt.Fprintf(out, "%+v\n", nodes.Counts())
+	return err
 }
 
 // imageFlags adds a flag for each way in which an image can misbehave.
@@ -107,7 +108,7 @@ func clusterConfig(file string) (*rest.Config, error) {
 }
 
 // measure runs the measurement in a namespace of its own and removes namespace and nodes after it.
-func measure(ctx context.Context, config *rest.Config, pods int, o simnodes.Options) error {
+func measure(ctx context.Context, config *rest.Config, pods int, o simnodes.Options, out io.Writer) error {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	kube, err := kubernetes.NewForConfig(config)
@@ -129,8 +130,8 @@ func measure(ctx context.Context, config *rest.Config, pods int, o simnodes.Opti
 	if err != nil {
 		return err
 	}
-	fmt.Println(figures)
-	return nil
+	_, err = fmt.Fprintln(out, figures)
+	return err
 }
 
 // ensureAccount makes the service account that pods need where admission asks for one.
