@@ -17,8 +17,8 @@ import (
 const (
 	// DefaultParallelism is how many writes one pass has under way at most.
 	DefaultParallelism = 32
-	// DefaultTimeout bounds one write. A leader that cannot renew its lease gives up after 10 s at the
-	// earliest and the next one takes over after 15 s, so no write of the old one arrives later.
+	// DefaultTimeout bounds one write. A leader that cannot renew its lease ends, and with it its
+	// writes, 10 s after the last renewal; the next one takes over 5 s later at the earliest.
 	DefaultTimeout = 7 * time.Second
 	// BlockedRetry is when a refused action is tried again at the latest, unless the server names a
 	// time. Events of the workload's pods usually bring it back earlier.
