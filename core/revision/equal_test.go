@@ -42,13 +42,15 @@ func text(t *testing.T, template *corev1.PodTemplateSpec) string {
 	return string(printed)
 }
 
+// written is a template with all that has a default, served the same as the API server stores it
+// for a DaemonSet, with the host ports that it gives to pods.
 const written = `
 metadata: {labels: {app: web}}
 spec:
   serviceAccountName: web
   hostNetwork: true
   overhead: {cpu: 100u}
-  resources: {limits: {cpu: 1500u}}
+  resources: {limits: {cpu: 999500u}}
   initContainers:
   - {name: init, image: "registry:5000/init"}
   - {name: sidecar, image: "proxy:1@sha256:abc", ports: [{containerPort: 81}]}
@@ -58,7 +60,7 @@ spec:
     ports: [{containerPort: 80}]
     env:
     - {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
-    - {name: FILE, valueFrom: {fileKeyRef: {volumeName: v, path: p, key: k}}}
+    - {name: FILE, valueFrom: {fileKeyRef: {volumeName: empty, path: p, key: k}}}
     resources: {limits: {cpu: 0.5, memory: 1024Mi}, requests: {cpu: 100u}}
     livenessProbe: {httpGet: {port: 80}}
     readinessProbe: {grpc: {port: 81}}
@@ -74,11 +76,11 @@ spec:
   - {name: downward, downwardAPI: {items: [{path: p, fieldRef: {fieldPath: metadata.name}}]}}
   - name: projected
     projected: {sources: [{serviceAccountToken: {path: t}}, {downwardAPI: {items: [{path: p, fieldRef: {fieldPath: metadata.uid}}]}}]}
-  - {name: ephemeral, ephemeral: {volumeClaimTemplate: {spec: {resources: {requests: {storage: 1Gi}}}}}}
+  - {name: ephemeral, ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}}
   - {name: image, image: {reference: "data:1"}}
-  - {name: iscsi, iscsi: {targetPortal: t, iqn: i, lun: 1}}
+  - {name: iscsi, iscsi: {targetPortal: t, iqn: iqn.2030-01.org.example:i, lun: 1}}
   - {name: rbd, rbd: {monitors: [m], image: i}}
-  - {name: azure, azureDisk: {diskName: d, diskURI: u}}
+  - {name: azure, azureDisk: {diskName: d, diskURI: "https://a.blob.core.windows.net/c/d.vhd"}}
   - {name: scale, scaleIO: {gateway: g, system: s, secretRef: {name: s}, volumeName: v}}
 `
 
@@ -94,7 +96,7 @@ spec:
   serviceAccount: web
   hostNetwork: true
   overhead: {cpu: 1m}
-  resources: {limits: {cpu: 2m}}
+  resources: {limits: {cpu: "1"}}
   initContainers:
   - name: init
     image: "registry:5000/init"
@@ -117,7 +119,7 @@ spec:
     ports: [{containerPort: 80, hostPort: 80, protocol: TCP}]
     env:
     - {name: POD, valueFrom: {fieldRef: {apiVersion: v1, fieldPath: metadata.name}}}
-    - {name: FILE, valueFrom: {fileKeyRef: {volumeName: v, path: p, key: k, optional: false}}}
+    - {name: FILE, valueFrom: {fileKeyRef: {volumeName: empty, path: p, key: k, optional: false}}}
     resources: {limits: {cpu: 500m, memory: 1Gi}, requests: {cpu: 1m}}
     livenessProbe: {httpGet: {port: 80, path: /, scheme: HTTP}, timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3}
     readinessProbe: {grpc: {port: 81, service: ""}, timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3}
@@ -137,11 +139,11 @@ spec:
       sources:
       - serviceAccountToken: {path: t, expirationSeconds: 3600}
       - downwardAPI: {items: [{path: p, fieldRef: {apiVersion: v1, fieldPath: metadata.uid}}]}
-  - {name: ephemeral, ephemeral: {volumeClaimTemplate: {metadata: {creationTimestamp: null}, spec: {volumeMode: Filesystem, resources: {requests: {storage: 1Gi}}}}}}
+  - {name: ephemeral, ephemeral: {volumeClaimTemplate: {metadata: {creationTimestamp: null}, spec: {accessModes: [ReadWriteOnce], volumeMode: Filesystem, resources: {requests: {storage: 1Gi}}}}}}
   - {name: image, image: {reference: "data:1", pullPolicy: IfNotPresent}}
-  - {name: iscsi, iscsi: {targetPortal: t, iqn: i, lun: 1, iscsiInterface: default}}
+  - {name: iscsi, iscsi: {targetPortal: t, iqn: iqn.2030-01.org.example:i, lun: 1, iscsiInterface: default}}
   - {name: rbd, rbd: {monitors: [m], image: i, pool: rbd, user: admin, keyring: /etc/ceph/keyring}}
-  - {name: azure, azureDisk: {diskName: d, diskURI: u, cachingMode: ReadWrite, kind: Shared, fsType: ext4, readOnly: false}}
+  - {name: azure, azureDisk: {diskName: d, diskURI: "https://a.blob.core.windows.net/c/d.vhd", cachingMode: ReadWrite, kind: Shared, fsType: ext4, readOnly: false}}
   - {name: scale, scaleIO: {gateway: g, system: s, secretRef: {name: s}, volumeName: v, storageMode: ThinProvisioned, fsType: xfs}}
 `
 
