@@ -2,12 +2,11 @@ package admission
 
 import (
 	"context"
-	"fmt"
-	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,11 +20,14 @@ type PodLookup interface {
 	Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
 }
 
-// TemplateValidator asks the cluster what it makes of a pod template.
+// TemplateValidator asks the cluster what it makes of a pod template. The volumes are names that claim
+// templates provide. podtemplate.Checker is one.
 type TemplateValidator interface {
-	// Validate returns the template with the cluster's defaults, and what is wrong with it, in paths below
-	// path. The error says that the cluster did not answer.
-	Validate(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, path *field.Path) (*corev1.PodTemplateSpec, field.ErrorList, error)
+	// Validate is what is wrong with the template, in paths that begin at the path. The error says that the
+	// cluster did not answer.
+	Validate(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, at *field.Path, volumes ...string) (field.ErrorList, error)
+	// Default is the template with the cluster's defaults. An invalid template is an error.
+	Default(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, volumes ...string) (*corev1.PodTemplateSpec, error)
 }
 
 // Reader gathers the facts for one request.
@@ -37,46 +39,46 @@ type Reader struct {
 }
 
 // Read gathers what the rules need to know about a change from old, nil on create, to set. It asks for
-// no more than the change calls for: newly listed pods, and new or changed templates. The error says
-// that the cluster did not answer.
+// no more than the change calls for: newly listed pods, and new or changed templates. The error carries
+// an API status and says that the cluster did not answer.
 func (r Reader) Read(ctx context.Context, set, old *v1beta1.CloneSet, version string) (Facts, error) {
 	facts := Facts{Version: version, InPlace: r.InPlace, Pods: r.newlyListed(ctx, set, old)}
-	after := withClaimVolumes(set)
-	if old == nil {
-		var err error
-		facts.After, facts.Template, err = r.template(ctx, set.Namespace, after)
-		return facts, err
-	}
-	before := withClaimVolumes(old)
-	if equality.Semantic.DeepEqual(before, after) {
-		return facts, nil
-	}
-	return r.readChange(ctx, facts, set.Namespace, before, after)
-}
-
-// readChange drops from what is wrong with the new template what is wrong with the stored one as well:
-// rules grow stricter with each version of the cluster.
-func (r Reader) readChange(ctx context.Context, facts Facts, namespace string, before, after *corev1.PodTemplateSpec) (Facts, error) {
-	var known field.ErrorList
 	var err error
-	if facts.After, facts.Template, err = r.template(ctx, namespace, after); err != nil {
-		return facts, err
+	switch {
+	case old == nil:
+		facts.Template, err = r.faults(ctx, set)
+	case !sameTemplate(set, old):
+		facts.Template, err = r.newFaults(ctx, set, old)
+		facts.Before, facts.After = r.defaulted(ctx, old), r.defaulted(ctx, set)
 	}
-	if facts.Before, known, err = r.template(ctx, namespace, before); err != nil {
-		return facts, err
+	if err != nil {
+		return facts, apierrors.NewServiceUnavailable(err.Error())
 	}
-	facts.Template = slices.DeleteFunc(facts.Template, func(err *field.Error) bool {
-		return slices.ContainsFunc(known, func(k *field.Error) bool { return reflect.DeepEqual(err, k) })
-	})
 	return facts, nil
 }
 
-func (r Reader) template(ctx context.Context, namespace string, template *corev1.PodTemplateSpec) (*corev1.PodTemplateSpec, field.ErrorList, error) {
-	defaulted, errs, err := r.Templates.Validate(ctx, namespace, template, field.NewPath("spec", "template"))
-	if err != nil {
-		return nil, nil, fmt.Errorf("validate the pod template: %w", err)
+func (r Reader) faults(ctx context.Context, set *v1beta1.CloneSet) (field.ErrorList, error) {
+	return r.Templates.Validate(ctx, set.Namespace, &set.Spec.Template, field.NewPath("spec", "template"), claimNames(set)...)
+}
+
+// newFaults leaves out what is wrong with the stored template as well: rules grow stricter with each
+// version of the cluster.
+func (r Reader) newFaults(ctx context.Context, set, old *v1beta1.CloneSet) (field.ErrorList, error) {
+	found, err := r.faults(ctx, set)
+	if err != nil || len(found) == 0 {
+		return nil, err
 	}
-	return defaulted, errs, nil
+	stored, err := r.faults(ctx, old)
+	return withoutKnown(found, stored), err
+}
+
+// defaulted is nil where the cluster has no answer.
+func (r Reader) defaulted(ctx context.Context, set *v1beta1.CloneSet) *corev1.PodTemplateSpec {
+	template, err := r.Templates.Default(ctx, set.Namespace, &set.Spec.Template, claimNames(set)...)
+	if err != nil {
+		return nil
+	}
+	return template
 }
 
 // newlyListed looks up names that were not listed before. The controller takes names off once their pods
@@ -93,22 +95,14 @@ func (r Reader) newlyListed(ctx context.Context, set, old *v1beta1.CloneSet) map
 	return pods
 }
 
-// withClaimVolumes is a copy of the pod template with the volumes that its pods will have: each claim
-// template makes one of its name, in the place of a volume that is called the same.
-func withClaimVolumes(set *v1beta1.CloneSet) *corev1.PodTemplateSpec {
-	template := set.Spec.Template.DeepCopy()
+func sameTemplate(set, old *v1beta1.CloneSet) bool {
+	return equality.Semantic.DeepEqual(set.Spec.Template, old.Spec.Template) && slices.Equal(claimNames(set), claimNames(old))
+}
+
+func claimNames(set *v1beta1.CloneSet) []string {
+	var names []string
 	for i := range set.Spec.VolumeClaimTemplates {
-		name := set.Spec.VolumeClaimTemplates[i].Name
-		template.Spec.Volumes = slices.DeleteFunc(template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
+		names = append(names, set.Spec.VolumeClaimTemplates[i].Name)
 	}
-	for i := range set.Spec.VolumeClaimTemplates {
-		name := set.Spec.VolumeClaimTemplates[i].Name
-		template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{
-			Name: name,
-			VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
-			},
-		})
-	}
-	return template
+	return names
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,7 +18,8 @@ import (
 // cluster answers lookups and remembers them.
 type cluster struct {
 	pods      []string
-	templates []*corev1.PodTemplateSpec
+	templates int
+	volumes   []string
 	faults    func(*corev1.PodTemplateSpec) field.ErrorList
 	err       error
 }
@@ -27,12 +29,19 @@ func (c *cluster) Pod(_ context.Context, key client.ObjectKey) (*corev1.Pod, err
 	return nil, errors.New("not found")
 }
 
-func (c *cluster) Validate(_ context.Context, _ string, template *corev1.PodTemplateSpec, _ *field.Path) (*corev1.PodTemplateSpec, field.ErrorList, error) {
-	c.templates = append(c.templates, template)
+func (c *cluster) Validate(_ context.Context, _ string, template *corev1.PodTemplateSpec, _ *field.Path, volumes ...string) (field.ErrorList, error) {
+	c.templates++
+	c.volumes = volumes
 	if c.faults == nil {
-		return template, nil, c.err
+		return nil, c.err
 	}
-	return template, c.faults(template), c.err
+	return c.faults(template), c.err
+}
+
+func (c *cluster) Default(_ context.Context, _ string, template *corev1.PodTemplateSpec, _ ...string) (*corev1.PodTemplateSpec, error) {
+	defaulted := template.DeepCopy()
+	defaulted.Spec.DNSPolicy = corev1.DNSClusterFirst
+	return defaulted, c.err
 }
 
 func (c *cluster) read(t *testing.T, set, old *v1beta1.CloneSet) Facts {
@@ -56,7 +65,9 @@ func TestOnlyNewlyListedPodsAreLookedUp(t *testing.T) {
 
 func TestTemplatesAreJudgedWhenNewOrChanged(t *testing.T) {
 	image := func(set *v1beta1.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = "nginx:2" }
-	claims := func(set *v1beta1.CloneSet) { set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data")} }
+	claims := func(set *v1beta1.CloneSet) {
+		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data")}
+	}
 	cases := []struct {
 		name     string
 		old, set *v1beta1.CloneSet
@@ -64,14 +75,14 @@ func TestTemplatesAreJudgedWhenNewOrChanged(t *testing.T) {
 	}{
 		{"created", nil, valid(), 1},
 		{"unchanged", valid(), valid(listing("a")), 0},
-		{"another image", valid(), valid(image), 2},
-		{"a claim template more", valid(), valid(claims), 2},
+		{"another image", valid(), valid(image), 1},
+		{"a claim template more", valid(), valid(claims), 1},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			var asked cluster
 			asked.read(t, c.set, c.old)
-			assert.Len(t, asked.templates, c.want)
+			assert.Equal(t, c.want, asked.templates)
 		})
 	}
 }
@@ -91,23 +102,23 @@ func TestFaultsOfTheStoredTemplateAreLeftOut(t *testing.T) {
 
 func TestClaimTemplatesCountAsVolumes(t *testing.T) {
 	var c cluster
-	set := valid(func(set *v1beta1.CloneSet) {
+	c.read(t, valid(func(set *v1beta1.CloneSet) {
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data")}
-		set.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "tmp"}, {Name: "data"}}
-	})
-	before := set.DeepCopy()
-	c.read(t, set, nil)
+	}), nil)
+	assert.Equal(t, []string{"data"}, c.volumes)
+}
 
-	require.Len(t, c.templates, 1)
-	volumes := c.templates[0].Spec.Volumes
-	require.Len(t, volumes, 2)
-	assert.Equal(t, "tmp", volumes[0].Name)
-	assert.Equal(t, "data", volumes[1].PersistentVolumeClaim.ClaimName)
-	assert.Equal(t, before, set)
+func TestChangedTemplatesAreComparedWithTheirDefaults(t *testing.T) {
+	var c cluster
+	set := valid(func(set *v1beta1.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = "nginx:2" })
+	facts := c.read(t, set, valid())
+	assert.Equal(t, corev1.DNSClusterFirst, facts.Before.Spec.DNSPolicy)
+	assert.Equal(t, "nginx:2", facts.After.Spec.Containers[0].Image)
 }
 
 func TestNoAnswerIsAnError(t *testing.T) {
 	c := cluster{err: errors.New("timeout")}
 	_, err := Reader{Pods: &c, Templates: &c}.Read(t.Context(), valid(), nil, "v1beta1")
-	assert.EqualError(t, err, "validate the pod template: timeout")
+	assert.True(t, apierrors.IsServiceUnavailable(err))
+	assert.ErrorContains(t, err, "timeout")
 }
