@@ -29,7 +29,8 @@ type measures struct{ real, known []int }
 // Limit demands that no write of the operator brings the value above the bound, or further above
 // it. What users, kubelets and time do is their own affair, and what the operator cannot know yet
 // excuses it: a breach counts when it is one both in the world as it is and in the world as the
-// operator's last view and its own writes show it.
+// operator's last view and its own writes show it. Adopting and releasing only follow what somebody
+// else did to labels and owners, so they never count.
 func (w *World) Limit(name string, value, bound func(*View) int) {
 	w.limits = append(w.limits, limit{name, value, bound})
 }
@@ -49,7 +50,7 @@ func (w *World) measure(actor string) measures {
 }
 
 func (w *World) judge(e Event, before measures) {
-	if e.Actor != OperatorActor || len(w.limits) == 0 {
+	if e.Actor != OperatorActor || len(w.limits) == 0 || e.Old != nil && controllerOf(e.Old) != controllerOf(e.Object) {
 		return
 	}
 	after := w.measure(e.Actor)

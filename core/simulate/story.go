@@ -39,8 +39,11 @@ func CompareStory(t testing.TB, w *World, path string) {
 	require.Equal(t, string(want), w.Story(), "%s=1 writes it anew", UpdateGolden)
 }
 
-// tellAction says what the operator did.
+// tellAction says what the operator did. The status of the workload itself only repeats it.
 func (w *World) tellAction(a *action.Action, err error) {
+	if _, isPod := a.Object.(*corev1.Pod); a.Verb == action.PatchStatus && !isPod {
+		return
+	}
 	text := sentence(a)
 	switch {
 	case err == nil:
