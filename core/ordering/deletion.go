@@ -36,13 +36,9 @@ func ForDeletion(pods []podstate.State, rank []float64) []int {
 // SameNodeRanks spreads pods over nodes: of the n pods on one node the first to go has rank n-1 and
 // the last one 0. Pods without a node have rank 0.
 func SameNodeRanks(pods []podstate.State) []float64 {
-	return sameNodeRanks(pods, ForDeletion(pods, nil))
-}
-
-func sameNodeRanks(pods []podstate.State, order []int) []float64 {
 	ranks := make([]float64, len(pods))
 	node := func(i int) (string, bool) { return pods[i].Pod.Spec.NodeName, pods[i].Assigned }
-	for _, domain := range domains(order, node) {
+	for _, domain := range domains(ForDeletion(pods, nil), node) {
 		for i, index := range domain {
 			ranks[index] = float64(len(domain) - 1 - i)
 		}
@@ -58,9 +54,6 @@ type SpreadConstraint struct {
 	LimitedValues []string
 }
 
-// hostname is the topology key that makes every node a domain.
-const hostname = "kubernetes.io/hostname"
-
 // SpreadRanks spreads pods over topology domains: for each constraint with d domains, the i-th to go
 // of the n pods in a domain, counted from 0, has rank (n-i)·ln(d+2); the ranks of all constraints
 // add up. Constraints with more domains weigh more. Pods without node, or on a node whose labels are
@@ -69,14 +62,9 @@ const hostname = "kubernetes.io/hostname"
 // With zones of 3, 2 and 1 pods the ranks are 4.83 3.22 1.61, 3.22 1.61 and 1.61: to remove three,
 // two go from the first zone and one from the second.
 func SpreadRanks(pods []podstate.State, constraints []SpreadConstraint, nodeLabels func(node string) map[string]string) []float64 {
-	plain := ForDeletion(pods, nil)
-	overNodes := ForDeletion(pods, sameNodeRanks(pods, plain))
+	order := ForDeletion(pods, SameNodeRanks(pods)) // inside a domain, pods are spread over its nodes
 	ranks := make([]float64, len(pods))
 	for _, c := range constraints {
-		order := overNodes
-		if c.TopologyKey == hostname { // there the pods of a domain are the pods of a node
-			order = plain
-		}
 		split := domains(order, c.domain(pods, nodeLabels))
 		weight := math.Log(float64(len(split) + 2))
 		for _, domain := range split {

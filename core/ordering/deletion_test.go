@@ -16,7 +16,10 @@ import (
 	"github.com/flotilla-project/flotilla/core/podstate"
 )
 
-const minReadySeconds = 90
+const (
+	minReadySeconds = 90
+	hostname        = "kubernetes.io/hostname"
+)
 
 // after is a moment some minutes after the epoch of all pods.
 func after(minutes int) time.Time { return gen.Epoch().Add(time.Duration(minutes) * time.Minute) }

@@ -128,7 +128,7 @@ func TestWeightPriority(t *testing.T) {
 }
 
 func TestPriorityWithoutAMatchingRuleChangesNothing(t *testing.T) {
-	pods := judge(gen.Pod("b"), gen.Pod("a"), gen.Pod("c", gen.Ready(after(1))))
+	pods := randomPods(rand.New(rand.NewPCG(11, 12)), 100)
 	want := ForUpdate(pods, everyIndex(pods), UpdateOptions{})
 	for name, p := range map[string]*workload.UpdatePriorityStrategy{
 		"empty":  {},
@@ -137,6 +137,21 @@ func TestPriorityWithoutAMatchingRuleChangesNothing(t *testing.T) {
 	} {
 		assert.Equal(t, want, ForUpdate(pods, everyIndex(pods), UpdateOptions{Priority: p}), name)
 	}
+}
+
+func TestPriorityKeepsTheDefaultOrderAmongEquals(t *testing.T) {
+	pods := randomPods(rand.New(rand.NewPCG(13, 14)), 200)
+	isFirst := func(index int) bool { return pods[index].Pod.Labels["part"] == "0" }
+	var first, others []int
+	for _, index := range ForUpdate(pods, everyIndex(pods), UpdateOptions{}) {
+		if isFirst(index) {
+			first = append(first, index)
+		} else {
+			others = append(others, index)
+		}
+	}
+	o := UpdateOptions{Priority: &workload.UpdatePriorityStrategy{WeightPriority: []workload.UpdatePriorityWeightTerm{weigh(1, map[string]string{"part": "0"})}}}
+	assert.Equal(t, begunFirst(pods, append(first, others...)), ForUpdate(pods, everyIndex(pods), o))
 }
 
 func TestScatterOneTerm(t *testing.T) {

@@ -78,7 +78,6 @@ func (v *value) forUpdate(w *value) int {
 }
 
 // byHistory: ready for less time, more restarts, newer; and the name where nothing else decides.
-// Pods of several namespaces may share a name; their places in the input keep them apart.
 func (v *value) byHistory(w *value) int {
 	if c := cmp.Compare(v.readyAge, w.readyAge); c != 0 {
 		return c
@@ -89,7 +88,7 @@ func (v *value) byHistory(w *value) int {
 	if c := cmp.Compare(v.age, w.age); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(v.name, w.name), cmp.Compare(v.index, w.index))
+	return cmp.Compare(v.name, w.name)
 }
 
 func number(b bool) int {
