@@ -124,6 +124,28 @@ func (w *World) CheckOwnership(owner types.UID) {
 	})
 }
 
+// CheckClaims demands that the operator never deletes a claim that a pod uses which is not on its
+// way out.
+func (w *World) CheckClaims() {
+	w.OnEvent(func(w *World, e Event) {
+		claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
+		if !ok || e.Actor != OperatorActor || e.Old == nil || e.Old.GetDeletionTimestamp() != nil || claim.DeletionTimestamp == nil {
+			return
+		}
+		for _, pod := range w.Pods() {
+			if pod.DeletionTimestamp == nil && pod.Namespace == claim.Namespace && uses(pod, claim.Name) {
+				w.Violate("claim %s is deleted and pod %s uses it", claim.Name, pod.Name)
+			}
+		}
+	})
+}
+
+func uses(pod *corev1.Pod, claim string) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+	})
+}
+
 // CheckInPlace demands what every update in place promises: the pod keeps its node and its address;
 // with gate InPlaceUpdateReady, images change only while the condition is not True, and it becomes
 // True again only when the status shows, of every container, one that really has the image of the spec.

@@ -1,0 +1,118 @@
+package simulate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulate"
+)
+
+func TestChecksSeeWhatTheyAreFor(t *testing.T) {
+	tests := map[string]struct {
+		check func(*simulate.World)
+		act   func(t *testing.T, w *simulate.World)
+		want  string
+	}{
+		"two pods of one instance": {
+			check: func(w *simulate.World) { w.CheckUnique(contract.InstanceIDLabel) },
+			act: func(t *testing.T, w *simulate.World) {
+				for _, name := range []string{"a", "b"} {
+					o := bare(name)
+					o.Labels[contract.InstanceIDLabel] = "same"
+					create(t, w, o)
+				}
+			},
+			want: "pods b and a share",
+		},
+		"a pod of somebody else": {
+			check: func(w *simulate.World) { w.CheckOwnership("set") },
+			act: func(t *testing.T, w *simulate.World) {
+				require.NoError(t, w.Delete(simulate.OperatorActor, mustMake(t, w, simulate.UserActor, "a")))
+			},
+			want: "pod a of somebody else",
+		},
+		"a claim in use": {
+			check: func(w *simulate.World) { w.CheckClaims() },
+			act: func(t *testing.T, w *simulate.World) {
+				o := bare("a")
+				o.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+				}}}
+				create(t, w, o)
+				claim := create(t, w, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: namespace}})
+				require.NoError(t, w.Delete(simulate.OperatorActor, claim))
+			},
+			want: "claim data is deleted and pod a uses it",
+		},
+		"what users do is their own affair": {
+			check: func(w *simulate.World) { w.CheckOwnership("set"); w.CheckClaims() },
+			act: func(t *testing.T, w *simulate.World) {
+				require.NoError(t, w.Delete(simulate.UserActor, mustMake(t, w, simulate.UserActor, "a")))
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := simulate.New(simulate.Options{})
+			tt.check(w)
+			tt.act(t, w)
+			if tt.want == "" {
+				assert.Empty(t, w.Violations())
+				return
+			}
+			require.Len(t, w.Violations(), 1)
+			assert.Contains(t, w.Violations()[0], tt.want)
+		})
+	}
+}
+
+func mustMake(t *testing.T, w *simulate.World, actor, name string) *corev1.Pod {
+	t.Helper()
+	pod, err := w.Create(actor, bare(name))
+	require.NoError(t, err)
+	return pod.(*corev1.Pod)
+}
+
+func TestLimitExcusesWhatTheOperatorCannotKnow(t *testing.T) {
+	for name, lag := range map[string]int{"fresh view": 0, "stale view": 10} {
+		t.Run(name, func(t *testing.T) {
+			excused := 0
+			for seed := range uint64(30) {
+				w := newWorld(simulate.Options{Seed: seed}, 3)
+				simulate.Settle(t, w, &miniSet{}, 500)
+				// A kubelet fails a pod; an operator that has not seen it updates another one.
+				wants(w, "app:v2")
+				w.FailNode("node-0")
+				w.After(time.Minute, func() { w.RecoverNode("node-0") })
+				simulate.SettleUnder(t, w, &miniSet{}, simulate.Faults{Seed: seed, Lag: lag}, 1000)
+				if len(w.Violations()) == 0 {
+					excused++
+				}
+			}
+			assert.Equal(t, 30, excused)
+		})
+	}
+}
+
+func TestStatusStepWritesDifferencesOnly(t *testing.T) {
+	set := newSet(1, "app:v1")
+	set.Status = appsv1.ReplicaSetStatus{Replicas: 1, ReadyReplicas: 1}
+	w := simulate.New(simulate.Options{}, set)
+	present := w.Latest(set).(*appsv1.ReplicaSet)
+	assert.Empty(t, simulate.StatusStep(present, present.Status).Actions)
+
+	step := simulate.StatusStep(present, appsv1.ReplicaSetStatus{Replicas: 2})
+	require.Len(t, step.Actions, 1)
+	_, err := w.Patch(simulate.OperatorActor, present, step.Actions[0].Patches[0])
+	require.NoError(t, err)
+	after := w.Latest(set).(*appsv1.ReplicaSet)
+	assert.Equal(t, appsv1.ReplicaSetStatus{Replicas: 2}, after.Status)
+	assert.Equal(t, present.Generation, after.Generation)
+}
