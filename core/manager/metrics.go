@@ -1,0 +1,55 @@
+package manager
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// leaderGauge is 1 while this replica is the leader. The name is OpenKruise's.
+func leaderGauge() prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "kruise_manager_is_leader",
+		Help: "1 if this replica is the leader, 0 otherwise.",
+	})
+}
+
+// buildInfo is always 1; its labels say what runs.
+func buildInfo(feature string) prometheus.Gauge {
+	version, revision := "unknown", "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" {
+				revision = setting.Value
+			}
+		}
+	}
+	gauge := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name:        "flotilla_build_info",
+		Help:        "Always 1; the labels say which build of which operator runs.",
+		ConstLabels: prometheus.Labels{"feature": feature, "version": version, "revision": revision, "go_version": runtime.Version()},
+	})
+	gauge.Set(1)
+	return gauge
+}
+
+// register adds collectors for as long as the operator runs, so that two operators in one process can follow
+// each other.
+func register(registry prometheus.Registerer, collectors ...prometheus.Collector) (unregister func(), err error) {
+	var registered []prometheus.Collector
+	unregister = func() {
+		for _, collector := range registered {
+			registry.Unregister(collector)
+		}
+	}
+	for _, collector := range collectors {
+		if err := registry.Register(collector); err != nil {
+			unregister()
+			return nil, err
+		}
+		registered = append(registered, collector)
+	}
+	return unregister, nil
+}

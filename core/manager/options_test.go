@@ -1,0 +1,107 @@
+package manager
+
+import (
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/features"
+)
+
+func environment(values map[string]string) func(string) string {
+	return func(name string) string { return values[name] }
+}
+
+func TestParseDefaults(t *testing.T) {
+	parsed, err := parse(Operator{Feature: "cloneset"}, nil, environment(nil))
+	require.NoError(t, err)
+	assert.Empty(t, parsed.notes)
+	options := parsed.Options
+	assert.Equal(t, ":8080", options.MetricsAddr)
+	assert.Equal(t, ":8000", options.HealthProbeAddr)
+	assert.True(t, options.EnablePprof)
+	assert.Equal(t, ":8090", options.PprofAddr)
+	assert.Equal(t, Election{
+		Enabled: true, Namespace: "flotilla-system", ID: "cloneset-manager",
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+	}, options.LeaderElection)
+	assert.Equal(t, 4*time.Second, options.LeaderElection.writeLimit())
+	assert.Zero(t, options.QPS)
+	assert.Equal(t, 2*time.Minute, options.CacheSyncTimeout)
+	assert.Equal(t, time.Minute, options.WebhookInitializeTimeout)
+	assert.True(t, options.AllowPrivileged)
+	assert.Equal(t, features.Defaults(), options.Gates)
+	assert.Equal(t, "cloneset-webhook-certs", options.Certificates.SecretName)
+	assert.Equal(t, "cloneset-webhook", options.Certificates.ServiceName)
+}
+
+func TestParseReadsFlagsAndEnvironment(t *testing.T) {
+	workers := 0
+	operator := Operator{
+		Feature: "cloneset",
+		Gates:   []features.Name{features.CloneSetShortHash},
+		Flags:   func(set *pflag.FlagSet) { set.IntVar(&workers, "cloneset-workers", 3, "") },
+	}
+	parsed, err := parse(operator, []string{
+		"--feature-gates=CloneSetShortHash=true,DaemonSetPruneIneligibleNodes=true", "--cloneset-workers=7", "--rest-config-qps=30", "--rest-config-burst=50",
+		"--expectation-timeout=1m", "--logtostderr", "--leader-election-resource-lock=configmaps", "--zap-log-level=debug",
+	}, environment(map[string]string{"POD_NAMESPACE": "kruise-system", "WEBHOOK_CERT_DIR": "somewhere"}))
+	require.NoError(t, err)
+	assert.Equal(t, 7, workers)
+	assert.True(t, parsed.Gates.Enabled(features.CloneSetShortHash))
+	assert.EqualValues(t, 30, parsed.QPS)
+	assert.Equal(t, "kruise-system", parsed.LeaderElection.Namespace, "the Lease lives where the operator lives")
+	assert.True(t, parsed.log.V(1).Enabled())
+	assert.ElementsMatch(t, []string{
+		"flag --expectation-timeout is accepted and ignored",
+		"flag --logtostderr is accepted and ignored",
+		"flag --leader-election-resource-lock=configmaps is ignored: the lock is a Lease",
+		"feature gate DaemonSetPruneIneligibleNodes is not used by this operator and is ignored",
+		"WEBHOOK_CERT_DIR is ignored: certificates are served from memory and never written to a disk",
+	}, parsed.notes)
+}
+
+func TestParseMapsVerbosityOfKlog(t *testing.T) {
+	parsed, err := parse(Operator{Feature: "cloneset"}, []string{"--v=4"}, environment(nil))
+	require.NoError(t, err)
+	assert.True(t, parsed.log.V(4).Enabled())
+	assert.False(t, parsed.log.V(5).Enabled())
+}
+
+func TestParseRefuses(t *testing.T) {
+	for want, arguments := range map[string][]string{
+		"NoSuchGate":   {"--feature-gates=NoSuchGate=true"},
+		"no-such-flag": {"--no-such-flag"},
+	} {
+		_, err := parse(Operator{Feature: "cloneset"}, arguments, environment(nil))
+		assert.ErrorContains(t, err, want)
+	}
+	_, err := parse(Operator{Feature: "cloneset"}, nil, environment(map[string]string{"WEBHOOK_PORT": "x"}))
+	assert.ErrorContains(t, err, "WEBHOOK_PORT")
+}
+
+func TestMemoryLimitFollowsTheControlGroup(t *testing.T) {
+	tests := []struct {
+		name  string
+		files fstest.MapFS
+		want  int64
+		ok    bool
+	}{
+		{"version 2", fstest.MapFS{"sys/fs/cgroup/memory.max": {Data: []byte("1000000\n")}}, 900000, true},
+		{"version 2 without limit", fstest.MapFS{"sys/fs/cgroup/memory.max": {Data: []byte("max\n")}}, 0, false},
+		{"version 1", fstest.MapFS{"sys/fs/cgroup/memory/memory.limit_in_bytes": {Data: []byte("500000\n")}}, 450000, true},
+		{"version 1 without limit", fstest.MapFS{"sys/fs/cgroup/memory/memory.limit_in_bytes": {Data: []byte("9223372036854771712\n")}}, 0, false},
+		{"no control groups", fstest.MapFS{}, 0, false},
+	}
+	for _, test := range tests {
+		limit, ok := memoryLimit(test.files)
+		assert.Equal(t, test.ok, ok, test.name)
+		if test.ok {
+			assert.Equal(t, test.want, limit, test.name)
+		}
+	}
+}

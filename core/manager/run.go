@@ -1,0 +1,181 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// Run runs an operator until ctx ends or something goes wrong. The steps are in the order of need: nobody can
+// read our objects before conversion works, and nobody can watch them before their CRDs are there.
+func Run(ctx context.Context, operator Operator, options Options, config *rest.Config, log logr.Logger) error {
+	env, config, err := newEnvironment(operator, options, config, log)
+	if err != nil {
+		return err
+	}
+	endpoints := Webhooks{}
+	if operator.Webhooks != nil {
+		if endpoints, err = operator.Webhooks(ctx, env); err != nil {
+			return fmt.Errorf("set up webhooks: %w", err)
+		}
+	}
+	hooks, err := newWebhooks(endpoints, operator, withUserAgent(config, operator.Feature, "certificates"), env.Manager.GetScheme(), env)
+	if err != nil {
+		return fmt.Errorf("set up webhooks: %w", err)
+	}
+
+	startup := newStartup()
+	services, err := startServices(ctx, env, config, hooks, startup)
+	if err != nil {
+		return err
+	}
+	err = services.whileRunning(ctx, func(ctx context.Context) error {
+		return runManager(ctx, operator, env, hooks, startup)
+	})
+	return errors.Join(err, services.stop())
+}
+
+// runManager is what happens while the services run.
+func runManager(ctx context.Context, operator Operator, env *Environment, hooks *webhooks, startup *startup) error {
+	if hooks != nil {
+		startup.waitsFor("webhook certificates")
+		if err := hooks.wait(ctx, env.Options.WebhookInitializeTimeout); err != nil {
+			return ignoreEnd(ctx, err)
+		}
+	}
+	if err := startup.waitForCRDs(ctx, env.Manager.GetAPIReader(), operator.CRDs, env.Log); err != nil {
+		return ignoreEnd(ctx, err)
+	}
+	if err := operator.Setup(ctx, env); err != nil {
+		return fmt.Errorf("set up controllers: %w", err)
+	}
+	startup.done()
+	return env.Manager.Start(ctx)
+}
+
+// ignoreEnd drops an error that only says that we were told to stop.
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// newEnvironment builds the manager, and the configuration that everything else shall use to reach the server.
+func newEnvironment(operator Operator, options Options, config *rest.Config, log logr.Logger) (*Environment, *rest.Config, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme}, operator.Schemes...) {
+		if err := add(scheme); err != nil {
+			return nil, nil, fmt.Errorf("build scheme: %w", err)
+		}
+	}
+	config = shapedConfig(config, options)
+	env := &Environment{Feature: operator.Feature, Options: options, Log: log, Clock: clock.RealClock{}}
+
+	lock, err := env.newLock(withUserAgent(config, operator.Feature, "leader-election"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("set up leader election: %w", err)
+	}
+	env.Manager, err = ctrlmanager.New(withUserAgent(config, operator.Feature, "manager"), ctrlmanager.Options{
+		Scheme: scheme,
+		Logger: log,
+		Cache:  env.cacheOptions(operator),
+
+		LeaderElection:                      options.LeaderElection.Enabled,
+		LeaderElectionResourceLockInterface: lock,
+		LeaderElectionReleaseOnCancel:       true,
+		LeaderElectionID:                    options.LeaderElection.ID,
+		LeaseDuration:                       &options.LeaderElection.LeaseDuration,
+		RenewDeadline:                       &options.LeaderElection.RenewDeadline,
+		RetryPeriod:                         &options.LeaderElection.RetryPeriod,
+
+		// Metrics and probes are served by services, which start earlier.
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+		PprofBindAddress:       pprofAddress(options),
+		Controller: ctrlconfig.Controller{
+			CacheSyncTimeout: options.CacheSyncTimeout,
+			// Names are unique within an operator; tests run several replicas in one process.
+			SkipNameValidation: ptr.To(true),
+		},
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("set up manager: %w", err)
+	}
+	return env, config, nil
+}
+
+// shapedConfig limits requests only if asked to, and writes always.
+func shapedConfig(config *rest.Config, options Options) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = -1, 0
+	if options.QPS > 0 {
+		config.QPS, config.Burst = options.QPS, max(options.Burst, int(options.QPS), 1)
+	}
+	config.Wrap(limitWrites(options.LeaderElection.writeLimit()))
+	return config
+}
+
+func withUserAgent(config *rest.Config, feature, part string) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.UserAgent = userAgent(feature, part)
+	return config
+}
+
+func pprofAddress(options Options) string {
+	if !options.EnablePprof {
+		return "0"
+	}
+	return options.PprofAddr
+}
+
+func (e *Environment) cacheOptions(operator Operator) cache.Options {
+	var options cache.Options
+	if operator.Cache != nil {
+		options = operator.Cache(e)
+	}
+	if e.Options.SyncPeriod > 0 {
+		options.SyncPeriod = &e.Options.SyncPeriod
+	}
+	if e.Options.Namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{e.Options.Namespace: {}}
+	}
+	return options
+}
+
+// newLock returns the Lease of the operator as a lock whose identity the fence can check; nil without leader
+// election.
+func (e *Environment) newLock(config *rest.Config) (resourcelock.Interface, error) {
+	election := e.Options.LeaderElection
+	if !election.Enabled {
+		return nil, nil
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	e.identity = hostname + "_" + string(uuid.NewUUID())
+	config.Timeout = max(election.RenewDeadline/2, election.RetryPeriod) // one slow request must not cost the lease
+	leases, err := coordinationv1client.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return resourcelock.New(resourcelock.LeasesResourceLock, election.Namespace, election.ID, nil, leases,
+		resourcelock.ResourceLockConfig{Identity: e.identity})
+}

@@ -1,0 +1,102 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// services run from the first moment to the last, on every replica: probes, metrics, certificates, webhooks.
+// They outlive the controllers, so that the last writes of those can still be converted.
+type services struct {
+	group      *errgroup.Group
+	ended      context.Context // when the first of them fails, or when stopped
+	cancel     context.CancelFunc
+	unregister func()
+}
+
+func startServices(ctx context.Context, env *Environment, config *rest.Config, hooks *webhooks, startup *startup) (*services, error) {
+	probes, err := new(net.ListenConfig).Listen(ctx, "tcp", env.Options.HealthProbeAddr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for probes: %w", err)
+	}
+	scrapes, err := metricsserver.NewServer(metricsserver.Options{BindAddress: env.Options.MetricsAddr}, config, http.DefaultClient)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("set up metrics: %w", err), probes.Close())
+	}
+	leader := leaderGauge()
+	unregister, err := register(metrics.Registry, leader, buildInfo(env.Feature))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("register metrics: %w", err), probes.Close())
+	}
+
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	group, ended := errgroup.WithContext(ctx)
+	group.Go(func() error { return serve(ended, probes, probeHandler(hooks, startup)) })
+	if scrapes != nil {
+		group.Go(func() error { return scrapes.Start(ended) })
+	}
+	if hooks != nil {
+		group.Go(func() error { return hooks.certificates.Start(ended) })
+		group.Go(func() error { return hooks.server.Start(ended) })
+	}
+	group.Go(func() error {
+		select {
+		case <-env.Manager.Elected():
+			leader.Set(1)
+		case <-ended.Done():
+		}
+		return nil
+	})
+	return &services{group: group, ended: ended, cancel: cancel, unregister: unregister}, nil
+}
+
+// whileRunning runs something that ends when a service fails.
+func (s *services) whileRunning(ctx context.Context, run func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ended, cancel)()
+	return run(ctx)
+}
+
+// stop ends the services and returns what went wrong with the first that failed.
+func (s *services) stop() error {
+	s.cancel()
+	s.unregister()
+	return s.group.Wait()
+}
+
+// probeHandler answers the kubelet. Alive is who answers; ready is who can be sent requests.
+func probeHandler(hooks *webhooks, startup *startup) http.Handler {
+	ready := &healthz.Handler{Checks: map[string]healthz.Checker{"startup": startup.check}}
+	if hooks != nil {
+		ready.Checks["webhook-ready"] = func(request *http.Request) error { return hooks.ready(request.Context()) }
+	}
+	alive := &healthz.Handler{Checks: map[string]healthz.Checker{"ping": healthz.Ping}}
+
+	mux := http.NewServeMux()
+	for path, handler := range map[string]http.Handler{"/healthz": alive, "/readyz": ready} {
+		mux.Handle(path, http.StripPrefix(path, handler))
+		mux.Handle(path+"/", http.StripPrefix(path, handler))
+	}
+	return mux
+}
+
+// serve answers on a listener until ctx ends.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

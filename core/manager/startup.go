@@ -1,0 +1,103 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// crdPause lies between two looks for a CRD that is not there. One that is there costs one request.
+const crdPause = time.Second
+
+// startup says what an operator waits for before its controllers run.
+//
+// It does not wait for caches: to fill them the API server may have to convert objects, and it reaches only
+// replicas that are ready.
+type startup struct {
+	reason atomic.Pointer[string]
+}
+
+func newStartup() *startup {
+	s := &startup{}
+	s.waitsFor("the start")
+	return s
+}
+
+func (s *startup) waitsFor(what string) {
+	reason := "waiting for " + what
+	s.reason.Store(&reason)
+}
+
+func (s *startup) done() { s.reason.Store(nil) }
+
+// check is a readiness check.
+func (s *startup) check(*http.Request) error {
+	if reason := s.reason.Load(); reason != nil {
+		return errors.New(*reason)
+	}
+	return nil
+}
+
+// waitForCRDs returns when all definitions are established. It waits for ever: a CRD that is installed later
+// needs no restart.
+func (s *startup) waitForCRDs(ctx context.Context, reader client.Reader, names []string, log logr.Logger) error {
+	told := ""
+	for {
+		var missing []string
+		for _, name := range names {
+			if reason := lookForCRD(ctx, reader, name); reason != "" {
+				missing = append(missing, reason)
+			}
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		what := strings.Join(missing, ", ")
+		s.waitsFor(what)
+		if what != told {
+			log.Info("Controllers wait for CRDs", "missing", what)
+			told = what
+		}
+		if err := pause(ctx, crdPause); err != nil {
+			return err
+		}
+	}
+}
+
+// lookForCRD returns why a definition cannot be used yet, empty if it can.
+func lookForCRD(ctx context.Context, reader client.Reader, name string) string {
+	var crd apiextensionsv1.CustomResourceDefinition
+	err := reader.Get(ctx, client.ObjectKey{Name: name}, &crd)
+	if apierrors.IsNotFound(err) {
+		return "CRD " + name + " (not installed)"
+	}
+	if err != nil {
+		return "CRD " + name + " (" + err.Error() + ")"
+	}
+	for _, condition := range crd.Status.Conditions {
+		if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+			return ""
+		}
+	}
+	return "CRD " + name + " (not established)"
+}
+
+// pause waits, or returns early with an error when ctx ends.
+func pause(ctx context.Context, length time.Duration) error {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

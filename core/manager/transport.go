@@ -1,0 +1,64 @@
+package manager
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/transport"
+)
+
+// deadline ends every write after a limit, on both sides: the client stops waiting, and the API server is told
+// how long it may take. Reads and watches are left alone.
+//
+// A write that a lost leader has begun must not happen after a new leader has looked at the world. The leader
+// gives up RenewDeadline after its last renewal and the next one starts LeaseDuration after it; between the
+// two, everything under way has to come to its end.
+type deadline struct {
+	next  http.RoundTripper
+	limit time.Duration
+}
+
+// writeLimit leaves a fifth of the time between two leaders for clocks and networks: 4 s by default.
+func (e Election) writeLimit() time.Duration {
+	return max((e.LeaseDuration-e.RenewDeadline)*4/5, time.Second)
+}
+
+func limitWrites(limit time.Duration) transport.WrapperFunc {
+	return func(next http.RoundTripper) http.RoundTripper { return deadline{next: next, limit: limit} }
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d deadline) RoundTrip(request *http.Request) (*http.Response, error) {
+	switch request.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return d.next.RoundTrip(request)
+	}
+	ctx, cancel := context.WithTimeout(request.Context(), d.limit)
+	limited := request.Clone(ctx)
+	query := limited.URL.Query()
+	if !query.Has("timeout") {
+		query.Set("timeout", d.limit.String())
+		limited.URL.RawQuery = query.Encode()
+	}
+	response, err := d.next.RoundTrip(limited)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	response.Body = body{ReadCloser: response.Body, done: cancel}
+	return response, nil
+}
+
+// body keeps the context alive until the answer is read.
+type body struct {
+	io.ReadCloser
+	done context.CancelFunc
+}
+
+// Close implements io.Closer.
+func (b body) Close() error {
+	defer b.done()
+	return b.ReadCloser.Close()
+}
