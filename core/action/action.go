@@ -62,6 +62,9 @@ type Patch struct {
 	Type types.PatchType
 	// Body is the patch without resourceVersion and UID, which the writer adds to its metadata.
 	Body map[string]any
+	// AnyVersion says that the write is right whatever has become of the object since it was judged,
+	// as long as it is the same object: only the UID is then a precondition.
+	AnyVersion bool
 }
 
 // Event is the pair of events of an action on the owner: one for its success, one for its failure.

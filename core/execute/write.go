@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -102,30 +103,35 @@ func (p *pass) collision(ctx context.Context, o client.Object, exists error) Res
 }
 
 func (p *pass) delete(ctx context.Context, a *action.Action) Result {
-	if err := p.remove(ctx, a.Object); err != nil {
+	if err := p.remove(ctx, a.Object, judged(a.Object)); err != nil {
 		return classify(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
 	}
 	for _, then := range a.Then {
-		if err := p.remove(ctx, then); err != nil && !apierrors.IsNotFound(err) {
+		if err := p.remove(ctx, then, client.Preconditions{UID: ptr.To(then.GetUID())}); err != nil && !apierrors.IsNotFound(err) {
 			return classify(fmt.Errorf("delete %s: %w", p.name(then), err))
 		}
 	}
 	return Result{State: Done}
 }
 
-func (p *pass) remove(ctx context.Context, o client.Object) error {
+func (p *pass) remove(ctx context.Context, o client.Object, preconditions client.Preconditions) error {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	target, err := p.metadata(o)
 	if err != nil {
 		return err
 	}
-	uid, version := o.GetUID(), o.GetResourceVersion()
-	if err := p.options.Client.Delete(ctx, target, client.Preconditions{UID: &uid, ResourceVersion: &version}); err != nil {
+	if err := p.options.Client.Delete(ctx, target, preconditions); err != nil {
 		return err
 	}
 	p.options.Recorder.Deleted(p.workload, o)
 	return nil
+}
+
+// judged demands that the object is the one that was judged, in the version that was judged. What
+// goes with a deleted object needs only to be the same: its version plays no part in the decision.
+func judged(o client.Object) client.Preconditions {
+	return client.Preconditions{UID: ptr.To(o.GetUID()), ResourceVersion: ptr.To(o.GetResourceVersion())}
 }
 
 func (p *pass) patch(ctx context.Context, a *action.Action) Result {
@@ -156,7 +162,7 @@ func (p *pass) patch(ctx context.Context, a *action.Action) Result {
 func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, change action.Patch) error {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
-	body, err := json.Marshal(withPreconditions(change.Body, current))
+	body, err := json.Marshal(withPreconditions(change, current))
 	if err != nil {
 		return fmt.Errorf("encode the patch: %w", err)
 	}
@@ -177,14 +183,17 @@ func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, 
 }
 
 // withPreconditions is a copy of the patch that names the object and the version it is meant for.
-func withPreconditions(body map[string]any, judged *metav1.PartialObjectMetadata) map[string]any {
+func withPreconditions(change action.Patch, judged *metav1.PartialObjectMetadata) map[string]any {
 	meta := map[string]any{}
-	if given, ok := body["metadata"].(map[string]any); ok {
+	if given, ok := change.Body["metadata"].(map[string]any); ok {
 		meta = maps.Clone(given)
 	}
-	meta["uid"], meta["resourceVersion"] = string(judged.UID), judged.ResourceVersion
-	whole := make(map[string]any, len(body)+1)
-	maps.Copy(whole, body)
+	meta["uid"] = string(judged.UID)
+	if !change.AnyVersion {
+		meta["resourceVersion"] = judged.ResourceVersion
+	}
+	whole := make(map[string]any, len(change.Body)+1)
+	maps.Copy(whole, change.Body)
 	whole["metadata"] = meta
 	return whole
 }

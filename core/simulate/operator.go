@@ -200,8 +200,13 @@ func (o *Operator) do(a *action.Action) error {
 
 func (o *Operator) delete(a *action.Action) error {
 	for _, object := range append([]action.Object{a.Object}, a.Then...) {
+		judged := object
+		if object != a.Object { // what goes along is deleted in any version
+			judged = object.DeepCopyObject().(action.Object)
+			judged.SetResourceVersion("")
+		}
 		_, err := o.request(object, func() (action.Object, error) {
-			return object, o.world.Delete(OperatorActor, object)
+			return object, o.world.Delete(OperatorActor, judged)
 		})
 		if err != nil && (object == a.Object || !apierrors.IsNotFound(err)) {
 			return err

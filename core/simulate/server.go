@@ -72,7 +72,7 @@ func (w *World) admit(e Event) error {
 // fails with NotFound, Conflict, Invalid or UnsupportedMediaType.
 func (w *World) Patch(actor string, o action.Object, patch action.Patch) (action.Object, error) {
 	old := w.Latest(o)
-	if err := preconditions(o, old); err != nil {
+	if err := preconditions(o, old, !patch.AnyVersion); err != nil {
 		return nil, err
 	}
 	n, err := applyPatch(old, patch)
@@ -122,7 +122,7 @@ func (w *World) update(actor, subresource string, old, n action.Object) (action.
 // stay until the kubelet is done, objects with finalizers until those are gone.
 func (w *World) Delete(actor string, o action.Object) error {
 	old := w.Latest(o)
-	if err := preconditions(o, old); err != nil {
+	if err := preconditions(o, old, true); err != nil {
 		return err
 	}
 	if old.GetDeletionTimestamp() != nil {
@@ -160,14 +160,15 @@ func gone(o action.Object) bool {
 	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }
 
-func preconditions(asked, have action.Object) error {
+// preconditions compares the UID and, unless any version will do, the resourceVersion.
+func preconditions(asked, have action.Object, sameVersion bool) error {
 	if have == nil {
 		return apierrors.NewNotFound(resourceOf(asked), asked.GetName())
 	}
 	if uid := asked.GetUID(); uid != "" && uid != have.GetUID() {
 		return apierrors.NewConflict(resourceOf(asked), asked.GetName(), fmt.Errorf("the UID is %s, not %s", have.GetUID(), uid))
 	}
-	if v := asked.GetResourceVersion(); v != "" && v != have.GetResourceVersion() {
+	if v := asked.GetResourceVersion(); sameVersion && v != "" && v != have.GetResourceVersion() {
 		return apierrors.NewConflict(resourceOf(asked), asked.GetName(), fmt.Errorf("the version is %s, not %s", have.GetResourceVersion(), v))
 	}
 	return nil
@@ -259,16 +260,11 @@ func (w *World) bind(key types.NamespacedName) {
 
 // releaseClaims lets terminating claims go that no pod uses.
 func (w *World) releaseClaims() {
-	used := map[string]bool{}
-	for _, pod := range w.Pods() {
-		for _, v := range pod.Spec.Volumes {
-			if c := v.PersistentVolumeClaim; c != nil {
-				used[pod.Namespace+"/"+c.ClaimName] = true
-			}
-		}
-	}
 	for _, claim := range List[*corev1.PersistentVolumeClaim](w.View(nil)) {
-		if claim.DeletionTimestamp == nil || used[claim.Namespace+"/"+claim.Name] {
+		inUse := slices.ContainsFunc(w.Pods(), func(pod *corev1.Pod) bool {
+			return pod.Namespace == claim.Namespace && uses(pod, claim.Name)
+		})
+		if claim.DeletionTimestamp == nil || inUse {
 			continue
 		}
 		_ = Change(w, CollectorActor, "", claim, func(c *corev1.PersistentVolumeClaim) {

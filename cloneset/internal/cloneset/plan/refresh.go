@@ -5,6 +5,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/inplace"
 	"github.com/flotilla-project/flotilla/core/lifecycle"
+	"github.com/flotilla-project/flotilla/core/podstate"
 )
 
 // refresh lets every pod go on with what it is in the middle of: updates in place, readiness gates
@@ -35,11 +36,21 @@ func refresh(p *pass) {
 			continue
 		}
 		o.touched = true
+		patches := c.Patches()
+		for k := range patches {
+			patches[k].AnyVersion = isNew(o)
+		}
 		step.Actions = append(step.Actions, action.Action{
-			Verb: verbOf(c), Object: o.Pod, Patches: c.Patches(), Reason: "Refresh", Message: describe(o, c),
+			Verb: verbOf(c), Object: o.Pod, Patches: patches, Reason: "Refresh", Message: describe(o, c),
 		})
 	}
 	p.plan.Add(step)
+}
+
+// isNew says that the pod gets its first conditions. They are right whatever its kubelet reports in
+// the meantime, and it reports a good deal just then.
+func isNew(o *pod) bool {
+	return o.Lifecycle == contract.LifecyclePreparingNormal && podstate.Condition(o.Pod, contract.InPlaceUpdateReady) == nil
 }
 
 // verbOf names a change by its strongest write.

@@ -1,0 +1,169 @@
+package cloneset_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/gen"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// The budget of writes: two a pod to scale out, three to update in place, none when nothing is to be
+// done.
+func TestWritesPerPod(t *testing.T) {
+	givenController(t, nil)
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), 10, v1beta1.InPlaceIfPossible, 3)
+	audit := env.Audit(t)
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	writes := audit.Writes(t, userAgent)
+	assert.Equal(t, 10, writes["create pods"])
+	assert.Equal(t, 10, writes["patch pods/status"])
+	assert.Zero(t, writes["patch pods"])
+	assert.Equal(t, 1, writes["create controllerrevisions"])
+
+	before := identities(podsOf(t, c, set))
+	audit = env.Audit(t)
+	edit(t, c, set, image("app:2"))
+	settles(t, c, set)
+	eventually(t, func(collect *assert.CollectT) {
+		assert.Equal(collect, 20, audit.Writes(t, userAgent)["patch pods/status"])
+	})
+	writes = audit.Writes(t, userAgent)
+	assert.Equal(t, 10, writes["patch pods"])
+	assert.Zero(t, writes["create pods"]+writes["delete pods"])
+	assert.Equal(t, before, identities(podsOf(t, c, set)))
+	for _, o := range podsOf(t, c, set) {
+		assert.Equal(t, "app:2", o.Spec.Containers[0].Image)
+		assert.EqualValues(t, 1, o.Status.ContainerStatuses[0].RestartCount)
+	}
+
+	audit = env.Audit(t)
+	edit(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = ptr.To(int32(4)) })
+	settles(t, c, set)
+	writes = audit.Writes(t, userAgent)
+	assert.Equal(t, 6, writes["delete pods"])
+	assert.Zero(t, writes["patch pods/status"]+writes["patch pods"])
+}
+
+func TestRecreate(t *testing.T) {
+	givenController(t, nil)
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), 3, v1beta1.ReCreate, 1)
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	before := identities(podsOf(t, c, set))
+	edit(t, c, set, image("app:2"))
+	settles(t, c, set)
+	for _, o := range identities(podsOf(t, c, set)) {
+		assert.NotContains(t, before, o)
+	}
+	assert.Equal(t, set.Status.UpdateRevision, set.Status.CurrentRevision)
+}
+
+func TestRollbackTakesTheOldRevision(t *testing.T) {
+	givenController(t, nil)
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), 2, v1beta1.InPlaceIfPossible, 1)
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	first := set.Status.UpdateRevision
+	edit(t, c, set, image("app:2"))
+	settles(t, c, set)
+	assert.NotEqual(t, first, set.Status.UpdateRevision)
+	edit(t, c, set, image("app:1"))
+	settles(t, c, set)
+	assert.Equal(t, first, set.Status.UpdateRevision)
+	list := &appsv1.ControllerRevisionList{}
+	require.NoError(t, c.List(t.Context(), list, client.InNamespace(set.Namespace)))
+	assert.Len(t, list.Items, 2)
+}
+
+// Defaults that somebody writes into the stored template are no change.
+func TestDefaultsStartNoRollout(t *testing.T) {
+	givenController(t, nil)
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), 1, v1beta1.ReCreate, 1)
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	before, revision := identities(podsOf(t, c, set)), set.Status.UpdateRevision
+	edit(t, c, set, func(s *v1beta1.CloneSet) {
+		s.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
+		s.Spec.Template.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways
+		s.Spec.Template.Spec.Containers[0].TerminationMessagePath = "/dev/termination-log"
+	})
+	settles(t, c, set)
+	assert.Equal(t, revision, set.Status.UpdateRevision)
+	assert.Equal(t, before, identities(podsOf(t, c, set)))
+}
+
+func TestNamedPodsAreReplacedAndForgotten(t *testing.T) {
+	givenController(t, nil)
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), 3, v1beta1.ReCreate, 1)
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	doomed := podsOf(t, c, set)[0].Name
+	edit(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.ScaleStrategy.PodsToDelete = []string{doomed} })
+	eventually(t, func(collect *assert.CollectT) {
+		assert.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+		assert.Empty(collect, set.Spec.ScaleStrategy.PodsToDelete)
+	})
+	settles(t, c, set)
+	for _, o := range podsOf(t, c, set) {
+		assert.NotEqual(t, doomed, o.Name)
+	}
+}
+
+func TestClaimsComeAndGoWithTheirPods(t *testing.T) {
+	givenController(t, nil)
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), 2, v1beta1.ReCreate, 1)
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{gen.Claim("data", "1Gi")}
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	claims := func() int {
+		list := &corev1.PersistentVolumeClaimList{}
+		require.NoError(t, c.List(t.Context(), list, client.InNamespace(set.Namespace)))
+		n := 0
+		for i := range list.Items {
+			if list.Items[i].DeletionTimestamp == nil {
+				n++
+			}
+		}
+		return n
+	}
+	assert.Equal(t, 2, claims())
+	edit(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = ptr.To(int32(1)) })
+	settles(t, c, set)
+	eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 1, claims()) })
+}
+
+func TestOrphansAreAdopted(t *testing.T) {
+	givenController(t, nil)
+	c := env.Client(t)
+	namespace := env.Namespace(t)
+	template := gen.Template(gen.Label("app", "web"), gen.Image("main", "app:0"))
+	require.NoError(t, c.Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "stray", Namespace: namespace, Labels: template.Labels}, Spec: template.Spec,
+	}))
+	set := newSet(namespace, 2, v1beta1.ReCreate, 1)
+	set.Spec.UpdateStrategy = v1beta1.CloneSetUpdateStrategy{Type: v1beta1.OnDelete}
+	require.NoError(t, c.Create(t.Context(), set))
+	eventually(t, func(collect *assert.CollectT) {
+		pods := podsOf(t, c, set)
+		assert.Len(collect, pods, 2)
+		for i := range pods {
+			assert.Len(collect, pods[i].OwnerReferences, 1, pods[i].Name)
+		}
+	})
+}

@@ -1,0 +1,98 @@
+package cloneset_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/gen"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// newSet is a CloneSet "web" with image app:1.
+func newSet(namespace string, replicas int32, policy v1beta1.PodUpdatePolicy, maxUnavailable int) *v1beta1.CloneSet {
+	return &v1beta1.CloneSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
+		Spec: v1beta1.CloneSetSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Template: gen.Template(gen.Label("app", "web"), gen.Image("main", "app:1")),
+			UpdateStrategy: v1beta1.CloneSetUpdateStrategy{
+				Type: v1beta1.RollingUpdate,
+				RollingUpdate: &v1beta1.RollingUpdateCloneSetStrategy{
+					PodUpdatePolicy: policy, MaxUnavailable: ptr.To(intstr.FromInt(maxUnavailable)),
+				},
+			},
+		},
+	}
+}
+
+// edit patches the live set.
+func edit(t *testing.T, c client.Client, set *v1beta1.CloneSet, change func(*v1beta1.CloneSet)) {
+	t.Helper()
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+	before := set.DeepCopy()
+	change(set)
+	require.NoError(t, c.Patch(t.Context(), set, client.MergeFrom(before)))
+}
+
+func image(name string) func(*v1beta1.CloneSet) {
+	return func(set *v1beta1.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = name }
+}
+
+// eventually waits until the assertions hold.
+func eventually(t *testing.T, check func(c *assert.CollectT)) {
+	t.Helper()
+	require.EventuallyWithT(t, check, patience, 20*time.Millisecond)
+}
+
+// settles waits until the status describes the spec and all pods are as wanted.
+func settles(t *testing.T, c client.Client, set *v1beta1.CloneSet) {
+	t.Helper()
+	eventually(t, func(collect *assert.CollectT) {
+		if !assert.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set)) {
+			return
+		}
+		assert.Equal(collect, set.Generation, set.Status.ObservedGeneration)
+		assert.Equal(collect, *set.Spec.Replicas, set.Status.AvailableReplicas, "%+v", set.Status)
+		assert.Equal(collect, *set.Spec.Replicas, set.Status.Replicas)
+		assert.Equal(collect, "True", conditionOf(set, "Ready"))
+	})
+}
+
+func conditionOf(set *v1beta1.CloneSet, name string) string {
+	for _, c := range set.Status.Conditions {
+		if c.Type == name {
+			return string(c.Status)
+		}
+	}
+	return ""
+}
+
+func podsOf(t *testing.T, c client.Client, set *v1beta1.CloneSet) []corev1.Pod {
+	t.Helper()
+	list := &corev1.PodList{}
+	require.NoError(t, c.List(t.Context(), list, client.InNamespace(set.Namespace)))
+	pods := slices.DeleteFunc(list.Items, func(o corev1.Pod) bool { return o.DeletionTimestamp != nil })
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods
+}
+
+func identities(pods []corev1.Pod) []string {
+	var all []string
+	for i := range pods {
+		all = append(all, fmt.Sprintf("%s %s %s", pods[i].Name, pods[i].UID, pods[i].Spec.NodeName))
+	}
+	return all
+}

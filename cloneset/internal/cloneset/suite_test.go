@@ -1,0 +1,60 @@
+package cloneset_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/simnodes"
+	"github.com/flotilla-project/flotilla/core/testenv"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
+	"github.com/flotilla-project/flotilla/cloneset/setup"
+)
+
+const (
+	userAgent = "cloneset-manager/cloneset"
+	patience  = 30 * time.Second
+)
+
+var env testenv.Environment
+
+func TestMain(m *testing.M) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		panic(err)
+	}
+	if err := v1beta1.AddToScheme(scheme); err != nil {
+		panic(err)
+	}
+	env.Run(m, testenv.Options{CRDs: []string{"../../config/crd/clonesets.yaml"}, Scheme: scheme})
+}
+
+// givenController runs the controller and simulated nodes until the end of the test, and checks
+// then that nobody has changed an object of the cache.
+func givenController(t *testing.T, images map[string]simnodes.Image) {
+	t.Helper()
+	env.Need(t)
+	detector := &fastclient.Detector{}
+	t.Cleanup(func() { detector.Check(t) })
+	objects, err := setup.Cache()
+	require.NoError(t, err)
+	mgr := env.Manager(t, func(o *manager.Options) { o.Cache.ByObject = objects })
+	require.NoError(t, setup.Controller(t.Context(), mgr, setup.Options{
+		Gates: plan.Gates{EnvFromMetadata: true, Resize: true}, UserAgent: userAgent, Reader: fastclient.Options{Detector: detector},
+	}))
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	_, err = simnodes.Start(ctx, env.ConfigAs(t, simnodes.UserAgent), simnodes.Options{
+		Nodes: 3, Bind: true, LeasePeriod: simnodes.NoLeases, Images: images,
+	})
+	require.NoError(t, err)
+	env.Start(t, mgr)
+}

@@ -1,0 +1,44 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/fastclient"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// Cache says what of each kind the operator keeps in memory: pods and claims that carry an instance
+// id, revisions of others without their data, nodes without their images. What other workloads run
+// costs next to nothing.
+func Cache() (map[client.Object]cache.ByObject, error) {
+	pods, err := fastclient.PodsWithLabel(contract.InstanceIDLabel)
+	if err != nil {
+		return nil, err
+	}
+	hasID, err := labels.NewRequirement(contract.InstanceIDLabel, selection.Exists, nil)
+	if err != nil {
+		return nil, fmt.Errorf("select claims: %w", err)
+	}
+	return map[client.Object]cache.ByObject{
+		&v1beta1.CloneSet{}:             {},
+		&corev1.Pod{}:                   pods,
+		&corev1.PersistentVolumeClaim{}: {Label: labels.NewSelector().Add(*hasID), Transform: fastclient.Trim},
+		&appsv1.ControllerRevision{}:    fastclient.Revisions(contract.AppsGroup),
+		&corev1.Node{}:                  fastclient.Nodes(),
+	}, nil
+}
+
+// index adds the indexes by which the controller finds what a set owns.
+func index(ctx context.Context, indexer client.FieldIndexer) error {
+	return fastclient.IndexOwners(ctx, indexer, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{})
+}
