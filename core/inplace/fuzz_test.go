@@ -1,0 +1,178 @@
+package inplace
+
+import (
+	"fmt"
+	"math/rand"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+)
+
+// story is one pod, its workload and its node, played by chance.
+type story struct {
+	t         *testing.T
+	random    *rand.Rand
+	pod       *corev1.Pod
+	node      *kubelet
+	revisions map[string]*Revision
+	target    *Revision
+	elapsed   time.Duration
+}
+
+// TestUpdatesConverge plays many stories: new revisions arrive while earlier ones are in grace, between
+// batches or in the middle of a restart, writes are lost half way, and the node is slow and crashes.
+func TestUpdatesConverge(t *testing.T) {
+	for seed := range int64(150) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			s := newStory(t, seed)
+			for range 60 {
+				if s.random.Intn(8) == 0 {
+					s.retarget()
+				}
+				s.round()
+			}
+			s.node.calm = true
+			for range 3000 {
+				if s.round() {
+					s.requireAtTarget()
+					return
+				}
+			}
+			c := action.NewPodChange(s.pod, at(s.elapsed))
+			require.Fail(t, "the update never ends", "%+v\n%v", Refresh(c, allGates), s.pod.Annotations)
+		})
+	}
+}
+
+func newStory(t *testing.T, seed int64) *story {
+	s := &story{t: t, random: rand.New(rand.NewSource(seed)), revisions: map[string]*Revision{}}
+	s.retarget()
+	s.pod = runningPod(s.target.Template, s.target.Name)
+	injected := corev1.Container{Name: "injected", Image: "mesh:v1", Env: []corev1.EnvVar{envFrom("CFG", "cfg-a")}}
+	for i := range s.pod.Spec.Containers {
+		if s.random.Intn(3) > 0 {
+			c := &s.pod.Spec.Containers[i]
+			c.Env = append(c.Env, barrier(fmt.Sprint("p_", s.random.Intn(3))))
+		}
+	}
+	s.node = newKubelet(s.random, s.pod)
+	s.node.sync()
+	s.node.send(s.pod)
+	s.node.agent(s.pod)
+	s.pod.Spec.Containers = append(s.pod.Spec.Containers, injected)
+	return s
+}
+
+// retarget makes a new revision: one of few images for each container, of few values for all else.
+func (s *story) retarget() {
+	t := templateOf("a", "b", "c")
+	tags := []string{"v1", "v2", "v3", "v1b"}
+	for i := range t.Spec.Containers {
+		c := &t.Spec.Containers[i]
+		c.Image = c.Name + ":" + tags[s.random.Intn(len(tags))]
+		c.Resources.Requests = quantities([]string{"100m", "200m"}[s.random.Intn(2)], "1Gi")
+		if c.Name == "b" {
+			c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
+		}
+	}
+	t.Spec.Containers[0].Env = []corev1.EnvVar{envFrom("CFG", "cfg-a"), envFrom("SHARED", "cfg-b")}
+	t.Spec.Containers[1].Env = []corev1.EnvVar{envFrom("SHARED", "cfg-b")}
+	t.Annotations, t.Labels = map[string]string{}, map[string]string{}
+	for _, key := range []string{"cfg-a", "cfg-b", "plain"} {
+		if v := s.random.Intn(3); v > 0 {
+			t.Annotations[key] = fmt.Sprint(v)
+		}
+	}
+	if v := s.random.Intn(3); v > 0 {
+		t.Labels["version"] = fmt.Sprint(v)
+	}
+	s.target = revisionOf(fmt.Sprint("w-", len(s.revisions)), t)
+	s.revisions[s.target.Name] = s.target
+}
+
+// round lets node and workload do something, and says whether the update to the target is done.
+func (s *story) round() (done bool) {
+	s.elapsed += time.Duration(50+s.random.Intn(400)) * time.Millisecond
+	s.node.step(s.pod)
+	if s.random.Intn(2) == 0 {
+		return false
+	}
+	c := action.NewPodChange(s.pod, at(s.elapsed))
+	p := Refresh(c, allGates)
+	label := s.pod.Labels[contract.RevisionLabel]
+	switch {
+	case !c.Empty():
+	case label == s.target.Name:
+		return p.Complete
+	case p.InGrace:
+		return false
+	default:
+		u, err := Diff(s.revisions[label], s.target, allGates)
+		require.NoError(s.t, err)
+		if u.Check(s.pod) != nil {
+			return false // the node agent lags behind
+		}
+		u.Begin(c, int32(max(0, s.random.Intn(6)-3)))
+		c.SetLabel(contract.RevisionLabel, s.target.Name)
+	}
+	s.write(c)
+	return false
+}
+
+// write makes the change, sometimes only its first write.
+func (s *story) write(c *action.PodChange) {
+	before := gateOf(s.pod)
+	after := written(s.t, c)
+	if patches := c.Patches(); len(patches) > 1 && patches[0].Subresource == "status" && s.random.Intn(10) == 0 {
+		s.pod.Status.Conditions = after.Status.Conditions
+		return
+	}
+	for i := range s.pod.Spec.Containers {
+		if s.pod.Spec.Containers[i].Image != after.Spec.Containers[i].Image {
+			require.Equal(s.t, corev1.ConditionFalse, gateOf(after), "an image changes only out of service")
+		}
+	}
+	s.pod = after
+	if before == corev1.ConditionFalse && gateOf(after) == corev1.ConditionTrue {
+		s.requireObservedAnew()
+	}
+}
+
+// requireObservedAnew is what the gate's True promises: what runs is what the pod says, by content,
+// and the pod says what its revision says.
+func (s *story) requireObservedAnew() {
+	state, err := ReadState(s.pod)
+	require.NoError(s.t, err)
+	if state == nil || state.Revision != s.pod.Labels[contract.RevisionLabel] {
+		return
+	}
+	template := s.revisions[state.Revision].Template
+	for i := range template.Spec.Containers {
+		name := template.Spec.Containers[i].Name
+		spec, real := containerOf(s.pod, name), s.node.real[name]
+		require.Equal(s.t, template.Spec.Containers[i].Image, spec.Image)
+		require.Equal(s.t, contentOf(spec.Image), contentOf(real.image), "container %s at %s", name, s.elapsed)
+		require.Equal(s.t, expectedEnvHash(spec, s.pod), real.env, "environment of %s", name)
+	}
+}
+
+func (s *story) requireAtTarget() {
+	t := s.target.Template
+	require.Equal(s.t, corev1.ConditionTrue, gateOf(s.pod))
+	for i := range t.Spec.Containers {
+		c := containerOf(s.pod, t.Spec.Containers[i].Name)
+		require.Equal(s.t, t.Spec.Containers[i].Image, c.Image)
+		require.True(s.t, noQuantities(missingQuantities(c.Resources, t.Spec.Containers[i].Resources)))
+	}
+	for _, key := range []string{"cfg-a", "cfg-b", "plain"} {
+		require.Equal(s.t, t.Annotations[key], s.pod.Annotations[key], "annotation %s", key)
+	}
+	require.Equal(s.t, t.Labels["version"], s.pod.Labels["version"])
+	require.Equal(s.t, "mesh:v1", containerOf(s.pod, "injected").Image)
+	s.requireObservedAnew()
+}

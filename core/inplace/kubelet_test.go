@@ -1,0 +1,176 @@
+package inplace
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+)
+
+// process is a container as it really is on the node.
+type process struct {
+	id, image string
+	env       uint64 // EnvHash of what it was started with
+	resources corev1.ResourceRequirements
+	dead      bool
+}
+
+// report is a status that the kubelet has computed and not sent yet.
+type report struct {
+	generation int64
+	containers map[string]process
+}
+
+// kubelet is a node with its runtime and its node agent, slow and nasty: it sees the pod late, sends
+// statuses late, reports the new generation before it acts, pulls for a while with a stale status,
+// lets containers crash, and knows images by the first name that it heard.
+type kubelet struct {
+	random *rand.Rand
+	seen   *corev1.Pod
+	real   map[string]process
+	outbox *report
+	todo   []string // containers that the running sync still has to start
+	pull   int      // steps until the next one starts
+	serial int
+	calm   bool // no crashes
+}
+
+// runtimeName is the name by which the runtime knows the image, and contentOf its content: a tag
+// that ends in "b" is a second name of one image.
+func runtimeName(image string) string { return strings.TrimSuffix(image, "b") }
+
+func contentOf(image string) string { return imageIDOf(runtimeName(image)) }
+
+func newKubelet(random *rand.Rand, pod *corev1.Pod) *kubelet {
+	k := &kubelet{random: random, seen: pod.DeepCopy(), real: map[string]process{}}
+	for i := range pod.Spec.Containers {
+		k.start(pod.Spec.Containers[i].Name)
+	}
+	return k
+}
+
+func (k *kubelet) start(name string) {
+	k.serial++
+	c := containerOf(k.seen, name)
+	k.real[name] = process{
+		id: fmt.Sprintf("%s-%d", name, k.serial), image: c.Image,
+		env: expectedEnvHash(c, k.seen), resources: *c.Resources.DeepCopy(),
+	}
+}
+
+// step lets the node do a little, and writes what it reports to the pod.
+func (k *kubelet) step(pod *corev1.Pod) {
+	if k.random.Intn(2) == 0 {
+		k.send(pod)
+	}
+	if len(k.todo) > 0 {
+		k.work()
+		return
+	}
+	if k.random.Intn(2) == 0 {
+		k.seen = pod.DeepCopy()
+	}
+	if k.random.Intn(2) == 0 {
+		k.agent(pod)
+	}
+	if !k.calm && k.random.Intn(12) == 0 {
+		k.kill(k.anyContainer())
+	}
+	if k.random.Intn(2) == 0 {
+		k.sync()
+	}
+}
+
+func (k *kubelet) anyContainer() string {
+	return k.seen.Spec.Containers[k.random.Intn(len(k.real))].Name
+}
+
+func (k *kubelet) kill(name string) {
+	p := k.real[name]
+	p.dead = true
+	k.real[name] = p
+}
+
+// sync computes a status first, of the spec that it will act upon and the containers from before.
+func (k *kubelet) sync() {
+	k.outbox = &report{generation: k.seen.Generation, containers: map[string]process{}}
+	for name, p := range k.real {
+		k.outbox.containers[name] = p
+	}
+	for i := range k.seen.Spec.Containers {
+		c := &k.seen.Spec.Containers[i]
+		p, known := k.real[c.Name]
+		if !known {
+			continue // a container that this node never reports
+		}
+		quantities := missingQuantities(p.resources, c.Resources)
+		switch {
+		case p.dead, p.image != c.Image, !noQuantities(quantities) && resizeRestarts(c, quantities):
+			k.kill(c.Name)
+			k.todo = append(k.todo, c.Name)
+		default:
+			p.resources = *c.Resources.DeepCopy()
+			k.real[c.Name] = p
+		}
+	}
+	k.pull = k.random.Intn(4)
+}
+
+func (k *kubelet) work() {
+	if k.pull > 0 {
+		k.pull--
+		return
+	}
+	k.start(k.todo[0])
+	k.todo, k.pull = k.todo[1:], k.random.Intn(4)
+}
+
+// agent tells of the running containers and stops those with another environment, only while the
+// gate is closed.
+func (k *kubelet) agent(pod *corev1.Pod) {
+	meta := RuntimeContainersMeta{}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		p, known := k.real[c.Name]
+		if !known {
+			continue
+		}
+		meta.Containers = append(meta.Containers, RuntimeContainer{
+			Name: c.Name, ContainerID: p.id, Hashes: ContainerHashes{ExtractedEnvFromMetadataHash: p.env},
+		})
+		if gateOf(pod) == corev1.ConditionFalse && p.env != expectedEnvHash(c, pod) {
+			k.kill(c.Name)
+		}
+	}
+	text, err := json.Marshal(meta)
+	if err != nil {
+		panic(err)
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[contract.RuntimeContainersMetaAnnotation] = string(text)
+}
+
+func (k *kubelet) send(pod *corev1.Pod) {
+	if k.outbox == nil {
+		return
+	}
+	pod.Status.ObservedGeneration = k.outbox.generation
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		p := k.outbox.containers[s.Name]
+		s.ContainerID, s.Image, s.ImageID = p.id, runtimeName(p.image), contentOf(p.image)
+		s.Ready, s.Resources = !p.dead, p.resources.DeepCopy()
+		if p.dead {
+			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+		} else {
+			s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+		}
+	}
+	k.outbox = nil
+}
