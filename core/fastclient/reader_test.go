@@ -83,10 +83,11 @@ func names(pods []*corev1.Pod) []string {
 func TestOwnedFindsWhatAListByTheIndexFinds(t *testing.T) {
 	ns, other := env.Namespace(t), env.Namespace(t)
 	c := env.Client(t)
-	unlabelled := pod(ns, "unlabelled", "a")
+	ownerA, ownerB := types.UID(ns+"-a"), types.UID(ns+"-b")
+	unlabelled := pod(ns, "unlabelled", ownerA)
 	unlabelled.Labels = nil
 	for _, p := range []*corev1.Pod{
-		pod(ns, "one", "a"), pod(ns, "two", "b", "a"), pod(ns, "three", "b"), pod(ns, "orphan"), pod(other, "elsewhere", "a"), unlabelled,
+		pod(ns, "one", ownerA), pod(ns, "two", ownerB, ownerA), pod(ns, "three", ownerB), pod(ns, "orphan"), pod(other, "elsewhere", ownerA), unlabelled,
 	} {
 		require.NoError(t, c.Create(t.Context(), p))
 	}
@@ -95,16 +96,16 @@ func TestOwnedFindsWhatAListByTheIndexFinds(t *testing.T) {
 			mgr := started(t, namespaces...)
 			reader := fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), fastclient.Options{})
 
-			owned, err := fastclient.Owned[corev1.Pod](t.Context(), reader, ns, "a")
+			owned, err := fastclient.Owned[corev1.Pod](t.Context(), reader, ns, ownerA)
 			require.NoError(t, err)
 			assert.ElementsMatch(t, []string{"one", "two"}, names(owned))
-			everywhere, err := fastclient.Owned[corev1.Pod](t.Context(), reader, "", "a")
+			everywhere, err := fastclient.Owned[corev1.Pod](t.Context(), reader, "", ownerA)
 			require.NoError(t, err)
 			assert.ElementsMatch(t, []string{"one", "two", "elsewhere"}, names(everywhere))
 			onNode, err := fastclient.ByIndex[corev1.Pod](t.Context(), reader, ns, fastclient.NodeNameIndex, "node-of-three")
 			require.NoError(t, err)
 			assert.Equal(t, []string{"three"}, names(onNode))
-			controlled, err := fastclient.ByIndex[corev1.Pod](t.Context(), reader, ns, fastclient.ControllerIndex, "owner-b")
+			controlled, err := fastclient.ByIndex[corev1.Pod](t.Context(), reader, ns, fastclient.ControllerIndex, "owner-"+string(ownerB))
 			require.NoError(t, err)
 			assert.ElementsMatch(t, []string{"two", "three"}, names(controlled))
 			all, err := fastclient.All[corev1.Pod](t.Context(), reader, other)
@@ -118,7 +119,7 @@ func TestOwnedFindsWhatAListByTheIndexFinds(t *testing.T) {
 
 			var list corev1.PodList
 			require.NoError(t, mgr.GetClient().List(t.Context(), &list, client.InNamespace(ns),
-				client.MatchingFields{fastclient.OwnerIndex: "a"}, fastclient.DisableDeepCopy))
+				client.MatchingFields{fastclient.OwnerIndex: string(ownerA)}, fastclient.DisableDeepCopy))
 			assert.Len(t, list.Items, 2, "controller-runtime keeps its indexes in another form than assumed")
 		})
 	}
