@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -130,6 +131,8 @@ func (c *Controller) Start(ctx context.Context) error {
 	defer c.queue.ShutDown()
 	wake := func() { c.queue.Add("") }
 
+	notSynced := errors.New("watches are not in sync yet: what is forbidden stands in the log")
+	c.failure.Store(&notSynced)
 	synced := []cache.InformerSynced{c.secret.informer.HasSynced}
 	for _, object := range append([]watched{c.secret}, c.targets...) {
 		if err := object.start(ctx, wake); err != nil {
@@ -173,7 +176,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	err := c.pass(ctx)
 	c.failure.Store(&err)
 	if err != nil {
-		c.options.Log.Info("Certificates are not in place yet", "reason", err.Error())
+		c.options.Log.Info("Certificates are not in place, trying again", "reason", err.Error())
 		c.queue.AddRateLimited(key)
 		return true
 	}
@@ -306,6 +309,9 @@ func (c *Controller) publish(ctx context.Context, target client.Object, bundle [
 	}
 	c.options.Log.Info("Write caBundle", "kind", kindOf(target), "name", target.GetName())
 	if err := c.client.Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch)); err != nil {
+		if apierrors.IsInvalid(err) {
+			err = fmt.Errorf("somebody else has changed it meanwhile: %w", err) // a test of the patch failed
+		}
 		return fmt.Errorf("write caBundle of %s %s: %w", kindOf(target), target.GetName(), err)
 	}
 	return nil

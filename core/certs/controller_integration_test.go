@@ -1,0 +1,287 @@
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func testScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
+	return scheme
+}
+
+func settled(content Content) bool { return content.Next.empty() && len(content.Previous) == 0 }
+
+func TestReplicasThatRaceEndWithOneCertificate(t *testing.T) {
+	p := newPlace(t)
+	controllers := p.start(p.options(p.operatorConfig()), 4)
+	p.initialized(controllers)
+	content := p.eventuallyTrusted("one CA", settled)
+
+	want, err := tls.X509KeyPair(content.Serving.Certificate, content.Serving.Key)
+	require.NoError(t, err)
+	for _, c := range controllers {
+		served, err := c.Source().GetCertificate(nil)
+		require.NoError(t, err)
+		assert.Equal(t, want.Certificate, served.Certificate)
+	}
+
+	before := p.writes.Load()
+	for range 5 {
+		p.clock.Step(resync)
+		require.Never(t, func() bool { return p.writes.Load() != before }, 100*time.Millisecond, moment, "nothing differs, nothing is written")
+	}
+}
+
+func TestABundleThatIsOverwrittenComesBack(t *testing.T) {
+	p := newPlace(t)
+	p.initialized(p.start(p.options(p.operatorConfig()), 2))
+	content := p.eventuallyTrusted("one CA", settled)
+
+	overwrite := func(object client.Object, path string) {
+		patch := fmt.Sprintf(`[{"op":"add","path":%q,"value":"Zm9yZWlnbg=="}]`, path)
+		require.NoError(t, p.admin.Patch(t.Context(), object, client.RawPatch(types.JSONPatchType, []byte(patch))))
+	}
+	overwrite(p.mutating(), "/webhooks/1/clientConfig/caBundle")
+	overwrite(p.validating(), "/webhooks/0/clientConfig/caBundle")
+	remove := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/conversion/webhook/clientConfig/caBundle"}]`))
+	require.NoError(t, p.admin.Patch(t.Context(), p.crd(), remove))
+	assert.Equal(t, content, p.eventuallyTrusted("the same CA", settled))
+
+	// Manifests that are applied again come without bundles and may change the order of the webhooks.
+	applied := p.mutating()
+	require.NoError(t, p.admin.Get(t.Context(), client.ObjectKeyFromObject(applied), applied))
+	applied.Webhooks = []admissionregistrationv1.MutatingWebhook{applied.Webhooks[1], applied.Webhooks[0]}
+	applied.Webhooks[0].ClientConfig.CABundle, applied.Webhooks[1].ClientConfig.CABundle = nil, nil
+	require.NoError(t, p.admin.Update(t.Context(), applied))
+	assert.Equal(t, content, p.eventuallyTrusted("the same CA", settled))
+	require.NoError(t, p.admin.Get(t.Context(), client.ObjectKeyFromObject(applied), applied))
+	assert.Equal(t, p.webhookNames()[1], applied.Webhooks[0].Name, "nothing but the bundle is ours")
+}
+
+func TestForeignWritersOfOtherFieldsGetNoAnswer(t *testing.T) {
+	p := newPlace(t)
+	p.initialized(p.start(p.options(p.operatorConfig()), 2))
+	p.eventuallyTrusted("one CA", settled)
+
+	before := p.writes.Load()
+	last := ""
+	for i := range 100 {
+		patch := fmt.Sprintf(`[{"op":"add","path":"/webhooks/0/namespaceSelector","value":{"matchLabels":{"turn":"%d"}}}]`, i)
+		object := p.mutating()
+		require.NoError(t, p.admin.Patch(t.Context(), object, client.RawPatch(types.JSONPatchType, []byte(patch))))
+		last = object.ResourceVersion
+	}
+	require.Never(t, func() bool { return p.writes.Load() != before }, 300*time.Millisecond, moment)
+	object := p.mutating()
+	require.NoError(t, p.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	assert.Equal(t, last, object.ResourceVersion)
+}
+
+func TestAMissingConfigurationIsNamedAndWaitedFor(t *testing.T) {
+	p := newPlace(t)
+	require.NoError(t, p.admin.Delete(t.Context(), p.mutating()))
+	controllers := p.start(p.options(p.operatorConfig()), 1)
+	require.Eventually(t, func() bool {
+		err := controllers[0].Err()
+		return err != nil && strings.Contains(err.Error(), "not found MutatingWebhookConfiguration "+p.name)
+	}, patience, moment)
+	select {
+	case <-controllers[0].Initialized():
+		assert.Fail(t, "initialized too early")
+	default:
+	}
+
+	p.create(p.mutating())
+	p.initialized(controllers)
+	p.eventuallyTrusted("one CA", settled)
+}
+
+// TestRotationInterruptsNobody deletes the Secret, which starts a rotation, and lets time pass until the old CA
+// is gone. All the while clients that trust what the configurations say call both replicas.
+func TestRotationInterruptsNobody(t *testing.T) {
+	p := newPlace(t)
+	controllers := p.start(p.options(p.operatorConfig()), 2)
+	p.initialized(controllers)
+	first := p.eventuallyTrusted("one CA", settled)
+	calls := p.callAllTheTime(controllers)
+	calls.more(t)
+
+	require.NoError(t, p.admin.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: "certs"}}))
+	prepared := p.eventuallyTrusted("the old CA and the next", func(content Content) bool { return !content.Next.empty() })
+	assert.Equal(t, first.Serving, prepared.Serving)
+	calls.more(t)
+
+	p.clock.Step(settle + time.Minute)
+	switched := p.eventuallyTrusted("the new CA and the previous", func(content Content) bool { return len(content.Previous) > 0 })
+	assert.Equal(t, prepared.Next, switched.CA)
+	p.eventuallyServed(controllers, switched)
+	calls.more(t)
+
+	p.clock.Step(overlap + time.Minute)
+	last := p.eventuallyTrusted("the new CA alone", settled)
+	assert.Equal(t, switched.CA, last.CA)
+	assert.NotContains(t, string(last.Bundle()), strings.TrimSpace(string(first.CA.Certificate)))
+	calls.more(t)
+
+	p.clock.Step(servingLife * 2 / 3)
+	renewed := p.eventuallyTrusted("a new serving certificate", func(content Content) bool {
+		return string(content.Serving.Certificate) != string(last.Serving.Certificate)
+	})
+	assert.Equal(t, last.CA, renewed.CA)
+	p.eventuallyServed(controllers, renewed)
+	calls.more(t)
+
+	assert.Empty(t, calls.stop())
+	t.Logf("%d calls, each with a handshake for every bundle", calls.made.Load())
+}
+
+func (p *place) eventuallyServed(controllers []*Controller, content Content) {
+	p.t.Helper()
+	for _, c := range controllers {
+		require.Eventually(p.t, func() bool { return c.Source().content().equal(content) }, patience, moment)
+	}
+}
+
+// calls are clients that make TLS handshakes all the time.
+type calls struct {
+	made   atomic.Int64
+	failed []string
+	mutex  sync.Mutex
+	all    sync.WaitGroup
+	done   chan struct{}
+}
+
+// callAllTheTime starts two clients for every replica.
+func (p *place) callAllTheTime(controllers []*Controller) *calls {
+	p.t.Helper()
+	out := &calls{done: make(chan struct{})}
+	for _, c := range slices.Concat(controllers, controllers) {
+		listener, err := tls.Listen("tcp", "localhost:0", &tls.Config{GetCertificate: c.Source().GetCertificate, MinVersion: tls.VersionTLS12})
+		require.NoError(p.t, err)
+		p.t.Cleanup(func() { _ = listener.Close() })
+		go answer(listener)
+		out.all.Go(func() { out.loop(p, listener.Addr().String()) })
+	}
+	return out
+}
+
+func (c *calls) loop(p *place, address string) {
+	for {
+		select {
+		case <-c.done:
+			return
+		default:
+		}
+		if err := p.call(address); err != nil {
+			c.mutex.Lock()
+			c.failed = append(c.failed, err.Error())
+			c.mutex.Unlock()
+		}
+		c.made.Add(1)
+	}
+}
+
+// more waits until another 40 calls are through.
+func (c *calls) more(t *testing.T) {
+	t.Helper()
+	enough := c.made.Load() + 40
+	require.Eventually(t, func() bool { return c.made.Load() >= enough }, patience, moment)
+}
+
+// stop ends the calls and returns what went wrong.
+func (c *calls) stop() []string {
+	close(c.done)
+	c.all.Wait()
+	return c.failed
+}
+
+func answer(listener net.Listener) {
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer connection.Close() //nolint:errcheck // a client that left is no concern
+			_ = connection.(*tls.Conn).Handshake()
+		}()
+	}
+}
+
+// call trusts what each of the configurations says at this moment, one handshake for each bundle.
+func (p *place) call(address string) error {
+	bundles, err := p.bundles(p.t.Context())
+	if err != nil {
+		return err
+	}
+	for _, bundle := range bundles {
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM([]byte(bundle))
+		dialer := &tls.Dialer{Config: &tls.Config{
+			RootCAs: roots, ServerName: "webhook." + p.name + ".svc", MinVersion: tls.VersionTLS12, Time: p.clock.Now,
+		}}
+		connection, err := dialer.DialContext(p.t.Context(), "tcp", address)
+		if err != nil {
+			return err
+		}
+		_ = connection.Close()
+	}
+	return nil
+}
+
+func TestExternalCertificatesAreOnlyChecked(t *testing.T) {
+	p := newPlace(t)
+	ours := started(t, Authority{Names: []string{"webhook." + p.name + ".svc"}, Random: p.options(nil).Random, NewKey: newSmallKey})
+	p.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: "certs"},
+		Data:       map[string][]byte{"ca.crt": ours.CA.Certificate, "tls.crt": ours.Serving.Certificate, "tls.key": ours.Serving.Key},
+	})
+	options := p.options(p.operatorConfig())
+	options.External = true
+	controllers := p.start(options, 1)
+
+	want := []string{
+		"caBundle of MutatingWebhookConfiguration " + p.name + " does not match the external caBundle",
+		"caBundle of ValidatingWebhookConfiguration " + p.name + " does not match the external caBundle",
+		"caBundle of CRD " + p.crd().Name + " does not match external caBundle",
+	}
+	require.Eventually(t, func() bool {
+		err := controllers[0].Err()
+		return err != nil && err.Error() == strings.Join(want, "\n")
+	}, patience, moment, "%v", controllers[0].Err())
+
+	for _, object := range []client.Object{p.mutating(), p.validating(), p.crd()} {
+		require.NoError(t, p.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+		patch, err := injection(object, ours.CA.Certificate)
+		require.NoError(t, err)
+		require.NoError(t, p.admin.Patch(t.Context(), object, client.RawPatch(types.JSONPatchType, patch)))
+	}
+	p.initialized(controllers)
+	assert.Zero(t, p.writes.Load())
+	served, err := controllers[0].Source().GetCertificate(nil)
+	require.NoError(t, err)
+	assert.Equal(t, "webhook."+p.name+".svc", served.Leaf.Subject.CommonName)
+}
