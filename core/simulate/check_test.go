@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/simulate"
 )
@@ -99,6 +100,21 @@ func TestLimitExcusesWhatTheOperatorCannotKnow(t *testing.T) {
 			assert.Equal(t, 30, excused)
 		})
 	}
+}
+
+func TestLimitLeavesAdoptionAlone(t *testing.T) {
+	w := simulate.New(simulate.Options{}, newSet(0, "app:v1"))
+	w.Limit("pods", func(v *simulate.View) int { return len(v.Active("set")) }, wantedReplicas)
+	orphan := mustMake(t, w, simulate.UserActor, "orphan")
+	_, err := w.Patch(simulate.OperatorActor, orphan, action.Patch{Body: body{"metadata": body{"ownerReferences": []any{
+		body{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": setName, "uid": "set", "controller": true},
+	}}}})
+	require.NoError(t, err)
+	assert.Empty(t, w.Violations(), "to adopt is to follow what others did")
+	owned := bare("owned")
+	owned.OwnerReferences = w.Latest(orphan).GetOwnerReferences()
+	create(t, w, owned)
+	assert.Len(t, w.Violations(), 1, "to create is not")
 }
 
 func TestStatusStepWritesDifferencesOnly(t *testing.T) {

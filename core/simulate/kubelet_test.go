@@ -95,17 +95,45 @@ func TestTwoTagsOfOneImageKeepItsID(t *testing.T) {
 }
 
 func TestImageTakenBackInTimeRestartsNothing(t *testing.T) {
-	w := simulate.New(simulate.Options{Calm: true})
+	spared := 0
+	for seed := range uint64(40) {
+		w := simulate.New(simulate.Options{Seed: seed})
+		create(t, w, bare("web-1"))
+		w.Advance(time.Minute)
+		before := latest(w, "web-1").Status.ContainerStatuses[0]
+		patch(t, w, "web-1", setImage("app:v2"))
+		w.Advance(1500 * time.Millisecond)
+		noticed := latest(w, "web-1").Status.ObservedGeneration == 2
+		patch(t, w, "web-1", setImage("app:v1"))
+		w.Advance(time.Minute)
+		pod := latest(w, "web-1")
+		assert.EqualValues(t, 3, pod.Status.ObservedGeneration)
+		assert.Equal(t, "app:v1", pod.Status.ContainerStatuses[0].Image)
+		assert.True(t, ready(pod))
+		if noticed && before.ContainerID == pod.Status.ContainerStatuses[0].ContainerID {
+			spared++
+		}
+	}
+	assert.Positive(t, spared, "a container that was about to stop goes on")
+}
+
+func TestTransitionTimesMoveWithTheStatusOnly(t *testing.T) {
+	w := simulate.New(simulate.Options{Seed: 1})
 	create(t, w, bare("web-1"))
 	w.Advance(time.Minute)
-	before := latest(w, "web-1").Status.ContainerStatuses[0]
+	at := func(c corev1.PodConditionType) time.Time {
+		for _, have := range latest(w, "web-1").Status.Conditions {
+			if have.Type == c {
+				return have.LastTransitionTime.Time
+			}
+		}
+		return time.Time{}
+	}
+	scheduled, turnedReady := at(corev1.PodScheduled), at(corev1.PodReady)
 	patch(t, w, "web-1", setImage("app:v2"))
-	patch(t, w, "web-1", setImage("app:v1"))
 	w.Advance(time.Minute)
-	pod := latest(w, "web-1")
-	assert.Equal(t, before.ContainerID, pod.Status.ContainerStatuses[0].ContainerID)
-	assert.EqualValues(t, 3, pod.Status.ObservedGeneration)
-	assert.True(t, ready(pod))
+	assert.Equal(t, scheduled, at(corev1.PodScheduled))
+	assert.True(t, at(corev1.PodReady).After(turnedReady))
 }
 
 func TestBadImagesShowTheirTrouble(t *testing.T) {

@@ -138,6 +138,21 @@ func TestPreconditionsAreKept(t *testing.T) {
 	assert.Equal(t, 1, w.NoOps(simulate.OperatorActor))
 }
 
+func TestAnyVersionStillMeansTheSameObject(t *testing.T) {
+	w := simulate.New(simulate.Options{})
+	pod := create(t, w, bare("web-1"))
+	require.NoError(t, simulate.Change(w, simulate.UserActor, "", bare("web-1"), func(p *corev1.Pod) { p.Labels["x"] = "y" }))
+	relabel := action.Patch{AnyVersion: true, Body: body{"metadata": body{"labels": body{"a": "b"}}}}
+	n, err := w.Patch(simulate.OperatorActor, pod, relabel)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"app": "web", "x": "y", "a": "b"}, n.GetLabels())
+
+	require.NoError(t, w.Delete(simulate.UserActor, n))
+	create(t, w, bare("web-1"))
+	_, err = w.Patch(simulate.OperatorActor, pod, relabel)
+	assert.True(t, apierrors.IsConflict(err), "%v", err)
+}
+
 func TestDeletionTakesItsCourse(t *testing.T) {
 	w := simulate.New(simulate.Options{Calm: true})
 	pod := create(t, w, bare("web-1"))

@@ -29,7 +29,28 @@ func TestStoryOfARolloutIsGolden(t *testing.T) {
 	wants(w, "app:v2")
 	simulate.Settle(t, w, &miniSet{}, 200)
 	allAt(t, w, "app:v2")
+	scalesTo(t, w, 2)
+	simulate.Settle(t, w, &miniSet{}, 200)
 	simulate.CompareStory(t, w, "testdata/rollout.txt")
+}
+
+func TestPassesComeWhenThePlannerWantsToWake(t *testing.T) {
+	set := newSet(3, "app:v1")
+	set.Spec.MinReadySeconds = 600
+	w := simulate.New(simulate.Options{Seed: 1}, set)
+	simulate.Settle(t, w, &miniSet{}, 500)
+	assert.Len(t, w.View(nil).Available("set", 600), 3)
+	wants(w, "app:v2")
+	simulate.Settle(t, w, &miniSet{}, 500)
+	for _, pod := range w.View(nil).Available("set", 600) {
+		assert.Equal(t, "app:v2", pod.Spec.Containers[0].Image)
+	}
+	assert.Greater(t, w.Now().Sub(set.CreationTimestamp.Time), 20*time.Minute, "one after the other, ten minutes each")
+}
+
+func scalesTo(t *testing.T, w *simulate.World, replicas int32) {
+	t.Helper()
+	require.NoError(t, simulate.Change(w, simulate.UserActor, "", newSet(0, ""), func(s *appsv1.ReplicaSet) { s.Spec.Replicas = &replicas }))
 }
 
 func TestSameSeedTellsTheSameStory(t *testing.T) {
