@@ -33,7 +33,7 @@ type CloneSet struct {
 	Spec CloneSetSpec `json:"spec,omitempty"`
 	// status says what was seen at observedGeneration.
 	// +optional
-	Status CloneSetStatus `json:"status,omitempty"`
+	Status CloneSetStatus `json:"status,omitempty,omitzero"`
 }
 
 // CloneSetList is a list of CloneSets.
@@ -63,6 +63,7 @@ type CloneSetSpec struct {
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
 	// scaleStrategy says how pods are added and taken away.
 	// +optional
+	// +kubebuilder:default={}
 	ScaleStrategy CloneSetScaleStrategy `json:"scaleStrategy,omitempty,omitzero"`
 	// updateStrategy says how pods move to the update revision.
 	// +optional
@@ -101,6 +102,7 @@ type CloneSetScaleStrategy struct {
 	// disablePVCReuse deletes the claims of a deleted pod with it. Otherwise the pod that takes its place
 	// gets them.
 	// +optional
+	// +kubebuilder:default=false
 	DisablePVCReuse bool `json:"disablePVCReuse,omitempty"`
 }
 

@@ -34,7 +34,7 @@ type CloneSet struct {
 	Spec CloneSetSpec `json:"spec,omitempty"`
 	// status says what was seen at observedGeneration.
 	// +optional
-	Status CloneSetStatus `json:"status,omitempty"`
+	Status CloneSetStatus `json:"status,omitempty,omitzero"`
 }
 
 // CloneSetList is a list of CloneSets.
@@ -102,6 +102,7 @@ type CloneSetScaleStrategy struct {
 	// enablePVCReuse gives the claims of a deleted pod to the pod that takes its place. Otherwise they
 	// are deleted with the pod.
 	// +optional
+	// +kubebuilder:default=false
 	EnablePVCReuse bool `json:"enablePVCReuse,omitempty"`
 	// excludePreparingDelete leaves pods in PreparingDelete out of the count of replicas.
 	// +optional

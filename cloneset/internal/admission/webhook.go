@@ -47,21 +47,17 @@ func Kind() admission.Kind[*v1beta1.CloneSet] {
 	)
 }
 
-// Endpoints are the handlers with their paths. The scheme must know both versions.
-func (w Webhook) Endpoints(scheme *runtime.Scheme) ([]admission.Endpoint, error) {
+// Endpoints are the handlers with their paths.
+func (w Webhook) Endpoints(*runtime.Scheme) ([]admission.Endpoint, error) {
 	kind := Kind()
-	convert, err := admission.Converting(scheme, kind)
-	if err != nil {
-		return nil, fmt.Errorf("serve conversions: %w", err)
-	}
 	return []admission.Endpoint{
-		{Path: MutatePath, Handler: w.mutating(kind)},
+		{Path: MutatePath, Handler: mutating(kind)},
 		{Path: ValidatePath, Handler: kind.Validating(w.validate)},
-		{Path: admission.ConvertPath, Handler: convert},
+		{Path: admission.ConvertPath, Handler: converting()},
 	}, nil
 }
 
-func (w Webhook) mutating(kind admission.Kind[*v1beta1.CloneSet]) http.Handler {
+func mutating(kind admission.Kind[*v1beta1.CloneSet]) http.Handler {
 	return kind.Defaulting(func(_ context.Context, req admission.Request[*v1beta1.CloneSet]) error {
 		Default(req.New)
 		return nil
