@@ -94,20 +94,19 @@ func startBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[s
 	writeState(c, s)
 }
 
-// remember records what the container runs before its image changes. The ID is recorded only where
-// every later ID is of a container that was started for this change or is a restart of this one:
-// the kubelet has seen the present spec, the container runs, and no earlier change of it is on its way.
+// remember records what the container runs before its image changes. While an earlier change is on
+// its way nothing is recorded: what is shown may be replaced by the image in between. A container
+// that does not run has no ID worth recording: its next restart, of the old image, has another one.
 func (s *State) remember(c *action.PodChange, name string) {
-	entry, id := ContainerStatus{}, ""
-	if status := statusOf(c.Pod, name); status != nil {
+	entry := ContainerStatus{ContainerID: new(string)}
+	_, changedBefore := s.LastContainerStatuses[name]
+	arrived := observed(c.Pod) && (!changedBefore || judgeImage(c.Pod, s, name, c.Now.Time) == nil)
+	if status := statusOf(c.Pod, name); status != nil && arrived {
 		entry.ImageID = status.ImageID
-		_, changedBefore := s.LastContainerStatuses[name]
-		arrived := !changedBefore || judgeImage(c.Pod, s, name, c.Now.Time) == nil
-		if arrived && status.State.Running != nil && observed(c.Pod) {
-			id = status.ContainerID
+		if status.State.Running != nil {
+			*entry.ContainerID = status.ContainerID
 		}
 	}
-	entry.ContainerID = &id
 	if s.LastContainerStatuses == nil {
 		s.LastContainerStatuses = map[string]ContainerStatus{}
 	}

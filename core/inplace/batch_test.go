@@ -177,8 +177,9 @@ func TestRollbackOfAStuckFirstBatch(t *testing.T) {
 	pod = written(t, begin(t, pod, v2, v1, 0, at(2*time.Hour)))
 	assert.Equal(t, "first:v1", pod.Spec.Containers[0].Image)
 	assert.False(t, stateOf(t, pod).hasNext(), "the second has the wanted image and is left out")
-	_, p, _ = refresh(t, pod, at(2*time.Hour))
-	assert.False(t, p.Complete, "the first is not running again")
+	pod.Status.ObservedGeneration = pod.Generation
+	_, p, _ = refresh(t, pod, at(3*time.Hour))
+	assert.False(t, p.Complete, "the first is not running again, though its status still names the old image")
 	restarted(pod, "first", "first-1")
 	_, p, _ = refresh(t, pod, at(2*time.Hour+time.Second))
 	assert.True(t, p.Complete)
@@ -205,6 +206,22 @@ func TestPendingBatchesAreNotLostToTheNextRevision(t *testing.T) {
 	require.Contains(t, s.NextContainerResources, "second")
 	assert.True(t, s.UpdateImages && s.UpdateEnvFromMetadata && s.UpdateResources)
 	assert.NotContains(t, pod.Annotations, "cfg")
+}
+
+func TestStuckContainerThatALaterBatchRepairsHoldsNobodyUp(t *testing.T) {
+	image := func(first, second string) *Revision {
+		return revisionOf("w-"+first+second, variant(templateOf("first", "second"), func(t *corev1.PodTemplateSpec) {
+			t.Spec.Containers[0].Image, t.Spec.Containers[1].Image = "first:"+first, "second:"+second
+		}))
+	}
+	pod := prioritised(runningPod(image("v1", "v1").Template, "w-v1v1"), map[string]string{"first": "p_10", "second": "p_1"})
+	pod = written(t, begin(t, pod, image("v1", "v1"), image("v1", "bad"), 0, at(0)))
+	pod = written(t, begin(t, pod, image("v1", "bad"), image("v2", "v2"), 0, at(time.Second)))
+	assert.Equal(t, "second:bad", pod.Spec.Containers[1].Image)
+	restarted(pod, "first", "first-1")
+	pod, p, _ := refresh(t, pod, at(2*time.Second))
+	assert.Equal(t, ReasonBatch, p.Reason, p.Message)
+	assert.Equal(t, "second:v2", pod.Spec.Containers[1].Image)
 }
 
 func TestWritesThatBecameEmptyCompleteAtOnce(t *testing.T) {

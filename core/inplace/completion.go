@@ -20,16 +20,17 @@ import (
 //
 //  1. the recorded container is still shown: not replaced yet, whatever its image is called;
 //  2. another one is shown, and its image ID differs from the recorded one: it can only be the
-//     wanted one, because nothing else was on its way when the ID was recorded;
+//     wanted one, because an image ID is recorded only when no other change was on its way;
 //  3. another one is shown with a name or digest that is the wanted one, or the node agent has found
 //     the wanted spec's hash on it: it is the wanted one;
 //  4. another one is shown with the old image ID under another name: either two names of one image,
 //     or the old container has crashed and was restarted just before the kubelet saw the change. The
 //     latter is replaced at once, so that what is still there after settleTime is the former.
 //
-// Without a recorded ID (nothing ran, or an earlier change was on its way, so that what is shown may
-// be old, intermediate or wanted) only rule 3 is proof; after unsureTime what runs is taken for the
-// wanted image under another name, so that no naming can hang an update for ever.
+// Without a recorded container ID nothing ran that a new container could be told from: the old one
+// was down, or an earlier change was on its way. Rules 2 and 3 hold for a container that runs; rule 4
+// waits for unsureTime, because restarts of the old image and slow pulls of the one in between are
+// likely then. So no naming can hang an update for ever.
 const (
 	settleTime = 10 * time.Second
 	unsureTime = 2 * time.Minute
@@ -99,31 +100,24 @@ func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 		}
 		return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", name, spec.Image)
 	}
-	if *last.ContainerID == "" {
-		if !isStarted(status) {
-			return waitFor(ReasonContainer, "container %s is not running with image %s yet", name, spec.Image)
-		}
-		return settle(pod, s, spec, status, unsureTime, now)
-	}
-	if *last.ContainerID == status.ContainerID {
+	sure := *last.ContainerID != ""
+	switch {
+	case sure && *last.ContainerID == status.ContainerID:
 		return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", name, spec.Image)
-	}
-	if status.ImageID != "" && last.ImageID != "" && !sameImageID(status.ImageID, last.ImageID) {
+	case !sure && !isStarted(status):
+		return waitFor(ReasonContainer, "container %s is not running with image %s yet", name, spec.Image)
+	case last.ImageID != "" && status.ImageID != "" && !sameImageID(status.ImageID, last.ImageID),
+		runs(status, spec.Image), startedFrom(pod, spec, status):
 		return nil
 	}
-	return settle(pod, s, spec, status, settleTime, now)
-}
-
-// settle accepts a container that names the wanted image, and any other after the time.
-func settle(pod *corev1.Pod, s *State, spec *corev1.Container, status *corev1.ContainerStatus, after time.Duration, now time.Time) *Progress {
-	if runs(status, spec.Image) || startedFrom(pod, spec, status) {
-		return nil
+	left := s.writtenAt(name).Add(settleTime).Sub(now)
+	if !sure {
+		left += unsureTime - settleTime
 	}
-	left := s.writtenAt(spec.Name).Add(after).Sub(now)
 	if left <= 0 {
 		return nil
 	}
-	p := waitFor(ReasonContainer, "container %s reports image %s, not %s", spec.Name, status.Image, spec.Image)
+	p := waitFor(ReasonContainer, "container %s reports image %s, not %s", name, status.Image, spec.Image)
 	p.WakeAfter = left
 	return p
 }

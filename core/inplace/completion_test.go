@@ -99,7 +99,8 @@ func TestIntermediateImageDoesNotCompleteTheNextUpdate(t *testing.T) {
 	}
 	pod := updatingPod(t, "app:v2")
 	pod = written(t, begin(t, pod, image("v2"), image("v3"), 0, at(time.Second)))
-	assert.Equal(t, "", *stateOf(t, pod).LastContainerStatuses["app"].ContainerID, "what is shown next may be v1, v2 or v3")
+	none := ""
+	assert.Equal(t, ContainerStatus{ContainerID: &none}, stateOf(t, pod).LastContainerStatuses["app"], "what is shown next may be v1, v2 or v3")
 
 	shown := pod.DeepCopy()
 	restarted(shown, "app", "app-1")
@@ -137,14 +138,27 @@ func TestCrashLoopIsLeftForward(t *testing.T) {
 	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 	pod = written(t, begin(t, pod, v1, v2, 0, at(0)))
 	pod.Status.ObservedGeneration = pod.Generation
+	none := ""
+	assert.Equal(t, ContainerStatus{ImageID: imageIDOf("app:v1"), ContainerID: &none}, stateOf(t, pod).LastContainerStatuses["app"])
 
 	status := statusOf(pod, "app")
 	status.ContainerID, status.State = "app-1", corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	_, p, _ := refresh(t, pod, at(time.Second))
 	assert.False(t, p.Complete, "one more restart of the old image")
 	restarted(pod, "app", "app-2")
+	status.Image = "sha256:config"
 	_, p, _ = refresh(t, pod, at(2*time.Second))
-	assert.True(t, p.Complete)
+	assert.True(t, p.Complete, "another image than the old one, whatever the runtime calls it")
+}
+
+func TestNothingIsRecordedFromAStatusOfAnEarlierSpec(t *testing.T) {
+	v1 := revisionOf("w-1", templateOf("app"))
+	v2 := revisionOf("w-2", variant(v1.Template, func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = "app:v2" }))
+	pod := runningPod(v1.Template, "w-1")
+	pod.Generation++ // somebody else's write
+	pod = written(t, begin(t, pod, v1, v2, 0, at(0)))
+	none := ""
+	assert.Equal(t, ContainerStatus{ContainerID: &none}, stateOf(t, pod).LastContainerStatuses["app"])
 }
 
 func TestStatesThatOpenKruiseWrote(t *testing.T) {

@@ -37,11 +37,11 @@ type State struct {
 
 // ContainerStatus is what a container ran before its image was changed.
 type ContainerStatus struct {
-	// ImageID is the image ID in the container's status.
+	// ImageID is the image ID in the container's status. It is empty while an earlier change was
+	// still on its way, so that another image than the wanted one could follow.
 	ImageID string `json:"imageID,omitempty"`
-	// ContainerID is the ID of the container that the update replaces. It is empty when there was
-	// none that could be relied on: nothing ran, or an earlier change was still on its way. It is
-	// nil in annotations that OpenKruise has written.
+	// ContainerID is the ID of the container that the update replaces, empty when none ran or an
+	// earlier change was on its way. It is nil in annotations that OpenKruise has written.
 	ContainerID *string `json:"containerID,omitempty"`
 }
 
