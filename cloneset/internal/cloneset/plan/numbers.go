@@ -158,7 +158,8 @@ func (p *pass) deltas(t tally) (old, updated int32) {
 }
 
 // surge is how many pods may exist above replicas now, and how many of them at the current revision:
-// in place of specified pods that may not go before, or of pods that are about to be recreated.
+// in place of specified pods that may not go before, or of pods that are about to be recreated. Pods
+// that are updated in place need none, unless maxUnavailable is 0 and leaves them no other room.
 func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 	n := p.numbers
 	if n.maxSurge == 0 {
@@ -177,7 +178,9 @@ func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 	if abs(deltaOld) <= abs(deltaNew) && deltaOld < 0 || abs(deltaOld) > abs(deltaNew) && deltaNew > 0 {
 		forUpdateOld = forUpdate
 	}
-	forUpdate = min(forUpdate, p.mustRecreate())
+	if n.maxUnavailable > 0 {
+		forUpdate = min(forUpdate, p.mustRecreate())
+	}
 	if forScale >= forUpdate {
 		surge = min(n.maxSurge, forScale)
 		return surge, min(surge, max(forScale-t.specifiedUpdated, 0))

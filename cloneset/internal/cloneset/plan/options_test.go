@@ -35,3 +35,10 @@ func hooked() setOption {
 }
 
 var held = []gen.PodOption{gen.Lifecycle(contract.LifecyclePreparingDelete), gen.Label("hook", "on"), gen.SpecifiedDelete()}
+
+// preNormalHook lets label hook=on admit new pods to service.
+func preNormalHook() setOption {
+	return func(s *v1beta1.CloneSet) {
+		s.Spec.Lifecycle = &workload.Lifecycle{PreNormal: &workload.LifecycleHook{LabelsHandler: map[string]string{"hook": "on"}}}
+	}
+}

@@ -36,6 +36,8 @@ func TestUpdate(t *testing.T) {
 		{"and it is done", given(t, 5, partition("3"), maxSurge("1")).old(3).updated(2), outcome{}},
 		{"paused makes no surge", given(t, 5, maxSurge("1"), paused()).old(5), outcome{}},
 		{"in place needs no surge", given(t, 5, inPlace, maxUnavailable("1"), maxSurge("2")).old(5), outcome{updated: 1}},
+		{"unless nothing may be unavailable", given(t, 5, inPlace, maxUnavailable("0"), maxSurge("1")).old(5), outcome{createNew: 1}},
+		{"then one is updated beside the surge pod", given(t, 5, inPlace, maxUnavailable("0"), maxSurge("1")).old(5).updated(1), outcome{updated: 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,0 +1,370 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/conditions"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/lifecycle"
+	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/simulate"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// watch judges every write in the world. What concerns numbers of pods is judged here, after every
+// write of the operator; what a plan must never want is judged by planJudges, pass by pass. That no
+// write changes nothing, and that a settled world stays settled, is demanded by the world itself.
+func watch(w *simulate.World, p *player) {
+	p.past = map[string]bool{}
+	w.Limit("pods above replicas and maxSurge", countedPods, mostPods)
+	w.Limit("pods below replicas that are not available", missingAvailable, mostUnavailable)
+	w.CheckInPlace()
+	w.CheckClaims()
+	w.CheckOwnership("set-uid")
+	w.CheckUnique(contract.InstanceIDLabel)
+	w.OnEvent(claimsComeBeforePods)
+}
+
+func setIn(v *simulate.View) *v1beta1.CloneSet {
+	return simulate.Get[*v1beta1.CloneSet](v, gen.Namespace, "web")
+}
+
+// countedPods are the active pods as far as they count against replicas.
+func countedPods(v *simulate.View) int {
+	pods := v.Active("set-uid")
+	if setIn(v).Spec.ScaleStrategy.ExcludePreparingDelete {
+		pods = slices.DeleteFunc(pods, func(o *corev1.Pod) bool {
+			return lifecycle.State(o) == contract.LifecyclePreparingDelete
+		})
+	}
+	return len(pods)
+}
+
+func mostPods(v *simulate.View) int {
+	n, err := readNumbers(setIn(v))
+	if err != nil {
+		return math.MaxInt
+	}
+	return int(n.replicas + n.maxSurge)
+}
+
+func missingAvailable(v *simulate.View) int {
+	set := setIn(v)
+	return int(*set.Spec.Replicas) - len(v.Available(set.UID, set.Spec.MinReadySeconds))
+}
+
+func mostUnavailable(v *simulate.View) int {
+	n, err := readNumbers(setIn(v))
+	if err != nil {
+		return math.MaxInt
+	}
+	return int(n.maxUnavailable)
+}
+
+// claimsComeBeforePods demands that a pod that is created finds the claims of its instance.
+func claimsComeBeforePods(w *simulate.World, e simulate.Event) {
+	pod, ok := e.Object.(*corev1.Pod)
+	if !ok || e.Type != simulate.Added || e.Actor != simulate.OperatorActor {
+		return
+	}
+	for _, volume := range pod.Spec.Volumes {
+		if volume.PersistentVolumeClaim == nil {
+			continue
+		}
+		claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), pod.Namespace, volume.PersistentVolumeClaim.ClaimName)
+		if claim == nil || claim.Labels[contract.InstanceIDLabel] != pod.Labels[contract.InstanceIDLabel] {
+			w.Violate("pod %s has no claim %s of its instance", pod.Name, volume.PersistentVolumeClaim.ClaimName)
+		}
+	}
+}
+
+// planJudge is one thing that no plan may want. It returns what is wrong.
+type planJudge struct {
+	name  string
+	judge func(Snapshot, Plan) []string
+}
+
+func planJudges() []planJudge {
+	return []planJudge{
+		{"available pods are spared", availablePodsAreSpared},
+		{"the partition holds", partitionHolds},
+		{"paused changes no revision", pausedChangesNoRevision},
+		{"specified pods go first", specifiedPodsGoFirst},
+		{"hooks hold", hooksHold},
+		{"live revisions stay", liveRevisionsStay},
+		{"one action for each object", oneActionForEachObject},
+	}
+}
+
+// availablePodsAreSpared: no available pod is updated while an unavailable one waits for the same, and
+// none is deleted while an unavailable one of its revision could go.
+func availablePodsAreSpared(s Snapshot, todo Plan) []string {
+	r := rollingUpdate(s.Set)
+	if r.PriorityStrategy != nil || len(r.ScatterStrategy) > 0 {
+		return nil
+	}
+	touched, stuck := map[string]bool{}, map[string]bool{}
+	for a := range actionsOf(todo, "") {
+		touched[a.Object.GetName()] = true
+	}
+	for _, w := range todo.Waits {
+		stuck[w.Object] = true
+	}
+	var wrong []string
+	for _, step := range []string{StepUpdate, StepScale} {
+		for a := range actionsOf(todo, step) {
+			victim, ok := a.Object.(*corev1.Pod)
+			if !ok || a.Reason == "ScaleIn" == (step == StepUpdate) || !stateIn(s, victim).Available {
+				continue
+			}
+			for _, o := range s.Pods {
+				other := stateIn(s, o)
+				if other.Active && !other.Available && !touched[o.Name] && !stuck[o.Name] &&
+					other.Lifecycle != contract.LifecyclePreparingDelete && other.Revision == stateIn(s, victim).Revision {
+					wrong = append(wrong, fmt.Sprintf("%s is taken before %s", victim.Name, o.Name))
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+// partitionHolds: a plan leaves no more pods at the update revision than replicas less partition,
+// or no more than there were. Specified pods are on their way out.
+func partitionHolds(s Snapshot, todo Plan) []string {
+	n, err := readNumbers(s.Set)
+	if err != nil || onDelete(s.Set) || s.Chosen.Current == nil || s.Chosen.Current.Name == s.Chosen.Update.Name {
+		return nil
+	}
+	hash := podstate.ShortHash(s.Chosen.Update.Name)
+	at := map[string]bool{}
+	before := 0
+	for _, o := range s.Pods {
+		if state := stateIn(s, o); state.Active && state.Revision == hash && !isSpecified(s.Set, o) {
+			at[o.Name] = true
+			before++
+		}
+	}
+	for a := range actionsOf(todo, "") {
+		switch label, set := labelIn(a, contract.RevisionLabel); {
+		case a.Verb == action.Create && kindOf(a.Object) == "pod":
+			at[a.Object.GetName()] = podstate.ShortHash(a.Object.GetLabels()[contract.RevisionLabel]) == hash
+		case a.Verb == action.Delete, a.Verb == action.Release:
+			delete(at, a.Object.GetName())
+		case set && !isSpecified(s.Set, a.Object):
+			at[a.Object.GetName()] = podstate.ShortHash(label) == hash
+		}
+	}
+	after := 0
+	for _, is := range at {
+		if is {
+			after++
+		}
+	}
+	if after > max(before, int(n.replicas-n.partition)) {
+		return []string{fmt.Sprintf("%d pods at the update revision after %d, wanted %d", after, before, n.replicas-n.partition)}
+	}
+	return nil
+}
+
+func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
+	if !rollingUpdate(s.Set).Paused {
+		return nil
+	}
+	var wrong []string
+	for a := range actionsOf(todo, "") {
+		if _, changes := labelIn(a, contract.RevisionLabel); changes || a.Reason == "Recreate" {
+			wrong = append(wrong, a.String())
+		}
+	}
+	return wrong
+}
+
+func specifiedPodsGoFirst(s Snapshot, todo Plan) []string {
+	var wrong []string
+	for a := range actionsOf(todo, StepScale) {
+		if a.Reason != "ScaleIn" {
+			continue
+		}
+		for _, o := range s.Pods {
+			if stateIn(s, o).Active && isSpecified(s.Set, o) && podstate.ShortHash(o.Labels[contract.RevisionLabel]) != "" && o.Labels["app"] == "web" {
+				wrong = append(wrong, fmt.Sprintf("%s goes before %s", a.Object.GetName(), o.Name))
+			}
+		}
+	}
+	return wrong
+}
+
+func hooksHold(s Snapshot, todo Plan) []string {
+	l := s.Set.Spec.Lifecycle
+	if l == nil {
+		return nil
+	}
+	var wrong []string
+	for a := range actionsOf(todo, "") {
+		pod, ok := a.Object.(*corev1.Pod)
+		if !ok {
+			continue
+		}
+		if a.Verb == action.Delete && lifecycle.Hooked(l.PreDelete, pod) {
+			wrong = append(wrong, "preDelete: "+a.String())
+		}
+		_, moves := labelIn(a, contract.RevisionLabel)
+		if moves && lifecycle.Hooked(l.InPlaceUpdate, pod) && lifecycle.State(pod) != contract.LifecycleUpdating {
+			wrong = append(wrong, "inPlaceUpdate: "+a.String())
+		}
+	}
+	return wrong
+}
+
+func liveRevisionsStay(s Snapshot, todo Plan) []string {
+	live := map[string]bool{podstate.ShortHash(s.Chosen.Update.Name): true, podstate.ShortHash(s.Chosen.Current.Name): true}
+	for _, o := range s.Pods {
+		if stateIn(s, o).Active {
+			live[podstate.ShortHash(o.Labels[contract.RevisionLabel])] = true
+		}
+	}
+	var wrong []string
+	for a := range actionsOf(todo, "") {
+		if r, ok := a.Object.(*appsv1.ControllerRevision); ok && a.Verb == action.Delete && live[podstate.ShortHash(r.Name)] {
+			wrong = append(wrong, r.Name)
+		}
+	}
+	return wrong
+}
+
+// oneActionForEachObject: a second action would be judged by a version that the first one changed.
+func oneActionForEachObject(_ Snapshot, todo Plan) []string {
+	seen := map[string]bool{}
+	var wrong []string
+	for a := range actionsOf(todo, "") {
+		key := kindOf(a.Object) + " " + a.Object.GetName()
+		if seen[key] {
+			wrong = append(wrong, key)
+		}
+		seen[key] = true
+	}
+	return wrong
+}
+
+// actionsOf are the actions of the steps with the name, of all steps without one.
+func actionsOf(todo Plan, step string) func(func(action.Action) bool) {
+	return func(yield func(action.Action) bool) {
+		for _, s := range todo.Steps {
+			for _, a := range s.Actions {
+				if (step == "" || s.Name == step) && !yield(a) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// labelIn is the value that the action gives to a label of an existing object.
+func labelIn(a action.Action, key string) (value string, set bool) {
+	for _, patch := range a.Patches {
+		meta, _ := patch.Body["metadata"].(map[string]any)
+		labels, _ := meta["labels"].(map[string]any)
+		if v, ok := labels[key].(string); ok {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func kindOf(o action.Object) string {
+	switch o.(type) {
+	case *corev1.Pod:
+		return "pod"
+	case *corev1.PersistentVolumeClaim:
+		return "claim"
+	case *appsv1.ControllerRevision:
+		return "revision"
+	}
+	return "set"
+}
+
+func stateIn(s Snapshot, o *corev1.Pod) podstate.State {
+	return podstate.Of(o, s.Now, s.Set.Spec.MinReadySeconds)
+}
+
+func isSpecified(set *v1beta1.CloneSet, o metav1.Object) bool {
+	_, labelled := o.GetLabels()[contract.SpecifiedDeleteLabel]
+	return labelled || slices.Contains(set.Spec.ScaleStrategy.PodsToDelete, o.GetName())
+}
+
+// unarrived says what in the world is not as the set wants it.
+func unarrived(w *simulate.World) []string {
+	set := present(w)
+	n, err := readNumbers(set)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var wrong []string
+	demand := func(ok bool, format string, args ...any) {
+		if !ok {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	status := set.Status
+	active := activePods(w)
+	demand(len(active) == int(n.replicas), "%d pods, not %d", len(active), n.replicas)
+	available := w.View(nil).Available(set.UID, set.Spec.MinReadySeconds)
+	demand(len(available) == int(n.replicas), "%d pods available, not %d", len(available), n.replicas)
+	updated := 0
+	ids := map[string]bool{}
+	for _, o := range active {
+		ids[o.Labels[contract.InstanceIDLabel]] = true
+		if podstate.ShortHash(o.Labels[contract.RevisionLabel]) != podstate.ShortHash(status.UpdateRevision) {
+			continue
+		}
+		updated++
+		want := set.Spec.Template.Spec.Containers[0].Image
+		demand(o.Spec.Containers[0].Image == want, "pod %s has image %s, not %s", o.Name, o.Spec.Containers[0].Image, want)
+	}
+	demand(onDelete(set) || rollingUpdate(set).Paused || updated >= int(n.replicas-n.partition), "%d pods updated, not %d", updated, n.replicas-n.partition)
+	demand(status.ObservedGeneration == set.Generation, "observed generation %d, not %d", status.ObservedGeneration, set.Generation)
+	demand(int(status.Replicas) == len(active) && int(status.AvailableReplicas) == len(available) && int(status.UpdatedReplicas) == updated,
+		"the status counts wrongly: %+v", status)
+	ready := conditions.Get(status.Conditions, conditions.Ready)
+	demand(ready != nil && ready.Status == corev1.ConditionTrue, "not Ready: %+v", ready)
+	wrong = append(wrong, misplacedClaims(w, set, ids)...)
+	return append(wrong, surplusRevisions(w, set)...)
+}
+
+// misplacedClaims: with claims reused, those of lost pods may wait for a new one.
+func misplacedClaims(w *simulate.World, set *v1beta1.CloneSet, ids map[string]bool) []string {
+	var wrong []string
+	for _, claim := range simulate.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
+		if !ids[claim.Labels[contract.InstanceIDLabel]] && metav1.IsControlledBy(claim, set) && !set.Spec.ScaleStrategy.EnablePVCReuse {
+			wrong = append(wrong, "claim "+claim.Name+" belongs to nobody")
+		}
+	}
+	return wrong
+}
+
+func surplusRevisions(w *simulate.World, set *v1beta1.CloneSet) []string {
+	limit, idle := 10, 0
+	if set.Spec.RevisionHistoryLimit != nil {
+		limit = int(*set.Spec.RevisionHistoryLimit)
+	}
+	live := simulate.CountByRevision(activePods(w))
+	for _, r := range simulate.List[*appsv1.ControllerRevision](w.View(nil)) {
+		if live[podstate.ShortHash(r.Name)] == 0 && r.Name != set.Status.UpdateRevision && r.Name != set.Status.CurrentRevision {
+			idle++
+		}
+	}
+	if idle > limit {
+		return []string{fmt.Sprintf("%d idle revisions, limit %d", idle, limit)}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/simulate"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// player plays the plans of CloneSet "web" in a simulated world, as the controller would on a server,
+// and judges every one of them.
+type player struct {
+	world *simulate.World
+	gates Gates
+	past  map[string]bool // what judges remember
+}
+
+// Plan reads the snapshot from the view and returns what Compute and Status want.
+func (p *player) Plan(view *simulate.View, now time.Time, seed uint64) ([]action.Step, time.Duration) {
+	set := simulate.Get[*v1beta1.CloneSet](view, gen.Namespace, "web")
+	if set == nil {
+		return nil, 0
+	}
+	s, err := snapshotOf(view, set)
+	if err != nil {
+		p.world.Violate("no snapshot: %v", err)
+		return nil, 0
+	}
+	s.Now, s.Seed, s.Gates = now, seed, p.gates
+	todo := Compute(s)
+	for _, judge := range planJudges() {
+		for _, text := range judge.judge(s, todo) {
+			p.world.Violate("%s: %s\n%s", judge.name, text, todo.String())
+		}
+	}
+	return append(todo.Steps, simulate.StatusStep(set, Status(s, todo, Result{}))), todo.WakeAfter
+}
+
+func snapshotOf(view *simulate.View, set *v1beta1.CloneSet) (Snapshot, error) {
+	s := Snapshot{
+		Set:        set,
+		Pods:       simulate.ListOwned[*corev1.Pod](view, set.UID),
+		Orphans:    orphansOf(view, set),
+		Claims:     simulate.ListOwned[*corev1.PersistentVolumeClaim](view, set.UID),
+		Revisions:  simulate.ListOwned[*appsv1.ControllerRevision](view, set.UID),
+		NodeLabels: func(string) map[string]string { return nil },
+	}
+	var err error
+	if s.ClaimsHash, err = revision.ClaimsHash(set.Spec.VolumeClaimTemplates); err != nil {
+		return s, err
+	}
+	s.Chosen, err = revision.Choose(revision.Input{
+		Owner: set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &set.Spec.Template,
+		Absent: revision.PullAlways, ClaimsHash: &s.ClaimsHash, Owned: s.Revisions,
+		Current: set.Status.CurrentRevision, CollisionCount: ptr.Deref(set.Status.CollisionCount, 0),
+		Lookup: func(name string) *appsv1.ControllerRevision {
+			return simulate.Get[*appsv1.ControllerRevision](view, set.Namespace, name)
+		},
+	})
+	return s, err
+}
+
+func orphansOf(view *simulate.View, set *v1beta1.CloneSet) []*corev1.Pod {
+	selector := labels.SelectorFromSet(set.Spec.Selector.MatchLabels)
+	return slices.DeleteFunc(simulate.List[*corev1.Pod](view), func(o *corev1.Pod) bool {
+		return metav1.GetControllerOfNoCopy(o) != nil || o.DeletionTimestamp != nil || !selector.Matches(labels.Set(o.Labels))
+	})
+}
+
+// play is a world with CloneSet "web" of image app:1 and the player of its plans, with every check.
+func play(t testing.TB, options simulate.Options, replicas int32, change ...setOption) (*simulate.World, *player) {
+	t.Helper()
+	w := simulate.New(options, newSet(replicas, change...))
+	p := &player{world: w, gates: Gates{EnvFromMetadata: true, Resize: true}}
+	watch(w, p)
+	return w, p
+}
+
+func newSet(replicas int32, change ...setOption) *v1beta1.CloneSet {
+	set := &v1beta1.CloneSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: gen.Namespace, UID: "set-uid"},
+		Spec: v1beta1.CloneSetSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Template: gen.Template(gen.Label("app", "web"), gen.Image("main", "app:1")),
+			UpdateStrategy: v1beta1.CloneSetUpdateStrategy{
+				Type: v1beta1.RollingUpdate,
+				RollingUpdate: &v1beta1.RollingUpdateCloneSetStrategy{
+					PodUpdatePolicy: v1beta1.ReCreate, MaxUnavailable: amount("1"),
+				},
+			},
+		},
+	}
+	for _, c := range change {
+		c(set)
+	}
+	return set
+}
+
+// edit changes the set in the way of a user.
+func edit(w *simulate.World, change ...setOption) {
+	err := simulate.Change(w, simulate.UserActor, "", newSet(0), func(set *v1beta1.CloneSet) {
+		for _, c := range change {
+			c(set)
+		}
+	})
+	if err != nil {
+		w.Violate("an edit that no server takes: %v", err)
+	}
+}
+
+func present(w *simulate.World) *v1beta1.CloneSet {
+	return simulate.Get[*v1beta1.CloneSet](w.View(nil), gen.Namespace, "web")
+}
+
+func activePods(w *simulate.World) []*corev1.Pod { return w.View(nil).Active("set-uid") }
+
+func image(name string) setOption {
+	return func(s *v1beta1.CloneSet) { s.Spec.Template.Spec.Containers[0].Image = name }
+}
+
+func replicas(n int32) setOption {
+	return func(s *v1beta1.CloneSet) { s.Spec.Replicas = &n }
+}
+
+func resumed() setOption {
+	return rolling(func(r *v1beta1.RollingUpdateCloneSetStrategy) { r.Paused = false })
+}
+
+func grace(seconds int32) setOption {
+	return rolling(func(r *v1beta1.RollingUpdateCloneSetStrategy) {
+		r.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{GracePeriodSeconds: seconds}
+	})
+}
+
+// hookTaken puts label hook=on into the template, so that new pods have taken the hooks of hooked.
+func hookTaken() setOption {
+	return func(s *v1beta1.CloneSet) { s.Spec.Template.Labels["hook"] = "on" }
+}
+
+// answers lets a user's controller answer the hooks of the set: it releases what prepares for an
+// update or a deletion, and takes what is new or updated, each some time after it happened.
+func answers(w *simulate.World, after time.Duration) {
+	w.OnEvent(func(w *simulate.World, e simulate.Event) {
+		pod, ok := e.Object.(*corev1.Pod)
+		if !ok || e.Type == simulate.Deleted || e.Actor != simulate.OperatorActor || pod.DeletionTimestamp != nil {
+			return
+		}
+		state := pod.Labels[contract.LifecycleStateLabel]
+		w.After(after, func() {
+			latest, ok := w.Latest(pod).(*corev1.Pod)
+			if !ok || latest.Labels[contract.LifecycleStateLabel] != state {
+				return
+			}
+			answer(w, latest, state)
+		})
+	})
+}
+
+func answer(w *simulate.World, pod *corev1.Pod, state string) {
+	_, taken := pod.Labels["hook"]
+	switch state {
+	case contract.LifecyclePreparingUpdate, contract.LifecyclePreparingDelete:
+		if taken {
+			w.Tell("hook", "let pod %s go", pod.Name)
+			_ = simulate.Change(w, "hook", "", pod, func(o *corev1.Pod) { delete(o.Labels, "hook") })
+		}
+	case contract.LifecycleUpdated, contract.LifecyclePreparingNormal:
+		if !taken {
+			w.Tell("hook", "take pod %s", pod.Name)
+			_ = simulate.Change(w, "hook", "", pod, func(o *corev1.Pod) { o.Labels["hook"] = "on" })
+		}
+	}
+}
+
+// arrived requires that all pods are available and, as far as the partition lets them, at the
+// template's revision, and that the status says so.
+func arrived(t testing.TB, w *simulate.World) {
+	t.Helper()
+	if problems := unarrived(w); len(problems) > 0 {
+		require.Empty(t, problems, "the story:\n%s", w.Story())
+	}
+}
+
+// nameOne names the oldest pod in podsToDelete.
+func nameOne(w *simulate.World) setOption {
+	return func(s *v1beta1.CloneSet) {
+		if pods := activePods(w); len(pods) > 0 {
+			s.Spec.ScaleStrategy.PodsToDelete = append(s.Spec.ScaleStrategy.PodsToDelete, pods[0].Name)
+		}
+	}
+}
