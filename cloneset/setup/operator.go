@@ -1,0 +1,149 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	coreadmission "github.com/flotilla-project/flotilla/core/admission"
+	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/features"
+	"github.com/flotilla-project/flotilla/core/inplace"
+	"github.com/flotilla-project/flotilla/core/manager"
+	"github.com/flotilla-project/flotilla/core/podtemplate"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/cloneset/internal/admission"
+	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset"
+	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
+)
+
+// settings are the operator's own flags.
+type settings struct {
+	workers                int
+	excludePreparingDelete bool
+	unkeyedFirst           bool
+}
+
+// Operator is the CloneSet operator.
+func Operator() manager.Operator {
+	s := &settings{}
+	return manager.Operator{
+		Feature: "cloneset",
+		Gates: []features.Name{
+			features.KruiseDaemon, features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling,
+			features.CloneSetShortHash, features.CloneSetPartitionRollback, features.PreparingUpdateAsUpdate,
+			features.RecreatePodWhenChangeVCTInCloneSetGate, features.EnableExternalCerts,
+		},
+		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
+		CRDs:     []string{"clonesets.apps.kruise.io"},
+		Flags:    s.add,
+		Cache:    cacheOptions,
+		Webhooks: webhooks,
+		Setup:    s.setup,
+	}
+}
+
+func (s *settings) add(flags *pflag.FlagSet) {
+	flags.IntVar(&s.workers, "cloneset-workers", DefaultWorkers, "how many CloneSets are reconciled at a time")
+	flags.BoolVar(&s.excludePreparingDelete, "cloneset-scaling-exclude-preparing-delete", false,
+		"leave pods in PreparingDelete out of the count of replicas, as if every CloneSet asked for it")
+	flags.BoolVar(&s.unkeyedFirst, "order-priority-unkeyed-first", false,
+		"update pods with none of the orderPriority keys first instead of last")
+}
+
+func cacheOptions(*manager.Environment) cache.Options {
+	objects, err := Cache()
+	if err != nil {
+		panic(err) // the selectors are constants
+	}
+	return cache.Options{ByObject: objects, DefaultTransform: fastclient.Trim}
+}
+
+func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
+	gates, err := gatesOf(env)
+	if err != nil {
+		return err
+	}
+	gates.ExcludePreparingDelete, gates.UnkeyedFirst = s.excludePreparingDelete, s.unkeyedFirst
+	return Controller(ctx, env.Manager, Options{
+		Gates:         gates,
+		Workers:       s.workers,
+		Reader:        fastclient.Options{Copy: env.Options.DisableNoDeepCopy},
+		LeaderVersion: env.Fence,
+		UserAgent:     "cloneset-manager/" + cloneset.ControllerName,
+	})
+}
+
+// gatesOf reads the gates of plans once. Resources change in place only where the cluster can do it.
+func gatesOf(env *manager.Environment) (plan.Gates, error) {
+	g := env.Options.Gates
+	resize := g.Enabled(features.InPlaceWorkloadVerticalScaling)
+	if resize {
+		served, err := servesResize(env.Manager.GetConfig())
+		if err != nil {
+			return plan.Gates{}, err
+		}
+		resize = served
+	}
+	return plan.Gates{
+		PartitionRollback:       g.Enabled(features.CloneSetPartitionRollback),
+		ShortHash:               g.Enabled(features.CloneSetShortHash),
+		PreparingUpdateAsUpdate: g.Enabled(features.PreparingUpdateAsUpdate),
+		RecreateOnClaimChange:   g.Enabled(features.RecreatePodWhenChangeVCTInCloneSetGate),
+		EnvFromMetadata:         g.Enabled(features.InPlaceUpdateEnvFromMetadata),
+		Resize:                  resize,
+	}, nil
+}
+
+func servesResize(config *rest.Config) (bool, error) {
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return false, fmt.Errorf("make a discovery client: %w", err)
+	}
+	resources, err := d.ServerResourcesForGroupVersion("v1")
+	if err != nil {
+		return false, fmt.Errorf("discover the resources of v1: %w", err)
+	}
+	return slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == "pods/resize" }), nil
+}
+
+func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
+	gates, err := gatesOf(env)
+	if err != nil {
+		return manager.Webhooks{}, err
+	}
+	reader, err := env.Client("admission")
+	if err != nil {
+		return manager.Webhooks{}, fmt.Errorf("make a client for admission: %w", err)
+	}
+	hook := admission.Webhook{Reader: admission.Reader{
+		Pods:      pods{reader},
+		Templates: podtemplate.New(reader, env.Clock),
+		InPlace:   inplace.Options{EnvFromMetadata: gates.EnvFromMetadata, Resize: gates.Resize},
+	}}
+	endpoints, err := hook.Endpoints(env.Manager.GetScheme())
+	if err != nil {
+		return manager.Webhooks{}, err
+	}
+	return manager.Webhooks{Mutating: endpoints[:1], Validating: endpoints[1:2], Converters: []coreadmission.Converter{admission.Kind()}}, nil
+}
+
+// pods looks pods up in the cache.
+type pods struct{ client.Reader }
+
+// Pod is the pod of that name.
+func (p pods) Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error) {
+	o := &corev1.Pod{}
+	return o, p.Get(ctx, key, o)
+}
