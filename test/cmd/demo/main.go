@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -23,10 +23,13 @@ import (
 
 const (
 	namespace = "demo"
-	sample    = "cloneset/config/samples/demo.yaml"
-	before    = "flotilla/demo-app:v1"
 	after     = "flotilla/demo-app:v2"
 )
+
+// sample is the CloneSet that is shown, at v1 of the application.
+//
+//go:embed sample.yaml
+var sample string
 
 func main() {
 	nodes := flag.Int("nodes", cluster.DefaultNodes, "how many nodes to start")
@@ -77,11 +80,7 @@ func (d *demo) run(ctx context.Context, o cluster.Options) error {
 // show creates the sample, changes its image and compares the pods.
 func (d *demo) show(ctx context.Context) error {
 	d.title("A CloneSet of three pods")
-	manifest, err := os.ReadFile(filepath.FromSlash(sample))
-	if err != nil {
-		return fmt.Errorf("read the sample (run the demo from the top of the checkout): %w", err)
-	}
-	if err := d.kubectl(ctx, string(manifest), "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+	if err := d.kubectl(ctx, sample, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
 		return err
 	}
 	if err := d.settled(ctx); err != nil {

@@ -1,0 +1,70 @@
+# Flotilla: make help
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash -o pipefail
+
+MODULES  := core cloneset kustomize test
+# Where `make images` pushes; empty pushes to the registry of the local cluster.
+REGISTRY ?=
+# Which platforms `make images` builds for.
+PLATFORMS ?= linux/amd64,linux/arm64
+# How many nodes `make up` and `make demo` start.
+NODES ?= 3
+
+CLUSTER = go run ./test/cluster/cmd/cluster
+
+include .make/tools.mk
+
+.PHONY: help all generate lint verify images demo up down bench clean
+
+help: ## list what there is
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z%-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+all: generate build test ## generate, build and test everything
+
+build: $(MODULES:%=build-%) ## compile every module against its own go.mod
+build-%: ; @$(MAKE) --no-print-directory -C $* build
+
+##
+
+test: ## unit, API server and end-to-end tests
+	@./test/run all
+
+test-unit: ## unit and API server tests of every module
+	@./test/run unit
+
+test-e2e: ## end-to-end tests on real nodes
+	@./test/run e2e
+
+test-%: ; @./test/run module $*
+
+bench: ## benchmarks of the plans and of the operator under load
+	@./test/run bench
+
+##
+
+generate: $(CONTROLLER_GEN) $(CRDSCHEMA) ## deepcopy functions and CRDs from the API types
+	@./.make/generate $(TOOLS)
+
+lint: $(GOLANGCI_LINT) ## the linters of .golangci.yaml on every module
+	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && GOWORK=off $(GOLANGCI_LINT) run ./...) || exit 1; done
+
+verify: generate $(MODCHECK) lint ## what must hold before a change is merged; leaves no diff
+	@$(MODCHECK) .
+	@for m in $(MODULES); do $(MAKE) --no-print-directory -C $$m vet tidy-check || exit 1; done
+	@git diff --exit-code -- . || { echo "verify: generated files differ from what is committed" >&2; exit 1; }
+	@echo "verify: clean"
+
+##
+
+images: ## build every manager's image and push it to REGISTRY, or to the local cluster
+	@go run ./test/cmd/images --platforms $(PLATFORMS) $(if $(REGISTRY),--registry $(REGISTRY),--local)
+
+up: ## start a real cluster on this machine
+	@$(CLUSTER) up --nodes $(NODES)
+
+down: ## stop it and remove every trace of it
+	@$(CLUSTER) down
+
+demo: ## watch a real pod change its image and stay itself
+	@go run ./test/cmd/demo --nodes $(NODES)

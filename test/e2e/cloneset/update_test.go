@@ -1,0 +1,150 @@
+package cloneset
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/story"
+)
+
+func TestInPlaceUpdateKeepsThePods(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 3)
+	givenSet(t, set)
+	before := podsOf(t, set)
+
+	end := world.Always(t, set.Namespace, atLeastReady(2))
+	edit(t, set, image("v2"))
+	settles(t, set)
+	end()
+
+	after := podsOf(t, set)
+	assert.Equal(t, identities(before), identities(after))
+	assert.Equal(t, []string{app + "v2", app + "v2", app + "v2"}, images(after))
+	for i := range after {
+		status := after[i].Status.ContainerStatuses[0]
+		assert.EqualValues(t, 1, status.RestartCount, after[i].Name)
+		assert.NotEqual(t, before[i].Status.ContainerStatuses[0].ContainerID, status.ContainerID, after[i].Name)
+	}
+	assert.Equal(t, set.Status.UpdateRevision, set.Status.CurrentRevision)
+}
+
+func TestRecreateReplacesThePods(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 3, recreating)
+	givenSet(t, set)
+	before := podsOf(t, set)
+
+	end := world.Always(t, set.Namespace, atLeastReady(2))
+	edit(t, set, image("v2"))
+	settles(t, set)
+	end()
+
+	for _, o := range identities(active(podsOf(t, set))) {
+		assert.NotContains(t, identities(before), o)
+	}
+}
+
+func TestPartitionKeepsOldPods(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 4)
+	givenSet(t, set)
+	edit(t, set, func(s *v1beta1.CloneSet) {
+		image("v2")(s)
+		s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(intstr.FromString("75%"))
+	})
+	settles(t, set)
+	assert.EqualValues(t, 1, set.Status.UpdatedReplicas)
+	assert.EqualValues(t, 1, set.Status.ExpectedUpdatedReplicas)
+	assert.NotEqual(t, set.Status.UpdateRevision, set.Status.CurrentRevision)
+
+	edit(t, set, func(s *v1beta1.CloneSet) {
+		s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(intstr.FromInt32(0))
+	})
+	settles(t, set)
+	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
+}
+
+func TestPausedUpdatesNothing(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 2)
+	givenSet(t, set)
+	edit(t, set, func(s *v1beta1.CloneSet) {
+		image("v2")(s)
+		s.Spec.UpdateStrategy.RollingUpdate.Paused = true
+		s.Spec.Replicas = ptr.To(int32(3))
+	})
+	settles(t, set)
+	assert.EqualValues(t, 1, set.Status.UpdatedReplicas, "only the new pod has the new image")
+	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.UpdateStrategy.RollingUpdate.Paused = false })
+	settles(t, set)
+	assert.EqualValues(t, 3, set.Status.UpdatedReplicas)
+}
+
+func TestABadImageIsFixedForward(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 3)
+	givenSet(t, set)
+	end := world.Always(t, set.Namespace, atLeastReady(2))
+	edit(t, set, image("no-such-version"))
+	story.Eventually(t, "one pod stuck on the image", func(context.Context) error {
+		stuck := 0
+		for _, o := range podsOf(t, set) {
+			if w := o.Status.ContainerStatuses[0].State.Waiting; w != nil && o.Spec.Containers[0].Image == app+"no-such-version" {
+				stuck++
+			}
+		}
+		return story.Want(stuck == 1, "%d pods are stuck", stuck)
+	})
+	edit(t, set, image("v2"))
+	settles(t, set)
+	end()
+	assert.EqualValues(t, 3, set.Status.UpdatedReplicas)
+}
+
+func TestRollbackTakesTheOldRevisionAgain(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 2)
+	givenSet(t, set)
+	first := set.Status.UpdateRevision
+	edit(t, set, image("v2"))
+	settles(t, set)
+	require.NotEqual(t, first, set.Status.UpdateRevision)
+	edit(t, set, image("v1"))
+	settles(t, set)
+	assert.Equal(t, first, set.Status.UpdateRevision)
+}
+
+// The operator is killed again and again while a rollout runs; the rollout ends as if nothing had
+// happened, and at no time is more than one pod out of service.
+func TestKilledOperatorFinishesTheRollout(t *testing.T) {
+	set := newSet(world.Namespace(t), 4)
+	givenSet(t, set)
+	before := identities(podsOf(t, set))
+	end := world.Always(t, set.Namespace, atLeastReady(3))
+	edit(t, set, image("v2"))
+	for updated := int32(1); updated <= 3; updated++ {
+		story.Eventually(t, fmt.Sprintf("%d updated pods", updated), func(ctx context.Context) error {
+			if err := world.Client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+				return err
+			}
+			return story.Want(set.Status.UpdatedReplicas >= updated, "%d are updated", set.Status.UpdatedReplicas)
+		})
+		require.NoError(t, world.Client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace("flotilla-system"),
+			client.MatchingLabels{"app.kubernetes.io/name": "cloneset-manager"}, client.GracePeriodSeconds(0)))
+	}
+	settles(t, set)
+	end()
+	assert.Equal(t, before, identities(podsOf(t, set)))
+	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
+}

@@ -1,0 +1,80 @@
+package story
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Pods are the pods of a namespace at one instant, by UID.
+type Pods map[types.UID]*corev1.Pod
+
+// Always watches the pods of the namespace until the returned function is called and judges every
+// state that a watcher can see. That function fails the test with all that was wrong.
+func (w World) Always(t *testing.T, namespace string, judge func(Pods) error) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	list := &corev1.PodList{}
+	require.NoError(t, w.Client.List(ctx, list, client.InNamespace(namespace)))
+	pods := Pods{}
+	for i := range list.Items {
+		pods[list.Items[i].UID] = &list.Items[i]
+	}
+	from := &client.ListOptions{Namespace: namespace, Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}}
+	watcher, err := w.Client.Watch(ctx, &corev1.PodList{}, from)
+	require.NoError(t, err)
+	var faults []string
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for event := range watcher.ResultChan() {
+			o, ok := event.Object.(*corev1.Pod)
+			if !ok {
+				continue
+			}
+			if event.Type == watch.Deleted {
+				delete(pods, o.UID)
+			} else {
+				pods[o.UID] = o
+			}
+			if err := judge(pods); err != nil {
+				faults = append(faults, fmt.Sprintf("%s %s (resourceVersion %s): %v", event.Type, o.Name, o.ResourceVersion, err))
+			}
+		}
+	})
+	return func() {
+		t.Helper()
+		watcher.Stop()
+		cancel()
+		wait.Wait()
+		require.Empty(t, faults)
+	}
+}
+
+// Ready is how many of the pods are in service: running, ready and not on their way out.
+func (p Pods) Ready() int {
+	n := 0
+	for _, o := range p {
+		if o.DeletionTimestamp == nil && IsReady(o) {
+			n++
+		}
+	}
+	return n
+}
+
+// IsReady says whether the pod's condition Ready is True.
+func IsReady(o *corev1.Pod) bool {
+	for _, c := range o.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
