@@ -17,11 +17,15 @@ type nodeParts struct {
 // machine is a node as a computer: containerd and kubelet.
 func (n nodeParts) machine(index int) machine {
 	l, name := n.state.layout(), nodeName(index)
+	keep := []string{string(l), n.binaries.Kubernetes, n.binaries.containerd, n.binaries.cni}
+	if n.runc.folder != "" {
+		keep = append(keep, n.runc.folder)
+	}
 	return machine{
 		Name:      name,
 		Index:     index,
 		Mounts:    privateMounts(l, name),
-		Keep:      []string{string(l), n.binaries.Kubernetes, n.binaries.containerd, n.binaries.cni},
+		Keep:      keep,
 		Cgroup:    n.cgroup(name),
 		Processes: []Process{n.containerd(name), n.kubelet(name, index)},
 	}

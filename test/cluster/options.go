@@ -61,6 +61,9 @@ type Options struct {
 	// context given to Start lives. The command's own clusters run theirs in the
 	// supervisor instead.
 	SimulatedNodes SimulatedNodes
+	// BuildRunc builds runc from its Go module even where the machine has one. Such a runc
+	// knows no seccomp: pods' profiles are dropped.
+	BuildRunc bool
 	// Timeout bounds the wait for readiness, builds excluded. Default: 3 minutes.
 	Timeout time.Duration
 	// Out receives progress, one line a step. Default: discarded.

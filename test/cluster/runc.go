@@ -23,32 +23,45 @@ type runtimeChoice struct {
 	path string
 	// plain is set if path was built here: then it knows no seccomp, and must be wrapped.
 	plain bool
+	// folder is where it was built; empty for the machine's own.
+	folder string
 }
 
 // chooseRunc prefers the machine's own runc, then the distribution's package, and
 // builds one only where there is neither: seccomp needs a C library that Go modules
 // do not bring.
 func chooseRunc(ctx context.Context, options Options) (runtimeChoice, error) {
-	if path := findRunc(); path != "" {
+	if path := installedRunc(ctx, options); path != "" {
 		return runtimeChoice{path: path}, nil
-	}
-	if _, err := exec.LookPath("apt-get"); err == nil {
-		fmt.Fprintln(options.Out, "installing the package runc")
-		cmd := exec.CommandContext(ctx, "apt-get", "install", "-y", "--no-install-recommends", "runc")
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			fmt.Fprintf(options.Out, "installing runc: %v: %s\n", err, lastLines(out, 2))
-		}
-		if path := findRunc(); path != "" {
-			return runtimeChoice{path: path}, nil
-		}
 	}
 	b, wanted := newBuilder(options), runcRecipe()
 	if err := b.run(ctx, []recipe{wanted}); err != nil {
-		return runtimeChoice{}, fmt.Errorf("there is no runc on this machine, and: %w", err)
+		return runtimeChoice{}, fmt.Errorf("build runc: %w", err)
 	}
 	fmt.Fprintln(options.Out, "note: this runc was built without libseccomp, so pods' seccomp profiles are dropped")
-	return runtimeChoice{path: filepath.Join(b.root, wanted.folder, "runc"), plain: true}, nil
+	folder := filepath.Join(b.root, wanted.folder)
+	return runtimeChoice{path: filepath.Join(folder, "runc"), plain: true, folder: folder}, nil
+}
+
+// installedRunc is the machine's runc, installed first if that is possible; empty if
+// one is to be built.
+func installedRunc(ctx context.Context, options Options) string {
+	if options.BuildRunc {
+		return ""
+	}
+	if path := findRunc(); path != "" {
+		return path
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return ""
+	}
+	fmt.Fprintln(options.Out, "installing the package runc")
+	cmd := exec.CommandContext(ctx, "apt-get", "install", "-y", "--no-install-recommends", "runc")
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		fmt.Fprintf(options.Out, "installing runc: %v: %s\n", err, lastLines(out, 2))
+	}
+	return findRunc()
 }
 
 func findRunc() string {
@@ -76,7 +89,7 @@ func (r runtimeChoice) wrapped(l layout) (runtimeChoice, error) {
 	if err := os.Symlink(l.command(), wrapper); err != nil {
 		return r, err
 	}
-	return runtimeChoice{path: wrapper}, os.Symlink(r.path, filepath.Join(folder, wrappedName))
+	return runtimeChoice{path: wrapper, plain: true, folder: r.folder}, os.Symlink(r.path, filepath.Join(folder, wrappedName))
 }
 
 // runWrapped becomes the real runc, after it has dropped the seccomp profile of the

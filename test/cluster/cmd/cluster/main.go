@@ -81,6 +81,9 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 		return exitCode(2)
 	}
 	verb := args[0]
+	if verb == "help" || verb == "-h" || verb == "--help" {
+		args = []string{"help", "--help"}
+	}
 	if verb == "kubectl" { // all flags after its first argument are its own
 		flags.SetInterspersed(false)
 	}
@@ -121,6 +124,8 @@ func (c *command) flags() *pflag.FlagSet {
 		"ports on the API server's loopback that lead to this machine's, for webhooks of plain processes")
 	flags.BoolVar(&c.options.Simulated, "simulated", false,
 		"control plane only, as plain processes, with simulated nodes: needs neither root nor Linux")
+	flags.BoolVar(&c.options.BuildRunc, "build-runc", false,
+		"build runc, without seccomp, even where the machine has one")
 	flags.StringVar(&c.only, "only", "", "with build: envtest")
 	flags.BoolVarP(&c.follow, "follow", "f", false, "with logs: go on printing")
 	return flags
