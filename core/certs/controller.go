@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,6 +68,7 @@ type Controller struct {
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	limiter flowcontrol.PassiveRateLimiter
+	writes  *prometheus.CounterVec
 
 	source      Source
 	initialized chan struct{}
@@ -95,6 +97,7 @@ func New(options Options) (*Controller, error) {
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, slowestRetry)),
 		limiter:     flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(writeRate, writeBurst, options.Clock),
+		writes:      newWrites(),
 		initialized: make(chan struct{}),
 	}
 	for _, name := range options.Mutating {
@@ -280,6 +283,7 @@ func (c *Controller) act(ctx context.Context, seen observation) error {
 // store writes the Secret as it was judged. Losing a race against another replica is an error: the retry
 // reads what the winner wrote.
 func (c *Controller) store(ctx context.Context, secret *corev1.Secret, plan Plan) error {
+	c.writes.WithLabelValues("Secret").Inc()
 	c.options.Log.Info("Write certificates", "secret", c.secret.key, "reason", plan.Reason)
 	if secret == nil {
 		secret = &corev1.Secret{
@@ -307,6 +311,7 @@ func (c *Controller) publish(ctx context.Context, target client.Object, bundle [
 	if !c.limiter.TryAccept() {
 		return fmt.Errorf("wait before writing caBundle of %s %s again: somebody overwrites it all the time", kindOf(target), target.GetName())
 	}
+	c.writes.WithLabelValues(kindOf(target)).Inc()
 	c.options.Log.Info("Write caBundle", "kind", kindOf(target), "name", target.GetName())
 	if err := c.client.Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch)); err != nil {
 		if apierrors.IsInvalid(err) {

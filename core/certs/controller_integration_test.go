@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -46,6 +47,12 @@ func TestReplicasThatRaceEndWithOneCertificate(t *testing.T) {
 		served, err := c.Source().GetCertificate(nil)
 		require.NoError(t, err)
 		assert.Equal(t, want.Certificate, served.Certificate)
+	}
+
+	for _, c := range controllers {
+		collectors := c.Collectors()
+		assert.InDelta(t, p.clock.Now().Add(servingLife).Unix(), testutil.ToFloat64(collectors[1]), 60)
+		assert.InDelta(t, p.clock.Now().Add(caLife).Unix(), testutil.ToFloat64(collectors[2]), 60)
 	}
 
 	before := p.writes.Load()
@@ -98,6 +105,23 @@ func TestForeignWritersOfOtherFieldsGetNoAnswer(t *testing.T) {
 	object := p.mutating()
 	require.NoError(t, p.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	assert.Equal(t, last, object.ResourceVersion)
+}
+
+func TestAFightOverABundleIsSlow(t *testing.T) {
+	p := newPlace(t)
+	p.initialized(p.start(p.options(p.operatorConfig()), 1))
+	content := p.eventuallyTrusted("one CA", settled)
+
+	for range 4 * writeBurst { // a foreign writer that is as fast as it can
+		patch := []byte(`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"Zm9yZWlnbg=="}]`)
+		require.NoError(t, p.admin.Patch(t.Context(), p.mutating(), client.RawPatch(types.JSONPatchType, patch)))
+		object := p.mutating()
+		require.NoError(t, p.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	}
+	require.Never(t, func() bool { return p.writes.Load() > writeBurst+1 }, 300*time.Millisecond, moment, "the clock stands still")
+
+	p.clock.Step(resync)
+	assert.Equal(t, content, p.eventuallyTrusted("the same CA", settled))
 }
 
 func TestAMissingConfigurationIsNamedAndWaitedFor(t *testing.T) {

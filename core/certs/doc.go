@@ -19,6 +19,9 @@
 //
 // Deleting the Secret starts such a rotation at once, from the memory of the replicas that run.
 //
+// What it may do has to be allowed by a role: get, list, watch and update on the one Secret, create on Secrets;
+// get, list, watch and patch on the named configurations and CRDs. Names are enough everywhere but for create.
+//
 // It must never write anything but the Secret and clientConfig.caBundle, never write when nothing differs,
 // and never put a private key on a disk.
 package certs

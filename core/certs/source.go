@@ -17,6 +17,7 @@ type Source struct {
 type served struct {
 	content     Content
 	certificate *tls.Certificate
+	ca          *x509.Certificate
 	roots       *x509.CertPool
 }
 
@@ -53,10 +54,12 @@ func (s *Source) serve(content Content) error {
 	if err != nil {
 		return fmt.Errorf("read serving certificate: %w", err)
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(content.Bundle()) {
-		return errors.New("read CA: there is no certificate")
+	ca, err := parse(content.CA.Certificate)
+	if err != nil {
+		return fmt.Errorf("read CA: %w", err)
 	}
-	s.served.Store(&served{content: content, certificate: &certificate, roots: roots})
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(content.Bundle())
+	s.served.Store(&served{content: content, certificate: &certificate, ca: ca, roots: roots})
 	return nil
 }

@@ -5,5 +5,8 @@
 // and the wait for its CRDs. In go an Operator and the process's arguments and environment; out comes an exit
 // code. It must never know a feature, and features never read flags or the environment themselves.
 //
+// Its role in a cluster: get, create and update on the Lease <feature>-manager in its own namespace, get on the
+// operator's CRDs by name, and what package certs needs if there are webhooks.
+//
 // This package and main are the only places that read the clock, random numbers and the environment.
 package manager

@@ -245,6 +245,7 @@ func TestOperatorFromFirstStartToHandover(t *testing.T) {
 	_, scraped := get(t.Context(), options.MetricsAddr, "/metrics")
 	assert.Contains(t, scraped, "kruise_manager_is_leader 1")
 	assert.Contains(t, scraped, `flotilla_build_info{feature="widget"`)
+	assert.Contains(t, scraped, `flotilla_webhook_certificate_expiry_timestamp_seconds{certificate="serving"}`)
 
 	var lease coordinationv1.Lease
 	require.NoError(t, admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "widget-manager"}, &lease))

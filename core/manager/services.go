@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -34,7 +35,11 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 		return nil, errors.Join(fmt.Errorf("set up metrics: %w", err), probes.Close())
 	}
 	leader := leaderGauge()
-	unregister, err := register(metrics.Registry, leader, buildInfo(env.Feature))
+	collectors := []prometheus.Collector{leader, buildInfo(env.Feature)}
+	if hooks != nil {
+		collectors = append(collectors, hooks.certificates.Collectors()...)
+	}
+	unregister, err := register(metrics.Registry, collectors...)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("register metrics: %w", err), probes.Close())
 	}

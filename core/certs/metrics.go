@@ -1,0 +1,42 @@
+package certs
+
+import (
+	"crypto/x509"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// newWrites counts what the controller writes: a number that grows all the time means that somebody else
+// overwrites it.
+func newWrites() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "flotilla_webhook_certificate_writes_total",
+		Help: "Writes of the certificate controller, by the kind of what was written.",
+	}, []string{"kind"})
+}
+
+// Collectors returns the metrics of the controller.
+func (c *Controller) Collectors() []prometheus.Collector {
+	expiry := func(name string, end func(*served) *x509.Certificate) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "flotilla_webhook_certificate_expiry_timestamp_seconds",
+			Help:        "When the certificate in use ends, in seconds since 1970; 0 as long as there is none.",
+			ConstLabels: prometheus.Labels{"certificate": name},
+		}, func() float64 {
+			current := c.source.served.Load()
+			if current == nil {
+				return 0
+			}
+			certificate := end(current)
+			if certificate == nil {
+				return 0
+			}
+			return float64(certificate.NotAfter.Unix())
+		})
+	}
+	return []prometheus.Collector{
+		c.writes,
+		expiry("serving", func(s *served) *x509.Certificate { return s.certificate.Leaf }),
+		expiry("ca", func(s *served) *x509.Certificate { return s.ca }),
+	}
+}
