@@ -87,7 +87,7 @@ func startBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[s
 	if batch := now.containers().Union(onTheirWay); batch.Len() > 0 {
 		s.ContainerBatchesRecord = append(s.ContainerBatchesRecord, Batch{Timestamp: c.Now, Containers: sets.List(batch)})
 	}
-	if now.interrupt(c.Pod) {
+	if now.interrupt(c.Pod) || restartsToCome(c.Pod, onTheirWay) {
 		takeOutOfService(c)
 	}
 	now.write(c)

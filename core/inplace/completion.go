@@ -214,6 +214,33 @@ func judgeResources(pod *corev1.Pod, c *corev1.Container) *Progress {
 	return p
 }
 
+// resizedBefore names those containers whose resources the changes leave as they are in the spec, and
+// that do not have them yet.
+func resizedBefore(pod *corev1.Pod, containers sets.Set[string], ch changes) sets.Set[string] {
+	names := sets.New[string]()
+	for name := range containers {
+		_, written := ch.resources[name]
+		if c := containerOf(pod, name); c != nil && !written && judgeResources(pod, c) != nil {
+			names.Insert(name)
+		}
+	}
+	return names
+}
+
+// restartsToCome says whether the kubelet will restart one of the resized containers.
+func restartsToCome(pod *corev1.Pod, resized sets.Set[string]) bool {
+	for name := range resized {
+		c, status, has := containerOf(pod, name), statusOf(pod, name), corev1.ResourceRequirements{}
+		if status != nil && status.Resources != nil {
+			has = *status.Resources
+		}
+		if resizeRestarts(c, missingQuantities(has, effective(c.Resources))) {
+			return true
+		}
+	}
+	return false
+}
+
 func trueCondition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {
 	if c := podstate.Condition(pod, t); c != nil && c.Status == corev1.ConditionTrue {
 		return c

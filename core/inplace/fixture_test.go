@@ -122,8 +122,12 @@ func restarted(pod *corev1.Pod, container, id string) {
 // written is the pod after the change's patches, by the rules of the API server for its subresources.
 func written(t testing.TB, c *action.PodChange) *corev1.Pod {
 	t.Helper()
-	pod := c.Pod.DeepCopy()
-	for _, patch := range c.Patches() {
+	return applied(t, c.Pod.DeepCopy(), c.Patches())
+}
+
+func applied(t testing.TB, pod *corev1.Pod, patches []action.Patch) *corev1.Pod {
+	t.Helper()
+	for _, patch := range patches {
 		body, err := json.Marshal(patch.Body)
 		require.NoError(t, err)
 		before, err := json.Marshal(pod)

@@ -357,3 +357,31 @@ func TestAnnotationsSurviveARoundTrip(t *testing.T) {
 	assert.JSONEq(t, encode(g), encode(got.grace))
 	assert.Equal(t, plainChange{Metadata: Metadata{Labels: map[string]*string{"k": nil}}, DeleteFinalizers: []string{"f"}}, got.plain)
 }
+
+func TestResizeWhoseRecordWasLostIsAwaited(t *testing.T) {
+	v1 := revisionOf("w-1", variant(templateOf("app"), func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers[0].Resources.Requests = quantities("1", "")
+		t.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
+	}))
+	v2 := revisionOf("w-2", variant(v1.Template, resources(nil, quantities("2", ""))))
+	v2.Template.Spec.Containers[0].ResizePolicy = v1.Template.Spec.Containers[0].ResizePolicy
+	pod := runningPod(v1.Template, "w-1")
+	c := begin(t, pod, v1, v2, 0, at(0))
+	pod = applied(t, pod, c.Patches()[:2])
+	require.Equal(t, "w-1", pod.Labels[contract.RevisionLabel])
+
+	u, err := Diff(v1, v2, allGates)
+	require.NoError(t, err)
+	assert.True(t, u.Interrupts(pod))
+	c = action.NewPodChange(pod, at(time.Second))
+	Refresh(c, allGates)
+	u.Begin(c, 0)
+	assert.Equal(t, []string{"pod"}, subresources(c), "out of service already, resized already")
+	pod = written(t, c)
+	pod.Status.ObservedGeneration = pod.Generation
+	_, p, _ := refresh(t, pod, at(2*time.Second))
+	assert.Equal(t, ReasonResize, p.Reason)
+	pod.Status.ContainerStatuses[0].Resources = pod.Spec.Containers[0].Resources.DeepCopy()
+	_, p, _ = refresh(t, pod, at(2*time.Second))
+	assert.True(t, p.Complete)
+}

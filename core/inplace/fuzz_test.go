@@ -21,6 +21,7 @@ type story struct {
 	node      *kubelet
 	revisions map[string]*Revision
 	target    *Revision
+	resized   bool // a resize was written, and the write after it was lost
 	elapsed   time.Duration
 }
 
@@ -31,7 +32,7 @@ func TestUpdatesConverge(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := newStory(t, seed)
 			for range 60 {
-				if s.random.Intn(8) == 0 {
+				if s.random.Intn(8) == 0 && !s.resized {
 					s.retarget()
 				}
 				s.round()
@@ -105,6 +106,7 @@ func (s *story) round() (done bool) {
 	c := action.NewPodChange(s.pod, at(s.elapsed))
 	p := Refresh(c, allGates)
 	label := s.pod.Labels[contract.RevisionLabel]
+	s.resized = s.resized && label != s.target.Name
 	switch {
 	case !c.Empty():
 	case label == s.target.Name:
@@ -128,8 +130,9 @@ func (s *story) round() (done bool) {
 func (s *story) write(c *action.PodChange) {
 	before := gateOf(s.pod)
 	after := written(s.t, c)
-	if patches := c.Patches(); len(patches) > 1 && patches[0].Subresource == "status" && s.random.Intn(10) == 0 {
-		s.pod.Status.Conditions = after.Status.Conditions
+	if patches := c.Patches(); len(patches) > 1 && s.random.Intn(6) == 0 {
+		s.pod = applied(s.t, s.pod, patches[:len(patches)-1])
+		s.resized = s.resized || patches[len(patches)-2].Subresource == "resize"
 		return
 	}
 	for i := range s.pod.Spec.Containers {
@@ -168,6 +171,7 @@ func (s *story) requireAtTarget() {
 		c := containerOf(s.pod, t.Spec.Containers[i].Name)
 		require.Equal(s.t, t.Spec.Containers[i].Image, c.Image)
 		require.True(s.t, noQuantities(missingQuantities(c.Resources, t.Spec.Containers[i].Resources)))
+		require.True(s.t, noQuantities(missingQuantities(s.node.real[c.Name].resources, c.Resources)))
 	}
 	for _, key := range []string{"cfg-a", "cfg-b", "plain"} {
 		require.Equal(s.t, t.Annotations[key], s.pod.Annotations[key], "annotation %s", key)

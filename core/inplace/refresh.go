@@ -84,8 +84,9 @@ func nextBatch(c *action.PodChange, s *State) *Progress {
 			}
 		}
 	}
-	startBatch(c, s, rest, nil)
-	if len(names) > 0 {
+	resized := resizedBefore(c.Pod, sets.KeySet(s.NextContainerResources), rest)
+	startBatch(c, s, rest, resized)
+	if len(names)+resized.Len() > 0 {
 		return waitFor(ReasonBatch, "the next batch of containers %v was started", names)
 	}
 	return nil
@@ -114,7 +115,8 @@ func refreshGrace(c *action.PodChange, before prior) Progress {
 	removeGrace(c)
 	before.plain.write(c)
 	rest := g.changes().besides(c.Pod)
-	startBatch(c, s, rest, sets.KeySet(s.LastContainerStatuses))
+	way := sets.KeySet(s.LastContainerStatuses).Union(resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest))
+	startBatch(c, s, rest, way)
 	return *waitFor(ReasonBatch, "the grace period is over")
 }
 

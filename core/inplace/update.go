@@ -34,7 +34,7 @@ func (u *Update) Check(pod *corev1.Pod) error {
 	if !u.renewsEnv && before.pending() == nil && !before.lost() {
 		return nil
 	}
-	ch, _ := u.forPod(pod, before)
+	ch, _, _ := u.forPod(pod, before)
 	if len(ch.metadata) == 0 {
 		return nil
 	}
@@ -59,8 +59,8 @@ func (u *Update) Check(pod *corev1.Pod) error {
 func (u *Update) Interrupts(pod *corev1.Pod) bool {
 	c := action.NewPodChange(pod, metav1.Time{})
 	before := readPrior(c)
-	ch, _ := u.forPod(pod, before)
-	if ch.interrupt(pod) || podstate.HeldByUpdate(pod) {
+	ch, _, resized := u.forPod(pod, before)
+	if ch.interrupt(pod) || restartsToCome(pod, resized) || podstate.HeldByUpdate(pod) {
 		return true
 	}
 	if before.state == nil {
@@ -79,12 +79,12 @@ func (u *Update) Interrupts(pod *corev1.Pod) bool {
 // says. The change must not hold a batch that Refresh has started.
 func (u *Update) Begin(c *action.PodChange, graceSeconds int32) (wake time.Duration) {
 	before := readPrior(c)
-	ch, plain := u.forPod(c.Pod, before)
+	ch, plain, resized := u.forPod(c.Pod, before)
 	s := &State{Revision: u.revision, UpdateTimestamp: c.Now}
-	way := s.takeOver(c, before.state, u.options)
+	way := s.takeOver(c, before.state, u.options).Union(resized)
 	s.UpdateImages = s.UpdateImages || len(ch.images) > 0
 	s.UpdateEnvFromMetadata = s.UpdateEnvFromMetadata || len(ch.metadata) > 0
-	s.UpdateResources = s.UpdateResources || len(ch.resources) > 0
+	s.UpdateResources = s.UpdateResources || len(ch.resources)+resized.Len() > 0
 	if graceSeconds > 0 && ch.interrupt(c.Pod) {
 		takeOutOfService(c)
 		if way.Len() > 0 {
@@ -121,8 +121,10 @@ func (s *State) takeOver(c *action.PodChange, earlier *State, o Options) sets.Se
 	return a.containers()
 }
 
-// forPod is what the update changes on the pod.
-func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange) {
+// forPod is what the update changes on the pod. Besides, it names the containers whose resize is
+// written but not done: a resize goes ahead of the state that records it, and may have been the last
+// write before a crash or a conflict.
+func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, sets.Set[string]) {
 	s := u.scope
 	if pending := before.pending(); pending != nil {
 		s = s.union(*pending)
@@ -145,7 +147,8 @@ func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange) {
 	u.sortKeys(&ch, &plain, fieldLabels, s.labels, u.template.Labels)
 	u.sortKeys(&ch, &plain, fieldAnnotations, s.annotations, u.template.Annotations)
 	plain.Labels, plain.Annotations = differing(pod.Labels, plain.Labels), differing(pod.Annotations, plain.Annotations)
-	return ch.besides(pod), plain
+	ch = ch.besides(pod)
+	return ch, plain, resizedBefore(pod, s.resources, ch)
 }
 
 // sortKeys tells keys that a container's environment reads from plain metadata.
