@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/simulate"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+var (
+	walks    = flag.Int("walks", 300, "how many random worlds to walk through")
+	walkFrom = flag.Uint64("walk", 1, "the seed of the first random world")
+)
+
+// badImages never become ready, each in its own way.
+func badImages() map[string]simulate.Image {
+	return map[string]simulate.Image{"app:crash": {CrashLoop: true}, "app:pull": {PullError: true}, "app:unready": {NeverReady: true}}
+}
+
+// Users edit the set in the middle of everything; in the end they want something good, and get it.
+// A set whose history knows bad images ends without a partition, which would keep them.
+// Every write and every plan on the way is judged. A failure prints its seed: go test -walk=SEED -walks=1.
+func TestRandomEditsKeepTheInvariants(t *testing.T) {
+	explore(t, func(uint64) simulate.Faults { return simulate.Faults{} })
+}
+
+// explore walks through random worlds under the faults.
+func explore(t *testing.T, faults func(seed uint64) simulate.Faults) {
+	t.Helper()
+	for seed := *walkFrom; seed < *walkFrom+uint64(*walks); seed++ {
+		w, p := walk(t, seed)
+		err := simulate.NewOperator(w, p, faults(seed)).Settle(5000)
+		if err == nil && len(unarrived(w)) > 0 {
+			err = fmt.Errorf("did not arrive: %s", strings.Join(unarrived(w), "; "))
+		}
+		if err != nil {
+			require.NoError(t, err, "-walk=%d, spec %+v, the story:\n%s", seed, describeSpec(present(w)), w.Story())
+		}
+	}
+}
+
+func describeSpec(set *v1beta1.CloneSet) string {
+	r := rollingUpdate(set)
+	return fmt.Sprintf("replicas %d policy %s type %s maxUnavailable %v maxSurge %v partition %v minReady %d scale %+v claims %d lifecycle %+v",
+		*set.Spec.Replicas, r.PodUpdatePolicy, set.Spec.UpdateStrategy.Type, r.MaxUnavailable, r.MaxSurge, r.Partition,
+		set.Spec.MinReadySeconds, set.Spec.ScaleStrategy, len(set.Spec.VolumeClaimTemplates), set.Spec.Lifecycle)
+}
+
+// walk is a random world with a random set and random edits ahead of it.
+func walk(t *testing.T, seed uint64) (*simulate.World, *player) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 99))
+	w, p := play(t, simulate.Options{Seed: seed, Images: badImages()}, int32(rng.IntN(6)), randomSet(rng))
+	p.gates.PartitionRollback = rng.IntN(4) == 0
+	p.gates.PreparingUpdateAsUpdate = rng.IntN(4) == 0
+	p.gates.ShortHash = rng.IntN(4) == 0
+	answers(w, time.Duration(1+rng.IntN(20))*time.Second)
+	at, kept := time.Duration(0), randomPartition(rng)
+	for range rng.IntN(6) {
+		at += time.Duration(1+rng.IntN(40)) * time.Second
+		change := randomEdit(w, rng)
+		if kind := rng.IntN(10); kind == 0 {
+			change, kept = image([]string{"app:crash", "app:pull", "app:unready"}[rng.IntN(3)]), partition("0")
+		}
+		w.After(at, func() {
+			edit(w, change, valid)
+			w.Tell(simulate.UserActor, "edits: image %s %s", present(w).Spec.Template.Spec.Containers[0].Image, describeSpec(present(w)))
+		})
+	}
+	w.After(at+time.Duration(rng.IntN(60))*time.Second, func() {
+		w.Tell(simulate.UserActor, "wants something good")
+		edit(w, image("app:good"), resumed(), kept, valid)
+	})
+	return w, p
+}
+
+func randomSet(rng *rand.Rand) setOption {
+	pick := func(texts ...string) string { return texts[rng.IntN(len(texts))] }
+	sometimes := func(chance int, option setOption) setOption {
+		if rng.IntN(100) < chance {
+			return option
+		}
+		return func(*v1beta1.CloneSet) {}
+	}
+	options := []setOption{
+		randomPolicy(rng), maxUnavailable(pick("0", "1", "2", "20%", "50%")), maxSurge(pick("0", "0", "1", "2", "50%")),
+		partition(pick("0", "0", "1", "3", "50%")), history(int32(rng.IntN(4))),
+		sometimes(30, minReady(5)), sometimes(30, claimed("data")), sometimes(15, reusing),
+		sometimes(30, func(s *v1beta1.CloneSet) { hooked()(s); hookTaken()(s) }), sometimes(10, preNormalHook()),
+		sometimes(25, grace(int32(1+rng.IntN(15)))), sometimes(20, scaleUnavailable(pick("1", "2", "50%"))), sometimes(15, excluding()),
+	}
+	return func(s *v1beta1.CloneSet) {
+		for _, o := range options {
+			o(s)
+		}
+		valid(s)
+	}
+}
+
+func randomPolicy(rng *rand.Rand) setOption {
+	return policy([]v1beta1.PodUpdatePolicy{v1beta1.ReCreate, v1beta1.InPlaceIfPossible, v1beta1.InPlaceIfPossible, v1beta1.InPlaceOnly}[rng.IntN(4)])
+}
+
+func randomEdit(w *simulate.World, rng *rand.Rand) setOption {
+	pick := func(texts ...string) string { return texts[rng.IntN(len(texts))] }
+	switch rng.IntN(13) {
+	case 0, 1, 2:
+		return image(pick("app:1", "app:2", "app:3"))
+	case 3, 4:
+		return replicas(int32(rng.IntN(7)))
+	case 5:
+		return randomPartition(rng)
+	case 6:
+		return paused()
+	case 7:
+		return resumed()
+	case 8:
+		return randomPolicy(rng)
+	case 9:
+		return maxUnavailable(pick("1", "2", "50%"))
+	case 10:
+		return nameOne(w)
+	case 11:
+		return maxSurge(pick("0", "1", "2"))
+	default:
+		return newEnvironment(pick("x", "y"))
+	}
+}
+
+func randomPartition(rng *rand.Rand) setOption {
+	return partition([]string{"0", "0", "2", "50%", "100%"}[rng.IntN(5)])
+}
+
+// newEnvironment is a change that cannot be made in place.
+func newEnvironment(value string) setOption {
+	return func(s *v1beta1.CloneSet) {
+		s.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "SETTING", Value: value}}
+		policy(v1beta1.InPlaceIfPossible)(s)
+	}
+}
+
+func history(limit int32) setOption {
+	return func(s *v1beta1.CloneSet) { s.Spec.RevisionHistoryLimit = &limit }
+}
+
+// valid makes a set what admission lets pass: something must be allowed to be unavailable or to
+// surge, and policy InPlaceOnly never surges.
+func valid(s *v1beta1.CloneSet) {
+	if s.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy == v1beta1.InPlaceOnly {
+		maxSurge("0")(s)
+		newImageOnly(s)
+	}
+	if n, err := readNumbers(s); err == nil && n.maxUnavailable == 0 && n.maxSurge == 0 {
+		maxUnavailable("1")(s)
+	}
+}
+
+// newImageOnly leaves InPlaceOnly nothing that it cannot do.
+func newImageOnly(s *v1beta1.CloneSet) {
+	if len(s.Spec.Template.Spec.Containers[0].Env) > 0 {
+		policy(v1beta1.ReCreate)(s)
+	}
+}
