@@ -28,7 +28,7 @@ type story struct {
 // TestUpdatesConverge plays many stories: new revisions arrive while earlier ones are in grace, between
 // batches or in the middle of a restart, writes are lost half way, and the node is slow and crashes.
 func TestUpdatesConverge(t *testing.T) {
-	for seed := range int64(150) {
+	for seed := range int64(80) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := newStory(t, seed)
 			for range 60 {
