@@ -31,20 +31,7 @@ func staticImage(program string) (v1.Image, error) {
 		return nil, err
 	}
 	target := filepath.Base(program)
-	var archive bytes.Buffer
-	writer := tar.NewWriter(&archive)
-	if err := writer.WriteHeader(&tar.Header{Name: target, Mode: 0o755, Size: int64(len(data))}); err != nil {
-		return nil, err
-	}
-	if _, err := writer.Write(data); err != nil {
-		return nil, err
-	}
-	if err := writer.Close(); err != nil {
-		return nil, err
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(archive.Bytes())), nil
-	})
+	layer, err := fileLayer(target, data)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +47,24 @@ func staticImage(program string) (v1.Image, error) {
 	file.OS, file.Architecture = "linux", runtime.GOARCH
 	file.Config = v1.Config{Entrypoint: []string{"/" + target}}
 	return mutate.ConfigFile(image, file)
+}
+
+// fileLayer holds one executable file, without a time.
+func fileLayer(name string, data []byte) (v1.Layer, error) {
+	var archive bytes.Buffer
+	writer := tar.NewWriter(&archive)
+	if err := writer.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(data))}); err != nil {
+		return nil, err
+	}
+	if _, err := writer.Write(data); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(archive.Bytes())), nil
+	})
 }
 
 // Registry is the address, on the machine's loopback, of the registry that serves the

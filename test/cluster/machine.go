@@ -28,8 +28,6 @@ type mount struct {
 
 const controlPlaneName = "control-plane"
 
-func (m machine) isNode() bool { return m.Index >= 0 }
-
 // privateMounts are the folders that every machine has to itself. All of /var/lib,
 // /var/log and /tmp is replaced, so that no mount point needs to be made on the host.
 func privateMounts(l layout, name string) []mount {

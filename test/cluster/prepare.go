@@ -26,6 +26,11 @@ func (p prepared) close() {
 
 // prepare writes everything that a cluster needs below its state folder.
 func prepare(ctx context.Context, options Options, binaries Binaries, runc runtimeChoice) (p prepared, err error) {
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
 	l := layoutOf(options.Cache, options.Name)
 	for _, folder := range []string{"pki", "log", "processes", "volumes", "etcd", "registry"} {
 		if err := os.MkdirAll(l.path(folder), 0o755); err != nil {
@@ -47,34 +52,42 @@ func prepare(ctx context.Context, options Options, binaries Binaries, runc runti
 		err = p.openPorts(options)
 	}
 	if err != nil {
-		p.close()
+		return p, err
+	}
+	if err := writeCredentials(p.state, ends, time.Now()); err != nil {
 		return p, err
 	}
 	cp := controlPlane{state: p.state, endpoints: ends}
-	if err := writeCredentials(p.state, ends, time.Now()); err != nil {
-		p.close()
-		return p, err
-	}
 	if options.Simulated {
 		p.state.Machines = []machine{{Name: controlPlaneName, Index: -1, Processes: cp.processes()}}
 		return p, p.state.write()
 	}
 	p.state.Machines = []machine{cp.machine()}
-	if runc, err = runc.wrapped(l); err != nil {
-		return p, fmt.Errorf("wrap runc: %w", err)
+	if err := p.addNodes(binaries, runc); err != nil {
+		return p, err
+	}
+	return p, p.state.write()
+}
+
+// addNodes writes the configuration of all nodes.
+func (p *prepared) addNodes(binaries Binaries, runc runtimeChoice) error {
+	l := p.state.layout()
+	runc, err := runc.wrapped(l)
+	if err != nil {
+		return fmt.Errorf("wrap runc: %w", err)
 	}
 	parts := nodeParts{state: p.state, binaries: binaries, runc: runc, snapshotter: chooseSnapshotter(string(l))}
 	for i := range p.state.Nodes {
 		p.state.Machines = append(p.state.Machines, parts.machine(i))
 		files, err := parts.files(i)
 		if err != nil {
-			return p, err
+			return err
 		}
 		if err := writeFiles(files); err != nil {
-			return p, err
+			return err
 		}
 	}
-	return p, p.state.write()
+	return nil
 }
 
 // openPorts opens the loopback ports of a real cluster.
