@@ -3,3 +3,5 @@
 // The JSON names are those of the published API. It holds types only, no behaviour.
 // +kubebuilder:object:generate=true
 package workload
+
+//go:generate ../../../.tools/bin/controller-gen object paths=.

@@ -54,7 +54,7 @@ func TestBadInputIsRejectedByName(t *testing.T) {
 			}
 			text := strings.NewReplacer("VERSION", or(tt.version, "v1beta1"), "NAMESPACE", namespace, "REPLICAS", or(tt.replicas, "1"),
 				"LABEL", or(tt.label, "web"), "EXTRA", tt.extra, "STRATEGY", or(tt.strat, "{}")).Replace(manifest)
-			out, err := world.Kubectl(t, text, "apply", "--server-side", "--force-conflicts", "-f", "-")
+			out, err := world.Kubectl(t, text, "apply", "-f", "-")
 			require.Error(t, err, out)
 			for _, want := range tt.want {
 				assert.Contains(t, out, want)

@@ -1,0 +1,19 @@
+# Developer tools, pinned in .tools and built on first use.
+
+TOOLS          := $(CURDIR)/.tools/bin
+CONTROLLER_GEN := $(TOOLS)/controller-gen
+CRDSCHEMA      := $(TOOLS)/crdschema
+MODCHECK       := $(TOOLS)/modcheck
+GOLANGCI_LINT  := $(TOOLS)/golangci-lint
+
+$(CONTROLLER_GEN): .tools/go.mod
+	GOWORK=off go -C .tools build -o bin/ tool
+	@touch $@
+
+$(CRDSCHEMA) $(MODCHECK): $(TOOLS)/%: $(wildcard .tools/cmd/*/*.go) .tools/go.mod
+	GOWORK=off go -C .tools build -o bin/ ./cmd/...
+	@touch $(CRDSCHEMA) $(MODCHECK)
+
+$(GOLANGCI_LINT): .tools/lint/go.mod
+	GOWORK=off go -C .tools/lint build -o ../bin/ tool
+	@touch $@
