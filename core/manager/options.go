@@ -64,6 +64,13 @@ type Election struct {
 	RetryPeriod   time.Duration
 }
 
+// ReadOptions returns the options of an operator for a command line and an environment, as Main reads them. It
+// is for those who call Run themselves.
+func ReadOptions(operator Operator, arguments []string, getenv func(string) string) (Options, error) {
+	parsed, err := parse(operator, arguments, getenv)
+	return parsed.Options, err
+}
+
 // parsed is everything that the command line and the environment say.
 type parsed struct {
 	Options
@@ -101,6 +108,7 @@ func parse(operator Operator, arguments []string, getenv func(string) string) (p
 	return out, out.readEnvironment(operator, *gates, getenv)
 }
 
+// readEnvironment completes what flags leave open.
 func (p *parsed) readEnvironment(operator Operator, gates string, getenv func(string) string) error {
 	set, notes, err := features.Parse(features.Source{Flag: gates, Getenv: getenv, Consulted: operator.Gates})
 	if err != nil {

@@ -59,7 +59,7 @@ func runManager(ctx context.Context, operator Operator, env *Environment, hooks 
 			return ignoreEnd(ctx, err)
 		}
 	}
-	if err := startup.waitForCRDs(ctx, env.Manager.GetAPIReader(), operator.CRDs, env.Log); err != nil {
+	if err := startup.waitForCRDs(ctx, env.Manager, operator.CRDs, env.Log); err != nil {
 		return ignoreEnd(ctx, err)
 	}
 	if err := operator.Setup(ctx, env); err != nil {

@@ -57,11 +57,10 @@ func freeAddress(t *testing.T) (address string, port int) {
 
 func testOptions(t *testing.T, namespace string) Options {
 	t.Helper()
-	parsed, err := parse(Operator{Feature: "widget"}, []string{
+	options, err := ReadOptions(Operator{Feature: "widget"}, []string{
 		"--enable-pprof=false", "--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=200ms",
 	}, environment(map[string]string{"POD_NAMESPACE": namespace, "WEBHOOK_HOST": "localhost"}))
 	require.NoError(t, err)
-	options := parsed.Options
 	options.HealthProbeAddr, _ = freeAddress(t)
 	options.MetricsAddr, _ = freeAddress(t)
 	_, options.Certificates.Port = freeAddress(t)

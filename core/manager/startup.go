@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,7 +12,9 @@ import (
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 )
 
 // crdPause lies between two looks for a CRD that is not there. One that is there costs one request.
@@ -48,12 +51,12 @@ func (s *startup) check(*http.Request) error {
 
 // waitForCRDs returns when all definitions are established. It waits for ever: a CRD that is installed later
 // needs no restart.
-func (s *startup) waitForCRDs(ctx context.Context, reader client.Reader, names []string, log logr.Logger) error {
+func (s *startup) waitForCRDs(ctx context.Context, cluster cluster.Cluster, names []string, log logr.Logger) error {
 	told := ""
 	for {
 		var missing []string
 		for _, name := range names {
-			if reason := lookForCRD(ctx, reader, name); reason != "" {
+			if reason := lookForCRD(ctx, cluster, name); reason != "" {
 				missing = append(missing, reason)
 			}
 		}
@@ -73,21 +76,26 @@ func (s *startup) waitForCRDs(ctx context.Context, reader client.Reader, names [
 }
 
 // lookForCRD returns why a definition cannot be used yet, empty if it can.
-func lookForCRD(ctx context.Context, reader client.Reader, name string) string {
+func lookForCRD(ctx context.Context, cluster cluster.Cluster, name string) string {
 	var crd apiextensionsv1.CustomResourceDefinition
-	err := reader.Get(ctx, client.ObjectKey{Name: name}, &crd)
+	err := cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: name}, &crd)
 	if apierrors.IsNotFound(err) {
 		return "CRD " + name + " (not installed)"
 	}
 	if err != nil {
 		return "CRD " + name + " (" + err.Error() + ")"
 	}
-	for _, condition := range crd.Status.Conditions {
-		if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-			return ""
-		}
+	established := slices.ContainsFunc(crd.Status.Conditions, func(condition apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue
+	})
+	if !established {
+		return "CRD " + name + " (not established)"
 	}
-	return "CRD " + name + " (not established)"
+	kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
+	if _, err := cluster.GetRESTMapper().RESTMapping(kind); err != nil { // discovery comes a moment later
+		return "CRD " + name + " (not served)"
+	}
+	return ""
 }
 
 // pause waits, or returns early with an error when ctx ends.

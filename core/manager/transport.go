@@ -22,7 +22,10 @@ type deadline struct {
 
 // writeLimit leaves a fifth of the time between two leaders for clocks and networks: 4 s by default.
 func (e Election) writeLimit() time.Duration {
-	return max((e.LeaseDuration-e.RenewDeadline)*4/5, time.Second)
+	if between := e.LeaseDuration - e.RenewDeadline; between > 0 {
+		return between * 4 / 5
+	}
+	return 4 * time.Second
 }
 
 func limitWrites(limit time.Duration) transport.WrapperFunc {
