@@ -2,21 +2,28 @@ package main
 
 import "maps"
 
-// mergedByKey are the lists whose entries server-side apply merges. Core validation rejects entries
-// with equal keys here, so no stored object can break the rule of a list-map.
-var mergedByKey = map[string]string{
-	"containers":     "name",
-	"initContainers": "name",
-	"volumes":        "name",
-	"volumeMounts":   "mountPath",
+// mergeKey is the key by which server-side apply merges the entries of a list, or "". Core validation
+// rejects entries with equal keys in these lists, so no stored object can break the rule of a list-map.
+func mergeKey(list string) string {
+	switch list {
+	case "containers", "initContainers", "volumes":
+		return "name"
+	case "volumeMounts":
+		return "mountPath"
+	}
+	return ""
 }
 
-// judgments are the keywords by which a schema rejects or changes values. Built-in kinds have none of
-// them at this place: the cluster's own validation judges, through the dry run of the template.
-var judgments = []string{
-	"default", "required", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-	"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "uniqueItems",
-	"x-kubernetes-validations",
+// dropJudgments removes the keywords by which a schema rejects or changes values. Built-in kinds have none
+// of them at this place: the cluster's own validation judges, through the dry run of the template.
+func dropJudgments(node schema) {
+	for _, keyword := range []string{
+		"default", "required", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+		"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "uniqueItems",
+		"x-kubernetes-validations",
+	} {
+		delete(node, keyword)
+	}
 }
 
 // fitEmbedded opens the schema of an embedded core type. The description of the node itself is of the
@@ -39,9 +46,7 @@ func fit(name string, node schema) {
 		return
 	}
 	delete(node, "description")
-	for _, keyword := range judgments {
-		delete(node, keyword)
-	}
+	dropJudgments(node)
 	for property, value := range properties(node) {
 		fit(property, value.(schema))
 	}
@@ -57,8 +62,8 @@ func fit(name string, node schema) {
 // fitList makes a list a list-map where that is safe, and atomic otherwise.
 func fitList(name string, list, items schema) {
 	delete(list, "x-kubernetes-list-map-keys")
-	key, merged := mergedByKey[name]
-	if _, ok := properties(items)[key]; !merged || !ok {
+	key := mergeKey(name)
+	if _, ok := properties(items)[key]; key == "" || !ok {
 		list["x-kubernetes-list-type"] = "atomic"
 		return
 	}

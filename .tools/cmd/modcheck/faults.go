@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"slices"
+)
+
+// Faults are all breaches of the rules between modules, one line each.
+func (w Workspace) Faults() []string {
+	var faults []string
+	for _, m := range w.Modules {
+		faults = append(faults, w.goDirective(m)...)
+		faults = append(faults, w.replaces(m)...)
+		faults = append(faults, w.features(m)...)
+	}
+	return append(faults, w.versions()...)
+}
+
+// goDirective is the same everywhere, so that no module builds by rules that another one does not have.
+func (w Workspace) goDirective(m Module) []string {
+	have := ""
+	if m.File.Go != nil {
+		have = m.File.Go.Version
+	}
+	if have == w.Go {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: go directive is %q, go.work has %q", m.Folder, have, w.Go)}
+}
+
+// replaces: every required sibling is built from this tree, and nothing else is replaced.
+func (w Workspace) replaces(m Module) []string {
+	var faults []string
+	replaced := map[string]string{}
+	for _, r := range m.File.Replace {
+		replaced[r.Old.Path] = r.New.Path
+		if _, ok := w.sibling(r.Old.Path); !ok {
+			faults = append(faults, fmt.Sprintf("%s: replaces %s, which is no sibling", m.Folder, r.Old.Path))
+		}
+	}
+	for _, r := range m.File.Require {
+		sibling, ok := w.sibling(r.Mod.Path)
+		if !ok {
+			continue
+		}
+		to, ok := replaced[r.Mod.Path]
+		switch {
+		case !ok:
+			faults = append(faults, fmt.Sprintf("%s: requires its sibling %s without a replace", m.Folder, sibling.Folder))
+		case path.Join(m.Folder, to) != sibling.Folder:
+			faults = append(faults, fmt.Sprintf("%s: replaces its sibling %s by %s", m.Folder, sibling.Folder, to))
+		}
+	}
+	return faults
+}
+
+// features require core and modules of API types alone, never each other; core requires nothing of ours.
+// What puts features together or tests them may require all.
+func (w Workspace) features(m Module) []string {
+	if m.Folder == "kustomize" || m.Folder == "test" {
+		return nil
+	}
+	var faults []string
+	for _, r := range m.File.Require {
+		sibling, ok := w.sibling(r.Mod.Path)
+		public := sibling.Folder == "core" || sibling.Folder == "daemon/api"
+		if ok && (m.Folder == "core" || !public) {
+			faults = append(faults, fmt.Sprintf("%s: may not require %s", m.Folder, sibling.Folder))
+		}
+	}
+	return faults
+}
+
+// versions of aligned libraries are those of the first module that requires them.
+func (w Workspace) versions() []string {
+	var faults []string
+	first := map[string]Module{}
+	version := map[string]string{}
+	for _, m := range w.Modules {
+		for _, r := range m.File.Require {
+			if !isAligned(r.Mod.Path) {
+				continue
+			}
+			known, ok := version[r.Mod.Path]
+			if !ok {
+				version[r.Mod.Path], first[r.Mod.Path] = r.Mod.Version, m
+			} else if known != r.Mod.Version {
+				faults = append(faults, fmt.Sprintf("%s: requires %s %s, %s requires %s",
+					m.Folder, r.Mod.Path, r.Mod.Version, first[r.Mod.Path].Folder, known))
+			}
+		}
+	}
+	return faults
+}
+
+// isAligned says whether a library has one version in the whole repository: its objects cross the borders
+// of our modules.
+func isAligned(module string) bool {
+	switch module {
+	case "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/apiextensions-apiserver",
+		"k8s.io/component-base", "sigs.k8s.io/controller-runtime":
+		return true
+	}
+	return false
+}
+
+func (w Workspace) sibling(module string) (Module, bool) {
+	i := slices.IndexFunc(w.Modules, func(m Module) bool { return m.Path() == module })
+	if i < 0 {
+		return Module{}, false
+	}
+	return w.Modules[i], true
+}
