@@ -59,7 +59,7 @@ func describeSpec(set *v1beta1.CloneSet) string {
 func walk(t *testing.T, seed uint64) (*simulate.World, *player) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 99))
-	w, p := play(t, simulate.Options{Seed: seed, Images: badImages()}, int32(rng.IntN(6)), randomSet(rng))
+	w, p := play(t, simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3)}, int32(rng.IntN(6)), randomSet(rng))
 	p.gates.PartitionRollback = rng.IntN(4) == 0
 	p.gates.PreparingUpdateAsUpdate = rng.IntN(4) == 0
 	p.gates.ShortHash = rng.IntN(4) == 0
@@ -128,11 +128,22 @@ func randomEdit(w *simulate.World, rng *rand.Rand) setOption {
 	case 9:
 		return maxUnavailable(pick("1", "2", "50%"))
 	case 10:
-		return nameOne(w)
+		return nameSome(w, rng)
 	case 11:
 		return maxSurge(pick("0", "1", "2"))
 	default:
 		return newEnvironment(pick("x", "y"))
+	}
+}
+
+// nameSome names up to three pods in podsToDelete.
+func nameSome(w *simulate.World, rng *rand.Rand) setOption {
+	return func(s *v1beta1.CloneSet) {
+		for _, pod := range activePods(w) {
+			if list := &s.Spec.ScaleStrategy.PodsToDelete; rng.IntN(2) == 0 && len(*list) < 3 {
+				*list = append(*list, pod.Name)
+			}
+		}
 	}
 }
 

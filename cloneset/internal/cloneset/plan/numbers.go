@@ -65,6 +65,7 @@ type tally struct {
 	updated, old                   int32 // not in PreparingDelete
 	specifiedUpdated, specifiedOld int32 // of those, specified for deletion
 	unavailable                    int32 // of the rest, not available
+	specifiedUnavailable           int32 // of the specified, not available
 	deletingUpdated, deletingOld   int32 // in PreparingDelete
 	total                          int32
 }
@@ -96,6 +97,9 @@ func count(pods []pod, preparingAsUpdated bool) tally {
 		case !o.Available:
 			t.unavailable++
 		}
+		if o.specified && !o.Available {
+			t.specifiedUnavailable++
+		}
 	}
 	return t
 }
@@ -105,7 +109,7 @@ type balance struct {
 	create, createOld int32 // pods to create now, and how many of them at the current revision
 	missing           int32 // pods that are missing; more than create when scaling out is limited
 	remove, removeOld int32 // pods too many, and how many of them must be old
-	readyLimit        int32 // ready pods that may be deleted now
+	readyLimit        int32 // ready pods that may be deleted now; negative when too many are unavailable
 	updateNum         int32 // pods to move to the update revision; negative: back to the current one
 	updateBudget      int32 // pods that may be out of service during the update
 }
@@ -137,7 +141,7 @@ func (p *pass) weigh() balance {
 	b.createOld = min(b.create, max(wantOld-haveOld, 0))
 	b.remove = max(have-specified-want, 0)
 	b.removeOld = max(haveOld-scaling.specifiedOld-wantOld, 0)
-	b.readyLimit = max(n.maxUnavailable+scaling.total-n.replicas-unavailable, 0)
+	b.readyLimit = n.maxUnavailable + scaling.total - n.replicas - unavailable - scaling.specifiedUnavailable
 	b.updateBudget = n.maxUnavailable + t.total - n.replicas
 	if abs(deltaOld) <= abs(deltaNew) {
 		b.updateNum = deltaOld

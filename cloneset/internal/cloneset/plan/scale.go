@@ -93,7 +93,8 @@ func finishDeletion(p *pass) {
 }
 
 // deleteSpecified deletes the pods that users named: those out of service at once, serving ones as
-// far as maxUnavailable allows.
+// far as maxUnavailable allows. A serving pod that is not available yet is among the unavailable ones
+// already, so that its deletion costs no more.
 func deleteSpecified(p *pass) {
 	if p.plan.Err != nil {
 		return
@@ -106,11 +107,15 @@ func deleteSpecified(p *pass) {
 			continue
 		}
 		if o.serving() {
-			if limit <= 0 {
+			cost := int32(0)
+			if o.Available {
+				cost = 1
+			}
+			if limit < cost {
 				p.plan.Wait("MaxUnavailable", o.Pod.Name, "the pod is specified for deletion and waits for maxUnavailable")
 				continue
 			}
-			limit--
+			limit -= cost
 		}
 		step.Actions = append(step.Actions, p.deletePod(o, "SpecifiedDelete", "it is specified for deletion"))
 	}
