@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/testr"
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -101,8 +101,8 @@ func start(t *testing.T, options Options) *replica {
 		})
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, operator, options, config, testr.New(t)) }()
+	ended := make(chan error, 1) // Run gets no logger of the test: controller-runtime logs on after it has returned
+	go func() { ended <- Run(ctx, operator, options, config, logr.Discard()) }()
 	stopped := false
 	r.stop = func() error {
 		if stopped {
@@ -266,7 +266,7 @@ func TestOperatorThatCannotServeEnds(t *testing.T) {
 	operator := Operator{Feature: "lonely", Webhooks: func(context.Context, *Environment) (Webhooks, error) {
 		return Webhooks{Mutating: []admission.Endpoint{{Path: "/mutate", Handler: http.NotFoundHandler()}}}, nil
 	}}
-	err := Run(t.Context(), operator, options, server.config, testr.New(t))
+	err := Run(t.Context(), operator, options, server.config, logr.Discard())
 	assert.ErrorContains(t, err, "not found MutatingWebhookConfiguration lonely-mutating")
 }
 
@@ -285,7 +285,7 @@ func TestOperatorWithoutWebhooksNeedsNoCertificates(t *testing.T) {
 		cancel()
 		return err
 	}}
-	require.NoError(t, Run(ctx, operator, options, server.config, testr.New(t)))
+	require.NoError(t, Run(ctx, operator, options, server.config, logr.Discard()))
 	assert.NotEmpty(t, fence)
 	var secrets corev1.SecretList
 	require.NoError(t, admin.List(t.Context(), &secrets, client.InNamespace(namespace)))
@@ -299,5 +299,5 @@ func TestOperatorEndsWhenAPortIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	defer listener.Close()
 	operator := Operator{Feature: "plain", Setup: func(context.Context, *Environment) error { return nil }}
-	assert.ErrorContains(t, Run(t.Context(), operator, options, server.config, testr.New(t)), "address already in use")
+	assert.ErrorContains(t, Run(t.Context(), operator, options, server.config, logr.Discard()), "address already in use")
 }
