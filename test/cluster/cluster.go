@@ -28,7 +28,8 @@ type Cluster struct {
 // Start makes sure that a cluster runs, and returns when it is ready: its nodes, its
 // default service account, its storage class. It builds what is missing first, which
 // takes minutes the first time. A cluster of the same name that runs already is used
-// as it is, unless the options ask for another version or number of nodes.
+// as it is, unless the options ask for another version or number of nodes. A cluster
+// that does not get ready is left as it is, to be looked at: Remove ends it.
 func Start(ctx context.Context, wanted Options) (*Cluster, error) {
 	options, err := wanted.complete()
 	if err != nil {
@@ -122,7 +123,8 @@ func launch(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	p, err := prepare(ctx, options, binaries, runc)
 	if err != nil {
-		return nil, fmt.Errorf("prepare cluster %s: %w", options.Name, err)
+		err = fmt.Errorf("prepare cluster %s: %w", options.Name, err)
+		return nil, errors.Join(err, remove(ctx, options.Cache, options.Name))
 	}
 	defer p.close()
 	return startSupervisor(ctx, options, p)

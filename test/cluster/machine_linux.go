@@ -41,6 +41,11 @@ func (m machine) setUp() error {
 		return fmt.Errorf("set host name: %w", err)
 	}
 	if m.Cgroup != "" {
+		// As after any boot there are no groups of old containers: the kubelet would try in
+		// vain, for many seconds, to find out about them.
+		if err := removeCgroup(m.Cgroup); err != nil {
+			return err
+		}
 		if err := makeCgroup(m.Cgroup); err != nil {
 			return err
 		}
