@@ -88,6 +88,7 @@ type pod struct {
 	deleting  bool // in PreparingDelete
 	specified bool // named in podsToDelete or labelled, and not yet in PreparingDelete
 	inGrace   bool // an in-place update waits for its grace period
+	updating  bool // an in-place update is not complete, though the pod may be in service all the while
 	touched   bool // already changed in this pass
 }
 

@@ -19,7 +19,10 @@ func refresh(p *pass) {
 		c := p.change(o.Pod)
 		lifecycle.InitialReady(c)
 		progress := inplace.Refresh(c, options)
-		o.inGrace = progress.InGrace
+		o.inGrace, o.updating = progress.InGrace, !progress.Complete
+		if progress.Reason == inplace.ReasonUnreadable {
+			p.beginAgain(o, c)
+		}
 		p.plan.Wake(progress.WakeAfter)
 		if !progress.Complete && progress.Reason != "" {
 			p.plan.Wait(progress.Reason, o.Pod.Name, "%s", progress.Message)
@@ -45,6 +48,15 @@ func refresh(p *pass) {
 		})
 	}
 	p.plan.Add(step)
+}
+
+// beginAgain repeats the update to the pod's own revision when the record of it cannot be read. It
+// compares the whole pod with the template.
+func (p *pass) beginAgain(o *pod, c *action.PodChange) {
+	own := p.revisionWith(o.Revision)
+	if u, err := inplace.Diff(own, own, p.inPlaceOptions()); err == nil {
+		p.plan.Wake(u.Begin(c, 0))
+	}
 }
 
 // isNew says that the pod gets its first conditions. They are right whatever its kubelet reports in

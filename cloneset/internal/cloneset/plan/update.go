@@ -83,7 +83,7 @@ func (p *pass) abandon(rest []int) []action.Action {
 
 // move updates the wanted pods in order as far as the budget allows. A pod that is out of service
 // already costs nothing that is left to spend, so it only has to respect the number of pods at the
-// target that are not available yet; an available pod also needs room among all unavailable ones.
+// target that are not available yet, or whose new resources are not in force yet; an available pod also needs room among all unavailable ones.
 // One pod out of service may always be updated, for it may be what everything else waits for.
 //
 // Example: maxUnavailable 2, five old pods, none available: two are updated at a time. With eight
@@ -92,11 +92,12 @@ func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int3
 	hash := podstate.ShortHash(hashName(target))
 	unavailable, atTarget := int32(0), int32(0)
 	for i := range p.pods {
-		if o := &p.pods[i]; !o.Available {
+		o := &p.pods[i]
+		if !o.Available {
 			unavailable++
-			if o.Revision == hash {
-				atTarget++
-			}
+		}
+		if o.Revision == hash && (!o.Available || o.updating) {
+			atTarget++
 		}
 	}
 	var actions []action.Action
@@ -169,7 +170,9 @@ func (p *pass) updateInPlace(o *pod, u *inplace.Update, target *appsv1.Controlle
 	p.plan.Wake(u.Begin(c, gracePeriod(p.Set)))
 	c.SetLabel(contract.RevisionLabel, p.revisionLabel(target.Name))
 	c.SetLabel(contract.TemplateHashLabel, hash)
-	lifecycle.Set(c, contract.LifecycleUpdating)
+	if !u.Interrupts(o.Pod) {
+		lifecycle.Refresh(c, p.Set.Spec.Lifecycle, true)
+	}
 	return action.Action{
 		Verb: action.UpdateInPlace, Object: o.Pod, Patches: c.Patches(), Reason: "Update", Message: "revision " + hash,
 		Event: &action.Event{

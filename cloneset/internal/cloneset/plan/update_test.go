@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -109,4 +110,26 @@ func TestHeldRecreationIsMarked(t *testing.T) {
 	labels := todo.Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)["labels"].(map[string]any)
 	require.Equal(t, contract.LifecyclePreparingDelete, labels[contract.LifecycleStateLabel])
 	require.Equal(t, "true", labels[contract.SpecifiedDeleteLabel], "without the mark the pod would be taken back")
+}
+
+// A change of labels alone restarts nothing and is written at once; a resize takes two writes.
+func TestUpdatesThatInterruptNothing(t *testing.T) {
+	w := given(t, 1, policy(v1beta1.InPlaceIfPossible)).old(1)
+	template := gen.Template(gen.Label("app", "web"), gen.Label("version", "2"), gen.Image("main", "app:1"))
+	w.set.Spec.Template = template
+	w.revisions[1] = revisionOf(t, w, template)
+	patches := w.plan().Steps[0].Actions[0].Patches
+	require.Len(t, patches, 1)
+	labels := patches[0].Body["metadata"].(map[string]any)["labels"].(map[string]any)
+	require.Equal(t, "2", labels["version"])
+	require.NotContains(t, labels, contract.LifecycleStateLabel, "the pod stays Normal")
+}
+
+func TestAnUnreadableRecordBeginsTheUpdateAgain(t *testing.T) {
+	w := given(t, 1, policy(v1beta1.InPlaceIfPossible)).updated(1, unready,
+		gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now), gen.Lifecycle(contract.LifecycleUpdating), gen.Annotation(contract.InPlaceUpdateStateAnnotation, "{"))
+	todo := w.plan()
+	require.Len(t, todo.Steps, 1, todo.String())
+	meta := todo.Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)
+	require.Contains(t, meta["annotations"], contract.InPlaceUpdateStateAnnotation)
 }
