@@ -2,7 +2,6 @@ package admission
 
 import (
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/core/api/workload"
@@ -47,6 +46,6 @@ func defaultRollingUpdate(rolling *v1beta1.RollingUpdateCloneSetStrategy) {
 
 func fill[T any](member **T, value T) {
 	if *member == nil {
-		*member = ptr.To(value)
+		*member = new(value)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/core/api/workload"
@@ -18,9 +17,9 @@ func TestDefault(t *testing.T) {
 			Type: v1beta1.RollingUpdate,
 			RollingUpdate: &v1beta1.RollingUpdateCloneSetStrategy{
 				PodUpdatePolicy:       policy,
-				Partition:             ptr.To(intstr.FromInt32(0)),
-				MaxUnavailable:        ptr.To(intstr.FromString("20%")),
-				MaxSurge:              ptr.To(intstr.FromInt32(0)),
+				Partition:             new(intstr.FromInt32(0)),
+				MaxUnavailable:        new(intstr.FromString("20%")),
+				MaxSurge:              new(intstr.FromInt32(0)),
 				InPlaceUpdateStrategy: inPlace,
 			},
 		}
@@ -42,7 +41,7 @@ func TestDefault(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			set := &v1beta1.CloneSet{Spec: v1beta1.CloneSetSpec{UpdateStrategy: c.strategy}}
 			Default(set)
-			want := v1beta1.CloneSetSpec{Replicas: ptr.To[int32](1), RevisionHistoryLimit: ptr.To[int32](10), UpdateStrategy: c.want}
+			want := v1beta1.CloneSetSpec{Replicas: new(int32(1)), RevisionHistoryLimit: new(int32(10)), UpdateStrategy: c.want}
 			assert.Equal(t, want, set.Spec, "everything else is left alone")
 
 			again := set.DeepCopy()
@@ -54,15 +53,15 @@ func TestDefault(t *testing.T) {
 
 func TestDefaultKeepsWhatIsSaid(t *testing.T) {
 	said := v1beta1.CloneSetSpec{
-		Replicas:             ptr.To[int32](0),
-		RevisionHistoryLimit: ptr.To[int32](0),
+		Replicas:             new(int32(0)),
+		RevisionHistoryLimit: new(int32(0)),
 		UpdateStrategy: v1beta1.CloneSetUpdateStrategy{
 			Type: v1beta1.RollingUpdate,
 			RollingUpdate: &v1beta1.RollingUpdateCloneSetStrategy{
 				PodUpdatePolicy:       v1beta1.InPlaceIfPossible,
-				Partition:             ptr.To(intstr.FromString("50%")),
-				MaxUnavailable:        ptr.To(intstr.FromInt32(0)),
-				MaxSurge:              ptr.To(intstr.FromInt32(1)),
+				Partition:             new(intstr.FromString("50%")),
+				MaxUnavailable:        new(intstr.FromInt32(0)),
+				MaxSurge:              new(intstr.FromInt32(1)),
 				InPlaceUpdateStrategy: &workload.InPlaceUpdateStrategy{GracePeriodSeconds: 5},
 			},
 		},

@@ -59,7 +59,7 @@ func TestOnlyNewlyListedPodsAreLookedUp(t *testing.T) {
 	var c cluster
 	facts := c.read(t, valid(listing("b", "c")), valid(listing("a", "b")))
 	assert.Equal(t, []string{"shop/c"}, c.pods)
-	assert.EqualError(t, facts.Pods["c"].Err, "not found")
+	require.EqualError(t, facts.Pods["c"].Err, "not found")
 	assert.Len(t, facts.Pods, 1)
 }
 

@@ -105,7 +105,7 @@ func validateSpeed(rolling *v1beta1.RollingUpdateCloneSetStrategy, replicas int3
 // scaled is a well-formed amount, rounded up.
 func scaled(value *intstr.IntOrString, absent string, replicas int32) int32 {
 	if value == nil {
-		value = ptr.To(intstr.Parse(absent))
+		value = new(intstr.Parse(absent))
 	}
 	parsed, err := rollout.Parse(*value)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/core/api/workload"
@@ -36,8 +35,8 @@ func rolling(change func(*v1beta1.RollingUpdateCloneSetStrategy)) func(*v1beta1.
 	return func(set *v1beta1.CloneSet) { change(set.Spec.UpdateStrategy.RollingUpdate) }
 }
 
-func number(n int32) *intstr.IntOrString    { return ptr.To(intstr.FromInt32(n)) }
-func text(value string) *intstr.IntOrString { return ptr.To(intstr.FromString(value)) }
+func number(n int32) *intstr.IntOrString    { return new(intstr.FromInt32(n)) }
+func text(value string) *intstr.IntOrString { return new(intstr.FromString(value)) }
 
 func texts(errs field.ErrorList) []string {
 	var list []string
@@ -57,8 +56,8 @@ func TestValidateOneObject(t *testing.T) {
 		want   string // one error; empty means valid
 	}{
 		{"the defaults are valid", func(*set) {}, ""},
-		{"negative replicas", func(s *set) { s.Spec.Replicas = ptr.To[int32](-1) }, spec + "replicas: Invalid value: -1: must be greater than or equal to 0"},
-		{"negative history", func(s *set) { s.Spec.RevisionHistoryLimit = ptr.To[int32](-1) }, spec + "revisionHistoryLimit: Invalid value: -1: must be greater than or equal to 0"},
+		{"negative replicas", func(s *set) { s.Spec.Replicas = new(int32(-1)) }, spec + "replicas: Invalid value: -1: must be greater than or equal to 0"},
+		{"negative history", func(s *set) { s.Spec.RevisionHistoryLimit = new(int32(-1)) }, spec + "revisionHistoryLimit: Invalid value: -1: must be greater than or equal to 0"},
 		{"negative minReadySeconds", func(s *set) { s.Spec.MinReadySeconds = -1 }, spec + "minReadySeconds: Invalid value: -1: must be greater than or equal to 0"},
 
 		{"no selector", func(s *set) { s.Spec.Selector = nil }, spec + "selector: Required value"},
@@ -67,7 +66,7 @@ func TestValidateOneObject(t *testing.T) {
 
 		{"restartPolicy Never", func(s *set) { s.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever }, spec + `template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"`},
 		{"restartPolicy Always", func(s *set) { s.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways }, ""},
-		{"activeDeadlineSeconds", func(s *set) { s.Spec.Template.Spec.ActiveDeadlineSeconds = ptr.To[int64](9) }, spec + "template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in cloneset is not Supported"},
+		{"activeDeadlineSeconds", func(s *set) { s.Spec.Template.Spec.ActiveDeadlineSeconds = new(int64(9)) }, spec + "template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in cloneset is not Supported"},
 
 		{"claim template twice", func(s *set) {
 			s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data"), claim("data")}
@@ -93,7 +92,7 @@ func TestValidateOneObject(t *testing.T) {
 		{"surge alone", rolling(func(r *strategy) { r.MaxUnavailable, r.MaxSurge = number(0), number(1) }), ""},
 		{"no way to move", rolling(func(r *strategy) { r.MaxUnavailable = text("0%") }), update + `maxUnavailable: Invalid value: "0%": maxUnavailable and maxSurge should not both be less than 1`},
 		{"no way to move and no pods", func(s *set) {
-			s.Spec.Replicas, s.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = ptr.To[int32](0), number(0)
+			s.Spec.Replicas, s.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = new(int32(0)), number(0)
 		}, ""},
 		{"surge in place only", rolling(func(r *strategy) { r.PodUpdatePolicy, r.MaxSurge = v1beta1.InPlaceOnly, text("10%") }), update + `maxSurge: Invalid value: "10%": can not use maxSurge with podUpdatePolicy InPlaceOnly`},
 		{"surge of nothing in place only", rolling(func(r *strategy) { r.PodUpdatePolicy, r.MaxSurge = v1beta1.InPlaceOnly, text("0%") }), ""},
@@ -112,8 +111,8 @@ func TestValidateOneObject(t *testing.T) {
 		{"nodes as a word", inPlaceStrategy(workload.InPlaceUpdateStrategy{ImagePreDownloadParallelism: text("all")}), update + `inPlaceUpdateStrategy.imagePreDownloadParallelism: Invalid value: "all": imagePreDownloadParallelism must be a valid integer`},
 		{"nodes below zero", inPlaceStrategy(workload.InPlaceUpdateStrategy{ImagePreDownloadParallelism: text("-2")}), update + `inPlaceUpdateStrategy.imagePreDownloadParallelism: Invalid value: "-2": imagePreDownloadParallelism must be non-negative`},
 		{"nodes as text", inPlaceStrategy(workload.InPlaceUpdateStrategy{ImagePreDownloadParallelism: text("2")}), ""},
-		{"negative pre-download timeout", inPlaceStrategy(workload.InPlaceUpdateStrategy{ImagePreDownloadTimeoutSeconds: ptr.To[int32](-1)}), update + "inPlaceUpdateStrategy.imagePreDownloadTimeoutSeconds: Invalid value: -1: must be greater than or equal to 0"},
-		{"negative pre-download threshold", inPlaceStrategy(workload.InPlaceUpdateStrategy{ImagePreDownloadMinUpdatedReadyPods: ptr.To[int32](-1)}), update + "inPlaceUpdateStrategy.imagePreDownloadMinUpdatedReadyPods: Invalid value: -1: must be greater than or equal to 0"},
+		{"negative pre-download timeout", inPlaceStrategy(workload.InPlaceUpdateStrategy{ImagePreDownloadTimeoutSeconds: new(int32(-1))}), update + "inPlaceUpdateStrategy.imagePreDownloadTimeoutSeconds: Invalid value: -1: must be greater than or equal to 0"},
+		{"negative pre-download threshold", inPlaceStrategy(workload.InPlaceUpdateStrategy{ImagePreDownloadMinUpdatedReadyPods: new(int32(-1))}), update + "inPlaceUpdateStrategy.imagePreDownloadMinUpdatedReadyPods: Invalid value: -1: must be greater than or equal to 0"},
 		{"negative grace period", inPlaceStrategy(workload.InPlaceUpdateStrategy{GracePeriodSeconds: -1}), update + "inPlaceUpdateStrategy.gracePeriodSeconds: Invalid value: -1: must be greater than or equal to 0"},
 
 		{"deadline before availability", deadline(10, 10), spec + "progressDeadlineSeconds: Invalid value: 10: must be greater than minReadySeconds"},
@@ -200,7 +199,7 @@ func TestSelectorNeverChanges(t *testing.T) {
 func TestPodsToDelete(t *testing.T) {
 	controlled := func(uid string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
-			{UID: "set", Controller: ptr.To(uid == "set")}, {UID: "other", Controller: ptr.To(uid == "other")},
+			{UID: "set", Controller: new(uid == "set")}, {UID: "other", Controller: new(uid == "other")},
 		}}}
 	}
 	terminating := controlled("set")

@@ -18,7 +18,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -91,7 +90,7 @@ func convertHere(t *testing.T, c client.Client) {
 	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
 		Webhook: &apiextensionsv1.WebhookConversion{
-			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: ptr.To(address.String()), CABundle: validate.CABundle},
+			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: new(address.String()), CABundle: validate.CABundle},
 			ConversionReviewVersions: []string{"v1"},
 		},
 	}
@@ -145,6 +144,7 @@ func stored(t *testing.T, c client.Client, set client.Object) *v1beta1.CloneSet 
 }
 
 func testDefaults(t *testing.T, c client.Client) {
+	t.Helper()
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
 		t.Run(version, func(t *testing.T) {
 			set := sent(t, version, "")
@@ -153,7 +153,7 @@ func testDefaults(t *testing.T, c client.Client) {
 			assert.Equal(t, template, set.Object["spec"].(map[string]any)["template"], "the template is stored as it was sent")
 
 			spec := stored(t, c, set).Spec
-			assert.Equal(t, ptr.To[int32](1), spec.Replicas)
+			assert.Equal(t, new(int32(1)), spec.Replicas)
 			assert.Equal(t, version == "v1alpha1", spec.ScaleStrategy.EnablePVCReuse)
 			assert.Equal(t, v1beta1.CloneSetUpdateStrategy{
 				Type: v1beta1.RollingUpdate,
@@ -172,6 +172,7 @@ func testDefaults(t *testing.T, c client.Client) {
 }
 
 func testValidation(t *testing.T, c client.Client) {
+	t.Helper()
 	namespace := env.Namespace(t)
 	cases := []struct{ name, version, members, want string }{
 		{"v1alpha1 path of a strategy member", "v1alpha1", "updateStrategy: {maxUnavailable: 0}", `spec.updateStrategy.maxUnavailable: Invalid value: 0: maxUnavailable and maxSurge should not both be less than 1`},
@@ -203,16 +204,17 @@ func testValidation(t *testing.T, c client.Client) {
 }
 
 func testUpdates(t *testing.T, c client.Client) {
+	t.Helper()
 	set := create(t, c, env.Namespace(t), sent(t, "v1beta1", "updateStrategy: {rollingUpdate: {podUpdatePolicy: InPlaceOnly}}"))
 	change := func(change func(*v1beta1.CloneSet)) error {
 		hub := stored(t, c, set)
 		change(hub)
 		return c.Update(t.Context(), hub)
 	}
-	assert.ErrorContains(t, change(func(s *v1beta1.CloneSet) {
+	require.ErrorContains(t, change(func(s *v1beta1.CloneSet) {
 		s.Spec.Selector.MatchLabels["tier"], s.Spec.Template.Labels["tier"] = "a", "a"
 	}), "spec: Forbidden: updates to cloneset spec for fields other than 'replicas'")
-	assert.ErrorContains(t, change(func(s *v1beta1.CloneSet) { s.Spec.Template.Spec.Containers[0].Command = []string{"run"} }),
+	require.ErrorContains(t, change(func(s *v1beta1.CloneSet) { s.Spec.Template.Spec.Containers[0].Command = []string{"run"} }),
 		"spec: Forbidden: only allowed to update images in spec for InPlaceOnly, but found add /containers/0/command")
 	assert.NoError(t, change(func(s *v1beta1.CloneSet) {
 		s.Spec.Template.Spec.Containers[0].Image = "nginx:2"
@@ -221,6 +223,7 @@ func testUpdates(t *testing.T, c client.Client) {
 }
 
 func testPodsToDelete(t *testing.T, c client.Client) {
+	t.Helper()
 	namespace := env.Namespace(t)
 	set := create(t, c, namespace, sent(t, "v1alpha1", ""))
 	pod := func(name string, owner *unstructured.Unstructured) {
@@ -238,14 +241,15 @@ func testPodsToDelete(t *testing.T, c client.Client) {
 		hub.Spec.ScaleStrategy.PodsToDelete = names
 		return c.Update(t.Context(), hub)
 	}
-	assert.ErrorContains(t, list("absent"), `find pod absent failed: pods "absent" not found`)
-	assert.ErrorContains(t, list("foreign"), "find pod foreign owner is not this CloneSet")
+	require.ErrorContains(t, list("absent"), `find pod absent failed: pods "absent" not found`)
+	require.ErrorContains(t, list("foreign"), "find pod foreign owner is not this CloneSet")
 	require.NoError(t, list("mine"))
 	require.NoError(t, c.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: namespace}}, client.GracePeriodSeconds(0)))
 	assert.NoError(t, list("mine"), "a name that is listed already is not looked up")
 }
 
 func testConversion(t *testing.T, c client.Client) {
+	t.Helper()
 	set := sent(t, "v1alpha1", "updateStrategy: {type: InPlaceIfPossible, partition: 50%, inPlaceUpdateStrategy: {gracePeriodSeconds: 3}}")
 	set.SetLabels(map[string]string{contract.ScalingExcludePreparingDeleteLabel: "true"})
 	set = create(t, c, env.Namespace(t), set)
@@ -263,22 +267,23 @@ func testConversion(t *testing.T, c client.Client) {
 
 	careless := spoke.DeepCopy()
 	careless.Annotations = nil
-	assert.ErrorContains(t, c.Update(t.Context(), careless), "spec.updateStrategy.type: Forbidden: v1alpha1 cannot say podUpdatePolicy InPlaceIfPossible beside type OnDelete")
+	require.ErrorContains(t, c.Update(t.Context(), careless), "spec.updateStrategy.type: Forbidden: v1alpha1 cannot say podUpdatePolicy InPlaceIfPossible beside type OnDelete")
 	require.NoError(t, c.Update(t.Context(), &spoke))
 	assert.Equal(t, hub.Spec, stored(t, c, set).Spec)
 }
 
 func testDeletion(t *testing.T, c client.Client) {
+	t.Helper()
 	namespace := env.Namespace(t)
 	set := sent(t, "v1beta1", "")
 	set.SetLabels(map[string]string{deleteProtectionLabel: "Cascading"})
 	set = create(t, c, namespace, set)
 	err := c.Delete(t.Context(), set)
 	assert.True(t, apierrors.IsForbidden(err))
-	assert.ErrorContains(t, err, "forbidden by ResourcesProtectionDeletion for policy.kruise.io/delete-protection=Cascading and replicas 1>0")
+	require.ErrorContains(t, err, "forbidden by ResourcesProtectionDeletion for policy.kruise.io/delete-protection=Cascading and replicas 1>0")
 
 	hub := stored(t, c, set)
-	hub.Spec.Replicas = ptr.To[int32](0)
+	hub.Spec.Replicas = new(int32(0))
 	require.NoError(t, c.Update(t.Context(), hub))
 	assert.NoError(t, c.Delete(t.Context(), set))
 }

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/randfill"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
@@ -55,7 +54,7 @@ func filler(seed int64) *randfill.Filler {
 				}
 			}
 		},
-		func(in *metav1.FieldsV1, _ randfill.Continue) { in.Raw = nil },
+		func(in *metav1.FieldsV1, _ randfill.Continue) { *in = metav1.FieldsV1{} },
 		func(in *v1beta1.CloneSetUpdateStrategyType, c randfill.Continue) {
 			*in = []v1beta1.CloneSetUpdateStrategyType{v1beta1.RollingUpdate, v1beta1.OnDelete}[c.Intn(2)]
 		},
@@ -120,7 +119,7 @@ func TestV1alpha1SurvivesHub(t *testing.T) {
 }
 
 func TestUpdateTypeAndPolicy(t *testing.T) {
-	one := ptr.To(intstr.FromInt32(1))
+	one := new(intstr.FromInt32(1))
 	cases := []struct {
 		name  string
 		spoke v1alpha1.CloneSetUpdateStrategy
@@ -180,7 +179,7 @@ func TestFieldsStandAsLabelAndAnnotations(t *testing.T) {
 	hub := &v1beta1.CloneSet{}
 	hub.Spec.ScaleStrategy.ExcludePreparingDelete = true
 	hub.Spec.UpdateStrategy.RollingUpdate = &v1beta1.RollingUpdateCloneSetStrategy{
-		InPlaceUpdateStrategy: &workload.InPlaceUpdateStrategy{ImagePreDownloadTimeoutSeconds: ptr.To[int32](60)},
+		InPlaceUpdateStrategy: &workload.InPlaceUpdateStrategy{ImagePreDownloadTimeoutSeconds: new(int32(60))},
 	}
 
 	spoke := fromHub(t, hub)
@@ -230,7 +229,7 @@ func TestAnnotationWithoutMeaningIsIgnored(t *testing.T) {
 func TestPreDownloadFieldsOfV1alpha1HaveNoEffect(t *testing.T) {
 	spoke := &v1alpha1.CloneSet{}
 	spoke.Spec.UpdateStrategy.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{
-		GracePeriodSeconds: 3, ImagePreDownloadTimeoutSeconds: ptr.To[int32](60),
+		GracePeriodSeconds: 3, ImagePreDownloadTimeoutSeconds: new(int32(60)),
 	}
 
 	hub := toHub(t, spoke)
