@@ -24,6 +24,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/cloneset/config"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/podtemplate"
 	"github.com/flotilla-project/flotilla/core/testenv"
@@ -126,6 +127,7 @@ func TestWebhooks(t *testing.T) {
 	t.Run("updates", func(t *testing.T) { testUpdates(t, c) })
 	t.Run("pods to delete", func(t *testing.T) { testPodsToDelete(t, c) })
 	t.Run("conversion", func(t *testing.T) { testConversion(t, c) })
+	t.Run("samples", func(t *testing.T) { testSamples(t, c) })
 	t.Run("deletion", func(t *testing.T) { testDeletion(t, c) })
 }
 
@@ -286,4 +288,16 @@ func testDeletion(t *testing.T, c client.Client) {
 	hub.Spec.Replicas = new(int32(0))
 	require.NoError(t, c.Update(t.Context(), hub))
 	assert.NoError(t, c.Delete(t.Context(), set))
+}
+
+func testSamples(t *testing.T, c client.Client) {
+	t.Helper()
+	namespace := env.Namespace(t)
+	for _, name := range []string{"inplace.yaml", "claims.yaml"} {
+		text, err := config.Files.ReadFile("samples/" + name)
+		require.NoError(t, err)
+		var set unstructured.Unstructured
+		require.NoError(t, yaml.Unmarshal(text, &set.Object))
+		create(t, c, namespace, &set)
+	}
 }
