@@ -117,13 +117,22 @@ func TestClaimsOfLostPodsGoWhenNotReused(t *testing.T) {
 }
 
 func TestDeletedPodsTakeTheirClaims(t *testing.T) {
-	w := given(t, 0, claimed("data"), reusing).updated(1).claim("data", "new0").claim("data", "other")
+	w := given(t, 0, claimed("data")).updated(1).claim("data", "new0")
 	todo := w.plan()
 	require.Len(t, todo.Steps, 1, todo.String())
 	a := todo.Steps[0].Actions[0]
 	assert.Equal(t, action.Delete, a.Verb)
 	require.Len(t, a.Then, 1)
 	assert.Equal(t, "data-web-new0", a.Then[0].GetName())
+}
+
+// Where claims are reused, one that is left behind by a crash would go to the next pod.
+func TestReusedClaimsBelongToTheirPodBeforeItIsDeleted(t *testing.T) {
+	w := given(t, 0, claimed("data"), reusing).updated(1).claim("data", "new0").claim("data", "other")
+	assert.Equal(t, "claims:\n"+
+		"  Release claim data-web-new0 (PodLeaving): it goes with pod web-new0\n"+
+		"scale:\n"+
+		"  Delete pod web-new0 (ScaleIn): there are more pods than spec.replicas\n", text(w.plan()))
 }
 
 func TestReleaseAndAdopt(t *testing.T) {

@@ -31,7 +31,8 @@ func preDelete(set *v1beta1.CloneSet) *workload.LifecycleHook {
 }
 
 // deletePod deletes the pod and its claims, or brings it into PreparingDelete while the preDelete
-// hook holds it.
+// hook holds it. Where claims are reused they are given to the pod first and go with it: a crash must
+// not leave them behind for the next pod.
 func (p *pass) deletePod(o *pod, reason, message string) action.Action {
 	o.touched = true
 	c := p.change(o.Pod)
@@ -47,10 +48,21 @@ func (p *pass) deletePod(o *pod, reason, message string) action.Action {
 	}
 	if id := o.Pod.Labels[contract.InstanceIDLabel]; id != "" {
 		for _, claim := range p.Claims {
-			if claim.Labels[contract.InstanceIDLabel] == id && claim.DeletionTimestamp == nil {
+			switch {
+			case claim.Labels[contract.InstanceIDLabel] != id || claim.DeletionTimestamp != nil:
+			case p.Set.Spec.ScaleStrategy.EnablePVCReuse:
+				p.leaving = append(p.leaving, p.handOver(claim, o.Pod))
+			default:
 				a.Then = append(a.Then, claim)
 			}
 		}
 	}
 	return a
+}
+
+// addDeletions adds a step that may delete pods, after the claims that go with them.
+func (p *pass) addDeletions(step action.Step) {
+	p.plan.Add(action.Step{Name: StepClaims, Actions: p.leaving})
+	p.leaving = nil
+	p.plan.Add(step)
 }

@@ -107,7 +107,8 @@ type pass struct {
 	templates map[string]*corev1.PodTemplateSpec // by the name of the revision
 	rng       *rand.Rand
 	usedIDs   map[string]bool
-	freeIDs   []string // ids of claims without a pod, nil before they are asked for
+	freeIDs   []string        // ids of claims without a pod, nil before they are asked for
+	leaving   []action.Action // claims that are given to pods about to be deleted
 }
 
 func newPass(s Snapshot) *pass {

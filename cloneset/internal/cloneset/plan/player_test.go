@@ -174,6 +174,7 @@ func answers(w *simulate.World, after time.Duration) {
 
 func answer(w *simulate.World, pod *corev1.Pod, state string) {
 	_, taken := pod.Labels["hook"]
+	hooks := present(w).Spec.Lifecycle
 	switch state {
 	case contract.LifecyclePreparingUpdate, contract.LifecyclePreparingDelete:
 		if taken {
@@ -181,7 +182,7 @@ func answer(w *simulate.World, pod *corev1.Pod, state string) {
 			_ = simulate.Change(w, "hook", "", pod, func(o *corev1.Pod) { delete(o.Labels, "hook") })
 		}
 	case contract.LifecycleUpdated, contract.LifecyclePreparingNormal:
-		if !taken {
+		if !taken && hooks != nil && (hooks.PreNormal != nil || state == contract.LifecycleUpdated) {
 			w.Tell("hook", "take pod %s", pod.Name)
 			_ = simulate.Change(w, "hook", "", pod, func(o *corev1.Pod) { o.Labels["hook"] = "on" })
 		}

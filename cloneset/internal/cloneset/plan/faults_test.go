@@ -1,0 +1,203 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulate"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// course is a set and what its user does to it, for runs that are compared with each other.
+type course struct {
+	name     string
+	replicas int32
+	given    []setOption
+	tell     func(*simulate.World)
+}
+
+func courses() []course {
+	inPlace := policy(v1beta1.InPlaceIfPossible)
+	return []course{
+		{"scale out and in", 4, nil, minutely(told{"wants 2 replicas", replicas(2)})},
+		{"in place", 4, []setOption{inPlace, maxUnavailable("2")}, minutely(wants("app:2"))},
+		{"in place with grace", 2, []setOption{inPlace, grace(5)}, minutely(wants("app:2"))},
+		{"recreate", 3, nil, minutely(wants("app:2"))},
+		{"recreate with surge", 3, []setOption{maxSurge("1"), maxUnavailable("0")}, minutely(wants("app:2"))},
+		{"partition and back", 3, []setOption{inPlace, partition("1")}, minutely(wants("app:2"), wants("app:1"))},
+		{"claims", 3, []setOption{claimed("data", "log")}, minutely(wants("app:2"), told{"wants 1 replica", replicas(1)})},
+		{"claims reused", 3, []setOption{claimed("data"), reusing}, minutely(wants("app:2"), told{"wants 1 replica", replicas(1)})},
+		{"hooks in place", 2, []setOption{inPlace, hooked(), hookTaken()}, minutely(wants("app:2"))},
+		{"hooks before deletion", 3, []setOption{hooked(), hookTaken()}, minutely(wants("app:2"), told{"wants 1 replica", replicas(1)})},
+		{"specified with surge", 3, []setOption{maxSurge("1")}, func(w *simulate.World) {
+			minutely(told{"names the oldest pod in podsToDelete", nameOne(w)})(w)
+		}},
+	}
+}
+
+func (c course) start(t testing.TB, options simulate.Options) (*simulate.World, *player) {
+	w, p := play(t, options, c.replicas, c.given...)
+	answers(w, 3*time.Second)
+	c.tell(w)
+	for second := range 3 * 60 { // lets passes happen between the edits
+		w.After(time.Duration(second)*time.Second, func() {})
+	}
+	return w, p
+}
+
+// end is the digest of the world in which the course ended without a fault.
+func (c course) end(t testing.TB) string {
+	t.Helper()
+	w, p := c.start(t, simulate.Options{Seed: 1})
+	simulate.Settle(t, w, p, 2000)
+	arrived(t, w)
+	return simulate.Digest(w)
+}
+
+// A crash after any write leaves a world from which the next operator arrives at the same end.
+func TestCrashesAfterAnyWriteEndTheSame(t *testing.T) {
+	for _, c := range courses() {
+		t.Run(c.name, func(t *testing.T) {
+			simulate.CrashSweep(t, func() (*simulate.World, simulate.Planner) {
+				w, p := c.start(t, simulate.Options{Seed: 1})
+				return w, p
+			}, func(w *simulate.World) { arrived(t, w) })
+		})
+	}
+}
+
+// Whatever the faults, the end is the one without them.
+func TestFaultsEndTheSame(t *testing.T) {
+	faults := map[string]func(seed uint64) simulate.Faults{
+		"stale views":      func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, Lag: 10, Interleave: 0.3} },
+		"lost events":      func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, LostEvents: 0.7} },
+		"refused writes":   refusals,
+		"lost answers":     func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, Timeout: 0.3} },
+		"all at once":      simulate.Nasty,
+		"all and no pause": func(seed uint64) simulate.Faults { f := simulate.Nasty(seed); f.Passes = 400; return f },
+	}
+	for _, c := range courses() {
+		want := c.end(t)
+		for name, f := range faults {
+			t.Run(c.name+" "+name, func(t *testing.T) {
+				simulate.Explore(t, 8, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
+					w, p := c.start(t, simulate.Options{Seed: seed})
+					return w, p, f(seed)
+				}, func(w *simulate.World) {
+					arrived(t, w)
+					require.Equal(t, want, simulate.Digest(w), "the story:\n%s", w.Story())
+				})
+			})
+		}
+	}
+}
+
+func refusals(seed uint64) simulate.Faults {
+	return simulate.Faults{Seed: seed, Conflict: 0.15, TooManyRequests: 0.1, InternalError: 0.1}
+}
+
+// Random worlds keep their invariants under faults as well.
+func TestRandomEditsUnderFaultsKeepTheInvariants(t *testing.T) {
+	explore(t, simulate.Nasty)
+}
+
+// Other people delete, orphan, hold and relabel pods. What they do is repaired or respected, and the
+// set gets what it wants all the same.
+func TestForeignActorsAreRepaired(t *testing.T) {
+	explore(t, func(seed uint64) simulate.Faults {
+		f := simulate.Nasty(seed)
+		f.Passes, f.Foreign = 60, 0.15
+		f.Actors = []simulate.Actor{
+			simulate.DeletesPods, simulate.Orphans, simulate.Holds("example.com/hold", time.Minute),
+			simulate.Relabels("app", "other"), simulate.Relabels("app", "web"), simulate.Relabels(contract.SpecifiedDeleteLabel, "true"),
+			simulate.Relabels("example.com/x", "y"), flapsReplicas,
+		}
+		return f
+	})
+}
+
+// flapsReplicas is an autoscaler that cannot decide.
+func flapsReplicas(w *simulate.World, rng *rand.Rand) {
+	w.Tell("foreign", "autoscales")
+	edit(w, replicas(int32(1+rng.IntN(5))), valid)
+}
+
+// Every write may arrive twice: the second time it changes nothing or is refused.
+func TestReplayedWritesChangeNothing(t *testing.T) {
+	for _, c := range courses() {
+		t.Run(c.name, func(t *testing.T) {
+			w, p := c.start(t, simulate.Options{Seed: 1})
+			operator, replayed := simulate.NewOperator(w, p, simulate.Faults{}), 0
+			for pass := uint64(0); !w.Quiet() || pass < 20; pass++ {
+				steps, _ := p.Plan(w.View(nil), w.Now(), pass)
+				for _, step := range steps {
+					for _, a := range step.Actions {
+						operator.Run([]action.Step{{Name: step.Name, Actions: []action.Action{a}}})
+						replay(w, a)
+						replayed++
+					}
+				}
+				w.Step()
+				w.Advance(time.Second)
+			}
+			assert.Positive(t, replayed)
+			assert.Zero(t, w.Writes("replay"), "the story:\n%s", w.Story())
+			require.Empty(t, w.Violations())
+		})
+	}
+}
+
+func replay(w *simulate.World, a action.Action) {
+	switch a.Verb {
+	case action.Create:
+		for _, o := range append(a.First[:len(a.First):len(a.First)], a.Object) {
+			_, _ = w.Create("replay", o)
+		}
+	case action.Delete:
+		for _, o := range append([]action.Object{a.Object}, a.Then...) {
+			_ = w.Delete("replay", o)
+		}
+	default:
+		object := a.Object
+		for _, patch := range a.Patches {
+			if n, err := w.Patch("replay", object, patch); err == nil {
+				object = n
+			}
+		}
+	}
+}
+
+// One pod that cannot go on holds up no other one: not its deletion, its claims or its update.
+func TestOnePodInTroubleHoldsUpNoOther(t *testing.T) {
+	troubles := map[string]simulate.Actor{
+		"held by a finalizer for an hour": simulate.Holds("example.com/hold", time.Hour),
+		"deleted and held": func(w *simulate.World, rng *rand.Rand) {
+			simulate.Holds("example.com/hold", time.Hour)(w, rng)
+			simulate.DeletesPods(w, rng)
+		},
+	}
+	for name, trouble := range troubles {
+		t.Run(name, func(t *testing.T) {
+			w, p := play(t, simulate.Options{Seed: 3}, 4, claimed("data"))
+			simulate.Settle(t, w, p, 500)
+			trouble(w, rand.New(rand.NewPCG(1, 1)))
+			edit(w, image("app:2"))
+			operator := simulate.NewOperator(w, p, simulate.Faults{})
+			for start := w.Now(); w.Now().Sub(start) < 10*time.Minute; w.Advance(time.Second) {
+				operator.Pass()
+			}
+			require.Empty(t, w.Violations())
+			for _, o := range activePods(w) {
+				assert.Equal(t, "app:2", o.Spec.Containers[0].Image)
+			}
+			assert.Len(t, w.View(nil).Available("set-uid", 0), 4, "the story:\n%s", w.Story())
+		})
+	}
+}
