@@ -4,6 +4,7 @@
 #   make -C core test RUN=Plan   those whose name matches
 
 RUN ?= .
+PACKAGES ?= ./...
 ROOT := $(dir $(lastword $(MAKEFILE_LIST)))..
 # The workspace gives all modules one list of dependencies and would hide that one does not stand alone.
 export GOWORK := off
@@ -16,7 +17,7 @@ vet: ## look for suspicious code
 	go vet ./...
 
 test: ## unit and API server tests of the module, with the race detector
-	go test -race -timeout 10m -run '$(RUN)' ./...
+	go test -race -timeout 10m -run '$(RUN)' $(PACKAGES)
 
 tidy: ## bring go.mod and go.sum in order
 	go mod tidy

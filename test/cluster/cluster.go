@@ -25,6 +25,9 @@ type Cluster struct {
 	stop   context.CancelFunc // ends simulated nodes that this process runs; may be nil
 }
 
+// Check tells everything that keeps real nodes from running on this machine; nil when they can run.
+func Check(ctx context.Context) error { return checkRequirements(ctx) }
+
 // Start makes sure that a cluster runs, and returns when it is ready: its nodes, its
 // default service account, its storage class. It builds what is missing first, which
 // takes minutes the first time. A cluster of the same name that runs already is used
@@ -36,7 +39,7 @@ func Start(ctx context.Context, wanted Options) (*Cluster, error) {
 		return nil, err
 	}
 	if !options.Simulated {
-		if err := checkRequirements(ctx); err != nil {
+		if err := Check(ctx); err != nil {
 			return nil, fmt.Errorf("real nodes cannot run here (simulated ones can): %w", err)
 		}
 	}

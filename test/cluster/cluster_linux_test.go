@@ -35,11 +35,20 @@ func skipUnlessPossible(t *testing.T) {
 		t.Skip("a real cluster takes half a minute: not with -short")
 	}
 	if err := checkRequirements(t.Context()); err != nil {
-		t.Skipf("a real cluster cannot run here: %v", err)
+		skip(t, "a real cluster cannot run here: %v", err)
 	}
 	if !Built(Options{}, Everything) {
-		t.Skip("the binaries are not built yet: run `go run ./test/cluster/cmd/cluster build`")
+		skip(t, "the binaries are not built yet: run `go run ./test/cluster/cmd/cluster build`")
 	}
+}
+
+// skip skips the test, except under CI, where nothing may be left out.
+func skip(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
 }
 
 // testOutput passes a cluster's progress on to the test's log.

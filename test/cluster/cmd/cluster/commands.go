@@ -159,6 +159,8 @@ func (c *command) build(ctx context.Context) error {
 	return nil
 }
 
+func (c *command) check(ctx context.Context) error { return cluster.Check(ctx) }
+
 func (c *command) env(ctx context.Context) error {
 	binaries, err := cluster.Build(ctx, c.options, cluster.Envtest)
 	if err != nil {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/flotilla-project/flotilla/core/simnodes"
+
 	"github.com/flotilla-project/flotilla/test/cluster"
 )
 
@@ -33,13 +35,14 @@ Usage: cluster COMMAND [FLAGS]
   build                 build what is missing; --only envtest: just etcd,
                         kube-apiserver and kubectl
   env                   print the variable that shows envtest these three
+  check                 whether real nodes can run here, and if not, why
 
 Flags:
 `
 
 func main() {
 	ctx := context.Background()
-	if played, err := cluster.PlayRole(ctx, os.Args, nil); played {
+	if played, err := cluster.PlayRole(ctx, os.Args, simnodes.Run); played {
 		exit(err)
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -101,7 +104,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	}
 	do, known := map[string]func(context.Context) error{
 		"up": c.up, "down": c.down, "status": c.status, "kubectl": c.kubectl, "kubeconfig": c.kubeconfig,
-		"logs": c.logs, "node": c.node, "build": c.build, "env": c.env,
+		"logs": c.logs, "node": c.node, "build": c.build, "env": c.env, "check": c.check,
 	}[verb]
 	if !known {
 		fmt.Fprint(errOut, usage, flags.FlagUsages())
