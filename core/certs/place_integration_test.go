@@ -44,9 +44,7 @@ type place struct {
 // no API server.
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	if server.config == nil {
-		t.Skip("there is no API server: KUBEBUILDER_ASSETS is not set")
-	}
+	needServer(t)
 	admin, err := client.New(server.config, client.Options{Scheme: testScheme(t)})
 	require.NoError(t, err)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "certs-"}}

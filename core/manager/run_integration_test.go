@@ -148,9 +148,7 @@ func (r *replica) eventuallyReady(t *testing.T) {
 
 func adminClient(t *testing.T) client.Client {
 	t.Helper()
-	if server.config == nil {
-		t.Skip("there is no API server: KUBEBUILDER_ASSETS is not set")
-	}
+	needServer(t)
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
@@ -199,6 +197,19 @@ func installWebhooks(t *testing.T, admin client.Client, url string) {
 	}
 }
 
+// createDefinition installs the CRD until the test ends.
+func createDefinition(t *testing.T, admin client.Client, url string) {
+	t.Helper()
+	definition := widgetDefinition(url)
+	require.NoError(t, admin.Create(t.Context(), definition))
+	t.Cleanup(func() {
+		assert.NoError(t, admin.Delete(context.Background(), definition))
+		require.Eventually(t, func() bool {
+			return apierrors.IsNotFound(admin.Get(context.Background(), client.ObjectKeyFromObject(definition), definition))
+		}, patience, moment)
+	})
+}
+
 // TestOperatorFromFirstStartToHandover is the life of an operator: it waits for its CRD, answers webhooks in both
 // versions, reconciles, and hands over to another replica.
 func TestOperatorFromFirstStartToHandover(t *testing.T) {
@@ -218,7 +229,7 @@ func TestOperatorFromFirstStartToHandover(t *testing.T) {
 	code, _ := get(t.Context(), options.HealthProbeAddr, "/healthz")
 	assert.Equal(t, http.StatusOK, code, "alive while it waits")
 
-	require.NoError(t, admin.Create(t.Context(), widgetDefinition(url)))
+	createDefinition(t, admin, url)
 	first.eventuallyReady(t)
 
 	old := &oldWidget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
