@@ -41,6 +41,24 @@ func TestMain(m *testing.M) {
 // then that nobody has changed an object of the cache.
 func givenController(t *testing.T, images map[string]simnodes.Image) {
 	t.Helper()
+	givenNodes(t, simnodes.Options{Bind: true, Images: images})
+	startController(t)
+}
+
+// givenNodes runs three simulated nodes until the end of the test.
+func givenNodes(t *testing.T, options simnodes.Options) {
+	t.Helper()
+	env.Need(t)
+	options.Nodes, options.LeasePeriod = 3, simnodes.NoLeases
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	_, err := simnodes.Start(ctx, env.ConfigAs(t, simnodes.UserAgent), options)
+	require.NoError(t, err)
+}
+
+// startController starts the controller, which finds whatever the test has made before.
+func startController(t *testing.T) {
+	t.Helper()
 	env.Need(t)
 	detector := &fastclient.Detector{}
 	t.Cleanup(func() { detector.Check(t) })
@@ -50,11 +68,5 @@ func givenController(t *testing.T, images map[string]simnodes.Image) {
 	require.NoError(t, setup.Controller(t.Context(), mgr, setup.Options{
 		Gates: plan.Gates{EnvFromMetadata: true, Resize: true}, UserAgent: userAgent, Reader: fastclient.Options{Detector: detector},
 	}))
-	ctx, stop := context.WithCancel(t.Context())
-	t.Cleanup(stop)
-	_, err = simnodes.Start(ctx, env.ConfigAs(t, simnodes.UserAgent), simnodes.Options{
-		Nodes: 3, Bind: true, LeasePeriod: simnodes.NoLeases, Images: images,
-	})
-	require.NoError(t, err)
 	env.Start(t, mgr)
 }

@@ -1,0 +1,205 @@
+package cloneset_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/simnodes"
+	"github.com/flotilla-project/flotilla/core/testenv"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// What OpenKruise has left behind is taken over as it is: whatever its CloneSets were doing, nothing
+// but their statuses is written.
+func TestTakingOverWritesStatusesOnly(t *testing.T) {
+	tests := []struct {
+		name                     string
+		current, update          string
+		updated, expectedUpdated int32
+	}{
+		{name: "settled", current: "web-d554877cb", update: "web-d554877cb", updated: 4, expectedUpdated: 3},
+		{name: "updating", current: "web-d554877cb", update: "web-b4bdfd798", updated: 3, expectedUpdated: 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			namespace := givenLeftovers(t, tt.name)
+			c := env.Client(t)
+			pods, revisions := podsOf(t, c, web(namespace)), revisionsOf(t, namespace)
+			audit := env.Audit(t)
+
+			startController(t)
+			takenOver(t, c, namespace)
+			// Another pass over everything, forced by an edit that concerns no pod.
+			for _, set := range []*v1beta1.CloneSet{web(namespace), spread(namespace)} {
+				edit(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.MinReadySeconds = 1 })
+			}
+			set := takenOver(t, c, namespace)
+
+			assert.Equal(t, []string{"patch clonesets/status"}, kindsOfWrites(t, audit, namespace))
+			assert.Equal(t, pods, podsOf(t, c, set))
+			assert.Equal(t, revisions, revisionsOf(t, namespace))
+			assert.Equal(t, tt.current, set.Status.CurrentRevision)
+			assert.Equal(t, tt.update, set.Status.UpdateRevision)
+			assert.Equal(t, tt.updated, set.Status.UpdatedReplicas)
+			assert.Equal(t, tt.expectedUpdated, set.Status.ExpectedUpdatedReplicas)
+			assert.Empty(t, conditionOf(set, v1beta1.CloneSetFailedUpdate), "a failure of the past is forgotten")
+		})
+	}
+}
+
+// A new image goes into the pods that were taken over, up to the partition.
+func TestTakenOverPodsAreUpdatedInPlace(t *testing.T) {
+	namespace := givenLeftovers(t, "settled")
+	c := env.Client(t)
+	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
+	startController(t)
+	set := takenOver(t, c, namespace)
+	before := identities(podsOf(t, c, set))
+
+	edit(t, c, set, image("nginx:1.15.1"))
+	settles(t, c, set)
+	assert.EqualValues(t, 3, set.Status.UpdatedReplicas)
+	assert.Equal(t, "web-d554877cb", set.Status.CurrentRevision)
+	assert.NotEqual(t, set.Status.CurrentRevision, set.Status.UpdateRevision)
+	assert.Zero(t, *set.Status.CollisionCount)
+	assert.Equal(t, before, identities(podsOf(t, c, set)))
+	assert.Equal(t, map[string]int{"nginx:1.15.1 restarted 1": 3, "nginx:1.14.2 restarted 0": 1}, images(podsOf(t, c, web(namespace))))
+}
+
+// What waits at its partition goes on when that is lowered.
+func TestTakenOverRolloutsGoOn(t *testing.T) {
+	namespace := givenLeftovers(t, "updating")
+	c := env.Client(t)
+	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
+	startController(t)
+	set := takenOver(t, c, namespace)
+	before, revisions := identities(podsOf(t, c, set)), revisionsOf(t, namespace)
+
+	edit(t, c, set, func(s *v1beta1.CloneSet) {
+		s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(intstr.FromInt32(0))
+	})
+	settles(t, c, set)
+	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
+	assert.Equal(t, "web-b4bdfd798", set.Status.CurrentRevision)
+	assert.Equal(t, before, identities(podsOf(t, c, set)))
+	assert.Equal(t, map[string]int{"nginx:1.15.1 restarted 1": 4}, images(podsOf(t, c, set)))
+	assert.Equal(t, revisions, revisionsOf(t, namespace))
+}
+
+// givenLeftovers makes the objects of the file in a namespace of their own and returns it. The
+// server gives every object a new UID; owner references follow. Statuses are written as they were.
+func givenLeftovers(t *testing.T, name string) (namespace string) {
+	t.Helper()
+	namespace = env.Namespace(t)
+	c := env.Client(t)
+	uids := map[types.UID]types.UID{}
+	for _, o := range leftovers(t, name) {
+		status, old := o.Object["status"], o.GetUID()
+		o.SetNamespace(namespace)
+		o.SetUID("")
+		o.SetResourceVersion("")
+		owners := o.GetOwnerReferences()
+		for i := range owners {
+			require.Contains(t, uids, owners[i].UID, "owners come first")
+			owners[i].UID = uids[owners[i].UID]
+		}
+		o.SetOwnerReferences(owners)
+		require.NoError(t, c.Create(t.Context(), o), o.GetName())
+		uids[old] = o.GetUID()
+		if status != nil {
+			o.Object["status"] = status
+			require.NoError(t, c.Status().Update(t.Context(), o), o.GetName())
+		}
+	}
+	return namespace
+}
+
+func leftovers(t *testing.T, name string) []*unstructured.Unstructured {
+	t.Helper()
+	file, err := os.Open(filepath.Join("testdata", "takeover", name+".yaml"))
+	require.NoError(t, err)
+	defer func() { _ = file.Close() }()
+	decoder := yaml.NewYAMLOrJSONDecoder(file, 4096)
+	var all []*unstructured.Unstructured
+	for {
+		o := &unstructured.Unstructured{}
+		err := decoder.Decode(&o.Object)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		all = append(all, o)
+	}
+}
+
+func web(namespace string) *v1beta1.CloneSet {
+	return &v1beta1.CloneSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+}
+
+func spread(namespace string) *v1beta1.CloneSet {
+	return &v1beta1.CloneSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "spread"}}
+}
+
+// takenOver waits until both sets of the namespace are as they should be, and returns set web.
+func takenOver(t *testing.T, c client.Client, namespace string) *v1beta1.CloneSet {
+	t.Helper()
+	settles(t, c, spread(namespace))
+	set := web(namespace)
+	settles(t, c, set)
+	return set
+}
+
+func revisionsOf(t *testing.T, namespace string) []appsv1.ControllerRevision {
+	t.Helper()
+	list := &appsv1.ControllerRevisionList{}
+	require.NoError(t, env.Client(t).List(t.Context(), list, client.InNamespace(namespace)))
+	return list.Items
+}
+
+// kindsOfWrites are what the controller has written in the namespace, each kind of write once.
+func kindsOfWrites(t *testing.T, audit *testenv.Audit, namespace string) []string {
+	t.Helper()
+	var kinds []string
+	for _, r := range audit.Requests(t, strings.SplitN(userAgent, "/", 2)[0]) {
+		if r.Write() && r.Object.Namespace == namespace && !slices.Contains(kinds, r.String()) {
+			kinds = append(kinds, r.String())
+		}
+	}
+	return kinds
+}
+
+// images counts the images of container main of the pods of CloneSet web, and its restarts. Container
+// side must not have been touched.
+func images(pods []corev1.Pod) map[string]int {
+	count := map[string]int{}
+	for i := range pods {
+		if pods[i].Labels["app"] != "web" {
+			continue
+		}
+		for _, s := range pods[i].Status.ContainerStatuses {
+			if s.Name == "main" || s.RestartCount != 0 {
+				count[fmt.Sprintf("%s restarted %d", s.Image, s.RestartCount)]++
+			}
+		}
+	}
+	return count
+}
