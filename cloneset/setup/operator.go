@@ -6,13 +6,11 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	coreadmission "github.com/flotilla-project/flotilla/core/admission"
 	"github.com/flotilla-project/flotilla/core/fastclient"
@@ -43,7 +41,7 @@ func Operator() manager.Operator {
 		Gates: []features.Name{
 			features.KruiseDaemon, features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling,
 			features.CloneSetShortHash, features.CloneSetPartitionRollback, features.PreparingUpdateAsUpdate,
-			features.RecreatePodWhenChangeVCTInCloneSetGate, features.EnableExternalCerts,
+			features.RecreatePodWhenChangeVCTInCloneSetGate, features.ResourcesDeletionProtection, features.EnableExternalCerts,
 		},
 		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
 		CRDs:     []string{"clonesets.apps.kruise.io"},
@@ -127,23 +125,17 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 	if err != nil {
 		return manager.Webhooks{}, fmt.Errorf("make a client for admission: %w", err)
 	}
-	hook := admission.Webhook{Reader: admission.Reader{
-		Pods:      pods{reader},
-		Templates: podtemplate.New(reader, env.Clock),
-		InPlace:   inplace.Options{EnvFromMetadata: gates.EnvFromMetadata, Resize: gates.Resize},
-	}}
-	endpoints, err := hook.Endpoints(env.Manager.GetScheme())
-	if err != nil {
-		return manager.Webhooks{}, err
+	hook := admission.Webhook{
+		Reader: admission.Reader{
+			Pods:      admission.CachedPods{Cache: reader, Server: env.Manager.GetAPIReader()},
+			Templates: podtemplate.New(reader, env.Clock),
+			InPlace:   inplace.Options{EnvFromMetadata: gates.EnvFromMetadata, Resize: gates.Resize},
+		},
+		DeletionProtection: env.Options.Gates.Enabled(features.ResourcesDeletionProtection),
 	}
-	return manager.Webhooks{Mutating: endpoints[:1], Validating: endpoints[1:2], Converters: []coreadmission.Converter{admission.Kind()}}, nil
-}
-
-// pods looks pods up in the cache.
-type pods struct{ client.Reader }
-
-// Pod is the pod of that name.
-func (p pods) Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error) {
-	o := &corev1.Pod{}
-	return o, p.Get(ctx, key, o)
+	return manager.Webhooks{
+		Mutating:   []coreadmission.Endpoint{hook.Mutating()},
+		Validating: []coreadmission.Endpoint{hook.Validating()},
+		Converting: hook.Converting(),
+	}, nil
 }

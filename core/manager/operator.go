@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,12 +41,12 @@ type Operator struct {
 type Webhooks struct {
 	// Mutating and Validating are called for by the configurations <feature>-mutating and <feature>-validating.
 	Mutating, Validating []admission.Endpoint
-	// Converters answer the conversion webhook of the operator's CRDs.
-	Converters []admission.Converter
+	// Converting answers the conversion webhook of the operator's CRDs. Nil for kinds with one version.
+	Converting http.Handler
 }
 
 func (w Webhooks) empty() bool {
-	return len(w.Mutating) == 0 && len(w.Validating) == 0 && len(w.Converters) == 0
+	return len(w.Mutating) == 0 && len(w.Validating) == 0 && w.Converting == nil
 }
 
 // name is what the operator is called in a cluster.

@@ -35,7 +35,7 @@ func Run(ctx context.Context, operator Operator, options Options, config *rest.C
 			return fmt.Errorf("set up webhooks: %w", err)
 		}
 	}
-	hooks, err := newWebhooks(endpoints, operator, withUserAgent(config, operator.Feature, "certificates"), env.Manager.GetScheme(), env)
+	hooks, err := newWebhooks(endpoints, operator, withUserAgent(config, operator.Feature, "certificates"), env)
 	if err != nil {
 		return fmt.Errorf("set up webhooks: %w", err)
 	}

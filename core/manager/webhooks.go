@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -35,7 +34,7 @@ type webhooks struct {
 }
 
 // newWebhooks returns nil when the operator has no webhooks.
-func newWebhooks(endpoints Webhooks, operator Operator, config *rest.Config, scheme *runtime.Scheme, env *Environment) (*webhooks, error) {
+func newWebhooks(endpoints Webhooks, operator Operator, config *rest.Config, env *Environment) (*webhooks, error) {
 	if endpoints.empty() {
 		return nil, nil
 	}
@@ -53,7 +52,7 @@ func newWebhooks(endpoints Webhooks, operator Operator, config *rest.Config, sch
 	if len(endpoints.Validating) > 0 {
 		options.Validating = []string{operator.Feature + "-validating"}
 	}
-	if len(endpoints.Converters) > 0 {
+	if endpoints.Converting != nil {
 		options.CRDs = operator.CRDs
 	}
 	certificates, err := certs.New(options)
@@ -70,26 +69,22 @@ func newWebhooks(endpoints Webhooks, operator Operator, config *rest.Config, sch
 		certificates: certificates,
 		address:      net.JoinHostPort("localhost", strconv.Itoa(env.Options.Certificates.Port)),
 	}
-	return out, out.register(endpoints, scheme)
+	out.register(endpoints)
+	return out, nil
 }
 
-func (w *webhooks) register(endpoints Webhooks, scheme *runtime.Scheme) error {
+func (w *webhooks) register(endpoints Webhooks) {
 	for _, list := range [][]admission.Endpoint{endpoints.Mutating, endpoints.Validating} {
 		for _, endpoint := range list {
 			w.server.Register(endpoint.Path, endpoint.Handler)
 		}
 	}
-	if len(endpoints.Converters) > 0 {
-		converting, err := admission.Converting(scheme, endpoints.Converters...)
-		if err != nil {
-			return err
-		}
-		w.server.Register(admission.ConvertPath, converting)
+	if endpoints.Converting != nil {
+		w.server.Register(admission.ConvertPath, endpoints.Converting)
 	}
 	w.server.Register(healthPath, http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
 		answer.WriteHeader(http.StatusOK)
 	}))
-	return nil
 }
 
 // ready asks this server for its health as the API server would call it: through TLS, trusting the CA.

@@ -100,7 +100,7 @@ func widgetKind() admission.Kind[*widget] {
 }
 
 // widgetWebhooks recreates by default and refuses a strategy that does not exist.
-func widgetWebhooks(context.Context, *Environment) (Webhooks, error) {
+func widgetWebhooks(_ context.Context, env *Environment) (Webhooks, error) {
 	hub := schema.GroupVersionKind{Group: widgetGroup, Version: "v1beta1", Kind: "Widget"}
 	kind := widgetKind()
 	defaults := func(_ context.Context, req admission.Request[*widget]) error {
@@ -116,11 +116,12 @@ func widgetWebhooks(context.Context, *Environment) (Webhooks, error) {
 		}
 		return findings, nil
 	}
+	converting, err := admission.Converting(env.Manager.GetScheme(), kind)
 	return Webhooks{
 		Mutating:   []admission.Endpoint{{Path: admission.MutatePath(hub), Handler: kind.Defaulting(defaults)}},
 		Validating: []admission.Endpoint{{Path: admission.ValidatePath(hub), Handler: kind.Validating(validate)}},
-		Converters: []admission.Converter{kind},
-	}, nil
+		Converting: converting,
+	}, err
 }
 
 // widgetDefinition converts by a webhook at a URL.

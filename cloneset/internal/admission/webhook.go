@@ -7,7 +7,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
@@ -35,8 +34,8 @@ type Webhook struct {
 	DeletionProtection bool
 }
 
-// Kind describes CloneSet in both its versions.
-func Kind() admission.Kind[*v1beta1.CloneSet] {
+// kind describes CloneSet in both its versions.
+func kind() admission.Kind[*v1beta1.CloneSet] {
 	return admission.NewKind(contract.AppsGroup, v1beta1.Kind,
 		admission.Hub[v1beta1.CloneSet](v1beta1.GroupVersion.Version),
 		admission.Spoke[v1beta1.CloneSet](v1alpha1.GroupVersion.Version, admission.Conversion[*v1beta1.CloneSet, *v1alpha1.CloneSet]{
@@ -47,15 +46,18 @@ func Kind() admission.Kind[*v1beta1.CloneSet] {
 	)
 }
 
-// Endpoints are the handlers with their paths.
-func (w Webhook) Endpoints(*runtime.Scheme) ([]admission.Endpoint, error) {
-	kind := Kind()
-	return []admission.Endpoint{
-		{Path: MutatePath, Handler: mutating(kind)},
-		{Path: ValidatePath, Handler: kind.Validating(w.validate)},
-		{Path: admission.ConvertPath, Handler: converting()},
-	}, nil
+// Mutating sets defaults.
+func (w Webhook) Mutating() admission.Endpoint {
+	return admission.Endpoint{Path: MutatePath, Handler: mutating(kind())}
 }
+
+// Validating applies the rules.
+func (w Webhook) Validating() admission.Endpoint {
+	return admission.Endpoint{Path: ValidatePath, Handler: kind().Validating(w.validate)}
+}
+
+// Converting converts between the versions and leaves the bytes that both share as they are written.
+func (w Webhook) Converting() http.Handler { return converting() }
 
 func mutating(kind admission.Kind[*v1beta1.CloneSet]) http.Handler {
 	return kind.Defaulting(func(_ context.Context, req admission.Request[*v1beta1.CloneSet]) error {

@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/cloneset/config"
+	"github.com/flotilla-project/flotilla/core/admission"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/podtemplate"
 	"github.com/flotilla-project/flotilla/core/testenv"
@@ -59,11 +60,10 @@ func serve(t *testing.T) client.Client {
 		},
 		DeletionProtection: true,
 	}
-	endpoints, err := webhook.Endpoints(env.Scheme)
-	require.NoError(t, err)
-	for _, endpoint := range endpoints {
+	for _, endpoint := range []admission.Endpoint{webhook.Mutating(), webhook.Validating()} {
 		mgr.GetWebhookServer().Register(endpoint.Path, endpoint.Handler)
 	}
+	mgr.GetWebhookServer().Register(admission.ConvertPath, webhook.Converting())
 	env.Start(t, mgr)
 
 	c := env.Client(t)
