@@ -81,6 +81,22 @@ func (p *pass) freeID() (string, bool) {
 	return id, true
 }
 
+// claimsWith are the claims of the instance that are not on their way out. No claim belongs to a pod
+// without an id.
+func (p *pass) claimsWith(id string) []*corev1.PersistentVolumeClaim {
+	if p.claims == nil {
+		p.claims = map[string][]*corev1.PersistentVolumeClaim{}
+		for _, claim := range p.Claims {
+			if claim.DeletionTimestamp == nil {
+				owner := claim.Labels[contract.InstanceIDLabel]
+				p.claims[owner] = append(p.claims[owner], claim)
+			}
+		}
+		delete(p.claims, "")
+	}
+	return p.claims[id]
+}
+
 // cleanClaims ends claims whose pod is gone, unless scaleStrategy.enablePVCReuse keeps them: a claim
 // of a pod that is on its way out goes to that pod and with it, any other is deleted. A claim
 // without an instance id belongs to no pod and is left alone.
@@ -91,6 +107,9 @@ func cleanClaims(p *pass) {
 	active := map[string]bool{"": true}
 	for i := range p.pods {
 		active[p.pods[i].Pod.Labels[contract.InstanceIDLabel]] = true
+	}
+	for _, o := range p.Orphans {
+		active[o.Labels[contract.InstanceIDLabel]] = true
 	}
 	leaving := map[string]*corev1.Pod{}
 	for i := range p.inactive {

@@ -116,6 +116,22 @@ func TestClaimsOfLostPodsGoWhenNotReused(t *testing.T) {
 		"  Release claim data-web-leaving (PodLeaving): it goes with pod web-leaving\n", text(w.plan()))
 }
 
+func TestReleasedPodsTakeTheirClaims(t *testing.T) {
+	w := given(t, 1, claimed("data")).updated(1, gen.Label("app", "other")).claim("data", "new0")
+	assert.Equal(t, "claims:\n"+
+		"  Release claim data-web-new0 (PodLeaving): it goes with pod web-new0\n"+
+		"own:\n"+
+		"  Release pod web-new0 (SelectorMismatch): its labels no longer match spec.selector\n", text(w.plan()))
+}
+
+func TestOrphansKeepTheirClaims(t *testing.T) {
+	w := given(t, 1, claimed("data")).claim("data", "stray")
+	s := w.snapshot()
+	s.Orphans = []*corev1.Pod{gen.Pod("web-stray", gen.Label("app", "web"), gen.Label(contract.InstanceIDLabel, "stray"))}
+	todo := Compute(s)
+	assert.Zero(t, todo.Count(action.Delete), text(todo))
+}
+
 func TestDeletedPodsTakeTheirClaims(t *testing.T) {
 	w := given(t, 0, claimed("data")).updated(1).claim("data", "new0")
 	todo := w.plan()
@@ -139,7 +155,7 @@ func TestReleaseAndAdopt(t *testing.T) {
 	w := given(t, 1).updated(1, gen.Label("app", "other"))
 	todo := w.plan()
 	assert.Equal(t, 1, todo.Count(action.Release), todo.String())
-	assert.Equal(t, 1, todo.Count(action.Create), "the released pod is replaced")
+	assert.Zero(t, todo.Count(action.Create), "the pod counts until it is released")
 	w = given(t, 1).updated(1)
 	s := w.snapshot()
 	s.Orphans = []*corev1.Pod{gen.Pod("stray", gen.Label("app", "web"))}
@@ -147,6 +163,15 @@ func TestReleaseAndAdopt(t *testing.T) {
 	require.Equal(t, 1, adopted.Count(action.Adopt), adopted.String())
 	labels := adopted.Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)["labels"].(map[string]any)
 	assert.NotEmpty(t, labels[contract.InstanceIDLabel], "a pod without an id gets one")
+}
+
+func TestAdoptedPodsCountAtOnce(t *testing.T) {
+	w := given(t, 2).updated(1)
+	s := w.snapshot()
+	s.Orphans = []*corev1.Pod{gen.Pod("web-stray", gen.Label("app", "web"), gen.Label(contract.InstanceIDLabel, "stray"))}
+	todo := Compute(s)
+	assert.Equal(t, 1, todo.Count(action.Adopt), text(todo))
+	assert.Zero(t, todo.Count(action.Create), text(todo))
 }
 
 func TestPodsToDeleteAreForgottenWithTheirPods(t *testing.T) {

@@ -46,22 +46,18 @@ func (p *pass) deletePod(o *pod, reason, message string) action.Action {
 		Verb: action.Delete, Object: o.Pod, Reason: reason, Message: message,
 		Event: &action.Event{Succeeded: eventDeleted, Note: "succeed to delete pod " + o.Pod.Name, Failed: eventDeleteFailed},
 	}
-	if id := o.Pod.Labels[contract.InstanceIDLabel]; id != "" {
-		for _, claim := range p.Claims {
-			switch {
-			case claim.Labels[contract.InstanceIDLabel] != id || claim.DeletionTimestamp != nil:
-			case p.Set.Spec.ScaleStrategy.EnablePVCReuse:
-				p.leaving = append(p.leaving, p.handOver(claim, o.Pod))
-			default:
-				a.Then = append(a.Then, claim)
-			}
+	for _, claim := range p.claimsWith(o.Pod.Labels[contract.InstanceIDLabel]) {
+		if p.Set.Spec.ScaleStrategy.EnablePVCReuse {
+			p.leaving = append(p.leaving, p.handOver(claim, o.Pod))
+		} else {
+			a.Then = append(a.Then, claim)
 		}
 	}
 	return a
 }
 
-// addDeletions adds a step that may delete pods, after the claims that go with them.
-func (p *pass) addDeletions(step action.Step) {
+// addLeaving adds a step with which pods leave, after the claims that go with them.
+func (p *pass) addLeaving(step action.Step) {
 	p.plan.Add(action.Step{Name: StepClaims, Actions: p.leaving})
 	p.leaving = nil
 	p.plan.Add(step)

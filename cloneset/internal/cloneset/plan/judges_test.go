@@ -28,8 +28,8 @@ func watch(w *simulate.World, p *player) {
 	w.Limit("pods above replicas and maxSurge", countedPods, mostPods)
 	w.Limit("pods below replicas that are not available", missingAvailable, mostUnavailable)
 	w.CheckInPlace()
-	w.CheckClaims()
-	w.CheckOwnership("set-uid")
+	w.OnEvent(usedClaimsStay)
+	w.OnEvent(onlyOwnPodsAreWritten)
 	w.CheckUnique(contract.InstanceIDLabel)
 	w.OnEvent(claimsComeBeforePods)
 }
@@ -68,6 +68,41 @@ func mostUnavailable(v *simulate.View) int {
 		return math.MaxInt
 	}
 	return int(n.maxUnavailable)
+}
+
+// onlyOwnPodsAreWritten demands that the set controls every pod that is written to, before or after
+// the write. The first conditions of a pod ask for no version, so they may come after its release.
+func onlyOwnPodsAreWritten(w *simulate.World, e simulate.Event) {
+	if _, ok := e.Object.(*corev1.Pod); !ok || e.Actor != simulate.OperatorActor || isOwn(e.Object) || e.Old != nil && isOwn(e.Old) {
+		return
+	}
+	if old, ok := e.Old.(*corev1.Pod); ok && e.Subresource == "status" && podstate.Condition(old, contract.InPlaceUpdateReady) == nil {
+		return
+	}
+	w.Violate("a write to pod %s of somebody else", e.Object.GetName())
+}
+
+func isOwn(o metav1.Object) bool {
+	ref := metav1.GetControllerOfNoCopy(o)
+	return ref != nil && ref.UID == "set-uid"
+}
+
+// usedClaimsStay demands that no claim is deleted that a pod uses which is not on its way out. Whoever
+// takes a pod from the set and out of its selector takes it out of sight.
+func usedClaimsStay(w *simulate.World, e simulate.Event) {
+	claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
+	if !ok || e.Actor != simulate.OperatorActor || e.Old == nil || claim.DeletionTimestamp == nil {
+		return
+	}
+	for _, pod := range w.Pods() {
+		inSight := isOwn(pod) || pod.Labels["app"] == "web"
+		uses := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
+		})
+		if uses && inSight && pod.DeletionTimestamp == nil {
+			w.Violate("claim %s is deleted and pod %s uses it", claim.Name, pod.Name)
+		}
+	}
 }
 
 // claimsComeBeforePods demands that a pod that is created finds the claims of its instance.
@@ -345,7 +380,7 @@ func unarrived(w *simulate.World) []string {
 func misplacedClaims(w *simulate.World, set *v1beta1.CloneSet, ids map[string]bool) []string {
 	var wrong []string
 	for _, claim := range simulate.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
-		if !ids[claim.Labels[contract.InstanceIDLabel]] && metav1.IsControlledBy(claim, set) && !set.Spec.ScaleStrategy.EnablePVCReuse {
+		if claim.DeletionTimestamp == nil && !ids[claim.Labels[contract.InstanceIDLabel]] && metav1.IsControlledBy(claim, set) && !set.Spec.ScaleStrategy.EnablePVCReuse {
 			wrong = append(wrong, "claim "+claim.Name+" belongs to nobody")
 		}
 	}

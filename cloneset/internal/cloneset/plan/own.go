@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -18,15 +16,21 @@ func controllerRef(set *v1beta1.CloneSet) metav1.OwnerReference {
 }
 
 // release gives up pods whose labels the selector no longer matches; spec.selector rules ownership.
+// Their claims go with them. Until the release has succeeded the pods count, but not as available.
 func release(p *pass) {
 	selector, err := metav1.LabelSelectorAsSelector(p.Set.Spec.Selector)
 	if err != nil {
 		return
 	}
 	step := action.Step{Name: StepOwn}
-	p.pods = slices.DeleteFunc(p.pods, func(o pod) bool {
+	for i := range p.pods {
+		o := &p.pods[i]
 		if selector.Matches(labels.Set(o.Pod.Labels)) {
-			return false
+			continue
+		}
+		o.touched, o.Available = true, false
+		for _, claim := range p.claimsWith(o.Pod.Labels[contract.InstanceIDLabel]) {
+			p.leaving = append(p.leaving, p.handOver(claim, o.Pod))
 		}
 		step.Actions = append(step.Actions, action.Action{
 			Verb: action.Release, Object: o.Pod, Reason: "SelectorMismatch",
@@ -35,12 +39,12 @@ func release(p *pass) {
 				map[string]any{"$patch": "delete", "uid": string(p.Set.UID)},
 			}}}}},
 		})
-		return true
-	})
-	p.plan.Add(step)
+	}
+	p.addLeaving(step)
 }
 
-// adopt takes pods without a controller that the selector matches. A pod without an instance id gets one.
+// adopt takes pods without a controller that the selector matches. A pod without an instance id gets
+// one. The pods count at once, so that none is created in their place, but not as available.
 func adopt(p *pass) {
 	step := action.Step{Name: StepOwn}
 	ref := controllerRef(p.Set)
@@ -57,6 +61,10 @@ func adopt(p *pass) {
 			Message: "it has no controller and matches spec.selector",
 			Patches: []action.Patch{{Body: map[string]any{"metadata": meta}}},
 		})
+		if adopted := p.judge(o); adopted.Active {
+			adopted.touched, adopted.Available = true, false
+			p.pods = append(p.pods, adopted)
+		}
 	}
 	p.plan.Add(step)
 }

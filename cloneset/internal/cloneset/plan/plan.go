@@ -107,8 +107,9 @@ type pass struct {
 	templates map[string]*corev1.PodTemplateSpec // by the name of the revision
 	rng       *rand.Rand
 	usedIDs   map[string]bool
-	freeIDs   []string        // ids of claims without a pod, nil before they are asked for
-	leaving   []action.Action // claims that are given to pods about to be deleted
+	freeIDs   []string                                   // ids of claims without a pod, nil before they are asked for
+	claims    map[string][]*corev1.PersistentVolumeClaim // by instance id, nil before they are asked for
+	leaving   []action.Action                            // claims that are given to pods about to leave
 }
 
 func newPass(s Snapshot) *pass {
@@ -124,24 +125,13 @@ func newPass(s Snapshot) *pass {
 	for _, name := range s.Set.Spec.ScaleStrategy.PodsToDelete {
 		p.named[name] = true
 	}
-	update := ""
-	if s.Chosen.Update != nil {
-		update = podstate.ShortHash(s.Chosen.Update.Name)
-	}
 	for _, o := range s.Pods {
 		p.usedIDs[o.Labels[contract.InstanceIDLabel]] = true
-		state := podstate.Of(o, s.Now, s.Set.Spec.MinReadySeconds)
-		if !state.Active {
-			p.inactive = append(p.inactive, state)
-			continue
+		if o := p.judge(o); o.Active {
+			p.pods = append(p.pods, o)
+		} else {
+			p.inactive = append(p.inactive, o.State)
 		}
-		deleting := state.Lifecycle == contract.LifecyclePreparingDelete
-		p.pods = append(p.pods, pod{
-			State:     state,
-			updated:   update != "" && state.Revision == update,
-			deleting:  deleting,
-			specified: !deleting && (state.SpecifiedDelete || p.named[o.Name]),
-		})
 	}
 	for _, c := range s.Claims {
 		p.usedIDs[c.Labels[contract.InstanceIDLabel]] = true
@@ -156,6 +146,18 @@ func newPass(s Snapshot) *pass {
 		return 1
 	})
 	return p
+}
+
+// judge looks at a pod of the set.
+func (p *pass) judge(o *corev1.Pod) pod {
+	state := podstate.Of(o, p.Now, p.Set.Spec.MinReadySeconds)
+	deleting := state.Lifecycle == contract.LifecyclePreparingDelete
+	return pod{
+		State:     state,
+		updated:   p.Chosen.Update != nil && state.Revision != "" && state.Revision == podstate.ShortHash(p.Chosen.Update.Name),
+		deleting:  deleting,
+		specified: !deleting && (state.SpecifiedDelete || p.named[o.Name]),
+	}
 }
 
 // change starts a change of a pod.

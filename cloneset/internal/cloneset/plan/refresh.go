@@ -16,6 +16,9 @@ func refresh(p *pass) {
 	options := p.inPlaceOptions()
 	for i := range p.pods {
 		o := &p.pods[i]
+		if o.touched {
+			continue
+		}
 		c := p.change(o.Pod)
 		lifecycle.InitialReady(c)
 		progress := inplace.Refresh(c, options)

@@ -89,7 +89,7 @@ func finishDeletion(p *pass) {
 		}
 		step.Actions = append(step.Actions, p.deletePod(o, "HookReleased", "the preDelete hook has let it go"))
 	}
-	p.addDeletions(step)
+	p.addLeaving(step)
 }
 
 // deleteSpecified deletes the pods that users named: those out of service at once, serving ones as
@@ -119,7 +119,7 @@ func deleteSpecified(p *pass) {
 		}
 		step.Actions = append(step.Actions, p.deletePod(o, "SpecifiedDelete", "it is specified for deletion"))
 	}
-	p.addDeletions(step)
+	p.addLeaving(step)
 }
 
 // scaleIn deletes pods that are too many, the least valuable first. It waits until pods that are
@@ -163,7 +163,7 @@ func scaleIn(p *pass) {
 		}
 		step.Actions = append(step.Actions, p.deletePod(o, "ScaleIn", "there are more pods than spec.replicas"))
 	}
-	p.addDeletions(step)
+	p.addLeaving(step)
 }
 
 // leastValuable picks n of the pods in the order of deletion.

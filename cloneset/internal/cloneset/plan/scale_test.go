@@ -33,6 +33,7 @@ func TestScale(t *testing.T) {
 		{"specified pods respect maxUnavailable", given(t, 5).updated(3).updated(2, doomed), outcome{deleteNew: 1}},
 		{"specified pods out of service go at once", given(t, 5).updated(3).updated(2, doomed, unready), outcome{deleteNew: 2}},
 		{"and are not forgotten in the count of those unavailable", given(t, 5).updated(3).updated(1, doomed).updated(1, doomed, unready), outcome{deleteNew: 1}},
+		{"a pod that is released is not available any more", given(t, 3).updated(1).updated(1, doomed).updated(1, gen.Label("app", "other")), outcome{}},
 		{"with surge the replacement comes first", given(t, 5, maxUnavailable("0"), maxSurge("1")).updated(4).updated(1, doomed), outcome{createNew: 1}},
 		{"then the specified pod goes", given(t, 5, maxUnavailable("0"), maxSurge("1")).updated(5).updated(1, doomed), outcome{deleteNew: 1}},
 		{"but not before the replacement is available", given(t, 5, maxUnavailable("0"), maxSurge("1")).updated(4).updated(1, unready).updated(1, doomed), outcome{}},

@@ -39,7 +39,7 @@ func update(p *pass) {
 	step := action.Step{Name: StepUpdate}
 	step.Actions = append(step.Actions, p.abandon(waiting[len(wanted):])...)
 	step.Actions = append(step.Actions, p.move(wanted, target, b.updateBudget)...)
-	p.addDeletions(step)
+	p.addLeaving(step)
 }
 
 // waiting are the pods that are not at the target, in the order of their update.
