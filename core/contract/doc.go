@@ -3,5 +3,5 @@
 // users' clusters already, with its grammar, its writers and its readers.
 //
 // It holds names, formats and accessors for kinds that other modules own. It must never hold
-// behaviour, and it imports nothing but the Kubernetes API types.
+// behaviour, and it imports nothing but the Kubernetes API types and apimachinery.
 package contract
