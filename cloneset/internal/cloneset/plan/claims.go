@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -61,7 +63,7 @@ func withClaims(volumes []corev1.Volume, claims []*corev1.PersistentVolumeClaim,
 func (p *pass) freeID() (string, bool) {
 	if p.freeIDs == nil {
 		taken := map[string]bool{"": true}
-		for _, o := range p.Snapshot.Pods {
+		for _, o := range slices.Concat(p.Snapshot.Pods, p.Orphans) {
 			taken[o.Labels[contract.InstanceIDLabel]] = true
 		}
 		p.freeIDs = []string{}

@@ -132,6 +132,15 @@ func TestOrphansKeepTheirClaims(t *testing.T) {
 	assert.Zero(t, todo.Count(action.Delete), text(todo))
 }
 
+func TestClaimsOfOrphansAreNotReused(t *testing.T) {
+	w := given(t, 2, claimed("data"), reusing).claim("data", "stray")
+	s := w.snapshot()
+	s.Orphans = []*corev1.Pod{gen.Pod("web-stray", gen.Label("app", "web"), gen.Label(contract.InstanceIDLabel, "stray"))}
+	creates := created(t, Compute(s))
+	require.Len(t, creates, 1)
+	assert.NotEqual(t, "web-stray", creates[0].Object.GetName())
+}
+
 func TestDeletedPodsTakeTheirClaims(t *testing.T) {
 	w := given(t, 0, claimed("data")).updated(1).claim("data", "new0")
 	todo := w.plan()

@@ -104,6 +104,11 @@ func count(pods []pod, preparingAsUpdated bool) tally {
 	return t
 }
 
+// staying is the tally of old and updated pods without the specified ones, for which others will stand.
+func (t tally) staying() tally {
+	return tally{old: t.old - t.specifiedOld, updated: t.updated - t.specifiedUpdated}
+}
+
 // balance is what the numbers and the pods together ask for.
 type balance struct {
 	create, createOld int32 // pods to create now, and how many of them at the current revision
@@ -122,7 +127,7 @@ type balance struct {
 func (p *pass) weigh() balance {
 	n := p.numbers
 	t := count(p.pods, false)
-	deltaOld, deltaNew := p.deltas(t)
+	deltaOld, deltaNew := p.deltas(t.staying())
 	scaling := count(p.pods, p.Gates.PreparingUpdateAsUpdate)
 	scaleOld, scaleNew := p.deltas(scaling)
 	surge, surgeOld := p.surge(scaling, scaleOld, scaleNew)

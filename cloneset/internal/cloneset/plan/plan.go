@@ -133,6 +133,9 @@ func newPass(s Snapshot) *pass {
 			p.inactive = append(p.inactive, o.State)
 		}
 	}
+	for _, o := range s.Orphans {
+		p.usedIDs[o.Labels[contract.InstanceIDLabel]] = true
+	}
 	for _, c := range s.Claims {
 		p.usedIDs[c.Labels[contract.InstanceIDLabel]] = true
 	}

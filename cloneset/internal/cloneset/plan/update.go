@@ -53,7 +53,7 @@ func (p *pass) waiting(target *appsv1.ControllerRevision) []int {
 	for i := range p.pods {
 		o := &p.pods[i]
 		states[i] = o.State
-		if o.Revision != hash && !o.deleting && !o.inGrace && !o.touched {
+		if o.Revision != hash && !o.deleting && !o.specified && !o.inGrace && !o.touched {
 			indexes = append(indexes, i)
 		}
 	}

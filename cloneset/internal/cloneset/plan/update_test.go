@@ -26,6 +26,7 @@ func TestUpdate(t *testing.T) {
 		{"unavailable pods are limited too", given(t, 5, inPlace, maxUnavailable("2")).old(5, unready), outcome{updated: 2}},
 		{"an unavailable updated pod spends the budget", given(t, 5, inPlace).old(4).updated(1, unready), outcome{}},
 		{"a broken old pod is updated though pods are missing that scaling may not add", given(t, 6, inPlace, scaleUnavailable("2")).old(3).old(2, unready), outcome{updated: 1}},
+		{"a specified pod does not stand for an updated one", given(t, 1, inPlace, maxUnavailable("0"), maxSurge("1")).old(1, unready).updated(1, gen.SpecifiedDelete()), outcome{updated: 1}},
 		{"the partition keeps old pods", given(t, 5, inPlace, maxUnavailable("5"), partition("3")).old(5), outcome{updated: 2}},
 		{"99% of 4 updates one pod", given(t, 4, inPlace, maxUnavailable("4"), partition("99%")).old(4), outcome{updated: 1}},
 		{"paused updates nothing", given(t, 5, inPlace, paused()).old(5), outcome{}},
