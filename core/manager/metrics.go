@@ -7,6 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// version is what was built; release builds set it with -ldflags "-X <this package>.version=v1.2.3".
+var version string //nolint:gochecknoglobals // only the linker writes it
+
 // leaderGauge is 1 while this replica is the leader. The name is OpenKruise's.
 func leaderGauge() prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{
@@ -17,9 +20,11 @@ func leaderGauge() prometheus.Gauge {
 
 // buildInfo is always 1; its labels say what runs.
 func buildInfo(feature string) prometheus.Gauge {
-	version, revision := "unknown", "unknown"
+	built, revision := version, "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
+		if built == "" {
+			built = info.Main.Version
+		}
 		for _, setting := range info.Settings {
 			if setting.Key == "vcs.revision" {
 				revision = setting.Value
@@ -29,7 +34,7 @@ func buildInfo(feature string) prometheus.Gauge {
 	gauge := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "flotilla_build_info",
 		Help:        "Always 1; the labels say which build of which operator runs.",
-		ConstLabels: prometheus.Labels{"feature": feature, "version": version, "revision": revision, "go_version": runtime.Version()},
+		ConstLabels: prometheus.Labels{"feature": feature, "version": built, "revision": revision, "go_version": runtime.Version()},
 	})
 	gauge.Set(1)
 	return gauge

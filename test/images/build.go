@@ -15,6 +15,9 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
+// managerVersion is the variable of operators that the linker sets to the version, besides main.version.
+const managerVersion = "github.com/flotilla-project/flotilla/core/manager.version"
+
 // command is a program of a module that becomes an image.
 type command struct {
 	module  string // folder of the module, absolute
@@ -65,7 +68,7 @@ func findCommands(root string, only []string) ([]command, error) {
 func (o Options) compile(ctx context.Context, module, pkg, name string, platform v1.Platform) ([]byte, error) {
 	out := filepath.Join(o.Binaries, platform.OS+"_"+platform.Architecture, name)
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -X main.version="+o.Version, "-o", out, pkg)
+		"-ldflags", "-s -w -X main.version="+o.Version+" -X "+managerVersion+"="+o.Version, "-o", out, pkg)
 	build.Dir = module
 	build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Architecture)
 	var message bytes.Buffer

@@ -30,7 +30,7 @@ type Options struct {
 	Platforms []string
 	// Only restricts managers to these modules, such as "cloneset". Default: all.
 	Only []string
-	// Version goes into labels and into the binaries' variable main.version. Default: "dev".
+	// Version goes into labels and into the binaries, as their version. Default: "dev".
 	Version string
 	// Tag is the images' tag. Default: Version.
 	Tag string
