@@ -1,0 +1,8 @@
+// Command scale measures the CloneSet operator under load on a simulated cluster of its own:
+//
+//	scale                      1000 pods on 50 nodes, once
+//	scale --pods 5000          more of them
+//	scale --rounds 5 --json    for comparing runs
+//
+// It must leave nothing running.
+package main

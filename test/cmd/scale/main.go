@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-project/flotilla/test/scale"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "scale:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, arguments []string, out, progress io.Writer) error {
+	o := scale.Options{Progress: progress}
+	flags := pflag.NewFlagSet("scale", pflag.ContinueOnError)
+	flags.IntVar(&o.Pods, "pods", scale.DefaultPods, "how many pods")
+	flags.IntVar(&o.Nodes, "nodes", scale.DefaultNodes, "how many simulated nodes")
+	flags.IntVar(&o.Rounds, "rounds", 1, "how often to measure")
+	flags.StringVar(&o.Only, "only", "", "measure this alone: floor, replicaset or cloneset")
+	flags.StringVar(&o.PprofAddress, "pprof-addr", "", "where the operator serves profiles; default: nowhere")
+	flags.StringVar(&o.OperatorLog, "operator-log", "", "file for the operator's log; default: discarded")
+	asJSON := flags.Bool("json", false, "print JSON instead of a table")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	rows, err := scale.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(rows)
+	}
+	return scale.Print(out, rows)
+}

@@ -1,0 +1,96 @@
+package scale
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// Row is what one load took. Times are in seconds since the spec was changed; bare requests count
+// from the first.
+type Row struct {
+	// Load names what happened.
+	Load string
+	// Round is the number of the round, from 1.
+	Round int
+	// Pods is how many pods were concerned.
+	Pods int
+	// FirstWrite and LastWrite are the controller's first request for a pod and the answer to its last,
+	// LastCreate that of its last create.
+	FirstWrite, LastWrite, LastCreate float64
+	// Done is when all pods were as wanted: ready, ready again with the new image, or gone.
+	Done float64
+	// Writes counts the controller's writes by verb and resource, without Events and leases.
+	Writes map[string]int `json:",omitempty"`
+	// Events counts those that it wrote.
+	Events int
+	// Conflicts counts the requests that were answered with 409; they are among Writes too.
+	Conflicts int
+	// Controller names the process whose writes are counted.
+	Controller string `json:",omitempty"`
+	// Costs are those of all processes, until the controller had reported the load as done.
+	Costs map[string]Cost `json:",omitempty"`
+}
+
+// Cost is what one process took.
+type Cost struct {
+	// CPU is in seconds, user and system.
+	CPU float64
+	// PeakMiB is the most memory that was resident.
+	PeakMiB int
+}
+
+// Rate is pods a second.
+func (r Row) Rate() float64 { return float64(r.Pods) / r.Done }
+
+// Kinds tells the writes per pod by verb and resource; rarer ones as a plain number.
+func (r Row) Kinds() string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(r.Writes)) {
+		if strings.Contains(kind, " pods") {
+			parts = append(parts, fmt.Sprintf("%s %.2f", kind, float64(r.Writes[kind])/float64(r.Pods)))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d %s", r.Writes[kind], kind))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// perPod is the number of writes of pods for each of them.
+func (r Row) perPod() float64 {
+	total := 0
+	for kind, n := range r.Writes {
+		if strings.Contains(kind, " pods") {
+			total += n
+		}
+	}
+	return float64(total) / float64(r.Pods)
+}
+
+// Print writes the rows as a table, and below it what the other processes took.
+func Print(out io.Writer, rows []Row) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "load\tpods\tfirst write s\tlast create s\tlast write s\tdone s\tpods/s\twrites/pod\tevents/pod\t409\tCPU s\tpeak MiB\t")
+	for _, r := range rows {
+		own := r.Costs[r.Controller]
+		fmt.Fprintf(table, "%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%d\t%.2f\t%d\t\n", r.Load, r.Pods, r.FirstWrite,
+			r.LastCreate, r.LastWrite, r.Done, r.Rate(), r.perPod(), float64(r.Events)/float64(r.Pods), r.Conflicts, own.CPU, own.PeakMiB)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Controller == "" {
+			continue
+		}
+		fmt.Fprintf(out, "\n%s: %s\n  CPU s:", r.Load, r.Kinds())
+		for _, name := range slices.Sorted(maps.Keys(r.Costs)) {
+			fmt.Fprintf(out, " %s %.2f", name, r.Costs[name].CPU)
+		}
+		fmt.Fprintln(out)
+	}
+	return nil
+}
