@@ -26,7 +26,7 @@ var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 // world is a CloneSet "web" with two revisions, the older with image app:1 and the newer with
 // app:2, and pods of either.
 type world struct {
-	t         *testing.T
+	t         testing.TB
 	set       *v1beta1.CloneSet
 	pods      []*corev1.Pod
 	claims    []*corev1.PersistentVolumeClaim
@@ -37,7 +37,7 @@ type world struct {
 
 type setOption func(*v1beta1.CloneSet)
 
-func given(t *testing.T, replicas int32, options ...setOption) *world {
+func given(t testing.TB, replicas int32, options ...setOption) *world {
 	t.Helper()
 	w := &world{t: t, gates: Gates{EnvFromMetadata: true, Resize: true}}
 	w.set = &v1beta1.CloneSet{
