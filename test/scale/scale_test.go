@@ -1,0 +1,105 @@
+package scale
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const log = `{"verb":"create","userAgent":"other","requestReceivedTimestamp":"2026-01-01T00:00:01Z","stageTimestamp":"2026-01-01T00:00:02Z","requestURI":"/api/v1/namespaces/a/pods","objectRef":{"resource":"pods"},"responseStatus":{"code":201}}
+{"verb":"create","userAgent":"mine/1","requestReceivedTimestamp":"2026-01-01T00:00:01.5Z","stageTimestamp":"2026-01-01T00:00:02Z","requestURI":"/api/v1/namespaces/a/pods","objectRef":{"resource":"pods"},"responseStatus":{"code":201}}
+{"verb":"create","userAgent":"mine/1","requestReceivedTimestamp":"2026-01-01T00:00:01Z","stageTimestamp":"2026-01-01T00:00:04Z","requestURI":"/api/v1/namespaces/a/pods","objectRef":{"resource":"pods"},"responseStatus":{"code":201}}
+{"verb":"patch","userAgent":"mine/1","requestReceivedTimestamp":"2026-01-01T00:00:03Z","stageTimestamp":"2026-01-01T00:00:05Z","requestURI":"/api/v1/namespaces/a/pods/x/status","objectRef":{"resource":"pods","subresource":"status"},"responseStatus":{"code":409}}
+{"verb":"create","userAgent":"mine/1","requestReceivedTimestamp":"2026-01-01T00:00:09Z","stageTimestamp":"2026-01-01T00:00:09Z","requestURI":"/apis/events","objectRef":{"resource":"events"},"responseStatus":{"code":201}}
+{"verb":"update","userAgent":"mine/1","requestReceivedTimestamp":"2026-01-01T00:00:09Z","stageTimestamp":"2026-01-01T00:00:09Z","requestURI":"/apis/leases","objectRef":{"resource":"leases"},"responseStatus":{"code":200}}
+{"verb":"create","userAgent":"mine/1","requestReceivedTimestamp":"2026-01-01T00:00:09Z","stageTimestamp":"2026-01-01T00:00:09Z","requestURI":"/api/v1/podtemplates?dryRun=All","objectRef":{"resource":"podtemplates"},"responseStatus":{"code":201}}
+{"verb":"get","userAgent":"mine/1","requestURI":"/api/v1/pods","objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
+`
+
+func givenLog(t *testing.T, text string) *audit {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "audit.log")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return &audit{path: file}
+}
+
+func TestWritesOfOneControllerAreCounted(t *testing.T) {
+	writes, err := givenLog(t, log).writes("mine/")
+	require.NoError(t, err)
+	row := Row{Pods: 2}
+	row.account(writes, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	assert.Equal(t, Row{
+		Pods: 2, FirstWrite: 1, LastCreate: 4, LastWrite: 5, Events: 1, Conflicts: 1,
+		Writes: map[string]int{"create pods": 2, "patch pods/status": 1},
+	}, row)
+	assert.Equal(t, "create pods 1.00, patch pods/status 0.50", row.Kinds())
+	assert.InDelta(t, 1.5, row.perPod(), 0)
+}
+
+func TestTheLogIsReadOnAndUnfinishedLinesAreLeft(t *testing.T) {
+	a := givenLog(t, log+`{"verb":"cre`)
+	first, err := a.writes("")
+	require.NoError(t, err)
+	assert.Len(t, first, 6)
+	second, err := a.writes("")
+	require.NoError(t, err)
+	assert.Empty(t, second)
+	require.NoError(t, a.skip())
+	third, err := a.writes("")
+	require.NoError(t, err)
+	assert.Empty(t, third)
+}
+
+func TestServicesBecomeURLs(t *testing.T) {
+	got, err := asProcess([]byte(`
+kind: ValidatingWebhookConfiguration
+apiVersion: v1
+webhooks:
+- clientConfig: {service: {name: a, path: /validate}}
+---
+kind: Service
+apiVersion: v1
+---
+kind: Deployment
+apiVersion: apps/v1
+`), "localhost:1")
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"kind": "List", "apiVersion": "v1", "items": [
+		{"kind": "ValidatingWebhookConfiguration", "apiVersion": "v1", "webhooks": [{"clientConfig": {"url": "https://localhost:1/validate"}}]}
+	]}`, string(got))
+}
+
+func TestTheOwnProcessIsMeasured(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("processes are measured on Linux only")
+	}
+	own, err := find(filepath.Base(os.Args[0]), "-test.")
+	require.NoError(t, err)
+	m, err := startMeter([]process{own})
+	require.NoError(t, err)
+	for began := time.Now(); time.Since(began) < 50*time.Millisecond; { // burns CPU
+	}
+	costs, err := m.cost()
+	require.NoError(t, err)
+	assert.Positive(t, costs[own.name].CPU)
+	assert.Positive(t, costs[own.name].PeakMiB)
+	_, err = find("no-such-command", "")
+	assert.ErrorContains(t, err, "no process")
+}
+
+func TestTheTableTellsOfControllersAlone(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, Print(&out, []Row{
+		{Load: "floor", Pods: 10, Done: 2},
+		{Load: "up", Pods: 10, Done: 5, Controller: "op", Writes: map[string]int{"create pods": 10}, Costs: map[string]Cost{"op": {1.5, 30}}},
+	}))
+	assert.Regexp(t, `(?m)^ *floor +10 .* 2\.00 +5 +0\.00 `, out.String())
+	assert.Regexp(t, `(?m)^ *up +10 .* 5\.00 +2 +1\.00 +0\.00 +0 +1\.50 +30$`, out.String())
+	assert.Contains(t, out.String(), "\nup: create pods 1.00\n  CPU s: op 1.50\n")
+	assert.NotContains(t, out.String(), "\nfloor:")
+}
