@@ -19,8 +19,8 @@ import (
 
 // Cache says what of each kind the operator keeps in memory: pods and claims that carry an instance
 // id, revisions of others without their data, nodes without their images. What other workloads run
-// costs next to nothing.
-func Cache() (map[client.Object]cache.ByObject, error) {
+// costs next to nothing. An empty namespace means all.
+func Cache(namespace string) (map[client.Object]cache.ByObject, error) {
 	pods, err := fastclient.PodsWithLabel(contract.InstanceIDLabel)
 	if err != nil {
 		return nil, err
@@ -30,11 +30,13 @@ func Cache() (map[client.Object]cache.ByObject, error) {
 		return nil, fmt.Errorf("select claims: %w", err)
 	}
 	return map[client.Object]cache.ByObject{
-		&v1beta1.CloneSet{}:             {},
-		&corev1.Pod{}:                   pods,
-		&corev1.PersistentVolumeClaim{}: {Label: labels.NewSelector().Add(*hasID), Transform: fastclient.Trim},
-		&appsv1.ControllerRevision{}:    fastclient.Revisions(contract.AppsGroup),
-		&corev1.Node{}:                  fastclient.Nodes(),
+		&v1beta1.CloneSet{}: fastclient.Within(namespace, cache.ByObject{}),
+		&corev1.Pod{}:       fastclient.Within(namespace, pods),
+		&corev1.PersistentVolumeClaim{}: fastclient.Within(namespace, cache.ByObject{
+			Label: labels.NewSelector().Add(*hasID), Transform: fastclient.Trim,
+		}),
+		&appsv1.ControllerRevision{}: fastclient.Within(namespace, fastclient.Revisions(contract.AppsGroup)),
+		&corev1.Node{}:               fastclient.Nodes(),
 	}, nil
 }
 

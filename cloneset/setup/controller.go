@@ -3,9 +3,12 @@ package setup
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -35,12 +38,17 @@ type Options struct {
 	// LeaderVersion returns the resourceVersion of the write that made this process leader; nil
 	// without leader election.
 	LeaderVersion func(context.Context) (string, error)
+	// Namespace restricts the controller to one namespace; empty means all.
+	Namespace string
 	// UserAgent is the name under which the controller writes.
 	UserAgent string
 }
 
 // DefaultWorkers is how many sets are reconciled at a time unless Options say otherwise.
 const DefaultWorkers = 3
+
+// discoveryTimeout bounds a look at what the cluster serves.
+const discoveryTimeout = 5 * time.Second
 
 // Controller adds the CloneSet controller to the manager, whose cache must be made with Cache.
 func Controller(ctx context.Context, mgr ctrl.Manager, o Options) error {
@@ -68,6 +76,10 @@ func Controller(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if workers == 0 {
 		workers = DefaultWorkers
 	}
+	looker, err := newDiscovery(mgr)
+	if err != nil {
+		return err
+	}
 	return cloneset.New(cloneset.Config{
 		Live:      mgr.GetAPIReader(),
 		Reader:    fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), o.Reader),
@@ -76,14 +88,27 @@ func Controller(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Status:    status.Writer{Client: writer, Recorder: gate},
 		Events:    events.NewRecorder(mgr.GetEventRecorder("cloneset-controller")),
 		Templates: podtemplate.New(writer, clock.RealClock{}),
+		Discovery: looker,
+		Cache:     mgr.GetCache(),
 		Clock:     clock.RealClock{},
 		Gates:     o.Gates,
 	}).SetUp(mgr, workers)
 }
 
+// newDiscovery asks what the cluster serves. An answer that takes long is as good as none.
+func newDiscovery(mgr ctrl.Manager) (*discovery.DiscoveryClient, error) {
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.Timeout = discoveryTimeout
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a discovery client: %w", err)
+	}
+	return d, nil
+}
+
 // newGate watches over the kinds that the controller writes.
 func newGate(ctx context.Context, mgr ctrl.Manager, o Options) (*freshness.Gate, error) {
-	all, err := Cache()
+	all, err := Cache(o.Namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func Operator() manager.Operator {
 		Gates: []features.Name{
 			features.KruiseDaemon, features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling,
 			features.CloneSetShortHash, features.CloneSetPartitionRollback, features.PreparingUpdateAsUpdate,
-			features.RecreatePodWhenChangeVCTInCloneSetGate, features.ResourcesDeletionProtection, features.EnableExternalCerts,
+			features.RecreatePodWhenChangeVCTInCloneSetGate, features.ResourcesDeletionProtection, features.PreDownloadImageForInPlaceUpdate, features.EnableExternalCerts,
 		},
 		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
 		CRDs:     []string{"clonesets.apps.kruise.io"},
@@ -60,8 +60,8 @@ func (s *settings) add(flags *pflag.FlagSet) {
 		"update pods with none of the orderPriority keys first instead of last")
 }
 
-func cacheOptions(*manager.Environment) cache.Options {
-	objects, err := Cache()
+func cacheOptions(env *manager.Environment) cache.Options {
+	objects, err := Cache(env.Options.Namespace)
 	if err != nil {
 		panic(err) // the selectors are constants
 	}
@@ -79,6 +79,7 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 		Workers:       s.workers,
 		Reader:        fastclient.Options{Copy: env.Options.DisableNoDeepCopy},
 		LeaderVersion: env.Fence,
+		Namespace:     env.Options.Namespace,
 		UserAgent:     "cloneset-manager/" + cloneset.ControllerName,
 	})
 }
@@ -99,6 +100,7 @@ func gatesOf(env *manager.Environment) (plan.Gates, error) {
 		ShortHash:               g.Enabled(features.CloneSetShortHash),
 		PreparingUpdateAsUpdate: g.Enabled(features.PreparingUpdateAsUpdate),
 		RecreateOnClaimChange:   g.Enabled(features.RecreatePodWhenChangeVCTInCloneSetGate),
+		PreDownload:             g.Enabled(features.KruiseDaemon) && g.Enabled(features.PreDownloadImageForInPlaceUpdate),
 		EnvFromMetadata:         g.Enabled(features.InPlaceUpdateEnvFromMetadata),
 		Resize:                  resize,
 	}, nil

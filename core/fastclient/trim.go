@@ -1,6 +1,7 @@
 package fastclient
 
 import (
+	"k8s.io/apimachinery/pkg/fields"
 	"slices"
 	"strings"
 
@@ -42,8 +43,19 @@ func Revisions(groups ...string) cache.ByObject {
 	}}
 }
 
-// Nodes is the cache of nodes, trimmed by TrimNode.
-func Nodes() cache.ByObject { return cache.ByObject{Transform: TrimNode} }
+// Nodes is the cache of nodes, trimmed by TrimNode. It holds all of them, also where an operator is
+// restricted to one namespace.
+func Nodes() cache.ByObject {
+	return cache.ByObject{Transform: TrimNode, Field: fields.Everything()}
+}
+
+// Within restricts a cache of namespaced objects to one namespace; an empty one leaves it as it is.
+func Within(namespace string, o cache.ByObject) cache.ByObject {
+	if namespace != "" {
+		o.Field = fields.OneTermEqualSelector("metadata.namespace", namespace)
+	}
+	return o
+}
 
 // Trim removes what no plan reads from any kind: the managed fields and what kubectl applied last.
 // It fits cache.Options.DefaultTransform.

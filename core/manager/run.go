@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -15,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
@@ -112,7 +112,7 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 		Controller: ctrlconfig.Controller{
 			CacheSyncTimeout: options.CacheSyncTimeout,
 			// Names are unique within an operator; tests run several replicas in one process.
-			SkipNameValidation: ptr.To(true),
+			SkipNameValidation: new(true),
 		},
 	})
 	if err != nil {
@@ -154,7 +154,8 @@ func (e *Environment) cacheOptions(operator Operator) cache.Options {
 		options.SyncPeriod = &e.Options.SyncPeriod
 	}
 	if e.Options.Namespace != "" {
-		options.DefaultNamespaces = map[string]cache.Config{e.Options.Namespace: {}}
+		// One informer a kind, which reads that namespace only: the freshness gate needs there to be one.
+		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", e.Options.Namespace)
 	}
 	return options
 }

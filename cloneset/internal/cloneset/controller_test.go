@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/simnodes"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -166,4 +167,16 @@ func TestOrphansAreAdopted(t *testing.T) {
 			assert.Len(collect, pods[i].OwnerReferences, 1, pods[i].Name)
 		}
 	})
+}
+
+// An operator restricted to one namespace sees and changes nothing elsewhere.
+func TestOneNamespaceOnly(t *testing.T) {
+	givenNodes(t, simnodes.Options{Bind: true})
+	c := env.Client(t)
+	mine, other := newSet(env.Namespace(t), 1, v1beta1.ReCreate, 1), newSet(env.Namespace(t), 1, v1beta1.ReCreate, 1)
+	startController(t, mine.Namespace)
+	require.NoError(t, c.Create(t.Context(), other))
+	require.NoError(t, c.Create(t.Context(), mine))
+	settles(t, c, mine)
+	assert.Empty(t, podsOf(t, c, other))
 }

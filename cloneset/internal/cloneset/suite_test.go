@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 func givenController(t *testing.T, images map[string]simnodes.Image) {
 	t.Helper()
 	givenNodes(t, simnodes.Options{Bind: true, Images: images})
-	startController(t)
+	startController(t, "")
 }
 
 // givenNodes runs three simulated nodes until the end of the test.
@@ -56,17 +56,19 @@ func givenNodes(t *testing.T, options simnodes.Options) {
 	require.NoError(t, err)
 }
 
-// startController starts the controller, which finds whatever the test has made before.
-func startController(t *testing.T) {
+// startController starts the controller, which finds whatever the test has made before. An empty
+// namespace means all.
+func startController(t *testing.T, namespace string) {
 	t.Helper()
 	env.Need(t)
 	detector := &fastclient.Detector{}
 	t.Cleanup(func() { detector.Check(t) })
-	objects, err := setup.Cache()
+	objects, err := setup.Cache(namespace)
 	require.NoError(t, err)
 	mgr := env.Manager(t, func(o *manager.Options) { o.Cache.ByObject = objects })
 	require.NoError(t, setup.Controller(t.Context(), mgr, setup.Options{
 		Gates: plan.Gates{EnvFromMetadata: true, Resize: true}, UserAgent: userAgent, Reader: fastclient.Options{Detector: detector},
+		Namespace: namespace,
 	}))
 	env.Start(t, mgr)
 }

@@ -46,7 +46,7 @@ func TestTakingOverWritesStatusesOnly(t *testing.T) {
 			pods, revisions := podsOf(t, c, web(namespace)), revisionsOf(t, namespace)
 			audit := env.Audit(t)
 
-			startController(t)
+			startController(t, "")
 			takenOver(t, c, namespace)
 			// Another pass over everything, forced by an edit that concerns no pod.
 			for _, set := range []*v1beta1.CloneSet{web(namespace), spread(namespace)} {
@@ -71,7 +71,7 @@ func TestTakenOverPodsAreUpdatedInPlace(t *testing.T) {
 	namespace := givenLeftovers(t, "settled")
 	c := env.Client(t)
 	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
-	startController(t)
+	startController(t, "")
 	set := takenOver(t, c, namespace)
 	before := identities(podsOf(t, c, set))
 
@@ -90,7 +90,7 @@ func TestTakenOverRolloutsGoOn(t *testing.T) {
 	namespace := givenLeftovers(t, "updating")
 	c := env.Client(t)
 	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
-	startController(t)
+	startController(t, "")
 	set := takenOver(t, c, namespace)
 	before, revisions := identities(podsOf(t, c, set)), revisionsOf(t, namespace)
 
