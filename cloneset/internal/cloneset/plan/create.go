@@ -23,6 +23,9 @@ const (
 
 // freshID is an instance id that no pod and no claim of the set has.
 func (p *pass) freshID() string {
+	if p.usedIDs == nil {
+		p.usedIDs = p.idsInUse()
+	}
 	id := make([]byte, idLength)
 	for {
 		for i := range id {
@@ -33,6 +36,19 @@ func (p *pass) freshID() string {
 			return string(id)
 		}
 	}
+}
+
+func (p *pass) idsInUse() map[string]bool {
+	used := make(map[string]bool, len(p.Snapshot.Pods)+len(p.Claims))
+	for _, list := range [][]*corev1.Pod{p.Snapshot.Pods, p.Orphans} {
+		for _, o := range list {
+			used[o.Labels[contract.InstanceIDLabel]] = true
+		}
+	}
+	for _, claim := range p.Claims {
+		used[claim.Labels[contract.InstanceIDLabel]] = true
+	}
+	return used
 }
 
 // newPod creates a pod of the revision, after its claims. With claims reused, it takes the id of

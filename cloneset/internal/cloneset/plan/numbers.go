@@ -124,7 +124,18 @@ type balance struct {
 // Example: replicas 5, partition 3, maxUnavailable 1, maxSurge 1, five old pods. Two old pods are
 // too many and two updated ones are missing, so one surge pod is created at the update revision.
 // Once it exists the total is 6 and one old pod may go, whether the new one is available or not.
+//
+// It is weighed once in a pass, after pods were released and adopted: a rule that changes more ends
+// the pass.
 func (p *pass) weigh() balance {
+	if p.balance == nil {
+		b := p.weighAnew()
+		p.balance = &b
+	}
+	return *p.balance
+}
+
+func (p *pass) weighAnew() balance {
 	n := p.numbers
 	t := count(p.pods, false)
 	deltaOld, deltaNew := p.deltas(t.staying())

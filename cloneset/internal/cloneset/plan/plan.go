@@ -3,6 +3,7 @@ package plan
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,13 +101,14 @@ type pass struct {
 	Snapshot
 	plan      Plan
 	numbers   numbers
+	balance   *balance                           // nil before it is asked for
 	pods      []pod                              // active
 	inactive  []podstate.State                   // terminating, succeeded, failed
 	named     map[string]bool                    // podsToDelete
 	diffs     map[string]verdict                 // can a pod of this revision be updated in place
 	templates map[string]*corev1.PodTemplateSpec // by the name of the revision
 	rng       *rand.Rand
-	usedIDs   map[string]bool
+	usedIDs   map[string]bool                            // instance ids, nil before they are asked for
 	freeIDs   []string                                   // ids of claims without a pod, nil before they are asked for
 	claims    map[string][]*corev1.PersistentVolumeClaim // by instance id, nil before they are asked for
 	leaving   []action.Action                            // claims that are given to pods about to leave
@@ -117,7 +119,6 @@ func newPass(s Snapshot) *pass {
 		Snapshot:  s,
 		named:     map[string]bool{},
 		diffs:     map[string]verdict{},
-		usedIDs:   map[string]bool{},
 		templates: map[string]*corev1.PodTemplateSpec{},
 		rng:       rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // ids need no secrecy
 	}
@@ -125,29 +126,21 @@ func newPass(s Snapshot) *pass {
 	for _, name := range s.Set.Spec.ScaleStrategy.PodsToDelete {
 		p.named[name] = true
 	}
-	for _, o := range s.Pods {
-		p.usedIDs[o.Labels[contract.InstanceIDLabel]] = true
+	ordered := slices.Clone(s.Pods)
+	slices.SortFunc(ordered, func(a, b *corev1.Pod) int {
+		if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	p.pods = make([]pod, 0, len(ordered))
+	for _, o := range ordered {
 		if o := p.judge(o); o.Active {
 			p.pods = append(p.pods, o)
 		} else {
 			p.inactive = append(p.inactive, o.State)
 		}
 	}
-	for _, o := range s.Orphans {
-		p.usedIDs[o.Labels[contract.InstanceIDLabel]] = true
-	}
-	for _, c := range s.Claims {
-		p.usedIDs[c.Labels[contract.InstanceIDLabel]] = true
-	}
-	slices.SortFunc(p.pods, func(a, b pod) int {
-		if c := a.Pod.CreationTimestamp.Compare(b.Pod.CreationTimestamp.Time); c != 0 {
-			return c
-		}
-		if a.Pod.Name < b.Pod.Name {
-			return -1
-		}
-		return 1
-	})
 	return p
 }
 

@@ -49,13 +49,18 @@ func (p *pass) waiting(target *appsv1.ControllerRevision) []int {
 	}
 	hash := podstate.ShortHash(target.Name)
 	var indexes []int
-	states := make([]podstate.State, len(p.pods))
 	for i := range p.pods {
 		o := &p.pods[i]
-		states[i] = o.State
 		if o.Revision != hash && !o.deleting && !o.specified && !o.inGrace && !o.touched {
 			indexes = append(indexes, i)
 		}
+	}
+	if len(indexes) == 0 {
+		return nil
+	}
+	states := make([]podstate.State, len(p.pods))
+	for i := range p.pods {
+		states[i] = p.pods[i].State
 	}
 	r := rollingUpdate(p.Set)
 	return ordering.ForUpdate(states, indexes, ordering.UpdateOptions{
