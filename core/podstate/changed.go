@@ -13,8 +13,10 @@ import (
 
 // Changed says whether a workload's plan can read anything in the new version of a pod that it did
 // not read in the old one. Kubelets write a pod's status many times; a workload has to think only
-// when this is true. Statuses of containers count only while the pod is in the middle of something:
-// not in lifecycle state Normal, or held by an update. The passing of time is the plan's own affair.
+// when this is true. Of a pod that serves and was never updated in place it reads of containers only
+// which ones run and how often they were restarted. All of their status counts while the pod is in
+// the middle of something: not in lifecycle state Normal, held by an update, or with the record of
+// one, since a resize goes on while the pod serves. The passing of time is the plan's own affair.
 func Changed(old, now *corev1.Pod) bool {
 	return old.UID != now.UID ||
 		old.Generation != now.Generation ||
@@ -26,6 +28,7 @@ func Changed(old, now *corev1.Pod) bool {
 		!slices.Equal(old.Finalizers, now.Finalizers) ||
 		controllerOf(old) != controllerOf(now) ||
 		readinessChanged(old, now) ||
+		!slices.EqualFunc(old.Status.ContainerStatuses, now.Status.ContainerStatuses, sameContainer) ||
 		unsettled(now) && progressChanged(old, now)
 }
 
@@ -50,9 +53,15 @@ func readinessChanged(old, now *corev1.Pod) bool {
 	return false
 }
 
+// sameContainer says whether two statuses are about the same run of a container.
+func sameContainer(a, b corev1.ContainerStatus) bool {
+	return a.Name == b.Name && a.ContainerID == b.ContainerID && a.RestartCount == b.RestartCount
+}
+
 func unsettled(pod *corev1.Pod) bool {
 	state := pod.Labels[contract.LifecycleStateLabel]
-	return state != "" && state != contract.LifecycleNormal || HeldByUpdate(pod)
+	return state != "" && state != contract.LifecycleNormal || HeldByUpdate(pod) ||
+		pod.Annotations[contract.InPlaceUpdateStateAnnotation] != "" || pod.Annotations[contract.LegacyInPlaceUpdateStateAnnotation] != ""
 }
 
 func progressChanged(old, now *corev1.Pod) bool {

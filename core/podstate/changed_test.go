@@ -1,6 +1,7 @@
 package podstate_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,8 +14,10 @@ import (
 
 func TestChanged(t *testing.T) {
 	settled := []gen.PodOption{gen.Label("app", "web"), gen.Ready(second(10)), gen.Condition(contract.KruisePodReady, corev1.ConditionTrue, second(10))}
-	updating := append(settled[:len(settled):len(settled)], gen.Lifecycle(contract.LifecycleUpdating))
-	held := append(settled[:len(settled):len(settled)], gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, second(10)))
+	updating := append(slices.Clip(settled), gen.Lifecycle(contract.LifecycleUpdating))
+	held := append(slices.Clip(settled), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, second(10)))
+	resized := append(settled[:len(settled):len(settled)], gen.Annotation(contract.InPlaceUpdateStateAnnotation, "{}"))
+	resources := gen.Change(func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].Resources = &corev1.ResourceRequirements{} })
 	newContainer := gen.Change(func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].ContainerID = "containerd://new" })
 	observed := gen.Change(func(pod *corev1.Pod) { pod.Status.ObservedGeneration++ })
 	resizing := gen.Condition(corev1.PodResizeInProgress, corev1.ConditionTrue, second(20))
@@ -45,7 +48,12 @@ func TestChanged(t *testing.T) {
 		{"the message of readiness", settled, gen.Change(func(pod *corev1.Pod) {
 			podstate.Condition(pod, corev1.PodReady).Message = "containers"
 		}), false},
-		{"a container of a settled pod", settled, newContainer, false},
+		{"the image of a settled pod", settled, gen.Change(func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].Image = "other" }), false},
+		{"the resources of a settled pod", settled, resources, false},
+		{"a container of a settled pod", settled, newContainer, true},
+		{"a restart of a settled pod", settled, gen.Restarts(1), true},
+		{"the resources of a pod that was updated", resized, resources, true},
+		{"a condition of a pod that was updated", resized, resizing, true},
 		{"a container of a pod that updates", updating, newContainer, true},
 		{"a container of a pod that is held", held, newContainer, true},
 		{"the generation seen for a settled pod", settled, observed, false},

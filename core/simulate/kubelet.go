@@ -114,7 +114,7 @@ func (w *World) sync(key types.NamespacedName, uid types.UID) {
 			}
 		case imageChanged:
 			w.restart(r, c)
-		case resized:
+		case resized && c.running && c.ran == spec.Image: // what is about to start takes the new quantities anyway
 			w.resize(r, c)
 		}
 	}
