@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -38,6 +39,9 @@ type Config struct {
 	Events *events.Recorder
 	// Templates asks the server for the defaults of pod templates.
 	Templates *podtemplate.Checker
+	// Discovery and Cache look for image pull jobs. With gate PreDownload off they are not used.
+	Discovery Discovery
+	Cache     cache.Cache
 	// Clock tells the time.
 	Clock clock.PassiveClock
 	// Gates are the feature gates of plans.
@@ -50,6 +54,7 @@ type Reconciler struct {
 	Config
 	history *history
 	orphans *orphans
+	pulls   *pullJobs
 }
 
 // New makes a reconciler.
@@ -58,6 +63,7 @@ func New(c Config) *Reconciler {
 		Config:  c,
 		history: &history{reader: c.Reader, templates: c.Templates, known: map[types.NamespacedName]remembered{}},
 		orphans: &orphans{live: c.Live, asked: map[types.NamespacedName]question{}},
+		pulls:   &pullJobs{discovery: c.Discovery, cache: c.Cache, clock: c.Clock, recent: map[types.NamespacedName]pullAttempt{}},
 	}
 }
 
@@ -81,6 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	done := r.Executor.Run(ctx, snap.Set, todo.Steps)
 	statusErr := r.writeStatus(ctx, snap, todo, done)
 	r.Events.Tell(snap.Set, todo.Notices, &done)
+	todo.Wake(r.pullAhead(ctx, snap, todo))
 	if err := errors.Join(done.Err, statusErr); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -95,4 +102,5 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.Freshness.Forget(name)
 	r.history.forget(name)
 	r.orphans.forget(name)
+	r.pulls.forget(name)
 }

@@ -54,8 +54,13 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if s.ClaimsHash, err = revision.ClaimsHash(set.Spec.VolumeClaimTemplates); err != nil {
 		return s, fmt.Errorf("hash claim templates: %w", err)
 	}
-	s.Chosen, err = r.history.choose(ctx, s)
-	return s, err
+	if s.Chosen, err = r.history.choose(ctx, s); err != nil {
+		return s, err
+	}
+	if r.Gates.PreDownload {
+		s.PullJobs = r.pulls.of(ctx, &s)
+	}
+	return s, nil
 }
 
 // owned lists what the set controls.

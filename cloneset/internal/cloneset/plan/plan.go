@@ -43,6 +43,7 @@ func rules() []rule {
 		{recordRevision, false},  // the template as a ControllerRevision
 		{cleanClaims, false},     // claims whose pod is gone, when claims are not reused
 		{refresh, false},         // updates and lifecycle states that go on by themselves
+		{preDownload, false},     // images pulled ahead on the nodes of old pods
 		{regretDeletion, true},   // pods in PreparingDelete that need not go after all
 		{scaleOut, true},         // spec.replicas, maxSurge and scaleStrategy.maxUnavailable
 		{finishDeletion, true},   // pods in PreparingDelete whose hook has let go
@@ -57,6 +58,9 @@ func rules() []rule {
 // Plan is what one pass over a CloneSet wants.
 type Plan struct {
 	action.Plan
+	// Aside are steps that hold up nothing: they run after the others, whatever became of those, and
+	// what goes wrong in them is no failure of the pass.
+	Aside []action.Step
 	// Err says why the spec cannot be followed, in words for its author. Only what keeps running
 	// pods in order is planned then.
 	Err error

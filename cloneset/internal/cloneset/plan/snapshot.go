@@ -29,6 +29,8 @@ type Snapshot struct {
 	ClaimsHash string
 	// NodeLabels are the labels of a node, nil for an unknown one.
 	NodeLabels func(node string) map[string]string
+	// PullJobs is what is known of image pull jobs, with gate PreDownload.
+	PullJobs PullJobs
 	// Now is the moment of the pass.
 	Now time.Time
 	// Seed makes the ids of new pods.
@@ -51,6 +53,8 @@ type Gates struct {
 	EnvFromMetadata bool
 	// Resize allows changing resources in place: InPlaceWorkloadVerticalScaling where pods/resize is served.
 	Resize bool
+	// PreDownload is PreDownloadImageForInPlaceUpdate: images are pulled on the nodes ahead of an update.
+	PreDownload bool
 	// UnkeyedFirst updates pods with none of the orderPriority keys first instead of last.
 	UnkeyedFirst bool
 	// ExcludePreparingDelete is the flag of that name: it acts as if every set had the field set.

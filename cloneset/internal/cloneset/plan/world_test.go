@@ -33,6 +33,8 @@ type world struct {
 	revisions [2]*appsv1.ControllerRevision
 	gates     Gates
 	rolled    bool // the older revision is wanted again
+	unsaved   bool // the newer revision is not written yet
+	pulls     PullJobs
 }
 
 type setOption func(*v1beta1.CloneSet)
@@ -126,7 +128,8 @@ func (w *world) add(r int, prefix string, n int, options []gen.PodOption) *world
 func (w *world) snapshot() Snapshot {
 	s := Snapshot{
 		Set: w.set, Pods: w.pods, Claims: w.claims, Revisions: w.revisions[:], Now: now, Seed: 7, Gates: w.gates,
-		Chosen:     revision.Choice{Update: w.revisions[1], Current: w.revisions[0]},
+		PullJobs:   w.pulls,
+		Chosen:     revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},
 		NodeLabels: func(string) map[string]string { return nil },
 	}
 	if w.rolled {
