@@ -56,12 +56,27 @@ func installedRunc(ctx context.Context, options Options) string {
 		return ""
 	}
 	fmt.Fprintln(options.Out, "installing the package runc")
-	cmd := exec.CommandContext(ctx, "apt-get", "install", "-y", "--no-install-recommends", "runc")
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(options.Out, "installing runc: %v: %s\n", err, lastLines(out, 2))
+	if err := aptGet(ctx, "install", "-y", "--no-install-recommends", "runc"); err == nil {
+		return findRunc()
+	}
+	// A machine that has never installed anything has no lists of packages yet.
+	err := aptGet(ctx, "update")
+	if err == nil {
+		err = aptGet(ctx, "install", "-y", "--no-install-recommends", "runc")
+	}
+	if err != nil {
+		fmt.Fprintln(options.Out, "installing runc:", err)
 	}
 	return findRunc()
+}
+
+func aptGet(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "apt-get", args...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("apt-get %s: %w: %s", args[0], err, lastLines(out, 2))
+	}
+	return nil
 }
 
 func findRunc() string {
