@@ -149,7 +149,7 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 	}
 	r := rollingUpdate(p.Set)
 	updates := !r.Paused && !onDelete(p.Set)
-	if status.Replicas == p.numbers.replicas && status.AvailableReplicas == status.Replicas &&
+	if len(todo.Waits) == 0 && status.Replicas == p.numbers.replicas && status.AvailableReplicas == status.Replicas &&
 		(!updates || status.UpdatedReplicas >= status.ExpectedUpdatedReplicas) {
 		return conditions.Summary{Done: true, Reason: "Available", Message: "all pods are as wanted and available"}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -159,4 +160,24 @@ func TestMinReadySecondsAreTimedExactly(t *testing.T) {
 	w.pods = nil
 	w.updated(1, gen.Ready(now.Add(-10*time.Second)))
 	assert.EqualValues(t, 1, w.status(Result{}).AvailableReplicas)
+}
+
+// Pods that get other resources serve all the while; the set is not as its spec wants it before they have them.
+func TestNotReadyBeforeResourcesAreInForce(t *testing.T) {
+	resized := []gen.PodOption{
+		gen.Annotation(contract.InPlaceUpdateStateAnnotation, `{"revision":"web-x","lastContainerStatuses":null,"updateResources":true}`),
+		gen.Change(func(o *corev1.Pod) {
+			o.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+		}),
+		gen.Condition(corev1.PodResizePending, corev1.ConditionTrue, now),
+		gen.Change(func(o *corev1.Pod) { o.Status.Conditions[len(o.Status.Conditions)-1].Reason = corev1.PodReasonInfeasible }),
+	}
+	w := given(t, 2).updated(1).updated(1, resized...)
+	s := w.status(Result{})
+	assert.EqualValues(t, 2, s.AvailableReplicas)
+	ready := conditions.Get(s.Conditions, "Ready")
+	require.NotNil(t, ready)
+	assert.Equal(t, corev1.ConditionFalse, ready.Status)
+	assert.Equal(t, "ResizeInfeasible", ready.Reason)
+	assert.Contains(t, ready.Message, "web-new1")
 }
