@@ -121,7 +121,9 @@ func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int3
 			}
 			continue
 		}
-		actions = append(actions, a)
+		if a.Verb == action.Delete || len(a.Patches) > 0 { // a pod that its hook holds already needs no write
+			actions = append(actions, a)
+		}
 		chosen++
 		if o.Available {
 			chosenAvailable++

@@ -104,6 +104,13 @@ func TestHookHoldsTheUpdate(t *testing.T) {
 		short(w.revisions[1])+"; the inPlaceUpdate hook holds it\n", todo.String())
 }
 
+func TestHeldPodIsWrittenOnce(t *testing.T) {
+	w := given(t, 1, hooked(), policy(v1beta1.InPlaceIfPossible)).old(1, gen.Label("hook", "on"), gen.Lifecycle(contract.LifecyclePreparingUpdate))
+	todo := w.plan()
+	require.True(t, todo.Empty(), todo.String())
+	require.Contains(t, w.waits(), "InPlaceUpdateHook")
+}
+
 func TestHeldRecreationIsMarked(t *testing.T) {
 	w := given(t, 1, hooked()).old(1, gen.Label("hook", "on"))
 	todo := w.plan()
