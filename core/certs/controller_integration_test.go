@@ -17,21 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-func testScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	require.NoError(t, clientgoscheme.AddToScheme(scheme))
-	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
-	return scheme
-}
 
 func settled(content Content) bool { return content.Next.empty() && len(content.Previous) == 0 }
 
@@ -249,7 +238,7 @@ func answer(listener net.Listener) {
 			return
 		}
 		go func() {
-			defer connection.Close() //nolint:errcheck // a client that left is no concern
+			defer connection.Close()
 			_ = connection.(*tls.Conn).Handshake()
 		}()
 	}

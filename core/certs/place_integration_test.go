@@ -22,7 +22,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
 const (
@@ -44,12 +43,7 @@ type place struct {
 // no API server.
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	needServer(t)
-	admin, err := client.New(server.config, client.Options{Scheme: testScheme(t)})
-	require.NoError(t, err)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "certs-"}}
-	require.NoError(t, admin.Create(t.Context(), namespace))
-	p := &place{t: t, admin: admin, clock: clocktesting.NewFakeClock(time.Now()), name: namespace.Name}
+	p := &place{t: t, admin: env.Client(t), clock: clocktesting.NewFakeClock(time.Now()), name: env.Namespace(t)}
 	p.create(p.mutating())
 	p.create(p.validating())
 	p.create(p.crd())
@@ -90,7 +84,7 @@ func (p *place) validating() *admissionregistrationv1.ValidatingWebhookConfigura
 
 func (p *place) clientConfig() admissionregistrationv1.WebhookClientConfig {
 	return admissionregistrationv1.WebhookClientConfig{
-		Service: &admissionregistrationv1.ServiceReference{Namespace: p.name, Name: "webhook", Path: ptr.To("/path")},
+		Service: &admissionregistrationv1.ServiceReference{Namespace: p.name, Name: "webhook", Path: new("/path")},
 	}
 }
 
@@ -113,7 +107,7 @@ func (p *place) crd() *apiextensionsv1.CustomResourceDefinition {
 				Webhook: &apiextensionsv1.WebhookConversion{
 					ConversionReviewVersions: []string{"v1"},
 					ClientConfig: &apiextensionsv1.WebhookClientConfig{
-						Service: &apiextensionsv1.ServiceReference{Namespace: p.name, Name: "webhook", Path: ptr.To("/convert")},
+						Service: &apiextensionsv1.ServiceReference{Namespace: p.name, Name: "webhook", Path: new("/convert")},
 					},
 				},
 			},
@@ -124,8 +118,6 @@ func (p *place) crd() *apiextensionsv1.CustomResourceDefinition {
 // operatorConfig is that of a user who may touch nothing but the named objects, as design and role say.
 func (p *place) operatorConfig() *rest.Config {
 	p.t.Helper()
-	user, err := server.environment.AddUser(envtest.User{Name: p.name}, rest.CopyConfig(server.config))
-	require.NoError(p.t, err)
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: p.name}}
 	p.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: p.name}, Rules: []rbacv1.PolicyRule{
 		{
@@ -149,7 +141,7 @@ func (p *place) operatorConfig() *rest.Config {
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: p.name}, Subjects: subjects,
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: p.name},
 	})
-	config := user.Config()
+	config := env.User(p.t, p.name)
 	config.QPS = -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {

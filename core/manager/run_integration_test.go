@@ -17,12 +17,10 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -91,7 +89,7 @@ func start(t *testing.T, options Options) *replica {
 			}))
 	}
 
-	config := rest.CopyConfig(server.config)
+	config := rest.CopyConfig(apiServer.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/widgets/") {
@@ -146,25 +144,6 @@ func (r *replica) eventuallyReady(t *testing.T) {
 	}, patience, moment)
 }
 
-func adminClient(t *testing.T) client.Client {
-	t.Helper()
-	needServer(t)
-	scheme := runtime.NewScheme()
-	require.NoError(t, clientgoscheme.AddToScheme(scheme))
-	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
-	require.NoError(t, addWidgets(scheme))
-	admin, err := client.New(server.config, client.Options{Scheme: scheme})
-	require.NoError(t, err)
-	return admin
-}
-
-func createNamespace(t *testing.T, admin client.Client) string {
-	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "manager-"}}
-	require.NoError(t, admin.Create(t.Context(), namespace))
-	return namespace.Name
-}
-
 // installWebhooks creates the two configurations of the widget operator, with URLs and without bundles.
 func installWebhooks(t *testing.T, admin client.Client, url string) {
 	t.Helper()
@@ -174,7 +153,7 @@ func installWebhooks(t *testing.T, admin client.Client, url string) {
 		Rule:       admissionregistrationv1.Rule{APIGroups: []string{widgetGroup}, APIVersions: []string{"v1alpha1", "v1beta1"}, Resources: []string{"widgets"}},
 	}}
 	at := func(path string) admissionregistrationv1.WebhookClientConfig {
-		return admissionregistrationv1.WebhookClientConfig{URL: ptr.To(url + path)}
+		return admissionregistrationv1.WebhookClientConfig{URL: new(url + path)}
 	}
 	for _, object := range []client.Object{
 		&admissionregistrationv1.MutatingWebhookConfiguration{
@@ -213,8 +192,7 @@ func createDefinition(t *testing.T, admin client.Client, url string) {
 // TestOperatorFromFirstStartToHandover is the life of an operator: it waits for its CRD, answers webhooks in both
 // versions, reconciles, and hands over to another replica.
 func TestOperatorFromFirstStartToHandover(t *testing.T) {
-	admin := adminClient(t)
-	namespace := createNamespace(t, admin)
+	admin, namespace := apiServer.Client(t), apiServer.Namespace(t)
 	options := testOptions(t, namespace)
 	url := fmt.Sprintf("https://localhost:%d", options.Certificates.Port)
 	installWebhooks(t, admin, url)
@@ -271,19 +249,17 @@ func TestOperatorFromFirstStartToHandover(t *testing.T) {
 }
 
 func TestOperatorThatCannotServeEnds(t *testing.T) {
-	admin := adminClient(t)
-	options := testOptions(t, createNamespace(t, admin))
+	options := testOptions(t, apiServer.Namespace(t))
 	options.WebhookInitializeTimeout = 3 * time.Second // there are no configurations to put a bundle into
 	operator := Operator{Feature: "lonely", Webhooks: func(context.Context, *Environment) (Webhooks, error) {
 		return Webhooks{Mutating: []admission.Endpoint{{Path: "/mutate", Handler: http.NotFoundHandler()}}}, nil
 	}}
-	err := Run(t.Context(), operator, options, server.config, logr.Discard())
+	err := Run(t.Context(), operator, options, apiServer.Config, logr.Discard())
 	assert.ErrorContains(t, err, "not found MutatingWebhookConfiguration lonely-mutating")
 }
 
 func TestOperatorWithoutWebhooksNeedsNoCertificates(t *testing.T) {
-	admin := adminClient(t)
-	namespace := createNamespace(t, admin)
+	admin, namespace := apiServer.Client(t), apiServer.Namespace(t)
 	options := testOptions(t, namespace)
 	options.LeaderElection.Enabled = false
 
@@ -296,7 +272,7 @@ func TestOperatorWithoutWebhooksNeedsNoCertificates(t *testing.T) {
 		cancel()
 		return err
 	}}
-	require.NoError(t, Run(ctx, operator, options, server.config, logr.Discard()))
+	require.NoError(t, Run(ctx, operator, options, apiServer.Config, logr.Discard()))
 	assert.NotEmpty(t, fence)
 	var secrets corev1.SecretList
 	require.NoError(t, admin.List(t.Context(), &secrets, client.InNamespace(namespace)))
@@ -304,11 +280,10 @@ func TestOperatorWithoutWebhooksNeedsNoCertificates(t *testing.T) {
 }
 
 func TestOperatorEndsWhenAPortIsTaken(t *testing.T) {
-	admin := adminClient(t)
-	options := testOptions(t, createNamespace(t, admin))
+	options := testOptions(t, apiServer.Namespace(t))
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", options.MetricsAddr)
 	require.NoError(t, err)
 	defer listener.Close()
 	operator := Operator{Feature: "plain", Setup: func(context.Context, *Environment) error { return nil }}
-	assert.ErrorContains(t, Run(t.Context(), operator, options, server.config, logr.Discard()), "address already in use")
+	assert.ErrorContains(t, Run(t.Context(), operator, options, apiServer.Config, logr.Discard()), "address already in use")
 }

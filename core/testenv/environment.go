@@ -149,6 +149,15 @@ func (e *Environment) ClientAs(t testing.TB, userAgent string) client.Client {
 	return c
 }
 
+// User makes a user who may do nothing yet, and returns how they reach the server.
+func (e *Environment) User(t testing.TB, name string) *rest.Config {
+	t.Helper()
+	e.Need(t)
+	user, err := e.envtest.AddUser(envtest.User{Name: name}, rest.CopyConfig(e.Config))
+	require.NoError(t, err)
+	return user.Config()
+}
+
 // Namespace makes a namespace for the test alone and returns its name. Nothing removes its
 // objects: no controller runs beside the API server.
 func (e *Environment) Namespace(t testing.TB) string {
