@@ -3,7 +3,7 @@ package hash
 import (
 	"hash/fnv"
 
-	"k8s.io/apimachinery/pkg/util/dump"
+	"k8s.io/utils/dump"
 )
 
 // Deep is FNV-1a, 32 bits, over the deep print of x: pointers are followed and map keys sorted, so

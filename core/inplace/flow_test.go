@@ -323,9 +323,9 @@ func TestHashes(t *testing.T) {
 		return func(_ *corev1.EnvVar, _, key string) string { return values[key] }
 	}
 	c := &corev1.Container{Name: "app", Image: "app:v1", Env: []corev1.EnvVar{envFrom("B", "b"), envFrom("A", "a"), {Name: "LITERAL", Value: "x"}}}
-	assert.Equal(t, hash32([]byte(`[{"name":"A","value":"1"},{"name":"B"}]`)), EnvHash(c, value(map[string]string{"a": "1"})))
-	assert.Equal(t, hash32([]byte(`null`)), EnvHash(&corev1.Container{}, value(nil)))
-	assert.Equal(t, hash32([]byte(`{"image":"app:v1","name":"app"}`)), plainHashes(c)[0])
+	assert.Equal(t, textHash(`[{"name":"A","value":"1"},{"name":"B"}]`), EnvHash(c, value(map[string]string{"a": "1"})))
+	assert.Equal(t, textHash(`null`), EnvHash(&corev1.Container{}, value(nil)))
+	assert.Equal(t, textHash(`{"image":"app:v1","name":"app"}`), plainHashes(c)[0])
 }
 
 func TestAnnotationsSurviveARoundTrip(t *testing.T) {

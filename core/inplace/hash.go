@@ -2,15 +2,13 @@ package inplace
 
 import (
 	"cmp"
-	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/dump"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/hash"
 )
 
 // EnvHash is the hash of those variables of the container that read a label or an annotation, with
@@ -24,7 +22,7 @@ func EnvHash(c *corev1.Container, value func(env *corev1.EnvVar, field, key stri
 		}
 	}
 	slices.SortFunc(list, func(a, b corev1.EnvVar) int { return cmp.Compare(a.Name, b.Name) })
-	return hash32([]byte(encode(list)))
+	return textHash(encode(list))
 }
 
 // expectedEnvHash is the hash that the container has once it has read the pod's present metadata.
@@ -41,17 +39,13 @@ func expectedEnvHash(c *corev1.Container, pod *corev1.Pod) uint64 {
 // name and image only, older ones all of it.
 func plainHashes(c *corev1.Container) [2]uint64 {
 	return [2]uint64{
-		hash32([]byte(encode(map[string]string{"image": c.Image, "name": c.Name}))),
-		hash32([]byte(encode(c))),
+		textHash(encode(map[string]string{"image": c.Image, "name": c.Name})),
+		textHash(encode(c)),
 	}
 }
 
-// hash32 is the function by which Kubernetes' controllers hash templates.
-func hash32(v any) uint64 {
-	h := fnv.New32a()
-	fmt.Fprintf(h, "%v", dump.ForHash(v))
-	return uint64(h.Sum32())
-}
+// textHash hashes bytes in the way in which Kubernetes' controllers hash templates.
+func textHash(text string) uint64 { return uint64(hash.Deep([]byte(text))) }
 
 const (
 	fieldLabels      = "labels"
