@@ -85,17 +85,17 @@ func observed(pod *corev1.Pod) bool {
 // judgeImage says what the container's image change waits for, nil when it is done.
 func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress {
 	spec, status, last := containerOf(pod, name), statusOf(pod, name), s.LastContainerStatuses[name]
-	if spec == nil {
+	switch {
+	case spec == nil:
 		return nil
-	}
-	if !observed(pod) {
+	case !observed(pod):
 		return waitFor(ReasonKubelet, "the kubelet has not seen the pod's present spec yet")
-	}
-	if status == nil || status.ContainerID == "" {
+	case status == nil || status.ContainerID == "":
 		return waitFor(ReasonContainer, "container %s has not been started yet", name)
 	}
+	wanted := runs(status, spec.Image) || startedFrom(pod, spec, status)
 	if last.ContainerID == nil {
-		if !sameImageID(status.ImageID, last.ImageID) || runs(status, spec.Image) || startedFrom(pod, spec, status) {
+		if wanted || !sameImageID(status.ImageID, last.ImageID) {
 			return nil
 		}
 		return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", name, spec.Image)
@@ -106,20 +106,29 @@ func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 		return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", name, spec.Image)
 	case !sure && !isStarted(status):
 		return waitFor(ReasonContainer, "container %s is not running with image %s yet", name, spec.Image)
-	case last.ImageID != "" && status.ImageID != "" && !sameImageID(status.ImageID, last.ImageID),
-		runs(status, spec.Image), startedFrom(pod, spec, status):
+	case wanted, otherImage(last.ImageID, status.ImageID):
 		return nil
 	}
-	left := s.writtenAt(name).Add(settleTime).Sub(now)
-	if !sure {
-		left += unsureTime - settleTime
-	}
+	left := s.settledAt(name, sure).Sub(now)
 	if left <= 0 {
 		return nil
 	}
 	p := waitFor(ReasonContainer, "container %s reports image %s, not %s", name, status.Image, spec.Image)
 	p.WakeAfter = left
 	return p
+}
+
+// otherImage says whether both image IDs are known and differ.
+func otherImage(recorded, shown string) bool {
+	return recorded != "" && shown != "" && !sameImageID(shown, recorded)
+}
+
+// settledAt is the moment from which rule 4 holds for the container.
+func (s *State) settledAt(container string, sure bool) time.Time {
+	if sure {
+		return s.writtenAt(container).Add(settleTime)
+	}
+	return s.writtenAt(container).Add(unsureTime)
 }
 
 // writtenAt is the moment of the last batch with the container.

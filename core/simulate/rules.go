@@ -60,13 +60,21 @@ func judgeMetadata(subresource string, old, n action.Object) field.ErrorList {
 	if subresource == "resize" && (!same(old.GetLabels(), n.GetLabels()) || !same(old.GetAnnotations(), n.GetAnnotations())) {
 		errs = append(errs, forbidden("metadata", "nothing but resources can change through resize"))
 	}
-	if old.GetDeletionTimestamp() != nil {
-		for _, f := range n.GetFinalizers() {
-			if !slices.Contains(old.GetFinalizers(), f) {
-				errs = append(errs, forbidden("metadata.finalizers", "no new finalizers can be added while the object is being deleted"))
-			}
+	return append(append(errs, judgeFinalizers(old, n)...), judgeOwners(n)...)
+}
+
+func judgeFinalizers(old, n action.Object) field.ErrorList {
+	var errs field.ErrorList
+	for _, f := range n.GetFinalizers() {
+		if old.GetDeletionTimestamp() != nil && !slices.Contains(old.GetFinalizers(), f) {
+			errs = append(errs, forbidden("metadata.finalizers", "no new finalizers can be added while the object is being deleted"))
 		}
 	}
+	return errs
+}
+
+func judgeOwners(n action.Object) field.ErrorList {
+	var errs field.ErrorList
 	controllers := 0
 	for _, ref := range n.GetOwnerReferences() {
 		if ref.Controller != nil && *ref.Controller {
