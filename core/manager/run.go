@@ -71,10 +71,12 @@ func runManager(ctx context.Context, operator Operator, env *Environment, hooks 
 
 // ignoreEnd drops an error that only says that we were told to stop.
 func ignoreEnd(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // newEnvironment builds the manager, and the configuration that everything else shall use to reach the server.

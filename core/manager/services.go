@@ -20,7 +20,7 @@ import (
 // They outlive the controllers, so that the last writes of those can still be converted.
 type services struct {
 	group      *errgroup.Group
-	ended      context.Context // when the first of them fails, or when stopped
+	ended      <-chan struct{} // closed when the first of them fails, or when stopped
 	cancel     context.CancelFunc
 	unregister func()
 }
@@ -62,14 +62,20 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 		}
 		return nil
 	})
-	return &services{group: group, ended: ended, cancel: cancel, unregister: unregister}, nil
+	return &services{group: group, ended: ended.Done(), cancel: cancel, unregister: unregister}, nil
 }
 
 // whileRunning runs something that ends when a service fails.
 func (s *services) whileRunning(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.ended, cancel)()
+	go func() {
+		select {
+		case <-s.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	return run(ctx)
 }
 
