@@ -1,6 +1,7 @@
 package action
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,7 +60,7 @@ func (c *PodChange) metadata() map[string]any {
 func (c *PodChange) conditionList() []any {
 	conditions := c.conditions
 	if unready := c.unready(); unready != nil {
-		conditions = append(conditions[:len(conditions):len(conditions)], *unready)
+		conditions = append(slices.Clip(conditions), *unready)
 	}
 	list := make([]any, 0, len(conditions))
 	for _, n := range conditions {

@@ -230,7 +230,7 @@ func TestRulesSeeTheRequest(t *testing.T) {
 	})
 
 	req := request(admissionv1.Update, "v1alpha1", `{"metadata":{"generateName":"a-"},"spec":{"strategyType":"New"}}`, `{"spec":{"strategyType":"Old"}}`)
-	req.Name, req.DryRun = "", ptr.To(true)
+	req.Name, req.DryRun = "", new(true)
 	require.True(t, ask(t, handler, req).Allowed)
 	assert.Equal(t, "New", seen.New.Spec.Strategy.Type)
 	assert.Equal(t, "Old", seen.Old.Spec.Strategy.Type)

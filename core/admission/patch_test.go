@@ -2,6 +2,7 @@ package admission
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -65,9 +66,7 @@ func TestTransplantKeepsWhatOnlyTheDocumentHas(t *testing.T) {
 	for range 500 {
 		before, after := randomObject(random, 3), randomObject(random, 3)
 		document := map[string]any{"unknown": map[string]any{"deep": "x"}}
-		for key, value := range before {
-			document[key] = value
-		}
+		maps.Copy(document, before)
 		result := apply(t, document, before, after).(map[string]any)
 		assert.Equal(t, document["unknown"], result["unknown"])
 		delete(result, "unknown")

@@ -13,7 +13,7 @@ import (
 // widget is the hub version of a kind that exists only in these tests.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 	Spec              widgetSpec `json:"spec"`
 }
 
@@ -42,7 +42,7 @@ func (w *widget) DeepCopyObject() runtime.Object {
 // oldWidget is the spoke: the type of the strategy stands beside it, and parts are unknown.
 type oldWidget struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 	Spec              oldWidgetSpec `json:"spec"`
 }
 

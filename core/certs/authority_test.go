@@ -54,8 +54,8 @@ func TestCertificatesAreAsSpecified(t *testing.T) {
 	assert.Equal(t, 2048, leaf.PublicKey.(*rsa.PublicKey).N.BitLen())
 
 	content := Content{CA: ca, Serving: serving}
-	assert.NoError(t, authority.canServe(content, birth()))
-	assert.Error(t, authority.canServe(content, birth().Add(366*day)), "expired")
+	require.NoError(t, authority.canServe(content, birth()))
+	require.Error(t, authority.canServe(content, birth().Add(366*day)), "expired")
 	other := authority
 	other.Names = []string{"elsewhere.svc"}
 	assert.Error(t, other.canServe(content, birth()), "another name")

@@ -158,7 +158,7 @@ func TestPlan(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, test.reason, plan.Reason)
 			assert.Equal(t, test.reason != "", plan.Write)
-			assert.NoError(t, judge.canServe(plan.Content, test.snapshot.Now), "what is planned can be served")
+			require.NoError(t, judge.canServe(plan.Content, test.snapshot.Now), "what is planned can be served")
 			if test.check != nil {
 				test.check(t, plan.Content)
 			}

@@ -34,7 +34,7 @@ func TestReadSettings(t *testing.T) {
 	assert.Contains(t, notes[0], "WEBHOOK_CERT_DIR")
 
 	_, _, err = ReadSettings("cloneset", "flotilla-system", environment(map[string]string{"WEBHOOK_PORT": "http"}))
-	assert.ErrorContains(t, err, "WEBHOOK_PORT")
+	require.ErrorContains(t, err, "WEBHOOK_PORT")
 
 	settings, notes, err = ReadSettings("cloneset", "flotilla-system", environment(map[string]string{"CERTS_RENEW_BEFORE": "soon"}))
 	require.NoError(t, err)

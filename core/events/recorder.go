@@ -79,6 +79,7 @@ func appendResult(all []event, result *execute.Result) []event {
 		e.kind, e.reason, e.note = corev1.EventTypeNormal, told.Succeeded, told.Note
 	case execute.Blocked, execute.Failed:
 		e.kind, e.reason, e.note = corev1.EventTypeWarning, told.Failed, result.Err.Error()
+	case execute.Stale: // nothing was written, and the next pass judges anew
 	}
 	if e.reason == "" {
 		return all

@@ -174,6 +174,7 @@ func inParallel(n, limit int, slowStart bool, do func(i int) verdict) int {
 		switch <-verdicts {
 		case succeeded:
 			allowed = min(allowed+1, limit)
+		case failed:
 		case stop:
 			stopped = true
 		}

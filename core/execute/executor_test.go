@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/action"
@@ -76,7 +75,7 @@ func newWorld(t testing.TB, adapt ...func(*rest.Config)) *world {
 func (w *world) pod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name, OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: w.owner.UID, Controller: ptr.To(true),
+			APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: w.owner.UID, Controller: new(true),
 		}}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "image:1"}}},
 	}

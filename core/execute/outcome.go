@@ -83,6 +83,7 @@ func (o *Outcome) Done(v action.Verb) int {
 func (o *Outcome) add(r Result) {
 	o.Results = append(o.Results, r)
 	switch r.State {
+	case Done:
 	case Stale:
 		o.Stale++
 	case Failed:

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -107,7 +106,7 @@ func (p *pass) delete(ctx context.Context, a *action.Action) Result {
 		return classify(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
 	}
 	for _, then := range a.Then {
-		if err := p.remove(ctx, then, client.Preconditions{UID: ptr.To(then.GetUID())}); err != nil && !apierrors.IsNotFound(err) {
+		if err := p.remove(ctx, then, client.Preconditions{UID: new(then.GetUID())}); err != nil && !apierrors.IsNotFound(err) {
 			return classify(fmt.Errorf("delete %s: %w", p.name(then), err))
 		}
 	}
@@ -131,7 +130,7 @@ func (p *pass) remove(ctx context.Context, o client.Object, preconditions client
 // judged demands that the object is the one that was judged, in the version that was judged. What
 // goes with a deleted object needs only to be the same: its version plays no part in the decision.
 func judged(o client.Object) client.Preconditions {
-	return client.Preconditions{UID: ptr.To(o.GetUID()), ResourceVersion: ptr.To(o.GetResourceVersion())}
+	return client.Preconditions{UID: new(o.GetUID()), ResourceVersion: new(o.GetResourceVersion())}
 }
 
 func (p *pass) patch(ctx context.Context, a *action.Action) Result {

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -66,7 +65,7 @@ func pod(namespace, name string, owners ...types.UID) *corev1.Pod {
 	}
 	for i, uid := range owners {
 		p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{
-			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "owner-" + string(uid), UID: uid, Controller: ptr.To(i == 0),
+			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "owner-" + string(uid), UID: uid, Controller: new(i == 0),
 		})
 	}
 	return p
@@ -186,7 +185,7 @@ func TestRevisionsOfOthersLoseTheirData(t *testing.T) {
 		r := &appsv1.ControllerRevision{Revision: 3}
 		r.Data.Raw = []byte("{}")
 		if apiVersion != "" {
-			r.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Controller: ptr.To(true)}}
+			r.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Controller: new(true)}}
 		}
 		got, err := transform(r)
 		require.NoError(t, err)

@@ -51,30 +51,30 @@ func TestWaitEndsWhenTheCacheHasReachedTheWrites(t *testing.T) {
 		waits  bool
 	}{
 		"nothing written":                       {record: func(*Gate) {}},
-		"created, not seen":                     {record: created("a", "1", "10"), waits: true},
-		"created, store is older":               {record: created("a", "1", "10"), cached: []*corev1.Pod{pod("b", "2", "9")}, waits: true},
-		"created, seen":                         {record: created("a", "1", "10"), cached: []*corev1.Pod{pod("a", "1", "10")}},
-		"created, seen in a later version":      {record: created("a", "1", "9"), cached: []*corev1.Pod{pod("a", "1", "10")}},
-		"created, never seen, store has passed": {record: created("a", "1", "10"), passed: "10"},
-		"versions compare as numbers":           {record: created("a", "1", "10"), passed: "9", waits: true},
-		"written, older version seen":           {record: created("a", "1", "10"), cached: []*corev1.Pod{pod("a", "1", "8")}, waits: true},
-		"written, successor of the name seen":   {record: created("a", "1", "10"), cached: []*corev1.Pod{pod("a", "2", "12")}},
-		"deleted, still seen":                   {record: deleted("a", "1"), cached: []*corev1.Pod{pod("a", "1", "10")}, passed: "100", waits: true},
-		"deleted, seen terminating":             {record: deleted("a", "1"), cached: []*corev1.Pod{terminating(pod("a", "1", "11"))}},
-		"deleted, gone":                         {record: deleted("a", "1")},
-		"deleted, successor of the name seen":   {record: deleted("a", "1"), cached: []*corev1.Pod{pod("a", "2", "12")}},
+		"created, not seen":                     {record: created("10"), waits: true},
+		"created, store is older":               {record: created("10"), cached: []*corev1.Pod{pod("b", "2", "9")}, waits: true},
+		"created, seen":                         {record: created("10"), cached: []*corev1.Pod{pod("a", "1", "10")}},
+		"created, seen in a later version":      {record: created("9"), cached: []*corev1.Pod{pod("a", "1", "10")}},
+		"created, never seen, store has passed": {record: created("10"), passed: "10"},
+		"versions compare as numbers":           {record: created("10"), passed: "9", waits: true},
+		"written, older version seen":           {record: created("10"), cached: []*corev1.Pod{pod("a", "1", "8")}, waits: true},
+		"written, successor of the name seen":   {record: created("10"), cached: []*corev1.Pod{pod("a", "2", "12")}},
+		"deleted, still seen":                   {record: deleted(), cached: []*corev1.Pod{pod("a", "1", "10")}, passed: "100", waits: true},
+		"deleted, seen terminating":             {record: deleted(), cached: []*corev1.Pod{terminating(pod("a", "1", "11"))}},
+		"deleted, gone":                         {record: deleted()},
+		"deleted, successor of the name seen":   {record: deleted(), cached: []*corev1.Pod{pod("a", "2", "12")}},
 		"created and deleted, neither seen": {record: func(g *Gate) {
-			created("a", "1", "10")(g)
-			deleted("a", "1")(g)
+			created("10")(g)
+			deleted()(g)
 		}, waits: true},
 		"created and deleted, store has passed": {record: func(g *Gate) {
-			created("a", "1", "10")(g)
-			deleted("a", "1")(g)
+			created("10")(g)
+			deleted()(g)
 		}, passed: "10"},
-		"in doubt":               {record: doubted("a"), passed: "100", waits: true},
-		"in doubt, seen":         {record: doubted("a"), cached: []*corev1.Pod{pod("a", "1", "10")}},
+		"in doubt":               {record: doubted(), passed: "100", waits: true},
+		"in doubt, seen":         {record: doubted(), cached: []*corev1.Pod{pod("a", "1", "10")}},
 		"kind that nobody reads": {record: func(g *Gate) { g.Written(workload, &corev1.Secret{}) }},
-		"version without order":  {record: created("a", "1", "x")},
+		"version without order":  {record: created("x")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,16 +92,16 @@ func TestWaitEndsWhenTheCacheHasReachedTheWrites(t *testing.T) {
 	}
 }
 
-func created(name, uid, version string) func(*Gate) {
-	return func(g *Gate) { g.Created(workload, pod(name, uid, version)) }
+func created(version string) func(*Gate) {
+	return func(g *Gate) { g.Created(workload, pod("a", "1", version)) }
 }
 
-func deleted(name, uid string) func(*Gate) {
-	return func(g *Gate) { g.Deleted(workload, pod(name, uid, "5")) }
+func deleted() func(*Gate) {
+	return func(g *Gate) { g.Deleted(workload, pod("a", "1", "5")) }
 }
 
-func doubted(name string) func(*Gate) {
-	return func(g *Gate) { g.Doubtful(workload, pod(name, "", "")) }
+func doubted() func(*Gate) {
+	return func(g *Gate) { g.Doubtful(workload, pod("a", "", "")) }
 }
 
 func TestWaitGrowsWithTheAgeOfTheWrites(t *testing.T) {

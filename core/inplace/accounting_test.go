@@ -41,6 +41,7 @@ func template(image, cpu string) *corev1.PodTemplateSpec {
 
 // update does what a workload does in one pass to a pod that is to be updated.
 func update(t *testing.T, pod *corev1.Pod, from, to *corev1.PodTemplateSpec) *action.PodChange {
+	t.Helper()
 	o := inplace.Options{Resize: true}
 	u, err := inplace.Diff(&inplace.Revision{Name: "w-1", Template: from}, &inplace.Revision{Name: "w-2", Template: to}, o)
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 // updatingPod is a pod whose only container app is on its way from app:v1 to the image; the status
 // shows the container as it was.
 func updatingPod(t *testing.T, image string) *corev1.Pod {
+	t.Helper()
 	v1 := templateOf("app")
 	v2 := variant(v1, func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = image })
 	pod := written(t, begin(t, runningPod(v1, "w-1"), revisionOf("w-1", v1), revisionOf("w-2", v2), 0, at(0)))

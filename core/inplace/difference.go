@@ -37,6 +37,7 @@ func descend(a, b reflect.Value, path string) string {
 		}
 	case reflect.Map:
 		return differingKey(a, b, path)
+	default: // a value without parts
 	}
 	return path
 }

@@ -2,7 +2,7 @@ package inplace
 
 import (
 	"fmt"
-	"math/rand"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -28,11 +28,11 @@ type story struct {
 // TestUpdatesConverge plays many stories: new revisions arrive while earlier ones are in grace, between
 // batches or in the middle of a restart, writes are lost half way, and the node is slow and crashes.
 func TestUpdatesConverge(t *testing.T) {
-	for seed := range int64(80) {
+	for seed := range uint64(80) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := newStory(t, seed)
 			for range 60 {
-				if s.random.Intn(8) == 0 && !s.resized {
+				if s.random.IntN(8) == 0 && !s.resized {
 					s.retarget()
 				}
 				s.round()
@@ -50,15 +50,16 @@ func TestUpdatesConverge(t *testing.T) {
 	}
 }
 
-func newStory(t *testing.T, seed int64) *story {
-	s := &story{t: t, random: rand.New(rand.NewSource(seed)), revisions: map[string]*Revision{}}
+func newStory(t *testing.T, seed uint64) *story {
+	t.Helper()
+	s := &story{t: t, random: rand.New(rand.NewPCG(seed, 0)), revisions: map[string]*Revision{}}
 	s.retarget()
 	s.pod = runningPod(s.target.Template, s.target.Name)
 	injected := corev1.Container{Name: "injected", Image: "mesh:v1", Env: []corev1.EnvVar{envFrom("CFG", "cfg-a")}}
 	for i := range s.pod.Spec.Containers {
-		if s.random.Intn(3) > 0 {
+		if s.random.IntN(3) > 0 {
 			c := &s.pod.Spec.Containers[i]
-			c.Env = append(c.Env, barrier(fmt.Sprint("p_", s.random.Intn(3))))
+			c.Env = append(c.Env, barrier(fmt.Sprint("p_", s.random.IntN(3))))
 		}
 	}
 	s.node = newKubelet(s.random, s.pod)
@@ -75,8 +76,8 @@ func (s *story) retarget() {
 	tags := []string{"v1", "v2", "v3", "v1b"}
 	for i := range t.Spec.Containers {
 		c := &t.Spec.Containers[i]
-		c.Image = c.Name + ":" + tags[s.random.Intn(len(tags))]
-		c.Resources.Requests = quantities([]string{"100m", "200m"}[s.random.Intn(2)], "1Gi")
+		c.Image = c.Name + ":" + tags[s.random.IntN(len(tags))]
+		c.Resources.Requests = quantities([]string{"100m", "200m"}[s.random.IntN(2)], "1Gi")
 		if c.Name == "b" {
 			c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
 		}
@@ -85,11 +86,11 @@ func (s *story) retarget() {
 	t.Spec.Containers[1].Env = []corev1.EnvVar{envFrom("SHARED", "cfg-b")}
 	t.Annotations, t.Labels = map[string]string{}, map[string]string{}
 	for _, key := range []string{"cfg-a", "cfg-b", "plain"} {
-		if v := s.random.Intn(3); v > 0 {
+		if v := s.random.IntN(3); v > 0 {
 			t.Annotations[key] = fmt.Sprint(v)
 		}
 	}
-	if v := s.random.Intn(3); v > 0 {
+	if v := s.random.IntN(3); v > 0 {
 		t.Labels["version"] = fmt.Sprint(v)
 	}
 	s.target = revisionOf(fmt.Sprint("w-", len(s.revisions)), t)
@@ -98,9 +99,9 @@ func (s *story) retarget() {
 
 // round lets node and workload do something, and says whether the update to the target is done.
 func (s *story) round() (done bool) {
-	s.elapsed += time.Duration(50+s.random.Intn(400)) * time.Millisecond
+	s.elapsed += time.Duration(50+s.random.IntN(400)) * time.Millisecond
 	s.node.step(s.pod)
-	if s.random.Intn(2) == 0 {
+	if s.random.IntN(2) == 0 {
 		return false
 	}
 	c := action.NewPodChange(s.pod, at(s.elapsed))
@@ -119,7 +120,7 @@ func (s *story) round() (done bool) {
 		if u.Check(s.pod) != nil {
 			return false // the node agent lags behind
 		}
-		u.Begin(c, int32(max(0, s.random.Intn(6)-3)))
+		u.Begin(c, int32(max(0, s.random.IntN(6)-3)))
 		c.SetLabel(contract.RevisionLabel, s.target.Name)
 	}
 	s.write(c)
@@ -130,7 +131,7 @@ func (s *story) round() (done bool) {
 func (s *story) write(c *action.PodChange) {
 	before := gateOf(s.pod)
 	after := written(s.t, c)
-	if patches := c.Patches(); len(patches) > 1 && s.random.Intn(6) == 0 {
+	if patches := c.Patches(); len(patches) > 1 && s.random.IntN(6) == 0 {
 		s.pod = applied(s.t, s.pod, patches[:len(patches)-1])
 		s.resized = s.resized || patches[len(patches)-2].Subresource == "resize"
 		return

@@ -3,7 +3,8 @@ package inplace
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand"
+	"maps"
+	"math/rand/v2"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,29 +65,29 @@ func (k *kubelet) start(name string) {
 
 // step lets the node do a little, and writes what it reports to the pod.
 func (k *kubelet) step(pod *corev1.Pod) {
-	if k.random.Intn(2) == 0 {
+	if k.random.IntN(2) == 0 {
 		k.send(pod)
 	}
 	if len(k.todo) > 0 {
 		k.work()
 		return
 	}
-	if k.random.Intn(2) == 0 {
+	if k.random.IntN(2) == 0 {
 		k.seen = pod.DeepCopy()
 	}
-	if k.random.Intn(2) == 0 {
+	if k.random.IntN(2) == 0 {
 		k.agent(pod)
 	}
-	if !k.calm && k.random.Intn(12) == 0 {
+	if !k.calm && k.random.IntN(12) == 0 {
 		k.kill(k.anyContainer())
 	}
-	if k.random.Intn(2) == 0 {
+	if k.random.IntN(2) == 0 {
 		k.sync()
 	}
 }
 
 func (k *kubelet) anyContainer() string {
-	return k.seen.Spec.Containers[k.random.Intn(len(k.real))].Name
+	return k.seen.Spec.Containers[k.random.IntN(len(k.real))].Name
 }
 
 func (k *kubelet) kill(name string) {
@@ -98,9 +99,7 @@ func (k *kubelet) kill(name string) {
 // sync computes a status first, of the spec that it will act upon and the containers from before.
 func (k *kubelet) sync() {
 	k.outbox = &report{generation: k.seen.Generation, containers: map[string]process{}}
-	for name, p := range k.real {
-		k.outbox.containers[name] = p
-	}
+	maps.Copy(k.outbox.containers, k.real)
 	for i := range k.seen.Spec.Containers {
 		c := &k.seen.Spec.Containers[i]
 		p, known := k.real[c.Name]
@@ -117,7 +116,7 @@ func (k *kubelet) sync() {
 			k.real[c.Name] = p
 		}
 	}
-	k.pull = k.random.Intn(4)
+	k.pull = k.random.IntN(4)
 }
 
 func (k *kubelet) work() {
@@ -126,7 +125,7 @@ func (k *kubelet) work() {
 		return
 	}
 	k.start(k.todo[0])
-	k.todo, k.pull = k.todo[1:], k.random.Intn(4)
+	k.todo, k.pull = k.todo[1:], k.random.IntN(4)
 }
 
 // agent tells of the running containers and stops those with another environment, only while the

@@ -1,7 +1,7 @@
 package lifecycle
 
 import (
-	"math/rand"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,14 +15,14 @@ import (
 // TestEveryStateHasAWayOut plays random wishes, hooks and users: whatever the state, a wish that lasts
 // is fulfilled once the user releases and takes hooks as asked, and no key is left behind.
 func TestEveryStateHasAWayOut(t *testing.T) {
-	random := rand.New(rand.NewSource(1))
+	random := rand.New(rand.NewPCG(1, 0))
 	states := []string{"", normal, preparingNormal, preparingUpdate, updating, updated, preparingDelete}
 	for range 3000 {
 		l := randomLifecycle(random)
-		pod := podIn(states[random.Intn(len(states))])
-		for range random.Intn(12) {
+		pod := podIn(states[random.IntN(len(states))])
+		for range random.IntN(12) {
 			c := action.NewPodChange(pod, now)
-			if random.Intn(2) == 0 {
+			if random.IntN(2) == 0 {
 				hookTaken(pod)
 			} else {
 				delete(pod.Labels, "hook")
@@ -30,7 +30,7 @@ func TestEveryStateHasAWayOut(t *testing.T) {
 			randomStep(random, c, l)
 			requireKeysBelongToState(t, c)
 			pod = after(c)
-			if random.Intn(8) == 0 {
+			if random.IntN(8) == 0 {
 				l = randomLifecycle(random)
 			}
 		}
@@ -43,22 +43,22 @@ func TestEveryStateHasAWayOut(t *testing.T) {
 
 func randomLifecycle(random *rand.Rand) *workload.Lifecycle {
 	hook := func() *workload.LifecycleHook {
-		switch random.Intn(3) {
+		switch random.IntN(3) {
 		case 0:
 			return nil
 		case 1:
-			return &workload.LifecycleHook{MarkPodNotReady: random.Intn(2) == 0}
+			return &workload.LifecycleHook{MarkPodNotReady: random.IntN(2) == 0}
 		}
-		return labelHook(random.Intn(2) == 0)
+		return labelHook(random.IntN(2) == 0)
 	}
-	if random.Intn(4) == 0 {
+	if random.IntN(4) == 0 {
 		return nil
 	}
 	return &workload.Lifecycle{PreDelete: hook(), InPlaceUpdate: hook(), PreNormal: hook()}
 }
 
 func randomStep(random *rand.Rand, c *action.PodChange, l *workload.Lifecycle) {
-	switch random.Intn(5) {
+	switch random.IntN(5) {
 	case 0:
 		BeginUpdate(c, l)
 	case 1:
@@ -68,8 +68,8 @@ func randomStep(random *rand.Rand, c *action.PodChange, l *workload.Lifecycle) {
 	case 3:
 		RegretDelete(c, l)
 	}
-	if random.Intn(2) == 0 {
-		Refresh(c, l, random.Intn(2) == 0)
+	if random.IntN(2) == 0 {
+		Refresh(c, l, random.IntN(2) == 0)
 	}
 }
 

@@ -92,7 +92,7 @@ func (e *Environment) readFence(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if holder := lease.Spec.HolderIdentity; holder == nil || *holder != e.identity {
-		return "", fmt.Errorf("Lease %s/%s is not held by this replica", lease.Namespace, lease.Name)
+		return "", fmt.Errorf("lease %s/%s is not held by this replica", lease.Namespace, lease.Name)
 	}
 	return lease.ResourceVersion, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // version is what was built; release builds set it with -ldflags "-X <this package>.version=v1.2.3".
-var version string //nolint:gochecknoglobals // only the linker writes it
+var version string
 
 // leaderGauge is 1 while this replica is the leader. The name is OpenKruise's.
 func leaderGauge() prometheus.Gauge {

@@ -53,7 +53,7 @@ func TestParseReadsFlagsAndEnvironment(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 7, workers)
 	assert.True(t, parsed.Gates.Enabled(features.CloneSetShortHash))
-	assert.EqualValues(t, 30, parsed.QPS)
+	assert.InDelta(t, 30, parsed.QPS, 0)
 	assert.Equal(t, "kruise-system", parsed.LeaderElection.Namespace, "the Lease lives where the operator lives")
 	assert.True(t, parsed.log.V(1).Enabled())
 	assert.ElementsMatch(t, []string{
@@ -78,7 +78,7 @@ func TestParseRefuses(t *testing.T) {
 		"no-such-flag": {"--no-such-flag"},
 	} {
 		_, err := parse(Operator{Feature: "cloneset"}, arguments, environment(nil))
-		assert.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, want)
 	}
 	_, err := parse(Operator{Feature: "cloneset"}, nil, environment(map[string]string{"WEBHOOK_PORT": "x"}))
 	assert.ErrorContains(t, err, "WEBHOOK_PORT")

@@ -44,7 +44,7 @@ func TestWritesEndAndReadsDoNot(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "100ms", told, "%s tells the server", method)
 		_, err = send(method, "/hang")
-		assert.ErrorContains(t, err, "deadline exceeded", "%s ends", method)
+		require.ErrorContains(t, err, "deadline exceeded", "%s ends", method)
 	}
 
 	told, err := send(http.MethodPost, "/?timeout=1s")

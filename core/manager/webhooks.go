@@ -112,7 +112,7 @@ func (w *webhooks) ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // the body is empty and not read
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("webhook server answers %s", response.Status)
 	}

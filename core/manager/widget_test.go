@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/core/admission"
 )
@@ -21,7 +20,7 @@ const (
 // widget is the hub version of the kind that the operator of these tests owns.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 	Spec              struct {
 		Strategy struct {
 			Type string `json:"type,omitempty"`
@@ -38,7 +37,7 @@ func (w *widget) DeepCopyObject() runtime.Object {
 // oldWidget is the same kind as v1alpha1.
 type oldWidget struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 	Spec              struct {
 		StrategyType string `json:"strategyType,omitempty"`
 	} `json:"spec"`
@@ -52,7 +51,7 @@ func (w *oldWidget) DeepCopyObject() runtime.Object {
 
 type widgetList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 	Items           []widget `json:"items"`
 }
 
@@ -132,7 +131,7 @@ func widgetDefinition(url string) *apiextensionsv1.CustomResourceDefinition {
 			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 				Type: "object",
 				Properties: map[string]apiextensionsv1.JSONSchemaProps{
-					"spec": {Type: "object", XPreserveUnknownFields: ptr.To(true)},
+					"spec": {Type: "object", XPreserveUnknownFields: new(true)},
 				},
 			}},
 		}
@@ -147,7 +146,7 @@ func widgetDefinition(url string) *apiextensionsv1.CustomResourceDefinition {
 				Strategy: apiextensionsv1.WebhookConverter,
 				Webhook: &apiextensionsv1.WebhookConversion{
 					ConversionReviewVersions: []string{"v1"},
-					ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: ptr.To(url + admission.ConvertPath)},
+					ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: new(url + admission.ConvertPath)},
 				},
 			},
 		},

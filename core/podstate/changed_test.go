@@ -16,7 +16,7 @@ func TestChanged(t *testing.T) {
 	settled := []gen.PodOption{gen.Label("app", "web"), gen.Ready(second(10)), gen.Condition(contract.KruisePodReady, corev1.ConditionTrue, second(10))}
 	updating := append(slices.Clip(settled), gen.Lifecycle(contract.LifecycleUpdating))
 	held := append(slices.Clip(settled), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, second(10)))
-	resized := append(settled[:len(settled):len(settled)], gen.Annotation(contract.InPlaceUpdateStateAnnotation, "{}"))
+	resized := append(slices.Clip(settled), gen.Annotation(contract.InPlaceUpdateStateAnnotation, "{}"))
 	resources := gen.Change(func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].Resources = &corev1.ResourceRequirements{} })
 	newContainer := gen.Change(func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].ContainerID = "containerd://new" })
 	observed := gen.Change(func(pod *corev1.Pod) { pod.Status.ObservedGeneration++ })

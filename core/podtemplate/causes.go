@@ -41,6 +41,7 @@ func errorType(cause metav1.CauseType) field.ErrorType {
 	case field.ErrorTypeNotFound, field.ErrorTypeRequired, field.ErrorTypeDuplicate, field.ErrorTypeNotSupported,
 		field.ErrorTypeForbidden, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
 		return kind
+	default:
+		return field.ErrorTypeInvalid
 	}
-	return field.ErrorTypeInvalid
 }

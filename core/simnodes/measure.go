@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 )
 
 // measureTick is how often a measurement looks whether it is done.
@@ -95,7 +94,7 @@ func createBound(ctx context.Context, client kubernetes.Interface, namespace str
 				},
 				Spec: corev1.PodSpec{
 					NodeName:                     fmt.Sprintf("%s%d", options.Prefix, i%options.Nodes),
-					AutomountServiceAccountToken: ptr.To(false),
+					AutomountServiceAccountToken: new(false),
 					Containers:                   []corev1.Container{{Name: "main", Image: "measured:v1"}},
 				},
 			}

@@ -130,9 +130,10 @@ func TestJitterDependsOnSeedAndNameAlone(t *testing.T) {
 		next := newPodRun(pod, "10.0.0.1", dawn).step(pod, dawn, &Options{StartDelay: time.Second, Jitter: 0.5, Seed: seed}, behaviour)
 		return next.Sub(dawn)
 	}
-	assert.Equal(t, startOf(1, "a"), startOf(1, "a"))
-	assert.NotEqual(t, startOf(1, "a"), startOf(2, "a"))
-	assert.NotEqual(t, startOf(1, "a"), startOf(1, "b"))
+	start := startOf(1, "a")
+	assert.Equal(t, start, startOf(1, "a"))
+	assert.NotEqual(t, start, startOf(2, "a"))
+	assert.NotEqual(t, start, startOf(1, "b"))
 	for _, name := range []string{"a", "b", "c", "d"} {
 		assert.GreaterOrEqual(t, startOf(1, name), time.Second)
 		assert.Less(t, startOf(1, name), 1500*time.Millisecond)

@@ -31,9 +31,9 @@ func ready(pod *corev1.Pod) bool {
 	return false
 }
 
-func patch(t *testing.T, w *simulate.World, name string, p action.Patch) {
+func patch(t *testing.T, w *simulate.World, p action.Patch) {
 	t.Helper()
-	_, err := w.Patch(simulate.OperatorActor, bare(name), p)
+	_, err := w.Patch(simulate.OperatorActor, bare("web-1"), p)
 	require.NoError(t, err)
 }
 
@@ -49,7 +49,7 @@ func TestNewImageMeansNewContainer(t *testing.T) {
 		w.Advance(time.Minute)
 		before := latest(w, "web-1")
 		require.True(t, ready(before))
-		patch(t, w, "web-1", setImage("app:v2"))
+		patch(t, w, setImage("app:v2"))
 		misled := false
 		w.OnEvent(func(_ *simulate.World, e simulate.Event) {
 			if pod, ok := e.Object.(*corev1.Pod); ok && pod.Status.ObservedGeneration == 2 &&
@@ -82,7 +82,7 @@ func TestTwoTagsOfOneImageKeepItsID(t *testing.T) {
 		create(t, w, bare("web-1"))
 		w.Advance(time.Minute)
 		before := latest(w, "web-1").Status.ContainerStatuses[0]
-		patch(t, w, "web-1", setImage("app:v2"))
+		patch(t, w, setImage("app:v2"))
 		w.Advance(time.Minute)
 		after := latest(w, "web-1").Status.ContainerStatuses[0]
 		assert.Equal(t, before.ImageID, after.ImageID)
@@ -101,10 +101,10 @@ func TestImageTakenBackInTimeRestartsNothing(t *testing.T) {
 		create(t, w, bare("web-1"))
 		w.Advance(time.Minute)
 		before := latest(w, "web-1").Status.ContainerStatuses[0]
-		patch(t, w, "web-1", setImage("app:v2"))
+		patch(t, w, setImage("app:v2"))
 		w.Advance(1500 * time.Millisecond)
 		noticed := latest(w, "web-1").Status.ObservedGeneration == 2
-		patch(t, w, "web-1", setImage("app:v1"))
+		patch(t, w, setImage("app:v1"))
 		w.Advance(time.Minute)
 		pod := latest(w, "web-1")
 		assert.EqualValues(t, 3, pod.Status.ObservedGeneration)
@@ -130,7 +130,7 @@ func TestTransitionTimesMoveWithTheStatusOnly(t *testing.T) {
 		return time.Time{}
 	}
 	scheduled, turnedReady := at(corev1.PodScheduled), at(corev1.PodReady)
-	patch(t, w, "web-1", setImage("app:v2"))
+	patch(t, w, setImage("app:v2"))
 	w.Advance(time.Minute)
 	assert.Equal(t, scheduled, at(corev1.PodScheduled))
 	assert.True(t, at(corev1.PodReady).After(turnedReady))
@@ -148,7 +148,7 @@ func TestBadImagesShowTheirTrouble(t *testing.T) {
 		require.NotNil(t, pod.Status.ContainerStatuses[0].State.Waiting)
 		assert.Equal(t, reason, pod.Status.ContainerStatuses[0].State.Waiting.Reason)
 		assert.True(t, w.Quiet(), "trouble does not keep the world awake")
-		patch(t, w, "web-1", setImage("app:v2"))
+		patch(t, w, setImage("app:v2"))
 		w.Advance(time.Minute)
 		assert.True(t, ready(latest(w, "web-1")))
 	}
@@ -161,7 +161,7 @@ func TestReadinessGatesHoldReady(t *testing.T) {
 	create(t, w, o)
 	w.Advance(time.Minute)
 	assert.False(t, ready(latest(w, "web-1")))
-	patch(t, w, "web-1", action.Patch{Subresource: "status", Body: body{"status": body{"conditions": []any{
+	patch(t, w, action.Patch{Subresource: "status", Body: body{"status": body{"conditions": []any{
 		body{"type": "example.com/gate", "status": "True"},
 	}}}})
 	w.Advance(time.Minute)
@@ -182,12 +182,12 @@ func TestResizeShowsInTheStatus(t *testing.T) {
 		o.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: policy}}
 		create(t, w, o)
 		w.Advance(time.Minute)
-		patch(t, w, "web-1", resizeTo("100"))
+		patch(t, w, resizeTo("100"))
 		w.Advance(time.Minute)
 		pod := latest(w, "web-1")
 		assert.Equal(t, "1", pod.Status.ContainerStatuses[0].Resources.Requests.Cpu().String(), "no node has that much")
 		assert.True(t, hasCondition(pod, corev1.PodResizePending))
-		patch(t, w, "web-1", resizeTo("2"))
+		patch(t, w, resizeTo("2"))
 		w.Advance(time.Minute)
 		pod = latest(w, "web-1")
 		assert.Equal(t, "2", pod.Status.ContainerStatuses[0].Resources.Requests.Cpu().String())
@@ -250,7 +250,7 @@ func TestPodsThatRanBeforeGoOn(t *testing.T) {
 	assert.True(t, w.Quiet())
 	assert.Equal(t, before.Status, latest(w, "web-1").Status)
 	assert.Equal(t, before.UID, latest(w, "web-1").UID)
-	patch(t, w, "web-1", setImage("app:v2"))
+	patch(t, w, setImage("app:v2"))
 	w.Advance(time.Minute)
 	after := latest(w, "web-1")
 	assert.True(t, ready(after))

@@ -184,6 +184,7 @@ func (o *Operator) do(a *action.Action) error {
 		if err := o.mayAdopt(a); err != nil {
 			return err
 		}
+	default: // the patches say it all
 	}
 	object := a.Object
 	for _, patch := range a.Patches {

@@ -26,8 +26,6 @@ rules:
 
 const auditTimeout = 10 * time.Second
 
-var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection"}
-
 // Request is one answered request as the audit log has it.
 type Request struct {
 	// Verb is "create", "patch", "list" and so on.
@@ -52,7 +50,11 @@ type Request struct {
 // Write says whether the request was meant to change something. A dry run is no write, except that
 // of a delete, which the log does not show to be one.
 func (r Request) Write() bool {
-	return slices.Contains(writeVerbs, r.Verb) && !strings.Contains(r.URI, "dryRun=")
+	switch r.Verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return !strings.Contains(r.URI, "dryRun=")
+	}
+	return false
 }
 
 // String is verb, resource and subresource, such as "patch pods/status".

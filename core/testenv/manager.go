@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zapcore"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -28,7 +27,7 @@ func (e *Environment) Manager(t testing.TB, adapt ...func(*manager.Options)) man
 		Scheme:  e.Scheme,
 		Metrics: server.Options{BindAddress: "0"},
 	}
-	o.Controller.SkipNameValidation = ptr.To(true)
+	o.Controller.SkipNameValidation = new(true)
 	if hooks := e.envtest.WebhookInstallOptions; hooks.LocalServingPort != 0 {
 		o.WebhookServer = webhook.NewServer(webhook.Options{
 			Host: hooks.LocalServingHost, Port: hooks.LocalServingPort, CertDir: hooks.LocalServingCertDir,
