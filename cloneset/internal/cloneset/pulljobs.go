@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/execute"
 	"github.com/flotilla-project/flotilla/core/fastclient"
@@ -60,9 +61,10 @@ type pullJobs struct {
 	recent map[types.NamespacedName]pullAttempt
 }
 
-// pullAttempt is what happened last for an update revision.
+// pullAttempt is what happened last for a set.
 type pullAttempt struct {
-	revision string
+	deleted  []types.UID // jobs that the cache may still show
+	revision string      // the update revision for which the rest holds
 	told     bool
 	retryAt  time.Time
 }
@@ -84,7 +86,9 @@ func (j *pullJobs) of(ctx context.Context, s *plan.Snapshot) plan.PullJobs {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if last := j.recent[client.ObjectKeyFromObject(s.Set)]; last.revision == s.Chosen.Update.Name {
+	last := j.recent[client.ObjectKeyFromObject(s.Set)]
+	known.Owned = slices.DeleteFunc(known.Owned, func(job *metav1.PartialObjectMetadata) bool { return slices.Contains(last.deleted, job.UID) })
+	if last.revision == s.Chosen.Update.Name {
 		known.Told, known.RetryAt = last.told, last.retryAt
 	}
 	return known
@@ -213,12 +217,14 @@ func (r *Reconciler) pullAhead(ctx context.Context, snap plan.Snapshot, todo pla
 	if retry > 0 {
 		log.FromContext(ctx).Info("pulling images ahead did not succeed", "retryAfter", retry, "error", firstError(done))
 	}
-	if retry > 0 || todo.ExplainsPulls() {
+	deleted := deletedIn(done)
+	if retry > 0 || todo.ExplainsPulls() || len(deleted) > 0 {
 		r.pulls.remember(client.ObjectKeyFromObject(snap.Set), pullAttempt{
+			deleted:  deleted,
 			revision: snap.Chosen.Update.Name,
 			told:     snap.PullJobs.Told || todo.ExplainsPulls(),
 			retryAt:  snap.Now.Add(retry),
-		}, retry > pullStaleRetry)
+		}, retry > 0)
 	}
 	return retry
 }
@@ -232,6 +238,16 @@ func retryOf(done execute.Outcome) time.Duration {
 		return pullStaleRetry
 	}
 	return 0
+}
+
+func deletedIn(done execute.Outcome) []types.UID {
+	var deleted []types.UID
+	for _, result := range done.Results {
+		if result.State == execute.Done && result.Action.Verb == action.Delete {
+			deleted = append(deleted, result.Action.Object.GetUID())
+		}
+	}
+	return deleted
 }
 
 func firstError(done execute.Outcome) error {

@@ -39,10 +39,10 @@ func TestMain(m *testing.M) {
 
 // givenController runs the controller and simulated nodes until the end of the test, and checks
 // then that nobody has changed an object of the cache.
-func givenController(t *testing.T, images map[string]simnodes.Image) {
+func givenController(t *testing.T, images map[string]simnodes.Image, gates ...func(*plan.Gates)) {
 	t.Helper()
 	givenNodes(t, simnodes.Options{Bind: true, Images: images})
-	startController(t, "")
+	startController(t, "", gates...)
 }
 
 // givenNodes runs three simulated nodes until the end of the test.
@@ -58,8 +58,12 @@ func givenNodes(t *testing.T, options simnodes.Options) {
 
 // startController starts the controller, which finds whatever the test has made before. An empty
 // namespace means all.
-func startController(t *testing.T, namespace string) {
+func startController(t *testing.T, namespace string, gates ...func(*plan.Gates)) {
 	t.Helper()
+	on := plan.Gates{EnvFromMetadata: true, Resize: true}
+	for _, change := range gates {
+		change(&on)
+	}
 	env.Need(t)
 	detector := &fastclient.Detector{}
 	t.Cleanup(func() { detector.Check(t) })
@@ -67,7 +71,7 @@ func startController(t *testing.T, namespace string) {
 	require.NoError(t, err)
 	mgr := env.Manager(t, func(o *manager.Options) { o.Cache.ByObject = objects })
 	require.NoError(t, setup.Controller(t.Context(), mgr, setup.Options{
-		Gates: plan.Gates{EnvFromMetadata: true, Resize: true}, UserAgent: userAgent, Reader: fastclient.Options{Detector: detector},
+		Gates: on, UserAgent: userAgent, Reader: fastclient.Options{Detector: detector},
 		Namespace: namespace,
 	}))
 	env.Start(t, mgr)

@@ -40,8 +40,6 @@ const (
 	pullBackoff = 1
 	// pullTTL is in seconds.
 	pullTTL = 600
-	// pullCheck is when a pass looks at what became of the jobs; no event of them wakes the set.
-	pullCheck = 10 * time.Second
 	// pullInstallCheck is when a pass looks whether the kind has been installed.
 	pullInstallCheck = time.Minute
 	// maxName is the longest name that Kubernetes takes.
@@ -85,40 +83,39 @@ func preDownload(p *pass) {
 	case p.Chosen.Create || p.Chosen.Renumber:
 		// The revision is written first; its event brings the set back.
 	case current.Name == update.Name:
-		p.aside(p.endPulls())
+		p.aside(p.endPulls(nil))
 	default:
 		p.pullAhead(current, update)
 	}
 }
 
+// pullAhead serves a rollout that is under way.
 func (p *pass) pullAhead(current, update *appsv1.ControllerRevision) {
 	_, made := update.Labels[contract.ImagePreDownloadCreatedLabel]
 	_, ignored := update.Labels[contract.ImagePreDownloadIgnoredLabel]
-	if made {
-		return
-	}
-	useless := p.gainsNothing(current, update)
+	useless := made || p.gainsNothing(current, update)
 	switch {
 	case p.PullJobs.Version == "" || p.PullJobs.Problem != "":
 		if !useless {
 			p.explainNoPulls()
 		}
-	case useless && !ignored:
-		p.aside(mark(update, map[string]any{contract.ImagePreDownloadIgnoredLabel: "true"}, "pulling images ahead would gain nothing"))
+	case useless && !made && !ignored:
+		p.aside(p.endPulls(update), mark(update, map[string]any{contract.ImagePreDownloadIgnoredLabel: "true"}, "pulling images ahead would gain nothing"))
 	case useless, p.updatedReady() < minUpdatedReady(p.Set):
+		p.aside(p.endPulls(update))
 	default:
 		jobs, err := p.pulls(current, update)
 		if err != nil {
 			p.complain(eventPullFailed, err.Error())
 			return
 		}
-		p.aside(jobs, mark(update, map[string]any{
+		p.aside(p.endPulls(update), jobs, mark(update, map[string]any{
 			contract.ImagePreDownloadCreatedLabel: "true", contract.ImagePreDownloadIgnoredLabel: nil,
 		}, "its images are pulled ahead"))
 	}
 }
 
-// aside adds steps that hold up nothing, and a look at what became of them.
+// aside adds steps that hold up nothing, not before a failed attempt may be repeated.
 func (p *pass) aside(steps ...action.Step) {
 	wanted := action.Plan{}
 	for _, step := range steps {
@@ -132,7 +129,6 @@ func (p *pass) aside(steps ...action.Step) {
 		return
 	}
 	p.plan.Aside = append(p.plan.Aside, wanted.Steps...)
-	p.plan.Wake(pullCheck)
 }
 
 // gainsNothing says that the pods are recreated, few, or all updated at once.
@@ -205,15 +201,17 @@ func (p *pass) complain(reason, note string) {
 	}
 }
 
-// endPulls deletes the jobs of the set.
-func (p *pass) endPulls() action.Step {
+// endPulls deletes the jobs of the set, of other revisions than the given one when there is one.
+func (p *pass) endPulls(but *appsv1.ControllerRevision) action.Step {
 	step := action.Step{Name: StepPull}
 	for _, job := range p.PullJobs.Owned {
-		if job.DeletionTimestamp == nil {
-			step.Actions = append(step.Actions, action.Action{
-				Verb: action.Delete, Object: job, Reason: "RolloutEnded", Message: "no pod needs the image any more",
-			})
+		hash, known := job.Labels[contract.RevisionHashLabel]
+		if job.DeletionTimestamp != nil || but != nil && (!known || hash == podstate.ShortHash(but.Name)) {
+			continue
 		}
+		step.Actions = append(step.Actions, action.Action{
+			Verb: action.Delete, Object: job, Reason: "NoLongerWanted", Message: "no pod waits for the image any more",
+		})
 	}
 	return step
 }

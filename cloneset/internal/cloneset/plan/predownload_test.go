@@ -37,8 +37,12 @@ func (w *world) marked(label string) *world {
 	return w
 }
 
-func (w *world) job(name string) *world {
+// job is one that exists, of the revision with the hash; empty for a job of another make.
+func (w *world) job(name, hash string) *world {
 	job := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: gen.UID(name)}}
+	if hash != "" {
+		job.Labels = map[string]string{contract.RevisionHashLabel: hash}
+	}
 	job.SetGroupVersionKind(contract.ImagePullJobGVK("v1beta1"))
 	w.pulls.Owned = append(w.pulls.Owned, job)
 	return w
@@ -72,6 +76,10 @@ const (
 	madeBefore = "mark:\n  PatchMetadata controllerrevision web-<hash> (PreDownload): its images are pulled ahead\n"
 	useless    = "mark:\n  PatchMetadata controllerrevision web-<hash> (PreDownload): pulling images ahead would gain nothing\n"
 )
+
+func deletes(job string) string {
+	return "  Delete imagepulljob " + job + " (NoLongerWanted): no pod waits for the image any more\n"
+}
 
 func TestPreDownload(t *testing.T) {
 	inPlaceOnly, recreate := policy(v1beta1.InPlaceOnly), policy(v1beta1.ReCreate)
@@ -114,7 +122,9 @@ func TestPreDownload(t *testing.T) {
 		"the kind is not served":                 {pulling(t).notServed(), ""},
 		"the kind is not served, nor of any use": {pulling(t, recreate).notServed(), ""},
 		"jobs cannot be read":                    {pulling(t).inTrouble(), ""},
-		"the rollout has ended":                  {pulling(t).ended().job("a").job("b"), "pull:\n  Delete imagepulljob a (RolloutEnded): no pod needs the image any more\n  Delete imagepulljob b (RolloutEnded): no pod needs the image any more\n"},
+		"the rollout has ended":                  {pulling(t).ended().job("a", "").job("b", "older"), "pull:\n" + deletes("a") + deletes("b")},
+		"a newer revision is wanted":             {pulling(t).job("a", "older").job("b", ""), "pull:\n" + deletes("a") + pulled},
+		"also when its own jobs exist":           {pulling(t).job("a", "older").onlyJob().marked(contract.ImagePreDownloadCreatedLabel), "pull:\n" + deletes("a")},
 		"the rollout has ended without jobs":     {pulling(t).ended(), ""},
 		"terminating jobs are left":              {pulling(t).ended().leavingJob(), ""},
 	} {
@@ -125,7 +135,7 @@ func TestPreDownload(t *testing.T) {
 	}
 }
 
-func (w *world) onlyJob() *world   { return w.job(w.revisions[1].Name + "-main") }
+func (w *world) onlyJob() *world   { return w.job(w.revisions[1].Name+"-main", short(w.revisions[1])) }
 func (w *world) ungated() *world   { w.gates.PreDownload = false; return w }
 func (w *world) unwritten() *world { w.unsaved = true; return w }
 func (w *world) notServed() *world { w.pulls.Version = ""; return w }
@@ -143,7 +153,7 @@ func (w *world) retryIn(d time.Duration) *world {
 }
 
 func (w *world) leavingJob() *world {
-	w.job("a").pulls.Owned[0].DeletionTimestamp = &metav1.Time{Time: now}
+	w.job("a", "").pulls.Owned[0].DeletionTimestamp = &metav1.Time{Time: now}
 	return w
 }
 
@@ -283,11 +293,10 @@ func (w *world) told() *world {
 	return w
 }
 
-// What goes wrong aside is seen again without an event, and a plan that waits says when it goes on.
+// No event tells that an attempt may be repeated or that the kind has been installed.
 func TestPlansWakeForPullJobs(t *testing.T) {
 	still := pulling(t, paused())
-	assert.Equal(t, pullCheck, still.plan().WakeAfter)
+	assert.Zero(t, still.plan().WakeAfter)
 	assert.Equal(t, 3*time.Second, still.retryIn(3*time.Second).plan().WakeAfter)
 	assert.Equal(t, pullInstallCheck, still.notServed().plan().WakeAfter)
-	assert.Zero(t, pulling(t, paused()).marked(contract.ImagePreDownloadCreatedLabel).plan().WakeAfter)
 }
