@@ -103,7 +103,7 @@ func (p *pass) claimsWith(id string) []*corev1.PersistentVolumeClaim {
 // of a pod that is on its way out goes to that pod and with it, any other is deleted. A claim
 // without an instance id belongs to no pod and is left alone.
 func cleanClaims(p *pass) {
-	if p.Set.Spec.ScaleStrategy.EnablePVCReuse {
+	if p.Set.Spec.ScaleStrategy.EnablePVCReuse || len(p.Claims) == 0 {
 		return
 	}
 	active := map[string]bool{"": true}

@@ -78,7 +78,7 @@ func walk(t *testing.T, seed uint64) (*simulate.World, *player) {
 	}
 	w.After(at+time.Duration(rng.IntN(60))*time.Second, func() {
 		w.Tell(simulate.UserActor, "wants something good")
-		edit(w, image("app:good"), resumed(), kept, valid)
+		edit(w, image("app:good"), resumed(), kept, updateType(v1beta1.RollingUpdate), valid)
 	})
 	return w, p
 }
@@ -112,7 +112,7 @@ func randomPolicy(rng *rand.Rand) setOption {
 
 func randomEdit(w *simulate.World, rng *rand.Rand) setOption {
 	pick := func(texts ...string) string { return texts[rng.IntN(len(texts))] }
-	switch rng.IntN(13) {
+	switch rng.IntN(19) {
 	case 0, 1, 2:
 		return image(pick("app:1", "app:2", "app:3"))
 	case 3, 4:
@@ -131,6 +131,18 @@ func randomEdit(w *simulate.World, rng *rand.Rand) setOption {
 		return nameSome(w, rng)
 	case 11:
 		return maxSurge(pick("0", "1", "2"))
+	case 12:
+		return updateType(v1beta1.OnDelete)
+	case 13:
+		return updateType(v1beta1.RollingUpdate)
+	case 14:
+		return func(s *v1beta1.CloneSet) { s.Spec.Lifecycle = nil }
+	case 15:
+		return markingHooks(rng.IntN(2) == 0)
+	case 16:
+		return minReady(int32(rng.IntN(10)))
+	case 17:
+		return grace(int32(rng.IntN(10)))
 	default:
 		return newEnvironment(pick("x", "y"))
 	}
@@ -149,6 +161,19 @@ func nameSome(w *simulate.World, rng *rand.Rand) setOption {
 
 func randomPartition(rng *rand.Rand) setOption {
 	return partition([]string{"0", "0", "2", "50%", "100%"}[rng.IntN(5)])
+}
+
+func updateType(t v1beta1.CloneSetUpdateStrategyType) setOption {
+	return func(s *v1beta1.CloneSet) { s.Spec.UpdateStrategy.Type = t }
+}
+
+// markingHooks are the hooks of hooked that may also mark pods not ready while they hold them.
+func markingHooks(mark bool) setOption {
+	return func(s *v1beta1.CloneSet) {
+		hooked()(s)
+		hookTaken()(s)
+		s.Spec.Lifecycle.PreDelete.MarkPodNotReady = mark
+	}
 }
 
 // newEnvironment is a change that cannot be made in place.

@@ -137,6 +137,7 @@ func planJudges() []planJudge {
 		{"hooks hold", hooksHold},
 		{"live revisions stay", liveRevisionsStay},
 		{"one action for each object", oneActionForEachObject},
+		{"every action writes", everyActionWrites},
 	}
 }
 
@@ -287,6 +288,17 @@ func oneActionForEachObject(_ Snapshot, todo Plan) []string {
 			wrong = append(wrong, key)
 		}
 		seen[key] = true
+	}
+	return wrong
+}
+
+// everyActionWrites: an action without a write would come again in every pass.
+func everyActionWrites(_ Snapshot, todo Plan) []string {
+	var wrong []string
+	for a := range actionsOf(todo, "") {
+		if a.Verb != action.Create && a.Verb != action.Delete && len(a.Patches) == 0 {
+			wrong = append(wrong, a.String())
+		}
 	}
 	return wrong
 }

@@ -26,7 +26,11 @@ type verdict struct {
 // update moves pods to the update revision, or back to the current one when a raised partition asks
 // for it (gate CloneSetPartitionRollback).
 func update(p *pass) {
-	if p.plan.Err != nil || onDelete(p.Set) || rollingUpdate(p.Set).Paused {
+	if p.plan.Err != nil || rollingUpdate(p.Set).Paused {
+		return
+	}
+	if onDelete(p.Set) {
+		p.plan.Add(action.Step{Name: StepUpdate, Actions: p.abandon(p.waiting(p.Chosen.Update))})
 		return
 	}
 	b := p.weigh()

@@ -111,6 +111,11 @@ func TestHeldPodIsWrittenOnce(t *testing.T) {
 	require.Contains(t, w.waits(), "InPlaceUpdateHook")
 }
 
+func TestOnDeleteTakesPodsBackThatWereToBeUpdated(t *testing.T) {
+	w := given(t, 1, hooked(), onDeleteOnly()).old(1, gen.Label("hook", "on"), gen.Lifecycle(contract.LifecyclePreparingUpdate))
+	require.Contains(t, text(w.plan()), "PatchMetadata pod web-old0 (NoLongerWanted)")
+}
+
 func TestHeldRecreationIsMarked(t *testing.T) {
 	w := given(t, 1, hooked()).old(1, gen.Label("hook", "on"))
 	todo := w.plan()
