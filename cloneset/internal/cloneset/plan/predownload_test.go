@@ -131,6 +131,8 @@ func TestPreDownload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tt.give.t = t
 			assert.Equal(t, tt.want, tt.give.aside())
+			steps := tt.give.plan().Steps
+			assert.Equal(t, tt.give.ungated().plan().Steps, steps, "the rollout is the same")
 		})
 	}
 }
