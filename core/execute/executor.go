@@ -23,6 +23,10 @@ const (
 	// BlockedRetry is when a refused action is tried again at the latest, unless the server names a
 	// time. Events of the workload's pods usually bring it back earlier.
 	BlockedRetry = 10 * time.Second
+	// StaleRetry is when an action that met a changed object is tried again at the latest. The change
+	// itself need not bring the workload back: a kubelet's write that tells a plan nothing is filtered,
+	// and yet makes the version outdated that was judged.
+	StaleRetry = time.Second
 )
 
 // Recorder is told of every write. The freshness gate is one.

@@ -177,6 +177,7 @@ func TestWritesMissAWorldThatMovedOn(t *testing.T) {
 			require.NoError(t, out.Err)
 			assert.Equal(t, []execute.State{execute.Stale}, states(out), "got %v", out.Results[0].Err)
 			assert.Equal(t, 1, out.Stale)
+			assert.Equal(t, execute.StaleRetry, out.RetryAfter)
 		})
 	}
 	require.NoError(t, w.get(t, changed))

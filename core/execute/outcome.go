@@ -17,7 +17,7 @@ const (
 	// Done actions are written completely.
 	Done State = "Done"
 	// Stale actions met an object that had changed, gone or appeared since it was judged. That is no
-	// error: the event of that change brings the workload back.
+	// error: the event of that change brings the workload back, or StaleRetry does.
 	Stale State = "Stale"
 	// Blocked actions were refused by admission or validation.
 	Blocked State = "Blocked"
@@ -62,8 +62,8 @@ type Outcome struct {
 	Stale int
 	// Ended says that not all of the plan was tried.
 	Ended bool
-	// RetryAfter is the shortest time after which a refused action is worth another try; 0 when
-	// nothing was refused.
+	// RetryAfter is the shortest time after which a refused or stale action is worth another try; 0
+	// when there is none.
 	RetryAfter time.Duration
 	// Err joins the errors of the failed actions.
 	Err error
@@ -86,12 +86,17 @@ func (o *Outcome) add(r Result) {
 	case Done:
 	case Stale:
 		o.Stale++
+		o.retryIn(StaleRetry)
 	case Failed:
 		o.Err = errors.Join(o.Err, r.Err)
 	case Blocked:
 		o.Blocked = append(o.Blocked, Refusal{Action: r.Action, Message: message(r.Err), RetryAfter: r.retryAfter})
-		if o.RetryAfter == 0 || r.retryAfter < o.RetryAfter {
-			o.RetryAfter = r.retryAfter
-		}
+		o.retryIn(r.retryAfter)
+	}
+}
+
+func (o *Outcome) retryIn(d time.Duration) {
+	if o.RetryAfter == 0 || d < o.RetryAfter {
+		o.RetryAfter = d
 	}
 }
