@@ -40,7 +40,7 @@ func TestIssuedCertificatesServeAndIdentify(t *testing.T) {
 			_, err := certificate.Verify(x509.VerifyOptions{
 				Roots: roots, DNSName: host, KeyUsages: []x509.ExtKeyUsage{usage}, CurrentTime: certificateTime.AddDate(9, 0, 0),
 			})
-			assert.NoError(t, err, host)
+			require.NoError(t, err, host)
 		}
 	}
 	_, err = certificate.Verify(x509.VerifyOptions{Roots: roots, DNSName: "n1", CurrentTime: certificateTime})

@@ -51,7 +51,7 @@ func makeCgroup(path string) error {
 	}
 	for _, root := range roots {
 		parent := root
-		for _, level := range strings.Split(strings.Trim(path, "/"), "/") {
+		for level := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
 			child := filepath.Join(parent, level)
 			if err := makeCgroupLevel(parent, child); err != nil {
 				return fmt.Errorf("make control group %s: %w", child, err)
@@ -105,7 +105,7 @@ func delegateControllers(group string) error {
 		return err
 	}
 	var missing []string
-	for _, controller := range strings.Fields(string(available)) {
+	for controller := range strings.FieldsSeq(string(available)) {
 		if !slices.Contains(strings.Fields(string(enabled)), controller) {
 			missing = append(missing, "+"+controller)
 		}
@@ -132,7 +132,7 @@ func moveProcesses(from, to string) error {
 	if err != nil {
 		return err
 	}
-	for _, pid := range strings.Fields(string(pids)) {
+	for pid := range strings.FieldsSeq(string(pids)) {
 		err := os.WriteFile(filepath.Join(to, "cgroup.procs"), []byte(pid), 0)
 		if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.EINVAL) { // ended, or a kernel thread
 			return fmt.Errorf("move process %s to control group %s: %w", pid, to, err)

@@ -141,7 +141,7 @@ func startSupervisor(ctx context.Context, options Options, p prepared) (*Cluster
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), l.command(), roleSupervisor, string(l))
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log

@@ -22,6 +22,6 @@ func TestSupervisorAnswersAndSaysWhatItCannotDo(t *testing.T) {
 	var machines []MachineStatus
 	require.NoError(t, c.control(t.Context(), "GET", "/machines", &machines))
 	assert.Equal(t, []MachineStatus{{Name: controlPlaneName}}, machines)
-	assert.ErrorContains(t, c.control(t.Context(), "POST", "/nodes/n7/stop", nil), `no node "n7"`)
+	require.ErrorContains(t, c.control(t.Context(), "POST", "/nodes/n7/stop", nil), `no node "n7"`)
 	require.NoError(t, c.control(t.Context(), "POST", "/down", nil))
 }

@@ -20,8 +20,9 @@ func TestSameProgramMakesSameImage(t *testing.T) {
 		require.NoError(t, err)
 		return digest.String()
 	}
-	assert.Equal(t, digest("a"), digest("a"))
-	assert.NotEqual(t, digest("a"), digest("b"))
+	first := digest("a")
+	assert.Equal(t, first, digest("a"))
+	assert.NotEqual(t, first, digest("b"))
 }
 
 func TestBuildsPauseOnceAndAsStaticProgram(t *testing.T) {

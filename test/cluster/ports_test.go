@@ -54,7 +54,7 @@ func TestRelayPassesBothDirectionsAndTheirEnds(t *testing.T) {
 
 	client, err := net.DialTCP("tcp", nil, entrance.Addr().(*net.TCPAddr))
 	require.NoError(t, err)
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	_, err = client.Write([]byte("hello"))
 	require.NoError(t, err)
 	require.NoError(t, client.CloseWrite())

@@ -113,7 +113,7 @@ func keepRunning(ctx context.Context, p Process, run func(context.Context, Proce
 		_ = writeJSON(p.Record, record)
 		return
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	for await(ctx, p.After) {
 		record.Starts++
 		record.Running = true

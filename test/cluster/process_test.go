@@ -15,6 +15,7 @@ import (
 )
 
 func exampleProcess(t *testing.T) Process {
+	t.Helper()
 	folder := t.TempDir()
 	return Process{Name: "example", Log: filepath.Join(folder, "log"), Record: filepath.Join(folder, "record")}
 }
@@ -68,9 +69,9 @@ func TestProbesTellWhetherSomebodyAnswers(t *testing.T) {
 	defer healthy.Close()
 	sick := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }))
 	defer sick.Close()
-	assert.NoError(t, Probe{HTTPS: healthy.URL}.check(t.Context()))
-	assert.ErrorContains(t, Probe{HTTPS: sick.URL}.check(t.Context()), "500")
-	assert.NoError(t, Probe{TCP: sick.Listener.Addr().String()}.check(t.Context()))
+	require.NoError(t, Probe{HTTPS: healthy.URL}.check(t.Context()))
+	require.ErrorContains(t, Probe{HTTPS: sick.URL}.check(t.Context()), "500")
+	require.NoError(t, Probe{TCP: sick.Listener.Addr().String()}.check(t.Context()))
 	assert.Error(t, Probe{Unix: filepath.Join(t.TempDir(), "none")}.check(t.Context()))
 }
 

@@ -22,7 +22,7 @@ func startMachine(ctx context.Context, l layout, m machine, connect func(pid int
 	if err != nil {
 		return nil, err
 	}
-	defer logFile.Close()
+	defer func() { _ = logFile.Close() }()
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), l.command(), roleMachine, m.Name)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = logFile, logFile

@@ -26,9 +26,9 @@ func TestStateSurvivesTheFile(t *testing.T) {
 
 func TestNoStateMeansNotRunning(t *testing.T) {
 	_, err := readState(layout(t.TempDir()))
-	assert.ErrorIs(t, err, ErrNotRunning)
+	require.ErrorIs(t, err, ErrNotRunning)
 	_, err = Attach(t.Context(), Options{Cache: t.TempDir()})
-	assert.ErrorIs(t, err, ErrNotRunning)
+	require.ErrorIs(t, err, ErrNotRunning)
 	assert.ErrorIs(t, Remove(t.Context(), Options{Cache: t.TempDir()}), ErrNotRunning)
 }
 
@@ -39,7 +39,7 @@ func TestStateWithoutSupervisorMeansNotRunning(t *testing.T) {
 	require.NoError(t, writeFiles(map[string][]byte{filepath.Join(s.Folder, "x"): nil}))
 	require.NoError(t, s.write())
 	_, err := Attach(t.Context(), Options{Name: s.Name, Cache: cache})
-	assert.ErrorIs(t, err, ErrNotRunning)
+	require.ErrorIs(t, err, ErrNotRunning)
 }
 
 func TestOptionsAreCompletedOrRefused(t *testing.T) {
@@ -82,10 +82,10 @@ func TestCacheFolderCanBeMoved(t *testing.T) {
 
 func TestRunningClusterMustBeTheOneAskedFor(t *testing.T) {
 	running := &Cluster{state: exampleState()}
-	assert.NoError(t, running.matches(Options{}), "anything will do")
-	assert.NoError(t, running.matches(Options{Nodes: 2, Kubernetes: "1.36.3"}))
-	assert.ErrorContains(t, running.matches(Options{Nodes: 3}), "2 nodes")
-	assert.ErrorContains(t, running.matches(Options{Nodes: NoNodes}), "2 nodes")
-	assert.ErrorContains(t, running.matches(Options{Kubernetes: "1.35.0"}), "1.36.3")
+	require.NoError(t, running.matches(Options{}), "anything will do")
+	require.NoError(t, running.matches(Options{Nodes: 2, Kubernetes: "1.36.3"}))
+	require.ErrorContains(t, running.matches(Options{Nodes: 3}), "2 nodes")
+	require.ErrorContains(t, running.matches(Options{Nodes: NoNodes}), "2 nodes")
+	require.ErrorContains(t, running.matches(Options{Kubernetes: "1.35.0"}), "1.36.3")
 	assert.Error(t, running.matches(Options{Simulated: true}))
 }

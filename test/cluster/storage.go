@@ -27,7 +27,7 @@ func createStorageClass(ctx context.Context, client kubernetes.Interface) error 
 			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
 		},
 		Provisioner:          "kubernetes.io/host-path",
-		AllowVolumeExpansion: ptr.To(true),
+		AllowVolumeExpansion: new(true),
 		ReclaimPolicy:        ptr.To(corev1.PersistentVolumeReclaimDelete),
 		VolumeBindingMode:    ptr.To(storagev1.VolumeBindingImmediate),
 	}

@@ -54,7 +54,7 @@ func supervise(ctx context.Context, folder string, simulate SimulatedNodes) erro
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	s := &supervisor{state: st, log: logger, machines: map[string]*runningMachine{}}
-	control, err := net.Listen("unix", l.socket())
+	control, err := new(net.ListenConfig).Listen(ctx, "unix", l.socket())
 	if err != nil {
 		return fmt.Errorf("listen for commands: %w", err)
 	}
@@ -187,7 +187,7 @@ func (s *supervisor) openPorts(ctx context.Context) error {
 
 func inheritListener(name string, descriptor int) (net.Listener, error) {
 	file := os.NewFile(uintptr(descriptor), name)
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	listener, err := net.FileListener(file)
 	if err != nil {
 		return nil, fmt.Errorf("inherit the listener of %s: %w", name, err)

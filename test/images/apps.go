@@ -11,7 +11,7 @@ const (
 	DemoApp = "flotilla/demo-app"
 	// CrashTag is the tag of a demo image whose process ends with an error as soon as it starts.
 	CrashTag = "crash"
-	// AliasSuffix, after a version's tag, makes a second tag of the same content.
+	// AliasSuffix after a version's tag makes a second tag of the same content.
 	AliasSuffix = "-alias"
 )
 

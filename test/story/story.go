@@ -2,7 +2,6 @@ package story
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -46,7 +45,8 @@ func (w World) Namespace(t *testing.T) string {
 
 // dump logs what a failed test leaves, before its namespace goes.
 func (w World) dump(t *testing.T, namespace string) {
-	command := exec.Command(w.KubectlPath, "--kubeconfig", w.Kubeconfig, "-n", namespace, "get", "clonesets,pods,events", "-o", "wide")
+	t.Helper()
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), w.KubectlPath, "--kubeconfig", w.Kubeconfig, "-n", namespace, "get", "clonesets,pods,events", "-o", "wide")
 	out, _ := command.CombinedOutput()
 	t.Logf("what %s leaves in %s:\n%s", t.Name(), namespace, out)
 }
@@ -65,9 +65,9 @@ func Eventually(t *testing.T, what string, check func(ctx context.Context) error
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
-	last := errors.New("not checked yet")
 	for {
-		if last = check(ctx); last == nil {
+		last := check(ctx)
+		if last == nil {
 			return
 		}
 		select {

@@ -8,10 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-var columns = []string{"", "POD", "UID", "IP", "NODE", "IMAGE", "RESTARTS"}
-
 // table shows every pod before and after; what changed is green.
 func (d *demo) table(old, now []corev1.Pod) string {
+	columns := []string{"", "POD", "UID", "IP", "NODE", "IMAGE", "RESTARTS"}
 	rows := [][]string{columns}
 	for i := range old {
 		rows = append(rows, row("before", &old[i]))

@@ -18,6 +18,6 @@ $`, out.String())
 }
 
 func TestMistakesAreReported(t *testing.T) {
-	assert.ErrorContains(t, run(t.Context(), nil, &bytes.Buffer{}), "neither a registry nor an output folder")
+	require.ErrorContains(t, run(t.Context(), nil, &bytes.Buffer{}), "neither a registry nor an output folder")
 	assert.Error(t, run(t.Context(), []string{"--unknown"}, &bytes.Buffer{}))
 }

@@ -66,6 +66,6 @@ func TestCommandServesUntilItIsInterrupted(t *testing.T) {
 }
 
 func TestMistakesAreReported(t *testing.T) {
-	assert.Error(t, run(t.Context(), []string{"--unknown"}, &bytes.Buffer{}))
+	require.Error(t, run(t.Context(), []string{"--unknown"}, &bytes.Buffer{}))
 	assert.ErrorContains(t, run(t.Context(), []string{"--kubeconfig", filepath.Join(t.TempDir(), "absent")}, &bytes.Buffer{}), "load kubeconfig")
 }

@@ -29,8 +29,9 @@ func start(t *testing.T, ctx context.Context, args ...string) (string, <-chan er
 	t.Helper()
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
+	content := folder(t, "version")
 	go func() {
-		ended <- run(ctx, folder(t, "version"), append([]string{"-address", "127.0.0.1:0"}, args...), writer)
+		ended <- run(ctx, content, append([]string{"-address", "127.0.0.1:0"}, args...), writer)
 		_ = writer.Close()
 	}()
 	for lines := bufio.NewScanner(reader); lines.Scan(); {
@@ -43,7 +44,7 @@ func start(t *testing.T, ctx context.Context, args ...string) (string, <-chan er
 }
 
 func get(t require.TestingT, url string) (int, string) {
-	answer, err := http.Get(url) //nolint:noctx // a test's server on loopback
+	answer, err := http.Get(url)
 	require.NoError(t, err)
 	body, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)

@@ -105,7 +105,7 @@ func (c *command) runKubectl(ctx context.Context, running *cluster.Cluster, args
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, c.out, c.errOut
 	err := cmd.Run()
 	if ended := new(exec.ExitError); errors.As(err, &ended) {
-		return exitCode(ended.ExitCode())
+		return exitError(ended.ExitCode())
 	}
 	return err
 }
@@ -190,7 +190,7 @@ func (c *command) logs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	for {
 		if _, err := io.Copy(c.out, file); err != nil || !c.follow {
 			return err

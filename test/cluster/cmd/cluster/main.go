@@ -52,8 +52,8 @@ func main() {
 }
 
 func exit(err error) {
-	if code := new(exitCode); errors.As(err, code) {
-		os.Exit(int(*code))
+	if code, ok := errors.AsType[exitError](err); ok {
+		os.Exit(int(code))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
@@ -62,10 +62,10 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// exitCode passes on how another program ended, which has told its reason itself.
-type exitCode int
+// exitError passes on how another program ended, which has told its reason itself.
+type exitError int
 
-func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // command is one run of this program.
 type command struct {
@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	flags := c.flags()
 	if len(args) == 0 {
 		fmt.Fprint(errOut, usage, flags.FlagUsages())
-		return exitCode(2)
+		return exitError(2)
 	}
 	verb := args[0]
 	if verb == "help" || verb == "-h" || verb == "--help" {
