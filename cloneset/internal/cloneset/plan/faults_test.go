@@ -46,8 +46,10 @@ func (c course) start(t testing.TB, options simulate.Options) (*simulate.World, 
 	w, p := play(t, options, c.replicas, c.given...)
 	answers(w, 3*time.Second)
 	c.tell(w)
-	for second := range 3 * 60 { // lets passes happen between the edits
-		w.After(time.Duration(second)*time.Second, func() {})
+	for minute := range 3 { // lets passes happen before and after every edit
+		for second := range 20 {
+			w.After(time.Duration(minute)*time.Minute+time.Duration(second)*time.Second, func() {})
+		}
 	}
 	return w, p
 }
@@ -63,6 +65,7 @@ func (c course) end(t testing.TB) string {
 
 // A crash after any write leaves a world from which the next operator arrives at the same end.
 func TestCrashesAfterAnyWriteEndTheSame(t *testing.T) {
+	t.Parallel()
 	for _, c := range courses() {
 		t.Run(c.name, func(t *testing.T) {
 			simulate.CrashSweep(t, func() (*simulate.World, simulate.Planner) {
@@ -75,6 +78,7 @@ func TestCrashesAfterAnyWriteEndTheSame(t *testing.T) {
 
 // Whatever the faults, the end is the one without them.
 func TestFaultsEndTheSame(t *testing.T) {
+	t.Parallel()
 	faults := map[string]func(seed uint64) simulate.Faults{
 		"stale views":      func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, Lag: 10, Interleave: 0.3} },
 		"lost events":      func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, LostEvents: 0.7} },
@@ -87,7 +91,7 @@ func TestFaultsEndTheSame(t *testing.T) {
 		want := c.end(t)
 		for name, f := range faults {
 			t.Run(c.name+" "+name, func(t *testing.T) {
-				simulate.Explore(t, 8, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
+				simulate.Explore(t, 4, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
 					w, p := c.start(t, simulate.Options{Seed: seed})
 					return w, p, f(seed)
 				}, func(w *simulate.World) {
@@ -105,12 +109,14 @@ func refusals(seed uint64) simulate.Faults {
 
 // Random worlds keep their invariants under faults as well.
 func TestRandomEditsUnderFaultsKeepTheInvariants(t *testing.T) {
+	t.Parallel()
 	explore(t, simulate.Nasty)
 }
 
 // Other people delete, orphan, hold and relabel pods. What they do is repaired or respected, and the
 // set gets what it wants all the same.
 func TestForeignActorsAreRepaired(t *testing.T) {
+	t.Parallel()
 	explore(t, func(seed uint64) simulate.Faults {
 		f := simulate.Nasty(seed)
 		f.Passes, f.Foreign = 60, 0.15

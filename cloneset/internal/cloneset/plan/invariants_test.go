@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	walks    = flag.Int("walks", 300, "how many random worlds to walk through")
+	walks    = flag.Int("walks", 200, "how many random worlds to walk through")
 	walkFrom = flag.Uint64("walk", 1, "the seed of the first random world")
 )
 
@@ -30,6 +30,7 @@ func badImages() map[string]simulate.Image {
 // A set whose history knows bad images ends without a partition, which would keep them.
 // Every write and every plan on the way is judged. A failure prints its seed: go test -walk=SEED -walks=1.
 func TestRandomEditsKeepTheInvariants(t *testing.T) {
+	t.Parallel()
 	explore(t, func(uint64) simulate.Faults { return simulate.Faults{} })
 }
 
