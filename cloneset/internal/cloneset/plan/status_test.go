@@ -170,7 +170,9 @@ func TestNotReadyBeforeResourcesAreInForce(t *testing.T) {
 			o.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
 		}),
 		gen.Condition(corev1.PodResizePending, corev1.ConditionTrue, now),
-		gen.Change(func(o *corev1.Pod) { o.Status.Conditions[len(o.Status.Conditions)-1].Reason = corev1.PodReasonInfeasible }),
+		gen.Change(func(o *corev1.Pod) {
+			o.Status.Conditions[len(o.Status.Conditions)-1].Reason = corev1.PodReasonInfeasible
+		}),
 	}
 	w := given(t, 2).updated(1).updated(1, resized...)
 	s := w.status(Result{})

@@ -1,0 +1,76 @@
+package cloneset
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/story"
+)
+
+const grace = 3 * time.Second
+
+func withGrace(set *v1beta1.CloneSet) {
+	set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{GracePeriodSeconds: int32(grace.Seconds())}
+}
+
+// The pod leaves service, nothing else changes for the grace period, and only then its image.
+func TestGracePeriodComesBeforeTheChange(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 1, withGrace)
+	givenSet(t, set)
+	before := identities(podsOf(t, set))
+	inGrace := 0
+	end := world.Always(t, set.Namespace, func(pods story.Pods) error {
+		for _, o := range pods {
+			if _, ok := o.Annotations[contract.InPlaceUpdateGraceAnnotation]; ok {
+				inGrace++
+				if image := o.Spec.Containers[0].Image; image != app+"v1" || story.IsReady(o) {
+					return story.Want(false, "in grace the pod has image %s and ready is %t", image, story.IsReady(o))
+				}
+			}
+		}
+		return nil
+	})
+	edit(t, set, image("v2"))
+	settles(t, set)
+	end()
+	assert.Positive(t, inGrace)
+	assert.Equal(t, before, identities(podsOf(t, set)))
+	assert.GreaterOrEqual(t, timeInGrace(t, &podsOf(t, set)[0]), grace)
+}
+
+// timeInGrace is the time from the begin of the last update to the change of the image.
+func timeInGrace(t *testing.T, o *corev1.Pod) time.Duration {
+	t.Helper()
+	var state struct {
+		UpdateTimestamp        time.Time
+		ContainerBatchesRecord []struct{ Timestamp time.Time }
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.Annotations[contract.InPlaceUpdateStateAnnotation]), &state))
+	require.Len(t, state.ContainerBatchesRecord, 1)
+	return state.ContainerBatchesRecord[0].Timestamp.Sub(state.UpdateTimestamp)
+}
+
+func TestEditsWithinTheGracePeriodArriveAtTheLast(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 1, withGrace)
+	givenSet(t, set)
+	before := identities(podsOf(t, set))
+	edit(t, set, image("v2"))
+	podIn(t, set, contract.LifecycleUpdating)
+	edit(t, set, image("v1"))
+	edit(t, set, image("v3"))
+	settles(t, set)
+	assert.Equal(t, before, identities(podsOf(t, set)))
+	assert.Equal(t, []string{app + "v3"}, images(podsOf(t, set)))
+}

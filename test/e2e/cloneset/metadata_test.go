@@ -1,0 +1,77 @@
+package cloneset
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// Labels and annotations that no container reads are written, and nothing else happens.
+func TestMetadataChangesWithoutARestart(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 2)
+	givenSet(t, set)
+	before := podsOf(t, set)
+	end := world.Always(t, set.Namespace, atLeastReady(2))
+	edit(t, set, func(s *v1beta1.CloneSet) {
+		s.Spec.Template.Labels["version"] = "b"
+		s.Spec.Template.Annotations = map[string]string{"example.io/note": "new"}
+	})
+	settles(t, set)
+	end()
+	after := podsOf(t, set)
+	assert.Equal(t, identities(before), identities(after))
+	assert.EqualValues(t, 2, set.Status.UpdatedReplicas)
+	for i := range after {
+		assert.Equal(t, "b", after[i].Labels["version"])
+		assert.Equal(t, "new", after[i].Annotations["example.io/note"])
+		assert.Equal(t, before[i].Status.ContainerStatuses[0].ContainerID, after[i].Status.ContainerStatuses[0].ContainerID)
+	}
+}
+
+// Two tags of one image leave the image ID as it is; the update ends all the same, and so does the
+// way back.
+func TestTwoTagsOfOneImageDoNotHang(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 1)
+	givenSet(t, set)
+	before := podsOf(t, set)
+	edit(t, set, image("v1-alias"))
+	settles(t, set)
+	after := podsOf(t, set)
+	assert.Equal(t, identities(before), identities(after))
+	assert.Equal(t, []string{app + "v1-alias"}, images(after))
+	for i := range after {
+		assert.Equal(t, before[i].Status.ContainerStatuses[0].ImageID, after[i].Status.ContainerStatuses[0].ImageID)
+	}
+	edit(t, set, image("v1"))
+	settles(t, set)
+	assert.Equal(t, identities(before), identities(podsOf(t, set)))
+}
+
+// A container reads its environment when it starts. Where nobody on the node can restart it for
+// that, InPlaceOnly waits and says why, and InPlaceIfPossible makes a new pod.
+func TestEnvironmentFromMetadataNeedsTheNodeAgent(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 1, func(s *v1beta1.CloneSet) {
+		s.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = v1beta1.InPlaceOnly
+		s.Spec.Template.Annotations = map[string]string{"config": "a"}
+		s.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "CONFIG", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['config']"},
+		}}}
+	})
+	givenSet(t, set)
+	before := podsOf(t, set)[0]
+	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Template.Annotations["config"] = "b" })
+	waitsFor(t, set, "NodeAgentMissing", before.Name)
+	edit(t, set, func(s *v1beta1.CloneSet) {
+		s.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = v1beta1.InPlaceIfPossible
+	})
+	settles(t, set)
+	after := active(podsOf(t, set))[0]
+	assert.NotEqual(t, before.UID, after.UID)
+	assert.Equal(t, "b", after.Annotations["config"])
+}

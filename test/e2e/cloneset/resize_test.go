@@ -1,0 +1,144 @@
+package cloneset
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// requests asks for the amounts and nothing else.
+func requests(cpu, memory string) func(*v1beta1.CloneSet) {
+	return func(set *v1beta1.CloneSet) {
+		set.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+		}
+	}
+}
+
+func limits(cpu, memory string) func(*v1beta1.CloneSet) {
+	return func(set *v1beta1.CloneSet) {
+		set.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+		}
+	}
+}
+
+func restartForMemory(set *v1beta1.CloneSet) {
+	set.Spec.Template.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{
+		{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.NotRequired},
+		{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer},
+	}
+}
+
+// running is what the kubelet says that the only container runs with.
+func running(t *testing.T, set *v1beta1.CloneSet) (ids []string, cpu, memory string, restarts int32) {
+	t.Helper()
+	for _, o := range podsOf(t, set) {
+		status := o.Status.ContainerStatuses[0]
+		ids = append(ids, status.ContainerID)
+		cpu, memory = status.Resources.Limits.Cpu().String(), status.Resources.Limits.Memory().String()
+		restarts += status.RestartCount
+	}
+	return ids, cpu, memory, restarts
+}
+
+// Up and down again: the containers go on, and no pod is out of service at any time.
+func TestResourcesChangeWithoutARestart(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 2, requests("20m", "32Mi"), limits("200m", "64Mi"))
+	givenSet(t, set)
+	before := identities(podsOf(t, set))
+	ids, _, _, _ := running(t, set)
+	end := world.Always(t, set.Namespace, atLeastReady(2))
+	for _, want := range []struct{ cpu, memory string }{{"400m", "128Mi"}, {"100m", "128Mi"}} {
+		edit(t, set, limits(want.cpu, want.memory))
+		settles(t, set)
+		now, cpu, memory, restarts := running(t, set)
+		assert.Equal(t, ids, now)
+		assert.Equal(t, want.cpu, cpu)
+		assert.Equal(t, want.memory, memory)
+		assert.Zero(t, restarts)
+	}
+	end()
+	assert.Equal(t, before, identities(podsOf(t, set)))
+}
+
+// A container that says that it must restart for memory does, within its pod, and only for memory.
+func TestMemoryChangesWithARestartWhereAskedFor(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 1, requests("20m", "32Mi"), limits("200m", "64Mi"), restartForMemory)
+	givenSet(t, set)
+	before := identities(podsOf(t, set))
+	edit(t, set, limits("300m", "64Mi"))
+	settles(t, set)
+	_, cpu, _, restarts := running(t, set)
+	assert.Equal(t, "300m", cpu)
+	assert.Zero(t, restarts)
+	edit(t, set, limits("300m", "128Mi"))
+	settles(t, set)
+	_, _, memory, restarts := running(t, set)
+	assert.Equal(t, "128Mi", memory)
+	assert.EqualValues(t, 1, restarts)
+	assert.Equal(t, before, identities(podsOf(t, set)))
+}
+
+// More than any node has is refused; the set says so, its pods go on, and a good edit ends it.
+func TestARefusedResizeIsFixedForward(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 2, requests("20m", "32Mi"))
+	givenSet(t, set)
+	before := podsOf(t, set)
+	end := world.Always(t, set.Namespace, atLeastReady(2))
+	edit(t, set, requests("100k", "32Mi"))
+	waitsFor(t, set, "FailedUpdate", "web-")
+	edit(t, set, requests("30m", "32Mi"))
+	settles(t, set)
+	end()
+	assert.Equal(t, identities(before), identities(podsOf(t, set)))
+	assert.EqualValues(t, 2, set.Status.UpdatedReplicas)
+}
+
+// Two pods of one node want more than half of it: the second has to wait, and a good edit ends that.
+func TestADeferredResizeIsFixedForward(t *testing.T) {
+	t.Parallel()
+	nodes := &corev1.NodeList{}
+	require.NoError(t, world.Client.List(t.Context(), nodes))
+	node := nodes.Items[len(nodes.Items)-1]
+	tooMuch := resource.NewMilliQuantity(node.Status.Allocatable.Cpu().MilliValue()*55/100, resource.DecimalSI)
+	set := newSet(world.Namespace(t), 2, requests("20m", "32Mi"), func(s *v1beta1.CloneSet) {
+		s.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
+	})
+	givenSet(t, set)
+	before := podsOf(t, set)
+	end := world.Always(t, set.Namespace, atLeastReady(2))
+	edit(t, set, requests(tooMuch.String(), "32Mi"))
+	waitsFor(t, set, "ResizeDeferred", "web-")
+	edit(t, set, requests("30m", "32Mi"))
+	settles(t, set)
+	end()
+	assert.Equal(t, identities(before), identities(podsOf(t, set)))
+	assert.EqualValues(t, 2, set.Status.UpdatedReplicas)
+}
+
+// An image and resources in one edit end together.
+func TestImageAndResourcesChangeTogether(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 1, requests("20m", "32Mi"), limits("200m", "64Mi"))
+	givenSet(t, set)
+	before := identities(podsOf(t, set))
+	edit(t, set, func(s *v1beta1.CloneSet) {
+		image("v2")(s)
+		limits("300m", "96Mi")(s)
+	})
+	settles(t, set)
+	_, cpu, memory, _ := running(t, set)
+	assert.Equal(t, "300m", cpu)
+	assert.Equal(t, "96Mi", memory)
+	assert.Equal(t, []string{app + "v2"}, images(podsOf(t, set)))
+	assert.Equal(t, before, identities(podsOf(t, set)))
+}
