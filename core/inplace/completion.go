@@ -25,7 +25,8 @@ import (
 //     the wanted spec's hash on it: it is the wanted one;
 //  4. another one is shown with the old image ID under another name: either two names of one image,
 //     or the old container has crashed and was restarted just before the kubelet saw the change. The
-//     latter is replaced at once, so that what is still there after settleTime is the former.
+//     latter is replaced at once, so that what still runs after settleTime is the former. One that
+//     is down may stay so for as long as the wanted image is pulled: it is given unsureTime.
 //
 // Without a recorded container ID nothing ran that a new container could be told from: the old one
 // was down, or an earlier change was on its way. Rules 2 and 3 hold for a container that runs; rule 4
@@ -109,7 +110,7 @@ func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 	case wanted, otherImage(last.ImageID, status.ImageID):
 		return nil
 	}
-	left := s.settledAt(name, sure).Sub(now)
+	left := s.settledAt(name, sure && status.State.Running != nil).Sub(now)
 	if left <= 0 {
 		return nil
 	}

@@ -52,6 +52,9 @@ func TestImageCompletion(t *testing.T) {
 			status: corev1.ContainerStatus{ContainerID: "app-1", Image: "app:v1", ImageID: imageIDOf("app:v1"), State: running}},
 		{name: "two names of one image, settled", wanted: "app:v2", after: settleTime,
 			status: corev1.ContainerStatus{ContainerID: "app-1", Image: "app:v1", ImageID: imageIDOf("app:v1"), State: running}, complete: true},
+		{name: "the old container crashed and waits, to be replaced", wanted: "app:v2", after: settleTime,
+			status: corev1.ContainerStatus{ContainerID: "app-1", Image: "app:v1", ImageID: imageIDOf("app:v1"),
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}},
 		{name: "no status", wanted: "app:v2", after: time.Hour},
 	}
 	for _, tt := range tests {
