@@ -61,8 +61,8 @@ func givenPuller(seed uint64) (*simulate.World, *puller) {
 		}
 	})
 	minutely(wants("app:2"), wants("app:3"))(w)
-	for second := range 3 * 60 { // lets passes happen between the edits
-		w.After(time.Duration(second)*time.Second, func() {})
+	for tick := range 30 { // lets passes happen between the edits
+		w.After(time.Duration(tick)*5*time.Second, func() {})
 	}
 	return w, p
 }
