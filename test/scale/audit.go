@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -60,8 +61,8 @@ func (a *audit) skip() error {
 	return nil
 }
 
-// writes are the writes since the last call by clients whose user agent contains the text.
-func (a *audit) writes(userAgent string) ([]request, error) {
+// writes are the writes since the last call.
+func (a *audit) writes() ([]request, error) {
 	file, err := os.Open(a.path)
 	if err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", err)
@@ -84,36 +85,56 @@ func (a *audit) writes(userAgent string) ([]request, error) {
 		if err := json.Unmarshal(line, &r); err != nil {
 			return nil, fmt.Errorf("decode a line of the audit log: %w", err)
 		}
-		if r.write() && strings.Contains(r.UserAgent, userAgent) {
+		if r.write() {
 			found = append(found, r)
 		}
 	}
 }
 
-// account adds to the row what a controller wrote after the spec had changed.
-func (row *Row) account(writes []request, changed time.Time) {
+// account adds to the row what everybody wrote after the spec had changed, and apart from that what
+// the controller did.
+func (row *Row) account(writes []request, changed time.Time, controller string) {
 	row.Writes = map[string]int{}
+	row.Others = map[string]int{}
 	for _, r := range writes {
-		switch {
-		case r.Response.Code == 409:
-			row.Conflicts++
-		case r.Object.Resource == "events":
+		name := agent(r.UserAgent)
+		if !strings.HasPrefix(name, controller) {
+			row.Others[name+": "+r.kind()]++
+			continue
+		}
+		switch r.Object.Resource {
+		case "events":
 			row.Events++
 			continue
-		case r.Object.Resource == "leases":
+		case "leases":
 			continue
+		case "pods":
+			row.time(r, changed)
 		}
 		row.Writes[r.kind()]++
-		if r.Object.Resource != "pods" {
-			continue
-		}
-		if row.FirstWrite == 0 {
-			row.FirstWrite = r.Received.Sub(changed).Seconds()
-		}
-		row.FirstWrite = min(row.FirstWrite, r.Received.Sub(changed).Seconds())
-		row.LastWrite = max(row.LastWrite, r.Answered.Sub(changed).Seconds())
-		if r.Verb == "create" {
-			row.LastCreate = max(row.LastCreate, r.Answered.Sub(changed).Seconds())
+		if r.Response.Code == http.StatusConflict {
+			row.Conflicts++
 		}
 	}
+}
+
+func (row *Row) time(r request, changed time.Time) {
+	began, ended := r.Received.Sub(changed).Seconds(), r.Answered.Sub(changed).Seconds()
+	if row.LastWrite == 0 || began < row.FirstWrite {
+		row.FirstWrite = began
+	}
+	row.LastWrite = max(row.LastWrite, ended)
+	if r.Verb == "create" {
+		row.LastCreate = max(row.LastCreate, ended)
+	}
+}
+
+// agent is the short name of a client: that of its account in the controller manager, else what
+// stands before the details.
+func agent(userAgent string) string {
+	if i := strings.LastIndex(userAgent, "system:serviceaccount:kube-system:"); i >= 0 {
+		return userAgent[i+len("system:serviceaccount:kube-system:"):]
+	}
+	name, _, _ := strings.Cut(userAgent, " ")
+	return name
 }

@@ -47,6 +47,10 @@ func (b *bench) floor(ctx context.Context) ([]Row, error) {
 // bare does one thing for each name, many at a time.
 func (b *bench) bare(ctx context.Context, what string, do func(ctx context.Context, name string) error) (Row, error) {
 	b.tell("%s", what)
+	meter, err := startMeter(b.processes())
+	if err != nil {
+		return Row{}, err
+	}
 	group, limited := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	began := time.Now()
@@ -57,5 +61,6 @@ func (b *bench) bare(ctx context.Context, what string, do func(ctx context.Conte
 		return Row{}, fmt.Errorf("%s: %w", what, err)
 	}
 	took := time.Since(began).Seconds()
-	return Row{Load: what, Pods: b.Pods, LastWrite: took, Done: took}, nil
+	costs, err := meter.cost()
+	return Row{Load: what, Pods: b.Pods, LastWrite: took, Done: took, Costs: costs}, err
 }

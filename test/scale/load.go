@@ -47,7 +47,7 @@ func isReady(pod *corev1.Pod) bool {
 // controller is who is measured.
 type controller struct {
 	process
-	userAgent string // part of it
+	userAgent string // how it begins
 }
 
 // load is one change of one workload.
@@ -171,11 +171,11 @@ func (b *bench) measure(ctx context.Context, l load, pods cache.Store) (Row, err
 	if row.Costs, err = meter.cost(); err != nil {
 		return row, err
 	}
-	writes, err := b.audit.writes(l.controller.userAgent)
+	writes, err := b.audit.writes()
 	if err != nil {
 		return row, err
 	}
-	row.account(writes, began)
+	row.account(writes, began, l.controller.userAgent)
 	return row, nil
 }
 

@@ -25,6 +25,8 @@ type Row struct {
 	Done float64
 	// Writes counts the controller's writes by verb and resource, without Events and leases.
 	Writes map[string]int `json:",omitempty"`
+	// Others counts everybody else's writes, by user agent, verb and resource.
+	Others map[string]int `json:",omitempty"`
 	// Events counts those that it wrote.
 	Events int
 	// Conflicts counts the requests that were answered with 409; they are among Writes too.
@@ -46,14 +48,14 @@ type Cost struct {
 // Rate is pods a second.
 func (r Row) Rate() float64 { return float64(r.Pods) / r.Done }
 
-// Kinds tells the writes per pod by verb and resource; rarer ones as a plain number.
-func (r Row) Kinds() string {
+// kinds tells writes as a number per pod, and those of other objects as a plain number.
+func (r Row) kinds(writes map[string]int) string {
 	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(r.Writes)) {
+	for _, kind := range slices.Sorted(maps.Keys(writes)) {
 		if strings.Contains(kind, " pods") {
-			parts = append(parts, fmt.Sprintf("%s %.2f", kind, float64(r.Writes[kind])/float64(r.Pods)))
+			parts = append(parts, fmt.Sprintf("%s %.2f a pod", kind, float64(writes[kind])/float64(r.Pods)))
 		} else {
-			parts = append(parts, fmt.Sprintf("%d %s", r.Writes[kind], kind))
+			parts = append(parts, fmt.Sprintf("%s %d", kind, writes[kind]))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -70,7 +72,7 @@ func (r Row) perPod() float64 {
 	return float64(total) / float64(r.Pods)
 }
 
-// Print writes the rows as a table, and below it what the other processes took.
+// Print writes the rows as a table, and below it who wrote what and what all processes took.
 func Print(out io.Writer, rows []Row) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "load\tpods\tfirst write s\tlast create s\tlast write s\tdone s\tpods/s\twrites/pod\tevents/pod\t409\tCPU s\tpeak MiB\t")
@@ -83,10 +85,11 @@ func Print(out io.Writer, rows []Row) error {
 		return err
 	}
 	for _, r := range rows {
-		if r.Controller == "" {
-			continue
+		fmt.Fprintf(out, "\n%s\n", r.Load)
+		if len(r.Writes) > 0 {
+			fmt.Fprintf(out, "  writes: %s\n  of others: %s\n", r.kinds(r.Writes), r.kinds(r.Others))
 		}
-		fmt.Fprintf(out, "\n%s: %s\n  CPU s:", r.Load, r.Kinds())
+		fmt.Fprint(out, "  CPU s:")
 		for _, name := range slices.Sorted(maps.Keys(r.Costs)) {
 			fmt.Fprintf(out, " %s %.2f", name, r.Costs[name].CPU)
 		}

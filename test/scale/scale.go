@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,8 @@ const (
 type Options struct {
 	// Pods is how many pods each load has, Nodes how many simulated nodes there are.
 	Pods, Nodes int
+	// StartDelay is how long containers take to start on the simulated nodes.
+	StartDelay time.Duration
 	// Rounds is how often everything is measured.
 	Rounds int
 	// Only restricts a round to "floor", "replicaset" or "cloneset"; empty means all.
@@ -105,7 +108,7 @@ func (b *bench) start(ctx context.Context, folder string) error {
 	simulation := rest.CopyConfig(config)
 	simulation.UserAgent = simnodes.UserAgent
 	b.tell("starting %d simulated nodes", b.Nodes)
-	if _, err := simnodes.Start(ctx, simulation, simnodes.Options{Nodes: b.Nodes}); err != nil {
+	if _, err := simnodes.Start(ctx, simulation, simnodes.Options{Nodes: b.Nodes, StartDelay: b.StartDelay}); err != nil {
 		return fmt.Errorf("simulate nodes: %w", err)
 	}
 	b.tell("starting the operator")

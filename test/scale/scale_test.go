@@ -29,28 +29,29 @@ func givenLog(t *testing.T, text string) *audit {
 }
 
 func TestWritesOfOneControllerAreCounted(t *testing.T) {
-	writes, err := givenLog(t, log).writes("mine/")
+	writes, err := givenLog(t, log).writes()
 	require.NoError(t, err)
 	row := Row{Pods: 2}
-	row.account(writes, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	row.account(writes, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), "mine/")
 	assert.Equal(t, Row{
 		Pods: 2, FirstWrite: 1, LastCreate: 4, LastWrite: 5, Events: 1, Conflicts: 1,
 		Writes: map[string]int{"create pods": 2, "patch pods/status": 1},
+		Others: map[string]int{"other: create pods": 1},
 	}, row)
-	assert.Equal(t, "create pods 1.00, patch pods/status 0.50", row.Kinds())
+	assert.Equal(t, "create pods 1.00 a pod, patch pods/status 0.50 a pod", row.kinds(row.Writes))
 	assert.InDelta(t, 1.5, row.perPod(), 0)
 }
 
 func TestTheLogIsReadOnAndUnfinishedLinesAreLeft(t *testing.T) {
 	a := givenLog(t, log+`{"verb":"cre`)
-	first, err := a.writes("")
+	first, err := a.writes()
 	require.NoError(t, err)
 	assert.Len(t, first, 6)
-	second, err := a.writes("")
+	second, err := a.writes()
 	require.NoError(t, err)
 	assert.Empty(t, second)
 	require.NoError(t, a.skip())
-	third, err := a.writes("")
+	third, err := a.writes()
 	require.NoError(t, err)
 	assert.Empty(t, third)
 }
@@ -92,7 +93,17 @@ func TestTheOwnProcessIsMeasured(t *testing.T) {
 	assert.ErrorContains(t, err, "no process")
 }
 
-func TestTheTableTellsOfControllersAlone(t *testing.T) {
+func TestClientsHaveShortNames(t *testing.T) {
+	for given, want := range map[string]string{
+		"cloneset-manager/cloneset":                  "cloneset-manager/cloneset",
+		"kube-scheduler/v1.36.3 (linux/amd64) k/sch": "kube-scheduler/v1.36.3",
+		"kube-controller-manager/v1.36.3 (linux/amd64) k/1/system:serviceaccount:kube-system:replicaset-controller": "replicaset-controller",
+	} {
+		assert.Equal(t, want, agent(given))
+	}
+}
+
+func TestTheTableTellsWhatControllersTook(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, Print(&out, []Row{
 		{Load: "floor", Pods: 10, Done: 2},
@@ -100,6 +111,6 @@ func TestTheTableTellsOfControllersAlone(t *testing.T) {
 	}))
 	assert.Regexp(t, `(?m)^ *floor +10 .* 2\.00 +5 +0\.00 `, out.String())
 	assert.Regexp(t, `(?m)^ *up +10 .* 5\.00 +2 +1\.00 +0\.00 +0 +1\.50 +30$`, out.String())
-	assert.Contains(t, out.String(), "\nup: create pods 1.00\n  CPU s: op 1.50\n")
-	assert.NotContains(t, out.String(), "\nfloor:")
+	assert.Contains(t, out.String(), "\nup\n  writes: create pods 1.00 a pod\n  of others: \n  CPU s: op 1.50\n")
+	assert.Contains(t, out.String(), "\nfloor\n  CPU s:\n")
 }

@@ -29,6 +29,7 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	flags := pflag.NewFlagSet("scale", pflag.ContinueOnError)
 	flags.IntVar(&o.Pods, "pods", scale.DefaultPods, "how many pods")
 	flags.IntVar(&o.Nodes, "nodes", scale.DefaultNodes, "how many simulated nodes")
+	flags.DurationVar(&o.StartDelay, "start-delay", 0, "how long containers take to start")
 	flags.IntVar(&o.Rounds, "rounds", 1, "how often to measure")
 	flags.StringVar(&o.Only, "only", "", "measure this alone: floor, replicaset or cloneset")
 	flags.StringVar(&o.PprofAddress, "pprof-addr", "", "where the operator serves profiles; default: nowhere")
