@@ -26,18 +26,23 @@ func TestExamplesOfThePage(t *testing.T) {
 	require.Len(t, blocks, strings.Count(string(text), "```yaml"))
 	namespace := world.Namespace(t)
 	givenNoRoomForPods(t, namespace)
-	patch := regexp.MustCompile(`^# patch (\S+)\n`)
 	for _, block := range blocks {
-		example := block[1]
-		args := []string{"-n", namespace, "apply", "--validate=strict", "-f", "-"}
-		if name := patch.FindStringSubmatch(example); name != nil {
-			args = []string{"-n", namespace, "patch", "clone", name[1], "--type=merge", "--patch-file=/dev/stdin"}
-		}
-		out, err := world.Kubectl(t, example, args...)
-		require.NoError(t, err, "%s\n%s", out, example)
-		assert.NotContains(t, out, "Warning", example)
-		assert.NotContains(t, out, "no change", example)
+		out, err := applyExample(t, namespace, block[1])
+		require.NoError(t, err, "%s\n%s", out, block[1])
+		assert.NotContains(t, out, "Warning", block[1])
+		assert.NotContains(t, out, "no change", block[1])
 	}
+	out, err := applyExample(t, namespace, "# patch web\nspec:\n  misspelt: true\n")
+	require.NoError(t, err, out)
+	assert.Contains(t, out, `Warning: unknown field "spec.misspelt"`, "a patch with a mistake is noticed")
+}
+
+func applyExample(t *testing.T, namespace, example string) (out string, err error) {
+	t.Helper()
+	if name := regexp.MustCompile(`^# patch (\S+)\n`).FindStringSubmatch(example); name != nil {
+		return world.Kubectl(t, example, "-n", namespace, "patch", "clone", name[1], "--type=merge", "--patch-file=/dev/stdin")
+	}
+	return world.Kubectl(t, example, "-n", namespace, "apply", "--validate=strict", "-f", "-")
 }
 
 // givenNoRoomForPods lets no pods be made in the namespace: the examples are about the API.
