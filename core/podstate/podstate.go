@@ -119,7 +119,10 @@ func ShortHash(revision string) string {
 
 // deletionCost follows the rule of the ReplicaSet controller: no leading "+", no leading zeros.
 func deletionCost(pod *corev1.Pod) int32 {
-	text := pod.Annotations[contract.PodDeletionCostAnnotation]
+	text, ok := pod.Annotations[contract.PodDeletionCostAnnotation]
+	if !ok {
+		return 0
+	}
 	cost, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || strconv.FormatInt(cost, 10) != text {
 		return 0

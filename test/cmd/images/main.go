@@ -13,11 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/flotilla-project/flotilla/test/cluster"
 	"github.com/flotilla-project/flotilla/test/images"
 )
-
-// localRegistry is where the registry of the local cluster listens unless told otherwise.
-const localRegistry = "127.0.0.1:7500"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -32,7 +30,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var o images.Options
 	flags := pflag.NewFlagSet("images", pflag.ContinueOnError)
 	flags.StringVar(&o.Registry, "registry", "", "HOST[:PORT][/PREFIX] to push to")
-	local := flags.Bool("local", false, "push to the local cluster, "+localRegistry)
+	local := flags.Bool("local", false, "push to the registry of the local cluster")
+	name := flags.String("cluster", cluster.DefaultName, "with --local: name of the cluster")
 	flags.BoolVar(&o.Insecure, "insecure", false, "ask the registry by plain HTTP")
 	flags.StringVar(&o.Output, "output", "", "folder of an OCI layout to add the images to")
 	flags.StringSliceVar(&o.Platforms, "platforms", nil, "what to build for; default: "+
@@ -46,7 +45,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if *local {
-		o.Registry = localRegistry
+		running, err := cluster.Attach(ctx, cluster.Options{Name: *name})
+		if err != nil {
+			return fmt.Errorf("find the local cluster (make up starts one, --registry pushes elsewhere): %w", err)
+		}
+		o.Registry = running.Registry()
 	}
 	if o.Revision == "" {
 		o.Revision = revision(ctx)
