@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/gen"
@@ -20,7 +19,7 @@ import (
 // The budget of writes: two a pod to scale out, three to update in place, none when nothing is to be
 // done.
 func TestWritesPerPod(t *testing.T) {
-	givenController(t, nil)
+	givenController(t)
 	c := env.Client(t)
 	set := newSet(env.Namespace(t), 10, v1beta1.InPlaceIfPossible, 3)
 	audit := env.Audit(t)
@@ -49,7 +48,7 @@ func TestWritesPerPod(t *testing.T) {
 	}
 
 	audit = env.Audit(t)
-	edit(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = ptr.To(int32(4)) })
+	edit(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(4)) })
 	settles(t, c, set)
 	writes = audit.Writes(t, userAgent)
 	assert.Equal(t, 6, writes["delete pods"])
@@ -57,7 +56,7 @@ func TestWritesPerPod(t *testing.T) {
 }
 
 func TestRecreate(t *testing.T) {
-	givenController(t, nil)
+	givenController(t)
 	c := env.Client(t)
 	set := newSet(env.Namespace(t), 3, v1beta1.ReCreate, 1)
 	require.NoError(t, c.Create(t.Context(), set))
@@ -72,7 +71,7 @@ func TestRecreate(t *testing.T) {
 }
 
 func TestRollbackTakesTheOldRevision(t *testing.T) {
-	givenController(t, nil)
+	givenController(t)
 	c := env.Client(t)
 	set := newSet(env.Namespace(t), 2, v1beta1.InPlaceIfPossible, 1)
 	require.NoError(t, c.Create(t.Context(), set))
@@ -91,7 +90,7 @@ func TestRollbackTakesTheOldRevision(t *testing.T) {
 
 // Defaults that somebody writes into the stored template are no change.
 func TestDefaultsStartNoRollout(t *testing.T) {
-	givenController(t, nil)
+	givenController(t)
 	c := env.Client(t)
 	set := newSet(env.Namespace(t), 1, v1beta1.ReCreate, 1)
 	require.NoError(t, c.Create(t.Context(), set))
@@ -108,7 +107,7 @@ func TestDefaultsStartNoRollout(t *testing.T) {
 }
 
 func TestNamedPodsAreReplacedAndForgotten(t *testing.T) {
-	givenController(t, nil)
+	givenController(t)
 	c := env.Client(t)
 	set := newSet(env.Namespace(t), 3, v1beta1.ReCreate, 1)
 	require.NoError(t, c.Create(t.Context(), set))
@@ -116,7 +115,7 @@ func TestNamedPodsAreReplacedAndForgotten(t *testing.T) {
 	doomed := podsOf(t, c, set)[0].Name
 	edit(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.ScaleStrategy.PodsToDelete = []string{doomed} })
 	eventually(t, func(collect *assert.CollectT) {
-		assert.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		assert.Empty(collect, set.Spec.ScaleStrategy.PodsToDelete)
 	})
 	settles(t, c, set)
@@ -126,7 +125,7 @@ func TestNamedPodsAreReplacedAndForgotten(t *testing.T) {
 }
 
 func TestClaimsComeAndGoWithTheirPods(t *testing.T) {
-	givenController(t, nil)
+	givenController(t)
 	c := env.Client(t)
 	set := newSet(env.Namespace(t), 2, v1beta1.ReCreate, 1)
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{gen.Claim("data", "1Gi")}
@@ -144,13 +143,13 @@ func TestClaimsComeAndGoWithTheirPods(t *testing.T) {
 		return n
 	}
 	assert.Equal(t, 2, claims())
-	edit(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = ptr.To(int32(1)) })
+	edit(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(1)) })
 	settles(t, c, set)
 	eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 1, claims()) })
 }
 
 func TestOrphansAreAdopted(t *testing.T) {
-	givenController(t, nil)
+	givenController(t)
 	c := env.Client(t)
 	namespace := env.Namespace(t)
 	template := gen.Template(gen.Label("app", "web"), gen.Image("main", "app:0"))

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/gen"
@@ -31,7 +30,7 @@ func newSet(namespace string, replicas int32, policy v1beta1.PodUpdatePolicy, ma
 			UpdateStrategy: v1beta1.CloneSetUpdateStrategy{
 				Type: v1beta1.RollingUpdate,
 				RollingUpdate: &v1beta1.RollingUpdateCloneSetStrategy{
-					PodUpdatePolicy: policy, MaxUnavailable: ptr.To(intstr.FromInt(maxUnavailable)),
+					PodUpdatePolicy: policy, MaxUnavailable: new(intstr.FromInt(maxUnavailable)),
 				},
 			},
 		},
@@ -61,9 +60,7 @@ func eventually(t *testing.T, check func(c *assert.CollectT)) {
 func settles(t *testing.T, c client.Client, set *v1beta1.CloneSet) {
 	t.Helper()
 	eventually(t, func(collect *assert.CollectT) {
-		if !assert.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set)) {
-			return
-		}
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		assert.Equal(collect, set.Generation, set.Status.ObservedGeneration)
 		assert.Equal(collect, *set.Spec.Replicas, set.Status.AvailableReplicas, "%+v", set.Status)
 		assert.Equal(collect, *set.Spec.Replicas, set.Status.Replicas)

@@ -26,7 +26,7 @@ import (
 
 func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 	givenPullJobs(t)
-	givenController(t, nil, preDownload)
+	givenController(t, preDownload)
 	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t), 5)
 	audit := env.Audit(t)
@@ -63,7 +63,7 @@ func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 
 func TestPullingAheadIsJudgedAnew(t *testing.T) {
 	givenPullJobs(t)
-	givenController(t, nil, preDownload)
+	givenController(t, preDownload)
 	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t), 3)
 	require.NoError(t, c.Create(t.Context(), set))
@@ -85,7 +85,7 @@ func TestPullingAheadIsJudgedAnew(t *testing.T) {
 // A job that cannot be created is told of and tried again; the rollout goes on.
 func TestRefusedPullJobsHoldUpNothing(t *testing.T) {
 	givenPullJobs(t)
-	givenController(t, nil, preDownload)
+	givenController(t, preDownload)
 	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t), 4)
 	require.NoError(t, c.Create(t.Context(), set))
@@ -107,7 +107,7 @@ func TestRefusedPullJobsHoldUpNothing(t *testing.T) {
 }
 
 func TestWithoutImagePullJobsNothingIsPulledAhead(t *testing.T) {
-	givenController(t, nil, preDownload)
+	givenController(t, preDownload)
 	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t), 4)
 	audit := env.Audit(t)

@@ -39,9 +39,9 @@ func TestMain(m *testing.M) {
 
 // givenController runs the controller and simulated nodes until the end of the test, and checks
 // then that nobody has changed an object of the cache.
-func givenController(t *testing.T, images map[string]simnodes.Image, gates ...func(*plan.Gates)) {
+func givenController(t *testing.T, gates ...func(*plan.Gates)) {
 	t.Helper()
-	givenNodes(t, simnodes.Options{Bind: true, Images: images})
+	givenNodes(t, simnodes.Options{Bind: true})
 	startController(t, "", gates...)
 }
 

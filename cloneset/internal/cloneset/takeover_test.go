@@ -16,12 +16,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/simnodes"
 	"github.com/flotilla-project/flotilla/core/testenv"
 
@@ -95,7 +96,7 @@ func TestTakenOverRolloutsGoOn(t *testing.T) {
 	before, revisions := identities(podsOf(t, c, set)), revisionsOf(t, namespace)
 
 	edit(t, c, set, func(s *v1beta1.CloneSet) {
-		s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(intstr.FromInt32(0))
+		s.Spec.UpdateStrategy.RollingUpdate.Partition = new(intstr.FromInt32(0))
 	})
 	settles(t, c, set)
 	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
@@ -105,14 +106,64 @@ func TestTakenOverRolloutsGoOn(t *testing.T) {
 	assert.Equal(t, revisions, revisionsOf(t, namespace))
 }
 
+// A pod that was taken out of service for its grace period when the operators changed gets its image,
+// though its record has the keys of old.
+func TestTakenOverGracePeriodsEnd(t *testing.T) {
+	const name = "web-2f49m"
+	namespace := givenLeftovers(t, "updating", func(o *unstructured.Unstructured) {
+		if o.GetName() == name {
+			inGrace(t, o)
+		}
+	})
+	c := env.Client(t)
+	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
+	startController(t)
+	eventually(t, func(collect *assert.CollectT) {
+		o := &corev1.Pod{}
+		if assert.NoError(collect, c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o)) {
+			assert.Equal(collect, "nginx:1.15.1", o.Spec.Containers[0].Image)
+			assert.Equal(collect, contract.LifecycleNormal, o.Labels[contract.LifecycleStateLabel])
+			assert.NotContains(collect, o.Annotations, contract.LegacyInPlaceUpdateGraceAnnotation)
+			assert.NotContains(collect, o.Annotations, contract.LegacyInPlaceUpdateStateAnnotation)
+		}
+	})
+	set := takenOver(t, c, namespace)
+	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
+	assert.Equal(t, map[string]int{"nginx:1.15.1 restarted 1": 4}, images(podsOf(t, c, set)))
+}
+
+// inGrace is the pod as it stands between leaving service and the change of its image.
+func inGrace(t *testing.T, o *unstructured.Unstructured) {
+	t.Helper()
+	pod := &corev1.Pod{}
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, pod))
+	pod.Labels[contract.RevisionLabel], pod.Labels[contract.TemplateHashLabel] = "web-b4bdfd798", "b4bdfd798"
+	pod.Labels[contract.LifecycleStateLabel] = contract.LifecycleUpdating
+	pod.Annotations[contract.LegacyInPlaceUpdateStateAnnotation] = `{"revision":"web-b4bdfd798","updateTimestamp":"2026-11-20T10:32:58Z","lastContainerStatuses":null}`
+	pod.Annotations[contract.LegacyInPlaceUpdateGraceAnnotation] = `{"revision":"web-b4bdfd798","containerImages":{"main":"nginx:1.15.1"},"graceSeconds":2}`
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == contract.InPlaceUpdateReady || c.Type == corev1.PodReady {
+			c.Status = corev1.ConditionFalse
+		}
+	}
+	var err error
+	o.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
+	require.NoError(t, err)
+	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+}
+
 // givenLeftovers makes the objects of the file in a namespace of their own and returns it. The
 // server gives every object a new UID; owner references follow. Statuses are written as they were.
-func givenLeftovers(t *testing.T, name string) (namespace string) {
+// The changes are made to every object before.
+func givenLeftovers(t *testing.T, name string, change ...func(*unstructured.Unstructured)) (namespace string) {
 	t.Helper()
 	namespace = env.Namespace(t)
 	c := env.Client(t)
 	uids := map[types.UID]types.UID{}
 	for _, o := range leftovers(t, name) {
+		for _, c := range change {
+			c(o)
+		}
 		status, old := o.Object["status"], o.GetUID()
 		o.SetNamespace(namespace)
 		o.SetUID("")

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,9 +19,7 @@ func (p *pass) claimsOf(id string) []*corev1.PersistentVolumeClaim {
 		claim := templates[i].DeepCopy()
 		labels := copyOf(claim.Labels)
 		if p.Set.Spec.Selector != nil {
-			for k, v := range p.Set.Spec.Selector.MatchLabels {
-				labels[k] = v
-			}
+			maps.Copy(labels, p.Set.Spec.Selector.MatchLabels)
 		}
 		labels[contract.InstanceIDLabel] = id
 		claims = append(claims, &corev1.PersistentVolumeClaim{

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -129,8 +130,6 @@ func (p *pass) template(r *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, 
 
 func copyOf(m map[string]string) map[string]string {
 	c := make(map[string]string, len(m)+4)
-	for k, v := range m {
-		c[k] = v
-	}
+	maps.Copy(c, m)
 	return c
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,7 @@ func courses() []course {
 }
 
 func (c course) start(t testing.TB, options simulate.Options) (*simulate.World, *player) {
+	t.Helper()
 	w, p := play(t, options, c.replicas, c.given...)
 	answers(w, 3*time.Second)
 	c.tell(w)
@@ -163,7 +165,7 @@ func TestReplayedWritesChangeNothing(t *testing.T) {
 func replay(w *simulate.World, a action.Action) {
 	switch a.Verb {
 	case action.Create:
-		for _, o := range append(a.First[:len(a.First):len(a.First)], a.Object) {
+		for _, o := range append(slices.Clip(a.First), a.Object) {
 			_, _ = w.Create("replay", o)
 		}
 	case action.Delete:

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/conditions"
@@ -156,7 +155,7 @@ func TestMinReadySecondsAreTimedExactly(t *testing.T) {
 	w := given(t, 1, minReady(10)).updated(1, gen.Ready(now.Add(-3*time.Second)))
 	assert.Equal(t, 7*time.Second, w.plan().WakeAfter)
 	assert.EqualValues(t, 0, w.status(Result{}).AvailableReplicas)
-	w.set.Spec.Replicas = ptr.To(int32(1))
+	w.set.Spec.Replicas = new(int32(1))
 	w.pods = nil
 	w.updated(1, gen.Ready(now.Add(-10*time.Second)))
 	assert.EqualValues(t, 1, w.status(Result{}).AvailableReplicas)

@@ -276,8 +276,7 @@ func (e *notInPlaceError) Unwrap() error { return e.cause }
 
 // waitReason is the reason of a wait for a pod that cannot be updated now.
 func waitReason(err error) string {
-	var missing *inplace.NodeAgentMissingError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*inplace.NodeAgentMissingError](err); ok {
 		return "NodeAgentMissing"
 	}
 	return "NotInPlace"
