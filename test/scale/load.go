@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -65,15 +64,15 @@ type load struct {
 func (b *bench) replicaSet(ctx context.Context) ([]Row, error) {
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: podLabels()}, Template: template()},
+		Spec:       appsv1.ReplicaSetSpec{Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: podLabels()}, Template: template()},
 	}
 	who := controller{b.controllerManager, "replicaset-controller"}
 	ready := func() bool {
 		return set.Status.ObservedGeneration == set.Generation && set.Status.ReadyReplicas == *set.Spec.Replicas && set.Status.Replicas == *set.Spec.Replicas
 	}
 	return b.run(ctx, set, ready, []load{
-		{"ReplicaSet scale-up", who, set, func() { set.Spec.Replicas = ptr.To(int32(b.Pods)) }, isReady, b.Pods, ready},
-		{"ReplicaSet scale-down", who, set, func() { set.Spec.Replicas = ptr.To(int32(0)) }, nil, 0, ready},
+		{"ReplicaSet scale-up", who, set, func() { set.Spec.Replicas = new(int32(b.Pods)) }, isReady, b.Pods, ready},
+		{"ReplicaSet scale-down", who, set, func() { set.Spec.Replicas = new(int32(0)) }, nil, 0, ready},
 	})
 }
 
@@ -82,9 +81,9 @@ func (b *bench) cloneSet(ctx context.Context) ([]Row, error) {
 	set := &v1beta1.CloneSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1beta1.CloneSetSpec{
-			Replicas: ptr.To(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: podLabels()}, Template: template(),
+			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: podLabels()}, Template: template(),
 			UpdateStrategy: v1beta1.CloneSetUpdateStrategy{RollingUpdate: &v1beta1.RollingUpdateCloneSetStrategy{
-				PodUpdatePolicy: v1beta1.InPlaceIfPossible, MaxUnavailable: ptr.To(intstr.FromString("10%")),
+				PodUpdatePolicy: v1beta1.InPlaceIfPossible, MaxUnavailable: new(intstr.FromString("10%")),
 			}},
 		},
 	}
@@ -98,9 +97,9 @@ func (b *bench) cloneSet(ctx context.Context) ([]Row, error) {
 		return isReady(pod) && pod.Spec.Containers[0].Image == imageAfter && len(reported) == 1 && reported[0].Image == imageAfter
 	}
 	return b.run(ctx, set, ready, []load{
-		{"CloneSet scale-up", who, set, func() { set.Spec.Replicas = ptr.To(int32(b.Pods)) }, isReady, b.Pods, ready},
+		{"CloneSet scale-up", who, set, func() { set.Spec.Replicas = new(int32(b.Pods)) }, isReady, b.Pods, ready},
 		{"CloneSet in place", who, set, func() { set.Spec.Template.Spec.Containers[0].Image = imageAfter }, updated, b.Pods, ready},
-		{"CloneSet scale-down", who, set, func() { set.Spec.Replicas = ptr.To(int32(0)) }, nil, 0, ready},
+		{"CloneSet scale-down", who, set, func() { set.Spec.Replicas = new(int32(0)) }, nil, 0, ready},
 	})
 }
 

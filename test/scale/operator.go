@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/utils/ptr"
 
 	cloneset "github.com/flotilla-project/flotilla/cloneset/config"
 	"github.com/flotilla-project/flotilla/kustomize"
@@ -55,7 +54,7 @@ func startOperator(ctx context.Context, c *cluster.Cluster, kube kubernetes.Inte
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, operatorPackage).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the operator: %w: %s", err, out)
 	}
-	ports, err := freePorts(2)
+	ports, err := freePorts(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -68,21 +67,21 @@ func startOperator(ctx context.Context, c *cluster.Cluster, kube kubernetes.Inte
 		return nil, err
 	}
 	health := net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[1]))
-	command := exec.Command(binary, "--kubeconfig="+kubeconfig, "--metrics-addr=0", "--health-probe-addr="+health,
+	command := exec.CommandContext(context.WithoutCancel(ctx), binary, "--kubeconfig="+kubeconfig, "--metrics-addr=0", "--health-probe-addr="+health,
 		"--enable-pprof="+strconv.FormatBool(o.PprofAddress != ""), "--pprof-addr="+o.PprofAddress)
 	command.Env = append(os.Environ(), "POD_NAMESPACE="+operatorNamespace, "WEBHOOK_HOST="+webhook, "WEBHOOK_PORT="+strconv.Itoa(ports[0]))
 	log, err := openLog(o.OperatorLog)
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	command.Stdout, command.Stderr = log, log
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start the operator: %w", err)
 	}
 	started := &operator{process{operatorName, command.Process.Pid}, command, make(chan error, 1), "http://" + health + "/readyz"}
 	go func() { started.ended <- command.Wait() }()
-	if err := await(ctx, "the operator to be ready", started.ready); err != nil {
+	if err := await(ctx, "the operator to be ready", func() (bool, error) { return started.ready(ctx) }); err != nil {
 		return nil, errors.Join(err, started.stop())
 	}
 	return started, nil
@@ -95,16 +94,20 @@ func openLog(file string) (*os.File, error) {
 	return os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 }
 
-func (o *operator) ready() (bool, error) {
+func (o *operator) ready(ctx context.Context) (bool, error) {
 	select {
 	case err := <-o.ended:
 		o.ended <- err
 		return false, fmt.Errorf("the operator has ended: %w", err)
 	default:
 	}
-	response, err := http.Get(o.health)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.health, nil)
 	if err != nil {
-		return false, nil // it does not listen yet
+		return false, fmt.Errorf("ask whether the operator is ready: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false, nil //nolint:nilerr // it does not listen yet
 	}
 	return response.StatusCode == http.StatusOK, response.Body.Close()
 }
@@ -199,7 +202,7 @@ func withURL(value any, webhook string) {
 // writeKubeconfig writes the file by which the operator reaches the server as its own account.
 func writeKubeconfig(ctx context.Context, c *cluster.Cluster, kube kubernetes.Interface, file string) error {
 	token, err := kube.CoreV1().ServiceAccounts(operatorNamespace).CreateToken(ctx, operatorName, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenSeconds))},
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("make a token for the operator: %w", err)
@@ -216,10 +219,10 @@ func writeKubeconfig(ctx context.Context, c *cluster.Cluster, kube kubernetes.In
 }
 
 // freePorts are ports of the loopback that nobody listens on now.
-func freePorts(n int) ([]int, error) {
+func freePorts(ctx context.Context, n int) ([]int, error) {
 	var ports []int
 	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}

@@ -25,8 +25,9 @@ import (
 )
 
 const (
-	// DefaultPods and DefaultNodes are what design and results speak of.
-	DefaultPods  = 1000
+	// DefaultPods is the number of pods that design and results speak of.
+	DefaultPods = 1000
+	// DefaultNodes is the number of nodes that they speak of.
 	DefaultNodes = 50
 
 	clusterName = "flotilla-scale"

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -32,14 +31,14 @@ func newSet(namespace string, replicas int32, change ...func(*v1beta1.CloneSet))
 				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
 				Spec: corev1.PodSpec{
 					Containers:                    []corev1.Container{{Name: "main", Image: app + "v1"}},
-					TerminationGracePeriodSeconds: ptr.To(int64(5)),
+					TerminationGracePeriodSeconds: new(int64(5)),
 				},
 			},
 			UpdateStrategy: v1beta1.CloneSetUpdateStrategy{
 				Type: v1beta1.RollingUpdate,
 				RollingUpdate: &v1beta1.RollingUpdateCloneSetStrategy{
 					PodUpdatePolicy: v1beta1.InPlaceIfPossible,
-					MaxUnavailable:  ptr.To(intstr.FromInt32(1)),
+					MaxUnavailable:  new(intstr.FromInt32(1)),
 				},
 			},
 		},

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
@@ -136,16 +135,16 @@ func TestPreDeleteHoldsPods(t *testing.T) {
 			givenSet(t, set)
 			before := identities(podsOf(t, set))
 
-			edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = ptr.To(int32(1)) })
+			edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(1)) })
 			doomed := podIn(t, set, contract.LifecyclePreparingDelete)
 			waitsFor(t, set, "PreDeleteHook", doomed.Name)
 			require.NoError(t, isReady(doomed), "the pod serves as long as it is held")
 
-			edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = ptr.To(int32(2)) })
+			edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(2)) })
 			settles(t, set)
 			assert.Equal(t, before, identities(podsOf(t, set)), "a pod that is needed again is taken back")
 
-			edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = ptr.To(int32(1)) })
+			edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(1)) })
 			doomed = podIn(t, set, contract.LifecyclePreparingDelete)
 			changePod(t, doomed, h.release)
 			settles(t, set)
@@ -164,7 +163,7 @@ func TestPreDeleteTakesPodsOutOfService(t *testing.T) {
 		s.Spec.Lifecycle = &workload.Lifecycle{PreDelete: &h.hook}
 	})
 	givenSet(t, set)
-	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = ptr.To(int32(1)) })
+	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(1)) })
 	doomed := podIn(t, set, contract.LifecyclePreparingDelete)
 	reaches(t, doomed, "out of service", func(o *corev1.Pod) error {
 		c := podCondition(o, contract.KruisePodReady)

@@ -27,18 +27,18 @@ spec:
 func TestBadInputIsRejectedByName(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name, version                 string
-		replicas, label, extra, strat string
-		want                          []string
+		name, version                    string
+		replicas, label, extra, strategy string
+		want                             []string
 	}{
 		{name: "negative replicas", replicas: "-1", want: []string{"spec.replicas", "must be greater than or equal to 0"}},
 		{name: "selector mismatch", label: "other", want: []string{"spec.template.metadata.labels", "`selector` does not match template `labels`"}},
 		{name: "invalid template", extra: ", volumeMounts: [{name: nope, mountPath: /x}]", want: []string{"spec.template.spec.containers[0].volumeMounts[0].name", "Not found"}},
 		{name: "unknown field", extra: ", imagee: x", want: []string{"unknown field \"spec.template.spec.containers[0].imagee\""}},
-		{name: "partition abc", strat: "{rollingUpdate: {partition: abc}}", want: []string{"spec.updateStrategy.rollingUpdate.partition", "string is not a percentage"}},
-		{name: "partition 5 in quotes", strat: `{rollingUpdate: {partition: "5"}}`, want: []string{"spec.updateStrategy.rollingUpdate.partition", "string is not a percentage"}},
-		{name: "partition -1", strat: "{rollingUpdate: {partition: -1}}", want: []string{"spec.updateStrategy.rollingUpdate.partition", "must be greater than or equal to 0"}},
-		{name: "partition abc in v1alpha1", version: "v1alpha1", strat: "{partition: abc}", want: []string{"spec.updateStrategy.partition", "string is not a percentage"}},
+		{name: "partition abc", strategy: "{rollingUpdate: {partition: abc}}", want: []string{"spec.updateStrategy.rollingUpdate.partition", "string is not a percentage"}},
+		{name: "partition 5 in quotes", strategy: `{rollingUpdate: {partition: "5"}}`, want: []string{"spec.updateStrategy.rollingUpdate.partition", "string is not a percentage"}},
+		{name: "partition -1", strategy: "{rollingUpdate: {partition: -1}}", want: []string{"spec.updateStrategy.rollingUpdate.partition", "must be greater than or equal to 0"}},
+		{name: "partition abc in v1alpha1", version: "v1alpha1", strategy: "{partition: abc}", want: []string{"spec.updateStrategy.partition", "string is not a percentage"}},
 	}
 	namespace := world.Namespace(t)
 	set := newSet(namespace, 1)
@@ -53,7 +53,7 @@ func TestBadInputIsRejectedByName(t *testing.T) {
 				return value
 			}
 			text := strings.NewReplacer("VERSION", or(tt.version, "v1beta1"), "NAMESPACE", namespace, "REPLICAS", or(tt.replicas, "1"),
-				"LABEL", or(tt.label, "web"), "EXTRA", tt.extra, "STRATEGY", or(tt.strat, "{}")).Replace(manifest)
+				"LABEL", or(tt.label, "web"), "EXTRA", tt.extra, "STRATEGY", or(tt.strategy, "{}")).Replace(manifest)
 			out, err := world.Kubectl(t, text, "apply", "-f", "-")
 			require.Error(t, err, out)
 			for _, want := range tt.want {

@@ -11,11 +11,11 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
-// requests asks for the amounts and nothing else.
-func requests(cpu, memory string) func(*v1beta1.CloneSet) {
+// requests asks for the amount of cpu, 32 MiB of memory and nothing else.
+func requests(cpu string) func(*v1beta1.CloneSet) {
 	return func(set *v1beta1.CloneSet) {
 		set.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("32Mi"),
 		}
 	}
 }
@@ -50,7 +50,7 @@ func running(t *testing.T, set *v1beta1.CloneSet) (ids []string, cpu, memory str
 // Up and down again: the containers go on, and no pod is out of service at any time.
 func TestResourcesChangeWithoutARestart(t *testing.T) {
 	t.Parallel()
-	set := newSet(world.Namespace(t), 2, requests("20m", "32Mi"), limits("200m", "64Mi"))
+	set := newSet(world.Namespace(t), 2, requests("20m"), limits("200m", "64Mi"))
 	givenSet(t, set)
 	before := identities(podsOf(t, set))
 	ids, _, _, _ := running(t, set)
@@ -71,7 +71,7 @@ func TestResourcesChangeWithoutARestart(t *testing.T) {
 // A container that says that it must restart for memory does, within its pod, and only for memory.
 func TestMemoryChangesWithARestartWhereAskedFor(t *testing.T) {
 	t.Parallel()
-	set := newSet(world.Namespace(t), 1, requests("20m", "32Mi"), limits("200m", "64Mi"), restartForMemory)
+	set := newSet(world.Namespace(t), 1, requests("20m"), limits("200m", "64Mi"), restartForMemory)
 	givenSet(t, set)
 	before := identities(podsOf(t, set))
 	edit(t, set, limits("300m", "64Mi"))
@@ -90,13 +90,13 @@ func TestMemoryChangesWithARestartWhereAskedFor(t *testing.T) {
 // More than any node has is refused; the set says so, its pods go on, and a good edit ends it.
 func TestARefusedResizeIsFixedForward(t *testing.T) {
 	t.Parallel()
-	set := newSet(world.Namespace(t), 2, requests("20m", "32Mi"))
+	set := newSet(world.Namespace(t), 2, requests("20m"))
 	givenSet(t, set)
 	before := podsOf(t, set)
 	end := world.Always(t, set.Namespace, atLeastReady(2))
-	edit(t, set, requests("100k", "32Mi"))
+	edit(t, set, requests("100k"))
 	waitsFor(t, set, "FailedUpdate", "web-")
-	edit(t, set, requests("30m", "32Mi"))
+	edit(t, set, requests("30m"))
 	settles(t, set)
 	end()
 	assert.Equal(t, identities(before), identities(podsOf(t, set)))
@@ -110,15 +110,15 @@ func TestADeferredResizeIsFixedForward(t *testing.T) {
 	require.NoError(t, world.Client.List(t.Context(), nodes))
 	node := nodes.Items[len(nodes.Items)-1]
 	tooMuch := resource.NewMilliQuantity(node.Status.Allocatable.Cpu().MilliValue()*55/100, resource.DecimalSI)
-	set := newSet(world.Namespace(t), 2, requests("20m", "32Mi"), func(s *v1beta1.CloneSet) {
+	set := newSet(world.Namespace(t), 2, requests("20m"), func(s *v1beta1.CloneSet) {
 		s.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
 	})
 	givenSet(t, set)
 	before := podsOf(t, set)
 	end := world.Always(t, set.Namespace, atLeastReady(2))
-	edit(t, set, requests(tooMuch.String(), "32Mi"))
+	edit(t, set, requests(tooMuch.String()))
 	waitsFor(t, set, "ResizeDeferred", "web-")
-	edit(t, set, requests("30m", "32Mi"))
+	edit(t, set, requests("30m"))
 	settles(t, set)
 	end()
 	assert.Equal(t, identities(before), identities(podsOf(t, set)))
@@ -128,7 +128,7 @@ func TestADeferredResizeIsFixedForward(t *testing.T) {
 // An image and resources in one edit end together.
 func TestImageAndResourcesChangeTogether(t *testing.T) {
 	t.Parallel()
-	set := newSet(world.Namespace(t), 1, requests("20m", "32Mi"), limits("200m", "64Mi"))
+	set := newSet(world.Namespace(t), 1, requests("20m"), limits("200m", "64Mi"))
 	givenSet(t, set)
 	before := identities(podsOf(t, set))
 	edit(t, set, func(s *v1beta1.CloneSet) {

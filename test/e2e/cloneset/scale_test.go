@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -62,7 +61,7 @@ func TestNamedPodsGoWithFewerReplicas(t *testing.T) {
 	givenSet(t, set)
 	pods := podsOf(t, set)
 	edit(t, set, func(s *v1beta1.CloneSet) {
-		s.Spec.Replicas = ptr.To(int32(2))
+		s.Spec.Replicas = new(int32(2))
 		s.Spec.ScaleStrategy.PodsToDelete = []string{pods[1].Name}
 	})
 	settles(t, set)
@@ -97,7 +96,7 @@ func TestEachPodHasItsClaim(t *testing.T) {
 	for _, o := range podsOf(t, set) {
 		assert.Contains(t, claims(), "data-"+o.Name)
 	}
-	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = ptr.To(int32(1)) })
+	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(1)) })
 	settles(t, set)
 	story.Eventually(t, "deletion of the claim", func(context.Context) error {
 		return story.Want(len(claims()) == 1, "claims are %v", claims())

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -61,7 +60,7 @@ func TestPartitionKeepsOldPods(t *testing.T) {
 	givenSet(t, set)
 	edit(t, set, func(s *v1beta1.CloneSet) {
 		image("v2")(s)
-		s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(intstr.FromString("75%"))
+		s.Spec.UpdateStrategy.RollingUpdate.Partition = new(intstr.FromString("75%"))
 	})
 	settles(t, set)
 	assert.EqualValues(t, 1, set.Status.UpdatedReplicas)
@@ -69,7 +68,7 @@ func TestPartitionKeepsOldPods(t *testing.T) {
 	assert.NotEqual(t, set.Status.UpdateRevision, set.Status.CurrentRevision)
 
 	edit(t, set, func(s *v1beta1.CloneSet) {
-		s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(intstr.FromInt32(0))
+		s.Spec.UpdateStrategy.RollingUpdate.Partition = new(intstr.FromInt32(0))
 	})
 	settles(t, set)
 	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
@@ -82,7 +81,7 @@ func TestPausedUpdatesNothing(t *testing.T) {
 	edit(t, set, func(s *v1beta1.CloneSet) {
 		image("v2")(s)
 		s.Spec.UpdateStrategy.RollingUpdate.Paused = true
-		s.Spec.Replicas = ptr.To(int32(3))
+		s.Spec.Replicas = new(int32(3))
 	})
 	settles(t, set)
 	assert.EqualValues(t, 1, set.Status.UpdatedReplicas, "only the new pod has the new image")
