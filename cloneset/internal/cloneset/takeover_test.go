@@ -117,7 +117,7 @@ func TestTakenOverGracePeriodsEnd(t *testing.T) {
 	})
 	c := env.Client(t)
 	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
-	startController(t)
+	startController(t, "")
 	eventually(t, func(collect *assert.CollectT) {
 		o := &corev1.Pod{}
 		if assert.NoError(collect, c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o)) {
