@@ -110,13 +110,7 @@ func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 	case wanted, otherImage(last.ImageID, status.ImageID):
 		return nil
 	}
-	left := s.settledAt(name, sure && status.State.Running != nil).Sub(now)
-	if left <= 0 {
-		return nil
-	}
-	p := waitFor(ReasonContainer, "container %s reports image %s, not %s", name, status.Image, spec.Image)
-	p.WakeAfter = left
-	return p
+	return s.doubt(spec, status, sure, now)
 }
 
 // otherImage says whether both image IDs are known and differ.
@@ -124,12 +118,19 @@ func otherImage(recorded, shown string) bool {
 	return recorded != "" && shown != "" && !sameImageID(shown, recorded)
 }
 
-// settledAt is the moment from which rule 4 holds for the container.
-func (s *State) settledAt(container string, sure bool) time.Time {
-	if sure {
-		return s.writtenAt(container).Add(settleTime)
+// doubt is what rule 4 waits for, nil when it waits no longer.
+func (s *State) doubt(spec *corev1.Container, status *corev1.ContainerStatus, sure bool, now time.Time) *Progress {
+	wait := unsureTime
+	if sure && status.State.Running != nil {
+		wait = settleTime
 	}
-	return s.writtenAt(container).Add(unsureTime)
+	left := s.writtenAt(spec.Name).Add(wait).Sub(now)
+	if left <= 0 {
+		return nil
+	}
+	p := waitFor(ReasonContainer, "container %s reports image %s, not %s", spec.Name, status.Image, spec.Image)
+	p.WakeAfter = left
+	return p
 }
 
 // writtenAt is the moment of the last batch with the container.
