@@ -2,6 +2,13 @@ module github.com/flotilla-project/flotilla/test
 
 go 1.26.0
 
+// Siblings are built from this tree; outsiders get the tag.
+replace (
+	github.com/flotilla-project/flotilla/cloneset => ../cloneset
+	github.com/flotilla-project/flotilla/core => ../core
+	github.com/flotilla-project/flotilla/kustomize => ../kustomize
+)
+
 require (
 	github.com/flotilla-project/flotilla/cloneset v0.1.0
 	github.com/flotilla-project/flotilla/core v0.1.0
@@ -20,6 +27,7 @@ require (
 	k8s.io/client-go v0.36.3
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
 	sigs.k8s.io/controller-runtime v0.24.1
+	sigs.k8s.io/yaml v1.6.0
 )
 
 require (
@@ -82,12 +90,4 @@ require (
 	sigs.k8s.io/kustomize/kyaml v0.21.1 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
-	sigs.k8s.io/yaml v1.6.0
-)
-
-// Siblings are built from this tree; outsiders get the tag.
-replace (
-	github.com/flotilla-project/flotilla/cloneset => ../cloneset
-	github.com/flotilla-project/flotilla/core => ../core
-	github.com/flotilla-project/flotilla/kustomize => ../kustomize
 )
