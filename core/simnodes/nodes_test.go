@@ -66,11 +66,14 @@ func (r room) create(pod *corev1.Pod) *corev1.Pod {
 
 // until watches the pod and returns its first version that satisfies the condition, and every
 // version seen until then.
-func (r room) until(name string, satisfied func(*corev1.Pod) bool) (*corev1.Pod, []corev1.Pod) {
+func (r room) until(name string, satisfied func(*corev1.Pod) bool, since ...*corev1.Pod) (*corev1.Pod, []corev1.Pod) {
 	r.Helper()
 	ctx, stop := context.WithTimeout(r.Context(), 20*time.Second)
 	defer stop()
 	one := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
+	for _, version := range since { // so that no state after it is missed
+		one.ResourceVersion = version.ResourceVersion
+	}
 	watch, err := r.kube.CoreV1().Pods(r.namespace).Watch(ctx, one)
 	require.NoError(r, err)
 	defer watch.Stop()
@@ -178,7 +181,7 @@ func TestImageChangeReplacesTheContainer(t *testing.T) {
 	r.create(r.pod("web", "web:v1"))
 	old, _ := r.until("web", ready)
 	changed := r.patch("web", `{"spec":{"containers":[{"name":"main","image":"web:v2"}]}}`)
-	now, seen := r.until("web", running("web:v2"))
+	now, seen := r.until("web", running("web:v2"), changed)
 
 	before, after := old.Status.ContainerStatuses[0], now.Status.ContainerStatuses[0]
 	assert.Equal(t, changed.Generation, now.Status.ObservedGeneration)
