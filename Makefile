@@ -15,7 +15,7 @@ CLUSTER = go run ./test/cluster/cmd/cluster
 
 include .make/tools.mk
 
-.PHONY: help all generate lint verify images demo up down bench clean
+.PHONY: help all build test test-unit test-e2e bench generate lint verify images demo up down
 
 help: ## list what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z%-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
