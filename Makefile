@@ -30,7 +30,7 @@ build-%: ; @$(MAKE) --no-print-directory -C $* build
 test: ## unit, API server and end-to-end tests
 	@./test/run all
 
-test-unit: ## unit and API server tests of every module
+test-unit: ## unit and API server tests of every module; test-cloneset: those of one
 	@./test/run unit
 
 test-e2e: ## end-to-end tests on real nodes
