@@ -18,7 +18,7 @@ include .make/tools.mk
 .PHONY: help all build test test-unit test-e2e bench generate lint verify images demo up down
 
 help: ## list what there is
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z%-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 all: generate build test ## generate, build and test everything
 
