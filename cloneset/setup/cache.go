@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -13,31 +14,34 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/fastclient"
-
-	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
 // Cache says what of each kind the operator keeps in memory: pods and claims that carry an instance
 // id, revisions of others without their data, nodes without their images. What other workloads run
-// costs next to nothing. An empty namespace means all.
-func Cache(namespace string) (map[client.Object]cache.ByObject, error) {
+// costs next to nothing. An empty namespace means all. The set itself is not among the kinds: the cache
+// wants to know every kind here when it is made, which may be before the CRD is installed.
+func Cache(namespace string) (cache.Options, error) {
 	pods, err := fastclient.PodsWithLabel(contract.InstanceIDLabel)
 	if err != nil {
-		return nil, err
+		return cache.Options{}, err
 	}
 	hasID, err := labels.NewRequirement(contract.InstanceIDLabel, selection.Exists, nil)
 	if err != nil {
-		return nil, fmt.Errorf("select claims: %w", err)
+		return cache.Options{}, fmt.Errorf("select claims: %w", err)
 	}
-	return map[client.Object]cache.ByObject{
-		&v1beta1.CloneSet{}: fastclient.Within(namespace, cache.ByObject{}),
-		&corev1.Pod{}:       fastclient.Within(namespace, pods),
+	o := cache.Options{DefaultTransform: fastclient.Trim}
+	if namespace != "" {
+		o.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace)
+	}
+	o.ByObject = map[client.Object]cache.ByObject{
+		&corev1.Pod{}: fastclient.Within(namespace, pods),
 		&corev1.PersistentVolumeClaim{}: fastclient.Within(namespace, cache.ByObject{
 			Label: labels.NewSelector().Add(*hasID), Transform: fastclient.Trim,
 		}),
 		&appsv1.ControllerRevision{}: fastclient.Within(namespace, fastclient.Revisions(contract.AppsGroup)),
 		&corev1.Node{}:               fastclient.Nodes(),
-	}, nil
+	}
+	return o, nil
 }
 
 // index adds the indexes by which the controller finds what a set owns.

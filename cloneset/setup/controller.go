@@ -112,10 +112,10 @@ func newGate(ctx context.Context, mgr ctrl.Manager, o Options) (*freshness.Gate,
 	if err != nil {
 		return nil, err
 	}
-	written := map[client.Object]cache.ByObject{}
-	for kind, settings := range all {
+	written := map[client.Object]cache.ByObject{&v1beta1.CloneSet{}: fastclient.Within(o.Namespace, cache.ByObject{})}
+	for kind, settings := range all.ByObject {
 		switch kind.(type) {
-		case *v1beta1.CloneSet, *corev1.Pod, *corev1.PersistentVolumeClaim, *appsv1.ControllerRevision:
+		case *corev1.Pod, *corev1.PersistentVolumeClaim, *appsv1.ControllerRevision:
 			written[kind] = settings
 		}
 	}

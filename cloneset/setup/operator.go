@@ -61,11 +61,11 @@ func (s *settings) add(flags *pflag.FlagSet) {
 }
 
 func cacheOptions(env *manager.Environment) cache.Options {
-	objects, err := Cache(env.Options.Namespace)
+	options, err := Cache(env.Options.Namespace)
 	if err != nil {
 		panic(err) // the selectors are constants
 	}
-	return cache.Options{ByObject: objects, DefaultTransform: fastclient.Trim}
+	return options
 }
 
 func (s *settings) setup(ctx context.Context, env *manager.Environment) error {

@@ -67,9 +67,9 @@ func startController(t *testing.T, namespace string, gates ...func(*plan.Gates))
 	env.Need(t)
 	detector := &fastclient.Detector{}
 	t.Cleanup(func() { detector.Check(t) })
-	objects, err := setup.Cache(namespace)
+	options, err := setup.Cache(namespace)
 	require.NoError(t, err)
-	mgr := env.Manager(t, func(o *manager.Options) { o.Cache.ByObject = objects })
+	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = options })
 	require.NoError(t, setup.Controller(t.Context(), mgr, setup.Options{
 		Gates: on, UserAgent: userAgent, Reader: fastclient.Options{Detector: detector},
 		Namespace: namespace,
