@@ -22,9 +22,7 @@ func (b *bench) floor(ctx context.Context) ([]Row, error) {
 	}
 	pods := b.kube.CoreV1().Pods(space)
 	create, err := b.bare(ctx, "bare POST pods", func(ctx context.Context, name string) error {
-		o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: podLabels()}, Spec: podSpec(imageBefore)}
-		o.Spec.SchedulerName = "nobody"
-		_, err := pods.Create(ctx, o, metav1.CreateOptions{})
+		_, err := pods.Create(ctx, unscheduled(name, podLabels()), metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
@@ -44,23 +42,35 @@ func (b *bench) floor(ctx context.Context) ([]Row, error) {
 	return []Row{create, patch, remove}, err
 }
 
-// bare does one thing for each name, many at a time.
+// unscheduled is a pod that no scheduler takes.
+func unscheduled(name string, labels map[string]string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: podSpec(imageBefore)}
+	pod.Spec.SchedulerName = "nobody"
+	return pod
+}
+
+// bare measures one thing that is done for each name.
 func (b *bench) bare(ctx context.Context, what string, do func(ctx context.Context, name string) error) (Row, error) {
 	b.tell("%s", what)
 	meter, err := startMeter(b.processes())
 	if err != nil {
 		return Row{}, err
 	}
-	group, limited := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
 	began := time.Now()
-	for i := range b.Pods {
-		group.Go(func() error { return do(limited, fmt.Sprintf("web-%d", i)) })
-	}
-	if err := group.Wait(); err != nil {
+	if err := forEach(ctx, b.Pods, do); err != nil {
 		return Row{}, fmt.Errorf("%s: %w", what, err)
 	}
 	took := time.Since(began).Seconds()
 	costs, err := meter.cost()
 	return Row{Load: what, Pods: b.Pods, LastWrite: took, Done: took, Costs: costs}, err
+}
+
+// forEach does one thing for each of n names, many at a time.
+func forEach(ctx context.Context, n int, do func(ctx context.Context, name string) error) error {
+	group, limited := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for i := range n {
+		group.Go(func() error { return do(limited, fmt.Sprintf("web-%d", i)) })
+	}
+	return group.Wait()
 }

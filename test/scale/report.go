@@ -16,12 +16,13 @@ type Row struct {
 	Load string
 	// Round is the number of the round, from 1.
 	Round int
-	// Pods is how many pods were concerned.
+	// Pods is how many pods were concerned, 0 at idle.
 	Pods int
 	// FirstWrite and LastWrite are the controller's first request for a pod and the answer to its last,
 	// LastCreate that of its last create.
 	FirstWrite, LastWrite, LastCreate float64
-	// Done is when all pods were as wanted: ready, ready again with the new image, or gone.
+	// Done is when all pods were as wanted: ready, ready again with the new image, or gone. At idle it
+	// is how long that was.
 	Done float64
 	// Writes counts the controller's writes by verb and resource, without Events and leases.
 	Writes map[string]int `json:",omitempty"`
@@ -52,14 +53,17 @@ func (r Row) Rate() float64 { return float64(r.Pods) / r.Done }
 func (r Row) kinds(writes map[string]int) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(writes)) {
-		if strings.Contains(kind, " pods") {
-			parts = append(parts, fmt.Sprintf("%s %.2f a pod", kind, float64(writes[kind])/float64(r.Pods)))
+		if r.Pods > 0 && strings.Contains(kind, " pods") {
+			parts = append(parts, fmt.Sprintf("%s %.2f a pod", kind, r.each(writes[kind])))
 		} else {
 			parts = append(parts, fmt.Sprintf("%s %d", kind, writes[kind]))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
+
+// each is a number for each pod; it stays what it is where no pods were concerned.
+func (r Row) each(n int) float64 { return float64(n) / float64(max(r.Pods, 1)) }
 
 // perPod is the number of writes of pods for each of them.
 func (r Row) perPod() float64 {
@@ -69,7 +73,7 @@ func (r Row) perPod() float64 {
 			total += n
 		}
 	}
-	return float64(total) / float64(r.Pods)
+	return r.each(total)
 }
 
 // Print writes the rows as a table, and below it who wrote what and what all processes took.
@@ -79,7 +83,7 @@ func Print(out io.Writer, rows []Row) error {
 	for _, r := range rows {
 		own := r.Costs[r.Controller]
 		fmt.Fprintf(table, "%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%d\t%.2f\t%d\t\n", r.Load, r.Pods, r.FirstWrite,
-			r.LastCreate, r.LastWrite, r.Done, r.Rate(), r.perPod(), float64(r.Events)/float64(r.Pods), r.Conflicts, own.CPU, own.PeakMiB)
+			r.LastCreate, r.LastWrite, r.Done, r.Rate(), r.perPod(), r.each(r.Events), r.Conflicts, own.CPU, own.PeakMiB)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -37,11 +37,13 @@ const (
 type Options struct {
 	// Pods is how many pods each load has, Nodes how many simulated nodes there are.
 	Pods, Nodes int
+	// Foreign is how many pods of others are in the cluster before the operator starts.
+	Foreign int
 	// StartDelay is how long containers take to start on the simulated nodes.
 	StartDelay time.Duration
 	// Rounds is how often everything is measured.
 	Rounds int
-	// Only restricts a round to "floor", "replicaset" or "cloneset"; empty means all.
+	// Only restricts a round to "idle", "floor", "replicaset" or "cloneset"; empty means all.
 	Only string
 	// PprofAddress is where the operator serves profiles; empty means nowhere.
 	PprofAddress string
@@ -106,6 +108,9 @@ func (b *bench) start(ctx context.Context, folder string) error {
 	if err := b.connect(config); err != nil {
 		return err
 	}
+	if err := b.addForeign(ctx); err != nil {
+		return err
+	}
 	simulation := rest.CopyConfig(config)
 	simulation.UserAgent = simnodes.UserAgent
 	b.tell("starting %d simulated nodes", b.Nodes)
@@ -164,7 +169,7 @@ func (b *bench) round(ctx context.Context) ([]Row, error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) ([]Row, error)
-	}{{"floor", b.floor}, {"replicaset", b.replicaSet}, {"cloneset", b.cloneSet}} {
+	}{{"idle", b.idle}, {"floor", b.floor}, {"replicaset", b.replicaSet}, {"cloneset", b.cloneSet}} {
 		if b.Only != "" && b.Only != part.name {
 			continue
 		}

@@ -107,10 +107,13 @@ func TestTheTableTellsWhatControllersTook(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, Print(&out, []Row{
 		{Load: "floor", Pods: 10, Done: 2},
+		{Load: "idle", Done: 20, Controller: "op", Writes: map[string]int{"patch pods": 3}, Costs: map[string]Cost{"op": {0.5, 20}}},
 		{Load: "up", Pods: 10, Done: 5, Controller: "op", Writes: map[string]int{"create pods": 10}, Costs: map[string]Cost{"op": {1.5, 30}}},
 	}))
 	assert.Regexp(t, `(?m)^ *floor +10 .* 2\.00 +5 +0\.00 `, out.String())
 	assert.Regexp(t, `(?m)^ *up +10 .* 5\.00 +2 +1\.00 +0\.00 +0 +1\.50 +30$`, out.String())
+	assert.Regexp(t, `(?m)^ *idle +0 .* 20\.00 +0 +3\.00 +0\.00 +0 +0\.50 +20$`, out.String())
+	assert.Contains(t, out.String(), "\nidle\n  writes: patch pods 3\n")
 	assert.Contains(t, out.String(), "\nup\n  writes: create pods 1.00 a pod\n  of others: \n  CPU s: op 1.50\n")
 	assert.Contains(t, out.String(), "\nfloor\n  CPU s:\n")
 }

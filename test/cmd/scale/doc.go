@@ -2,6 +2,7 @@
 //
 //	scale                      1000 pods on 50 nodes, once
 //	scale --pods 5000          more of them
+//	scale --foreign 20000      among pods of others
 //	scale --rounds 5 --json    for comparing runs
 //
 // It must leave nothing running.
