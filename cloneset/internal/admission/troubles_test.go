@@ -1,0 +1,63 @@
+package admission
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/randfill"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// filler fills sets with anything that their types can hold, and leaves out anything that may be absent.
+func filler(seed int64) *randfill.Filler {
+	return randfill.NewWithSeed(seed).NilChance(0.3).NumElements(0, 3).MaxDepth(12).Funcs(
+		func(in *intstr.IntOrString, c randfill.Continue) {
+			*in = intstr.FromInt32(c.Int31())
+			if c.Bool() {
+				*in = intstr.FromString([]string{"", "%", "-1%", "30%", "33.3%", "999999999999%", "x"}[c.Intn(7)])
+			}
+		},
+		func(in *resource.Quantity, c randfill.Continue) {
+			*in = *resource.NewMilliQuantity(c.Int63(), resource.DecimalSI)
+		},
+		func(in *metav1.FieldsV1, _ randfill.Continue) { *in = metav1.FieldsV1{} },
+		func(in *v1beta1.CloneSetUpdateStrategyType, c randfill.Continue) {
+			*in = []v1beta1.CloneSetUpdateStrategyType{"", v1beta1.RollingUpdate, v1beta1.OnDelete, "x"}[c.Intn(4)]
+		},
+		func(in *v1beta1.PodUpdatePolicy, c randfill.Continue) {
+			*in = []v1beta1.PodUpdatePolicy{"", v1beta1.ReCreate, v1beta1.InPlaceOnly, v1beta1.InPlaceIfPossible, "x"}[c.Intn(5)]
+		},
+	)
+}
+
+// Issues 1098, 1807 and 1967 of OpenKruise: absent fields and short lists let its webhooks panic.
+func TestNoSetIsTooOddToBeJudged(t *testing.T) {
+	refused := 0
+	for seed := range int64(500) {
+		var set, old v1beta1.CloneSet
+		filler(seed).Fill(&set)
+		filler(seed + 1).Fill(&old)
+		if seed%2 == 0 { // an edit of the same selector reaches the rules of updates in place
+			old = *set.DeepCopy()
+			filler(seed + 1).Fill(&set.Spec.Template)
+		}
+		for _, defaulted := range []bool{false, true} {
+			if defaulted {
+				Default(&set)
+			}
+			require.NotPanics(t, func() {
+				for _, version := range []string{"v1alpha1", "v1beta1"} {
+					refused += len(Validate(&set, nil, Facts{Version: version}))
+					Validate(&set, &old, Facts{Version: version, Before: &old.Spec.Template, After: &set.Spec.Template})
+					Warnings(&set, version)
+				}
+			}, "seed %d", seed)
+		}
+	}
+	assert.Positive(t, refused)
+}
