@@ -132,6 +132,8 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 			Pods:      admission.CachedPods{Cache: reader, Server: env.Manager.GetAPIReader()},
 			Templates: podtemplate.New(reader, env.Clock),
 			InPlace:   inplace.Options{EnvFromMetadata: gates.EnvFromMetadata, Resize: gates.Resize},
+
+			ForbidPrivileged: !env.Options.AllowPrivileged,
 		},
 		DeletionProtection: env.Options.Gates.Enabled(features.ResourcesDeletionProtection),
 	}

@@ -36,6 +36,8 @@ type Reader struct {
 	Templates TemplateValidator
 	// InPlace says what can change on a running pod in this cluster.
 	InPlace inplace.Options
+	// ForbidPrivileged refuses privileged containers in templates (flag --allow-privileged=false).
+	ForbidPrivileged bool
 }
 
 // Read gathers what the rules need to know about a change from old, nil on create, to set. It asks for
@@ -58,7 +60,24 @@ func (r Reader) Read(ctx context.Context, set, old *v1beta1.CloneSet, version st
 }
 
 func (r Reader) faults(ctx context.Context, set *v1beta1.CloneSet) (field.ErrorList, error) {
-	return r.Templates.Validate(ctx, set.Namespace, &set.Spec.Template, field.NewPath("spec", "template"), claimNames(set)...)
+	at := field.NewPath("spec", "template")
+	found, err := r.Templates.Validate(ctx, set.Namespace, &set.Spec.Template, at, claimNames(set)...)
+	if err == nil && r.ForbidPrivileged {
+		spec := &set.Spec.Template.Spec
+		found = append(found, privileged(spec.InitContainers, at.Child("spec", "initContainers"))...)
+		found = append(found, privileged(spec.Containers, at.Child("spec", "containers"))...)
+	}
+	return found, err
+}
+
+func privileged(containers []corev1.Container, at *field.Path) field.ErrorList {
+	var found field.ErrorList
+	for i := range containers {
+		if c := containers[i].SecurityContext; c != nil && c.Privileged != nil && *c.Privileged {
+			found = append(found, field.Forbidden(at.Index(i).Child("securityContext", "privileged"), "disallowed by cluster policy"))
+		}
+	}
+	return found
 }
 
 // newFaults leaves out what is wrong with the stored template as well: rules grow stricter with each

@@ -122,3 +122,22 @@ func TestNoAnswerIsAnError(t *testing.T) {
 	assert.True(t, apierrors.IsServiceUnavailable(err))
 	assert.ErrorContains(t, err, "timeout")
 }
+
+// Flag --allow-privileged=false, which does not hold up sets that are stored with privileged containers.
+func TestPrivilegedContainersAreRefusedWhereForbidden(t *testing.T) {
+	privileged := func(set *v1beta1.CloneSet) {
+		set.Spec.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
+	}
+	image := func(set *v1beta1.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = "nginx:2" }
+	read := func(forbid bool, set, old *v1beta1.CloneSet) field.ErrorList {
+		t.Helper()
+		facts, err := Reader{Pods: &cluster{}, Templates: &cluster{}, ForbidPrivileged: forbid}.Read(t.Context(), set, old, "v1beta1")
+		require.NoError(t, err)
+		return facts.Template
+	}
+	assert.Empty(t, read(false, valid(privileged), nil))
+	require.Len(t, read(true, valid(privileged), nil), 1)
+	assert.Equal(t, "spec.template.spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy",
+		read(true, valid(privileged), nil)[0].Error())
+	assert.Empty(t, read(true, valid(privileged, image), valid(privileged)))
+}
