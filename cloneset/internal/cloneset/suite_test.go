@@ -60,6 +60,13 @@ func givenNodes(t *testing.T, options simnodes.Options) {
 // namespace means all.
 func startController(t *testing.T, namespace string, gates ...func(*plan.Gates)) {
 	t.Helper()
+	startControllerIn(t, env, namespace, gates...)
+}
+
+// startControllerIn is startController with an environment of its own: that of the tests, reached in
+// another way.
+func startControllerIn(t *testing.T, env testenv.Environment, namespace string, gates ...func(*plan.Gates)) {
+	t.Helper()
 	on := plan.Gates{EnvFromMetadata: true, Resize: true}
 	for _, change := range gates {
 		change(&on)
