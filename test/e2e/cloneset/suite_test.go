@@ -21,7 +21,10 @@ import (
 // clusterVariable names the running cluster that the stories are told on.
 const clusterVariable = "FLOTILLA_E2E_CLUSTER"
 
-var world story.World
+var (
+	world   story.World
+	machine *cluster.Cluster
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(clusterVariable) == "" {
@@ -43,6 +46,7 @@ func setUp(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("attach to the cluster: %w", err)
 	}
+	machine = c
 	if err := install.Apps(ctx, c, os.Stdout); err != nil {
 		return err
 	}

@@ -1,0 +1,28 @@
+package cloneset
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/test/install"
+)
+
+// Removing the operator touches no set and no pod, and installing it again goes on where it was.
+func TestPodsOutliveTheOperator(t *testing.T) {
+	set := newSet(world.Namespace(t), 2)
+	givenSet(t, set)
+	before := podsOf(t, set)
+
+	out, err := world.Kubectl(t, "", "delete", "-k", "../../../cloneset/config/operator", "--wait=true")
+	require.NoError(t, err, out)
+	assert.Equal(t, identities(before), identities(active(podsOf(t, set))))
+	out, err = world.Kubectl(t, "", "-n", set.Namespace, "get", "clone", "web")
+	require.NoError(t, err, out)
+
+	require.NoError(t, install.Feature(t.Context(), machine, "cloneset", t.Output()))
+	edit(t, set, image("v2"))
+	settles(t, set)
+	assert.Equal(t, identities(before), identities(podsOf(t, set)))
+}
