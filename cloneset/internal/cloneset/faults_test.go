@@ -124,6 +124,8 @@ func TestFailingRequestsDelayOnly(t *testing.T) {
 	met := startFailing(t, set.Namespace, 1)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
+	history.replay(t, atMost(t, replicas))
+	history = recordPods(t, set.Namespace)
 	for _, next := range []func(*v1beta1.CloneSet){image("app:2"), argument("new")} {
 		edit(t, c, set, next)
 		settles(t, c, set)
@@ -131,12 +133,17 @@ func TestFailingRequestsDelayOnly(t *testing.T) {
 	for _, f := range []fault{conflict, tooMany, failure, answerLost} {
 		assert.Positive(t, met()[f], f)
 	}
-	history.replay(t, func(pods []*corev1.Pod) {
-		active, _ := countPods(pods)
-		assert.LessOrEqual(t, active, replicas+maxSurge)
-	})
+	history.replay(t, atMost(t, replicas+maxSurge))
 	assertWanted(t, c, set)
 	assertCalm(t, c, set)
+}
+
+func atMost(t *testing.T, limit int) func([]*corev1.Pod) {
+	t.Helper()
+	return func(pods []*corev1.Pod) {
+		active, _ := countPods(pods)
+		assert.LessOrEqual(t, active, limit)
+	}
 }
 
 // fault is what happens to a write.
@@ -151,15 +158,18 @@ const (
 	shakyWrites       = 40 // after so many the server has recovered
 )
 
-// startFailing starts an operator of whose first writes some fail: which ones, the seed says. It
-// returns what tells how often each fault was met so far.
+// startFailing starts an operator of whose first writes some fail: which ones, the seed says, except
+// that the answer to the first pod is always lost. The pods' watch is late then: a plan that takes the write
+// for undone would come before the event. It returns what tells how often each fault was met so far.
 func startFailing(t *testing.T, namespace string, seed uint64) (met func() map[fault]int) {
 	t.Helper()
 	ahead := slices.Concat(slices.Repeat([]fault{conflict, failure, answerLost}, 3), []fault{tooMany})
 	ahead = append(ahead, make([]fault, shakyWrites-len(ahead))...)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	rng.Shuffle(len(ahead), func(i, j int) { ahead[i], ahead[j] = ahead[j], ahead[i] })
+	ahead = append([]fault{none, answerLost}, ahead...) // the revision, the first pod
 	var mu sync.Mutex
+	var late atomic.Int64
 	count := map[fault]int{}
 	draw := func(r *http.Request) fault {
 		mu.Lock()
@@ -177,7 +187,11 @@ func startFailing(t *testing.T, namespace string, seed uint64) (met func() map[f
 	}
 	startControllerOver(t, namespace, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if !isWrite(r) {
-			return next.RoundTrip(r)
+			response, err := next.RoundTrip(r)
+			if err == nil && isPodWatch(r) {
+				response.Body = lateBody{response.Body, &late}
+			}
+			return response, err
 		}
 		switch draw(r) {
 		case conflict:
@@ -187,6 +201,7 @@ func startFailing(t *testing.T, namespace string, seed uint64) (met func() map[f
 		case failure:
 			return answer(r, apierrors.NewInternalError(errCut))
 		case answerLost:
+			late.Store(time.Now().Add(300 * time.Millisecond).UnixNano())
 			response, err := next.RoundTrip(r)
 			if err == nil {
 				_ = response.Body.Close()
@@ -201,6 +216,18 @@ func startFailing(t *testing.T, namespace string, seed uint64) (met func() map[f
 		defer mu.Unlock()
 		return maps.Clone(count)
 	}
+}
+
+// lateBody delivers nothing before a moment, in nanoseconds.
+type lateBody struct {
+	io.ReadCloser
+	until *atomic.Int64
+}
+
+func (b lateBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	<-time.After(time.Until(time.Unix(0, b.until.Load())))
+	return n, err
 }
 
 // answer is the error as the server would send it.
@@ -228,7 +255,7 @@ func TestBrokenWatchesLoseNothing(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), set))
 	var watches, expired atomic.Int64
 	startControllerOver(t, set.Namespace, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !r.URL.Query().Has("watch") || !strings.HasSuffix(r.URL.Path, "/pods") {
+		if !isPodWatch(r) {
 			return next.RoundTrip(r)
 		}
 		switch watches.Add(1) {
@@ -341,6 +368,10 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // isWrite says whether the request is one of those that a plan or a status makes.
 func isWrite(r *http.Request) bool {
 	return r.Method != http.MethodGet && !r.URL.Query().Has("dryRun") && !strings.Contains(r.URL.Path, "/events")
+}
+
+func isPodWatch(r *http.Request) bool {
+	return r.URL.Query().Has("watch") && strings.HasSuffix(r.URL.Path, "/pods")
 }
 
 func isClosed(c <-chan struct{}) bool {
