@@ -8,15 +8,10 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 )
-
-// ConvertPath is where the API server asks for conversions.
-const ConvertPath = "/convert"
 
 // MutatePath is where the API server asks for the defaults of a kind: the path that controller-runtime and
 // its generators use for it.
@@ -90,23 +85,6 @@ func handler(handle webhook.HandlerFunc) http.Handler {
 		}
 		return handle(ctx, req)
 	})}
-}
-
-// Converter converts the objects of one kind; every Kind is one.
-type Converter interface {
-	GroupKind() schema.GroupKind
-	conversion.Converter
-}
-
-// Converting answers the conversion requests of the given kinds. The scheme knows all their versions.
-func Converting(scheme *runtime.Scheme, kinds ...Converter) (http.Handler, error) {
-	registry := conversion.NewRegistry()
-	for _, kind := range kinds {
-		if err := registry.RegisterConverter(kind.GroupKind(), kind); err != nil {
-			return nil, err
-		}
-	}
-	return conversion.NewWebhookHandler(scheme, registry), nil
 }
 
 func copyOf[H client.Object](object H) H {

@@ -251,8 +251,7 @@ func TestSubresourcesAreLetThrough(t *testing.T) {
 }
 
 func TestConvertingGoesThroughTheHub(t *testing.T) {
-	handler, err := Converting(widgetScheme(), widgetKind())
-	require.NoError(t, err)
+	handler := Converting(widgetKind().Convert)
 	old := `{"apiVersion":"example.com/v1alpha1","kind":"Widget","metadata":{"name":"a","annotations":{"example.com/parts":"x"}},"spec":{"strategyType":"InPlace","size":2}}`
 	now := `{"apiVersion":"example.com/v1beta1","kind":"Widget","metadata":{"name":"a"},"spec":{"strategy":{"type":"InPlace"},"parts":[{"name":"x"}],"size":2}}`
 

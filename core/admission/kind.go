@@ -1,13 +1,11 @@
 package admission
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,12 +13,10 @@ import (
 
 // Version lets admission read and write one served version of a kind as its hub. Build it with Hub or Spoke.
 type Version[H client.Object] struct {
-	name    string
-	decode  func(raw []byte) (H, error)
-	encode  func(H) ([]byte, error)
-	toHub   func(src runtime.Object, dst H) error
-	fromHub func(src H, dst runtime.Object) error
-	path    func(string) string
+	name   string
+	decode func(raw []byte) (H, error)
+	encode func(H) ([]byte, error)
+	path   func(string) string
 }
 
 // Hub is the version that rules are written for. T is the struct type of the kind: Hub[v1beta1.CloneSet]("v1beta1").
@@ -31,10 +27,8 @@ func Hub[T any, H pointer[T]](name string) Version[H] {
 			hub := H(new(T))
 			return hub, decode(raw, hub)
 		},
-		encode:  func(hub H) ([]byte, error) { return json.Marshal(hub) },
-		toHub:   func(runtime.Object, H) error { return errors.New("an object of the hub version needs no conversion") },
-		fromHub: func(H, runtime.Object) error { return errors.New("an object of the hub version needs no conversion") },
-		path:    func(path string) string { return path },
+		encode: func(hub H) ([]byte, error) { return json.Marshal(hub) },
+		path:   func(path string) string { return path },
 	}
 }
 
@@ -70,20 +64,6 @@ func Spoke[T, S any, H pointer[T], P pointer[S]](name string, conversion Convers
 			}
 			return json.Marshal(spoke)
 		},
-		toHub: func(src runtime.Object, dst H) error {
-			spoke, ok := src.(P)
-			if !ok {
-				return fmt.Errorf("convert %T as %s", src, name)
-			}
-			return conversion.ToHub(spoke, dst)
-		},
-		fromHub: func(src H, dst runtime.Object) error {
-			spoke, ok := dst.(P)
-			if !ok {
-				return fmt.Errorf("convert %T as %s", dst, name)
-			}
-			return conversion.FromHub(src, spoke)
-		},
 		path: path,
 	}
 }
@@ -114,9 +94,6 @@ func NewKind[H client.Object](group, kind string, hub Version[H], spokes ...Vers
 	return Kind[H]{gk: schema.GroupKind{Group: group, Kind: kind}, hub: hub, spokes: spokes}
 }
 
-// GroupKind returns group and kind.
-func (k Kind[H]) GroupKind() schema.GroupKind { return k.gk }
-
 // version returns the description of a version by its name, such as v1alpha1.
 func (k Kind[H]) version(name string) (Version[H], error) {
 	if name == k.hub.name {
@@ -128,44 +105,6 @@ func (k Kind[H]) version(name string) (Version[H], error) {
 		}
 	}
 	return Version[H]{}, fmt.Errorf("unsupported version: %s", name)
-}
-
-// ConvertObject converts between any two versions of the kind, through the hub. Kind is a converter for
-// controller-runtime's conversion webhook by this method. The type of dst decides, and its apiVersion and
-// kind are kept.
-func (k Kind[H]) ConvertObject(_ context.Context, src, dst runtime.Object) error {
-	wanted := dst.GetObjectKind().GroupVersionKind()
-	defer func() { dst.GetObjectKind().SetGroupVersionKind(wanted) }()
-
-	from, err := k.version(src.GetObjectKind().GroupVersionKind().Version)
-	if err != nil {
-		return err
-	}
-	to, err := k.version(wanted.Version)
-	if err != nil {
-		return err
-	}
-
-	hub, isHub := src.(H)
-	if !isHub {
-		target, isTarget := dst.(H)
-		if isTarget {
-			return from.toHub(src, target)
-		}
-		hub = k.newHub()
-		if err := from.toHub(src, hub); err != nil {
-			return err
-		}
-	}
-	return to.fromHub(hub, dst)
-}
-
-func (k Kind[H]) newHub() H {
-	hub, err := k.hub.decode([]byte("{}"))
-	if err != nil {
-		panic(err) // an empty JSON object fits every struct
-	}
-	return hub
 }
 
 // objectName is the name to use in error messages: objects may still wait for a generated one.

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // widget is the hub version of a kind that exists only in these tests.
@@ -94,11 +93,4 @@ func widgetKind() Kind[*widget] {
 			},
 			Path: func(hub string) string { return strings.ReplaceAll(hub, "spec.strategy.type", "spec.strategyType") },
 		}))
-}
-
-func widgetScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Widget"}, &widget{})
-	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1alpha1", Kind: "Widget"}, &oldWidget{})
-	return scheme
 }

@@ -99,7 +99,7 @@ func widgetKind() admission.Kind[*widget] {
 }
 
 // widgetWebhooks recreates by default and refuses a strategy that does not exist.
-func widgetWebhooks(_ context.Context, env *Environment) (Webhooks, error) {
+func widgetWebhooks(context.Context, *Environment) (Webhooks, error) {
 	hub := schema.GroupVersionKind{Group: widgetGroup, Version: "v1beta1", Kind: "Widget"}
 	kind := widgetKind()
 	defaults := func(_ context.Context, req admission.Request[*widget]) error {
@@ -115,12 +115,11 @@ func widgetWebhooks(_ context.Context, env *Environment) (Webhooks, error) {
 		}
 		return findings, nil
 	}
-	converting, err := admission.Converting(env.Manager.GetScheme(), kind)
 	return Webhooks{
 		Mutating:   []admission.Endpoint{{Path: admission.MutatePath(hub), Handler: kind.Defaulting(defaults)}},
 		Validating: []admission.Endpoint{{Path: admission.ValidatePath(hub), Handler: kind.Validating(validate)}},
-		Converting: converting,
-	}, err
+		Converting: admission.Converting(kind.Convert),
+	}, nil
 }
 
 // widgetDefinition converts by a webhook at a URL.

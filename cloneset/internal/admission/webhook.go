@@ -57,7 +57,7 @@ func (w Webhook) Validating() admission.Endpoint {
 }
 
 // Converting converts between the versions and leaves the bytes that both share as they are written.
-func (w Webhook) Converting() http.Handler { return converting() }
+func (w Webhook) Converting() http.Handler { return admission.Converting(conversion.Convert) }
 
 func mutating(kind admission.Kind[*v1beta1.CloneSet]) http.Handler {
 	return kind.Defaulting(func(_ context.Context, req admission.Request[*v1beta1.CloneSet]) error {
