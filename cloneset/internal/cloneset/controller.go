@@ -85,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		log.FromContext(ctx).V(2).Info("pass", "plan", todo.String())
 	}
 	done := r.Executor.Run(ctx, snap.Set, todo.Steps)
-	statusErr := r.writeStatus(ctx, snap, todo, done)
+	again, statusErr := r.writeStatus(ctx, snap, todo, done)
 	r.Events.Tell(snap.Set, todo.Notices, &done)
 	todo.Wake(r.pullAhead(ctx, snap, todo))
 	if err := errors.Join(done.Err, statusErr); err != nil {
@@ -95,6 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, reconcile.TerminalError(todo.Err)
 	}
 	todo.Wake(done.RetryAfter)
+	todo.Wake(again)
 	return ctrl.Result{RequeueAfter: todo.WakeAfter}, nil
 }
 

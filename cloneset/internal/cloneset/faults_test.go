@@ -171,7 +171,7 @@ func startFailing(t *testing.T, namespace string, seed uint64) (met func() map[f
 	var mu sync.Mutex
 	var late atomic.Int64
 	count := map[fault]int{}
-	draw := func(r *http.Request) fault {
+	draw := func() fault {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(ahead) == 0 {
@@ -179,9 +179,6 @@ func startFailing(t *testing.T, namespace string, seed uint64) (met func() map[f
 		}
 		next := ahead[0]
 		ahead = ahead[1:]
-		if next == conflict && strings.HasSuffix(r.URL.Path, "/clonesets/web/status") {
-			return none // it comes only after a change of the set, whose event brings the set back
-		}
 		count[next]++
 		return next
 	}
@@ -193,7 +190,7 @@ func startFailing(t *testing.T, namespace string, seed uint64) (met func() map[f
 			}
 			return response, err
 		}
-		switch draw(r) {
+		switch draw() {
 		case conflict:
 			return answer(r, apierrors.NewConflict(schema.GroupResource{}, r.URL.Path, errCut))
 		case tooMany:

@@ -3,6 +3,9 @@ package cloneset
 import (
 	"context"
 	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/execute"
@@ -10,14 +13,19 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
 )
 
-// writeStatus patches the status when it changed.
-func (r *Reconciler) writeStatus(ctx context.Context, snap plan.Snapshot, todo plan.Plan, done execute.Outcome) error {
+// writeStatus patches the status when it changed. A refused patch met another version of the set; the
+// returned time is when to look again at the latest, should no event tell of that version.
+func (r *Reconciler) writeStatus(ctx context.Context, snap plan.Snapshot, todo plan.Plan, done execute.Outcome) (again time.Duration, err error) {
 	after := snap.Set.DeepCopy()
 	after.Status = plan.Status(snap, todo, resultOf(done))
-	if _, err := r.Status.Patch(ctx, snap.Set, after); err != nil {
-		return fmt.Errorf("patch status: %w", err)
+	wrote, err := r.Status.Patch(ctx, snap.Set, after)
+	if err != nil {
+		return 0, fmt.Errorf("patch status: %w", err)
 	}
-	return nil
+	if !wrote && !equality.Semantic.DeepEqual(snap.Set.Status, after.Status) {
+		return execute.StaleRetry, nil
+	}
+	return 0, nil
 }
 
 // resultOf says what of the outcome the status tells.
