@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -88,7 +89,8 @@ func (c *Cluster) PushImage(ctx context.Context, reference string, image v1.Imag
 	if err != nil {
 		return fmt.Errorf("push image: %w", err)
 	}
-	if err := remote.Write(local, image, remote.WithContext(ctx)); err != nil {
+	owner := remote.WithAuth(&authn.Basic{Username: PrivateUser, Password: PrivatePassword})
+	if err := remote.Write(local, image, remote.WithContext(ctx), owner); err != nil {
 		return fmt.Errorf("push image %s: %w", reference, err)
 	}
 	return c.forgetImage(ctx, strings.Replace(tag.Name(), "index.docker.io/", "docker.io/", 1))

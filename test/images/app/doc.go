@@ -6,5 +6,6 @@
 //	/env      the environment, sorted, one variable a line
 //
 // The version and an order to crash come from files beside the binary, so that images of several
-// versions share the binary. It must end at once on SIGTERM.
+// versions share the binary. It must end at once on SIGTERM, unless told to be deaf. "app sleep 5s" does
+// just that.
 package main

@@ -24,6 +24,12 @@ const headerTimeout = 5 * time.Second
 var errCrash = errors.New("crashing as told to")
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == "sleep" { // what a hook runs where an image has no shell
+		if d, err := time.ParseDuration(os.Args[2]); err == nil {
+			time.Sleep(d)
+			return
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	binary, err := os.Executable()
@@ -50,6 +56,7 @@ func run(ctx context.Context, folder string, args []string, out io.Writer) error
 	readyAfter := flags.Duration("ready-after", 0, "time from start to ready")
 	failAfter := flags.Duration("fail-after", 0, "time from start to no longer ready; 0: never")
 	crash := flags.Bool("crash", false, "end with an error at once")
+	deaf := flags.Bool("deaf", false, "go on when told to end")
 	crashAfter := flags.Duration("crash-after", 0, "time from start to an end with an error; 0: never")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -65,6 +72,9 @@ func run(ctx context.Context, folder string, args []string, out io.Writer) error
 	fmt.Fprintf(out, "version %s\n%s\n", a.version, environment())
 	if _, err := os.Stat(filepath.Join(folder, "crash")); err == nil || *crash {
 		return errCrash
+	}
+	if *deaf {
+		ctx = context.WithoutCancel(ctx)
 	}
 	if *crashAfter > 0 {
 		var stop context.CancelFunc

@@ -69,6 +69,15 @@ func TestAppAnswersAndStopsAtOnce(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
+func TestADeafAppGoesOn(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	url, ended := start(t, ctx, "-deaf")
+	stop()
+	code, _ := get(t, url+"/healthz")
+	assert.Equal(t, http.StatusOK, code)
+	assert.Empty(t, ended)
+}
+
 func TestAppIsReadyForAWhile(t *testing.T) {
 	url, _ := start(t, t.Context(), "-ready-after", "200ms", "-fail-after", "600ms")
 	for _, wanted := range []int{http.StatusServiceUnavailable, http.StatusOK, http.StatusServiceUnavailable} {
