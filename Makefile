@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash -o pipefail
 
-MODULES  := core cloneset kustomize test
+MODULES  := core cloneset statefulset daemon/api daemon kustomize test
 # Where `make images` pushes; empty pushes to the registry of the local cluster.
 REGISTRY ?=
 # Which platforms `make images` builds for.

@@ -1,0 +1,125 @@
+package v1alpha1
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// StatefulSet keeps a number of pods running whose names, claims and order never change, updates
+// several of them at a time, and in place where that is possible.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=sts;asts
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.labelSelector
+// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".spec.replicas",description="The number of pods wanted."
+// +kubebuilder:printcolumn:name="CURRENT",type="integer",JSONPath=".status.replicas",description="The number of pods that exist."
+// +kubebuilder:printcolumn:name="UPDATED",type="integer",JSONPath=".status.updatedReplicas",description="The number of pods of the update revision."
+// +kubebuilder:printcolumn:name="READY",type="integer",JSONPath=".status.readyReplicas",description="The number of ready pods."
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the StatefulSet was created."
+// +kubebuilder:printcolumn:name="CONTAINERS",type="string",priority=1,JSONPath=".spec.template.spec.containers[*].name",description="The names of the template's containers."
+// +kubebuilder:printcolumn:name="IMAGES",type="string",priority=1,JSONPath=".spec.template.spec.containers[*].image",description="The images of the template's containers."
+type StatefulSet struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which pods are wanted and how they change.
+	// +optional
+	Spec StatefulSetSpec `json:"spec,omitempty"`
+	// status says what was seen at observedGeneration.
+	// +optional
+	Status StatefulSetStatus `json:"status,omitempty,omitzero"`
+}
+
+// StatefulSetList is a list of StatefulSets.
+// +kubebuilder:object:root=true
+type StatefulSetList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the StatefulSets.
+	Items []StatefulSet `json:"items"`
+}
+
+// StatefulSetSpec says which pods are wanted and how they change.
+type StatefulSetSpec struct {
+	// replicas is the number of pods wanted. The default is 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
+	Replicas *int32 `json:"replicas,omitempty"`
+	// selector selects the pods of the set. It must match the template's labels and never changes.
+	Selector *metav1.LabelSelector `json:"selector"`
+	// template is what new pods are made from. Changing it makes a new revision.
+	Template corev1.PodTemplateSpec `json:"template"`
+	// volumeClaimTemplates: each ordinal gets a claim from each of them, which outlives its pods, and its
+	// pod may mount it by its name.
+	// +optional
+	// +listType=atomic
+	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
+	// serviceName is the headless service that gives the pods their DNS names. It is not made here and
+	// never changes.
+	// +optional
+	ServiceName string `json:"serviceName,omitempty"`
+	// podManagementPolicy is OrderedReady (the default: one pod after the other, each once those before it
+	// are available) or Parallel (all at once). It never changes.
+	// +optional
+	// +kubebuilder:default=OrderedReady
+	// +kubebuilder:validation:XValidation:rule="self in ['OrderedReady', 'Parallel']",message="must be 'OrderedReady' or 'Parallel'"
+	PodManagementPolicy appsv1.PodManagementPolicyType `json:"podManagementPolicy,omitempty"`
+	// updateStrategy says how pods move to the update revision.
+	// +optional
+	UpdateStrategy v1beta1.StatefulSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
+	// minReadySeconds is where the built-in StatefulSet has this field, without an upper bound. It counts
+	// while updateStrategy.rollingUpdate.minReadySeconds is absent or 0.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
+	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
+	// revisionHistoryLimit is the number of unused revisions that are kept. The default is 10.
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+}
+
+// StatefulSetStatus says what was seen at observedGeneration.
+type StatefulSetStatus struct {
+	// observedGeneration is the generation of the spec that this status belongs to.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// replicas is the number of pods of the set that exist.
+	// +optional
+	Replicas int32 `json:"replicas"`
+	// readyReplicas is the number of pods that run and are ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+	// availableReplicas is the number of pods that have been ready for minReadySeconds and are held by no hook.
+	// +optional
+	AvailableReplicas int32 `json:"availableReplicas"`
+	// currentReplicas is the number of pods of the current revision that are not being deleted.
+	// +optional
+	CurrentReplicas int32 `json:"currentReplicas"`
+	// updatedReplicas is the number of pods of the update revision that are not being deleted.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+	// currentRevision is the name of the revision that pods kept back by partition are of.
+	// +optional
+	CurrentRevision string `json:"currentRevision,omitempty"`
+	// updateRevision is the name of the revision that the template stands for.
+	// +optional
+	UpdateRevision string `json:"updateRevision,omitempty"`
+	// collisionCount keeps names of revisions apart whose hashes are equal by accident.
+	// +optional
+	CollisionCount *int32 `json:"collisionCount,omitempty"`
+	// conditions are at most one of each type.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []workload.Condition `json:"conditions,omitempty"`
+	// labelSelector is the selector as text, for the scale subresource.
+	// +optional
+	LabelSelector string `json:"labelSelector,omitempty"`
+}

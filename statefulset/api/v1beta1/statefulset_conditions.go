@@ -1,0 +1,33 @@
+package v1beta1
+
+// Types of conditions.
+const (
+	// StatefulSetAvailable is True while all wanted pods exist and are available.
+	StatefulSetAvailable = "Available"
+	// StatefulSetProgressing says how the rollout goes on, and for whom it waits.
+	StatefulSetProgressing = "Progressing"
+	// StatefulSetFailedCreatePod is True while the last attempt to create a pod or its claims failed.
+	StatefulSetFailedCreatePod = "FailedCreatePod"
+	// StatefulSetFailedUpdatePod is True while the last attempt to update or repair a pod failed.
+	StatefulSetFailedUpdatePod = "FailedUpdatePod"
+	// StatefulSetVolumeResizeFailed is True while a claim cannot follow its template. The message names
+	// the claim and its storage class.
+	StatefulSetVolumeResizeFailed = "VolumeResizeFailed"
+)
+
+// Reasons of StatefulSetProgressing.
+const (
+	// ReasonRollingOut says that pods move to the update revision.
+	ReasonRollingOut = "RollingOut"
+	// ReasonPaused says that the strategy is paused.
+	ReasonPaused = "Paused"
+	// ReasonPartitionReached says that all pods that partition lets go are updated.
+	ReasonPartitionReached = "PartitionReached"
+	// ReasonBlockedByUnavailablePods says that unavailable pods use up what maxUnavailable allows, or
+	// hold the order. The message names them.
+	ReasonBlockedByUnavailablePods = "BlockedByUnavailablePods"
+	// ReasonBlockedByHook says that a lifecycle hook holds a pod. The message names both.
+	ReasonBlockedByHook = "BlockedByHook"
+	// ReasonBlockedByVolume says that a claim holds a pod. The message names both.
+	ReasonBlockedByVolume = "BlockedByVolume"
+)
