@@ -57,7 +57,7 @@ func (o Options) withDefaults(platforms ...string) (Options, error) {
 		return o, errors.New("build images: neither a registry nor an output folder is given")
 	}
 	if o.Root == "" {
-		root, err := findRoot()
+		root, err := FindRoot()
 		if err != nil {
 			return o, err
 		}
@@ -73,8 +73,8 @@ func (o Options) withDefaults(platforms ...string) (Options, error) {
 	return o, nil
 }
 
-// findRoot walks up to the folder of go.work.
-func findRoot() (string, error) {
+// FindRoot walks up from the working directory to the folder of go.work.
+func FindRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("find go.work: %w", err)

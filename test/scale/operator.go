@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -20,16 +18,12 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	cloneset "github.com/flotilla-project/flotilla/cloneset/config"
-	"github.com/flotilla-project/flotilla/kustomize"
-	"github.com/flotilla-project/flotilla/kustomize/render"
-
 	"github.com/flotilla-project/flotilla/test/cluster"
+	"github.com/flotilla-project/flotilla/test/install"
 )
 
 const (
@@ -59,7 +53,7 @@ func startOperator(ctx context.Context, c *cluster.Cluster, kube kubernetes.Inte
 		return nil, err
 	}
 	webhook := net.JoinHostPort("localhost", strconv.Itoa(ports[0]))
-	if err := install(ctx, c, webhook); err != nil {
+	if err := apply(ctx, c, webhook); err != nil {
 		return nil, err
 	}
 	kubeconfig := filepath.Join(folder, "kubeconfig")
@@ -121,14 +115,9 @@ func (o *operator) stop() error {
 	return nil
 }
 
-// install applies the operator's overlay.
-func install(ctx context.Context, c *cluster.Cluster, webhook string) error {
-	tree, err := render.NewTree(map[string]fs.FS{"kustomize": kustomize.Files, "cloneset/config": cloneset.Files})
-	if err != nil {
-		return fmt.Errorf("gather the overlay: %w", err)
-	}
-	var renderer render.Renderer
-	manifests, err := renderer.Build(tree, "kustomize/overlays/cloneset")
+// apply installs the operator's overlay.
+func apply(ctx context.Context, c *cluster.Cluster, webhook string) error {
+	manifests, err := install.Manifests("cloneset")
 	if err != nil {
 		return err
 	}
@@ -159,24 +148,21 @@ func kubectl(ctx context.Context, c *cluster.Cluster, input []byte, arguments ..
 // asProcess changes an overlay's manifests for an operator that runs as a process: there is no
 // Deployment, and what names the Service names a URL.
 func asProcess(manifests []byte, webhook string) ([]byte, error) {
+	objects, err := install.Objects(manifests)
+	if err != nil {
+		return nil, err
+	}
 	var list unstructured.UnstructuredList
 	list.SetAPIVersion("v1")
 	list.SetKind("List")
-	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096); ; {
-		var o unstructured.Unstructured
-		err := documents.Decode(&o)
-		if errors.Is(err, io.EOF) {
-			return json.Marshal(&list)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("decode the overlay: %w", err)
-		}
+	for _, o := range objects {
 		if o.GetKind() == "Deployment" || o.GetKind() == "Service" {
 			continue
 		}
 		withURL(o.Object, webhook)
 		list.Items = append(list.Items, o)
 	}
+	return json.Marshal(&list)
 }
 
 // withURL replaces the service in every clientConfig below a value.

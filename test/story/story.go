@@ -2,14 +2,12 @@ package story
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -20,45 +18,6 @@ const (
 
 	interval = 100 * time.Millisecond
 )
-
-// World is a cluster as a test sees it.
-type World struct {
-	// Client reads from and writes to the API server, with a watch.
-	Client client.WithWatch
-	// KubectlPath and Kubeconfig are how a user reaches it.
-	KubectlPath, Kubeconfig string
-}
-
-// Namespace makes a namespace for the test and deletes it at its end, without waiting for that.
-func (w World) Namespace(t *testing.T) string {
-	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
-	require.NoError(t, w.Client.Create(t.Context(), ns))
-	t.Cleanup(func() {
-		if t.Failed() {
-			w.dump(t, ns.Name)
-		}
-		_ = w.Client.Delete(context.WithoutCancel(t.Context()), ns)
-	})
-	return ns.Name
-}
-
-// dump logs what a failed test leaves, before its namespace goes.
-func (w World) dump(t *testing.T, namespace string) {
-	t.Helper()
-	command := exec.CommandContext(context.WithoutCancel(t.Context()), w.KubectlPath, "--kubeconfig", w.Kubeconfig, "-n", namespace, "get", "clonesets,pods,events", "-o", "wide")
-	out, _ := command.CombinedOutput()
-	t.Logf("what %s leaves in %s:\n%s", t.Name(), namespace, out)
-}
-
-// Kubectl runs kubectl as a user would and returns what it prints. Standard input is the text.
-func (w World) Kubectl(t *testing.T, input string, args ...string) (string, error) {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), w.KubectlPath, append([]string{"--kubeconfig", w.Kubeconfig}, args...)...)
-	command.Stdin = strings.NewReader(input)
-	out, err := command.CombinedOutput()
-	return string(out), err
-}
 
 // Eventually waits until the check returns nil, and fails the test with its last error.
 func Eventually(t *testing.T, what string, check func(ctx context.Context) error) {
@@ -84,4 +43,60 @@ func Want(holds bool, format string, args ...any) error {
 		return nil
 	}
 	return fmt.Errorf(format, args...)
+}
+
+// Edit changes the live object, again when somebody else was faster. The object given becomes the one
+// that was written.
+func Edit[T client.Object](t *testing.T, w World, o T, change func(T)) {
+	t.Helper()
+	Eventually(t, "the edit of "+o.GetName(), func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		change(o)
+		return w.Client.Update(ctx, o)
+	})
+}
+
+// Reaches waits until the live object is as the check wants it. The object given becomes that one.
+func Reaches[T client.Object](t *testing.T, w World, o T, what string, check func(T) error) {
+	t.Helper()
+	Eventually(t, o.GetName()+": "+what, func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		return check(o)
+	})
+}
+
+// Condition is the condition of that type in the object's status, whatever Go type it has there; its
+// status is empty when there is none.
+func Condition(o client.Object, name string) metav1.Condition {
+	var read struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	text, err := json.Marshal(o)
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("read the conditions of %T: %v", o, err))
+	}
+	for _, c := range read.Status.Conditions {
+		if c.Type == name {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+// WaitsFor waits until the object's condition Ready is False for the reason and names who is in the way.
+func WaitsFor[T client.Object](t *testing.T, w World, o T, reason, who string) {
+	t.Helper()
+	Reaches(t, w, o, "condition Ready with reason "+reason, func(o T) error {
+		c := Condition(o, "Ready")
+		return Want(c.Status == metav1.ConditionFalse && c.Reason == reason && strings.Contains(c.Message, who), "condition Ready is %+v", c)
+	})
 }

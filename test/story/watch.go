@@ -69,12 +69,9 @@ func (p Pods) Ready() int {
 	return n
 }
 
-// IsReady says whether the pod's condition Ready is True.
-func IsReady(o *corev1.Pod) bool {
-	for _, c := range o.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
+// AtLeastReady judges that n pods are in service in every state.
+func AtLeastReady(n int) func(Pods) error {
+	return func(pods Pods) error {
+		return Want(pods.Ready() >= n, "%d pods are ready, at least %d must be", pods.Ready(), n)
 	}
-	return false
 }

@@ -28,7 +28,7 @@ func TestGracePeriodComesBeforeTheChange(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1, withGrace)
 	givenSet(t, set)
-	before := identities(podsOf(t, set))
+	before := story.Identities(podsOf(t, set))
 	inGrace := 0
 	end := world.Always(t, set.Namespace, func(pods story.Pods) error {
 		for _, o := range pods {
@@ -45,7 +45,7 @@ func TestGracePeriodComesBeforeTheChange(t *testing.T) {
 	settles(t, set)
 	end()
 	assert.Positive(t, inGrace)
-	assert.Equal(t, before, identities(podsOf(t, set)))
+	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 	assert.GreaterOrEqual(t, timeInGrace(t, &podsOf(t, set)[0]), grace)
 }
 
@@ -65,12 +65,12 @@ func TestEditsWithinTheGracePeriodArriveAtTheLast(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1, withGrace)
 	givenSet(t, set)
-	before := identities(podsOf(t, set))
+	before := story.Identities(podsOf(t, set))
 	edit(t, set, image("v2"))
-	podIn(t, set, contract.LifecycleUpdating)
+	world.PodIn(t, set.Namespace, contract.LifecycleUpdating)
 	edit(t, set, image("v1"))
 	edit(t, set, image("v3"))
 	settles(t, set)
-	assert.Equal(t, before, identities(podsOf(t, set)))
-	assert.Equal(t, []string{app + "v3"}, images(podsOf(t, set)))
+	assert.Equal(t, before, story.Identities(podsOf(t, set)))
+	assert.Equal(t, []string{app + "v3"}, story.Images(podsOf(t, set)))
 }

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/story"
 )
 
 // Labels and annotations that no container reads are written, and nothing else happens.
@@ -15,7 +17,7 @@ func TestMetadataChangesWithoutARestart(t *testing.T) {
 	set := newSet(world.Namespace(t), 2)
 	givenSet(t, set)
 	before := podsOf(t, set)
-	end := world.Always(t, set.Namespace, atLeastReady(2))
+	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
 	edit(t, set, func(s *v1beta1.CloneSet) {
 		s.Spec.Template.Labels["version"] = "b"
 		s.Spec.Template.Annotations = map[string]string{"example.io/note": "new"}
@@ -23,7 +25,7 @@ func TestMetadataChangesWithoutARestart(t *testing.T) {
 	settles(t, set)
 	end()
 	after := podsOf(t, set)
-	assert.Equal(t, identities(before), identities(after))
+	assert.Equal(t, story.Identities(before), story.Identities(after))
 	assert.EqualValues(t, 2, set.Status.UpdatedReplicas)
 	for i := range after {
 		assert.Equal(t, "b", after[i].Labels["version"])
@@ -42,14 +44,14 @@ func TestTwoTagsOfOneImageDoNotHang(t *testing.T) {
 	edit(t, set, image("v1-alias"))
 	settles(t, set)
 	after := podsOf(t, set)
-	assert.Equal(t, identities(before), identities(after))
-	assert.Equal(t, []string{app + "v1-alias"}, images(after))
+	assert.Equal(t, story.Identities(before), story.Identities(after))
+	assert.Equal(t, []string{app + "v1-alias"}, story.Images(after))
 	for i := range after {
 		assert.Equal(t, before[i].Status.ContainerStatuses[0].ImageID, after[i].Status.ContainerStatuses[0].ImageID)
 	}
 	edit(t, set, image("v1"))
 	settles(t, set)
-	assert.Equal(t, identities(before), identities(podsOf(t, set)))
+	assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 }
 
 // A container reads its environment when it starts. Where nobody on the node can restart it for
@@ -66,12 +68,12 @@ func TestEnvironmentFromMetadataNeedsTheNodeAgent(t *testing.T) {
 	givenSet(t, set)
 	before := podsOf(t, set)[0]
 	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Template.Annotations["config"] = "b" })
-	waitsFor(t, set, "NodeAgentMissing", before.Name)
+	story.WaitsFor(t, world, set, "NodeAgentMissing", before.Name)
 	edit(t, set, func(s *v1beta1.CloneSet) {
 		s.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = v1beta1.InPlaceIfPossible
 	})
 	settles(t, set)
-	after := active(podsOf(t, set))[0]
+	after := story.Active(podsOf(t, set))[0]
 	assert.NotEqual(t, before.UID, after.UID)
 	assert.Equal(t, "b", after.Annotations["config"])
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/test/story"
 )
 
 const manifest = `apiVersion: apps.kruise.io/VERSION
@@ -76,11 +78,11 @@ func TestOldManifestsWork(t *testing.T) {
 	settles(t, set)
 	assert.Equal(t, "InPlaceIfPossible", string(set.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy))
 	assert.True(t, set.Spec.ScaleStrategy.EnablePVCReuse, "a v1alpha1 manifest reuses claims")
-	before := identities(podsOf(t, set))
+	before := story.Identities(podsOf(t, set))
 	out, err = world.Kubectl(t, strings.ReplaceAll(text, "demo-app:v1", "demo-app:v2"), "apply", "-f", "-")
 	require.NoError(t, err, out)
 	settles(t, set)
-	assert.Equal(t, before, identities(podsOf(t, set)))
+	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 	out, err = world.Kubectl(t, "", "-n", namespace, "get", "clonesets.v1alpha1.apps.kruise.io", "web", "-o", "jsonpath={.spec.updateStrategy.type}")
 	require.NoError(t, err, out)
 	assert.Equal(t, "InPlaceIfPossible", out)

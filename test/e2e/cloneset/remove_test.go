@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flotilla-project/flotilla/test/install"
+
+	"github.com/flotilla-project/flotilla/test/story"
 )
 
 // Removing the operator touches no set and no pod, and installing it again goes on where it was.
@@ -17,12 +19,12 @@ func TestPodsOutliveTheOperator(t *testing.T) {
 
 	out, err := world.Kubectl(t, "", "delete", "-k", "../../../cloneset/config/operator", "--wait=true")
 	require.NoError(t, err, out)
-	assert.Equal(t, identities(before), identities(active(podsOf(t, set))))
+	assert.Equal(t, story.Identities(before), story.Identities(story.Active(podsOf(t, set))))
 	out, err = world.Kubectl(t, "", "-n", set.Namespace, "get", "clone", "web")
 	require.NoError(t, err, out)
 
-	require.NoError(t, install.Feature(t.Context(), machine, "cloneset", t.Output()))
+	require.NoError(t, install.Feature(t.Context(), world.Cluster, "cloneset", t.Output()))
 	edit(t, set, image("v2"))
 	settles(t, set)
-	assert.Equal(t, identities(before), identities(podsOf(t, set)))
+	assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 }

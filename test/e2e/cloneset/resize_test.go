@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/story"
 )
 
 // requests asks for the amount of cpu, 32 MiB of memory and nothing else.
@@ -52,9 +54,9 @@ func TestResourcesChangeWithoutARestart(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2, requests("20m"), limits("200m", "64Mi"))
 	givenSet(t, set)
-	before := identities(podsOf(t, set))
+	before := story.Identities(podsOf(t, set))
 	ids, _, _, _ := running(t, set)
-	end := world.Always(t, set.Namespace, atLeastReady(2))
+	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
 	for _, want := range []struct{ cpu, memory string }{{"400m", "128Mi"}, {"100m", "128Mi"}} {
 		edit(t, set, limits(want.cpu, want.memory))
 		settles(t, set)
@@ -65,7 +67,7 @@ func TestResourcesChangeWithoutARestart(t *testing.T) {
 		assert.Zero(t, restarts)
 	}
 	end()
-	assert.Equal(t, before, identities(podsOf(t, set)))
+	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 }
 
 // A container that says that it must restart for memory does, within its pod, and only for memory.
@@ -73,7 +75,7 @@ func TestMemoryChangesWithARestartWhereAskedFor(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1, requests("20m"), limits("200m", "64Mi"), restartForMemory)
 	givenSet(t, set)
-	before := identities(podsOf(t, set))
+	before := story.Identities(podsOf(t, set))
 	edit(t, set, limits("300m", "64Mi"))
 	settles(t, set)
 	_, cpu, _, restarts := running(t, set)
@@ -84,7 +86,7 @@ func TestMemoryChangesWithARestartWhereAskedFor(t *testing.T) {
 	_, _, memory, restarts := running(t, set)
 	assert.Equal(t, "128Mi", memory)
 	assert.EqualValues(t, 1, restarts)
-	assert.Equal(t, before, identities(podsOf(t, set)))
+	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 }
 
 // More than any node has is refused; the set says so, its pods go on, and a good edit ends it.
@@ -93,13 +95,13 @@ func TestARefusedResizeIsFixedForward(t *testing.T) {
 	set := newSet(world.Namespace(t), 2, requests("20m"))
 	givenSet(t, set)
 	before := podsOf(t, set)
-	end := world.Always(t, set.Namespace, atLeastReady(2))
+	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
 	edit(t, set, requests("100k"))
-	waitsFor(t, set, "FailedUpdate", "web-")
+	story.WaitsFor(t, world, set, "FailedUpdate", "web-")
 	edit(t, set, requests("30m"))
 	settles(t, set)
 	end()
-	assert.Equal(t, identities(before), identities(podsOf(t, set)))
+	assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 	assert.EqualValues(t, 2, set.Status.UpdatedReplicas)
 }
 
@@ -115,13 +117,13 @@ func TestADeferredResizeIsFixedForward(t *testing.T) {
 	})
 	givenSet(t, set)
 	before := podsOf(t, set)
-	end := world.Always(t, set.Namespace, atLeastReady(2))
+	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
 	edit(t, set, requests(tooMuch.String()))
-	waitsFor(t, set, "ResizeDeferred", "web-")
+	story.WaitsFor(t, world, set, "ResizeDeferred", "web-")
 	edit(t, set, requests("30m"))
 	settles(t, set)
 	end()
-	assert.Equal(t, identities(before), identities(podsOf(t, set)))
+	assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 	assert.EqualValues(t, 2, set.Status.UpdatedReplicas)
 }
 
@@ -130,7 +132,7 @@ func TestImageAndResourcesChangeTogether(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1, requests("20m"), limits("200m", "64Mi"))
 	givenSet(t, set)
-	before := identities(podsOf(t, set))
+	before := story.Identities(podsOf(t, set))
 	edit(t, set, func(s *v1beta1.CloneSet) {
 		image("v2")(s)
 		limits("300m", "96Mi")(s)
@@ -139,6 +141,6 @@ func TestImageAndResourcesChangeTogether(t *testing.T) {
 	_, cpu, memory, _ := running(t, set)
 	assert.Equal(t, "300m", cpu)
 	assert.Equal(t, "96Mi", memory)
-	assert.Equal(t, []string{app + "v2"}, images(podsOf(t, set)))
-	assert.Equal(t, before, identities(podsOf(t, set)))
+	assert.Equal(t, []string{app + "v2"}, story.Images(podsOf(t, set)))
+	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 }

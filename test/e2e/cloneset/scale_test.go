@@ -24,7 +24,7 @@ func TestScaleSubresource(t *testing.T) {
 		out, err := world.Kubectl(t, "", "-n", set.Namespace, "scale", "clone/web", "--replicas="+replicas)
 		require.NoError(t, err, out)
 		settles(t, set)
-		assert.Len(t, active(podsOf(t, set)), int(*set.Spec.Replicas))
+		assert.Len(t, story.Active(podsOf(t, set)), int(*set.Spec.Replicas))
 	}
 	assert.Equal(t, "app=web", set.Status.LabelSelector)
 }
@@ -50,7 +50,7 @@ func TestNamedPodsAreReplaced(t *testing.T) {
 		return story.Want(len(set.Spec.ScaleStrategy.PodsToDelete) == 0, "podsToDelete still names %v", set.Spec.ScaleStrategy.PodsToDelete)
 	})
 	settles(t, set)
-	for _, o := range active(podsOf(t, set)) {
+	for _, o := range story.Active(podsOf(t, set)) {
 		assert.NotEqual(t, doomed, o.Name)
 	}
 }
@@ -65,8 +65,8 @@ func TestNamedPodsGoWithFewerReplicas(t *testing.T) {
 		s.Spec.ScaleStrategy.PodsToDelete = []string{pods[1].Name}
 	})
 	settles(t, set)
-	left := identities(active(podsOf(t, set)))
-	assert.Equal(t, identities([]corev1.Pod{pods[0], pods[2]}), left)
+	left := story.Identities(story.Active(podsOf(t, set)))
+	assert.Equal(t, story.Identities([]corev1.Pod{pods[0], pods[2]}), left)
 }
 
 func TestEachPodHasItsClaim(t *testing.T) {

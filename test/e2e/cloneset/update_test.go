@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,14 +21,14 @@ func TestInPlaceUpdateKeepsThePods(t *testing.T) {
 	givenSet(t, set)
 	before := podsOf(t, set)
 
-	end := world.Always(t, set.Namespace, atLeastReady(2))
+	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
 	edit(t, set, image("v2"))
 	settles(t, set)
 	end()
 
 	after := podsOf(t, set)
-	assert.Equal(t, identities(before), identities(after))
-	assert.Equal(t, []string{app + "v2", app + "v2", app + "v2"}, images(after))
+	assert.Equal(t, story.Identities(before), story.Identities(after))
+	assert.Equal(t, []string{app + "v2", app + "v2", app + "v2"}, story.Images(after))
 	for i := range after {
 		status := after[i].Status.ContainerStatuses[0]
 		assert.EqualValues(t, 1, status.RestartCount, after[i].Name)
@@ -44,13 +43,13 @@ func TestRecreateReplacesThePods(t *testing.T) {
 	givenSet(t, set)
 	before := podsOf(t, set)
 
-	end := world.Always(t, set.Namespace, atLeastReady(2))
+	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
 	edit(t, set, image("v2"))
 	settles(t, set)
 	end()
 
-	for _, o := range identities(active(podsOf(t, set))) {
-		assert.NotContains(t, identities(before), o)
+	for _, o := range story.Identities(story.Active(podsOf(t, set))) {
+		assert.NotContains(t, story.Identities(before), o)
 	}
 }
 
@@ -94,7 +93,7 @@ func TestABadImageIsFixedForward(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 3)
 	givenSet(t, set)
-	end := world.Always(t, set.Namespace, atLeastReady(2))
+	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
 	edit(t, set, image("no-such-version"))
 	story.Eventually(t, "one pod stuck on the image", func(context.Context) error {
 		stuck := 0
@@ -129,8 +128,8 @@ func TestRollbackTakesTheOldRevisionAgain(t *testing.T) {
 func TestKilledOperatorFinishesTheRollout(t *testing.T) {
 	set := newSet(world.Namespace(t), 4)
 	givenSet(t, set)
-	before := identities(podsOf(t, set))
-	end := world.Always(t, set.Namespace, atLeastReady(3))
+	before := story.Identities(podsOf(t, set))
+	end := world.Always(t, set.Namespace, story.AtLeastReady(3))
 	edit(t, set, image("v2"))
 	for updated := int32(1); updated <= 3; updated++ {
 		story.Eventually(t, fmt.Sprintf("%d updated pods", updated), func(ctx context.Context) error {
@@ -139,11 +138,10 @@ func TestKilledOperatorFinishesTheRollout(t *testing.T) {
 			}
 			return story.Want(set.Status.UpdatedReplicas >= updated, "%d are updated", set.Status.UpdatedReplicas)
 		})
-		require.NoError(t, world.Client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace("flotilla-system"),
-			client.MatchingLabels{"app.kubernetes.io/name": "cloneset-manager"}, client.GracePeriodSeconds(0)))
+		world.KillOperator(t, "cloneset")
 	}
 	settles(t, set)
 	end()
-	assert.Equal(t, before, identities(podsOf(t, set)))
+	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
 }

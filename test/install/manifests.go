@@ -1,0 +1,117 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing/fstest"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/flotilla-project/flotilla/kustomize/render"
+
+	"github.com/flotilla-project/flotilla/test/images"
+)
+
+// Manifests renders the overlay of a feature of this work tree, with the images pinned by digest, so that
+// what runs is what was just built.
+func Manifests(feature string, built ...images.Image) ([]byte, error) {
+	root, err := images.FindRoot()
+	if err != nil {
+		return nil, err
+	}
+	pins, err := pin(built)
+	if err != nil {
+		return nil, err
+	}
+	folders, err := kustomizations(root)
+	if err != nil {
+		return nil, err
+	}
+	folders["local"] = fstest.MapFS{"kustomization.yaml": {Data: []byte("resources:\n- ../kustomize/overlays/" + feature + "\n" + pins)}}
+	tree, err := render.NewTree(folders)
+	if err != nil {
+		return nil, err
+	}
+	var renderer render.Renderer
+	manifests, err := renderer.Build(tree, "local")
+	if err != nil {
+		return nil, fmt.Errorf("render overlay %s: %w", feature, err)
+	}
+	return manifests, nil
+}
+
+// kustomizations are the folders of the work tree that overlays are made of: the overlays themselves and
+// each module's config.
+func kustomizations(root string) (map[string]fs.FS, error) {
+	folders, err := filepath.Glob(filepath.Join(root, "*", "config", "default"))
+	if err != nil {
+		return nil, fmt.Errorf("look for configs: %w", err)
+	}
+	for i := range folders {
+		folders[i] = filepath.Dir(folders[i])
+	}
+	found := map[string]fs.FS{}
+	for _, folder := range append(folders, filepath.Join(root, "kustomize", "base"), filepath.Join(root, "kustomize", "overlays")) {
+		place, err := filepath.Rel(root, folder)
+		if err != nil {
+			return nil, fmt.Errorf("lay out the work tree: %w", err)
+		}
+		found[filepath.ToSlash(place)] = os.DirFS(folder)
+	}
+	return found, nil
+}
+
+// pin is the part of a kustomization that names each image's digest.
+func pin(built []images.Image) (string, error) {
+	pins := strings.Builder{}
+	for _, image := range built {
+		reference, err := name.ParseReference(image.Reference)
+		if err != nil {
+			return "", fmt.Errorf("pin image %s: %w", image.Reference, err)
+		}
+		fmt.Fprintf(&pins, "- {name: %s, digest: %q}\n", reference.Context().RepositoryStr(), image.Digest)
+	}
+	if pins.Len() == 0 {
+		return "", nil
+	}
+	return "images:\n" + pins.String(), nil
+}
+
+// workloads are the Deployments and DaemonSets among the manifests, as kubectl names them.
+func workloads(manifests []byte) ([]string, error) {
+	objects, err := Objects(manifests)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, o := range objects {
+		if kind := o.GetKind(); kind == "Deployment" || kind == "DaemonSet" {
+			found = append(found, strings.ToLower(kind)+"/"+o.GetName())
+		}
+	}
+	return found, nil
+}
+
+// Objects are the objects of the manifests, in their order.
+func Objects(manifests []byte) ([]unstructured.Unstructured, error) {
+	var objects []unstructured.Unstructured
+	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096); ; {
+		var o unstructured.Unstructured
+		err := documents.Decode(&o)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decode the manifests: %w", err)
+		}
+		objects = append(objects, o)
+	}
+}

@@ -1,0 +1,42 @@
+package install
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/test/images"
+)
+
+func TestManifestsRunWhatWasBuilt(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0", 64)
+	manifests, err := Manifests("cloneset", images.Image{Reference: "127.0.0.1:7500/flotilla/cloneset-manager:dev", Digest: digest})
+	require.NoError(t, err)
+	assert.Contains(t, string(manifests), "image: flotilla/cloneset-manager@"+digest)
+	running, err := workloads(manifests)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"deployment/cloneset-manager"}, running)
+
+	_, err = Manifests("no-such-feature")
+	assert.ErrorContains(t, err, "render overlay no-such-feature")
+}
+
+func TestManagersAndAgentsAreAwaited(t *testing.T) {
+	running, err := workloads([]byte(`
+kind: Namespace
+apiVersion: v1
+metadata: {name: flotilla-system}
+---
+kind: Deployment
+apiVersion: apps/v1
+metadata: {name: daemon-manager}
+---
+kind: DaemonSet
+apiVersion: apps/v1
+metadata: {name: daemon-agent}
+`))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"deployment/daemon-manager", "daemonset/daemon-agent"}, running)
+}

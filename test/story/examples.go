@@ -1,0 +1,55 @@
+package story
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Examples takes every YAML example of the page as it stands, in the page's order: manifests are
+// applied, and what begins with "# patch NAME" is a merge patch of that object of the kind, which
+// "# patch KIND/NAME" says itself. A warning and a patch without effect are mistakes of the page.
+func (w World) Examples(t *testing.T, namespace, page, kind string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllStringSubmatch(string(text), -1)
+	require.NotEmpty(t, blocks)
+	require.Len(t, blocks, strings.Count(string(text), "```yaml"))
+	for _, block := range blocks {
+		out, err := w.ApplyExample(t, namespace, kind, block[1])
+		require.NoError(t, err, "%s\n%s", out, block[1])
+		assert.NotContains(t, out, "Warning", block[1])
+		assert.NotContains(t, out, "no change", block[1])
+	}
+}
+
+// ApplyExample takes one example as Examples does and returns what kubectl prints.
+func (w World) ApplyExample(t *testing.T, namespace, kind, example string) (out string, err error) {
+	t.Helper()
+	patched := regexp.MustCompile(`^# patch (\S+)\n`).FindStringSubmatch(example)
+	if patched == nil {
+		return w.Kubectl(t, example, "-n", namespace, "apply", "--validate=strict", "-f", "-")
+	}
+	target := patched[1]
+	if !strings.Contains(target, "/") {
+		target = kind + "/" + target
+	}
+	return w.Kubectl(t, example, "-n", namespace, "patch", target, "--type=merge", "--patch-file=/dev/stdin")
+}
+
+// NoPods lets no pods be made in the namespace, for stories that are about the API.
+func (w World) NoPods(t *testing.T, namespace string) {
+	t.Helper()
+	require.NoError(t, w.Client.Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-pods", Namespace: namespace},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}))
+}

@@ -1,0 +1,45 @@
+package story
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+)
+
+const hookKey = "example.io/hook"
+
+// Handler is one of the two ways in which the outside world holds a pod in a lifecycle state.
+type Handler struct {
+	// Name tells them apart.
+	Name string
+	// Hook is what the workload's spec says.
+	Hook workload.LifecycleHook
+	// Take and Release are what the outside world does to a pod.
+	Take, Release func(*corev1.Pod)
+}
+
+// Handlers are both of them: by label and by finalizer.
+func Handlers() []Handler {
+	return []Handler{{
+		Name:    "label",
+		Hook:    workload.LifecycleHook{LabelsHandler: map[string]string{hookKey: "on"}},
+		Take:    func(o *corev1.Pod) { o.Labels[hookKey] = "on" },
+		Release: func(o *corev1.Pod) { delete(o.Labels, hookKey) },
+	}, {
+		Name: "finalizer",
+		Hook: workload.LifecycleHook{FinalizersHandler: []string{hookKey}},
+		Take: func(o *corev1.Pod) { o.Finalizers = append(o.Finalizers, hookKey) },
+		Release: func(o *corev1.Pod) {
+			o.Finalizers = slices.DeleteFunc(o.Finalizers, func(f string) bool { return f == hookKey })
+		},
+	}}
+}
+
+// TakenIn lets pods of the template come into the world with the hook taken.
+func (h Handler) TakenIn(template *corev1.PodTemplateSpec) {
+	maps.Copy(template.Labels, h.Hook.LabelsHandler)
+	template.Finalizers = h.Hook.FinalizersHandler
+}

@@ -1,0 +1,142 @@
+package story
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/test/cluster"
+	"github.com/flotilla-project/flotilla/test/install"
+)
+
+// clusterVariable names the running cluster that stories are told on.
+const clusterVariable = "FLOTILLA_E2E_CLUSTER"
+
+// Suite says what the stories of one package need.
+type Suite struct {
+	// Features are installed before the stories begin, in this order.
+	Features []string
+	// Schemes know the kinds of the stories, besides those of client-go.
+	Schemes []func(*runtime.Scheme) error
+	// Kinds are shown when a story fails, as kubectl names them, besides pods and events.
+	Kinds []string
+}
+
+// World is a cluster as a suite of tests sees it. Its zero value is ready for Run.
+type World struct {
+	// Client reads from and writes to the API server, with a watch.
+	Client client.WithWatch
+	// Cluster is the cluster itself, whose nodes can be crashed and booted.
+	Cluster *cluster.Cluster
+
+	suite Suite
+}
+
+// Run puts the suite's features on the running cluster, runs the tests of the package and ends the
+// process. Without a cluster no test is run, which is an error where the variable CI is set.
+func (w *World) Run(m *testing.M, s Suite) {
+	if os.Getenv(clusterVariable) == "" {
+		fmt.Printf("e2e: %s names no running cluster; `make test-e2e` starts one\n", clusterVariable)
+		if os.Getenv("CI") != "" {
+			os.Exit(1)
+		}
+		return
+	}
+	if err := w.setUp(context.Background(), s); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func (w *World) setUp(ctx context.Context, s Suite) error {
+	c, err := cluster.Attach(ctx, cluster.Options{Name: os.Getenv(clusterVariable)})
+	if err != nil {
+		return fmt.Errorf("attach to the cluster: %w", err)
+	}
+	if err := install.Apps(ctx, c, os.Stdout); err != nil {
+		return err
+	}
+	for _, feature := range s.Features {
+		if err := install.Feature(ctx, c, feature, os.Stdout); err != nil {
+			return err
+		}
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range append(s.Schemes, clientgoscheme.AddToScheme) {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("build the scheme: %w", err)
+		}
+	}
+	api, err := client.NewWithWatch(c.RESTConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	*w = World{Client: api, Cluster: c, suite: s}
+	return nil
+}
+
+// Namespace makes a namespace for the test and deletes it at its end, without waiting for that. Pods
+// that a finalizer of the test holds are let go.
+func (w World) Namespace(t *testing.T) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
+	require.NoError(t, w.Client.Create(t.Context(), ns))
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.dump(t, ns.Name)
+		}
+		ctx := context.WithoutCancel(t.Context())
+		_ = w.Client.Delete(ctx, ns) // from here on nothing new comes
+		list := &corev1.PodList{}
+		_ = w.Client.List(ctx, list, client.InNamespace(ns.Name))
+		for i := range list.Items {
+			if len(list.Items[i].Finalizers) > 0 {
+				_ = w.Client.Patch(ctx, &list.Items[i], client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+			}
+		}
+	})
+	return ns.Name
+}
+
+// dump logs what a failed test leaves, before its namespace goes, and what the operators said last.
+func (w World) dump(t *testing.T, namespace string) {
+	t.Helper()
+	kinds := strings.Join(append(w.suite.Kinds, "pods", "events"), ",")
+	left, _ := w.kubectl(context.WithoutCancel(t.Context()), "", "-n", namespace, "get", kinds, "-o", "wide")
+	t.Logf("what %s leaves in %s:\n%s", t.Name(), namespace, left)
+	for _, feature := range w.suite.Features {
+		said, _ := w.kubectl(context.WithoutCancel(t.Context()), "", "-n", install.Namespace, "logs", "deployment/"+feature+"-manager", "--tail=20")
+		t.Logf("what %s said last:\n%s", feature, said)
+	}
+}
+
+// Kubectl runs kubectl as a user would and returns what it prints. Standard input is the text.
+func (w World) Kubectl(t *testing.T, input string, args ...string) (string, error) {
+	t.Helper()
+	return w.kubectl(t.Context(), input, args...)
+}
+
+func (w World) kubectl(ctx context.Context, input string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, w.Cluster.Kubectl(), append([]string{"--kubeconfig", w.Cluster.Kubeconfig()}, args...)...)
+	command.Stdin = strings.NewReader(input)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// KillOperator ends the pods of the feature's manager at once, without a chance to say goodbye.
+func (w World) KillOperator(t *testing.T, feature string) {
+	t.Helper()
+	require.NoError(t, w.Client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(install.Namespace),
+		client.MatchingLabels{"app.kubernetes.io/name": feature + "-manager"}, client.GracePeriodSeconds(0)))
+}
