@@ -72,6 +72,7 @@ type StatefulSetSpec struct {
 	PodManagementPolicy appsv1.PodManagementPolicyType `json:"podManagementPolicy,omitempty"`
 	// updateStrategy says how pods move to the update revision.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type in ['', 'RollingUpdate', 'OnDelete']",message="must be 'RollingUpdate' or 'OnDelete'"
 	UpdateStrategy v1beta1.StatefulSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
 	// minReadySeconds is where the built-in StatefulSet has this field, without an upper bound. It counts
 	// while updateStrategy.rollingUpdate.minReadySeconds is absent or 0.

@@ -77,6 +77,7 @@ type StatefulSetSpec struct {
 	PodManagementPolicy appsv1.PodManagementPolicyType `json:"podManagementPolicy,omitempty"`
 	// updateStrategy says how pods move to the update revision.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type in ['', 'RollingUpdate', 'OnDelete']",message="must be 'RollingUpdate' or 'OnDelete'"
 	UpdateStrategy StatefulSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
 	// minReadySeconds is where the built-in StatefulSet has this field, without an upper bound. It counts
 	// while updateStrategy.rollingUpdate.minReadySeconds is absent or 0.
@@ -127,7 +128,6 @@ type VolumeClaimUpdateStrategy struct {
 }
 
 // StatefulSetUpdateStrategy says how pods move to the update revision.
-// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type in [”, 'RollingUpdate', 'OnDelete']",message="must be 'RollingUpdate' or 'OnDelete'"
 type StatefulSetUpdateStrategy struct {
 	// type is RollingUpdate (the default) or OnDelete.
 	// +optional
@@ -158,11 +158,12 @@ type RollingUpdateStatefulSetStrategy struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	Partition *int32 `json:"partition,omitempty"`
 	// maxUnavailable is the number of pods that may be unavailable during an update, or their percentage
-	// of replicas, rounded down, but at least 1. The default is 1, which alone is allowed with OrderedReady.
+	// of replicas, rounded down, but at least 1. The default is 1. With OrderedReady it speeds up updates
+	// only: pods are created one after the other all the same.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="a valid percent string must be a numeric string followed by an ending '%'"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
-	// +kubebuilder:validation:XValidation:rule="!(self in [0, '0%'])",message="should not be less than 1"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self != 0 : self != '0%'",message="should not be less than 1"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// podUpdatePolicy is ReCreate (the default), InPlaceIfPossible or InPlaceOnly. The latter two need
 	// readiness gate InPlaceUpdateReady in the template.
@@ -196,11 +197,12 @@ type UnorderedUpdateStrategy struct {
 // StatefulSetScaleStrategy says how pods are added.
 type StatefulSetScaleStrategy struct {
 	// maxUnavailable limits how many pods may be unavailable while pods are created, as a number or a
-	// percentage of replicas, rounded down, but at least 1. Absent means no limit.
+	// percentage of replicas, rounded down, but at least 1. Absent means no limit. It needs
+	// podManagementPolicy Parallel.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="a valid percent string must be a numeric string followed by an ending '%'"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
-	// +kubebuilder:validation:XValidation:rule="!(self in [0, '0%'])",message="should not be less than 1"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self != 0 : self != '0%'",message="should not be less than 1"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 

@@ -1,0 +1,191 @@
+package v1beta1_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-project/flotilla/core/testenv"
+)
+
+var env testenv.Environment
+
+func TestMain(m *testing.M) {
+	env.Run(m, testenv.Options{CRDs: []string{"../../config/crd/statefulsets.yaml"}})
+}
+
+// given is the StatefulSet in the YAML in a namespace of its own, called web unless it says otherwise.
+func given(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	set := &unstructured.Unstructured{}
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &set.Object))
+	set.SetAPIVersion("apps.kruise.io/v1beta1")
+	set.SetKind("StatefulSet")
+	if set.GetName() == "" {
+		set.SetName("web")
+	}
+	set.SetNamespace(env.Namespace(t))
+	return set
+}
+
+func create(t *testing.T, set *unstructured.Unstructured) error {
+	t.Helper()
+	return env.Client(t).Create(t.Context(), set, client.FieldValidation(metav1.FieldValidationStrict))
+}
+
+const frame = `
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+`
+
+func TestTemplatesAreAsFreeAsThoseOfTheBuiltInKind(t *testing.T) {
+	cases := []struct{ name, text string }{
+		{"cpu as a fraction", frame + "    spec: {containers: [{name: main, image: nginx, resources: {requests: {cpu: 0.5}}}]}"},
+		{"the same environment variable twice", frame + "    spec: {containers: [{name: main, image: nginx, env: [{name: A, value: a}, {name: A, value: b}]}]}"},
+		{"the same port twice", frame + "    spec: {containers: [{name: main, image: nginx, ports: [{containerPort: 80}, {containerPort: 80}]}]}"},
+		{"claim template with a status", frame + "    spec: {containers: [{name: main, image: nginx}]}\n  volumeClaimTemplates: [{metadata: {name: data}, spec: {resources: {requests: {storage: 1}}}, status: {phase: Pending}}]"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			set := given(t, c.text)
+			want := set.DeepCopy().Object["spec"].(map[string]any)
+			require.NoError(t, create(t, set))
+			got := set.Object["spec"].(map[string]any)
+			assert.Equal(t, want["template"], got["template"], "the template is stored as it was sent")
+			assert.Equal(t, want["volumeClaimTemplates"], got["volumeClaimTemplates"])
+		})
+	}
+}
+
+func TestStoredStatefulSetsAreAccepted(t *testing.T) {
+	env.Need(t)
+	file, err := os.ReadFile("testdata/stored.yaml")
+	require.NoError(t, err)
+	for document := range strings.SplitSeq(string(file), "\n---\n") {
+		set := given(t, document)
+		unstructured.RemoveNestedField(set.Object, "spec", "template", "metadata", "creationTimestamp") // null, which no server keeps
+		want := set.DeepCopy()
+		require.NoError(t, create(t, set), set.GetName())
+		assert.Equal(t, want.Object["spec"], set.Object["spec"], set.GetName())
+		set.Object["status"] = want.Object["status"]
+		require.NoError(t, env.Client(t).Status().Update(t.Context(), set, client.FieldValidation(metav1.FieldValidationStrict)), set.GetName())
+		assert.Equal(t, want.Object["status"], set.Object["status"], set.GetName())
+	}
+}
+
+func TestManifestsOfTheBuiltInKindAreAccepted(t *testing.T) {
+	set := given(t, frame+`
+  minReadySeconds: 600
+status: {replicas: 3, availableReplicas: 3}
+`)
+	require.NoError(t, create(t, set))
+	seconds, _, err := unstructured.NestedInt64(set.Object, "spec", "minReadySeconds")
+	require.NoError(t, err)
+	assert.Equal(t, int64(600), seconds)
+
+	set.Object["status"] = map[string]any{"replicas": int64(3)}
+	assert.NoError(t, env.Client(t).Status().Update(t.Context(), set), "no counter is required")
+}
+
+func TestFieldsThatStandByThemselvesHaveDefaults(t *testing.T) {
+	set := given(t, frame)
+	require.NoError(t, create(t, set))
+	spec := set.Object["spec"].(map[string]any)
+	assert.Equal(t, int64(1), spec["replicas"])
+	assert.Equal(t, int64(10), spec["revisionHistoryLimit"])
+	assert.Equal(t, "OrderedReady", spec["podManagementPolicy"])
+}
+
+func TestTheSchemaRefusesWithTheWordsOfTheWebhook(t *testing.T) {
+	rolling := "spec.updateStrategy.rollingUpdate."
+	cases := []struct{ name, text, want string }{
+		{"no selector", "spec: {template: {}}", "spec.selector: Required value"},
+		{"a misspelt field", frame + "  updateStrategy: {partition: 1}", `unknown field "spec.updateStrategy.partition"`},
+		{"negative replicas", frame + "  replicas: -1", "spec.replicas: Invalid value: -1: must be greater than or equal to 0"},
+		{"unknown policy", frame + "  podManagementPolicy: Serial", `spec.podManagementPolicy: Invalid value: "Serial": must be 'OrderedReady' or 'Parallel'`},
+		{"unknown strategy", frame + "  updateStrategy: {type: Recreate}", "must be 'RollingUpdate' or 'OnDelete'"},
+		{"negative partition", frame + "  updateStrategy: {rollingUpdate: {partition: -1}}", rolling + "partition: Invalid value: -1: must be greater than or equal to 0"},
+		{"waiting for too long", frame + "  updateStrategy: {rollingUpdate: {minReadySeconds: 301}}", rolling + "minReadySeconds: Invalid value: 301: must be no more than 300 seconds"},
+		{"a number as text", frame + "  updateStrategy: {rollingUpdate: {maxUnavailable: '5'}}", rolling + `maxUnavailable: Invalid value: "5": a valid percent string must be a numeric string followed by an ending '%'`},
+		{"none unavailable", frame + "  updateStrategy: {rollingUpdate: {maxUnavailable: 0}}", rolling + "maxUnavailable: Invalid value: 0: should not be less than 1"},
+		{"no share unavailable", frame + "  scaleStrategy: {maxUnavailable: 0%}", `spec.scaleStrategy.maxUnavailable: Invalid value: "0%": should not be less than 1`},
+		{"unknown update of claims", frame + "  volumeClaimUpdateStrategy: {type: Always}", "must be 'OnPodRollingUpdate' or 'OnDelete'"},
+		{"negative start", frame + "  ordinals: {start: -1}", "spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			assert.ErrorContains(t, create(t, given(t, c.text)), c.want)
+		})
+	}
+}
+
+func TestScaleSubresource(t *testing.T) {
+	c := env.Client(t)
+	set := given(t, frame)
+	require.NoError(t, create(t, set))
+	set.Object["status"] = map[string]any{"replicas": int64(1), "labelSelector": "app=web"}
+	require.NoError(t, c.Status().Update(t.Context(), set))
+
+	scale := &unstructured.Unstructured{}
+	require.NoError(t, c.SubResource("scale").Get(t.Context(), set, scale))
+	assert.Equal(t, map[string]any{"replicas": int64(1), "selector": "app=web"}, scale.Object["status"])
+	require.NoError(t, unstructured.SetNestedField(scale.Object, int64(3), "spec", "replicas"))
+	require.NoError(t, c.SubResource("scale").Update(t.Context(), set, client.WithSubResourceBody(scale)))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+	replicas, _, err := unstructured.NestedInt64(set.Object, "spec", "replicas")
+	require.NoError(t, err)
+	assert.Equal(t, int64(3), replicas)
+}
+
+func TestColumns(t *testing.T) {
+	set := given(t, frame+"    spec: {containers: [{name: main, image: nginx:1}]}\n  replicas: 3\n")
+	require.NoError(t, create(t, set))
+	set.Object["status"] = map[string]any{"replicas": int64(2), "updatedReplicas": int64(1), "readyReplicas": int64(2)}
+	require.NoError(t, env.Client(t).Status().Update(t.Context(), set))
+
+	table := tableOf(t, set.GetNamespace())
+	var names []string
+	for _, column := range table.ColumnDefinitions {
+		names = append(names, column.Name)
+	}
+	assert.Equal(t, []string{"Name", "DESIRED", "CURRENT", "UPDATED", "READY", "AGE", "CONTAINERS", "IMAGES"}, names)
+	require.Len(t, table.Rows, 1)
+	cells := table.Rows[0].Cells
+	assert.Equal(t, []any{"web", int64(3), int64(2), int64(1), int64(2)}, cells[:5])
+	assert.Equal(t, []any{"main", "nginx:1"}, cells[6:])
+}
+
+// tableOf is what kubectl shows of the StatefulSets of a namespace.
+func tableOf(t *testing.T, namespace string) metav1.Table {
+	t.Helper()
+	transport, err := rest.HTTPClientFor(env.Config)
+	require.NoError(t, err)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		strings.TrimSuffix(env.Config.Host, "/")+"/apis/apps.kruise.io/v1beta1/namespaces/"+namespace+"/statefulsets", http.NoBody)
+	require.NoError(t, err)
+	request.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	response, err := transport.Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	raw, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	var table metav1.Table
+	require.NoError(t, json.Unmarshal(raw, &table))
+	return table
+}
