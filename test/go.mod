@@ -6,13 +6,17 @@ go 1.26.0
 replace (
 	github.com/flotilla-project/flotilla/cloneset => ../cloneset
 	github.com/flotilla-project/flotilla/core => ../core
+	github.com/flotilla-project/flotilla/daemon => ../daemon
+	github.com/flotilla-project/flotilla/daemon/api => ../daemon/api
 	github.com/flotilla-project/flotilla/kustomize => ../kustomize
+	github.com/flotilla-project/flotilla/statefulset => ../statefulset
 )
 
 require (
 	github.com/flotilla-project/flotilla/cloneset v0.1.0
 	github.com/flotilla-project/flotilla/core v0.1.0
 	github.com/flotilla-project/flotilla/kustomize v0.1.0
+	github.com/flotilla-project/flotilla/statefulset v0.1.0
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-containerregistry v0.22.1
 	github.com/spf13/pflag v1.0.10
