@@ -1,0 +1,206 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ContainerRecreateRequest asks for a restart of containers of a running pod. The pod keeps its node, its
+// address and its volumes: the node agent stops the containers and kubelet starts them again.
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:resource:shortName=crr
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="PHASE",type="string",JSONPath=".status.phase",description="Where the request stands."
+// +kubebuilder:printcolumn:name="POD",type="string",JSONPath=".spec.podName",description="The pod."
+// +kubebuilder:printcolumn:name="NODE",type="string",JSONPath=".metadata.labels.crr\\.apps\\.kruise\\.io/node-name",description="The node of the pod."
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the request was created."
+type ContainerRecreateRequest struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which containers are recreated and how. It never changes.
+	// +optional
+	Spec ContainerRecreateRequestSpec `json:"spec,omitempty"`
+	// status says how far the request is.
+	// +optional
+	Status ContainerRecreateRequestStatus `json:"status,omitempty,omitzero"`
+}
+
+// ContainerRecreateRequestList is a list of ContainerRecreateRequests.
+// +kubebuilder:object:root=true
+type ContainerRecreateRequestList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the ContainerRecreateRequests.
+	Items []ContainerRecreateRequest `json:"items"`
+}
+
+// ContainerRecreateRequestSpec says which containers are recreated and how.
+type ContainerRecreateRequestSpec struct {
+	// podName is the name of a pod of the same namespace.
+	PodName string `json:"podName"`
+	// containers are recreated in this order.
+	Containers []ContainerToRecreate `json:"containers"`
+	// strategy says how.
+	// +optional
+	Strategy *RecreateStrategy `json:"strategy,omitempty"`
+	// activeDeadlineSeconds: the request is completed that long after its creation, whatever its state.
+	// Absent means no deadline. It must be at least 3.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more"
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+	// ttlSecondsAfterFinished: the request is deleted that long after its completion. Absent keeps it.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more"
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+}
+
+// ContainerToRecreate names a container. The other fields are filled by the system when the request is
+// created and refused when a user sends them.
+type ContainerToRecreate struct {
+	// name of a container of the pod.
+	Name string `json:"name"`
+	// preStop is run before the container is stopped, as the pod says.
+	// +optional
+	PreStop *PreStopHandler `json:"preStop,omitempty"`
+	// ports are those of the container, for a preStop that names one.
+	// +optional
+	Ports []corev1.ContainerPort `json:"ports,omitempty"`
+	// statusContext is what ran when the request was created.
+	// +optional
+	StatusContext *ContainerStatusContext `json:"statusContext,omitempty"`
+}
+
+// PreStopHandler is what a pod wants to be done before a container stops; one member at most is set.
+type PreStopHandler struct {
+	// exec runs a command in the container.
+	// +optional
+	Exec *corev1.ExecAction `json:"exec,omitempty"`
+	// httpGet sends a request to the container.
+	// +optional
+	HTTPGet *corev1.HTTPGetAction `json:"httpGet,omitempty"`
+	// tcpSocket does nothing, as in kubelet.
+	// +optional
+	TCPSocket *corev1.TCPSocketAction `json:"tcpSocket,omitempty"`
+	// sleep waits.
+	// +optional
+	Sleep *corev1.SleepAction `json:"sleep,omitempty"`
+}
+
+// ContainerStatusContext is what ran when a request was created.
+type ContainerStatusContext struct {
+	// containerID with the name of the runtime, such as containerd://... .
+	ContainerID string `json:"containerID"`
+	// restartCount of the container.
+	RestartCount int32 `json:"restartCount"`
+}
+
+// FailurePolicy says what follows when a container cannot be recreated.
+type FailurePolicy string
+
+// Values of FailurePolicy. Empty means FailurePolicyFail.
+const (
+	// FailurePolicyFail completes the request.
+	FailurePolicyFail FailurePolicy = "Fail"
+	// FailurePolicyIgnore goes on with the next container.
+	FailurePolicyIgnore FailurePolicy = "Ignore"
+)
+
+// RecreateStrategy says how containers are recreated.
+type RecreateStrategy struct {
+	// failurePolicy is Fail (the default) or Ignore.
+	// +optional
+	// +kubebuilder:validation:Enum=Fail;Ignore
+	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
+	// orderedRecreate stops a container only after the one before it has been recreated.
+	// +optional
+	OrderedRecreate bool `json:"orderedRecreate,omitempty"`
+	// forceRecreate also stops a container that restarted by itself after the request was created.
+	// +optional
+	ForceRecreate bool `json:"forceRecreate,omitempty"`
+	// terminationGracePeriodSeconds is the time for preStop and stop together. The default is the pod's.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more"
+	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
+	// unreadyGracePeriodSeconds is how long the pod is not ready before the first container is stopped.
+	// Absent means that the pod's readiness is left alone.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more"
+	UnreadyGracePeriodSeconds *int64 `json:"unreadyGracePeriodSeconds,omitempty"`
+	// minStartedSeconds is how long a new container must have run to count as recreated. The default is 0.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more"
+	MinStartedSeconds int32 `json:"minStartedSeconds,omitempty"`
+}
+
+// RecreatePhase is where a request, or one of its containers, stands. A new request has none.
+// +kubebuilder:validation:Enum="";Pending;Recreating;Succeeded;Failed;Completed
+type RecreatePhase string
+
+// Values of RecreatePhase.
+const (
+	// RecreatePending waits: a request for its turn, a container for being stopped.
+	RecreatePending RecreatePhase = "Pending"
+	// RecreateRecreating is at work, or waits for kubelet to start the container.
+	RecreateRecreating RecreatePhase = "Recreating"
+	// RecreateSucceeded is a container that runs anew.
+	RecreateSucceeded RecreatePhase = "Succeeded"
+	// RecreateFailed is a container that could not be stopped.
+	RecreateFailed RecreatePhase = "Failed"
+	// RecreateCompleted is a request that has ended, well or not: the states of its containers tell.
+	RecreateCompleted RecreatePhase = "Completed"
+)
+
+// ContainerRecreateRequestStatus says how far the request is.
+type ContainerRecreateRequestStatus struct {
+	// phase is Pending, Recreating or Completed.
+	// +optional
+	Phase RecreatePhase `json:"phase,omitempty"`
+	// completionTime is when the request ended.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// message says why the request ended where that is not the end of its work.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// containerRecreateStates are the states of the containers, in the order of the spec.
+	// +optional
+	ContainerRecreateStates []ContainerRecreateState `json:"containerRecreateStates,omitempty"`
+	// containerStatusSnapshot is what the pod's status says about those containers that started after the
+	// request was created.
+	// +optional
+	ContainerStatusSnapshot []ContainerStatusSnapshot `json:"containerStatusSnapshot,omitempty"`
+	// conditions are at most one of each type.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ContainerRecreateState is the state of one container.
+type ContainerRecreateState struct {
+	// name of the container.
+	Name string `json:"name"`
+	// phase is Pending, Recreating, Succeeded or Failed.
+	Phase RecreatePhase `json:"phase"`
+	// isKilled says that the container has been stopped for this request, or had restarted by itself.
+	// +optional
+	IsKilled bool `json:"isKilled,omitempty"`
+	// message says why the container is in this phase.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// ContainerStatusSnapshot is what the pod's status says about a container.
+type ContainerStatusSnapshot struct {
+	// name of the container.
+	Name string `json:"name"`
+	// ready as in the pod's status.
+	Ready bool `json:"ready"`
+	// restartCount as in the pod's status.
+	RestartCount int32 `json:"restartCount"`
+	// containerID as in the pod's status.
+	// +optional
+	ContainerID string `json:"containerID,omitempty"`
+}

@@ -1,0 +1,60 @@
+package v1beta1
+
+// Labels of a ContainerRecreateRequest, set when it is created.
+const (
+	// PodUIDLabel is the UID of the pod. A pod of the same name with another UID is not touched.
+	PodUIDLabel = "crr.apps.kruise.io/pod-uid"
+	// NodeNameLabel is the node of the pod, by which its agent finds the request.
+	NodeNameLabel = "crr.apps.kruise.io/node-name"
+	// ActiveLabel is "true" until the request is completed.
+	ActiveLabel = "crr.apps.kruise.io/active"
+)
+
+// UnreadyAcquiredFinalizer stands on a ContainerRecreateRequest while it holds its pod not ready.
+const UnreadyAcquiredFinalizer = "crr.apps.kruise.io/unready-acquired"
+
+// Annotations of a v1alpha1 ContainerRecreateRequest that stand for fields of v1beta1.
+const (
+	// SyncContainerStatusesAnnotation is the JSON list of status.containerStatusSnapshot.
+	SyncContainerStatusesAnnotation = "crr.apps.kruise.io/sync-container-statuses"
+	// UnreadyAcquiredAnnotation is the time of condition PreRecreateGrace, RFC 3339 in UTC.
+	UnreadyAcquiredAnnotation = "crr.apps.kruise.io/unready-acquired"
+	// ConditionsAnnotation is the JSON list of what v1alpha1 cannot say about status.conditions.
+	ConditionsAnnotation = "crr.apps.kruise.io/conditions"
+)
+
+// Condition of a ContainerRecreateRequest.
+const (
+	// PreRecreateGrace is True since the pod was made not ready. It is type and reason.
+	PreRecreateGrace = "PreRecreateGrace"
+	// PreRecreateGraceMessage is the message of the condition.
+	PreRecreateGraceMessage = "Pod has been forced to not-ready for unreadyGracePeriodSeconds drain"
+)
+
+// Keys of a NodeImage.
+const (
+	// FakeNodeImageLabel keeps a NodeImage that has no node. Its presence counts, not its value.
+	FakeNodeImageLabel = "apps.kruise.io/fake-nodeimage"
+	// SecretModesAnnotation stands on a v1alpha1 NodeImage: the JSON object of the modes of pull secrets,
+	// by image and then by "namespace/name".
+	SecretModesAnnotation = "apps.kruise.io/nodeimage-secret-modes"
+)
+
+// MaxImagesPerNode is the largest number of entries in spec.images of a NodeImage.
+const MaxImagesPerNode = 256
+
+// Label of nodes that no agent runs on.
+const (
+	// NodeTypeLabel says what kind of node it is.
+	NodeTypeLabel = "type"
+	// VirtualKubelet is the value of NodeTypeLabel for virtual nodes.
+	VirtualKubelet = "virtual-kubelet"
+)
+
+// Where the pull secrets are that node agents may read.
+const (
+	// ConfigNamespaceEnv names the namespace in the environment of manager and agent.
+	ConfigNamespaceEnv = "KRUISE_DAEMON_CONFIG_NS"
+	// DefaultConfigNamespace is the namespace when ConfigNamespaceEnv is not set.
+	DefaultConfigNamespace = "kruise-daemon-config"
+)

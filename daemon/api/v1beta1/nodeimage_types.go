@@ -1,0 +1,232 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NodeImage says which images a node is to have, and how far their pulls are. It has the name of its
+// node and the node's labels.
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".status.desired",description="The number of tags wanted on the node."
+// +kubebuilder:printcolumn:name="PULLING",type="integer",JSONPath=".status.pulling",description="The number of tags that are being pulled."
+// +kubebuilder:printcolumn:name="SUCCEED",type="integer",JSONPath=".status.succeeded",description="The number of tags that the node has."
+// +kubebuilder:printcolumn:name="FAILED",type="integer",JSONPath=".status.failed",description="The number of tags whose pull failed."
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the NodeImage was created."
+type NodeImage struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which images are wanted.
+	// +optional
+	Spec NodeImageSpec `json:"spec,omitempty"`
+	// status says how far the pulls are.
+	// +optional
+	Status NodeImageStatus `json:"status,omitempty,omitzero"`
+}
+
+// NodeImageList is a list of NodeImages.
+// +kubebuilder:object:root=true
+type NodeImageList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the NodeImages.
+	Items []NodeImage `json:"items"`
+}
+
+// NodeImageSpec says which images are wanted.
+type NodeImageSpec struct {
+	// images are the wanted images by their name without tag and digest, at most MaxImagesPerNode. Names
+	// are short where Docker shortens them: nginx, foo/bar, registry.example/a/b.
+	// +optional
+	Images map[string]ImageSpec `json:"images,omitempty"`
+}
+
+// ImageSpec says which tags of an image are wanted, and how to get at them.
+type ImageSpec struct {
+	// pullSecrets are the secrets with the credentials of the registry, in the namespace that node agents
+	// may read.
+	// +optional
+	PullSecrets []SecretReference `json:"pullSecrets,omitempty"`
+	// tags are the wanted tags, sorted by tag, each at most once.
+	Tags []ImageTagSpec `json:"tags"`
+	// sandboxConfig is handed to the container runtime with every pull of the image.
+	// +optional
+	SandboxConfig *SandboxConfig `json:"sandboxConfig,omitempty"`
+}
+
+// SecretMode says how long a reference to a secret stays.
+type SecretMode string
+
+// SecretBatch keeps the reference as long as the entry of the image. A reference without a mode is dropped
+// when its secret is gone.
+const SecretBatch SecretMode = "batch"
+
+// SecretReference names a secret.
+type SecretReference struct {
+	// namespace of the secret.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// name of the secret.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// mode is batch or absent.
+	// +optional
+	Mode SecretMode `json:"mode,omitempty"`
+}
+
+// SandboxConfig tells the container runtime for which pods an image is pulled.
+type SandboxConfig struct {
+	// labels are handed over unchanged.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// annotations are handed over unchanged, beside those of the agent itself.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// ImagePullPolicy says whether an image is pulled that the node has.
+type ImagePullPolicy string
+
+// Values of ImagePullPolicy. Empty means PullIfNotPresent.
+const (
+	// PullAlways asks the registry every time.
+	PullAlways ImagePullPolicy = "Always"
+	// PullIfNotPresent is content with what the node has, without asking the registry.
+	PullIfNotPresent ImagePullPolicy = "IfNotPresent"
+)
+
+// ImageTagSpec is one wanted tag of an image.
+type ImageTagSpec struct {
+	// tag is a tag, or a digest such as sha256:... .
+	Tag string `json:"tag"`
+	// createdAt is when the tag was asked for. A tag without it is dropped.
+	// +optional
+	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
+	// pullPolicy bounds the attempts, and the life of the entry.
+	// +optional
+	PullPolicy *ImageTagPullPolicy `json:"pullPolicy,omitempty"`
+	// ownerReferences are the objects that want the tag. When the last ImagePullJob among them is gone,
+	// so is the tag. A tag without owners stays until its time to live is over.
+	// +optional
+	OwnerReferences []corev1.ObjectReference `json:"ownerReferences,omitempty"`
+	// version goes up with every new round of pulling; a status of another version is an old result.
+	// +optional
+	Version int64 `json:"version,omitempty"`
+	// imagePullPolicy is Always or IfNotPresent, the default.
+	// +optional
+	ImagePullPolicy ImagePullPolicy `json:"imagePullPolicy,omitempty"`
+}
+
+// ImageTagPullPolicy bounds the attempts at one tag, and the life of its entry.
+type ImageTagPullPolicy struct {
+	// timeoutSeconds bounds one attempt. The default is 600.
+	// +optional
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+	// backoffLimit is how many attempts follow a failed first one. The default is 3.
+	// +optional
+	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
+	// ttlSecondsAfterFinished is how long the entry stays after the pull ended.
+	// +optional
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+	// activeDeadlineSeconds bounds all attempts together, from the start of the first.
+	// +optional
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+}
+
+// NodeImageStatus says how far the pulls are. The numbers count tags.
+type NodeImageStatus struct {
+	// desired is the number of tags wanted.
+	Desired int32 `json:"desired"`
+	// succeeded is the number of tags that the node has.
+	// +optional
+	Succeeded int32 `json:"succeeded,omitempty"`
+	// failed is the number of tags whose pull failed.
+	// +optional
+	Failed int32 `json:"failed,omitempty"`
+	// pulling is the number of tags that are being pulled.
+	// +optional
+	Pulling int32 `json:"pulling,omitempty"`
+	// waiting is the number of tags that wait for their turn.
+	// +optional
+	Waiting int32 `json:"waiting,omitempty"`
+	// imageStatuses are the states of the tags by the name of their image.
+	// +optional
+	ImageStatuses map[string]ImageStatus `json:"imageStatuses,omitempty"`
+	// firstSyncStatus says how the agent's first look at this object ended.
+	// +optional
+	FirstSyncStatus *SyncStatus `json:"firstSyncStatus,omitempty"`
+}
+
+// ImageStatus is the state of the tags of an image.
+type ImageStatus struct {
+	// tags are the states, sorted by tag.
+	Tags []ImageTagStatus `json:"tags"`
+}
+
+// ImagePullPhase is where the pull of a tag stands.
+type ImagePullPhase string
+
+// Values of ImagePullPhase.
+const (
+	// ImageWaiting waits until the node pulls fewer images at a time.
+	ImageWaiting ImagePullPhase = "Waiting"
+	// ImagePulling is being pulled.
+	ImagePulling ImagePullPhase = "Pulling"
+	// ImageSucceeded is on the node.
+	ImageSucceeded ImagePullPhase = "Succeeded"
+	// ImageFailed was given up; the message says why.
+	ImageFailed ImagePullPhase = "Failed"
+)
+
+// ImageTagStatus is the state of one tag.
+type ImageTagStatus struct {
+	// tag as in the spec.
+	Tag string `json:"tag"`
+	// phase of the pull.
+	Phase ImagePullPhase `json:"phase"`
+	// progress in percent.
+	// +optional
+	Progress int32 `json:"progress,omitempty"`
+	// startTime is when the first attempt began.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// completionTime is when the pull ended, well or not.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// version of the spec that this state belongs to.
+	// +optional
+	Version int64 `json:"version,omitempty"`
+	// imageID is the name of the image and the ID that the runtime knows it by.
+	// +optional
+	ImageID string `json:"imageID,omitempty"`
+	// message says why the pull failed.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// SyncPhase says how a sync ended.
+type SyncPhase string
+
+// Values of SyncPhase.
+const (
+	SyncSucceeded SyncPhase = "Succeeded"
+	SyncFailed    SyncPhase = "Failed"
+)
+
+// SyncStatus says how a sync of the agent ended.
+type SyncStatus struct {
+	// syncAt is when it ended.
+	// +optional
+	SyncAt metav1.Time `json:"syncAt,omitempty,omitzero"`
+	// status is Succeeded or Failed.
+	// +optional
+	Status SyncPhase `json:"status,omitempty"`
+	// message says why it failed.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
