@@ -1,0 +1,261 @@
+package cri_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/simulate"
+)
+
+const (
+	patience = 20 * time.Second
+	moment   = 10 * time.Millisecond
+)
+
+// givenRuntimes looks for runtimes in a folder until the end of the test.
+func givenRuntimes(t *testing.T, folder, file string) (*cri.Runtimes, *metrics.Metrics) {
+	t.Helper()
+	m, err := metrics.New(prometheus.NewRegistry())
+	require.NoError(t, err)
+	runtimes := cri.New(cri.Config{Root: folder, SocketFile: file, Metrics: m, Clock: clock.RealClock{}, Log: logr.Discard()})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- runtimes.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		assert.NoError(t, <-ended)
+	})
+	return runtimes, m
+}
+
+func eventuallyReady(t *testing.T, runtimes *cri.Runtimes) {
+	t.Helper()
+	require.Eventually(t, func() bool { return runtimes.Ready() == nil }, patience, moment, "no runtime")
+}
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "uid-1", Annotations: map[string]string{"config": "v1"}},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: new(int64(7)),
+			Containers: []corev1.Container{{
+				Name: "main", Image: "app:1",
+				Env: []corev1.EnvVar{{Name: "CONFIG", ValueFrom: &corev1.EnvVarSource{
+					FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['config']"},
+				}}},
+				Ports:     []corev1.ContainerPort{{Name: "http", ContainerPort: 80}},
+				Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"bye"}}}},
+			}},
+		},
+		Status: corev1.PodStatus{PodIP: "10.0.0.7"},
+	}
+}
+
+func TestAMissingRuntimeIsAReasonThatNamesThePaths(t *testing.T) {
+	folder := simulate.Folder(t)
+	runtimes, m := givenRuntimes(t, folder, "")
+
+	err := runtimes.Ready()
+	require.ErrorContains(t, err, "no container runtime found, tried")
+	require.ErrorContains(t, err, filepath.Join(folder, "crio/crio.sock"))
+	_, err = runtimes.Containers(t.Context(), "shop", "web")
+	require.Error(t, err)
+	assert.Zero(t, testutil.ToFloat64(m.RuntimeReady))
+
+	simulate.NewRuntime(t, "cri-o", filepath.Join(folder, "crio/crio.sock"))
+	eventuallyReady(t, runtimes)
+	require.Eventually(t, func() bool { return testutil.ToFloat64(m.RuntimeReady) == 1 }, patience, moment)
+}
+
+func TestTheFlagNamesTheOnlySocket(t *testing.T) {
+	folder := simulate.Folder(t)
+	simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
+	simulate.NewRuntime(t, "mine", filepath.Join(folder, "my/own.sock"))
+	runtimes, _ := givenRuntimes(t, folder, "my/own.sock")
+	eventuallyReady(t, runtimes)
+	require.Len(t, runtimes.All(), 1)
+	assert.Equal(t, "mine", runtimes.All()[0].Name())
+}
+
+func TestSeveralRuntimesAreToldApartByTheNameInContainerIDs(t *testing.T) {
+	folder := simulate.Folder(t)
+	first := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd/containerd.sock"))
+	second := simulate.NewRuntime(t, "cri-o", filepath.Join(folder, "crio/crio.sock"))
+	a, b := first.Run(pod("web"), "main"), second.Run(pod("web"), "main")
+	runtimes, _ := givenRuntimes(t, folder, "")
+	require.Eventually(t, func() bool { return len(runtimes.All()) == 2 }, patience, moment)
+
+	for id, want := range map[string]string{a: "containerd", b: "cri-o"} {
+		one, err := runtimes.Of(id)
+		require.NoError(t, err)
+		assert.Equal(t, want, one.Name())
+	}
+	_, err := runtimes.Of("docker://1")
+	require.ErrorContains(t, err, "no container runtime named docker on this node")
+	_, err = runtimes.Of("1")
+	require.ErrorContains(t, err, "names no runtime")
+
+	forImages, err := runtimes.ForImages()
+	require.NoError(t, err)
+	assert.Equal(t, "containerd", forImages.Name(), "the first in the order of discovery")
+	all, err := runtimes.Containers(t.Context(), "shop", "web")
+	require.NoError(t, err)
+	assert.Len(t, all, 2)
+}
+
+func TestContainersCarryWhatTheKubeletWrote(t *testing.T) {
+	folder := simulate.Folder(t)
+	fake := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
+	fake.Run(pod("other"), "main")
+	fake.Exit(fake.Run(pod("web"), "main"))
+	id := fake.Run(pod("web"), "main", func(c *simulate.Container) { c.Hash = 0x19fd1bfc })
+	runtimes, _ := givenRuntimes(t, folder, "")
+	eventuallyReady(t, runtimes)
+
+	all, err := runtimes.Containers(t.Context(), "shop", "web")
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	assert.Equal(t, cri.StateExited, all[0].State)
+	c := all[1]
+	assert.Equal(t, id, c.ID)
+	assert.Equal(t, cri.StateRunning, c.State)
+	assert.Equal(t, cri.Pod{Namespace: "shop", Name: "web", UID: "uid-1"}, c.Pod)
+	assert.Equal(t, uint64(436018172), c.Hash)
+	assert.Equal(t, []string{"bye"}, c.PreStop.Exec.Command)
+	assert.Equal(t, int32(80), c.Ports[0].ContainerPort)
+	assert.Equal(t, new(int64(7)), c.TerminationGracePeriod)
+	assert.Nil(t, c.DeletionGracePeriod)
+
+	one, err := runtimes.Of(id)
+	require.NoError(t, err)
+	detail, err := one.Status(t.Context(), id)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"CONFIG": "v1"}, detail.Env)
+	assert.WithinDuration(t, time.Now(), detail.StartedAt, patience)
+	env, err := one.Env(t.Context(), id)
+	require.NoError(t, err)
+	assert.Equal(t, detail.Env, env)
+	ip, err := one.PodIP(t.Context(), c.SandboxID)
+	require.NoError(t, err)
+	assert.Equal(t, "10.0.0.7", ip)
+}
+
+func TestGraceIsRoundedUpToWholeSeconds(t *testing.T) {
+	folder := simulate.Folder(t)
+	fake := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
+	id := fake.Run(pod("web"), "main")
+	runtimes, _ := givenRuntimes(t, folder, "")
+	eventuallyReady(t, runtimes)
+	one, err := runtimes.Of(id)
+	require.NoError(t, err)
+	require.NoError(t, one.Stop(t.Context(), id, 1500*time.Millisecond))
+	require.NoError(t, one.Stop(t.Context(), "containerd://gone", time.Second), "what is not there needs no stop")
+
+	calls := fake.Calls("StopContainer")
+	require.Len(t, calls, 2)
+	assert.Equal(t, int64(2), calls[0].Request.(*runtimev1.StopContainerRequest).Timeout)
+	assert.Equal(t, "c1", calls[0].Request.(*runtimev1.StopContainerRequest).ContainerId)
+}
+
+func TestARestartedRuntimeWorksAgainOverTheSameRuntimes(t *testing.T) {
+	folder := simulate.Folder(t)
+	fake := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
+	id := fake.Run(pod("web"), "main")
+	runtimes, _ := givenRuntimes(t, folder, "")
+	eventuallyReady(t, runtimes)
+	one, err := runtimes.Of(id)
+	require.NoError(t, err)
+
+	fake.Stop()
+	_, err = one.Status(t.Context(), id)
+	require.Error(t, err)
+	fake.Start(t)
+	require.Eventually(t, func() bool {
+		_, err := one.Status(t.Context(), id)
+		return err == nil
+	}, patience, moment, "the connection comes back by itself")
+}
+
+func TestARuntimeThatCrashesDuringAPullIsAnErrorOfThatPull(t *testing.T) {
+	folder := simulate.Folder(t)
+	fake := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
+	fake.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:1"})
+	under, runtimes := make(chan struct{}), (*cri.Runtimes)(nil)
+	fake.Fail("PullImage", func(ctx context.Context, _ any) error {
+		close(under)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	runtimes, m := givenRuntimes(t, folder, "")
+	eventuallyReady(t, runtimes)
+	one, err := runtimes.ForImages()
+	require.NoError(t, err)
+
+	failed := make(chan error, 1)
+	go func() { failed <- one.Pull(t.Context(), cri.Pull{Reference: "docker.io/library/app:1"}) }()
+	<-under
+	fake.Stop()
+	require.ErrorContains(t, <-failed, "PullImage")
+	assert.InDelta(t, 1, testutil.ToFloat64(m.CRIErrors.WithLabelValues("PullImage")), 0)
+
+	fake.Fail("PullImage", nil)
+	fake.Start(t)
+	require.Eventually(t, func() bool {
+		return one.Pull(t.Context(), cri.Pull{Reference: "docker.io/library/app:1"}) == nil
+	}, patience, moment)
+}
+
+func TestPullHandsOverCredentialsAndSandbox(t *testing.T) {
+	folder := simulate.Folder(t)
+	fake := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
+	fake.Offer("reg.io/app@sha256:d", simulate.Remote{
+		ID: "sha256:1", Digest: "sha256:d",
+		Admit: func(a *runtimev1.AuthConfig) bool { return a.GetUsername() == "me" && a.GetPassword() == "secret" },
+	})
+	runtimes, _ := givenRuntimes(t, folder, "")
+	eventuallyReady(t, runtimes)
+	one, err := runtimes.ForImages()
+	require.NoError(t, err)
+
+	pull := cri.Pull{Reference: "reg.io/app@sha256:d", Sandbox: cri.Sandbox{Name: "node-1", Labels: map[string]string{"a": "b"}}}
+	require.ErrorContains(t, one.Pull(t.Context(), pull), "authorization failed")
+	pull.Auth = &cri.Auth{Username: "me", Password: "secret", IdentityToken: "i", RegistryToken: "r"}
+	require.NoError(t, one.Pull(t.Context(), pull))
+	request := fake.Calls("PullImage")[1].Request.(*runtimev1.PullImageRequest)
+	assert.Equal(t, "i", request.Auth.IdentityToken)
+	assert.Equal(t, "r", request.Auth.RegistryToken)
+	assert.Equal(t, "b", request.SandboxConfig.Labels["a"])
+	assert.Equal(t, "node-1", request.SandboxConfig.Metadata.Name)
+
+	images, err := one.Images(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []cri.Image{{ID: "sha256:1", Digests: []string{"reg.io/app@sha256:d"}}}, images)
+}
+
+func TestARuntimeThatAnswersErrorsIsNotReady(t *testing.T) {
+	folder := simulate.Folder(t)
+	fake := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
+	fake.Fail("ListImages", func(context.Context, any) error { return status.Error(codes.Internal, "disk is gone") })
+	runtimes, _ := givenRuntimes(t, folder, "")
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		assert.ErrorContains(c, runtimes.Ready(), "disk is gone")
+	}, patience, moment)
+	fake.Fail("ListImages", nil)
+	eventuallyReady(t, runtimes)
+}

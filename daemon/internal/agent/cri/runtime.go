@@ -1,0 +1,188 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	criclient "k8s.io/cri-client/pkg"
+
+	criapi "k8s.io/cri-api/pkg/apis"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
+)
+
+const (
+	// callTimeout bounds every call but pulls; stops and commands get it on top of their own time.
+	callTimeout = 5 * time.Second
+	// envTimeout bounds the command that prints an environment.
+	envTimeout = 3 * time.Second
+)
+
+// Runtime is one container runtime of the node. Its methods may be called at any time: while the runtime is
+// away they return errors, and when it is back they work again.
+type Runtime struct {
+	endpoint string
+	name     atomic.Pointer[string] // a socket may change hands
+	runtime  criapi.RuntimeService
+	images   criapi.ImageManagerService
+	metrics  *metrics.Metrics
+}
+
+// connect makes the connections to a socket and probes it.
+func connect(ctx context.Context, path string, m *metrics.Metrics) (*Runtime, error) {
+	ctx, r := quiet(ctx), &Runtime{endpoint: "unix://" + path, metrics: m}
+	var err error
+	if r.images, err = criclient.NewRemoteImageService(ctx, r.endpoint, callTimeout, nil, false); err != nil {
+		return nil, err
+	}
+	if r.runtime, err = criclient.NewRemoteRuntimeService(ctx, r.endpoint, callTimeout, nil, false); err != nil {
+		return nil, errors.Join(err, r.images.Close(ctx))
+	}
+	if err := r.probe(ctx); err != nil {
+		return nil, errors.Join(err, r.close(ctx))
+	}
+	if _, err := r.Images(ctx); err != nil {
+		return nil, errors.Join(err, r.close(ctx))
+	}
+	return r, nil
+}
+
+// quiet keeps cri-client from logging every failed call beside returning it.
+func quiet(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
+
+// probe asks for the version, by which the runtime tells its name.
+func (r *Runtime) probe(ctx context.Context) error {
+	version, err := r.runtime.Version(quiet(ctx), "v1")
+	if err != nil {
+		return r.failed("Version", err)
+	}
+	name := version.GetRuntimeName()
+	r.name.Store(&name)
+	return nil
+}
+
+func (r *Runtime) close(ctx context.Context) error {
+	return errors.Join(r.runtime.Close(quiet(ctx)), r.images.Close(quiet(ctx)))
+}
+
+// failed counts a failed call and says which it was.
+func (r *Runtime) failed(call string, err error) error {
+	r.metrics.CRIErrors.WithLabelValues(call).Inc()
+	return fmt.Errorf("%s: %w", call, err)
+}
+
+// Name is what the runtime calls itself, such as containerd. IDs of containers begin with it.
+func (r *Runtime) Name() string { return *r.name.Load() }
+
+// Containers lists the containers of a pod, also those that have ended. An empty namespace and name mean
+// all pods.
+func (r *Runtime) Containers(ctx context.Context, namespace, name string) ([]Container, error) {
+	filter := &runtimev1.ContainerFilter{}
+	if name != "" {
+		filter.LabelSelector = map[string]string{podNamespaceLabel: namespace, podNameLabel: name}
+	}
+	list, err := r.runtime.ListContainers(quiet(ctx), filter)
+	if err != nil {
+		return nil, r.failed("ListContainers", err)
+	}
+	out := make([]Container, len(list))
+	for i, c := range list {
+		out[i] = decodeContainer(r.Name(), c)
+	}
+	return out, nil
+}
+
+// Status asks for one container. Containers that do not exist are an error like any other.
+func (r *Runtime) Status(ctx context.Context, containerID string) (Status, error) {
+	_, id := SplitID(containerID)
+	response, err := r.runtime.ContainerStatus(quiet(ctx), id, true)
+	if err != nil {
+		return Status{}, r.failed("ContainerStatus", err)
+	}
+	return decodeStatus(r.Name(), response), nil
+}
+
+// Env asks the container itself for its environment, through its env command. Values with line breaks
+// come out broken, and images without such a command are an error: Status is better where it works.
+func (r *Runtime) Env(ctx context.Context, containerID string) (map[string]string, error) {
+	output, err := r.Exec(ctx, containerID, []string{"env"}, envTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return parseEnv(strings.Split(string(output), "\n")), nil
+}
+
+// Exec runs a command in a container and returns what it printed. A command that ends with another code than
+// 0 or takes longer than the timeout, which is at least a second, is an error.
+func (r *Runtime) Exec(ctx context.Context, containerID string, command []string, timeout time.Duration) ([]byte, error) {
+	_, id := SplitID(containerID)
+	output, _, err := r.runtime.ExecSync(quiet(ctx), id, command, wholeSeconds(timeout))
+	if err != nil {
+		return nil, r.failed("ExecSync", err)
+	}
+	return output, nil
+}
+
+// Stop ends a container: the stop signal, and after the grace the kill. It returns when the container has
+// ended. One that does not exist or has ended is no error.
+func (r *Runtime) Stop(ctx context.Context, containerID string, grace time.Duration) error {
+	_, id := SplitID(containerID)
+	if err := r.runtime.StopContainer(quiet(ctx), id, int64(wholeSeconds(grace)/time.Second)); err != nil {
+		return r.failed("StopContainer", err)
+	}
+	return nil
+}
+
+// wholeSeconds rounds up to what the API can say.
+func wholeSeconds(d time.Duration) time.Duration {
+	return time.Duration(math.Ceil(d.Seconds())) * time.Second
+}
+
+// PodIP is the address of a sandbox; empty for a pod in the host's network.
+func (r *Runtime) PodIP(ctx context.Context, sandboxID string) (string, error) {
+	response, err := r.runtime.PodSandboxStatus(quiet(ctx), sandboxID, false)
+	if err != nil {
+		return "", r.failed("PodSandboxStatus", err)
+	}
+	return response.GetStatus().GetNetwork().GetIp(), nil
+}
+
+// Images lists what the runtime keeps.
+func (r *Runtime) Images(ctx context.Context) ([]Image, error) {
+	list, err := r.images.ListImages(quiet(ctx), nil)
+	if err != nil {
+		return nil, r.failed("ListImages", err)
+	}
+	out := make([]Image, len(list))
+	for i, image := range list {
+		out[i] = Image{ID: image.GetId(), Tags: image.GetRepoTags(), Digests: image.GetRepoDigests()}
+	}
+	return out, nil
+}
+
+// Pull pulls an image. It takes as long as the context allows. The maps of the request are not kept.
+func (r *Runtime) Pull(ctx context.Context, pull Pull) error {
+	var auth *runtimev1.AuthConfig
+	if a := pull.Auth; a != nil {
+		auth = &runtimev1.AuthConfig{
+			Username: a.Username, Password: a.Password, ServerAddress: a.ServerAddress,
+			IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken,
+		}
+	}
+	s := &pull.Sandbox
+	sandbox := &runtimev1.PodSandboxConfig{
+		Metadata: &runtimev1.PodSandboxMetadata{Name: s.Name, Namespace: s.Namespace, Uid: s.UID},
+		Labels:   s.Labels, Annotations: s.Annotations,
+	}
+	if _, err := r.images.PullImage(quiet(ctx), &runtimev1.ImageSpec{Image: pull.Reference}, auth, sandbox); err != nil {
+		return r.failed("PullImage", err)
+	}
+	return nil
+}

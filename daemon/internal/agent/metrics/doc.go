@@ -1,0 +1,5 @@
+// Package metrics names what the agent measures.
+//
+// A registry goes in, the agent's collectors come out, registered. Labels never carry names of pods,
+// images or containers: their number would have no bound.
+package metrics
