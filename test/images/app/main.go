@@ -47,6 +47,7 @@ type app struct {
 	version   string
 	readyAt   time.Time
 	failingAt time.Time // zero: never
+	journal   string    // empty: none
 }
 
 // run serves until ctx ends; the version and an order to crash stand in folder.
@@ -58,6 +59,7 @@ func run(ctx context.Context, folder string, args []string, out io.Writer) error
 	crash := flags.Bool("crash", false, "end with an error at once")
 	deaf := flags.Bool("deaf", false, "go on when told to end")
 	crashAfter := flags.Duration("crash-after", 0, "time from start to an end with an error; 0: never")
+	journal := flags.String("journal", "", "file that gets the version as a line at each start, served at /journal")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -65,7 +67,10 @@ func run(ctx context.Context, folder string, args []string, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	a := app{version: strings.TrimSpace(string(version)), readyAt: time.Now().Add(*readyAfter)}
+	a := app{version: strings.TrimSpace(string(version)), readyAt: time.Now().Add(*readyAfter), journal: *journal}
+	if err := a.record(); err != nil {
+		return err
+	}
 	if *failAfter > 0 {
 		a.failingAt = time.Now().Add(*failAfter)
 	}
@@ -82,6 +87,19 @@ func run(ctx context.Context, folder string, args []string, out io.Writer) error
 		defer stop()
 	}
 	return a.serve(ctx, *address, out)
+}
+
+// record adds the version to the journal.
+func (a app) record() error {
+	if a.journal == "" {
+		return nil
+	}
+	file, err := os.OpenFile(a.journal, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("open the journal: %w", err)
+	}
+	_, err = fmt.Fprintln(file, a.version)
+	return errors.Join(err, file.Close())
 }
 
 // serve answers until ctx ends and returns errCrash if that was the cause.
@@ -106,6 +124,7 @@ func (a app) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, a.version) })
 	mux.HandleFunc("/env", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, environment()) })
+	mux.HandleFunc("/journal", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, a.journal) })
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if now := time.Now(); now.Before(a.readyAt) || !a.failingAt.IsZero() && !now.Before(a.failingAt) {
 			http.Error(w, "not ready", http.StatusServiceUnavailable)

@@ -95,3 +95,16 @@ func TestAppCrashesAsToldTo(t *testing.T) {
 	require.ErrorIs(t, <-ended, errCrash)
 	require.Error(t, run(t.Context(), folder(t), nil, io.Discard))
 }
+
+func TestAppKeepsAJournalOfItsStarts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "journal")
+	for starts := 1; starts <= 2; starts++ {
+		ctx, stop := context.WithCancel(t.Context())
+		url, ended := start(t, ctx, "-journal", file)
+		code, body := get(t, url+"/journal")
+		stop()
+		require.NoError(t, <-ended)
+		assert.Equal(t, http.StatusOK, code)
+		assert.Equal(t, strings.Repeat("v7\n", starts), body)
+	}
+}
