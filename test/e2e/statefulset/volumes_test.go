@@ -1,0 +1,244 @@
+package statefulset
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/story"
+)
+
+// storing gives each pod a volume, in which its application keeps a journal of its starts.
+func storing(set *v1beta1.StatefulSet) {
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claimTemplate("data", "1Mi")}
+	c := &set.Spec.Template.Spec.Containers[0]
+	c.Args = []string{"-journal", "/data/journal"}
+	c.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	c.SecurityContext = &corev1.SecurityContext{RunAsUser: new(int64(0))} // whom the folders of the volumes belong to
+}
+
+func claimTemplate(name, size string) corev1.PersistentVolumeClaim {
+	return corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
+		},
+	}
+}
+
+func retention(scaled, deleted appsv1.PersistentVolumeClaimRetentionPolicyType) func(*v1beta1.StatefulSet) {
+	return func(set *v1beta1.StatefulSet) {
+		set.Spec.PersistentVolumeClaimRetentionPolicy = &v1beta1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: scaled, WhenDeleted: deleted}
+	}
+}
+
+// journal is what the pod's application found and wrote on its volume: one version for each of its starts.
+func journal(t *testing.T, o *corev1.Pod) []string {
+	t.Helper()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+		return world.Cluster.DialContext(ctx, address)
+	}}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+net.JoinHostPort(o.Status.PodIP, "8080")+"/journal", nil)
+	require.NoError(t, err)
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	require.NoError(t, err)
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusOK, response.StatusCode, string(text))
+	return strings.Fields(string(text))
+}
+
+// claimsOf are the claims of the namespace that nobody has deleted, by name.
+func claimsOf(t *testing.T, set *v1beta1.StatefulSet) map[string]*corev1.PersistentVolumeClaim {
+	t.Helper()
+	list := &corev1.PersistentVolumeClaimList{}
+	require.NoError(t, world.Client.List(t.Context(), list, client.InNamespace(set.Namespace)))
+	claims := map[string]*corev1.PersistentVolumeClaim{}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			claims[list.Items[i].Name] = &list.Items[i]
+		}
+	}
+	return claims
+}
+
+// volumes are the volumes of the claims, by the claims' names.
+func volumes(claims map[string]*corev1.PersistentVolumeClaim) map[string]string {
+	all := map[string]string{}
+	for name, claim := range claims {
+		all[name] = claim.Spec.VolumeName
+	}
+	return all
+}
+
+func TestDataSurvivesAnUpdateInPlaceAndARecreate(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 2, storing)
+	givenSet(t, set)
+	bound := volumes(claimsOf(t, set))
+	assert.Len(t, bound, 2)
+	require.Contains(t, bound, "data-web-0")
+	require.NotEmpty(t, bound["data-web-0"])
+	story.Edit(t, world, set, image("v2"))
+	settles(t, set)
+	story.Edit(t, world, set, changes(recreating, image("v3")))
+	settles(t, set)
+	for _, o := range story.Active(podsOf(t, set)) {
+		assert.Equal(t, []string{"v1", "v2", "v3"}, journal(t, &o), o.Name)
+	}
+	assert.Equal(t, bound, volumes(claimsOf(t, set)))
+}
+
+func TestClaimsAreKeptOrDeletedWhenScaledIn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		whenScaled appsv1.PersistentVolumeClaimRetentionPolicyType
+		left       []string
+		journal    []string // of web-1 when it comes back
+	}{
+		"Retain": {appsv1.RetainPersistentVolumeClaimRetentionPolicyType, []string{"data-web-0", "data-web-1"}, []string{"v1", "v1"}},
+		"Delete": {appsv1.DeletePersistentVolumeClaimRetentionPolicyType, []string{"data-web-0"}, []string{"v1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := newSet(world.Namespace(t), 2, storing, retention(tt.whenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType))
+			givenSet(t, set)
+			story.Edit(t, world, set, replicas(1))
+			settles(t, set)
+			story.Eventually(t, "the claims as the policy wants them", func(context.Context) error {
+				claims := claimsOf(t, set)
+				for _, name := range tt.left {
+					if claims[name] == nil {
+						return story.Want(false, "claim %s is gone", name)
+					}
+				}
+				return story.Want(len(claims) == len(tt.left) && len(podsOf(t, set)) == 1, "claims are %v", volumes(claims))
+			})
+			story.Edit(t, world, set, replicas(2))
+			settles(t, set)
+			assert.Equal(t, tt.journal, journal(t, &podsOf(t, set)[1]))
+		})
+	}
+}
+
+func TestClaimsAreKeptOrDeletedWithTheSet(t *testing.T) {
+	for _, policy := range []appsv1.PersistentVolumeClaimRetentionPolicyType{
+		appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+	} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			set := newSet(world.Namespace(t), 2, storing, retention(appsv1.RetainPersistentVolumeClaimRetentionPolicyType, policy))
+			givenSet(t, set)
+			before := volumes(claimsOf(t, set))
+			require.NoError(t, world.Client.Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+			story.Eventually(t, "the end of the set", func(ctx context.Context) error {
+				err := world.Client.Get(ctx, client.ObjectKeyFromObject(set), &v1beta1.StatefulSet{})
+				return story.Want(apierrors.IsNotFound(err) && len(podsOf(t, set)) == 0, "%v", err)
+			})
+			if policy == appsv1.RetainPersistentVolumeClaimRetentionPolicyType {
+				assert.Equal(t, before, volumes(claimsOf(t, set)))
+				return
+			}
+			story.Eventually(t, "the end of the claims", func(context.Context) error {
+				left := claimsOf(t, set)
+				return story.Want(len(left) == 0, "claims are %v", volumes(left))
+			})
+		})
+	}
+}
+
+// A node that crashes takes its pods with it, not their claims: even with Delete they are for scaling
+// and for the end of the set. The pod comes back with its data.
+func TestACrashedNodeKeepsTheClaims(t *testing.T) {
+	set := newSet(world.Namespace(t), 2, storing,
+		retention(appsv1.DeletePersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType))
+	givenSet(t, set)
+	before, lost := volumes(claimsOf(t, set)), &podsOf(t, set)[1]
+	node, err := world.Cluster.NodeNamed(lost.Spec.NodeName)
+	require.NoError(t, err)
+	require.NoError(t, node.Stop(t.Context()))
+	t.Cleanup(func() { require.NoError(t, node.Start(context.WithoutCancel(t.Context()))) })
+
+	// What an administrator does who knows that the node will not come back soon.
+	require.NoError(t, world.Client.Delete(t.Context(), lost, client.GracePeriodSeconds(0)))
+	story.Eventually(t, "another web-1 in service", func(context.Context) error {
+		for _, o := range story.Active(podsOf(t, set)) {
+			if o.Name == lost.Name && o.UID != lost.UID && story.IsReady(&o) {
+				return nil
+			}
+		}
+		return story.Want(false, "pods are %v", story.Identities(podsOf(t, set)))
+	})
+	assert.Equal(t, before, volumes(claimsOf(t, set)))
+	again := podsOf(t, set)[1]
+	assert.NotEqual(t, lost.Spec.NodeName, again.Spec.NodeName)
+	assert.Equal(t, []string{"v1", "v1"}, journal(t, &again))
+}
+
+// A template that is added comes with the next update: pods are recreated one by one, and keep what they had.
+func TestAnAddedClaimTemplateRecreatesPodsInOrder(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 2, storing)
+	givenSet(t, set)
+	end := world.Always(t, set.Namespace, story.AtLeastReady(1))
+	story.Edit(t, world, set, changes(image("v2"), func(s *v1beta1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates = append(s.Spec.VolumeClaimTemplates, claimTemplate("logs", "1Mi"))
+		c := &s.Spec.Template.Spec.Containers[0]
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "logs", MountPath: "/logs"})
+	}))
+	settles(t, set)
+	end()
+	for _, o := range story.Active(podsOf(t, set)) {
+		assert.Equal(t, []string{"v1", "v2"}, journal(t, &o), o.Name)
+		assert.Contains(t, claimsOf(t, set), "logs-"+o.Name)
+	}
+}
+
+// Claims grow in the order of the update, as far as the partition lets it go, and pods restart when they have grown.
+func TestClaimsGrowWithTheUpdate(t *testing.T) {
+	givenGate(t, "StatefulSetAutoResizePVCGate")
+	set := newSet(world.Namespace(t), 3, storing, func(s *v1beta1.StatefulSet) {
+		s.Spec.VolumeClaimUpdateStrategy.Type = v1beta1.OnPodRollingUpdate
+	})
+	givenSet(t, set)
+	sizes := func() map[string]string {
+		all := map[string]string{}
+		for name, claim := range claimsOf(t, set) {
+			all[name] = claim.Status.Capacity.Storage().String()
+		}
+		return all
+	}
+	story.Edit(t, world, set, changes(image("v2"), partition(2), func(s *v1beta1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claimTemplate("data", "2Mi")}
+	}))
+	settles(t, set)
+	assert.Equal(t, map[string]string{"data-web-0": "1Mi", "data-web-1": "1Mi", "data-web-2": "2Mi"}, sizes())
+	assert.Equal(t, []v1beta1.VolumeClaimStatus{{VolumeClaimName: "data", CompatibleReplicas: 1, CompatibleReadyReplicas: 1}}, set.Status.VolumeClaims)
+
+	story.Edit(t, world, set, partition(0))
+	settles(t, set)
+	assert.Equal(t, map[string]string{"data-web-0": "2Mi", "data-web-1": "2Mi", "data-web-2": "2Mi"}, sizes())
+	assert.Equal(t, []string{"v1", "v2"}, journal(t, &story.Active(podsOf(t, set))[0]))
+
+	story.Edit(t, world, set, func(s *v1beta1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claimTemplate("data", "1Mi")}
+	})
+	settles(t, set)
+	assert.Equal(t, map[string]string{"data-web-0": "2Mi", "data-web-1": "2Mi", "data-web-2": "2Mi"}, sizes(), "claims never shrink")
+}
