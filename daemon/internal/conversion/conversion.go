@@ -1,0 +1,91 @@
+package conversion
+
+import (
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/admission"
+	"github.com/flotilla-project/flotilla/core/contract"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+// NodeImages is the kind NodeImage in its versions.
+func NodeImages() admission.Kind[*v1beta1.NodeImage] {
+	return admission.NewKind(contract.AppsGroup, v1beta1.NodeImageKind,
+		admission.Hub[v1beta1.NodeImage](v1beta1.GroupVersion.Version),
+		admission.Spoke[v1beta1.NodeImage](v1alpha1.GroupVersion.Version,
+			admission.Conversion[*v1beta1.NodeImage, *v1alpha1.NodeImage]{ToHub: NodeImageToHub, FromHub: NodeImageFromHub}))
+}
+
+// RecreateRequests is the kind ContainerRecreateRequest in its versions.
+func RecreateRequests() admission.Kind[*v1beta1.ContainerRecreateRequest] {
+	return admission.NewKind(contract.AppsGroup, v1beta1.ContainerRecreateRequestKind,
+		admission.Hub[v1beta1.ContainerRecreateRequest](v1beta1.GroupVersion.Version),
+		admission.Spoke[v1beta1.ContainerRecreateRequest](v1alpha1.GroupVersion.Version,
+			admission.Conversion[*v1beta1.ContainerRecreateRequest, *v1alpha1.ContainerRecreateRequest]{
+				ToHub: RecreateToHub, FromHub: RecreateFromHub,
+			}))
+}
+
+// Convert returns the JSON of an object of either kind in the wanted apiVersion.
+func Convert(raw []byte, apiVersion string) ([]byte, error) {
+	var sent metav1.TypeMeta
+	if err := json.Unmarshal(raw, &sent); err != nil {
+		return nil, fmt.Errorf("decode: %w", err)
+	}
+	switch {
+	case sent.APIVersion == apiVersion:
+		return raw, nil
+	case sent.Kind == v1beta1.NodeImageKind:
+		return NodeImages().Convert(raw, apiVersion)
+	case sent.Kind == v1beta1.ContainerRecreateRequestKind:
+		return RecreateRequests().Convert(raw, apiVersion)
+	}
+	return nil, fmt.Errorf("unsupported kind: %q", sent.Kind)
+}
+
+// recode fills dst with the fields that it shares with src. Names and forms of fields are those of the
+// JSON, which are the same in both versions; what dst has no field for is left to the caller. The two
+// objects share no memory.
+func recode(src, dst any) error {
+	raw, err := json.Marshal(src)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	if err := json.Unmarshal(raw, dst); err != nil {
+		return fmt.Errorf("decode: %w", err)
+	}
+	return nil
+}
+
+// take removes an annotation of the v1alpha1 form and reads it into value. One that is absent or cannot be
+// read leaves value empty: a conversion that fails would hide the object from every list.
+func take(meta *metav1.ObjectMeta, annotation string, value any) {
+	text, ok := takeText(meta, annotation)
+	if ok {
+		_ = json.Unmarshal([]byte(text), value)
+	}
+}
+
+// takeText removes an annotation and returns its text.
+func takeText(meta *metav1.ObjectMeta, annotation string) (string, bool) {
+	text, ok := meta.Annotations[annotation]
+	delete(meta.Annotations, annotation)
+	if len(meta.Annotations) == 0 {
+		meta.Annotations = nil
+	}
+	return text, ok
+}
+
+func put(meta *metav1.ObjectMeta, annotation string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("write annotation %s: %w", annotation, err)
+	}
+	metav1.SetMetaDataAnnotation(meta, annotation, string(text))
+	return nil
+}

@@ -1,0 +1,110 @@
+package conversion
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+// AcceptLossAnnotation set to "true" by a user allows an update through v1alpha1 that dropped
+// v1beta1.SecretModesAnnotation to lose what it held.
+const AcceptLossAnnotation = "apps.kruise.io/accept-v1alpha1-loss"
+
+// modes are the modes of pull secrets by "namespace/name", which is how long as all images that use the
+// secret agree, and else by image and secret, see modeKey.
+type modes map[string]v1beta1.SecretMode
+
+// NodeImageToHub fills an empty hub object from a v1alpha1 one.
+func NodeImageToHub(src *v1alpha1.NodeImage, dst *v1beta1.NodeImage) error {
+	if err := recode(src, dst); err != nil {
+		return err
+	}
+	dst.TypeMeta = metav1.TypeMeta{}
+	kept := modes{}
+	take(&dst.ObjectMeta, v1beta1.SecretModesAnnotation, &kept)
+	for image, spec := range dst.Spec.Images {
+		for i := range spec.PullSecrets {
+			secret := &spec.PullSecrets[i]
+			if mode, ok := kept[modeKey(image, *secret)]; ok {
+				secret.Mode = mode
+			} else {
+				secret.Mode = kept[secretKey(*secret)]
+			}
+		}
+	}
+	return nil
+}
+
+// NodeImageFromHub fills an empty v1alpha1 object from the hub.
+func NodeImageFromHub(src *v1beta1.NodeImage, dst *v1alpha1.NodeImage) error {
+	if err := recode(src, dst); err != nil {
+		return err
+	}
+	dst.TypeMeta = metav1.TypeMeta{}
+	takeText(&dst.ObjectMeta, v1beta1.SecretModesAnnotation)
+	kept := modesOf(src)
+	if len(kept) == 0 {
+		return nil
+	}
+	return put(&dst.ObjectMeta, v1beta1.SecretModesAnnotation, kept)
+}
+
+// modesOf says which secrets have a mode. A secret of which no image says otherwise is named once.
+func modesOf(object *v1beta1.NodeImage) modes {
+	agreed, disputed := modes{}, map[string]bool{}
+	for _, spec := range object.Spec.Images {
+		for _, secret := range spec.PullSecrets {
+			key := secretKey(secret)
+			if mode, seen := agreed[key]; seen && mode != secret.Mode {
+				disputed[key] = true
+			}
+			agreed[key] = secret.Mode
+		}
+	}
+	maps.DeleteFunc(agreed, func(key string, mode v1beta1.SecretMode) bool { return mode == "" || disputed[key] })
+	if len(disputed) == 0 {
+		return agreed
+	}
+	for image, spec := range object.Spec.Images {
+		for _, secret := range spec.PullSecrets {
+			if disputed[secretKey(secret)] && secret.Mode != "" {
+				agreed[modeKey(image, secret)] = secret.Mode
+			}
+		}
+	}
+	return agreed
+}
+
+func secretKey(secret v1beta1.SecretReference) string { return secret.Namespace + "/" + secret.Name }
+
+// modeKey names a secret of one image. No reference of an image has a blank in it.
+func modeKey(image string, secret v1beta1.SecretReference) string {
+	return image + " " + secretKey(secret)
+}
+
+// LostModes says what an update through v1alpha1 would take away without meaning to: modes of secrets that
+// stay, because the client dropped the annotation that held them. It is "" when nothing is lost or the
+// object accepts the loss.
+func LostModes(stored, updated *v1beta1.NodeImage) string {
+	if updated.Annotations[AcceptLossAnnotation] == "true" {
+		return ""
+	}
+	for _, image := range slices.Sorted(maps.Keys(updated.Spec.Images)) {
+		had := map[string]v1beta1.SecretMode{}
+		for _, secret := range stored.Spec.Images[image].PullSecrets {
+			had[secretKey(secret)] = secret.Mode
+		}
+		for _, secret := range updated.Spec.Images[image].PullSecrets {
+			if mode := had[secretKey(secret)]; mode != "" && secret.Mode == "" {
+				return fmt.Sprintf("v1alpha1 cannot say mode %s of secret %s of image %s: keep annotation %s, use v1beta1, or set annotation %s to \"true\"",
+					mode, secretKey(secret), image, v1beta1.SecretModesAnnotation, AcceptLossAnnotation)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,96 @@
+package conversion
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+// RecreateToHub fills an empty hub object from a v1alpha1 one.
+func RecreateToHub(src *v1alpha1.ContainerRecreateRequest, dst *v1beta1.ContainerRecreateRequest) error {
+	if err := recode(src, dst); err != nil {
+		return err
+	}
+	dst.TypeMeta = metav1.TypeMeta{}
+	take(&dst.ObjectMeta, v1beta1.SyncContainerStatusesAnnotation, &dst.Status.ContainerStatusSnapshot)
+	take(&dst.ObjectMeta, v1beta1.ConditionsAnnotation, &dst.Status.Conditions)
+	text, _ := takeText(&dst.ObjectMeta, v1beta1.UnreadyAcquiredAnnotation)
+	since, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		dropGrace(&dst.Status)
+		return nil
+	}
+	setGrace(&dst.Status, metav1.NewTime(since))
+	return nil
+}
+
+// RecreateFromHub fills an empty v1alpha1 object from the hub.
+func RecreateFromHub(src *v1beta1.ContainerRecreateRequest, dst *v1alpha1.ContainerRecreateRequest) error {
+	if err := recode(src, dst); err != nil {
+		return err
+	}
+	dst.TypeMeta = metav1.TypeMeta{}
+	for _, key := range []string{v1beta1.SyncContainerStatusesAnnotation, v1beta1.UnreadyAcquiredAnnotation, v1beta1.ConditionsAnnotation} {
+		takeText(&dst.ObjectMeta, key)
+	}
+	if grace := graceOf(&src.Status); grace != nil {
+		metav1.SetMetaDataAnnotation(&dst.ObjectMeta, v1beta1.UnreadyAcquiredAnnotation, grace.LastTransitionTime.UTC().Format(time.RFC3339))
+	}
+	if len(src.Status.ContainerStatusSnapshot) > 0 {
+		if err := put(&dst.ObjectMeta, v1beta1.SyncContainerStatusesAnnotation, src.Status.ContainerStatusSnapshot); err != nil {
+			return err
+		}
+	}
+	if says := src.Status.Conditions; len(says) > 1 || len(says) == 1 && !equality.Semantic.DeepEqual(says[0], plainGrace(says[0].LastTransitionTime)) {
+		return put(&dst.ObjectMeta, v1beta1.ConditionsAnnotation, says)
+	}
+	return nil
+}
+
+// graceOf is the condition that v1alpha1 knows as an annotation, nil while it is not True.
+func graceOf(status *v1beta1.ContainerRecreateRequestStatus) *metav1.Condition {
+	grace := meta.FindStatusCondition(status.Conditions, v1beta1.PreRecreateGrace)
+	if grace == nil || grace.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return grace
+}
+
+// plainGrace is the condition as the annotation alone stands for it.
+func plainGrace(since metav1.Time) metav1.Condition {
+	return metav1.Condition{
+		Type:               v1beta1.PreRecreateGrace,
+		Status:             metav1.ConditionTrue,
+		LastTransitionTime: since,
+		Reason:             v1beta1.PreRecreateGrace,
+		Message:            v1beta1.PreRecreateGraceMessage,
+	}
+}
+
+// setGrace makes the condition say what the annotation says. One that does already keeps its other members.
+func setGrace(status *v1beta1.ContainerRecreateRequestStatus, since metav1.Time) {
+	if grace := graceOf(status); grace != nil && grace.LastTransitionTime.Equal(&since) {
+		return
+	}
+	at := slices.IndexFunc(status.Conditions, isGrace)
+	if at < 0 {
+		status.Conditions = append(status.Conditions, plainGrace(since))
+		return
+	}
+	status.Conditions[at] = plainGrace(since)
+}
+
+// dropGrace takes away the condition that the annotation, which is gone, stood for.
+func dropGrace(status *v1beta1.ContainerRecreateRequestStatus) {
+	if graceOf(status) != nil {
+		status.Conditions = slices.DeleteFunc(status.Conditions, isGrace)
+	}
+}
+
+func isGrace(c metav1.Condition) bool { return c.Type == v1beta1.PreRecreateGrace }
