@@ -1,61 +1,33 @@
 package plan
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/newpod"
+	"github.com/flotilla-project/flotilla/core/ownership"
 )
 
 // claimsOf are the claims of the instance, made from spec.volumeClaimTemplates.
 func (p *pass) claimsOf(id string) []*corev1.PersistentVolumeClaim {
 	templates := p.Set.Spec.VolumeClaimTemplates
 	claims := make([]*corev1.PersistentVolumeClaim, 0, len(templates))
+	labels := []map[string]string{{contract.InstanceIDLabel: id}}
+	if s := p.Set.Spec.Selector; s != nil {
+		labels = slices.Insert(labels, 0, s.MatchLabels)
+	}
 	for i := range templates {
-		claim := templates[i].DeepCopy()
-		labels := copyOf(claim.Labels)
-		if p.Set.Spec.Selector != nil {
-			maps.Copy(labels, p.Set.Spec.Selector.MatchLabels)
-		}
-		labels[contract.InstanceIDLabel] = id
-		claims = append(claims, &corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{
-				Name:            claim.Name + "-" + p.Set.Name + "-" + id,
-				Namespace:       p.Set.Namespace,
-				Labels:          labels,
-				Annotations:     claim.Annotations,
-				OwnerReferences: []metav1.OwnerReference{controllerRef(p.Set)},
-			},
-			Spec: claim.Spec,
-		})
+		claims = append(claims, newpod.Claim(&templates[i], newpod.ClaimOptions{
+			Name: templates[i].Name + "-" + p.Set.Name + "-" + id, Namespace: p.Set.Namespace,
+			Labels: labels, Owners: []metav1.OwnerReference{controllerRef(p.Set)},
+		}))
 	}
 	return claims
-}
-
-// withClaims puts one volume for each claim before the template's volumes; a volume of the template
-// with the name of a claim template gives way.
-func withClaims(volumes []corev1.Volume, claims []*corev1.PersistentVolumeClaim, templates []corev1.PersistentVolumeClaim) []corev1.Volume {
-	if len(claims) == 0 {
-		return volumes
-	}
-	named := map[string]bool{}
-	all := make([]corev1.Volume, 0, len(claims)+len(volumes))
-	for i := range claims {
-		named[templates[i].Name] = true
-		all = append(all, corev1.Volume{Name: templates[i].Name, VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claims[i].Name},
-		}})
-	}
-	for i := range volumes {
-		if !named[volumes[i].Name] {
-			all = append(all, volumes[i])
-		}
-	}
-	return all
 }
 
 // freeID is the id of claims without a pod, and whether there is one. Each is given out once.
@@ -138,10 +110,7 @@ func cleanClaims(p *pass) {
 func (p *pass) handOver(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) action.Action {
 	return action.Action{
 		Verb: action.Release, Object: claim, Reason: "PodLeaving", Message: "it goes with pod " + o.Name,
-		Patches: []action.Patch{{Body: map[string]any{"metadata": map[string]any{"ownerReferences": []any{
-			map[string]any{"$patch": "delete", "uid": string(p.Set.UID)},
-			map[string]any{"apiVersion": "v1", "kind": "Pod", "name": o.Name, "uid": string(o.UID)},
-		}}}}},
-		Event: &action.Event{Failed: eventFailedUpdate},
+		Patches: []action.Patch{ownership.Patch([]types.UID{p.Set.UID}, ownership.ByPod(o))},
+		Event:   &action.Event{Failed: eventFailedUpdate},
 	}
 }

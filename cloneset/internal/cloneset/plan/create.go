@@ -1,16 +1,14 @@
 package plan
 
 import (
-	"fmt"
 	"maps"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/newpod"
 	"github.com/flotilla-project/flotilla/core/podstate"
 	"github.com/flotilla-project/flotilla/core/revision"
 )
@@ -55,54 +53,32 @@ func (p *pass) idsInUse() map[string]bool {
 // newPod creates a pod of the revision, after its claims. With claims reused, it takes the id of
 // claims without a pod when there are any.
 func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
-	template, err := p.template(from)
+	template, err := p.revisions.Template(from)
 	if err != nil {
 		return action.Action{}, err
 	}
 	id := p.nextID()
-	hash := podstate.ShortHash(from.Name)
-	o := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:            p.Set.Name + "-" + id,
-			GenerateName:    p.Set.Name + "-",
-			Namespace:       p.Set.Namespace,
-			Labels:          copyOf(template.Labels),
-			Annotations:     copyOf(template.Annotations),
-			Finalizers:      slices.Clone(template.Finalizers),
-			OwnerReferences: []metav1.OwnerReference{controllerRef(p.Set)},
-		},
-		Spec: *template.Spec.DeepCopy(),
-	}
-	o.Labels[contract.RevisionLabel] = p.revisionLabel(from.Name)
-	o.Labels[contract.TemplateHashLabel] = hash
-	o.Labels[contract.InstanceIDLabel] = id
-	o.Labels[contract.LifecycleStateLabel] = contract.LifecyclePreparingNormal
-	o.Annotations[contract.LifecycleTimestampAnnotation] = p.Now.UTC().Format("2006-01-02T15:04:05Z")
-	for _, gate := range []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady} {
-		if !podstate.HasGate(o, gate) {
-			o.Spec.ReadinessGates = append(o.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: gate})
-		}
-	}
-	revision.AlwaysPull(&o.Spec)
+	labels := p.revisionLabels(from.Name)
+	labels[contract.InstanceIDLabel] = id
+	o := newpod.Of(template, newpod.Options{
+		Name: p.Set.Name + "-" + id, GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace,
+		Owner: controllerRef(p.Set), Labels: labels, Absent: revision.PullAlways, Lifecycle: true,
+		Gates: []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}, Now: p.Now,
+	})
 	claims := p.claimsOf(id)
-	o.Spec.Volumes = withClaims(o.Spec.Volumes, claims, p.Set.Spec.VolumeClaimTemplates)
+	mounts := make([]newpod.Mount, 0, len(claims))
+	for i := range claims {
+		mounts = append(mounts, newpod.Mount{Volume: p.Set.Spec.VolumeClaimTemplates[i].Name, Claim: claims[i].Name})
+	}
+	newpod.MountClaims(o, mounts...)
 	a := action.Action{
-		Verb: action.Create, Object: o, Reason: "ScaleOut", Message: "revision " + hash,
+		Verb: action.Create, Object: o, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
 		Event: &action.Event{Succeeded: eventCreated, Note: "succeed to create pod " + o.Name, Failed: eventCreateFailed},
 	}
 	for _, claim := range claims {
 		a.First = append(a.First, claim)
 	}
 	return a, nil
-}
-
-// revisionLabel is the value of the revision label: the revision's name, or its hash alone with
-// gate CloneSetShortHash and where the name is too long for a label.
-func (p *pass) revisionLabel(name string) string {
-	if p.Gates.ShortHash || len(name) > maxLabelValue {
-		return podstate.ShortHash(name)
-	}
-	return name
 }
 
 // nextID is the id of the next pod.
@@ -113,19 +89,6 @@ func (p *pass) nextID() string {
 		}
 	}
 	return p.freshID()
-}
-
-// template is the template of a revision, decoded once in a pass and read-only.
-func (p *pass) template(r *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
-	if t, ok := p.templates[r.Name]; ok {
-		return t, nil
-	}
-	t, err := revision.Template(r)
-	if err != nil {
-		return nil, fmt.Errorf("read template of revision %s: %w", r.Name, err)
-	}
-	p.templates[r.Name] = t
-	return t, nil
 }
 
 func copyOf(m map[string]string) map[string]string {

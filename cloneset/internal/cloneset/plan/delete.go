@@ -4,7 +4,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/lifecycle"
+	"github.com/flotilla-project/flotilla/core/podupdate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -15,8 +15,6 @@ const (
 	eventCreateFailed   = "FailedCreate"
 	eventDeleted        = "SuccessfulDelete"
 	eventDeleteFailed   = "FailedDelete"
-	eventInPlace        = "SuccessfulUpdatePodInPlace"
-	eventInPlaceFailed  = "FailedUpdatePodInPlace"
 	eventRecreated      = "SuccessfulUpdatePodReCreate"
 	eventRecreateFailed = "FailedUpdatePodReCreate"
 	eventFailedUpdate   = "FailedUpdate"
@@ -33,18 +31,14 @@ func preDelete(set *v1beta1.CloneSet) *workload.LifecycleHook {
 // deletePod deletes the pod and its claims, or brings it into PreparingDelete while the preDelete
 // hook holds it. Where claims are reused they are given to the pod first and go with it: a crash must
 // not leave them behind for the next pod.
-func (p *pass) deletePod(o *pod, reason, message string) action.Action {
+func (p *pass) deletePod(o *pod, why podupdate.Why) action.Action {
 	o.touched = true
-	c := p.change(o.Pod)
-	if !lifecycle.BeginDelete(c, p.Set.Spec.Lifecycle) {
-		return action.Action{
-			Verb: verbOf(c), Object: o.Pod, Patches: c.Patches(), Reason: reason,
-			Message: message + "; the preDelete hook holds it",
-		}
+	if why.Event == nil {
+		why.Event = &action.Event{Succeeded: eventDeleted, Note: "succeed to delete pod " + o.Pod.Name, Failed: eventDeleteFailed}
 	}
-	a := action.Action{
-		Verb: action.Delete, Object: o.Pod, Reason: reason, Message: message,
-		Event: &action.Event{Succeeded: eventDeleted, Note: "succeed to delete pod " + o.Pod.Name, Failed: eventDeleteFailed},
+	a := p.updates.Delete(o.State, why)
+	if a.Verb != action.Delete {
+		return a
 	}
 	for _, claim := range p.claimsWith(o.Pod.Labels[contract.InstanceIDLabel]) {
 		if p.Set.Spec.ScaleStrategy.EnablePVCReuse {

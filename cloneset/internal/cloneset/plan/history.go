@@ -1,41 +1,15 @@
 package plan
 
 import (
-	"strconv"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/action"
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/revision"
 )
 
-// recordRevision writes the template as the newest revision: a new one, or an old one raised to the
-// top after a rollback.
+// recordRevision writes the template as the newest revision.
 func recordRevision(p *pass) {
-	c := p.Chosen
-	if c.Update == nil {
-		return
-	}
-	step := action.Step{Name: StepRevision}
-	switch {
-	case c.Create:
-		step.Actions = append(step.Actions, action.Action{
-			Verb: action.Create, Object: c.Update, Reason: "NewTemplate", Message: "revision " + strconv.FormatInt(c.Update.Revision, 10),
-		})
-	case c.Renumber:
-		body := map[string]any{"revision": c.Number}
-		if c.SetClaimsHash {
-			body["metadata"] = map[string]any{"annotations": map[string]any{
-				contract.VolumeClaimTemplateHashAnnotation: p.ClaimsHash,
-			}}
-		}
-		step.Actions = append(step.Actions, action.Action{
-			Verb: action.PatchSpec, Object: c.Update, Reason: "Rollback",
-			Message: "the template equals this revision again", Patches: []action.Patch{{Body: body}},
-		})
-	}
-	p.plan.Add(step)
+	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.Record(p.Chosen, p.ClaimsHash)})
 }
 
 // truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit that no pod needs.
@@ -44,13 +18,7 @@ func truncateHistory(p *pass) {
 	if l := p.Set.Spec.RevisionHistoryLimit; l != nil {
 		limit = *l
 	}
-	step := action.Step{Name: StepHistory}
-	for _, r := range revision.Truncate(p.Revisions, p.live(), limit) {
-		step.Actions = append(step.Actions, action.Action{
-			Verb: action.Delete, Object: r, Reason: "HistoryLimit", Message: "beyond spec.revisionHistoryLimit",
-		})
-	}
-	p.plan.Add(step)
+	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.Expire(p.Revisions, p.live(), limit)})
 }
 
 // truncateNames removes the names from scaleStrategy.podsToDelete whose pods are gone.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/podupdate"
 	"github.com/flotilla-project/flotilla/core/rollout"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -56,8 +57,8 @@ func onDelete(set *v1beta1.CloneSet) bool {
 	return set.Spec.UpdateStrategy.Type == v1beta1.OnDelete
 }
 
-func (p *pass) policy() v1beta1.PodUpdatePolicy {
-	return rollingUpdate(p.Set).PodUpdatePolicy
+func (p *pass) policy() podupdate.Policy {
+	return podupdate.Policy(rollingUpdate(p.Set).PodUpdatePolicy)
 }
 
 // tally counts the active pods. Old pods are those not at the update revision.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/ownership"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -32,13 +33,7 @@ func release(p *pass) {
 		for _, claim := range p.claimsWith(o.Pod.Labels[contract.InstanceIDLabel]) {
 			p.leaving = append(p.leaving, p.handOver(claim, o.Pod))
 		}
-		step.Actions = append(step.Actions, action.Action{
-			Verb: action.Release, Object: o.Pod, Reason: "SelectorMismatch",
-			Message: "its labels no longer match spec.selector",
-			Patches: []action.Patch{{Body: map[string]any{"metadata": map[string]any{"ownerReferences": []any{
-				map[string]any{"$patch": "delete", "uid": string(p.Set.UID)},
-			}}}}},
-		})
+		step.Actions = append(step.Actions, ownership.Release(o.Pod, p.Set.UID, "its labels no longer match spec.selector"))
 	}
 	p.addLeaving(step)
 }
@@ -49,18 +44,11 @@ func adopt(p *pass) {
 	step := action.Step{Name: StepOwn}
 	ref := controllerRef(p.Set)
 	for _, o := range p.Orphans {
-		meta := map[string]any{"ownerReferences": []any{map[string]any{
-			"apiVersion": ref.APIVersion, "kind": ref.Kind, "name": ref.Name, "uid": string(ref.UID),
-			"controller": true, "blockOwnerDeletion": true,
-		}}}
+		labels := map[string]string{}
 		if o.Labels[contract.InstanceIDLabel] == "" {
-			meta["labels"] = map[string]any{contract.InstanceIDLabel: p.freshID()}
+			labels[contract.InstanceIDLabel] = p.freshID()
 		}
-		step.Actions = append(step.Actions, action.Action{
-			Verb: action.Adopt, Object: o, Reason: "SelectorMatch",
-			Message: "it has no controller and matches spec.selector",
-			Patches: []action.Patch{{Body: map[string]any{"metadata": meta}}},
-		})
+		step.Actions = append(step.Actions, ownership.Adopt(o, ref, labels, "it has no controller and matches spec.selector"))
 		if adopted := p.judge(o); adopted.Active {
 			adopted.touched, adopted.Available = true, false
 			p.pods = append(p.pods, adopted)

@@ -6,14 +6,12 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/inplace"
 	"github.com/flotilla-project/flotilla/core/podstate"
-
-	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/core/podupdate"
 )
 
 // Names of the steps of a plan.
@@ -105,12 +103,12 @@ type pass struct {
 	Snapshot
 	plan      Plan
 	numbers   numbers
-	balance   *balance                           // nil before it is asked for
-	pods      []pod                              // active
-	inactive  []podstate.State                   // terminating, succeeded, failed
-	named     map[string]bool                    // podsToDelete
-	diffs     map[string]verdict                 // can a pod of this revision be updated in place
-	templates map[string]*corev1.PodTemplateSpec // by the name of the revision
+	balance   *balance             // nil before it is asked for
+	pods      []pod                // active
+	inactive  []podstate.State     // terminating, succeeded, failed
+	named     map[string]bool      // podsToDelete
+	revisions *podupdate.Revisions // templates and how they differ
+	updates   podupdate.Workload   // how pods are changed
 	rng       *rand.Rand
 	usedIDs   map[string]bool                            // instance ids, nil before they are asked for
 	freeIDs   []string                                   // ids of claims without a pod, nil before they are asked for
@@ -120,13 +118,20 @@ type pass struct {
 
 func newPass(s Snapshot) *pass {
 	p := &pass{
-		Snapshot:  s,
-		named:     map[string]bool{},
-		diffs:     map[string]verdict{},
-		templates: map[string]*corev1.PodTemplateSpec{},
-		rng:       rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // ids need no secrecy
+		Snapshot: s,
+		named:    map[string]bool{},
+		rng:      rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // ids need no secrecy
 	}
 	p.numbers, p.plan.Err = readNumbers(s.Set)
+	p.revisions = podupdate.NewRevisions(s.Revisions, inplace.Options{
+		EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize, CompareClaims: p.comparesClaims(),
+	})
+	p.updates = podupdate.Workload{
+		Revisions: p.revisions, Policy: p.policy(), Lifecycle: s.Set.Spec.Lifecycle,
+		GraceSeconds: inPlaceStrategy(s.Set).GracePeriodSeconds,
+		Labels:       p.revisionLabels, Missing: missingTemplateHash,
+		Now: s.Now, Plan: &p.plan.Plan,
+	}
 	for _, name := range s.Set.Spec.ScaleStrategy.PodsToDelete {
 		p.named[name] = true
 	}
@@ -160,17 +165,8 @@ func (p *pass) judge(o *corev1.Pod) pod {
 	}
 }
 
-// change starts a change of a pod.
-func (p *pass) change(o *corev1.Pod) *action.PodChange {
-	return action.NewPodChange(o, metav1.NewTime(p.Now))
-}
-
-func (p *pass) inPlaceOptions() inplace.Options {
-	return inplace.Options{EnvFromMetadata: p.Gates.EnvFromMetadata, Resize: p.Gates.Resize, CompareClaims: p.comparesClaims()}
-}
-
 func (p *pass) comparesClaims() bool {
-	return p.Gates.RecreateOnClaimChange && p.policy() != v1beta1.InPlaceOnly
+	return p.Gates.RecreateOnClaimChange && p.policy() != podupdate.InPlaceOnly
 }
 
 // live are the short hashes of the revisions that must be kept: current, update and those of active pods.

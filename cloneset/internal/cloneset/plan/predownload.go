@@ -133,14 +133,14 @@ func (p *pass) aside(steps ...action.Step) {
 
 // gainsNothing says that the pods are recreated, few, or all updated at once.
 func (p *pass) gainsNothing(current, update *appsv1.ControllerRevision) bool {
-	policy := p.policy()
-	if policy != v1beta1.InPlaceIfPossible && policy != v1beta1.InPlaceOnly || p.numbers.replicas <= fewReplicas {
+	if !p.policy().InPlace() || p.numbers.replicas <= fewReplicas {
 		return true
 	}
 	if p.numbers.partition == 0 && maxUnavailableDown(p.Set, p.numbers.replicas) >= p.numbers.replicas {
 		return true
 	}
-	return p.verdictFor(podstate.ShortHash(current.Name), update).err != nil
+	_, err := p.revisions.Diff(podstate.ShortHash(current.Name), update)
+	return err != nil
 }
 
 // maxUnavailableDown is maxUnavailable with a percentage rounded down.
@@ -226,11 +226,11 @@ func mark(r *appsv1.ControllerRevision, labels map[string]any, message string) a
 // pulls creates one job for each container whose image changes, but for those that exist.
 func (p *pass) pulls(current, update *appsv1.ControllerRevision) (action.Step, error) {
 	step := action.Step{Name: StepPull}
-	before, err := p.template(current)
+	before, err := p.revisions.Template(current)
 	if err != nil {
 		return step, err
 	}
-	after, err := p.template(update)
+	after, err := p.revisions.Template(update)
 	if err != nil {
 		return step, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/lifecycle"
 	"github.com/flotilla-project/flotilla/core/ordering"
 	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/podupdate"
 )
 
 // regretDeletion takes pods in PreparingDelete back that are needed again, for instance because
@@ -33,15 +34,13 @@ func regretDeletion(p *pass) {
 		if !o.deleting || o.touched || o.SpecifiedDelete || p.named[o.Pod.Name] {
 			continue
 		}
-		c := p.change(o.Pod)
-		if !lifecycle.RegretDelete(c, p.Set.Spec.Lifecycle) {
+		a, ok := p.updates.Regret(o.State)
+		if !ok {
 			continue
 		}
 		wanted--
 		o.touched = true
-		step.Actions = append(step.Actions, action.Action{
-			Verb: verbOf(c), Object: o.Pod, Patches: c.Patches(), Reason: "Regret", Message: "the pod is needed again",
-		})
+		step.Actions = append(step.Actions, a)
 	}
 	p.plan.Add(step)
 }
@@ -87,7 +86,7 @@ func finishDeletion(p *pass) {
 		if !o.deleting || o.touched || lifecycle.Hooked(preDelete(p.Set), o.Pod) {
 			continue
 		}
-		step.Actions = append(step.Actions, p.deletePod(o, "HookReleased", "the preDelete hook has let it go"))
+		step.Actions = append(step.Actions, p.deletePod(o, podupdate.Why{Reason: "HookReleased", Message: "the preDelete hook has let it go"}))
 	}
 	p.addLeaving(step)
 }
@@ -117,7 +116,7 @@ func deleteSpecified(p *pass) {
 			}
 			limit -= cost
 		}
-		step.Actions = append(step.Actions, p.deletePod(o, "SpecifiedDelete", "it is specified for deletion"))
+		step.Actions = append(step.Actions, p.deletePod(o, podupdate.Why{Reason: "SpecifiedDelete", Message: "it is specified for deletion"}))
 	}
 	p.addLeaving(step)
 }
@@ -161,7 +160,7 @@ func scaleIn(p *pass) {
 			}
 			limit--
 		}
-		step.Actions = append(step.Actions, p.deletePod(o, "ScaleIn", "there are more pods than spec.replicas"))
+		step.Actions = append(step.Actions, p.deletePod(o, podupdate.Why{Reason: "ScaleIn", Message: "there are more pods than spec.replicas"}))
 	}
 	p.addLeaving(step)
 }

@@ -1,0 +1,56 @@
+package newpod
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ClaimOptions say what a claim has besides what its template says.
+type ClaimOptions struct {
+	// Name and Namespace are the claim's; those of the template count for nothing.
+	Name, Namespace string
+	// Labels are put over those of the template, the later ones over the earlier ones.
+	Labels []map[string]string
+	// Owners are those with whom the claim goes; nil for none.
+	Owners []metav1.OwnerReference
+}
+
+// Claim is a new claim of the template.
+func Claim(template *corev1.PersistentVolumeClaim, o ClaimOptions) *corev1.PersistentVolumeClaim {
+	t := template.DeepCopy()
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            o.Name,
+			Namespace:       o.Namespace,
+			Labels:          merged(append([]map[string]string{t.Labels}, o.Labels...)...),
+			Annotations:     t.Annotations,
+			OwnerReferences: o.Owners,
+		},
+		Spec: t.Spec,
+	}
+}
+
+// Mount names a claim and the volume by which containers mount it.
+type Mount struct{ Volume, Claim string }
+
+// MountClaims puts one volume for each claim before the pod's other volumes. A volume of the same name
+// gives way.
+func MountClaims(pod *corev1.Pod, mounts ...Mount) {
+	if len(mounts) == 0 {
+		return
+	}
+	named := map[string]bool{}
+	all := make([]corev1.Volume, 0, len(mounts)+len(pod.Spec.Volumes))
+	for _, m := range mounts {
+		named[m.Volume] = true
+		all = append(all, corev1.Volume{Name: m.Volume, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: m.Claim},
+		}})
+	}
+	for i := range pod.Spec.Volumes {
+		if !named[pod.Spec.Volumes[i].Name] {
+			all = append(all, pod.Spec.Volumes[i])
+		}
+	}
+	pod.Spec.Volumes = all
+}
