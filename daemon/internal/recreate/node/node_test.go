@@ -1,0 +1,329 @@
+package node_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/gen"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
+)
+
+const podUID = types.UID("pod-1")
+
+func at(seconds int) time.Time { return gen.Epoch().Add(time.Duration(seconds) * time.Second) }
+
+// option changes a request under construction.
+type option func(*v1beta1.ContainerRecreateRequest)
+
+// request asks to recreate the first runs of containers a and b.
+func request(name string, options ...option) *v1beta1.ContainerRecreateRequest {
+	r := &v1beta1.ContainerRecreateRequest{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "default", UID: types.UID(name), ResourceVersion: "7", CreationTimestamp: metav1.NewTime(at(0)),
+			Labels: map[string]string{v1beta1.PodUIDLabel: string(podUID)},
+		},
+		Spec: v1beta1.ContainerRecreateRequestSpec{
+			PodName: "web", Containers: []v1beta1.ContainerToRecreate{toRecreate("a"), toRecreate("b")},
+			Strategy: &v1beta1.RecreateStrategy{FailurePolicy: v1beta1.FailurePolicyFail},
+		},
+	}
+	for _, o := range options {
+		o(r)
+	}
+	return r
+}
+
+func toRecreate(name string) v1beta1.ContainerToRecreate {
+	return v1beta1.ContainerToRecreate{Name: name, StatusContext: &v1beta1.ContainerStatusContext{ContainerID: id(name, 0)}}
+}
+
+func strategy(change func(*v1beta1.RecreateStrategy)) option {
+	return func(r *v1beta1.ContainerRecreateRequest) { change(r.Spec.Strategy) }
+}
+
+func phase(p v1beta1.RecreatePhase) option {
+	return func(r *v1beta1.ContainerRecreateRequest) { r.Status.Phase = p }
+}
+
+func older(r *v1beta1.ContainerRecreateRequest) { r.CreationTimestamp = metav1.NewTime(at(-10)) }
+
+// recreating puts the request into phase Recreating with the states of its containers.
+func recreating(states ...v1beta1.ContainerRecreateState) option {
+	return func(r *v1beta1.ContainerRecreateRequest) {
+		r.Status.Phase, r.Status.ContainerRecreateStates = v1beta1.RecreateRecreating, states
+	}
+}
+
+func seen(snapshot ...v1beta1.ContainerStatusSnapshot) option {
+	return func(r *v1beta1.ContainerRecreateRequest) { r.Status.ContainerStatusSnapshot = snapshot }
+}
+
+func ready(name string, run int32) v1beta1.ContainerStatusSnapshot {
+	return v1beta1.ContainerStatusSnapshot{Name: name, Ready: true, RestartCount: run, ContainerID: id(name, run)}
+}
+
+func pending(name string) v1beta1.ContainerRecreateState {
+	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreatePending}
+}
+
+// marked is a container of which the run is stopped, or was.
+func marked(name string, run int32) v1beta1.ContainerRecreateState {
+	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateRecreating, IsKilled: true, Message: "recreating " + id(name, run)}
+}
+
+// moved is a container that restarts by itself.
+func moved(name string) v1beta1.ContainerRecreateState {
+	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateRecreating, IsKilled: true}
+}
+
+func done(name string) v1beta1.ContainerRecreateState {
+	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateSucceeded, IsKilled: true}
+}
+
+func broken(name, message string, killed bool) v1beta1.ContainerRecreateState {
+	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateFailed, IsKilled: killed, Message: message}
+}
+
+func id(name string, run int32) string { return "containerd://" + name + "-" + string('0'+run) }
+
+func running(name string, run int32, since time.Time) node.Container {
+	return node.Container{Name: name, ID: id(name, run), Running: true, RestartCount: run, CreatedAt: since, StartedAt: since}
+}
+
+func exited(name string, run int32, since time.Time) node.Container {
+	return node.Container{Name: name, ID: id(name, run), Exited: true, RestartCount: run, CreatedAt: at(-50), StartedAt: at(-50), FinishedAt: since}
+}
+
+func containers(list ...node.Container) []node.Container { return list }
+
+// both is a pod whose two containers run for the first time.
+func both() []node.Container { return containers(running("a", 0, at(-50)), running("b", 0, at(-50))) }
+
+func ordered(s *v1beta1.RecreateStrategy) { s.OrderedRecreate = true }
+func force(s *v1beta1.RecreateStrategy)   { s.ForceRecreate = true }
+func ignore(s *v1beta1.RecreateStrategy)  { s.FailurePolicy = v1beta1.FailurePolicyIgnore }
+func grace10(s *v1beta1.RecreateStrategy) { s.UnreadyGracePeriodSeconds = new(int64(10)) }
+func started5(s *v1beta1.RecreateStrategy) {
+	s.MinStartedSeconds = 5
+}
+
+func inGrace(r *v1beta1.ContainerRecreateRequest) {
+	// The time is that of another machine, far ahead.
+	r.Status.Conditions = []metav1.Condition{{
+		Type: v1beta1.PreRecreateGrace, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at(300)),
+	}}
+}
+
+func TestOneRequest(t *testing.T) {
+	begun := func(end node.Stop) map[string]node.Stop {
+		end.Request = "r"
+		return map[string]node.Stop{id("a", 0): end}
+	}
+	type states = []v1beta1.ContainerRecreateState
+	cases := []struct {
+		name       string
+		request    *v1beta1.ContainerRecreateRequest
+		containers []node.Container
+		stops      map[string]node.Stop
+		graceSeen  map[types.UID]time.Time
+		phase      v1beta1.RecreatePhase // written, empty for no write
+		states     states
+		kill       string
+		wake       time.Duration
+	}{
+		{name: "the first container is marked and stopped", request: request("r"), containers: both(),
+			phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
+		{name: "nothing more while it is stopped", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
+			stops: begun(node.Stop{})},
+		{name: "a stop that another agent has marked is taken up", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
+			kill: id("a", 0)},
+		{name: "a mark without a record means the run of the time of the request", request: request("r", recreating(moved("a"), pending("b"))), containers: both(),
+			phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
+		{name: "a mark that this view does not show is not repeated", request: request("r", recreating(pending("a"), pending("b"))), containers: both(),
+			stops: begun(node.Stop{}), wake: time.Second},
+		{name: "the next one as soon as it has stopped", request: request("r", recreating(marked("a", 0), pending("b"))),
+			containers: containers(exited("a", 0, at(9)), running("b", 0, at(-50))), stops: begun(node.Stop{Ended: true, At: at(9)}),
+			phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
+		{name: "in order the next one waits until it has succeeded", request: request("r", strategy(ordered), recreating(marked("a", 0), pending("b"))),
+			containers: containers(running("a", 1, at(9)), running("b", 0, at(-50))), stops: begun(node.Stop{Ended: true, At: at(9)}), wake: time.Second},
+		{name: "in order the next one follows", request: request("r", strategy(ordered), recreating(marked("a", 0), pending("b")), seen(ready("a", 1))),
+			containers: containers(running("a", 1, at(9)), running("b", 0, at(-50))),
+			phase:      v1beta1.RecreateRecreating, states: states{done("a"), marked("b", 0)}, kill: id("b", 0)},
+		{name: "all have succeeded", request: request("r", recreating(done("a"), marked("b", 0)), seen(ready("a", 1), ready("b", 1))),
+			containers: containers(running("a", 1, at(1)), running("b", 1, at(2))),
+			phase:      v1beta1.RecreateCompleted, states: states{done("a"), done("b")}},
+		{name: "ready is what the manager says of this very run", request: request("r", recreating(done("a"), marked("b", 0)), seen(ready("a", 1), ready("b", 1))),
+			containers: containers(running("a", 1, at(1)), running("b", 2, at(9))), wake: time.Second},
+		{name: "minStartedSeconds has not passed", request: request("r", strategy(started5), recreating(done("a"), marked("b", 0)), seen(ready("b", 1))),
+			containers: containers(running("a", 1, at(1)), running("b", 1, at(7))), wake: 2*time.Second + time.Millisecond},
+		{name: "minStartedSeconds has passed", request: request("r", strategy(started5), recreating(done("a"), marked("b", 0)), seen(ready("b", 1))),
+			containers: containers(running("a", 1, at(1)), running("b", 1, at(4))), phase: v1beta1.RecreateCompleted, states: states{done("a"), done("b")}},
+		{name: "a clock that was set back does not matter without minStartedSeconds", request: request("r", recreating(done("a"), marked("b", 0)), seen(ready("b", 1))),
+			containers: containers(running("a", 1, at(1)), running("b", 1, at(300))), phase: v1beta1.RecreateCompleted, states: states{done("a"), done("b")}},
+		{name: "who restarted by itself is not stopped again", request: request("r"), containers: containers(running("a", 1, at(9)), running("b", 0, at(-50))),
+			phase: v1beta1.RecreateRecreating, states: states{moved("a"), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
+		{name: "a restart in the second of the request is seen by its ID", request: request("r"), containers: containers(running("a", 1, at(0)), running("b", 1, at(-1))),
+			phase: v1beta1.RecreateRecreating, states: states{moved("a"), moved("b")}, wake: 2500 * time.Millisecond},
+		{name: "with force it is stopped once more", request: request("r", strategy(force)), containers: containers(running("a", 1, at(9)), running("b", 0, at(-50))),
+			phase: v1beta1.RecreateRecreating, states: states{marked("a", 1), pending("b")}, kill: id("a", 1)},
+		{name: "with force it is stopped only once more", request: request("r", strategy(force), recreating(marked("a", 1), pending("b"))),
+			containers: containers(running("a", 2, at(9)), running("b", 0, at(-50))),
+			phase:      v1beta1.RecreateRecreating, states: states{marked("a", 1), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
+		{name: "with force one that has just ended needs no stop", request: request("r", strategy(force)), containers: containers(exited("a", 1, at(9)), running("b", 0, at(-50))),
+			phase: v1beta1.RecreateRecreating, states: states{moved("a"), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
+		{name: "a container that is not there is waited for", request: request("r"), containers: containers(running("b", 0, at(-50))),
+			phase: v1beta1.RecreateRecreating, states: states{{Name: "a", Phase: v1beta1.RecreatePending, Message: "not found container on Node"}, marked("b", 0)}, kill: id("b", 0), wake: time.Second},
+		{name: "a stopped container that was removed comes back", request: request("r", recreating(marked("a", 0), marked("b", 0))), containers: containers(running("b", 0, at(-50))),
+			stops: map[string]node.Stop{id("b", 0): {Request: "r"}}, wake: time.Second},
+		{name: "a container that cannot be stopped fails the request", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
+			stops: begun(node.Stop{Ended: true, Err: errors.New("no answer"), At: at(9)}),
+			phase: v1beta1.RecreateCompleted, states: states{broken("a", "kill container error: no answer", true), pending("b")}},
+		{name: "or is ignored", request: request("r", strategy(ignore), recreating(marked("a", 0), pending("b"))), containers: both(),
+			stops: begun(node.Stop{Ended: true, Err: errors.New("no answer"), At: at(9)}),
+			phase: v1beta1.RecreateRecreating, states: states{broken("a", "kill container error: no answer", true), marked("b", 0)}, kill: id("b", 0)},
+		{name: "with Ignore the request completes with what failed", request: request("r", strategy(ignore), recreating(broken("a", "x", true), marked("b", 0)), seen(ready("b", 1))),
+			containers: containers(running("a", 0, at(-50)), running("b", 1, at(9))),
+			phase:      v1beta1.RecreateCompleted, states: states{broken("a", "x", true), done("b")}},
+		{name: "a stop whose effect is not listed yet", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
+			stops: begun(node.Stop{Ended: true, At: at(9)}), wake: time.Second},
+		{name: "a stop without effect", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
+			stops: begun(node.Stop{Ended: true, At: at(-1)}),
+			phase: v1beta1.RecreateCompleted, states: states{broken("a", "the container still runs after the runtime has stopped it", true), pending("b")}},
+		{name: "a container without context fails", request: request("r", func(r *v1beta1.ContainerRecreateRequest) { r.Spec.Containers[0].StatusContext = nil }), containers: both(),
+			phase: v1beta1.RecreateCompleted, states: states{broken("a", "statusContext is missing: it is not known which run of the container is meant", false), pending("b")}},
+		{name: "nothing is stopped before the pod is out of service", request: request("r", strategy(grace10)), containers: both(),
+			phase: v1beta1.RecreateRecreating, states: states{pending("a"), pending("b")}},
+		{name: "the grace begins when this agent sees it", request: request("r", strategy(grace10), inGrace, recreating(pending("a"), pending("b"))), containers: both(),
+			wake: 10 * time.Second},
+		{name: "the rest of the grace", request: request("r", strategy(grace10), inGrace, recreating(pending("a"), pending("b"))), containers: both(),
+			graceSeen: map[types.UID]time.Time{"r": at(7)}, wake: 7 * time.Second},
+		{name: "the end of the grace", request: request("r", strategy(grace10), inGrace, recreating(pending("a"), pending("b"))), containers: both(),
+			graceSeen: map[types.UID]time.Time{"r": at(0)}, phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
+		{name: "no second grace", request: request("r", strategy(grace10), inGrace, recreating(marked("a", 0), pending("b"))),
+			containers: containers(exited("a", 0, at(9)), running("b", 0, at(-50))),
+			phase:      v1beta1.RecreateRecreating, states: states{marked("a", 0), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
+		{name: "one that never starts again is looked at less often", request: request("r", recreating(marked("a", 0), done("b"))),
+			containers: containers(exited("a", 0, at(-90)), running("b", 1, at(0))), wake: 10 * time.Second},
+		{name: "one that is about to start is left alone", request: request("r", strategy(force)),
+			containers: containers(node.Container{Name: "a", ID: id("a", 0)}, running("b", 0, at(-50))),
+			phase:      v1beta1.RecreateRecreating, states: states{pending("a"), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := node.Snapshot{
+				PodUID: podUID, Requests: []*v1beta1.ContainerRecreateRequest{c.request}, Containers: c.containers,
+				Stops: c.stops, GraceSeen: c.graceSeen, Now: at(10),
+			}
+			before := c.request.DeepCopy()
+			plan := node.Compute(s)
+			assert.Equal(t, plan, node.Compute(s), "equal snapshots make equal plans")
+			assert.Equal(t, before, c.request)
+			if c.phase == "" {
+				assert.Empty(t, plan.Writes)
+			} else {
+				require.Len(t, plan.Writes, 1)
+				assert.Equal(t, c.phase, plan.Writes[0].Status["phase"])
+				assert.Equal(t, c.states, plan.Writes[0].Status["containerRecreateStates"])
+				assert.Equal(t, c.phase == v1beta1.RecreateCompleted, plan.Writes[0].Status["completionTime"] != nil)
+				assert.Equal(t, map[string]any{"uid": types.UID("r"), "resourceVersion": "7"}, plan.Writes[0].Patch()["metadata"])
+			}
+			stop := ""
+			if plan.Kill != nil {
+				stop = plan.Kill.ContainerID
+			}
+			assert.Equal(t, c.kill, stop)
+			assert.Equal(t, c.wake, plan.WakeAfter)
+		})
+	}
+}
+
+func TestTurns(t *testing.T) {
+	name := func(plan node.Plan) string {
+		if plan.Kill == nil {
+			return ""
+		}
+		return plan.Kill.Request.Name
+	}
+	cases := []struct {
+		name     string
+		requests []*v1beta1.ContainerRecreateRequest
+		first    string
+		pending  []string
+	}{
+		{"the older one", []*v1beta1.ContainerRecreateRequest{request("new"), request("old", older)}, "old", []string{"new"}},
+		{"who waits before who is new", []*v1beta1.ContainerRecreateRequest{request("new", older), request("waits", phase(v1beta1.RecreatePending))}, "waits", []string{"new"}},
+		{"who has begun before who waits", []*v1beta1.ContainerRecreateRequest{request("waits", older, phase(v1beta1.RecreatePending)), request("begun", recreating())}, "begun", nil},
+		{"nobody waits for who is done", []*v1beta1.ContainerRecreateRequest{request("done", older, phase(v1beta1.RecreateCompleted)), request("waits", phase(v1beta1.RecreatePending))}, "waits", nil},
+		{"nor for who is deleted", []*v1beta1.ContainerRecreateRequest{
+			request("going", recreating(), func(r *v1beta1.ContainerRecreateRequest) { r.DeletionTimestamp = new(metav1.NewTime(at(1))) }), request("new"),
+		}, "new", nil},
+		{"nor for who means another pod", []*v1beta1.ContainerRecreateRequest{
+			request("other", recreating(), func(r *v1beta1.ContainerRecreateRequest) { r.Labels[v1beta1.PodUIDLabel] = "other" }), request("new"),
+		}, "new", nil},
+		{"a request without a pod means none", []*v1beta1.ContainerRecreateRequest{
+			request("none", func(r *v1beta1.ContainerRecreateRequest) { r.Labels = nil }),
+		}, "", nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			plan := node.Compute(node.Snapshot{PodUID: podUID, Requests: c.requests, Containers: both(), Now: at(10)})
+			assert.Equal(t, c.first, name(plan))
+			var pending []string
+			for _, w := range plan.Writes {
+				if w.Request.Name != c.first {
+					assert.Equal(t, map[string]any{"phase": v1beta1.RecreatePending}, w.Status)
+					pending = append(pending, w.Request.Name)
+				}
+			}
+			assert.Equal(t, c.pending, pending)
+		})
+	}
+	none := request("none", func(r *v1beta1.ContainerRecreateRequest) { r.Labels = nil })
+	assert.Empty(t, node.Compute(node.Snapshot{Requests: []*v1beta1.ContainerRecreateRequest{none}, Containers: both(), Now: at(10)}),
+		"no UID is no pod")
+}
+
+func TestStopsOfOthers(t *testing.T) {
+	compute := func(stop node.Stop, requests ...*v1beta1.ContainerRecreateRequest) node.Plan {
+		return node.Compute(node.Snapshot{
+			PodUID: podUID, Requests: requests, Containers: both(), Stops: map[string]node.Stop{id("a", 0): stop}, Now: at(10),
+		})
+	}
+	over := request("over", phase(v1beta1.RecreateCompleted))
+	plan := compute(node.Stop{Request: "over"}, over)
+	assert.Equal(t, []string{id("a", 0)}, plan.Abort, "a request that is over wants nothing stopped")
+	assert.Equal(t, []string{id("a", 0)}, compute(node.Stop{Request: "gone"}).Abort)
+	assert.Empty(t, compute(node.Stop{Request: "over", Ended: true}, over).Abort)
+	assert.Empty(t, compute(node.Stop{Request: "r"}, request("r")).Abort)
+
+	plan = compute(node.Stop{Request: "over"}, over, request("r"))
+	assert.Nil(t, plan.Kill, "one stop at a time")
+	plan = compute(node.Stop{Request: "over", Ended: true, At: at(9)}, over, request("r"))
+	assert.Nil(t, plan.Kill, "it has just been stopped")
+	plan = compute(node.Stop{Request: "over", Ended: true, Err: errors.New("x"), At: at(9)}, over, request("r"))
+	assert.NotNil(t, plan.Kill)
+	plan = compute(node.Stop{Request: "over", Ended: true, Err: errors.New("x"), At: at(9)}, over, request("r", recreating(marked("a", 0), pending("b"))))
+	assert.NotNil(t, plan.Kill, "another request's failure is not ours")
+}
+
+func TestWhatIsStopped(t *testing.T) {
+	hook := &v1beta1.PreStopHandler{}
+	r := request("r", strategy(func(s *v1beta1.RecreateStrategy) { s.TerminationGracePeriodSeconds = new(int64(3)) }))
+	r.Spec.Containers[0].PreStop = hook
+	kill := node.Compute(node.Snapshot{PodUID: podUID, Requests: []*v1beta1.ContainerRecreateRequest{r}, Containers: both(), Now: at(10)}).Kill
+	assert.Equal(t, &node.Kill{
+		Request: r, Container: "a", ContainerID: id("a", 0), PreStop: hook, Grace: 3 * time.Second,
+		Message: "Stopping container a by ContainerRecreateRequest r",
+	}, kill)
+	r.Spec.Strategy = nil
+	kill = node.Compute(node.Snapshot{PodUID: podUID, Requests: []*v1beta1.ContainerRecreateRequest{r}, Containers: both(), Now: at(10)}).Kill
+	assert.Equal(t, 30*time.Second, kill.Grace)
+}

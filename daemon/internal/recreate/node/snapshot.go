@@ -1,0 +1,99 @@
+package node
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+// Snapshot is what an agent knows of the requests for one pod at one moment.
+type Snapshot struct {
+	// PodUID is the pod that all of this is about. Requests with another one are skipped.
+	PodUID types.UID
+	// Requests are those for the pod, in any state and order; completed and terminating ones are skipped.
+	Requests []*v1beta1.ContainerRecreateRequest
+	// Containers are those of the pod in the runtime, init containers included, in any order. Of several
+	// runs of one container the newest counts.
+	Containers []Container
+	// GraceSeen is when this agent first saw condition PreRecreateGrace of a request to be True, by its UID.
+	// The condition's own time is another machine's.
+	GraceSeen map[types.UID]time.Time
+	// Stops are those that this process has begun, by container ID.
+	Stops map[string]Stop
+	// Now is the node's time.
+	Now time.Time
+}
+
+// Container is one run of a container as the runtime has it. All times are the node's.
+type Container struct {
+	// Name in the pod's spec.
+	Name string
+	// ID with the name of the runtime, such as containerd://... .
+	ID string
+	// Running and Exited say in which state it is; neither means created or unknown.
+	Running, Exited bool
+	// RestartCount is the number of runs before this one.
+	RestartCount int32
+	// CreatedAt, StartedAt and FinishedAt are zero as long as it has not happened.
+	CreatedAt, StartedAt, FinishedAt time.Time
+}
+
+// Stop is an attempt to stop a container.
+type Stop struct {
+	// Request is the UID of the request that asked for it.
+	Request types.UID
+	// Ended says that the attempt is over: the runtime has stopped the container, or Err is set.
+	Ended bool
+	Err   error
+	// At is when it ended.
+	At time.Time
+}
+
+// Plan is what to do next, in the order of its fields.
+type Plan struct {
+	// Abort are the container IDs of stops under way whose request wants nothing any more: their hooks are
+	// cancelled, and what the runtime was not told yet it need not be told. What it was told is left alone.
+	Abort []string
+	// Writes are status patches. A failed one, and one that meets another version, ends the round.
+	Writes []Write
+	// Kill is the container to stop once all writes have succeeded, or nil. Its Stop must be in the snapshot
+	// from then on.
+	Kill *Kill
+	// WakeAfter is when to look again if no event comes earlier; 0 waits for the next event.
+	WakeAfter time.Duration
+}
+
+// Write is a change of members of a request's status. It never changes a member that the manager writes.
+type Write struct {
+	// Request is the request as judged.
+	Request *v1beta1.ContainerRecreateRequest
+	// Status holds the changed members.
+	Status map[string]any
+}
+
+// Patch is the merge patch for the status subresource. It names the object and the version that was
+// judged: a request that was completed meanwhile answers with a conflict.
+func (w Write) Patch() map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{"uid": w.Request.UID, "resourceVersion": w.Request.ResourceVersion},
+		"status":   w.Status,
+	}
+}
+
+// Kill is a container to stop.
+type Kill struct {
+	// Request is who asks.
+	Request *v1beta1.ContainerRecreateRequest
+	// Container is the name, ContainerID the run. No other run may be stopped in its place.
+	Container, ContainerID string
+	// PreStop is the hook to run first, or nil; Ports are those that it may name.
+	PreStop *v1beta1.PreStopHandler
+	Ports   []corev1.ContainerPort
+	// Grace is the time for the hook and the stop together.
+	Grace time.Duration
+	// Message is the text of the event on the container.
+	Message string
+}
