@@ -1,0 +1,63 @@
+package conversion
+
+import (
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// AcceptLossAnnotation set to "true" by a user allows an update through v1alpha1 to take away what
+// FieldsAnnotation held.
+const AcceptLossAnnotation = "apps.kruise.io/accept-v1alpha1-loss"
+
+// Lost names the fields that an update through v1alpha1 would take away without meaning to: the stored
+// object has them, and the updated one does not because its client dropped FieldsAnnotation. Fields that
+// say no more than their absence does are not missed. Nothing is lost where the object accepts the loss.
+func Lost(stored, updated *v1beta1.StatefulSet) []string {
+	if updated.Annotations[AcceptLossAnnotation] == "true" {
+		return nil
+	}
+	had, has := said(&stored.Spec), said(&updated.Spec)
+	return slices.DeleteFunc(had, func(name string) bool { return slices.Contains(has, name) })
+}
+
+// said are the fields which v1alpha1 lacks and that say something.
+func said(spec *v1beta1.StatefulSetSpec) []string {
+	retention, scale, ordinals := spec.PersistentVolumeClaimRetentionPolicy, spec.ScaleStrategy, spec.Ordinals
+	hooks := spec.Lifecycle
+	deletes := func(policy appsv1.PersistentVolumeClaimRetentionPolicyType) bool {
+		return policy != "" && policy != appsv1.RetainPersistentVolumeClaimRetentionPolicyType
+	}
+	var names []string
+	for name, is := range map[string]bool{
+		"volumeClaimUpdateStrategy":            spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate,
+		"reserveOrdinals":                      len(spec.ReserveOrdinals) > 0,
+		"lifecycle":                            hooks != nil && (hooks.PreDelete != nil || hooks.InPlaceUpdate != nil || hooks.PreNormal != nil),
+		"scaleStrategy":                        scale != nil && scale.MaxUnavailable != nil,
+		"persistentVolumeClaimRetentionPolicy": retention != nil && (deletes(retention.WhenDeleted) || deletes(retention.WhenScaled)),
+		"ordinals":                             ordinals != nil && ordinals.Start != 0,
+	} {
+		if is {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// V1alpha1Path is the path by which users of v1alpha1 know a field path of the hub.
+func V1alpha1Path(path string) string {
+	for _, part := range parts() {
+		for _, name := range fieldsOf(part) {
+			rest, ok := strings.CutPrefix(path, part+"."+name)
+			if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+				return field.NewPath("metadata", "annotations").Key(FieldsAnnotation).String() + "." + path
+			}
+		}
+	}
+	return path
+}
