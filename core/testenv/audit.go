@@ -108,6 +108,19 @@ func (a *Audit) Writes(t testing.TB, userAgent string) map[string]int {
 	return count
 }
 
+// Kinds are the kinds of writes by String in the namespace since the start, each once, of clients whose
+// user agent begins with the prefix.
+func (a *Audit) Kinds(t testing.TB, userAgent, namespace string) []string {
+	t.Helper()
+	var kinds []string
+	for _, r := range a.Requests(t, userAgent) {
+		if r.Write() && r.Object.Namespace == namespace && !slices.Contains(kinds, r.String()) {
+			kinds = append(kinds, r.String())
+		}
+	}
+	return kinds
+}
+
 // settle waits until the log holds a request made now, because the server writes an entry after
 // it has answered.
 func (a *Audit) settle(t testing.TB) {

@@ -1,0 +1,39 @@
+package faults
+
+import (
+	"net/http"
+	"sync/atomic"
+)
+
+// Kill lets n writes through and none of the requests after that, as if the client had been killed just
+// after it got the answer to the n-th. Dead is closed then.
+func Kill(n int64) (send Send, dead <-chan struct{}) {
+	var writes atomic.Int64
+	over := make(chan struct{})
+	return func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if isClosed(over) {
+			return nil, errCut
+		}
+		if !isWrite(r) {
+			return next.RoundTrip(r)
+		}
+		number := writes.Add(1)
+		if number > n {
+			return nil, errCut
+		}
+		response, err := next.RoundTrip(r)
+		if number == n {
+			close(over)
+		}
+		return response, err
+	}, over
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
