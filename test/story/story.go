@@ -3,11 +3,13 @@ package story
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -66,6 +68,18 @@ func Reaches[T client.Object](t *testing.T, w World, o T, what string, check fun
 			return err
 		}
 		return check(o)
+	})
+}
+
+// Gone waits until the object is no more.
+func Gone(t *testing.T, w World, o client.Object) {
+	t.Helper()
+	Eventually(t, "the end of "+o.GetName(), func(ctx context.Context) error {
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, Want(err != nil, "it is still there"))
 	})
 }
 

@@ -109,7 +109,9 @@ func (a app) serve(ctx context.Context, address string, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "listening on %s\n", listener.Addr())
-	server := &http.Server{Handler: a.handler(), ReadHeaderTimeout: headerTimeout}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	server := &http.Server{Handler: a.handler(end), ReadHeaderTimeout: headerTimeout}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -120,11 +122,12 @@ func (a app) serve(ctx context.Context, address string, out io.Writer) error {
 	return nil
 }
 
-func (a app) handler() http.Handler {
+func (a app) handler(end context.CancelCauseFunc) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, a.version) })
 	mux.HandleFunc("/env", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, environment()) })
 	mux.HandleFunc("/journal", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, a.journal) })
+	mux.HandleFunc("/crash", func(http.ResponseWriter, *http.Request) { end(errCrash) })
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if now := time.Now(); now.Before(a.readyAt) || !a.failingAt.IsZero() && !now.Before(a.failingAt) {
 			http.Error(w, "not ready", http.StatusServiceUnavailable)

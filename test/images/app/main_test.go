@@ -93,6 +93,12 @@ func TestAppCrashesAsToldTo(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), folder(t, "version"), []string{"-crash"}, io.Discard), errCrash)
 	_, ended := start(t, t.Context(), "-crash-after", "20ms")
 	require.ErrorIs(t, <-ended, errCrash)
+	url, ended := start(t, t.Context())
+	answer, err := http.Get(url + "/crash")
+	require.ErrorIs(t, <-ended, errCrash)
+	if err == nil { // the end may come before the answer
+		require.NoError(t, answer.Body.Close())
+	}
 	require.Error(t, run(t.Context(), folder(t), nil, io.Discard))
 }
 

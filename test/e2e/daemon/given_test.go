@@ -1,0 +1,172 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/story"
+)
+
+const app = "flotilla/demo-app:"
+
+// newContainer runs the demo application at v1. Containers of a pod share its ports, so each has its own.
+func newContainer(name string, port int, args ...string) corev1.Container {
+	return corev1.Container{
+		Name: name, Image: app + "v1", Args: append([]string{"-address", fmt.Sprintf(":%d", port)}, args...),
+		ReadinessProbe: &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt(port)}},
+			PeriodSeconds: 1,
+		},
+	}
+}
+
+// givenPod creates pod "web" of the containers and waits until it is ready.
+func givenPod(t *testing.T, containers ...corev1.Container) *corev1.Pod {
+	t.Helper()
+	o := newPod(world.Namespace(t), containers...)
+	require.NoError(t, world.Client.Create(t.Context(), o))
+	isReady(t, o)
+	return o
+}
+
+func newPod(namespace string, containers ...corev1.Container) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
+		Spec:       corev1.PodSpec{Containers: containers, TerminationGracePeriodSeconds: new(int64(5))},
+	}
+}
+
+func isReady(t *testing.T, o *corev1.Pod) {
+	t.Helper()
+	story.Reaches(t, world, o, "ready", func(o *corev1.Pod) error {
+		return story.Want(story.IsReady(o), "status is %+v", o.Status.ContainerStatuses)
+	})
+}
+
+// newRequest asks to recreate containers of the pod.
+func newRequest(name string, o *corev1.Pod, containers ...string) *v1beta1.ContainerRecreateRequest {
+	r := &v1beta1.ContainerRecreateRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Namespace},
+		Spec:       v1beta1.ContainerRecreateRequestSpec{PodName: o.Name, Strategy: &v1beta1.RecreateStrategy{}},
+	}
+	for _, c := range containers {
+		r.Spec.Containers = append(r.Spec.Containers, v1beta1.ContainerToRecreate{Name: c})
+	}
+	return r
+}
+
+// completes waits until the request has ended.
+func completes(t *testing.T, r *v1beta1.ContainerRecreateRequest) {
+	t.Helper()
+	story.Reaches(t, world, r, "completed", func(r *v1beta1.ContainerRecreateRequest) error {
+		return story.Want(r.Status.Phase == v1beta1.RecreateCompleted, "status is %+v", r.Status)
+	})
+}
+
+// phases are those of the request's containers, in its order.
+func phases(r *v1beta1.ContainerRecreateRequest) []v1beta1.RecreatePhase {
+	var all []v1beta1.RecreatePhase
+	for _, s := range r.Status.ContainerRecreateStates {
+		all = append(all, s.Phase)
+	}
+	return all
+}
+
+// container is the status of the pod's container of that name.
+func container(t *testing.T, o *corev1.Pod, name string) corev1.ContainerStatus {
+	t.Helper()
+	for _, s := range o.Status.ContainerStatuses {
+		if s.Name == name {
+			return s
+		}
+	}
+	require.Failf(t, "no such container", "pod %s has no container %s", o.Name, name)
+	return corev1.ContainerStatus{}
+}
+
+// restarts are the restart counts of the containers, by name.
+func restarts(o *corev1.Pod) map[string]int32 {
+	counts := map[string]int32{}
+	for _, s := range o.Status.ContainerStatuses {
+		counts[s.Name] = s.RestartCount
+	}
+	return counts
+}
+
+// ask sends a request to the demo application in the pod and returns the answer.
+func ask(t *testing.T, o *corev1.Pod, port int, path string) (string, error) {
+	t.Helper()
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
+		return world.Cluster.DialContext(ctx, address)
+	}
+	web := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://%s:%d%s", o.Status.PodIP, port, path), nil)
+	require.NoError(t, err)
+	answer, err := web.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return string(text), err
+}
+
+// contextOf is for what a test does at its end, too.
+func contextOf(t *testing.T) context.Context {
+	t.Helper()
+	return context.WithoutCancel(t.Context())
+}
+
+// newSet is a CloneSet "web" with one pod of the containers, updated in place or not at all.
+func newSet(namespace string, annotations map[string]string, containers ...corev1.Container) *clonesets.CloneSet {
+	labels := map[string]string{"app": "web"}
+	return &clonesets.CloneSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
+		Spec: clonesets.CloneSetSpec{
+			Replicas: new(int32(1)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations},
+				Spec:       corev1.PodSpec{Containers: containers, TerminationGracePeriodSeconds: new(int64(5))},
+			},
+			UpdateStrategy: clonesets.CloneSetUpdateStrategy{
+				Type: clonesets.RollingUpdate,
+				RollingUpdate: &clonesets.RollingUpdateCloneSetStrategy{
+					PodUpdatePolicy: clonesets.InPlaceOnly, MaxUnavailable: new(intstr.FromInt32(1)),
+				},
+			},
+		},
+	}
+}
+
+// settles waits until the set's status describes its spec and its pod is as wanted, and returns the pod.
+func settles(t *testing.T, set *clonesets.CloneSet) *corev1.Pod {
+	t.Helper()
+	story.Reaches(t, world, set, "the end of its rollout", func(set *clonesets.CloneSet) error {
+		s := set.Status
+		done := s.ObservedGeneration == set.Generation && story.Condition(set, "Ready").Status == metav1.ConditionTrue
+		return story.Want(done && s.AvailableReplicas == *set.Spec.Replicas, "status is %+v", s)
+	})
+	pods := story.Active(world.Pods(t, set.Namespace))
+	require.Len(t, pods, 1)
+	return &pods[0]
+}
+
+// fromAnnotation is an environment variable that follows an annotation of the pod.
+func fromAnnotation(name, key string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + key + "']"},
+	}}
+}

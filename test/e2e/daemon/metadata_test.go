@@ -1,0 +1,133 @@
+package daemon
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+
+	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/story"
+)
+
+// A container reads its environment when it starts: the agent restarts those that read what changed, once,
+// and no other.
+func TestTheEnvironmentFollowsMetadata(t *testing.T) {
+	t.Parallel()
+	reader, other := newContainer("reader", 8080), newContainer("other", 8081)
+	reader.Env = []corev1.EnvVar{fromAnnotation("CONFIG", "config")}
+	set := newSet(world.Namespace(t), map[string]string{"config": "a"}, reader, other)
+	require.NoError(t, world.Client.Create(t.Context(), set))
+	before := settles(t, set)
+	story.Edit(t, world, set, func(s *clonesets.CloneSet) { s.Spec.Template.Annotations["config"] = "b" })
+	after := settles(t, set)
+	assert.Equal(t, story.Identities([]corev1.Pod{*before}), story.Identities([]corev1.Pod{*after}))
+	assert.Equal(t, map[string]int32{"reader": 1, "other": 0}, restarts(after))
+	environment, err := ask(t, after, 8080, "/env")
+	require.NoError(t, err)
+	assert.Contains(t, environment, "CONFIG=b\n")
+}
+
+// Image and environment of one container change together: one restart does for both.
+func TestImageAndEnvironmentChangeInOneRestart(t *testing.T) {
+	t.Parallel()
+	main := newContainer("main", 8080)
+	main.Env = []corev1.EnvVar{fromAnnotation("CONFIG", "config")}
+	set := newSet(world.Namespace(t), map[string]string{"config": "a"}, main)
+	require.NoError(t, world.Client.Create(t.Context(), set))
+	before := settles(t, set)
+	story.Edit(t, world, set, func(s *clonesets.CloneSet) {
+		s.Spec.Template.Annotations["config"] = "b"
+		s.Spec.Template.Spec.Containers[0].Image = app + "v2"
+	})
+	after := settles(t, set)
+	assert.Equal(t, before.UID, after.UID)
+	assert.Equal(t, map[string]int32{"main": 1}, restarts(after))
+	environment, err := ask(t, after, 8080, "/env")
+	require.NoError(t, err)
+	assert.Contains(t, environment, "CONFIG=b\n")
+}
+
+// Nobody but an update may restart a container: an annotation that a person edits does not.
+func TestEditsByHandRestartNothing(t *testing.T) {
+	t.Parallel()
+	main := newContainer("main", 8080)
+	main.Env = []corev1.EnvVar{fromAnnotation("CONFIG", "config")}
+	set := newSet(world.Namespace(t), map[string]string{"config": "a"}, main)
+	require.NoError(t, world.Client.Create(t.Context(), set))
+	o := settles(t, set)
+	reported := metaOf(t, o)
+	story.Edit(t, world, o, func(o *corev1.Pod) { o.Annotations["config"] = "by hand" })
+	// The agent has seen the edit when it has seen a later event of another pod of its node.
+	witness := newPod(o.Namespace, newContainer("main", 8080))
+	witness.Name, witness.Spec.NodeName = "witness", o.Spec.NodeName
+	require.NoError(t, world.Client.Create(t.Context(), witness))
+	isReady(t, witness)
+	r := newRequest("witness", witness, "main")
+	require.NoError(t, world.Client.Create(t.Context(), r))
+	completes(t, r)
+	require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+	assert.Equal(t, map[string]int32{"main": 0}, restarts(o))
+	assert.Equal(t, reported, metaOf(t, o))
+}
+
+// metaOf waits until the agent has described the containers that run in the pod.
+func metaOf(t *testing.T, o *corev1.Pod) string {
+	t.Helper()
+	story.Reaches(t, world, o, "described by the agent", func(o *corev1.Pod) error {
+		var meta struct {
+			Containers []struct{ Name, ContainerID string }
+		}
+		text := o.Annotations[contract.RuntimeContainersMetaAnnotation]
+		if err := json.Unmarshal([]byte(text), &meta); err != nil {
+			return err
+		}
+		present := len(meta.Containers) == len(o.Status.ContainerStatuses)
+		for i := range meta.Containers {
+			present = present && meta.Containers[i].ContainerID == container(t, o, meta.Containers[i].Name).ContainerID
+		}
+		return story.Want(present, "annotation is %s", text)
+	})
+	return o.Annotations[contract.RuntimeContainersMetaAnnotation]
+}
+
+// Containers are updated in the order of their priorities: the next ones when those before are ready again.
+func TestUpdatesInPlaceFollowPriorities(t *testing.T) {
+	t.Parallel()
+	sidecar, main := newContainer("sidecar", 8080, "-ready-after", "3s"), newContainer("main", 8081)
+	sidecar.Env = []corev1.EnvVar{{Name: contract.ContainerPriorityEnv, Value: "10"}, fromAnnotation("APP_CONFIG", "app-config")}
+	set := newSet(world.Namespace(t), map[string]string{"app-config": "a"}, main, sidecar)
+	require.NoError(t, world.Client.Create(t.Context(), set))
+	before := settles(t, set)
+	story.Edit(t, world, set, func(s *clonesets.CloneSet) {
+		s.Spec.Template.Annotations["app-config"] = "b"
+		s.Spec.Template.Spec.Containers[0].Image = app + "v2"
+	})
+	after := settles(t, set)
+	assert.Equal(t, before.UID, after.UID)
+	assert.Equal(t, map[string]int32{"main": 1, "sidecar": 1}, restarts(after))
+	assert.Equal(t, [][]string{{"sidecar"}, {"main"}}, batches(t, after))
+	first, second := container(t, after, "sidecar").State.Running.StartedAt, container(t, after, "main").LastTerminationState.Terminated.FinishedAt
+	assert.GreaterOrEqual(t, second.Sub(first.Time), 2*time.Second, "main goes on until sidecar is ready")
+}
+
+// batches are the containers of each batch of the pod's last update.
+func batches(t *testing.T, o *corev1.Pod) [][]string {
+	t.Helper()
+	var state struct {
+		ContainerBatchesRecord []struct{ Containers []string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.Annotations[contract.InPlaceUpdateStateAnnotation]), &state))
+	var all [][]string
+	for _, b := range state.ContainerBatchesRecord {
+		all = append(all, b.Containers)
+	}
+	return all
+}
