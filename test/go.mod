@@ -15,6 +15,7 @@ replace (
 require (
 	github.com/flotilla-project/flotilla/cloneset v0.1.0
 	github.com/flotilla-project/flotilla/core v0.1.0
+	github.com/flotilla-project/flotilla/daemon/api v0.1.0
 	github.com/flotilla-project/flotilla/kustomize v0.1.0
 	github.com/flotilla-project/flotilla/statefulset v0.1.0
 	github.com/go-logr/logr v1.4.3

@@ -105,14 +105,14 @@ func restarts(o *corev1.Pod) map[string]int32 {
 	return counts
 }
 
-// ask sends a request to the demo application in the pod and returns the answer.
-func ask(t *testing.T, o *corev1.Pod, port int, path string) (string, error) {
+// ask sends a request to the container of the pod at port 8080 and returns the answer.
+func ask(t *testing.T, o *corev1.Pod, path string) (string, error) {
 	t.Helper()
 	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
 		return world.Cluster.DialContext(ctx, address)
 	}
 	web := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://%s:%d%s", o.Status.PodIP, port, path), nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+o.Status.PodIP+":8080"+path, nil)
 	require.NoError(t, err)
 	answer, err := web.Do(request)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestTheEnvironmentFollowsMetadata(t *testing.T) {
 	after := settles(t, set)
 	assert.Equal(t, story.Identities([]corev1.Pod{*before}), story.Identities([]corev1.Pod{*after}))
 	assert.Equal(t, map[string]int32{"reader": 1, "other": 0}, restarts(after))
-	environment, err := ask(t, after, 8080, "/env")
+	environment, err := ask(t, after, "/env")
 	require.NoError(t, err)
 	assert.Contains(t, environment, "CONFIG=b\n")
 }
@@ -50,7 +50,7 @@ func TestImageAndEnvironmentChangeInOneRestart(t *testing.T) {
 	after := settles(t, set)
 	assert.Equal(t, before.UID, after.UID)
 	assert.Equal(t, map[string]int32{"main": 1}, restarts(after))
-	environment, err := ask(t, after, 8080, "/env")
+	environment, err := ask(t, after, "/env")
 	require.NoError(t, err)
 	assert.Contains(t, environment, "CONFIG=b\n")
 }
