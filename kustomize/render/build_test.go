@@ -15,13 +15,15 @@ import (
 	cloneset "github.com/flotilla-project/flotilla/cloneset/config"
 	"github.com/flotilla-project/flotilla/kustomize"
 	"github.com/flotilla-project/flotilla/kustomize/render"
+	statefulset "github.com/flotilla-project/flotilla/statefulset/config"
 )
 
 func repository(t *testing.T) render.Tree {
 	t.Helper()
 	tree, err := render.NewTree(map[string]fs.FS{
-		"kustomize":       kustomize.Files,
-		"cloneset/config": cloneset.Files,
+		"kustomize":          kustomize.Files,
+		"cloneset/config":    cloneset.Files,
+		"statefulset/config": statefulset.Files,
 	})
 	require.NoError(t, err)
 	return tree
@@ -86,6 +88,32 @@ images:
 	require.NoError(t, err)
 	assert.Contains(t, string(manifests), "image: registry.example/flotilla/cloneset-manager:test\n")
 	assert.Contains(t, string(manifests), "kind: FlowSchema\n")
+}
+
+// What a feature gate needs besides is bound where an overlay asks for it.
+func TestPermissionsOfGatesAreChosenByAnOverlay(t *testing.T) {
+	for component, resource := range map[string]string{"resize": "- storageclasses\n", "predownload": "- imagepulljobs\n"} {
+		t.Run(component, func(t *testing.T) {
+			tree, err := render.NewTree(map[string]fs.FS{
+				"statefulset/config": statefulset.Files,
+				"mine": fstest.MapFS{"kustomization.yaml": {Data: []byte(`
+resources: [../statefulset/config/default]
+components: [../statefulset/config/` + component + `]
+`)}},
+			})
+			require.NoError(t, err)
+			var renderer render.Renderer
+			without, err := renderer.Build(tree, "statefulset/config/default")
+			require.NoError(t, err)
+			assert.NotContains(t, string(without), resource)
+
+			with, err := renderer.Build(tree, "mine")
+
+			require.NoError(t, err)
+			assert.Contains(t, string(with), resource)
+			assert.Contains(t, string(with), "\n  name: statefulset-manager-"+component+"\n")
+		})
+	}
 }
 
 func TestBuildNamesTheFolderThatIsWrong(t *testing.T) {

@@ -1,0 +1,12 @@
+// Package config holds the manifests of the StatefulSet operator, as files and embedded.
+//
+// Tests and installers read the same bytes as kubectl does. It holds no code.
+package config
+
+import "embed"
+
+// Files are the kustomizations below this folder. Build "default" for all of the operator except the
+// namespace, which all operators share.
+//
+//go:embed crd rbac manager webhook operator default flowcontrol resize predownload samples
+var Files embed.FS
