@@ -1,0 +1,16 @@
+package admission
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/podstate"
+)
+
+// Gate gives a pod the readiness gate KruisePodReady, by which others can take it out of service.
+func Gate(pod *corev1.Pod) {
+	if isMirror(pod) || podstate.HasGate(pod, contract.KruisePodReady) {
+		return
+	}
+	pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: contract.KruisePodReady})
+}

@@ -1,0 +1,186 @@
+package plan_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/gen"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
+)
+
+// world is a pod, its ConfigMap and a kubelet, in memory.
+type world struct {
+	t     *testing.T
+	rng   *rand.Rand
+	pod   *corev1.Pod
+	m     *corev1.ConfigMap
+	names int
+	once  map[string]bool // containers that were ready, or had done their work, at some time
+	began map[string]bool
+	calm  bool
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
+	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, seed))}
+	w.replacePod()
+	return w
+}
+
+// replacePod makes another pod of the same name. What the former left behind is still there.
+func (w *world) replacePod() {
+	w.names++
+	w.once, w.began = map[string]bool{}, map[string]bool{}
+	w.pod = gen.Pod("web", behind("main", w.rng.IntN(5)-2))
+	for i := range w.rng.IntN(4) {
+		behind(fmt.Sprintf("c%d", i), w.rng.IntN(5)-2)(w.pod)
+	}
+	w.pod.UID = types.UID(fmt.Sprintf("web-%d", w.names))
+	for _, c := range w.pod.Spec.Containers {
+		w.pod.Status.ContainerStatuses = append(w.pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name})
+	}
+	for w.controller(); w.m != nil && !metav1.IsControlledBy(w.m, w.pod); { // before kubelet has a sandbox
+		w.controller()
+	}
+}
+
+func (w *world) priority(container string) (key string, priority int) {
+	for _, c := range w.pod.Spec.Containers {
+		if c.Name == container {
+			key = c.Env[0].ValueFrom.ConfigMapKeyRef.Key
+		}
+	}
+	_, err := fmt.Sscanf(key, "p_%d", &priority)
+	require.NoError(w.t, err)
+	return key, priority
+}
+
+// controller is one pass, which may end between any two writes.
+func (w *world) controller() {
+	p := plan.Compute(plan.Snapshot{Pod: w.pod.DeepCopy(), ConfigMap: w.m.DeepCopy(), Now: gen.Epoch()})
+	for _, step := range p.Steps {
+		for _, a := range step.Actions {
+			if !w.calm && w.rng.IntN(5) == 0 {
+				return
+			}
+			w.write(a)
+		}
+	}
+}
+
+func (w *world) write(a action.Action) {
+	switch {
+	case a.Verb == action.Create:
+		require.Nil(w.t, w.m)
+		w.m = a.Object.(*corev1.ConfigMap).DeepCopy()
+		w.m.UID = types.UID(fmt.Sprintf("map-%d", w.rng.Int()))
+	case a.Verb == action.Delete:
+		require.Equal(w.t, w.m.UID, a.Object.GetUID())
+		w.m = nil
+	case a.Object.GetUID() == w.m.UID:
+		for key := range a.Patches[0].Body["data"].(map[string]any) {
+			w.m.Data[key] = "true"
+		}
+	default:
+		w.pod.Annotations = map[string]string{contract.ContainerLaunchPriorityCompletedAnnotation: "true"}
+	}
+}
+
+// kubelet moves one container on.
+func (w *world) kubelet() {
+	s := &w.pod.Status.ContainerStatuses[w.rng.IntN(len(w.pod.Status.ContainerStatuses))]
+	switch {
+	case s.State.Running == nil && (s.State.Terminated == nil || s.State.Terminated.ExitCode != 0):
+		if key, _ := w.priority(s.Name); w.m != nil && w.m.Data[key] != "" {
+			w.judgeStart(s.Name)
+			s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+		}
+	case s.State.Running != nil && !s.Ready:
+		switch n := w.rng.IntN(6); {
+		case n == 0 && !w.calm:
+			s.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
+		case n == 1:
+			s.State, w.once[s.Name] = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}, true
+		default:
+			s.Ready, w.once[s.Name] = true, true
+		}
+	case s.Ready && !w.calm && w.rng.IntN(6) == 0:
+		s.Ready, s.State = false, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
+	}
+}
+
+// judgeStart is I-CLP-1: whoever starts for the first time finds all of higher priority ready, or done, before.
+func (w *world) judgeStart(container string) {
+	_, mine := w.priority(container)
+	for _, s := range w.pod.Status.ContainerStatuses {
+		if _, other := w.priority(s.Name); other > mine && !w.began[container] {
+			require.True(w.t, w.once[s.Name], "%s of %d starts before %s of %d", container, mine, s.Name, other)
+		}
+	}
+	w.began[container] = true
+}
+
+func (w *world) step() {
+	switch n := w.rng.IntN(40); {
+	case n < 20:
+		w.kubelet()
+	case n < 38:
+		w.controller()
+	case n == 38 && w.pod.Annotations == nil:
+		w.m = nil // somebody deletes it
+	case w.rng.IntN(4) == 0:
+		w.pod.DeletionTimestamp = new(metav1.NewTime(gen.Epoch()))
+		w.controller()
+		w.replacePod()
+	}
+}
+
+// Highest first, whatever crashes, restarts and leftovers come in between; all start in the end; and once the
+// pod is marked, every container can start again without the controller.
+func TestInvariants(t *testing.T) {
+	for seed := range uint64(2000) {
+		play(t, seed, 120)
+	}
+}
+
+func play(t *testing.T, seed uint64, steps int) {
+	t.Helper()
+	w := newWorld(t, seed)
+	for range steps {
+		w.step()
+		if w.pod.Annotations != nil {
+			for _, s := range w.pod.Status.ContainerStatuses {
+				key, _ := w.priority(s.Name)
+				require.Contains(t, w.m.Data, key, "%s could not start again", s.Name)
+			}
+		}
+	}
+	w.calm = true
+	for range 400 {
+		w.controller()
+		w.kubelet()
+	}
+	for _, s := range w.pod.Status.ContainerStatuses {
+		require.True(t, w.began[s.Name], "%s never starts: %v", s.Name, w.m.Data)
+	}
+	require.NotEmpty(t, w.pod.Annotations, "the pod is never done")
+	before := maps.Clone(w.m.Data)
+	w.controller()
+	require.Equal(t, before, w.m.Data)
+	require.True(t, metav1.IsControlledBy(w.m, w.pod), "garbage collection must find it")
+}
+
+func FuzzInvariants(f *testing.F) {
+	f.Add(uint64(1), uint16(500))
+	f.Fuzz(func(t *testing.T, seed uint64, steps uint16) { play(t, seed, int(steps%3000)) })
+}

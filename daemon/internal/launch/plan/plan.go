@@ -1,0 +1,269 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/lifecycle"
+	"github.com/flotilla-project/flotilla/core/podstate"
+)
+
+// Names of the steps of a plan.
+const (
+	StepReady     = "readiness"
+	StepClear     = "clear"
+	StepOpen      = "open"
+	StepCompleted = "completed"
+)
+
+// open is the value of every key.
+const open = "true"
+
+// Snapshot is the read-only view of the world for one pod.
+type Snapshot struct {
+	// Pod is the pod.
+	Pod *corev1.Pod
+	// ConfigMap is the one of the name that the pod's barriers have, nil when there is none.
+	ConfigMap *corev1.ConfigMap
+	// Now is the moment of the pass.
+	Now time.Time
+}
+
+// NeedsConfigMap says that a plan for the pod depends on its ConfigMap.
+func NeedsConfigMap(pod *corev1.Pod) bool {
+	if !HasBarrier(pod) {
+		return false
+	}
+	if pod.DeletionTimestamp != nil {
+		return true
+	}
+	ready := podstate.Condition(pod, corev1.ContainersReady)
+	return !over(pod) && pod.Annotations[contract.ContainerLaunchPriorityCompletedAnnotation] != open &&
+		(ready == nil || ready.Status != corev1.ConditionTrue)
+}
+
+// NeedsReadiness says that the pod has a readiness gate of ours that nobody has answered and nobody else will:
+// workloads of our own group answer for their pods themselves.
+func NeedsReadiness(pod *corev1.Pod) bool {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && strings.HasPrefix(owner.APIVersion, contract.AppsGroup+"/") {
+		return false
+	}
+	return podstate.HasGate(pod, contract.KruisePodReady) && podstate.Condition(pod, contract.KruisePodReady) == nil &&
+		pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !over(pod)
+}
+
+// Compute thinks one pass through. It never changes the snapshot.
+func Compute(s Snapshot) action.Plan {
+	p := &pass{Snapshot: s}
+	if NeedsReadiness(s.Pod) {
+		p.answerGate()
+	}
+	if !NeedsConfigMap(s.Pod) {
+		return p.plan
+	}
+	if s.Pod.DeletionTimestamp != nil {
+		p.clear()
+		return p.plan
+	}
+	p.launch()
+	return p.plan
+}
+
+type pass struct {
+	Snapshot
+	plan action.Plan
+}
+
+// answerGate gives a readiness gate its first condition.
+func (p *pass) answerGate() {
+	c := action.NewPodChange(p.Pod, metav1.NewTime(p.Now))
+	lifecycle.InitialReady(c)
+	p.plan.Add(action.Step{Name: StepReady, Actions: []action.Action{{
+		Verb: action.PatchStatus, Object: p.Pod, Patches: c.Patches(), Reason: "ReadinessGate",
+		Message: "the pod has a readiness gate that nobody has answered",
+	}}})
+}
+
+// clear deletes the ConfigMap of a pod that is going: its containers are not started again, and another pod
+// of its name must not find the barriers open. Without this, garbage collection does it a little later.
+func (p *pass) clear() {
+	if p.ConfigMap == nil || p.ConfigMap.DeletionTimestamp != nil || !metav1.IsControlledBy(p.ConfigMap, p.Pod) {
+		return
+	}
+	p.remove(StepClear, "PodTerminating", "the pod is going and starts no container any more")
+}
+
+func (p *pass) remove(step, reason, message string) {
+	p.plan.Add(action.Step{Name: step, Actions: []action.Action{{
+		Verb: action.Delete, Object: p.ConfigMap, Reason: reason, Message: message,
+	}}})
+}
+
+// launch opens the barriers of the highest priority that is not ready, and of all above it: a container that
+// is restarted needs its key again.
+func (p *pass) launch() {
+	waiting, all := p.priorities()
+	if len(all) == 0 {
+		return
+	}
+	level := slices.Min(all)
+	if len(waiting) > 0 {
+		level = slices.Max(waiting)
+	}
+	keys := map[string]string{}
+	lowest := true
+	for _, priority := range all {
+		if priority >= level {
+			keys[Key(priority)] = open
+		}
+		lowest = lowest && priority >= level
+	}
+	if !p.openBarriers(level, keys) {
+		return
+	}
+	if lowest {
+		p.complete()
+		return
+	}
+	p.plan.Wait("LaunchPriority", p.Pod.Name, "containers with a priority below %d wait until those of %d are ready", level, level)
+}
+
+// priorities are those of containers that have neither become ready nor ended well, and all.
+func (p *pass) priorities() (waiting, all []int) {
+	for i := range p.Pod.Spec.Containers {
+		c := &p.Pod.Spec.Containers[i]
+		key, ok := barrierOf(p.Pod, c)
+		if !ok {
+			continue
+		}
+		priority, ok := priorityOf(key)
+		if !ok {
+			p.plan.Notices = append(p.plan.Notices, action.Notice{
+				Type: corev1.EventTypeWarning, Reason: "InvalidLaunchBarrier",
+				Note: fmt.Sprintf("Container %s waits for key %q, which is no priority and is never written", c.Name, key),
+			})
+			continue
+		}
+		all = append(all, priority)
+		if !passed(p.Pod, c.Name) {
+			waiting = append(waiting, priority)
+		}
+	}
+	return waiting, all
+}
+
+// openBarriers says whether the world is such that the pod can be completed after the plan's steps.
+func (p *pass) openBarriers(level int, keys map[string]string) bool {
+	a := action.Action{
+		Reason: "LaunchBarrier", Message: fmt.Sprintf("containers of priority %d may start", level),
+		Event: &action.Event{
+			Succeeded: "LaunchBarrierOpened", Note: fmt.Sprintf("Containers of priority %d may start", level),
+			Failed: "FailedOpenLaunchBarrier",
+		},
+	}
+	switch {
+	case p.ConfigMap == nil:
+		a.Verb, a.Object = action.Create, p.newConfigMap(keys)
+	case p.ConfigMap.DeletionTimestamp != nil:
+		p.plan.Wait("ConfigMapTerminating", p.ConfigMap.Name, "it belonged to another pod and is being deleted")
+		return false
+	case !metav1.IsControlledBy(p.ConfigMap, p.Pod):
+		if !p.leftover() {
+			p.occupied()
+			return false
+		}
+		p.remove(StepClear, "FormerPod", "it belongs to a former pod of the same name, which opened its barriers")
+		a.Verb, a.Object = action.Create, p.newConfigMap(keys)
+	case p.missing(keys):
+		a.Verb, a.Object = action.PatchMetadata, p.ConfigMap
+		a.Patches = []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{BarrierLabel: open}}, "data": anyMap(keys),
+		}}}
+	default:
+		return true
+	}
+	p.plan.Add(action.Step{Name: StepOpen, Actions: []action.Action{a}})
+	return true
+}
+
+func (p *pass) missing(keys map[string]string) bool {
+	for key := range keys {
+		if _, ok := p.ConfigMap.Data[key]; !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// leftover says that the ConfigMap belongs to a former pod of the same name.
+func (p *pass) leftover() bool {
+	owner := metav1.GetControllerOfNoCopy(p.ConfigMap)
+	return owner != nil && owner.Kind == "Pod" && owner.APIVersion == "v1" && owner.UID != p.Pod.UID
+}
+
+// occupied: somebody else's ConfigMap is nothing to write into, and nothing to delete.
+func (p *pass) occupied() {
+	note := fmt.Sprintf("ConfigMap %s exists and does not belong to the pod: no container can start", p.ConfigMap.Name)
+	p.plan.Notices = append(p.plan.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: "FailedOpenLaunchBarrier", Note: note, Related: p.ConfigMap})
+	p.plan.Wait("ConfigMapOccupied", p.ConfigMap.Name, "it does not belong to the pod")
+	p.plan.Wake(10 * time.Second)
+}
+
+func (p *pass) newConfigMap(keys map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.Pod.Namespace, Name: ConfigMapName(p.Pod.Name), Labels: map[string]string{BarrierLabel: open},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "v1", Kind: "Pod", Name: p.Pod.Name, UID: p.Pod.UID, Controller: new(true),
+			}},
+		},
+		Data: keys,
+	}
+}
+
+// complete marks the pod: all barriers are open, and it needs no more thought.
+func (p *pass) complete() {
+	c := action.NewPodChange(p.Pod, metav1.NewTime(p.Now))
+	c.SetAnnotation(contract.ContainerLaunchPriorityCompletedAnnotation, open)
+	patches := c.Patches()
+	for i := range patches {
+		patches[i].AnyVersion = true // kubelet writes to a pod that starts all the time
+	}
+	p.plan.Add(action.Step{Name: StepCompleted, Actions: []action.Action{{
+		Verb: action.PatchMetadata, Object: p.Pod, Patches: patches, Reason: "LaunchCompleted", Message: "all containers may start",
+	}}})
+}
+
+// passed says that a container no longer holds up those below it: it is ready, or it has done its work and
+// ended with code 0.
+func passed(pod *corev1.Pod, container string) bool {
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		if s.Name == container {
+			return s.Ready || s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
+		}
+	}
+	return false
+}
+
+// over says that no container of the pod is started any more.
+func over(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func anyMap(m map[string]string) map[string]any {
+	all := make(map[string]any, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		all[key] = m[key]
+	}
+	return all
+}

@@ -1,0 +1,5 @@
+// Package podcache says what the manager keeps in memory of the cluster's pods: any pod may be asked to
+// recreate a container or to start its containers in order, and most never are.
+//
+// It is a transform of the cache and holds no state. It must never keep what no plan of this module reads.
+package podcache

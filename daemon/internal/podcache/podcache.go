@@ -1,0 +1,76 @@
+package podcache
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/fastclient"
+)
+
+// ByObject is the cache of pods, trimmed by Trim, in one namespace or, when it is empty, in all.
+func ByObject(namespace string) cache.ByObject {
+	return fastclient.Within(namespace, cache.ByObject{Transform: Trim})
+}
+
+// Trim leaves of a pod who it is, who controls it and whether it is going; its node, its readiness gates
+// and its launch barriers; its phase, its conditions and which runs of its containers are in which state.
+func Trim(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil // the mark of a deletion that the watch missed
+	}
+	kept := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+	}}
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		kept.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	if value, ok := pod.Annotations[contract.ContainerLaunchPriorityCompletedAnnotation]; ok {
+		kept.Annotations = map[string]string{contract.ContainerLaunchPriorityCompletedAnnotation: value}
+	}
+	kept.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, ReadinessGates: pod.Spec.ReadinessGates, Containers: barriers(pod.Spec.Containers)}
+	kept.Status = corev1.PodStatus{
+		Phase: pod.Status.Phase, Conditions: conditions(pod.Status.Conditions),
+		ContainerStatuses:     states(pod.Status.ContainerStatuses),
+		InitContainerStatuses: states(pod.Status.InitContainerStatuses),
+	}
+	return kept, nil
+}
+
+// barriers are the containers that have a launch barrier, with nothing else.
+func barriers(containers []corev1.Container) []corev1.Container {
+	var kept []corev1.Container
+	for i := range containers {
+		for _, e := range containers[i].Env {
+			if e.Name == contract.ContainerBarrierEnv {
+				kept = append(kept, corev1.Container{Name: containers[i].Name, Env: []corev1.EnvVar{e}})
+			}
+		}
+	}
+	return kept
+}
+
+func conditions(all []corev1.PodCondition) []corev1.PodCondition {
+	var kept []corev1.PodCondition
+	for _, c := range all {
+		switch c.Type { //nolint:exhaustive // the others are not read
+		case corev1.PodReady, corev1.ContainersReady, contract.KruisePodReady, contract.InPlaceUpdateReady:
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+func states(all []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var kept []corev1.ContainerStatus
+	for i := range all {
+		s := &all[i]
+		kept = append(kept, corev1.ContainerStatus{
+			Name: s.Name, Ready: s.Ready, RestartCount: s.RestartCount, ContainerID: s.ContainerID, State: s.State,
+		})
+	}
+	return kept
+}
