@@ -1,0 +1,55 @@
+package testenv
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// Patience is how long a test waits for what must happen in the end.
+	Patience = 30 * time.Second
+
+	interval = 20 * time.Millisecond
+)
+
+// Eventually waits until the assertions hold.
+func Eventually(t testing.TB, check func(c *assert.CollectT)) {
+	t.Helper()
+	require.EventuallyWithT(t, check, Patience, interval)
+}
+
+// Edit patches the live object. The object given becomes the one that was written.
+func Edit[T client.Object](t testing.TB, c client.Client, o T, change func(T)) {
+	t.Helper()
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+	before := o.DeepCopyObject().(client.Object)
+	change(o)
+	require.NoError(t, c.Patch(t.Context(), o, client.MergeFrom(before)))
+}
+
+// Pods are the pods of the namespace that nobody has deleted, in the order of their names.
+func (e *Environment) Pods(t testing.TB, namespace string) []corev1.Pod {
+	t.Helper()
+	list := &corev1.PodList{}
+	require.NoError(t, e.Client(t).List(t.Context(), list, client.InNamespace(namespace)))
+	pods := slices.DeleteFunc(list.Items, func(o corev1.Pod) bool { return o.DeletionTimestamp != nil })
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods
+}
+
+// Identities are name, UID and node of the pods, which an update in place keeps.
+func Identities(pods []corev1.Pod) []string {
+	var all []string
+	for i := range pods {
+		all = append(all, fmt.Sprintf("%s %s %s", pods[i].Name, pods[i].UID, pods[i].Spec.NodeName))
+	}
+	return all
+}
