@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"context"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -42,9 +41,4 @@ func Cache(namespace string) (cache.Options, error) {
 		&corev1.Node{}:               fastclient.Nodes(),
 	}
 	return o, nil
-}
-
-// index adds the indexes by which the controller finds what a set owns.
-func index(ctx context.Context, indexer client.FieldIndexer) error {
-	return fastclient.IndexOwners(ctx, indexer, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{})
 }

@@ -3,16 +3,13 @@ package setup
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/pflag"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	coreadmission "github.com/flotilla-project/flotilla/core/admission"
+	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/features"
 	"github.com/flotilla-project/flotilla/core/inplace"
@@ -89,7 +86,7 @@ func gatesOf(env *manager.Environment) (plan.Gates, error) {
 	g := env.Options.Gates
 	resize := g.Enabled(features.InPlaceWorkloadVerticalScaling)
 	if resize {
-		served, err := servesResize(env.Manager.GetConfig())
+		served, err := engine.ServesResize(env.Manager.GetConfig())
 		if err != nil {
 			return plan.Gates{}, err
 		}
@@ -104,18 +101,6 @@ func gatesOf(env *manager.Environment) (plan.Gates, error) {
 		EnvFromMetadata:         g.Enabled(features.InPlaceUpdateEnvFromMetadata),
 		Resize:                  resize,
 	}, nil
-}
-
-func servesResize(config *rest.Config) (bool, error) {
-	d, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return false, fmt.Errorf("make a discovery client: %w", err)
-	}
-	resources, err := d.ServerResourcesForGroupVersion("v1")
-	if err != nil {
-		return false, fmt.Errorf("discover the resources of v1: %w", err)
-	}
-	return slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == "pods/resize" }), nil
 }
 
 func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {

@@ -6,64 +6,30 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flotilla-project/flotilla/core/events"
-	"github.com/flotilla-project/flotilla/core/execute"
-	"github.com/flotilla-project/flotilla/core/fastclient"
-	"github.com/flotilla-project/flotilla/core/freshness"
-	"github.com/flotilla-project/flotilla/core/podtemplate"
-	"github.com/flotilla-project/flotilla/core/status"
+	"github.com/flotilla-project/flotilla/core/engine"
 
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
 )
 
-// Config is what a Reconciler works with.
-type Config struct {
-	// Live reads from the server.
-	Live client.Reader
-	// Reader reads from the cache.
-	Reader *fastclient.Reader
-	// Freshness knows the writes that the cache has not shown yet.
-	Freshness *freshness.Gate
-	// Executor writes what plans want.
-	Executor *execute.Executor
-	// Status writes statuses.
-	Status status.Writer
-	// Events tells users.
-	Events *events.Recorder
-	// Templates asks the server for the defaults of pod templates.
-	Templates *podtemplate.Checker
-	// Discovery and Cache look for image pull jobs. With gate PreDownload off they are not used.
-	Discovery Discovery
-	Cache     cache.Cache
-	// Clock tells the time.
-	Clock clock.PassiveClock
-	// Gates are the feature gates of plans.
-	Gates plan.Gates
-}
-
 // Reconciler brings CloneSets to what their specs want. It holds no state that the cluster does not
 // hold; what it remembers only saves work.
 type Reconciler struct {
-	Config
-	history *history
-	orphans *orphans
-	pulls   *pullJobs
+	*engine.Engine
+	// Gates are the feature gates of plans.
+	Gates plan.Gates
+
+	pulls *pullJobs
 }
 
-// New makes a reconciler.
-func New(c Config) *Reconciler {
+// New makes a reconciler of the engine's parts.
+func New(e *engine.Engine, gates plan.Gates) *Reconciler {
 	return &Reconciler{
-		Config:  c,
-		history: &history{reader: c.Reader, templates: c.Templates, known: map[types.NamespacedName]remembered{}},
-		orphans: &orphans{live: c.Live, asked: map[types.NamespacedName]question{}},
-		pulls:   &pullJobs{discovery: c.Discovery, cache: c.Cache, clock: c.Clock, recent: map[types.NamespacedName]pullAttempt{}},
+		Engine: e, Gates: gates,
+		pulls: &pullJobs{discovery: e.Discovery, cache: e.Cache, clock: e.Clock, recent: map[types.NamespacedName]pullAttempt{}},
 	}
 }
 
@@ -100,8 +66,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) forget(name types.NamespacedName) {
-	r.Freshness.Forget(name)
-	r.history.forget(name)
-	r.orphans.forget(name)
+	r.Engine.Forget(name)
 	r.pulls.forget(name)
 }

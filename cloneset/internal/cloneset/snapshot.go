@@ -3,15 +3,14 @@ package cloneset
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/orphans"
 	"github.com/flotilla-project/flotilla/core/revision"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -26,35 +25,23 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 		return plan.Snapshot{}, err
 	}
 	now := r.Clock.Now()
-	s := plan.Snapshot{
-		Set:   set,
-		Now:   now,
-		Seed:  seed(set.UID, now.UnixNano()),
-		Gates: r.Gates,
-		NodeLabels: func(name string) map[string]string {
-			node, err := fastclient.Get[corev1.Node](ctx, r.Reader, types.NamespacedName{Name: name})
-			if err != nil {
-				return nil
-			}
-			return node.Labels
-		},
-	}
-	if s.Pods, err = owned[corev1.Pod](ctx, r, set); err != nil {
+	s := plan.Snapshot{Set: set, Now: now, Seed: engine.Seed(set.UID, now), Gates: r.Gates, NodeLabels: r.NodeLabels(ctx)}
+	if s.Pods, err = engine.Controlled[corev1.Pod](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list pods: %w", err)
 	}
-	if s.Claims, err = owned[corev1.PersistentVolumeClaim](ctx, r, set); err != nil {
+	if s.Claims, err = engine.Controlled[corev1.PersistentVolumeClaim](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list claims: %w", err)
 	}
-	if s.Revisions, err = owned[appsv1.ControllerRevision](ctx, r, set); err != nil {
+	if s.Revisions, err = engine.Controlled[appsv1.ControllerRevision](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list revisions: %w", err)
 	}
-	if s.Orphans, err = r.orphans.of(ctx, set, now); err != nil {
+	if s.Orphans, err = r.Orphans.Find(ctx, orphans.Search{Owner: set, Selector: set.Spec.Selector}, now); err != nil {
 		return s, fmt.Errorf("list orphans: %w", err)
 	}
 	if s.ClaimsHash, err = revision.ClaimsHash(set.Spec.VolumeClaimTemplates); err != nil {
 		return s, fmt.Errorf("hash claim templates: %w", err)
 	}
-	if s.Chosen, err = r.history.choose(ctx, s); err != nil {
+	if s.Chosen, err = r.choose(ctx, s); err != nil {
 		return s, err
 	}
 	if r.Gates.PreDownload {
@@ -63,15 +50,18 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	return s, nil
 }
 
-// owned lists what the set controls.
-func owned[T any, P fastclient.Object[T]](ctx context.Context, r *Reconciler, set *v1beta1.CloneSet) ([]*T, error) {
-	all, err := fastclient.Owned[T, P](ctx, r.Reader, set.Namespace, set.UID)
-	return slices.DeleteFunc(all, func(o *T) bool { return !metav1.IsControlledBy(P(o), set) }), err
-}
-
-// seed differs between passes and between sets.
-func seed(uid types.UID, nanoseconds int64) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(uid))
-	return h.Sum64() ^ uint64(nanoseconds)
+// choose finds the revision of the set's template.
+func (r *Reconciler) choose(ctx context.Context, s plan.Snapshot) (revision.Choice, error) {
+	in := revision.Input{
+		Owner: s.Set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &s.Set.Spec.Template,
+		Absent: revision.PullAlways, ClaimsHash: &s.ClaimsHash, Owned: s.Revisions, Current: s.Set.Status.CurrentRevision,
+	}
+	if c := s.Set.Status.CollisionCount; c != nil {
+		in.CollisionCount = *c
+	}
+	claims := make([]string, 0, len(s.Set.Spec.VolumeClaimTemplates))
+	for i := range s.Set.Spec.VolumeClaimTemplates {
+		claims = append(claims, s.Set.Spec.VolumeClaimTemplates[i].Name)
+	}
+	return r.History.Choose(ctx, in, claims...)
 }

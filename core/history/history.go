@@ -1,0 +1,100 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/podtemplate"
+	"github.com/flotilla-project/flotilla/core/revision"
+)
+
+// History is safe for concurrent use.
+type History struct {
+	reader    *fastclient.Reader
+	templates *podtemplate.Checker
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]remembered
+}
+
+type remembered struct {
+	key    string
+	choice revision.Choice
+}
+
+// New makes a history that has seen nothing yet.
+func New(reader *fastclient.Reader, templates *podtemplate.Checker) *History {
+	return &History{reader: reader, templates: templates, known: map[types.NamespacedName]remembered{}}
+}
+
+// Choose is revision.Choose. Lookup is filled in, and Same asks, in this order and until one of them sees
+// no difference: the caller's Same, core's defaults, the API server's. The volumes are names that claim
+// templates provide to the pod template.
+func (h *History) Choose(ctx context.Context, in revision.Input, volumes ...string) (revision.Choice, error) {
+	name := types.NamespacedName{Namespace: in.Owner.GetNamespace(), Name: in.Owner.GetName()}
+	key := keyOf(in)
+	h.mu.Lock()
+	old, ok := h.known[name]
+	h.mu.Unlock()
+	if ok && old.key == key {
+		return old.choice, nil
+	}
+	in.Same = h.same(ctx, in, volumes)
+	in.Lookup = func(revisionName string) *appsv1.ControllerRevision {
+		r, err := fastclient.Get[appsv1.ControllerRevision](ctx, h.reader, types.NamespacedName{Namespace: name.Namespace, Name: revisionName})
+		if err != nil {
+			return nil
+		}
+		return r
+	}
+	choice, err := revision.Choose(in)
+	if err != nil {
+		return choice, fmt.Errorf("find the template's revision: %w", err)
+	}
+	if !choice.Create {
+		h.mu.Lock()
+		h.known[name] = remembered{key, choice}
+		h.mu.Unlock()
+	}
+	return choice, nil
+}
+
+func (h *History) same(ctx context.Context, in revision.Input, volumes []string) func(stored, present *corev1.PodTemplateSpec) bool {
+	return func(stored, present *corev1.PodTemplateSpec) bool {
+		if in.Same != nil && in.Same(stored, present) || revision.Equal(stored, present, in.Absent) {
+			return true
+		}
+		a, errA := h.templates.Default(ctx, in.Owner.GetNamespace(), stored, volumes...)
+		b, errB := h.templates.Default(ctx, in.Owner.GetNamespace(), present, volumes...)
+		if errA != nil || errB != nil {
+			log.FromContext(ctx).V(1).Info("compared templates without the server's defaults", "stored", errA, "present", errB)
+			return false
+		}
+		return revision.Equal(a, b, in.Absent)
+	}
+}
+
+// Forget drops what is remembered of a workload.
+func (h *History) Forget(name types.NamespacedName) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.known, name)
+}
+
+func keyOf(in revision.Input) string {
+	parts := make([]string, 0, len(in.Owned))
+	for _, r := range in.Owned {
+		parts = append(parts, string(r.UID)+"@"+r.ResourceVersion)
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("%s %d %s %d %s", in.Owner.GetUID(), in.Owner.GetGeneration(), in.Current, in.CollisionCount, strings.Join(parts, " "))
+}
