@@ -12,8 +12,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/podstate"
 )
 
-// byPriority sorts the indexes, stably. Without a matching rule nothing moves.
-func byPriority(pods []podstate.State, order []int, o UpdateOptions) []int {
+// ByPriority sorts indexes into the pods by the priority of the options alone, stably, for workloads
+// that have an order of their own. Without a matching rule nothing moves.
+func ByPriority(pods []podstate.State, order []int, o UpdateOptions) []int {
 	switch p := o.Priority; {
 	case p != nil && len(p.WeightPriority) > 0:
 		return byWeight(pods, order, p.WeightPriority)

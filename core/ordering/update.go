@@ -26,7 +26,7 @@ type UpdateOptions struct {
 // pods in PreparingUpdate, whose update has begun, come before all others.
 func ForUpdate(all []podstate.State, waiting []int, o UpdateOptions) []int {
 	order := sorted(values(all, waiting), (*value).forUpdate)
-	order = byPriority(all, order, o)
+	order = ByPriority(all, order, o)
 	order = scatter(all, order, o.Scatter)
 	return begunFirst(all, order)
 }
