@@ -21,12 +21,11 @@ func RecreateToHub(src *v1alpha1.ContainerRecreateRequest, dst *v1beta1.Containe
 	take(&dst.ObjectMeta, v1beta1.SyncContainerStatusesAnnotation, &dst.Status.ContainerStatusSnapshot)
 	take(&dst.ObjectMeta, v1beta1.ConditionsAnnotation, &dst.Status.Conditions)
 	text, _ := takeText(&dst.ObjectMeta, v1beta1.UnreadyAcquiredAnnotation)
-	since, err := time.Parse(time.RFC3339, text)
-	if err != nil {
+	if since, err := time.Parse(time.RFC3339, text); err == nil {
+		setGrace(&dst.Status, metav1.NewTime(since))
+	} else {
 		dropGrace(&dst.Status)
-		return nil
 	}
-	setGrace(&dst.Status, metav1.NewTime(since))
 	return nil
 }
 

@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
+)
+
+// secretRecheck is how often references to secrets are looked at; no event tells that a secret is gone.
+const secretRecheck = 10 * time.Minute
+
+// jobRecheck is when owners are looked at again of which nothing is known.
+const jobRecheck = 30 * time.Second
+
+// clean is the merge patch of spec.images that drops what is over; nil for an image that goes altogether.
+func clean(s Snapshot, p *Plan) map[string]any {
+	ended := completions(s.Image)
+	changes := map[string]any{}
+	for name := range s.Image.Spec.Images {
+		image := s.Image.Spec.Images[name]
+		tags, tagsChanged := cleanTags(s, p, name, image.Tags, ended)
+		if len(tags) == 0 {
+			changes[name] = nil
+			continue
+		}
+		change := map[string]any{}
+		if tagsChanged {
+			change["tags"] = tags
+		}
+		if secrets := cleanSecrets(s, p, image.PullSecrets); len(secrets) != len(image.PullSecrets) {
+			change["pullSecrets"] = secrets
+		}
+		if len(change) > 0 {
+			changes[name] = change
+		}
+	}
+	return changes
+}
+
+// completions are the ends of the rounds of pulling that have one.
+func completions(image *v1beta1.NodeImage) map[tally.Key]time.Time {
+	ended := map[tally.Key]time.Time{}
+	for name := range image.Status.ImageStatuses {
+		for _, tag := range image.Status.ImageStatuses[name].Tags {
+			if tag.CompletionTime != nil {
+				ended[tally.Key{Image: name, Tag: tag.Tag, Version: tag.Version}] = tag.CompletionTime.Time
+			}
+		}
+	}
+	return ended
+}
+
+// cleanTags returns the tags that stay, and whether they differ from those that are there.
+func cleanTags(s Snapshot, p *Plan, name string, tags []v1beta1.ImageTagSpec, ended map[tally.Key]time.Time) (kept []v1beta1.ImageTagSpec, changed bool) {
+	for _, tag := range tags {
+		if tag.CreatedAt == nil {
+			continue
+		}
+		owners := livingOwners(s, p, tag.OwnerReferences)
+		if len(owners) == 0 && len(tag.OwnerReferences) > 0 {
+			continue
+		}
+		if len(owners) != len(tag.OwnerReferences) {
+			tag.OwnerReferences, changed = owners, true
+		}
+		if at, ok := ended[tally.Key{Image: name, Tag: tag.Tag, Version: tag.Version}]; ok {
+			left, bounded := timeToLive(&tag, s.Now.Sub(at))
+			if bounded && left <= 0 {
+				continue
+			}
+			wake(p, left)
+		}
+		kept = append(kept, tag)
+	}
+	return kept, changed || len(kept) != len(tags)
+}
+
+// timeToLive is how long a tag stays whose pull ended a while ago; false when nothing bounds its life.
+func timeToLive(tag *v1beta1.ImageTagSpec, ago time.Duration) (time.Duration, bool) {
+	if tag.PullPolicy == nil || tag.PullPolicy.TTLSecondsAfterFinished == nil {
+		return 0, false
+	}
+	return time.Duration(*tag.PullPolicy.TTLSecondsAfterFinished)*time.Second - ago, true
+}
+
+// livingOwners are the owners without the ImagePullJobs that are known to be gone. Other kinds stay, and so
+// does a job of which nothing is known.
+func livingOwners(s Snapshot, p *Plan, owners []corev1.ObjectReference) []corev1.ObjectReference {
+	return slices.DeleteFunc(slices.Clone(owners), func(owner corev1.ObjectReference) bool {
+		job, ok := JobOf(owner)
+		if !ok {
+			return false
+		}
+		uid, known := s.Jobs[job]
+		if !known {
+			p.Wake(jobRecheck)
+		}
+		return known && uid != owner.UID
+	})
+}
+
+// JobOf is the ImagePullJob that an owner is, in whichever version; false for another kind.
+func JobOf(owner corev1.ObjectReference) (types.NamespacedName, bool) {
+	group, _, _ := strings.Cut(owner.APIVersion, "/")
+	return types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name},
+		group == contract.AppsGroup && owner.Kind == contract.ImagePullJobKind
+}
+
+// cleanSecrets are the references without those whose secret is gone. A reference with a mode leaves with
+// its image.
+func cleanSecrets(s Snapshot, p *Plan, secrets []v1beta1.SecretReference) []v1beta1.SecretReference {
+	return slices.DeleteFunc(slices.Clone(secrets), func(secret v1beta1.SecretReference) bool {
+		if secret.Mode != "" {
+			return false
+		}
+		p.Wake(secretRecheck)
+		there, known := s.Secrets[types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}]
+		return known && !there
+	})
+}
+
+func wake(p *Plan, after time.Duration) {
+	if after > 0 {
+		p.Wake(max(after, minWake))
+	}
+}

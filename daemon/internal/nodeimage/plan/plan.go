@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/action"
+
+	"github.com/flotilla-project/flotilla/daemon/api/imageref"
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+// minWake spares passes that would come shortly after each other.
+const minWake = 3 * time.Second
+
+// Plan is what one pass over a NodeImage wants.
+type Plan struct {
+	action.Plan
+	// Status is what the status should be, nil when this pass leaves it alone. It belongs to the spec as it
+	// is stored: while the plan changes the spec, the status waits for the next pass.
+	Status *v1beta1.NodeImageStatus
+	// Failures are the pulls that Status gives up.
+	Failures []Failure
+}
+
+// Failure is a pull that is given up because nobody reported its end.
+type Failure struct {
+	Image   imageref.Ref
+	Message string
+	// Owners are those of the tag.
+	Owners []corev1.ObjectReference
+}
+
+// Compute thinks one pass through. It never changes the snapshot.
+func Compute(s Snapshot) Plan {
+	var p Plan
+	switch {
+	case s.Image == nil:
+		create(s, &p)
+	case s.Image.DeletionTimestamp != nil:
+	case hasGone(s.Node) && !isFake(s.Image):
+		p.Add(action.Step{Name: "delete", Actions: []action.Action{{
+			Verb: action.Delete, Object: s.Image, Reason: "NodeGone", Message: "the node is gone",
+		}}})
+	default:
+		keep(s, &p)
+	}
+	return p
+}
+
+func hasGone(node *corev1.Node) bool { return node == nil || node.DeletionTimestamp != nil }
+
+func isFake(image *v1beta1.NodeImage) bool {
+	_, fake := image.Labels[v1beta1.FakeNodeImageLabel]
+	return fake
+}
+
+// IsVirtual says that no agent runs on the node.
+func IsVirtual(node *corev1.Node) bool {
+	return node.Labels[v1beta1.NodeTypeLabel] == v1beta1.VirtualKubelet
+}
+
+// ReadySince is when the node became ready; false while it is not.
+func ReadySince(node *corev1.Node) (time.Time, bool) {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.LastTransitionTime.Time, c.Status == corev1.ConditionTrue
+		}
+	}
+	return time.Time{}, false
+}
+
+// create makes the NodeImage of a node that has been ready for a while.
+func create(s Snapshot, p *Plan) {
+	if hasGone(s.Node) || IsVirtual(s.Node) {
+		return
+	}
+	since, ready := ReadySince(s.Node)
+	if !ready {
+		return
+	}
+	if left := s.CreationDelay - s.Now.Sub(since); left > 0 {
+		p.Wait("NodeReady", s.Node.Name, "the node has not been ready for %s", s.CreationDelay)
+		p.Wake(left)
+		return
+	}
+	p.Add(action.Step{Name: "create", Actions: []action.Action{{
+		Verb: action.Create, Reason: "NodeReady", Message: "the node is ready",
+		Object: &v1beta1.NodeImage{ObjectMeta: metav1.ObjectMeta{
+			Name: s.Node.Name, Labels: maps.Clone(s.Node.Labels), OwnerReferences: []metav1.OwnerReference{ownedBy(s.Node)},
+		}},
+	}}})
+}
+
+// ownedBy lets the cluster delete a NodeImage with its node while no manager runs.
+func ownedBy(node *corev1.Node) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
+}
+
+// keep brings metadata and spec of an existing NodeImage in order, and then its status.
+func keep(s Snapshot, p *Plan) {
+	body := map[string]any{}
+	if meta := metadata(s); len(meta) > 0 {
+		body["metadata"] = meta
+	}
+	if images := clean(s, p); len(images) > 0 {
+		body["spec"] = map[string]any{"images": images}
+	}
+	if len(body) == 0 {
+		supervise(s, p)
+		return
+	}
+	verb := action.PatchMetadata
+	if body["spec"] != nil {
+		verb = action.PatchSpec
+	}
+	p.Add(action.Step{Name: "keep", Actions: []action.Action{{
+		Verb: verb, Object: s.Image, Reason: "InOrder", Message: "labels follow the node, what is over is dropped",
+		Patches: []action.Patch{{Type: types.MergePatchType, Body: body}},
+	}}})
+}
+
+// metadata is what of labels and owners must change to follow the node.
+func metadata(s Snapshot) map[string]any {
+	meta := map[string]any{}
+	if hasGone(s.Node) {
+		return meta
+	}
+	if labels := labelChanges(s.Image.Labels, s.Node.Labels); len(labels) > 0 {
+		meta["labels"] = labels
+	}
+	owner := ownedBy(s.Node)
+	if !slices.Contains(s.Image.OwnerReferences, owner) {
+		others := slices.DeleteFunc(slices.Clone(s.Image.OwnerReferences), func(ref metav1.OwnerReference) bool {
+			return ref.Kind == owner.Kind && ref.APIVersion == owner.APIVersion
+		})
+		meta["ownerReferences"] = append(others, owner)
+	}
+	return meta
+}
+
+// labelChanges is the merge patch from one set of labels to another.
+func labelChanges(have, want map[string]string) map[string]any {
+	changes := map[string]any{}
+	for key, value := range want {
+		if now, ok := have[key]; !ok || now != value {
+			changes[key] = value
+		}
+	}
+	for key := range have {
+		if _, stays := want[key]; !stays && key != v1beta1.FakeNodeImageLabel {
+			changes[key] = nil
+		}
+	}
+	return changes
+}

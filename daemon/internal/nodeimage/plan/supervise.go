@@ -1,0 +1,122 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+
+	"github.com/flotilla-project/flotilla/daemon/api/imageref"
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
+)
+
+// Patience is how much longer than it should take an agent may be silent about a pull.
+const Patience = 10 * time.Minute
+
+// What is said of pulls that are given up.
+const (
+	MessageSilent   = "node has not responded for a long time"
+	MessageDeadline = "pulling exceeds the activeDeadlineSeconds"
+)
+
+// EventFailed is the reason of events about pulls that failed.
+const EventFailed = "PullImageFailed"
+
+// supervise gives up pulls that nobody reported the end of, drops the states of what is not in the spec, and
+// counts anew.
+func supervise(s Snapshot, p *Plan) {
+	after := s.Image.DeepCopy()
+	dropLeftovers(after)
+	for _, name := range slices.Sorted(maps.Keys(after.Spec.Images)) {
+		superviseImage(p, s.Now, after, name)
+	}
+	tally.Count(after)
+	p.Status = &after.Status
+}
+
+func superviseImage(p *Plan, now time.Time, after *v1beta1.NodeImage, name string) {
+	states := after.Status.ImageStatuses[name].Tags
+	at := make(map[string]int, len(states))
+	for i := range states {
+		at[states[i].Tag] = i
+	}
+	for _, tag := range after.Spec.Images[name].Tags {
+		i, told := at[tag.Tag]
+		var state *v1beta1.ImageTagStatus
+		if told {
+			state = &states[i]
+		}
+		message := judge(p, now, &tag, state)
+		if message == "" {
+			continue
+		}
+		if !told {
+			states = append(states, v1beta1.ImageTagStatus{Tag: tag.Tag, Version: tag.Version})
+			state = &states[len(states)-1]
+		}
+		state.Phase, state.Message, state.CompletionTime = v1beta1.ImageFailed, message, new(metav1.NewTime(now))
+		p.Failures = append(p.Failures, Failure{Image: imageref.Ref{Name: name, Tag: tag.Tag}, Message: message, Owners: tag.OwnerReferences})
+	}
+	if len(states) > 0 {
+		setStates(&after.Status, name, states)
+	}
+}
+
+func setStates(status *v1beta1.NodeImageStatus, image string, states []v1beta1.ImageTagStatus) {
+	slices.SortFunc(states, func(a, b v1beta1.ImageTagStatus) int { return cmp.Compare(a.Tag, b.Tag) })
+	if status.ImageStatuses == nil {
+		status.ImageStatuses = map[string]v1beta1.ImageStatus{}
+	}
+	status.ImageStatuses[image] = v1beta1.ImageStatus{Tags: states}
+}
+
+// judge says why the pull of a tag is given up, or "". The state is that of this round, nil before the agent
+// has told anything.
+func judge(p *Plan, now time.Time, tag *v1beta1.ImageTagSpec, state *v1beta1.ImageTagStatus) string {
+	if tag.CreatedAt == nil {
+		return ""
+	}
+	limit, message := Patience, MessageSilent
+	if state != nil {
+		if state.CompletionTime != nil || tag.PullPolicy == nil || tag.PullPolicy.ActiveDeadlineSeconds == nil {
+			return ""
+		}
+		limit, message = time.Duration(*tag.PullPolicy.ActiveDeadlineSeconds)*time.Second+Patience, MessageDeadline
+	}
+	left := tag.CreatedAt.Add(limit).Sub(now)
+	if left > 0 {
+		wake(p, left)
+		return ""
+	}
+	return message
+}
+
+// dropLeftovers takes away the states of rounds that the spec does not ask for.
+func dropLeftovers(object *v1beta1.NodeImage) {
+	wanted := tally.Wanted(&object.Spec)
+	for name, image := range object.Status.ImageStatuses {
+		image.Tags = slices.DeleteFunc(image.Tags, func(tag v1beta1.ImageTagStatus) bool {
+			return !wanted[tally.Key{Image: name, Tag: tag.Tag, Version: tag.Version}]
+		})
+		if len(image.Tags) == 0 {
+			delete(object.Status.ImageStatuses, name)
+		} else {
+			object.Status.ImageStatuses[name] = image
+		}
+	}
+}
+
+// Notice is what is told of the failure, on the NodeImage and on the owners of the tag.
+func (f Failure) Notice(node string) action.Notice {
+	return action.Notice{
+		Type: corev1.EventTypeWarning, Reason: EventFailed,
+		Note: fmt.Sprintf("Failed to pull image %s on node %s for %s", f.Image, node, f.Message),
+	}
+}
