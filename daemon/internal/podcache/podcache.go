@@ -56,7 +56,7 @@ func barriers(containers []corev1.Container) []corev1.Container {
 func conditions(all []corev1.PodCondition) []corev1.PodCondition {
 	var kept []corev1.PodCondition
 	for _, c := range all {
-		switch c.Type { //nolint:exhaustive // the others are not read
+		switch c.Type {
 		case corev1.PodReady, corev1.ContainersReady, contract.KruisePodReady, contract.InPlaceUpdateReady:
 			kept = append(kept, c)
 		}

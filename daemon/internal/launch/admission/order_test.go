@@ -18,13 +18,13 @@ import (
 
 func suffix() string { return "x7k2p" }
 
-// env gives a container variables, which is added when there is none of the name.
-func env(container string, variables ...corev1.EnvVar) gen.PodOption {
+// variables gives a container variables, which is added when there is none of the name.
+func variables(container string, list ...corev1.EnvVar) gen.PodOption {
 	return gen.Change(func(pod *corev1.Pod) {
 		gen.Image(container, "app:1")(pod)
 		for i := range pod.Spec.Containers {
 			if pod.Spec.Containers[i].Name == container {
-				pod.Spec.Containers[i].Env = append(pod.Spec.Containers[i].Env, variables...)
+				pod.Spec.Containers[i].Env = append(pod.Spec.Containers[i].Env, list...)
 			}
 		}
 	})
@@ -65,22 +65,22 @@ func TestOrder(t *testing.T) {
 		pod  []gen.PodOption
 		want string
 	}{
-		{"no priorities", []gen.PodOption{env("log")}, "- -"},
-		{"one container", []gen.PodOption{env("main", priority("5"))}, "-"},
+		{"no priorities", []gen.PodOption{variables("log")}, "- -"},
+		{"one container", []gen.PodOption{variables("main", priority("5"))}, "-"},
 		{"one container in order", []gen.PodOption{ordered()}, "-"},
-		{"equal priorities", []gen.PodOption{env("main", priority("5")), env("log", priority("5"))}, "- -"},
-		{"zero is the default", []gen.PodOption{env("log", priority("0"))}, "- -"},
-		{"one higher", []gen.PodOption{env("log", priority("10"))}, "p_0 p_10"},
-		{"one lower", []gen.PodOption{env("log", priority("-1"))}, "p_0 p_-1"},
-		{"bounds", []gen.PodOption{env("main", priority("2147483647")), env("log", priority("-2147483647"))}, "p_2147483647 p_-2147483647"},
-		{"one container with a bad first value", []gen.PodOption{env("main", priority("x"), priority("2"))}, "-"},
-		{"the last one of several", []gen.PodOption{env("main", priority("x"), priority("2")), env("log")}, "p_2 p_0"},
-		{"list order", []gen.PodOption{ordered(), env("log"), env("job")}, "p_0 p_-1 p_-2"},
-		{"list order wins", []gen.PodOption{ordered(), env("log", priority("high"))}, "p_0 p_-1"},
-		{"another value of the annotation", []gen.PodOption{gen.Annotation(contract.ContainerLaunchPriorityAnnotation, "ordered"), env("log")}, "- -"},
-		{"barriers of a copy", []gen.PodOption{env("main", barrier("old-barrier", "p_3")), env("log", priority("1"))}, "p_0 p_1"},
-		{"barriers without priorities", []gen.PodOption{env("main", barrier("old-barrier", "p_3")), env("log")}, "- -"},
-		{"a static pod", []gen.PodOption{ordered(), env("log"), gen.Annotation(corev1.MirrorPodAnnotationKey, "x")}, "- -"},
+		{"equal priorities", []gen.PodOption{variables("main", priority("5")), variables("log", priority("5"))}, "- -"},
+		{"zero is the default", []gen.PodOption{variables("log", priority("0"))}, "- -"},
+		{"one higher", []gen.PodOption{variables("log", priority("10"))}, "p_0 p_10"},
+		{"one lower", []gen.PodOption{variables("log", priority("-1"))}, "p_0 p_-1"},
+		{"bounds", []gen.PodOption{variables("main", priority("2147483647")), variables("log", priority("-2147483647"))}, "p_2147483647 p_-2147483647"},
+		{"one container with a bad first value", []gen.PodOption{variables("main", priority("x"), priority("2"))}, "-"},
+		{"the last one of several", []gen.PodOption{variables("main", priority("x"), priority("2")), variables("log")}, "p_2 p_0"},
+		{"list order", []gen.PodOption{ordered(), variables("log"), variables("job")}, "p_0 p_-1 p_-2"},
+		{"list order wins", []gen.PodOption{ordered(), variables("log", priority("high"))}, "p_0 p_-1"},
+		{"another value of the annotation", []gen.PodOption{gen.Annotation(contract.ContainerLaunchPriorityAnnotation, "ordered"), variables("log")}, "- -"},
+		{"barriers of a copy", []gen.PodOption{variables("main", barrier("old-barrier", "p_3")), variables("log", priority("1"))}, "p_0 p_1"},
+		{"barriers without priorities", []gen.PodOption{variables("main", barrier("old-barrier", "p_3")), variables("log")}, "- -"},
+		{"a static pod", []gen.PodOption{ordered(), variables("log"), gen.Annotation(corev1.MirrorPodAnnotationKey, "x")}, "- -"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -100,19 +100,19 @@ func TestOrderRefuses(t *testing.T) {
 		pod  []gen.PodOption
 		want string
 	}{
-		{"text", []gen.PodOption{env("log", priority("high"))}, `spec.containers[1].env[0].value: Invalid value: "high": must be an integer`},
-		{"nothing", []gen.PodOption{env("log", priority(""))}, `spec.containers[1].env[0].value: Invalid value: "": must be an integer`},
-		{"too high", []gen.PodOption{env("log", priority("2147483648"))}, `must be between -2147483647 and 2147483647`},
-		{"too low", []gen.PodOption{env("log", priority("-2147483648"))}, `must be between -2147483647 and 2147483647`},
-		{"far too high", []gen.PodOption{env("log", priority("99999999999999999999"))}, `must be an integer`},
-		{"a reference", []gen.PodOption{env("log", corev1.EnvVar{Name: contract.ContainerPriorityEnv, ValueFrom: &corev1.EnvVarSource{}})}, `spec.containers[1].env[0].valueFrom: Invalid value`},
-		{"the barrier as text", []gen.PodOption{env("main", corev1.EnvVar{Name: contract.ContainerBarrierEnv, Value: "p_1"})}, `spec.containers[0].env[0]: Forbidden: the name is reserved`},
+		{"text", []gen.PodOption{variables("log", priority("high"))}, `spec.containers[1].env[0].value: Invalid value: "high": must be an integer`},
+		{"nothing", []gen.PodOption{variables("log", priority(""))}, `spec.containers[1].env[0].value: Invalid value: "": must be an integer`},
+		{"too high", []gen.PodOption{variables("log", priority("2147483648"))}, `must be between -2147483647 and 2147483647`},
+		{"too low", []gen.PodOption{variables("log", priority("-2147483648"))}, `must be between -2147483647 and 2147483647`},
+		{"far too high", []gen.PodOption{variables("log", priority("99999999999999999999"))}, `must be an integer`},
+		{"a reference", []gen.PodOption{variables("log", corev1.EnvVar{Name: contract.ContainerPriorityEnv, ValueFrom: &corev1.EnvVarSource{}})}, `spec.containers[1].env[0].valueFrom: Invalid value`},
+		{"the barrier as text", []gen.PodOption{variables("main", corev1.EnvVar{Name: contract.ContainerBarrierEnv, Value: "p_1"})}, `spec.containers[0].env[0]: Forbidden: the name is reserved`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			pod := gen.Pod("web", c.pod...)
 			before := pod.DeepCopy()
-			assert.ErrorContains(t, admission.Order(pod, suffix).ToAggregate(), c.want)
+			require.ErrorContains(t, admission.Order(pod, suffix).ToAggregate(), c.want)
 			assert.Equal(t, before, pod)
 		})
 	}
@@ -120,7 +120,7 @@ func TestOrderRefuses(t *testing.T) {
 
 func TestOrderMakesTheNameThatTheConfigMapNeeds(t *testing.T) {
 	generated := func(base string) *corev1.Pod {
-		pod := gen.Pod("", gen.Change(func(pod *corev1.Pod) { pod.GenerateName = base }), env("log", priority("1")))
+		pod := gen.Pod("", gen.Change(func(pod *corev1.Pod) { pod.GenerateName = base }), variables("log", priority("1")))
 		require.Empty(t, admission.Order(pod, suffix))
 		return pod
 	}
@@ -129,19 +129,19 @@ func TestOrderMakesTheNameThatTheConfigMapNeeds(t *testing.T) {
 	assert.Equal(t, barrier("web-x7k2p-barrier", "p_0"), pod.Spec.Containers[0].Env[0])
 	assert.Equal(t, strings.Repeat("w", 58)+"x7k2p", generated(strings.Repeat("w", 80)).Name)
 
-	long := gen.Pod(strings.Repeat("w", 253), env("log", priority("1")))
+	long := gen.Pod(strings.Repeat("w", 253), variables("log", priority("1")))
 	require.Empty(t, admission.Order(long, suffix))
 	name := long.Spec.Containers[0].Env[0].ValueFrom.ConfigMapKeyRef.Name
 	assert.Len(t, name, 253)
 	assert.Empty(t, validation.IsDNS1123Subdomain(name))
-	other := gen.Pod(strings.Repeat("w", 252)+"v", env("log", priority("1")))
+	other := gen.Pod(strings.Repeat("w", 252)+"v", variables("log", priority("1")))
 	require.Empty(t, admission.Order(other, suffix))
 	assert.NotEqual(t, name, other.Spec.Containers[0].Env[0].ValueFrom.ConfigMapKeyRef.Name)
 }
 
 func TestOrderComesAfterOtherVariablesAndForgetsTheMarkOfACopy(t *testing.T) {
 	pod := gen.Pod("web", gen.Annotation(contract.ContainerLaunchPriorityCompletedAnnotation, "true"),
-		env("main", corev1.EnvVar{Name: "A", Value: "1"}), env("log", priority("1")))
+		variables("main", corev1.EnvVar{Name: "A", Value: "1"}), variables("log", priority("1")))
 	require.Empty(t, admission.Order(pod, suffix))
 	assert.Equal(t, []corev1.EnvVar{{Name: "A", Value: "1"}, barrier("web-barrier", "p_0")}, pod.Spec.Containers[0].Env)
 	assert.NotContains(t, pod.Annotations, contract.ContainerLaunchPriorityCompletedAnnotation)
@@ -157,9 +157,9 @@ func FuzzOrder(f *testing.F) {
 	f.Add("10", "KRUISE_CONTAINER_PRIORITY", "-3", "Ordered", uint8(3))
 	f.Add("", "A", "x", "", uint8(0))
 	f.Fuzz(func(t *testing.T, first, name, second, annotation string, n uint8) {
-		pod := gen.Pod("web", env("main", priority(first)), gen.Annotation(contract.ContainerLaunchPriorityAnnotation, annotation))
+		pod := gen.Pod("web", variables("main", priority(first)), gen.Annotation(contract.ContainerLaunchPriorityAnnotation, annotation))
 		for i := range int(n % 5) {
-			env("c"+string(rune('0'+i)), corev1.EnvVar{Name: name, Value: second})(pod)
+			variables("c"+string(rune('0'+i)), corev1.EnvVar{Name: name, Value: second})(pod)
 		}
 		asks := func(pod *corev1.Pod) bool {
 			raw, _ := json.Marshal(pod.Spec)

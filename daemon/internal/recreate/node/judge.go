@@ -47,7 +47,7 @@ type judged struct {
 func (p *pass) judge(c *v1beta1.ContainerToRecreate) judged {
 	was := p.before(c.Name)
 	j := judged{state: was}
-	switch was.Phase { //nolint:exhaustive // the others go on
+	switch was.Phase {
 	case v1beta1.RecreateSucceeded:
 		j.verdict = succeeded
 		return j

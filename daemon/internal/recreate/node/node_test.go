@@ -66,8 +66,9 @@ func seen(snapshot ...v1beta1.ContainerStatusSnapshot) option {
 	return func(r *v1beta1.ContainerRecreateRequest) { r.Status.ContainerStatusSnapshot = snapshot }
 }
 
-func ready(name string, run int32) v1beta1.ContainerStatusSnapshot {
-	return v1beta1.ContainerStatusSnapshot{Name: name, Ready: true, RestartCount: run, ContainerID: id(name, run)}
+// ready is what the manager says of the second run of a container.
+func ready(name string) v1beta1.ContainerStatusSnapshot {
+	return v1beta1.ContainerStatusSnapshot{Name: name, Ready: true, RestartCount: 1, ContainerID: id(name, 1)}
 }
 
 func pending(name string) v1beta1.ContainerRecreateState {
@@ -88,8 +89,9 @@ func done(name string) v1beta1.ContainerRecreateState {
 	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateSucceeded, IsKilled: true}
 }
 
-func broken(name, message string, killed bool) v1beta1.ContainerRecreateState {
-	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateFailed, IsKilled: killed, Message: message}
+// broken is container a when it has failed.
+func broken(message string, killed bool) v1beta1.ContainerRecreateState {
+	return v1beta1.ContainerRecreateState{Name: "a", Phase: v1beta1.RecreateFailed, IsKilled: killed, Message: message}
 }
 
 func id(name string, run int32) string { return "containerd://" + name + "-" + string('0'+run) }
@@ -98,8 +100,9 @@ func running(name string, run int32, since time.Time) node.Container {
 	return node.Container{Name: name, ID: id(name, run), Running: true, RestartCount: run, CreatedAt: since, StartedAt: since}
 }
 
-func exited(name string, run int32, since time.Time) node.Container {
-	return node.Container{Name: name, ID: id(name, run), Exited: true, RestartCount: run, CreatedAt: at(-50), StartedAt: at(-50), FinishedAt: since}
+// exited is container a after a run.
+func exited(run int32, since time.Time) node.Container {
+	return node.Container{Name: "a", ID: id("a", run), Exited: true, RestartCount: run, CreatedAt: at(-50), StartedAt: at(-50), FinishedAt: since}
 }
 
 func containers(list ...node.Container) []node.Container { return list }
@@ -150,23 +153,23 @@ func TestOneRequest(t *testing.T) {
 		{name: "a mark that this view does not show is not repeated", request: request("r", recreating(pending("a"), pending("b"))), containers: both(),
 			stops: begun(node.Stop{}), wake: time.Second},
 		{name: "the next one as soon as it has stopped", request: request("r", recreating(marked("a", 0), pending("b"))),
-			containers: containers(exited("a", 0, at(9)), running("b", 0, at(-50))), stops: begun(node.Stop{Ended: true, At: at(9)}),
+			containers: containers(exited(0, at(9)), running("b", 0, at(-50))), stops: begun(node.Stop{Ended: true, At: at(9)}),
 			phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
 		{name: "in order the next one waits until it has succeeded", request: request("r", strategy(ordered), recreating(marked("a", 0), pending("b"))),
 			containers: containers(running("a", 1, at(9)), running("b", 0, at(-50))), stops: begun(node.Stop{Ended: true, At: at(9)}), wake: time.Second},
-		{name: "in order the next one follows", request: request("r", strategy(ordered), recreating(marked("a", 0), pending("b")), seen(ready("a", 1))),
+		{name: "in order the next one follows", request: request("r", strategy(ordered), recreating(marked("a", 0), pending("b")), seen(ready("a"))),
 			containers: containers(running("a", 1, at(9)), running("b", 0, at(-50))),
 			phase:      v1beta1.RecreateRecreating, states: states{done("a"), marked("b", 0)}, kill: id("b", 0)},
-		{name: "all have succeeded", request: request("r", recreating(done("a"), marked("b", 0)), seen(ready("a", 1), ready("b", 1))),
+		{name: "all have succeeded", request: request("r", recreating(done("a"), marked("b", 0)), seen(ready("a"), ready("b"))),
 			containers: containers(running("a", 1, at(1)), running("b", 1, at(2))),
 			phase:      v1beta1.RecreateCompleted, states: states{done("a"), done("b")}},
-		{name: "ready is what the manager says of this very run", request: request("r", recreating(done("a"), marked("b", 0)), seen(ready("a", 1), ready("b", 1))),
+		{name: "ready is what the manager says of this very run", request: request("r", recreating(done("a"), marked("b", 0)), seen(ready("a"), ready("b"))),
 			containers: containers(running("a", 1, at(1)), running("b", 2, at(9))), wake: time.Second},
-		{name: "minStartedSeconds has not passed", request: request("r", strategy(started5), recreating(done("a"), marked("b", 0)), seen(ready("b", 1))),
+		{name: "minStartedSeconds has not passed", request: request("r", strategy(started5), recreating(done("a"), marked("b", 0)), seen(ready("b"))),
 			containers: containers(running("a", 1, at(1)), running("b", 1, at(7))), wake: 2*time.Second + time.Millisecond},
-		{name: "minStartedSeconds has passed", request: request("r", strategy(started5), recreating(done("a"), marked("b", 0)), seen(ready("b", 1))),
+		{name: "minStartedSeconds has passed", request: request("r", strategy(started5), recreating(done("a"), marked("b", 0)), seen(ready("b"))),
 			containers: containers(running("a", 1, at(1)), running("b", 1, at(4))), phase: v1beta1.RecreateCompleted, states: states{done("a"), done("b")}},
-		{name: "a clock that was set back does not matter without minStartedSeconds", request: request("r", recreating(done("a"), marked("b", 0)), seen(ready("b", 1))),
+		{name: "a clock that was set back does not matter without minStartedSeconds", request: request("r", recreating(done("a"), marked("b", 0)), seen(ready("b"))),
 			containers: containers(running("a", 1, at(1)), running("b", 1, at(300))), phase: v1beta1.RecreateCompleted, states: states{done("a"), done("b")}},
 		{name: "who restarted by itself is not stopped again", request: request("r"), containers: containers(running("a", 1, at(9)), running("b", 0, at(-50))),
 			phase: v1beta1.RecreateRecreating, states: states{moved("a"), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
@@ -177,7 +180,7 @@ func TestOneRequest(t *testing.T) {
 		{name: "with force it is stopped only once more", request: request("r", strategy(force), recreating(marked("a", 1), pending("b"))),
 			containers: containers(running("a", 2, at(9)), running("b", 0, at(-50))),
 			phase:      v1beta1.RecreateRecreating, states: states{marked("a", 1), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
-		{name: "with force one that has just ended needs no stop", request: request("r", strategy(force)), containers: containers(exited("a", 1, at(9)), running("b", 0, at(-50))),
+		{name: "with force one that has just ended needs no stop", request: request("r", strategy(force)), containers: containers(exited(1, at(9)), running("b", 0, at(-50))),
 			phase: v1beta1.RecreateRecreating, states: states{moved("a"), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
 		{name: "a container that is not there is waited for", request: request("r"), containers: containers(running("b", 0, at(-50))),
 			phase: v1beta1.RecreateRecreating, states: states{{Name: "a", Phase: v1beta1.RecreatePending, Message: "not found container on Node"}, marked("b", 0)}, kill: id("b", 0), wake: time.Second},
@@ -185,20 +188,20 @@ func TestOneRequest(t *testing.T) {
 			stops: map[string]node.Stop{id("b", 0): {Request: "r"}}, wake: time.Second},
 		{name: "a container that cannot be stopped fails the request", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
 			stops: begun(node.Stop{Ended: true, Err: errors.New("no answer"), At: at(9)}),
-			phase: v1beta1.RecreateCompleted, states: states{broken("a", "kill container error: no answer", true), pending("b")}},
+			phase: v1beta1.RecreateCompleted, states: states{broken("kill container error: no answer", true), pending("b")}},
 		{name: "or is ignored", request: request("r", strategy(ignore), recreating(marked("a", 0), pending("b"))), containers: both(),
 			stops: begun(node.Stop{Ended: true, Err: errors.New("no answer"), At: at(9)}),
-			phase: v1beta1.RecreateRecreating, states: states{broken("a", "kill container error: no answer", true), marked("b", 0)}, kill: id("b", 0)},
-		{name: "with Ignore the request completes with what failed", request: request("r", strategy(ignore), recreating(broken("a", "x", true), marked("b", 0)), seen(ready("b", 1))),
+			phase: v1beta1.RecreateRecreating, states: states{broken("kill container error: no answer", true), marked("b", 0)}, kill: id("b", 0)},
+		{name: "with Ignore the request completes with what failed", request: request("r", strategy(ignore), recreating(broken("x", true), marked("b", 0)), seen(ready("b"))),
 			containers: containers(running("a", 0, at(-50)), running("b", 1, at(9))),
-			phase:      v1beta1.RecreateCompleted, states: states{broken("a", "x", true), done("b")}},
+			phase:      v1beta1.RecreateCompleted, states: states{broken("x", true), done("b")}},
 		{name: "a stop whose effect is not listed yet", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
 			stops: begun(node.Stop{Ended: true, At: at(9)}), wake: time.Second},
 		{name: "a stop without effect", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
 			stops: begun(node.Stop{Ended: true, At: at(-1)}),
-			phase: v1beta1.RecreateCompleted, states: states{broken("a", "the container still runs after the runtime has stopped it", true), pending("b")}},
+			phase: v1beta1.RecreateCompleted, states: states{broken("the container still runs after the runtime has stopped it", true), pending("b")}},
 		{name: "a container without context fails", request: request("r", func(r *v1beta1.ContainerRecreateRequest) { r.Spec.Containers[0].StatusContext = nil }), containers: both(),
-			phase: v1beta1.RecreateCompleted, states: states{broken("a", "statusContext is missing: it is not known which run of the container is meant", false), pending("b")}},
+			phase: v1beta1.RecreateCompleted, states: states{broken("statusContext is missing: it is not known which run of the container is meant", false), pending("b")}},
 		{name: "nothing is stopped before the pod is out of service", request: request("r", strategy(grace10)), containers: both(),
 			phase: v1beta1.RecreateRecreating, states: states{pending("a"), pending("b")}},
 		{name: "the grace begins when this agent sees it", request: request("r", strategy(grace10), inGrace, recreating(pending("a"), pending("b"))), containers: both(),
@@ -208,10 +211,10 @@ func TestOneRequest(t *testing.T) {
 		{name: "the end of the grace", request: request("r", strategy(grace10), inGrace, recreating(pending("a"), pending("b"))), containers: both(),
 			graceSeen: map[types.UID]time.Time{"r": at(0)}, phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
 		{name: "no second grace", request: request("r", strategy(grace10), inGrace, recreating(marked("a", 0), pending("b"))),
-			containers: containers(exited("a", 0, at(9)), running("b", 0, at(-50))),
+			containers: containers(exited(0, at(9)), running("b", 0, at(-50))),
 			phase:      v1beta1.RecreateRecreating, states: states{marked("a", 0), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
 		{name: "one that never starts again is looked at less often", request: request("r", recreating(marked("a", 0), done("b"))),
-			containers: containers(exited("a", 0, at(-90)), running("b", 1, at(0))), wake: 10 * time.Second},
+			containers: containers(exited(0, at(-90)), running("b", 1, at(0))), wake: 10 * time.Second},
 		{name: "one that is about to start is left alone", request: request("r", strategy(force)),
 			containers: containers(node.Container{Name: "a", ID: id("a", 0)}, running("b", 0, at(-50))),
 			phase:      v1beta1.RecreateRecreating, states: states{pending("a"), marked("b", 0)}, kill: id("b", 0), wake: time.Second},

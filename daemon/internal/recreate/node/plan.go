@@ -61,7 +61,7 @@ func waiting(s Snapshot) []*v1beta1.ContainerRecreateRequest {
 }
 
 func rank(r *v1beta1.ContainerRecreateRequest) int {
-	switch r.Status.Phase { //nolint:exhaustive // the others are phases of containers
+	switch r.Status.Phase {
 	case v1beta1.RecreateRecreating:
 		return 0
 	case v1beta1.RecreatePending:
