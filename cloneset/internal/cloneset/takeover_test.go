@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -109,18 +108,13 @@ func TestTakenOverRolloutsGoOn(t *testing.T) {
 // A pod that was taken out of service for its grace period when the operators changed gets its image,
 // though its record has the keys of old.
 func TestTakenOverGracePeriodsEnd(t *testing.T) {
-	const name = "web-2f49m"
-	namespace := givenLeftovers(t, "updating", func(o *unstructured.Unstructured) {
-		if o.GetName() == name {
-			inGrace(t, o)
-		}
-	})
+	namespace := givenLeftovers(t, "updating", changed(t, "Pod", midway, inGrace))
 	c := env.Client(t)
 	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
 	startController(t, "")
 	eventually(t, func(collect *assert.CollectT) {
 		o := &corev1.Pod{}
-		if assert.NoError(collect, c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o)) {
+		if assert.NoError(collect, c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: midway}, o)) {
 			assert.Equal(collect, "nginx:1.15.1", o.Spec.Containers[0].Image)
 			assert.Equal(collect, contract.LifecycleNormal, o.Labels[contract.LifecycleStateLabel])
 			assert.NotContains(collect, o.Annotations, contract.LegacyInPlaceUpdateGraceAnnotation)
@@ -133,23 +127,10 @@ func TestTakenOverGracePeriodsEnd(t *testing.T) {
 }
 
 // inGrace is the pod as it stands between leaving service and the change of its image.
-func inGrace(t *testing.T, o *unstructured.Unstructured) {
-	t.Helper()
-	pod := &corev1.Pod{}
-	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, pod))
-	pod.Labels[contract.RevisionLabel], pod.Labels[contract.TemplateHashLabel] = "web-b4bdfd798", "b4bdfd798"
-	pod.Labels[contract.LifecycleStateLabel] = contract.LifecycleUpdating
-	pod.Annotations[contract.LegacyInPlaceUpdateStateAnnotation] = `{"revision":"web-b4bdfd798","updateTimestamp":"2026-11-20T10:32:58Z","lastContainerStatuses":null}`
-	pod.Annotations[contract.LegacyInPlaceUpdateGraceAnnotation] = `{"revision":"web-b4bdfd798","containerImages":{"main":"nginx:1.15.1"},"graceSeconds":2}`
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == contract.InPlaceUpdateReady || c.Type == corev1.PodReady {
-			c.Status = corev1.ConditionFalse
-		}
-	}
-	var err error
-	o.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
-	require.NoError(t, err)
-	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+func inGrace(o *corev1.Pod) {
+	outOfService(o)
+	o.Annotations[contract.LegacyInPlaceUpdateStateAnnotation] = `{"revision":"web-b4bdfd798","updateTimestamp":"2026-11-20T10:32:58Z","lastContainerStatuses":null}`
+	o.Annotations[contract.LegacyInPlaceUpdateGraceAnnotation] = `{"revision":"web-b4bdfd798","containerImages":{"main":"nginx:1.15.1"},"graceSeconds":2}`
 }
 
 // givenLeftovers makes the objects of the file in a namespace of their own and returns it. The
