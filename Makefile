@@ -18,7 +18,7 @@ include .make/tools.mk
 .PHONY: help all build test test-unit test-e2e bench generate lint verify images demo up down
 
 help: ## list what there is
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9%-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 all: generate build test ## generate, build and test everything
 
@@ -68,3 +68,6 @@ down: ## stop it and remove every trace of it
 
 demo: ## watch a real pod change its image and stay itself
 	@go run ./test/cmd/demo --nodes $(NODES)
+
+demo-%: ## the same for another feature: demo-statefulset
+	@go run ./test/cmd/demo --nodes $(NODES) --feature $*

@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -26,22 +27,26 @@ const (
 	after     = "flotilla/demo-app:v2"
 )
 
-// sample is the CloneSet that is shown, at v1 of the application.
-//
-//go:embed sample.yaml
-var sample string
+// show is what a demo shows of a feature once the cluster and the operator are there.
+type show func(ctx context.Context, d *demo) error
+
+// shows are the demos, by feature.
+func shows() map[string]show {
+	return map[string]show{"cloneset": showCloneSet, "statefulset": showStatefulSet}
+}
 
 func main() {
 	nodes := flag.Int("nodes", cluster.DefaultNodes, "how many nodes to start")
 	name := flag.String("name", cluster.DefaultName, "name of the cluster")
+	feature := flag.String("feature", "cloneset", "what to show: "+strings.Join(slices.Sorted(maps.Keys(shows())), ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	d := &demo{ink: newInk(os.Stdout), started: time.Now()}
+	d := &demo{ink: newInk(os.Stdout), started: time.Now(), feature: *feature}
 	if err := d.run(ctx, cluster.Options{Name: *name, Nodes: *nodes, Out: os.Stdout}); err != nil {
 		fmt.Fprintln(os.Stderr, d.ink.red("demo: "+err.Error()))
-		if hint := d.hint(); hint != "" {
-			fmt.Fprintln(os.Stderr, "look at:", hint)
+		if d.logs != "" {
+			fmt.Fprintln(os.Stderr, "look at:", d.logs)
 		}
 		os.Exit(1)
 	}
@@ -50,12 +55,18 @@ func main() {
 type demo struct {
 	ink     ink
 	started time.Time
+	feature string
+	kind    string // of the workload, as kubectl names it
 	cluster *cluster.Cluster
 	api     kubernetes.Interface
 	logs    string // command that shows the log to look at when the present step fails
 }
 
 func (d *demo) run(ctx context.Context, o cluster.Options) error {
+	show, ok := shows()[d.feature]
+	if !ok {
+		return fmt.Errorf("there is no demo of %q", d.feature)
+	}
 	d.title("A real Kubernetes on this machine")
 	d.logs = "go run ./test/cluster/cmd/cluster logs"
 	c, err := cluster.Start(ctx, o)
@@ -66,75 +77,74 @@ func (d *demo) run(ctx context.Context, o cluster.Options) error {
 	if d.api, err = kubernetes.NewForConfig(c.RESTConfig()); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	d.title("The CloneSet operator, from its overlay")
-	d.logs = d.kubectlLine("-n", "flotilla-system", "logs", "deployment/cloneset-manager")
+	d.title("The operator of " + d.feature + ", from its overlay")
+	d.logs = d.kubectlLine("-n", install.Namespace, "logs", "deployment/"+d.feature+"-manager")
 	if err := install.Apps(ctx, c, os.Stdout); err != nil {
 		return err
 	}
-	if err := install.Feature(ctx, c, "cloneset", os.Stdout); err != nil {
+	if err := install.Feature(ctx, c, d.feature, os.Stdout); err != nil {
 		return err
 	}
-	return d.show(ctx)
+	return show(ctx, d)
 }
 
-// show creates the sample, changes its image and compares the pods.
-func (d *demo) show(ctx context.Context) error {
-	d.title("A CloneSet of three pods")
+// begin makes the sample, a workload "web" of the kind, anew and returns its pods when it is ready.
+func (d *demo) begin(ctx context.Context, kind, sample string) ([]corev1.Pod, error) {
+	d.kind = kind
+	if err := d.quietly(ctx, "delete", "namespace", namespace, "--ignore-not-found"); err != nil {
+		return nil, err
+	}
+	if err := d.quietly(ctx, "create", "namespace", namespace); err != nil {
+		return nil, err
+	}
 	if err := d.kubectl(ctx, sample, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
-		return err
+		return nil, err
 	}
-	if err := d.settled(ctx); err != nil {
-		return err
+	return d.settled(ctx)
+}
+
+// change patches the workload and returns its pods when it is ready again.
+func (d *demo) change(ctx context.Context, kind, patch string) ([]corev1.Pod, error) {
+	if err := d.kubectl(ctx, "", "-n", namespace, "patch", d.kind, "web", "--type="+kind, "-p", patch); err != nil {
+		return nil, err
 	}
-	old, err := d.pods(ctx)
-	if err != nil {
-		return err
-	}
-	d.title("A new image")
+	return d.settled(ctx)
+}
+
+// newImage puts the other version into the pods and shows them before and after. It returns how long it took.
+func (d *demo) newImage(ctx context.Context, old []corev1.Pod) (now []corev1.Pod, took time.Duration, err error) {
 	started := time.Now()
-	patch := `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"` + after + `"}]`
-	if err := d.kubectl(ctx, "", "-n", namespace, "patch", "cloneset", "web", "--type=json", "-p", patch); err != nil {
-		return err
-	}
-	if err := d.settled(ctx); err != nil {
-		return err
-	}
-	took := time.Since(started)
-	now, err := d.pods(ctx)
+	now, err = d.change(ctx, "json", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"`+after+`"}]`)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
+	took = time.Since(started)
 	d.title("Before and after")
 	fmt.Print(d.table(old, now))
-	if err := same(old, now); err != nil {
-		return err
-	}
-	d.explain(took)
-	return nil
+	return now, took, same(old, now)
 }
 
-// settled waits until the CloneSet is as its spec wants it.
-func (d *demo) settled(ctx context.Context) error {
-	if err := d.quietly(ctx, "-n", namespace, "wait", "cloneset/web", "--for=jsonpath={.status.observedGeneration}="+d.generation(ctx), "--timeout=60s"); err != nil {
-		return err
+// settled waits until the workload is as its spec wants it.
+func (d *demo) settled(ctx context.Context) ([]corev1.Pod, error) {
+	if err := d.quietly(ctx, "-n", namespace, "wait", d.kind+"/web", "--for=jsonpath={.status.observedGeneration}="+d.generation(ctx), "--timeout=60s"); err != nil {
+		return nil, err
 	}
-	return d.kubectl(ctx, "", "-n", namespace, "wait", "cloneset/web", "--for=condition=Ready", "--timeout=180s")
-}
-
-func (d *demo) generation(ctx context.Context) string {
-	out, err := d.command(ctx, "-n", namespace, "get", "cloneset", "web", "-o", "jsonpath={.metadata.generation}").Output()
-	if err != nil {
-		return "0"
+	if err := d.kubectl(ctx, "", "-n", namespace, "wait", d.kind+"/web", "--for=condition=Ready", "--timeout=180s"); err != nil {
+		return nil, err
 	}
-	return string(out)
-}
-
-func (d *demo) pods(ctx context.Context) ([]corev1.Pod, error) {
 	list, err := d.api.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
 	if err != nil {
 		return nil, fmt.Errorf("list the pods: %w", err)
 	}
-	return list.Items, nil
+	return slices.DeleteFunc(list.Items, func(o corev1.Pod) bool { return o.DeletionTimestamp != nil }), nil
+}
+
+func (d *demo) generation(ctx context.Context) string {
+	out, err := d.command(ctx, "-n", namespace, "get", d.kind, "web", "-o", "jsonpath={.metadata.generation}").Output()
+	if err != nil {
+		return "0"
+	}
+	return string(out)
 }
 
 // same fails unless every pod kept what an update in place keeps and has the new image.
@@ -154,17 +164,14 @@ func same(old, now []corev1.Pod) error {
 	return nil
 }
 
-func (d *demo) explain(took time.Duration) {
-	fmt.Printf("\n%s in %.1f s, each pod restarted its one container with the new image and kept its name, UID, IP and node.\n",
-		d.ink.green("What you just saw:"), took.Seconds())
+// tryNext ends the demo with what may be tried on the cluster, which goes on.
+func (d *demo) tryNext(lines ...string) {
 	fmt.Printf("\n%s\n", d.ink.bold("What to try next"))
 	fmt.Printf("  export KUBECONFIG=%s\n", d.cluster.Kubeconfig())
-	fmt.Println("  kubectl -n demo get clone web -o wide                    # the columns of a rollout")
-	fmt.Println("  kubectl -n demo scale clone web --replicas=5             # two more pods")
-	fmt.Println(`  kubectl -n demo patch clone web --type=merge -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":"50%"}}}}'`)
-	fmt.Println("                                                           # the next image reaches half of the pods")
-	fmt.Println("  kubectl -n demo get events --sort-by=.lastTimestamp      # what the operator did, in its words")
-	fmt.Println("  make down                                                # remove the cluster")
+	for _, line := range append(lines, "kubectl -n demo get events --sort-by=.lastTimestamp      # what the operator did, in its words",
+		"make down                                                # remove the cluster") {
+		fmt.Println("  " + line)
+	}
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		fmt.Printf("kubectl is %s\n", d.cluster.Kubectl())
 	}
@@ -197,8 +204,6 @@ func (d *demo) command(ctx context.Context, args ...string) *exec.Cmd {
 func (d *demo) kubectlLine(args ...string) string {
 	return strings.Join(append([]string{d.cluster.Kubectl(), "--kubeconfig", d.cluster.Kubeconfig()}, args...), " ")
 }
-
-func (d *demo) hint() string { return d.logs }
 
 func (d *demo) title(text string) {
 	fmt.Printf("\n%s %s\n", d.ink.bold("== "+text), d.ink.dim(fmt.Sprintf("(%.0f s)", time.Since(d.started).Seconds())))

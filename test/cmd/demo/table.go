@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,13 +13,7 @@ import (
 // table shows every pod before and after; what changed is green.
 func (d *demo) table(old, now []corev1.Pod) string {
 	columns := []string{"", "POD", "UID", "IP", "NODE", "IMAGE", "RESTARTS"}
-	rows := [][]string{columns}
-	for i := range old {
-		rows = append(rows, row("before", &old[i]))
-		if i < len(now) {
-			rows = append(rows, row("after", &now[i]))
-		}
-	}
+	rows := append([][]string{columns}, pairs(old, now)...)
 	widths := make([]int, len(columns))
 	for _, r := range rows {
 		for k, cell := range r {
@@ -31,7 +27,7 @@ func (d *demo) table(old, now []corev1.Pod) string {
 			switch {
 			case n == 0:
 				text = d.ink.bold(text)
-			case r[0] == "after" && k > 0 && rows[n-1][k] != cell:
+			case r[0] == "after" && k > 0 && (rows[n-1][1] != r[1] || rows[n-1][k] != cell):
 				text = d.ink.green(text)
 			case r[0] == "before":
 				text = d.ink.dim(text)
@@ -41,6 +37,23 @@ func (d *demo) table(old, now []corev1.Pod) string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// pairs are the rows of the pods in the order of their names, each before and after as far as it was
+// there.
+func pairs(old, now []corev1.Pod) [][]string {
+	rows := map[string][][]string{}
+	for i := range old {
+		rows[old[i].Name] = append(rows[old[i].Name], row("before", &old[i]))
+	}
+	for i := range now {
+		rows[now[i].Name] = append(rows[now[i].Name], row("after", &now[i]))
+	}
+	var sorted [][]string
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		sorted = append(sorted, rows[name]...)
+	}
+	return sorted
 }
 
 func row(when string, o *corev1.Pod) []string {

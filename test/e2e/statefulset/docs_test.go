@@ -4,7 +4,7 @@ import "testing"
 
 // Every example of the page is taken as it stands.
 func TestExamplesOfThePage(t *testing.T) {
-	givenGate(t, "StatefulSetAutoResizePVCGate") // the page says of one example that it needs it
+	givenGrowingClaims(t) // the page says of one example that it needs it
 	namespace := world.Namespace(t)
 	world.NoPods(t, namespace)
 	world.Examples(t, namespace, "../../../docs/features/statefulset.md", "asts")

@@ -11,13 +11,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// givenGate turns a feature gate of the operator on for the rest of the run, as an administrator would.
-// The operator restarts: only stories that do not run beside others may ask for it.
-func givenGate(t *testing.T, gate string) {
+// givenGrowingClaims turns the feature gate on that lets claims grow with updates, for the rest of the run
+// and as an administrator would, with the permission that it needs. The operator restarts: only stories
+// that do not run beside others may ask for it.
+func givenGrowingClaims(t *testing.T) {
 	t.Helper()
+	out, err := world.Kubectl(t, "", "apply", "-f", "../../../statefulset/config/resize/role.yaml")
+	require.NoError(t, err, out)
 	operator := &appsv1.Deployment{}
 	require.NoError(t, world.Client.Get(t.Context(), client.ObjectKey{Namespace: "flotilla-system", Name: "statefulset-manager"}, operator))
-	argument := "--feature-gates=" + gate + "=true"
+	const argument = "--feature-gates=StatefulSetAutoResizePVCGate=true"
 	args := operator.Spec.Template.Spec.Containers[0].Args
 	if slices.Contains(args, argument) {
 		return
@@ -27,6 +30,6 @@ func givenGate(t *testing.T, gate string) {
 	}})
 	require.NoError(t, err)
 	require.NoError(t, world.Client.Patch(t.Context(), operator, client.RawPatch(types.JSONPatchType, patch)))
-	out, err := world.Kubectl(t, "", "-n", operator.Namespace, "rollout", "status", "deployment/"+operator.Name, "--timeout=120s")
+	out, err = world.Kubectl(t, "", "-n", operator.Namespace, "rollout", "status", "deployment/"+operator.Name, "--timeout=120s")
 	require.NoError(t, err, out)
 }

@@ -54,7 +54,9 @@ func template(version string) corev1.PodTemplateSpec {
 	}
 }
 
-func ordered(set *v1beta1.StatefulSet) { set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement }
+func ordered(set *v1beta1.StatefulSet) {
+	set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+}
 
 func recreating(set *v1beta1.StatefulSet) {
 	set.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = v1beta1.ReCreate
@@ -136,15 +138,6 @@ func versions(pods []corev1.Pod) []string {
 	var all []string
 	for _, image := range story.Images(pods) {
 		all = append(all, image[len(app):])
-	}
-	return all
-}
-
-// revisions are those of the pods, by name.
-func revisions(pods []corev1.Pod) map[string]string {
-	all := map[string]string{}
-	for i := range pods {
-		all[pods[i].Name] = pods[i].Labels[contract.RevisionLabel]
 	}
 	return all
 }

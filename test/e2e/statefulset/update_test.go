@@ -83,7 +83,7 @@ func TestPartitionKeepsTheLowestPods(t *testing.T) {
 	for _, left := range []int32{1, 0} {
 		story.Edit(t, world, set, partition(left))
 		settles(t, set)
-		assert.EqualValues(t, 4-left, set.Status.UpdatedReplicas)
+		assert.Equal(t, 4-left, set.Status.UpdatedReplicas)
 	}
 	assert.Equal(t, set.Status.UpdateRevision, set.Status.CurrentRevision)
 }

@@ -212,7 +212,7 @@ func TestAnAddedClaimTemplateRecreatesPodsInOrder(t *testing.T) {
 
 // Claims grow in the order of the update, as far as the partition lets it go, and pods restart when they have grown.
 func TestClaimsGrowWithTheUpdate(t *testing.T) {
-	givenGate(t, "StatefulSetAutoResizePVCGate")
+	givenGrowingClaims(t)
 	set := newSet(world.Namespace(t), 3, storing, func(s *v1beta1.StatefulSet) {
 		s.Spec.VolumeClaimUpdateStrategy.Type = v1beta1.OnPodRollingUpdate
 	})

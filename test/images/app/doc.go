@@ -5,6 +5,7 @@
 //	/healthz  200 when ready, else 503
 //	/env      the environment, sorted, one variable a line
 //	/crash    ends the process with an error
+//	/journal  the versions that were started, where a file for them is named
 //
 // The version and an order to crash come from files beside the binary, so that images of several
 // versions share the binary. It must end at once on SIGTERM, unless told to be deaf. "app sleep 5s" does
