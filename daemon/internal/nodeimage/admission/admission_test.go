@@ -2,7 +2,6 @@ package admission
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -92,7 +91,7 @@ func TestRules(t *testing.T) {
 				return
 			}
 			require.Len(t, errs, 1)
-			assert.True(t, strings.Contains(errs[0].Error(), c.want), errs[0].Error())
+			assert.Contains(t, errs[0].Error(), c.want)
 		})
 	}
 }

@@ -235,4 +235,3 @@ func BenchmarkCompute(b *testing.B) {
 		Compute(s)
 	}
 }
-

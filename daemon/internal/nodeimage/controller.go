@@ -1,0 +1,76 @@
+package nodeimage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-project/flotilla/core/engine"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
+)
+
+// reconciler brings NodeImages to what their nodes and owners want. It holds no state that the cluster does
+// not hold; what it remembers only saves work.
+type reconciler struct {
+	*engine.Engine
+	creationDelay time.Duration
+	jobs          *jobs
+	secrets       *secrets
+	agents        *agents
+}
+
+func newReconciler(e *engine.Engine, clock clock.WithTicker, creationDelay time.Duration) *reconciler {
+	return &reconciler{
+		Engine:        e,
+		creationDelay: creationDelay,
+		jobs:          &jobs{discovery: e.Discovery, clock: clock},
+		secrets:       &secrets{live: e.Live, clock: clock, known: map[types.NamespacedName]answer{}},
+		agents:        &agents{since: map[string]time.Time{}},
+	}
+}
+
+// Reconcile runs one pass over the NodeImage of the request's node.
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if wait := r.Freshness.Wait(req.NamespacedName); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	snap, err := r.snapshot(ctx, req.Name)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if snap.Image == nil {
+		r.agents.heard(req.Name)
+	}
+	if snap.Image == nil && snap.Node == nil {
+		r.Freshness.Forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	todo := plan.Compute(snap)
+	if !todo.Empty() {
+		log.FromContext(ctx).V(2).Info("pass", "plan", todo.String())
+	}
+	done := r.Executor.Run(ctx, owner(snap), todo.Steps)
+	again, statusErr := r.writeStatus(ctx, snap, todo)
+	if err := errors.Join(done.Err, statusErr); err != nil {
+		return ctrl.Result{}, fmt.Errorf("keep the images of node %s: %w", req.Name, err)
+	}
+	todo.Wake(done.RetryAfter)
+	todo.Wake(again)
+	return ctrl.Result{RequeueAfter: todo.WakeAfter}, nil
+}
+
+// owner is what the actions are for: the NodeImage, or the node that is to get one.
+func owner(snap plan.Snapshot) client.Object {
+	if snap.Image != nil {
+		return snap.Image
+	}
+	return snap.Node
+}

@@ -1,0 +1,71 @@
+package nodeimage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/flotilla-project/flotilla/core/engine"
+	"github.com/flotilla-project/flotilla/core/fastclient"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+// ControllerName names the controller in logs, metrics and its user agent.
+const ControllerName = "nodeimage"
+
+// Options change how the controller works.
+type Options struct {
+	// Workers is how many NodeImages are reconciled at a time.
+	Workers int
+	// CreationDelay is how long a node must have been ready before it gets a NodeImage.
+	CreationDelay time.Duration
+	// Reader says how cached objects are handed out.
+	Reader fastclient.Options
+	// LeaderVersion returns the resourceVersion of the write that made this process leader; nil without
+	// leader election.
+	LeaderVersion func(context.Context) (string, error)
+	// UserAgent is the name under which the controller writes.
+	UserAgent string
+}
+
+// SetUp adds the controller to the manager: every event of a NodeImage wakes it, of its node those that it
+// could judge differently, and the deletion of an ImagePullJob that owns a tag.
+func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if err := indexJobs(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	e, err := engine.New(ctx, mgr, engine.Options{
+		Controller: ControllerName, UserAgent: o.UserAgent, EventSource: "nodeimage-controller",
+		Kind: &v1beta1.NodeImage{}, Reader: o.Reader, LeaderVersion: o.LeaderVersion,
+	})
+	if err != nil {
+		return err
+	}
+	r := newReconciler(e, clock.RealClock{}, o.CreationDelay)
+	made, err := ctrl.NewControllerManagedBy(mgr).
+		Named(ControllerName).
+		For(&v1beta1.NodeImage{}).
+		Watches(&corev1.Node{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(nodeChanges())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers}).
+		Build(r)
+	if err != nil {
+		return fmt.Errorf("make the controller: %w", err)
+	}
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		return r.jobs.await(ctx, mgr.GetCache(), func(job *metav1.PartialObjectMetadata) error {
+			return made.Watch(source.Kind[client.Object](mgr.GetCache(), job, r.jobHandler()))
+		})
+	}))
+}

@@ -1,0 +1,104 @@
+package nodeimage_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/testenv"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage"
+)
+
+const (
+	userAgent = "daemon-manager/nodeimage"
+	patience  = 20 * time.Second
+	delay     = 30 * time.Second
+)
+
+var env testenv.Environment
+
+func TestMain(m *testing.M) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
+	}
+	env.Run(m, testenv.Options{
+		CRDs:   []string{"../../config/crd/nodeimages.yaml", "testdata/imagepulljobs.yaml"},
+		Scheme: scheme,
+	})
+}
+
+// givenController runs the controller until the end of the test, and checks then that nobody has changed an
+// object of the cache.
+func givenController(t *testing.T) client.Client {
+	t.Helper()
+	env.Need(t)
+	detector := &fastclient.Detector{}
+	t.Cleanup(func() { detector.Check(t) })
+	mgr := env.Manager(t, func(o *manager.Options) {
+		o.Cache = cache.Options{
+			DefaultTransform: fastclient.Trim,
+			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: fastclient.Nodes()},
+		}
+	})
+	require.NoError(t, nodeimage.SetUp(t.Context(), mgr, nodeimage.Options{
+		Workers: 3, CreationDelay: delay, UserAgent: userAgent, Reader: fastclient.Options{Detector: detector},
+	}))
+	env.Start(t, mgr)
+	return env.Client(t)
+}
+
+// givenNode makes a node that has been ready for a time.
+func givenNode(t *testing.T, c client.Client, name string, ready time.Duration, labels map[string]string) *corev1.Node {
+	t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	require.NoError(t, c.Create(t.Context(), node))
+	node.Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-ready)),
+	}}
+	require.NoError(t, c.Status().Update(t.Context(), node))
+	return node
+}
+
+// givenImage makes a NodeImage that needs no node.
+func givenImage(t *testing.T, c client.Client, name string, images map[string]v1beta1.ImageSpec) *v1beta1.NodeImage {
+	t.Helper()
+	image := &v1beta1.NodeImage{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1beta1.FakeNodeImageLabel: "true"}},
+		Spec:       v1beta1.NodeImageSpec{Images: images},
+	}
+	require.NoError(t, c.Create(t.Context(), image))
+	return image
+}
+
+// wanted is a tag that was asked for a time ago and stays for ten minutes after its pull.
+func wanted(tag string, ago time.Duration, owners ...corev1.ObjectReference) v1beta1.ImageTagSpec {
+	return v1beta1.ImageTagSpec{
+		Tag: tag, CreatedAt: new(metav1.NewTime(time.Now().Add(-ago))), OwnerReferences: owners,
+		PullPolicy: &v1beta1.ImageTagPullPolicy{TTLSecondsAfterFinished: new(int32(600))},
+	}
+}
+
+// eventually reads the NodeImage until the assertions about it hold.
+func eventually(t *testing.T, c client.Client, name string, check func(*assert.CollectT, *v1beta1.NodeImage)) {
+	t.Helper()
+	require.EventuallyWithT(t, func(collect *assert.CollectT) {
+		var image v1beta1.NodeImage
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Name: name}, &image))
+		check(collect, &image)
+	}, patience, 20*time.Millisecond)
+}
