@@ -30,6 +30,9 @@ type Suite struct {
 	Schemes []func(*runtime.Scheme) error
 	// Kinds are shown when a story fails, as kubectl names them, besides pods and events.
 	Kinds []string
+	// Spare are permissions that the features' accounts have and no story needs, such as
+	// "patch clonesets.apps.kruise.io/status", each with the reason to grant it.
+	Spare map[string]string
 }
 
 // World is a cluster as a suite of tests sees it. Its zero value is ready for Run.
@@ -43,7 +46,8 @@ type World struct {
 }
 
 // Run puts the suite's features on the running cluster, runs the tests of the package and ends the
-// process. Without a cluster no test is run, which is an error where the variable CI is set.
+// process. Without a cluster no test is run, which is an error where the variable CI is set. When all
+// tests of the package have passed, the features' accounts must have needed every permission they have.
 func (w *World) Run(m *testing.M, s Suite) {
 	if os.Getenv(clusterVariable) == "" {
 		fmt.Printf("e2e: %s names no running cluster; `make test-e2e` starts one\n", clusterVariable)
@@ -56,7 +60,23 @@ func (w *World) Run(m *testing.M, s Suite) {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if code == 0 && wholeSuite() {
+		code = w.judgePermissions()
+	}
+	os.Exit(code)
+}
+
+func (w *World) judgePermissions() (code int) {
+	wrong, err := w.unneeded()
+	if err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	for _, what := range wrong {
+		fmt.Fprintln(os.Stderr, "e2e: permissions of", what)
+		code = 1
+	}
+	return code
 }
 
 func (w *World) setUp(ctx context.Context, s Suite) error {

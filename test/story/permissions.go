@@ -1,0 +1,154 @@
+package story
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-project/flotilla/test/audit"
+	"github.com/flotilla-project/flotilla/test/install"
+)
+
+// permissions is a set of "verb resource.group", such as "patch clonesets.apps.kruise.io/status".
+type permissions map[string]bool
+
+func permission(verb, group, resource string) string {
+	name, subresource, has := strings.Cut(resource, "/")
+	if group != "" {
+		name += "." + group
+	}
+	if has {
+		name += "/" + subresource
+	}
+	return verb + " " + name
+}
+
+// wholeSuite says whether all stories of the suite have run.
+func wholeSuite() bool {
+	for _, name := range []string{"test.run", "test.skip"} {
+		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// unneeded compares what the suite's operators may do with what they have done since the cluster was
+// started, as its audit log has it, and returns what is wrong: what they need and may not, and what
+// they may and do not need.
+func (w World) unneeded() ([]string, error) {
+	granted := map[string]permissions{}
+	for _, feature := range w.suite.Features {
+		manifests, err := install.Manifests(feature)
+		if err != nil {
+			return nil, err
+		}
+		objects, err := install.Objects(manifests)
+		if err != nil {
+			return nil, err
+		}
+		if err := grants(objects, granted); err != nil {
+			return nil, fmt.Errorf("read the roles of %s: %w", feature, err)
+		}
+	}
+	requests, err := (&audit.Log{Path: w.Cluster.AuditLog()}).Read(func(r audit.Request) bool {
+		return r.Object.Resource != "" && granted[account(r)] != nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]permissions{}
+	for _, r := range requests {
+		name := account(r)
+		if used[name] == nil {
+			used[name] = permissions{}
+		}
+		used[name][permission(r.Verb, r.Object.Group, r.Resource())] = true
+	}
+	var wrong []string
+	for _, name := range slices.Sorted(maps.Keys(granted)) {
+		for _, w := range compare(granted[name], used[name], w.suite.Spare) {
+			wrong = append(wrong, name+": "+w)
+		}
+	}
+	return wrong, nil
+}
+
+// account is the operators' account that asked, empty when it was somebody else.
+func account(r audit.Request) string {
+	name, ok := strings.CutPrefix(r.User.Name, "system:serviceaccount:"+install.Namespace+":")
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+// grants adds what the objects' roles grant to each account.
+func grants(objects []unstructured.Unstructured, to map[string]permissions) error {
+	rules := map[string][]rbacv1.PolicyRule{}
+	var bindings []rbacv1.RoleBinding
+	for i := range objects {
+		o := &objects[i]
+		switch o.GetKind() {
+		case "Role", "ClusterRole":
+			var role rbacv1.ClusterRole
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+				return err
+			}
+			rules[o.GetKind()+" "+o.GetName()] = role.Rules
+		case "RoleBinding", "ClusterRoleBinding":
+			var binding rbacv1.RoleBinding
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &binding); err != nil {
+				return err
+			}
+			bindings = append(bindings, binding)
+		}
+	}
+	for _, binding := range bindings {
+		for _, subject := range binding.Subjects {
+			if to[subject.Name] == nil {
+				to[subject.Name] = permissions{}
+			}
+			to[subject.Name].add(rules[binding.RoleRef.Kind+" "+binding.RoleRef.Name])
+		}
+	}
+	return nil
+}
+
+func (p permissions) add(rules []rbacv1.PolicyRule) {
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					p[permission(verb, group, resource)] = true
+				}
+			}
+		}
+	}
+}
+
+// compare returns what differs between what is granted and what was used. What is spare is granted for a
+// reason that no story shows.
+func compare(granted, used permissions, spare map[string]string) []string {
+	var wrong []string
+	for _, p := range slices.Sorted(maps.Keys(granted)) {
+		if !used[p] && spare[p] == "" {
+			wrong = append(wrong, p+" is granted, and nothing needs it")
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(used)) {
+		if !granted[p] {
+			wrong = append(wrong, p+" is needed, and not granted")
+		}
+		if spare[p] != "" {
+			wrong = append(wrong, p+" is listed as spare, and is used")
+		}
+	}
+	return wrong
+}
