@@ -1,0 +1,93 @@
+package plan
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/conditions"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/simulate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// findings collects what is not as it should be.
+type findings []string
+
+func (f *findings) demand(ok bool, format string, args ...any) {
+	if !ok {
+		*f = append(*f, fmt.Sprintf(format, args...))
+	}
+}
+
+// unarrived says what in the world is not as the set wants it.
+func unarrived(w *simulate.World) []string {
+	set := present(w)
+	live, n, ok := liveIn(w.View(nil))
+	if !ok {
+		return []string{"the spec cannot be followed"}
+	}
+	var f findings
+	active := activePods(w)
+	want := []int32{}
+	for _, ordinal := range live.All() {
+		want = append(want, ordinal)
+	}
+	f.demand(fmt.Sprint(running(w)) == fmt.Sprint(want), "pods %v, not %v", running(w), want)
+	available := w.View(nil).Available(set.UID, n.minReady)
+	f.demand(len(available) == len(want), "%d pods available, not %d", len(available), len(want))
+	updated := 0
+	for _, o := range active {
+		ordinal, _ := ordinalOf(set.Name, o.Name)
+		rank, _ := live.Rank(ordinal)
+		f.member(w, set, o)
+		if podstate.ShortHash(o.Labels[contract.RevisionLabel]) != podstate.ShortHash(set.Status.UpdateRevision) {
+			f.demand(rollingUpdate(set).UnorderedUpdate != nil || rank < int(n.partition) || onDelete(set) || rollingUpdate(set).Paused, "pod %s is old", o.Name)
+			continue
+		}
+		updated++
+		image := set.Spec.Template.Spec.Containers[0].Image
+		f.demand(o.Spec.Containers[0].Image == image, "pod %s has image %s, not %s", o.Name, o.Spec.Containers[0].Image, image)
+	}
+	f.demand(onDelete(set) || rollingUpdate(set).Paused || updated >= int(n.replicas-n.partition), "%d pods updated, not %d", updated, n.replicas-n.partition)
+	f.status(set, len(available), updated)
+	f.revisions(w, set)
+	return f
+}
+
+// member judges what only stateful pods have.
+func (f *findings) member(w *simulate.World, set *v1beta1.StatefulSet, o *corev1.Pod) {
+	index, _ := indexOf(set.Name, o.Name)
+	f.demand(o.Labels[appsv1.StatefulSetPodNameLabel] == o.Name && o.Labels[appsv1.PodIndexLabel] == index, "pod %s has labels %v", o.Name, o.Labels)
+	f.demand(hasStorage(o, set.Spec.VolumeClaimTemplates) || onDelete(set) || rollingUpdate(set).Partition != nil, "pod %s lacks a volume", o.Name)
+	for _, v := range o.Spec.Volumes {
+		if c := v.PersistentVolumeClaim; c != nil {
+			f.demand(simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, c.ClaimName) != nil, "claim %s does not exist", c.ClaimName)
+		}
+	}
+}
+
+func (f *findings) status(set *v1beta1.StatefulSet, available, updated int) {
+	status := set.Status
+	f.demand(status.ObservedGeneration == set.Generation, "observed generation %d, not %d", status.ObservedGeneration, set.Generation)
+	f.demand(int(status.AvailableReplicas) == available && int(status.UpdatedReplicas) == updated, "the status counts wrongly: %+v", status)
+	for _, t := range []string{conditions.Ready, v1beta1.StatefulSetAvailable} {
+		c := conditions.Get(status.Conditions, t)
+		f.demand(c != nil && c.Status == corev1.ConditionTrue, "not %s: %+v", t, status.Conditions)
+	}
+}
+
+func (f *findings) revisions(w *simulate.World, set *v1beta1.StatefulSet) {
+	limit, idle := valueOr(set.Spec.RevisionHistoryLimit, defaultHistory), int32(0)
+	live := simulate.CountByRevision(w.View(nil).Owned(set.UID))
+	for _, r := range simulate.List[*appsv1.ControllerRevision](w.View(nil)) {
+		if live[podstate.ShortHash(r.Name)] == 0 && r.Name != set.Status.UpdateRevision && r.Name != set.Status.CurrentRevision {
+			idle++
+		}
+	}
+	f.demand(idle <= limit, "%d idle revisions, limit %d", idle, limit)
+}

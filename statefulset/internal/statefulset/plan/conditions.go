@@ -1,0 +1,218 @@
+package plan
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/conditions"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/podupdate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// Reasons of conditions besides those of the API.
+const (
+	reasonComplete    = "Complete"
+	reasonInvalidSpec = "InvalidSpec"
+	reasonError       = "Error"
+	reasonRecovered   = "Recovered"
+)
+
+func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done Result, now metav1.Time) []workload.Condition {
+	list := status.Conditions
+	list = kept(list, v1beta1.StatefulSetFailedCreatePod, reasonError, done.ScaleError, now)
+	failed := failure{reasonError, done.UpdateError}
+	if w := waitWith(todo, podupdate.WaitNotInPlace); failed.message == "" && w != nil {
+		failed = failure{w.Reason, w.Message}
+	}
+	list = kept(list, v1beta1.StatefulSetFailedUpdatePod, failed.reason, failed.message, now)
+	resize := ""
+	if w := waitWith(todo, waitResizeFailed); w != nil {
+		resize = w.Message
+	}
+	list = kept(list, v1beta1.StatefulSetVolumeResizeFailed, waitResizeFailed, resize, now)
+	list = conditions.Set(list, p.available(status), now)
+	list = conditions.Set(list, p.progressing(status, todo, done), now)
+	return conditions.Summarize(list, p.summary(status, todo, done), now)
+}
+
+// failure is what failed and why.
+type failure struct{ reason, message string }
+
+// kept is a condition that is True while something fails, and stays as False once it no longer does.
+func kept(list []workload.Condition, conditionType, reason, message string, now metav1.Time) []workload.Condition {
+	c := workload.Condition{Type: conditionType, Status: corev1.ConditionTrue, Reason: reason, Message: message}
+	if message == "" {
+		if conditions.Get(list, conditionType) == nil {
+			return list
+		}
+		c.Status, c.Reason = corev1.ConditionFalse, reasonRecovered
+	}
+	return conditions.Set(list, c, now)
+}
+
+// available says whether all wanted pods exist and are available.
+func (p *pass) available(status v1beta1.StatefulSetStatus) workload.Condition {
+	serving := p.servingPods()
+	c := workload.Condition{
+		Type: v1beta1.StatefulSetAvailable, Status: corev1.ConditionTrue, Reason: "AllPodsAvailable",
+		Message: fmt.Sprintf("%d of %d pods available", serving, p.numbers.replicas),
+	}
+	if serving < int(p.numbers.replicas) {
+		c.Status, c.Reason = corev1.ConditionFalse, "PodsUnavailable"
+	}
+	return c
+}
+
+// servingPods counts the live pods that are available.
+func (p *pass) servingPods() int {
+	n := 0
+	for i := range p.slots {
+		if o := p.slots[i].pod; o != nil && o.serving() {
+			n++
+		}
+	}
+	return n
+}
+
+// progressing says how the rollout goes on and for whom it waits.
+func (p *pass) progressing(status v1beta1.StatefulSetStatus, todo Plan, done Result) workload.Condition {
+	s := p.progress(todo, done)
+	c := workload.Condition{
+		Type: v1beta1.StatefulSetProgressing, Status: corev1.ConditionTrue, Reason: s.Reason, Message: s.Message,
+	}
+	if s.Stalled {
+		c.Status = corev1.ConditionFalse
+	}
+	return c
+}
+
+// progress is the reason and the message of Progressing.
+func (p *pass) progress(todo Plan, done Result) conditions.Summary {
+	wait := p.blocker(todo)
+	left := p.left()
+	switch {
+	case todo.Err != nil:
+		return conditions.Summary{Stalled: true, Reason: reasonInvalidSpec, Message: todo.Err.Error()}
+	case wait != nil && blockedReason(wait.Reason) != v1beta1.ReasonRollingOut:
+		return conditions.Summary{Reason: blockedReason(wait.Reason), Message: p.withSince(wait), Stalled: isFinal(wait.Reason)}
+	case rollingUpdate(p.Set).Paused && left.waiting > 0:
+		return conditions.Summary{Reason: v1beta1.ReasonPaused, Message: fmt.Sprintf("the update is paused; %d pods wait for it", left.waiting)}
+	case wait != nil:
+		return conditions.Summary{Reason: v1beta1.ReasonRollingOut, Message: wait.String()}
+	case left.inRange == 0 && left.kept > 0 && p.servingPods() == int(p.numbers.replicas):
+		return conditions.Summary{Reason: v1beta1.ReasonPartitionReached, Message: fmt.Sprintf("%d pods stay at the current revision", left.kept)}
+	case left.waiting == 0 && len(p.condemned) == 0 && p.servingPods() == int(p.numbers.replicas):
+		return conditions.Summary{Reason: reasonComplete, Message: "all pods are as wanted and available"}
+	}
+	return conditions.Summary{Reason: v1beta1.ReasonRollingOut, Message: fmt.Sprintf("%d of %d pods available, %d wait for the update",
+		p.servingPods(), p.numbers.replicas, left.inRange)}
+}
+
+// leftover counts live pods that are not as the template says.
+type leftover struct {
+	inRange int // the update is to reach them
+	kept    int // the partition keeps them
+	waiting int // both, without those that type OnDelete leaves alone
+}
+
+func (p *pass) left() leftover {
+	var l leftover
+	for i := range p.slots {
+		switch o := p.slots[i].pod; {
+		case o == nil || o.arrived() || onDelete(p.Set):
+		case o.wanted:
+			l.inRange++
+			l.waiting++
+		case !o.updated:
+			l.kept++
+			l.waiting++
+		}
+	}
+	return l
+}
+
+// blocker is the wait that the user should know of first: one that asks for somebody's help, else the
+// first one.
+func (p *pass) blocker(todo Plan) *action.Wait {
+	var first *action.Wait
+	for i := range todo.Waits {
+		w := &todo.Waits[i]
+		if isFinal(w.Reason) {
+			return w
+		}
+		if first == nil || blockedReason(first.Reason) == v1beta1.ReasonRollingOut && blockedReason(w.Reason) != v1beta1.ReasonRollingOut {
+			first = w
+		}
+	}
+	return first
+}
+
+// isFinal says that the wait does not end without somebody's help.
+func isFinal(reason string) bool {
+	return reason == podupdate.WaitNotInPlace || reason == waitResizeFailed
+}
+
+// blockedReason is the reason of Progressing for a wait.
+func blockedReason(reason string) string {
+	switch reason {
+	case "PreNormalHook", "InPlaceUpdateHook", "PreDeleteHook":
+		return v1beta1.ReasonBlockedByHook
+	case waitStaleClaim, waitClaimGoing, waitResizeFailed, waitResize:
+		return v1beta1.ReasonBlockedByVolume
+	case v1beta1.ReasonBlockedByUnavailablePods, podupdate.WaitNotInPlace, podupdate.WaitNodeAgentMissing:
+		return reason
+	}
+	return v1beta1.ReasonRollingOut
+}
+
+// summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
+func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done Result) conditions.Summary {
+	s := p.progress(todo, done)
+	paused := s.Reason == v1beta1.ReasonPaused || s.Reason == v1beta1.ReasonPartitionReached
+	healthy := p.servingPods() == int(p.numbers.replicas) && len(p.condemned) == 0
+	switch {
+	case todo.Err != nil:
+	case len(todo.Waits) == 0 && healthy && (s.Reason == reasonComplete || paused):
+		return conditions.Summary{Done: true, Reason: "Available", Message: "all pods are as wanted and available"}
+	case done.ScaleError != "":
+		s.Reason, s.Message = "FailedScale", done.ScaleError
+	case done.UpdateError != "":
+		s.Reason, s.Message = "FailedUpdate", done.UpdateError
+	case done.Blocked != "":
+		s.Reason, s.Message = "Blocked", done.Blocked
+	default:
+		s.Message = fmt.Sprintf("%d of %d pods available, %d updated", status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas)
+		if wait := p.blocker(todo); wait != nil {
+			s.Reason, s.Message = wait.Reason, s.Message+"; "+p.withSince(wait)
+		}
+	}
+	return s
+}
+
+// withSince is the wait in words, with the moment since when a hook holds its pod.
+func (p *pass) withSince(w *action.Wait) string {
+	if blockedReason(w.Reason) == v1beta1.ReasonBlockedByHook {
+		for i := range p.pods {
+			if o := p.pods[i].Pod; o.Name == w.Object && o.Annotations[contract.LifecycleTimestampAnnotation] != "" {
+				return w.String() + " since " + o.Annotations[contract.LifecycleTimestampAnnotation]
+			}
+		}
+	}
+	return w.String()
+}
+
+// waitWith is the first wait for the reason, or nil.
+func waitWith(todo Plan, reason string) *action.Wait {
+	for i := range todo.Waits {
+		if todo.Waits[i].Reason == reason {
+			return &todo.Waits[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package plan
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/newpod"
+	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/revision"
+)
+
+// createPod creates the pod of the ordinal after its claims, and says whether it does: a claim that is
+// about to go is awaited.
+func (p *pass) createPod(step *action.Step, s *slot) bool {
+	name := podName(p.Set.Name, s.ordinal)
+	claims, ok := p.claimsFor(name)
+	if !ok {
+		return false
+	}
+	from := p.revisionFor(s)
+	if from == nil {
+		return false
+	}
+	template, err := p.workload.Revisions.Template(from)
+	if err != nil {
+		p.plan.Err = err
+		return false
+	}
+	labels := p.identityLabels(name)
+	for key, value := range revisionLabels(from.Name) {
+		labels[key] = value
+	}
+	o := newpod.Of(template, newpod.Options{
+		Name: name, GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace, Owner: controllerRef(p.Set), Labels: labels,
+		Absent: revision.PullAlways, Lifecycle: true, Gates: readinessGates(), Now: p.Now,
+	})
+	o.Spec.Hostname, o.Spec.Subdomain = name, p.Set.Spec.ServiceName
+	newpod.MountClaims(o, p.mounts(name)...)
+	step.Actions = append(step.Actions, action.Action{
+		Verb: action.Create, Object: o, First: claims, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
+		Event: &action.Event{
+			Succeeded: eventCreated, Failed: eventCreateFailed,
+			Note: "create Pod " + name + " in StatefulSet " + p.Set.Name + " successful",
+		},
+	})
+	return true
+}
+
+func readinessGates() []corev1.PodConditionType {
+	return []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}
+}
+
+// revisionFor is the revision of a new pod.
+//
+// In order, the first partition ordinals are of the current revision. Unordered, the pod is of the
+// current one as long as fewer than partition others are not updated. A pause plays no part.
+//
+//	live 0 2 3, partition 2: 0 and 2 current, 3 update.
+//	unordered, 3 replicas, partition 1: update when one of the others is old, current when none is.
+func (p *pass) revisionFor(s *slot) *appsv1.ControllerRevision {
+	current, update := p.Chosen.Current, p.Chosen.Update
+	old := false
+	switch r := p.Set.Spec.UpdateStrategy.RollingUpdate; {
+	case onDelete(p.Set):
+	case r == nil:
+		old = int64(s.ordinal) < int64(p.numbers.start)+int64(p.Set.Status.CurrentReplicas)
+	case r.UnorderedUpdate == nil:
+		old = s.rank < int(p.numbers.partition)
+	default:
+		if old = p.oldPods() < int(p.numbers.partition); old {
+			p.others++
+		}
+	}
+	if old && current != nil {
+		return current
+	}
+	return update
+}
+
+// oldPods counts the live pods that are not at the update revision, planned ones included.
+func (p *pass) oldPods() int {
+	if p.others < 0 {
+		p.others = 0
+		for i := range p.slots {
+			if o := p.slots[i].pod; o != nil && !p.countsAsUpdated(o) {
+				p.others++
+			}
+		}
+	}
+	return p.others
+}

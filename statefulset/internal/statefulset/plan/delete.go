@@ -1,0 +1,56 @@
+package plan
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/podupdate"
+)
+
+// Reasons of events on the set.
+const (
+	eventCreated         = "SuccessfulCreate"
+	eventCreateFailed    = "FailedCreate"
+	eventDeleted         = "SuccessfulDelete"
+	eventDeleteFailed    = "FailedDelete"
+	eventUpdated         = "SuccessfulUpdate"
+	eventUpdateFailed    = "FailedUpdate"
+	eventResized         = "SuccessfulResize"
+	eventResizeFailed    = "FailedResize"
+	eventClaimDiffers    = "FailedUpdatePVC"
+	eventConflict        = "ConflictingController"
+	eventDeleteCancelled = "PreDeleteCancelled"
+	eventGateMissing     = "ReadinessGateMissing"
+)
+
+// deletePod deletes the pod, or brings it into PreparingDelete while the preDelete hook holds it. It
+// adds nothing to the step when the pod is held already.
+func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) {
+	o.touched, o.leaving = true, true
+	a := p.workload.Delete(o.State, podupdate.Why{
+		Reason: reason, Message: message,
+		Event: &action.Event{
+			Succeeded: eventDeleted, Failed: eventDeleteFailed,
+			Note: "delete Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful",
+		},
+	})
+	if !podupdate.Writes(a) {
+		return
+	}
+	if l := p.Set.Spec.Lifecycle; a.Verb != action.Delete && l.PreDelete.MarkPodNotReady {
+		p.tellMissingGate(o)
+	}
+	step.Actions = append(step.Actions, a)
+}
+
+// tellMissingGate tells that the pod stays in service though its hook wants it out of it.
+func (p *pass) tellMissingGate(o *pod) {
+	if !podstate.HasGate(o.Pod, contract.KruisePodReady) {
+		p.plan.Notices = append(p.plan.Notices, action.Notice{
+			Type: corev1.EventTypeWarning, Reason: eventGateMissing, Related: o.Pod,
+			Note: "markPodNotReady has no effect on Pod " + o.Pod.Name + ": it lacks readiness gate " + contract.KruisePodReady,
+		})
+	}
+}

@@ -1,0 +1,49 @@
+package plan
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/conditions"
+	"github.com/flotilla-project/flotilla/core/podupdate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// explain tells the user for whom the set waits, once: as long as condition Progressing says so already,
+// nothing is told again.
+func explain(p *pass) {
+	s := p.progress(p.plan, Result{})
+	n := action.Notice{Type: corev1.EventTypeWarning, Reason: s.Reason, Note: s.Message}
+	wait := p.blocker(p.plan)
+	switch {
+	case p.plan.Err != nil:
+	case wait == nil || blockedReason(wait.Reason) != s.Reason || s.Reason == v1beta1.ReasonRollingOut:
+		return
+	default:
+		n.Type, n.Reason = p.eventOf(wait)
+	}
+	old := conditions.Get(p.Set.Status.Conditions, v1beta1.StatefulSetProgressing)
+	if old == nil || old.Reason != s.Reason || old.Message != s.Message && s.Reason != v1beta1.ReasonBlockedByUnavailablePods {
+		p.plan.Notices = append(p.plan.Notices, n)
+	}
+}
+
+// eventOf is the type and the reason of the event that tells of a wait.
+func (p *pass) eventOf(w *action.Wait) (kind, reason string) {
+	switch w.Reason {
+	case waitClaimGoing:
+		return corev1.EventTypeWarning, eventCreateFailed
+	case podupdate.WaitNotInPlace:
+		return corev1.EventTypeWarning, podupdate.EventInPlaceFailed
+	case waitResizeFailed:
+		for _, o := range p.targets {
+			if t := o.claims.trouble; t != nil && t.claim == w.Object {
+				return corev1.EventTypeWarning, t.event
+			}
+		}
+	case waitStaleClaim, waitResize:
+		return corev1.EventTypeNormal, w.Reason
+	}
+	return corev1.EventTypeNormal, blockedReason(w.Reason)
+}

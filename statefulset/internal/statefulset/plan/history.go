@@ -1,0 +1,46 @@
+package plan
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/revision"
+)
+
+// defaultHistory is how an absent spec.revisionHistoryLimit reads.
+const defaultHistory = 10
+
+// recordRevision writes the template as the newest revision: a new one, or an old one raised to the
+// top after a rollback. One that is being adopted is raised by the next pass.
+func recordRevision(p *pass) {
+	if p.Chosen.Update == nil || slices.Contains(p.OrphanRevisions, p.Chosen.Update) {
+		return
+	}
+	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.Record(p.Chosen, "")})
+}
+
+// truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit that no pod carries.
+func truncateHistory(p *pass) {
+	live := map[string]bool{}
+	for i := range p.pods {
+		live[podstate.ShortHash(p.pods[i].Pod.Labels[contract.RevisionLabel])] = true
+	}
+	for _, r := range []*appsv1.ControllerRevision{p.Chosen.Update, p.Chosen.Current} {
+		if r != nil {
+			live[revision.Hash(r)] = true
+		}
+	}
+	limit := valueOr(p.Set.Spec.RevisionHistoryLimit, defaultHistory)
+	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.Expire(p.Revisions, live, limit)})
+}
+
+func (p *pass) updateHash() string {
+	if p.Chosen.Update == nil {
+		return ""
+	}
+	return revision.Hash(p.Chosen.Update)
+}

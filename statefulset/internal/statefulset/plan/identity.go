@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/podstate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// maxLabelValue is the longest label value that Kubernetes takes.
+const maxLabelValue = 63
+
+// IsMember says whether a pod of the name would be a pod of the set: "web-0" would be one of "web",
+// "web-00", "web-a" and "web-0-0" would not.
+func IsMember(set *v1beta1.StatefulSet, pod string) bool {
+	_, ok := ordinalOf(set.Name, pod)
+	return ok
+}
+
+// ordinalOf is the ordinal in a pod's name, and whether the name is that of a member.
+func ordinalOf(set, pod string) (ordinal int32, member bool) {
+	digits, ok := indexOf(set, pod)
+	if !ok || digits == "" || len(digits) > 1 && digits[0] == '0' || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(digits, 10, 32)
+	return int32(n), err == nil
+}
+
+// indexOf is what follows the set's name and a dash.
+func indexOf(set, pod string) (string, bool) {
+	rest, ok := strings.CutPrefix(pod, set)
+	if !ok {
+		return "", false
+	}
+	return strings.CutPrefix(rest, "-")
+}
+
+func podName(set string, ordinal int32) string { return set + "-" + strconv.Itoa(int(ordinal)) }
+
+// controllerRef makes the set the controller of an object.
+func controllerRef(set *v1beta1.StatefulSet) metav1.OwnerReference {
+	return *metav1.NewControllerRef(set, v1beta1.GroupVersion.WithKind(v1beta1.Kind))
+}
+
+// identityLabels are the labels that tell of a pod which one it is.
+func (p *pass) identityLabels(name string) map[string]string {
+	labels := map[string]string{appsv1.StatefulSetPodNameLabel: name}
+	if index, ok := indexOf(p.Set.Name, name); ok && p.Gates.PodIndexLabel {
+		labels[appsv1.PodIndexLabel] = index
+	}
+	return labels
+}
+
+// revisionLabels are the labels that tell of which revision a pod is: the revision's full name, or its
+// hash alone where the name is too long for a label.
+func revisionLabels(name string) map[string]string {
+	if len(name) > maxLabelValue {
+		name = podstate.ShortHash(name)
+	}
+	return map[string]string{contract.RevisionLabel: name}
+}
+
+// missingLabels are the labels that the pod must have and has not: those of its identity, and that of
+// the update revision where it carries an older one that says the same.
+func (p *pass) missingLabels(o podstate.State) map[string]string {
+	index, _ := indexOf(p.Set.Name, o.Pod.Name)
+	identified := o.Pod.Labels[appsv1.StatefulSetPodNameLabel] == o.Pod.Name &&
+		(!p.Gates.PodIndexLabel || o.Pod.Labels[appsv1.PodIndexLabel] == index)
+	renamed := p.Chosen.Update != nil && o.Revision != podstate.ShortHash(p.Chosen.Update.Name) && p.saysTheSame(o.Revision)
+	if identified && !renamed {
+		return nil
+	}
+	labels := p.identityLabels(o.Pod.Name)
+	if renamed {
+		for key, value := range revisionLabels(p.Chosen.Update.Name) {
+			labels[key] = value
+		}
+	}
+	return labels
+}

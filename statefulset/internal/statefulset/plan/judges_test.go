@@ -1,0 +1,356 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/lifecycle"
+	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/simulate"
+
+	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
+)
+
+// watch judges every write in the world. What concerns numbers of pods is judged here, after every
+// write of the operator; what a plan must never want is judged by planJudges, pass by pass. That no
+// write changes nothing, and that a settled world stays settled, is demanded by the world itself.
+func watch(w *simulate.World) {
+	w.Limit("live ordinals out of service", outOfService, mostOutOfService)
+	w.CheckInPlace()
+	w.OnEvent(onlyOwnPodsAreWritten)
+	w.OnEvent(claimsAreNeverDeleted)
+	w.OnEvent(podsHaveTheirClaims)
+	w.OnEvent(onePodForEachOrdinal())
+}
+
+// liveIn are the live ordinals of the set in the view, and whether its spec says which.
+func liveIn(v *simulate.View) (ordinals.Live, numbers, bool) {
+	n, reserved, err := readNumbers(setIn(v), allGates())
+	return reserved.Live(n.start, n.replicas), n, err == nil
+}
+
+func outOfService(v *simulate.View) int {
+	live, n, ok := liveIn(v)
+	if !ok {
+		return 0
+	}
+	serving := 0
+	for _, o := range v.Available("set-uid", n.minReady) {
+		if ordinal, member := ordinalOf("web", o.Name); member {
+			if _, runs := live.Rank(ordinal); runs {
+				serving++
+			}
+		}
+	}
+	return live.Len() - serving
+}
+
+func mostOutOfService(v *simulate.View) int {
+	if _, n, ok := liveIn(v); ok {
+		return n.maxUnavailable
+	}
+	return math.MaxInt
+}
+
+// onlyOwnPodsAreWritten demands that the set controls every pod that is written to, before or after
+// the write. The first conditions of a pod ask for no version, so they may come after its release.
+func onlyOwnPodsAreWritten(w *simulate.World, e simulate.Event) {
+	if _, ok := e.Object.(*corev1.Pod); !ok || e.Actor != simulate.OperatorActor || isOwn(e.Object) || e.Old != nil && isOwn(e.Old) {
+		return
+	}
+	if old, ok := e.Old.(*corev1.Pod); ok && e.Subresource == "status" && podstate.Condition(old, contract.InPlaceUpdateReady) == nil {
+		return
+	}
+	w.Violate("a write to pod %s of somebody else", e.Object.GetName())
+}
+
+func isOwn(o metav1.Object) bool {
+	ref := metav1.GetControllerOfNoCopy(o)
+	return ref != nil && ref.UID == "set-uid"
+}
+
+// claimsAreNeverDeleted demands that the operator deletes no claim, and that under policy Retain the
+// collector deletes none either that the set has had in its hands.
+func claimsAreNeverDeleted(w *simulate.World, e simulate.Event) {
+	claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
+	if !ok || claim.DeletionTimestamp == nil && e.Type != simulate.Deleted {
+		return
+	}
+	if e.Actor == simulate.OperatorActor {
+		w.Violate("claim %s is deleted", claim.Name)
+	}
+	if e.Actor == simulate.CollectorActor && e.Old.GetDeletionTimestamp() == nil && present(w) != nil && present(w).Spec.PersistentVolumeClaimRetentionPolicy == nil {
+		w.Violate("claim %s is collected and the set retains claims", claim.Name)
+	}
+}
+
+// podsHaveTheirClaims demands that a pod that is created finds the claims of its ordinal.
+func podsHaveTheirClaims(w *simulate.World, e simulate.Event) {
+	pod, ok := e.Object.(*corev1.Pod)
+	if !ok || e.Type != simulate.Added || e.Actor != simulate.OperatorActor {
+		return
+	}
+	for _, volume := range pod.Spec.Volumes {
+		if c := volume.PersistentVolumeClaim; c != nil && !isClaimName(c.ClaimName, volume.Name, pod.Name) {
+			w.Violate("pod %s has claim %s", pod.Name, c.ClaimName)
+		}
+	}
+}
+
+// onePodForEachOrdinal demands that a pod comes only after the former one of its name is gone.
+func onePodForEachOrdinal() func(*simulate.World, simulate.Event) {
+	exists := map[string]bool{}
+	return func(w *simulate.World, e simulate.Event) {
+		if e.Kind != "Pod" {
+			return
+		}
+		name := e.Object.GetName()
+		if e.Type == simulate.Added && exists[name] {
+			w.Violate("two pods %s", name)
+		}
+		exists[name] = e.Type != simulate.Deleted
+	}
+}
+
+// planJudge is one thing that no plan may want. It returns what is wrong.
+type planJudge struct {
+	name  string
+	judge func(Snapshot, Plan) []string
+}
+
+func planJudges() []planJudge {
+	return []planJudge{
+		{"only live ordinals get pods", onlyLiveOrdinalsGetPods},
+		{"pods come and go in order", orderIsKept},
+		{"the partition holds", partitionHolds},
+		{"paused changes no revision", pausedChangesNoRevision},
+		{"nobody waits without a word", nobodyWaitsWithoutAWord},
+		{"hooks hold", hooksHold},
+		{"live revisions stay", liveRevisionsStay},
+		{"one action for each object", oneActionForEachObject},
+		{"every action writes", everyActionWrites},
+	}
+}
+
+// onlyLiveOrdinalsGetPods: pods are created for live ordinals that have none, and scaled in only
+// where the ordinal does not run.
+func onlyLiveOrdinalsGetPods(s Snapshot, todo Plan) []string {
+	n, reserved, err := readNumbers(s.Set, s.Gates)
+	live := reserved.Live(n.start, n.replicas)
+	taken := map[string]bool{}
+	for _, o := range s.Pods {
+		taken[o.Name] = true
+	}
+	var wrong []string
+	for a := range actionsOf(todo, "") {
+		ordinal, member := ordinalOf(s.Set.Name, a.Object.GetName())
+		_, runs := live.Rank(ordinal)
+		switch {
+		case kindOf(a.Object) != "pod":
+		case err != nil && (a.Verb == action.Create || a.Verb == action.Delete):
+			wrong = append(wrong, "although the spec cannot be followed: "+a.String())
+		case a.Verb == action.Create && (!member || !runs || taken[a.Object.GetName()]):
+			wrong = append(wrong, a.String())
+		case a.Reason == "ScaleIn" && runs:
+			wrong = append(wrong, a.String())
+		}
+	}
+	return wrong
+}
+
+// orderIsKept: in order, a pod is created once all before it are available, and one at a time; one is
+// removed at a time, once all live ones are available.
+func orderIsKept(s Snapshot, todo Plan) []string {
+	if !ordered(s.Set) || todo.Err != nil {
+		return nil
+	}
+	p := newPass(s)
+	creates, removals := 0, 0
+	for a := range actionsOf(todo, "") {
+		ordinal, _ := ordinalOf(s.Set.Name, a.Object.GetName())
+		created := a.Verb == action.Create && kindOf(a.Object) == "pod"
+		if !created && a.Reason != "ScaleIn" {
+			continue
+		}
+		if created {
+			creates++
+		} else {
+			removals++
+		}
+		for _, slot := range p.slots {
+			if (slot.ordinal < ordinal || !created) && (slot.pod == nil || !slot.pod.serving()) {
+				return []string{fmt.Sprintf("%s, but %d is not available", a, slot.ordinal)}
+			}
+		}
+	}
+	for _, o := range p.condemned {
+		if o.Terminating && removals > 0 {
+			return []string{"a second pod is removed while " + o.Pod.Name + " is not gone"}
+		}
+	}
+	if creates > 1 || removals > 1 {
+		return []string{fmt.Sprintf("%d created and %d removed at a time", creates, removals)}
+	}
+	return nil
+}
+
+// partitionHolds: in order, no pod of the first partition ordinals gets to the update revision; without
+// order, no fewer than partition pods are left at another one.
+func partitionHolds(s Snapshot, todo Plan) []string {
+	p := newPass(s)
+	if todo.Err != nil || onDelete(s.Set) || s.Chosen.Current == nil || p.saysTheSame(podstate.ShortHash(s.Chosen.Current.Name)) {
+		return nil
+	}
+	hash := p.updateHash()
+	isOrdered := rollingUpdate(s.Set).UnorderedUpdate == nil
+	before, after := map[string]bool{}, map[string]bool{} // not updated
+	rank := map[string]int{}
+	for i := range p.slots {
+		rank[podName(s.Set.Name, p.slots[i].ordinal)] = p.slots[i].rank
+		if o := p.slots[i].pod; o != nil && !o.updated {
+			before[o.Pod.Name], after[o.Pod.Name] = true, true
+		}
+	}
+	var wrong []string
+	for a := range actionsOf(todo, "") {
+		label, moved := labelIn(a, contract.RevisionLabel)
+		if a.Verb == action.Create && kindOf(a.Object) == "pod" {
+			label, moved = a.Object.GetLabels()[contract.RevisionLabel], true
+		}
+		r, isLive := rank[a.Object.GetName()]
+		switch {
+		case !isLive || a.Verb == action.Delete && a.Reason != "Recreate":
+		case moved && podstate.ShortHash(label) != hash:
+			after[a.Object.GetName()] = true
+		case moved || a.Reason == "Recreate":
+			delete(after, a.Object.GetName())
+			if isOrdered && r < int(p.numbers.partition) && !slices.Contains([]string{"Refresh", "SelectorMatch"}, a.Reason) {
+				wrong = append(wrong, a.String())
+			}
+		}
+	}
+	if !isOrdered && len(after) < min(len(before), int(p.numbers.partition)) {
+		wrong = append(wrong, fmt.Sprintf("%d pods left at another revision after %d, partition %d", len(after), len(before), p.numbers.partition))
+	}
+	return wrong
+}
+
+func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
+	if !rollingUpdate(s.Set).Paused {
+		return nil
+	}
+	var wrong []string
+	for a := range actionsOf(todo, "") {
+		if _, changes := labelIn(a, contract.RevisionLabel); changes && a.Reason == "Update" || a.Reason == "Recreate" {
+			wrong = append(wrong, a.String())
+		}
+	}
+	return wrong
+}
+
+// nobodyWaitsWithoutAWord: at once, every empty ordinal and every broken pod that an update may reach
+// gets its action, or the plan says for what it waits. A pod that does not come to an end holds up no
+// other.
+func nobodyWaitsWithoutAWord(s Snapshot, todo Plan) []string {
+	if ordered(s.Set) || todo.Err != nil || s.Set.DeletionTimestamp != nil {
+		return nil
+	}
+	acted, waits := map[string]bool{}, len(todo.Waits) > 0
+	for a := range actionsOf(todo, "") {
+		acted[a.Object.GetName()] = true
+	}
+	var wrong []string
+	p := newPass(s)
+	for i := range p.slots {
+		o := p.slots[i].pod
+		name := podName(s.Set.Name, p.slots[i].ordinal)
+		switch {
+		case o == nil && !acted[name] && !waits:
+			wrong = append(wrong, "nothing creates "+name)
+		case o == nil || acted[name] || waits || rollingUpdate(s.Set).Paused:
+		case o.wanted && !o.arrived() && !o.serving() && o.Active && !o.deleting && o.Lifecycle != contract.LifecyclePreparingUpdate:
+			wrong = append(wrong, "nothing updates "+name)
+		}
+	}
+	return wrong
+}
+
+func hooksHold(s Snapshot, todo Plan) []string {
+	l := s.Set.Spec.Lifecycle
+	if l == nil {
+		return nil
+	}
+	var wrong []string
+	for a := range actionsOf(todo, "") {
+		pod, ok := a.Object.(*corev1.Pod)
+		if !ok {
+			continue
+		}
+		if a.Verb == action.Delete && lifecycle.Hooked(l.PreDelete, pod) {
+			wrong = append(wrong, "preDelete: "+a.String())
+		}
+		_, moves := labelIn(a, contract.RevisionLabel)
+		if moves && a.Reason == "Update" && lifecycle.Hooked(l.InPlaceUpdate, pod) && lifecycle.State(pod) != contract.LifecycleUpdating {
+			wrong = append(wrong, "inPlaceUpdate: "+a.String())
+		}
+	}
+	return wrong
+}
+
+func liveRevisionsStay(s Snapshot, todo Plan) []string {
+	live := map[string]bool{podstate.ShortHash(s.Chosen.Update.Name): true, podstate.ShortHash(s.Chosen.Current.Name): true}
+	for _, o := range s.Pods {
+		live[podstate.ShortHash(o.Labels[contract.RevisionLabel])] = true
+	}
+	var wrong []string
+	for a := range actionsOf(todo, "") {
+		if r, ok := a.Object.(*appsv1.ControllerRevision); ok && a.Verb == action.Delete && live[podstate.ShortHash(r.Name)] {
+			wrong = append(wrong, r.Name)
+		}
+	}
+	return wrong
+}
+
+// oneActionForEachObject: a second action would be judged by a version that the first one changed.
+func oneActionForEachObject(_ Snapshot, todo Plan) []string {
+	seen := map[string]bool{}
+	var wrong []string
+	for a := range actionsOf(todo, "") {
+		key := kindOf(a.Object) + " " + a.Object.GetName()
+		if seen[key] {
+			wrong = append(wrong, key)
+		}
+		seen[key] = true
+	}
+	return wrong
+}
+
+// everyActionWrites: an action without a write would come again in every pass.
+func everyActionWrites(_ Snapshot, todo Plan) []string {
+	var wrong []string
+	for a := range actionsOf(todo, "") {
+		if a.Verb != action.Create && a.Verb != action.Delete && len(a.Patches) == 0 {
+			wrong = append(wrong, a.String())
+		}
+	}
+	return wrong
+}
+
+func kindOf(o action.Object) string {
+	switch o.(type) {
+	case *corev1.Pod:
+		return "pod"
+	case *corev1.PersistentVolumeClaim:
+		return "claim"
+	case *appsv1.ControllerRevision:
+		return "revision"
+	}
+	return "set"
+}

@@ -1,0 +1,49 @@
+package plan
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/ownership"
+)
+
+// release gives up pods whose labels the selector no longer matches, and those whose name is not that
+// of a member. A released pod keeps its name: its ordinal is empty once somebody has deleted it.
+func release(p *pass) {
+	step := action.Step{Name: StepOwn}
+	for _, o := range p.strangers {
+		if o.DeletionTimestamp == nil {
+			step.Actions = append(step.Actions, ownership.Release(o, p.Set.UID, "its name is not that of a pod of the set"))
+		}
+	}
+	selector, err := metav1.LabelSelectorAsSelector(p.Set.Spec.Selector)
+	for i := range p.pods {
+		o := &p.pods[i]
+		if err != nil || o.foreign || o.Terminating || selector.Matches(labels.Set(o.Pod.Labels)) {
+			continue
+		}
+		o.foreign, o.touched = true, true
+		step.Actions = append(step.Actions, ownership.Release(o.Pod, p.Set.UID, "its labels no longer match spec.selector"))
+	}
+	p.plan.Add(step)
+}
+
+// adopt takes members and revisions that have no controller. Adopted pods fill their ordinals at once,
+// but do not count as available.
+func adopt(p *pass) {
+	step := action.Step{Name: StepOwn}
+	ref := controllerRef(p.Set)
+	for _, r := range p.OrphanRevisions {
+		step.Actions = append(step.Actions, ownership.Adopt(r, ref, nil, "it has no controller and matches spec.selector"))
+	}
+	for i := range p.pods {
+		o := &p.pods[i]
+		if !o.foreign || o.touched {
+			continue
+		}
+		o.touched = true
+		step.Actions = append(step.Actions, ownership.Adopt(o.Pod, ref, p.missingLabels(o.State), "it has no controller and is a member of the set"))
+	}
+	p.plan.Add(step)
+}

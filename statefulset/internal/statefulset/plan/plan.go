@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/inplace"
+	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/podupdate"
+	"github.com/flotilla-project/flotilla/core/revision"
+
+	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
+)
+
+// Names of the steps of a plan.
+const (
+	StepOwn      = "own"
+	StepRevision = "revision"
+	StepRefresh  = "refresh"
+	StepCreate   = "create"
+	StepDelete   = "delete"
+	StepUpdate   = "update"
+	StepClaims   = "claims"
+	StepHistory  = "history"
+)
+
+// rules in the order in which they are thought; the order is the specification. A pod gets one action
+// in a pass, by the first rule that wants one. Claims come last: what goes wrong with one of them
+// holds up no pod but its own.
+func rules() []func(*pass) {
+	return []func(*pass){
+		release,         // pods that the selector no longer matches, or of a foreign name
+		adopt,           // orphans that are members, and orphaned revisions
+		recordRevision,  // the template as a ControllerRevision
+		regretDeletion,  // pods in PreparingDelete that need not go after all
+		refresh,         // updates and lifecycle states that go on by themselves, labels put right
+		scale,           // pods that are missing, ended, or too many
+		deleteSpecified, // the specified-delete label
+		update,          // pods of another revision or without their storage
+		ownClaims,       // persistentVolumeClaimRetentionPolicy
+		remakeClaims,    // claims that pending pods miss
+		growClaims,      // claims smaller than their templates
+		truncateHistory, // spec.revisionHistoryLimit
+		explain,         // what the user is told of for the first time
+	}
+}
+
+// Plan is what one pass over a StatefulSet wants.
+type Plan struct {
+	action.Plan
+	// Err says why the spec cannot be followed, in words for its author. Only what keeps running
+	// pods in order is planned then.
+	Err error
+}
+
+// Compute thinks one pass through. It never changes the snapshot.
+func Compute(s Snapshot) Plan {
+	p := newPass(s)
+	if s.Set.DeletionTimestamp != nil {
+		return p.plan
+	}
+	for _, think := range rules() {
+		think(p)
+	}
+	for i := range p.pods {
+		p.plan.Wake(p.pods[i].AvailableIn)
+	}
+	return p.plan
+}
+
+// pod is a pod of the set as one pass sees it.
+type pod struct {
+	podstate.State
+	ordinal  int32
+	rank     int  // among the live ordinals
+	live     bool // its ordinal runs; else the pod is condemned
+	foreign  bool // about to be released or adopted
+	updated  bool // at the update revision, or at one that says the same
+	stored   bool // has the volume of every claim template
+	wanted   bool // in the range of the update
+	deleting bool // in PreparingDelete
+	inGrace  bool // an in-place update waits for its grace period
+	updating bool // an in-place update is not complete, though the pod may be in service all the while
+	touched  bool // has its action in this pass
+	leaving  bool // goes out of service by that action
+	claims   storage
+}
+
+// serving says that the pod is available and stays so, as far as is known.
+func (o *pod) serving() bool { return o.Available && o.Active && !o.foreign }
+
+// out says that the pod counts against maxUnavailable.
+func (o *pod) out() bool { return !o.serving() || o.leaving || o.updating || o.claims.unready }
+
+// arrived says that an update has nothing left to do with the pod.
+func (o *pod) arrived() bool { return o.updated && o.stored && len(o.claims.small) == 0 }
+
+// slot is an ordinal that runs, with its pod, if there is one.
+type slot struct {
+	ordinal int32
+	rank    int
+	pod     *pod
+}
+
+// pass is the working state of one computation.
+type pass struct {
+	Snapshot
+	plan      Plan
+	numbers   numbers
+	workload  podupdate.Workload
+	pods      []pod           // members, ascending
+	strangers []*corev1.Pod   // owned, and no members
+	slots     []slot          // live ordinals, ascending, but for missing ones beyond mostCreated
+	missing   int             // live ordinals without a pod
+	condemned []*pod          // descending
+	targets   []*pod          // the range of the update, in its order
+	same      map[string]bool // revisions, by short hash, that say what the update revision says
+	others    int             // live pods not at the update revision, planned ones included; -1 before it is asked for
+	grow      []action.Action // claims to grow
+}
+
+func newPass(s Snapshot) *pass {
+	p := &pass{Snapshot: s, same: map[string]bool{}, others: -1}
+	var reserved ordinals.Reserved
+	p.numbers, reserved, p.plan.Err = readNumbers(s.Set, s.Gates)
+	options := inplace.Options{EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize}
+	p.workload = podupdate.Workload{
+		Revisions:    podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), options),
+		Policy:       podupdate.Policy(rollingUpdate(s.Set).PodUpdatePolicy),
+		Lifecycle:    s.Set.Spec.Lifecycle,
+		GraceSeconds: inPlaceStrategy(s.Set).GracePeriodSeconds,
+		Labels:       revisionLabels,
+		Missing:      p.missingLabels,
+		Now:          s.Now,
+		Plan:         &p.plan.Plan,
+	}
+	p.judgePods()
+	p.lineUp(reserved)
+	p.aim()
+	return p
+}
+
+// judgePods looks at the pods and puts them in order.
+func (p *pass) judgePods() {
+	p.pods = make([]pod, 0, len(p.Pods)+len(p.Orphans))
+	for _, o := range p.Pods {
+		ordinal, ok := ordinalOf(p.Set.Name, o.Name)
+		if !ok {
+			p.strangers = append(p.strangers, o)
+			continue
+		}
+		p.pods = append(p.pods, p.judge(o, ordinal))
+	}
+	for _, o := range p.Orphans {
+		if ordinal, ok := ordinalOf(p.Set.Name, o.Name); ok {
+			adopted := p.judge(o, ordinal)
+			adopted.foreign = true
+			p.pods = append(p.pods, adopted)
+		}
+	}
+	slices.SortStableFunc(p.pods, func(a, b pod) int { return int(int64(a.ordinal) - int64(b.ordinal)) })
+	p.pods = slices.CompactFunc(p.pods, func(a, b pod) bool { return a.ordinal == b.ordinal })
+}
+
+// judge looks at a pod of the set.
+func (p *pass) judge(o *corev1.Pod, ordinal int32) pod {
+	state := podstate.Of(o, p.Now, p.numbers.minReady)
+	return pod{
+		State:    state,
+		ordinal:  ordinal,
+		updated:  p.saysTheSame(state.Revision),
+		claims:   p.judgeClaims(o.Name),
+		stored:   hasStorage(o, p.Set.Spec.VolumeClaimTemplates),
+		deleting: state.Lifecycle == contract.LifecyclePreparingDelete,
+	}
+}
+
+// saysTheSame says whether the revision with the short hash is the update revision or has an equal
+// template, as one has that a built-in StatefulSet left behind.
+func (p *pass) saysTheSame(hash string) bool {
+	update := p.Chosen.Update
+	if update == nil || hash == "" {
+		return false
+	}
+	if hash == revision.Hash(update) {
+		return true
+	}
+	same, known := p.same[hash]
+	if known {
+		return same
+	}
+	for _, list := range [][]*appsv1.ControllerRevision{p.Revisions, p.OrphanRevisions} {
+		for _, r := range list {
+			if revision.Hash(r) == hash {
+				same = p.equal(r, update)
+			}
+		}
+	}
+	p.same[hash] = same
+	return same
+}
+
+func (p *pass) equal(a, b *appsv1.ControllerRevision) bool {
+	first, errFirst := p.workload.Revisions.Template(a)
+	second, errSecond := p.workload.Revisions.Template(b)
+	return errFirst == nil && errSecond == nil && revision.Equal(first, second, revision.PullAlways)
+}

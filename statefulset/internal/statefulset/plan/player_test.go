@@ -1,0 +1,190 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/simulate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// player plays the plans of StatefulSet "web" in a simulated world, as the controller would on a
+// server, and judges every one of them.
+type player struct {
+	world      *simulate.World
+	gates      Gates
+	expandable map[string]bool
+}
+
+// Plan reads the snapshot from the view and returns what Compute and Status want.
+func (p *player) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.Step, time.Duration) {
+	set := setIn(view)
+	if set == nil {
+		return nil, 0
+	}
+	s, err := snapshotOf(view, set)
+	if err != nil {
+		p.world.Violate("no snapshot: %v", err)
+		return nil, 0
+	}
+	s.Now, s.Gates, s.Expandable = now, p.gates, p.expandable
+	todo := Compute(s)
+	for _, judge := range planJudges() {
+		for _, text := range judge.judge(s, todo) {
+			p.world.Violate("%s: %s\n%s", judge.name, text, todo.String())
+		}
+	}
+	return append(todo.Steps, simulate.StatusStep(set, Status(s, todo, Result{}))), todo.WakeAfter
+}
+
+func snapshotOf(view *simulate.View, set *v1beta1.StatefulSet) (Snapshot, error) {
+	s := Snapshot{
+		Set:       set,
+		Pods:      simulate.ListOwned[*corev1.Pod](view, set.UID),
+		Orphans:   orphansIn[*corev1.Pod](view, set),
+		Revisions: simulate.ListOwned[*appsv1.ControllerRevision](view, set.UID),
+		Claim: func(name string) *corev1.PersistentVolumeClaim {
+			return simulate.Get[*corev1.PersistentVolumeClaim](view, set.Namespace, name)
+		},
+		OrphanRevisions: orphansIn[*appsv1.ControllerRevision](view, set),
+	}
+	s.Orphans = slices.DeleteFunc(s.Orphans, func(o *corev1.Pod) bool { return !IsMember(set, o.Name) })
+	var err error
+	s.Chosen, err = revision.Choose(revision.Input{
+		Owner: set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &set.Spec.Template,
+		Absent: revision.PullAlways, Owned: slices.Concat(s.Revisions, s.OrphanRevisions),
+		Current: set.Status.CurrentRevision, CollisionCount: ptr.Deref(set.Status.CollisionCount, 0),
+		Lookup: func(name string) *appsv1.ControllerRevision {
+			return simulate.Get[*appsv1.ControllerRevision](view, set.Namespace, name)
+		},
+	})
+	return s, err
+}
+
+func orphansIn[T action.Object](view *simulate.View, set *v1beta1.StatefulSet) []T {
+	selector := labels.SelectorFromSet(set.Spec.Selector.MatchLabels)
+	return slices.DeleteFunc(simulate.List[T](view), func(o T) bool {
+		return metav1.GetControllerOfNoCopy(o) != nil || o.GetDeletionTimestamp() != nil || !selector.Matches(labels.Set(o.GetLabels()))
+	})
+}
+
+// play is a world with StatefulSet "web" of image app:1 and the player of its plans, with every check.
+func play(t testing.TB, options simulate.Options, replicas int32, change ...setOption) (*simulate.World, *player) {
+	t.Helper()
+	set := newSet(replicas, change...)
+	set.Generation = 1
+	w := simulate.New(options, set)
+	p := &player{world: w, gates: allGates(), expandable: map[string]bool{"big": true, "fixed": false}}
+	watch(w)
+	growVolumes(w)
+	return w, p
+}
+
+// growVolumes lets the storage of the world follow claims that ask for more, after a while.
+func growVolumes(w *simulate.World) {
+	w.OnEvent(func(w *simulate.World, e simulate.Event) {
+		claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
+		if !ok || e.Actor != simulate.OperatorActor || e.Type != simulate.Modified || isReady(claim) {
+			return
+		}
+		w.After(5*time.Second, func() {
+			_ = simulate.Change(w, simulate.BinderActor, "status", claim, func(c *corev1.PersistentVolumeClaim) {
+				c.Status.Capacity = c.Spec.Resources.Requests
+			})
+		})
+	})
+}
+
+// edit changes the set in the way of a user.
+func edit(w *simulate.World, change ...setOption) {
+	err := simulate.Change(w, simulate.UserActor, "", newSet(0), func(set *v1beta1.StatefulSet) {
+		for _, c := range change {
+			c(set)
+		}
+	})
+	if err != nil {
+		w.Violate("an edit that no server takes: %v", err)
+	}
+}
+
+func setIn(v *simulate.View) *v1beta1.StatefulSet {
+	return simulate.Get[*v1beta1.StatefulSet](v, gen.Namespace, "web")
+}
+
+func present(w *simulate.World) *v1beta1.StatefulSet { return setIn(w.View(nil)) }
+
+func activePods(w *simulate.World) []*corev1.Pod { return w.View(nil).Active("set-uid") }
+
+func podOf(w *simulate.World, ordinal int32) *corev1.Pod {
+	return simulate.Get[*corev1.Pod](w.View(nil), gen.Namespace, podName("web", ordinal))
+}
+
+// running are the ordinals of the active pods, in order.
+func running(w *simulate.World) []int32 {
+	all := []int32{}
+	for _, o := range activePods(w) {
+		if ordinal, ok := ordinalOf("web", o.Name); ok {
+			all = append(all, ordinal)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// answers lets a user's controller answer the hooks of the set: it releases what prepares for an
+// update or a deletion, and takes what is new or updated, each some time after it happened.
+func answers(w *simulate.World, after time.Duration) {
+	w.OnEvent(func(w *simulate.World, e simulate.Event) {
+		pod, ok := e.Object.(*corev1.Pod)
+		if !ok || e.Type == simulate.Deleted || e.Actor != simulate.OperatorActor || pod.DeletionTimestamp != nil {
+			return
+		}
+		state := pod.Labels[contract.LifecycleStateLabel]
+		w.After(after, func() {
+			latest, ok := w.Latest(pod).(*corev1.Pod)
+			if !ok || latest.Labels[contract.LifecycleStateLabel] != state {
+				return
+			}
+			answer(w, latest, state)
+		})
+	})
+}
+
+func answer(w *simulate.World, pod *corev1.Pod, state string) {
+	_, taken := pod.Labels["hook"]
+	hooks := present(w).Spec.Lifecycle
+	switch state {
+	case contract.LifecyclePreparingUpdate, contract.LifecyclePreparingDelete:
+		if taken {
+			w.Tell("hook", "let pod %s go", pod.Name)
+			_ = simulate.Change(w, "hook", "", pod, func(o *corev1.Pod) { delete(o.Labels, "hook") })
+		}
+	case contract.LifecycleUpdated, contract.LifecyclePreparingNormal:
+		if !taken && hooks != nil && (hooks.PreNormal != nil || state == contract.LifecycleUpdated) {
+			w.Tell("hook", "take pod %s", pod.Name)
+			_ = simulate.Change(w, "hook", "", pod, func(o *corev1.Pod) { o.Labels["hook"] = "on" })
+		}
+	}
+}
+
+// arrived requires that the pods of all live ordinals are available and, as far as the partition lets
+// them, at the template's revision, and that the status says so.
+func arrived(t testing.TB, w *simulate.World) {
+	t.Helper()
+	if problems := unarrived(w); len(problems) > 0 {
+		require.Empty(t, problems, "the story:\n%s", w.Story())
+	}
+}

@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/lifecycle"
+	"github.com/flotilla-project/flotilla/core/podupdate"
+)
+
+// refresh lets every pod go on with what it is in the middle of: updates in place, readiness gates,
+// lifecycle states; and it puts labels right that tell which pod it is. It acts also when the set is
+// paused, of type OnDelete, or held up by another pod. A pod that it changes is left alone for the
+// rest of the pass; the others are not held up by it.
+func refresh(p *pass) {
+	step := action.Step{Name: StepRefresh}
+	for i := range p.pods {
+		o := &p.pods[i]
+		if o.touched || !o.Active {
+			continue
+		}
+		found := p.workload.Refresh(o.State, o.updated)
+		o.inGrace, o.updating = found.InGrace, found.Updating
+		if found.Action == nil {
+			continue
+		}
+		o.touched = true
+		if p.missingLabels(o.State) != nil {
+			found.Action.Event = &action.Event{
+				Succeeded: eventUpdated, Failed: eventUpdateFailed,
+				Note: "update Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful",
+			}
+		}
+		step.Actions = append(step.Actions, *found.Action)
+	}
+	p.plan.Add(step)
+}
+
+// regretDeletion takes pods in PreparingDelete back into service that need not go after all: their
+// ordinal runs, nobody has specified them, and no update wants a new pod in their place.
+func regretDeletion(p *pass) {
+	step := action.Step{Name: StepRefresh}
+	for i := range p.pods {
+		o := &p.pods[i]
+		if !o.deleting || o.touched || !o.Active || !o.live || o.SpecifiedDelete || p.plan.Err != nil || p.wantsNewPod(o) {
+			continue
+		}
+		c := p.workload.Change(o.Pod)
+		lifecycle.Set(c, contract.LifecycleNormal)
+		o.touched = true
+		step.Actions = append(step.Actions, action.Action{
+			Verb: action.PatchMetadata, Object: o.Pod, Patches: c.Patches(), Reason: "Regret", Message: "the pod is needed again",
+			Event: &action.Event{
+				Succeeded: eventDeleteCancelled, Failed: eventUpdateFailed,
+				Note: "Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " is needed again and goes back into service",
+			},
+		})
+	}
+	p.plan.Add(step)
+}
+
+// wantsNewPod says whether the update replaces the pod rather than changing it.
+func (p *pass) wantsNewPod(o *pod) bool {
+	if !o.wanted || o.updated && o.stored {
+		return false
+	}
+	if !o.stored {
+		return p.workload.Policy != podupdate.InPlaceOnly
+	}
+	u, err := p.workload.Way(o.State, p.Chosen.Update)
+	return u == nil && err == nil
+}

@@ -1,0 +1,148 @@
+package plan
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/ownership"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// deletesWithSet says whether claims go with the set.
+func (p *pass) deletesWithSet() bool {
+	policy := p.Set.Spec.PersistentVolumeClaimRetentionPolicy
+	return policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+}
+
+// deletesWithScale says whether claims go with pods whose ordinals no longer run.
+func (p *pass) deletesWithScale() bool {
+	policy := p.Set.Spec.PersistentVolumeClaimRetentionPolicy
+	return policy != nil && policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+}
+
+// ownClaims gives claims the owners with which persistentVolumeClaimRetentionPolicy lets them go. The
+// garbage collector does the rest. A live pod is never an owner: whoever loses a pod, with its node or
+// without, keeps its claims.
+func ownClaims(p *pass) {
+	if p.plan.Err != nil {
+		return
+	}
+	step := action.Step{Name: StepClaims}
+	for i := range p.pods {
+		if o := &p.pods[i]; !o.foreign {
+			step.Actions = append(step.Actions, p.misowned(o)...)
+		}
+	}
+	p.plan.Add(step)
+}
+
+// misowned gives those claims of the pod other owners that have wrong ones. A terminating pod whose
+// ordinal runs may have been condemned a moment ago: what was decided then stays.
+//
+//	whenDeleted Delete: the set; whenScaled Delete: the pod once it is condemned, and then not the set.
+func (p *pass) misowned(o *pod) []action.Action {
+	if !p.Gates.AutoDeletePVC || o.live && o.Terminating {
+		return nil
+	}
+	var actions []action.Action
+	for i := range p.Set.Spec.VolumeClaimTemplates {
+		claim := p.Claim(claimName(&p.Set.Spec.VolumeClaimTemplates[i], o.Pod.Name))
+		if claim == nil || claim.DeletionTimestamp != nil || p.hasForeignOwner(claim, o) {
+			continue
+		}
+		byPod := !o.live && p.deletesWithScale()
+		patch, changes := owners(claim, wish{controllerRef(p.Set), p.deletesWithSet() && !byPod}, wish{podRef(o.Pod), byPod})
+		if !changes {
+			continue
+		}
+		actions = append(actions, action.Action{
+			Verb: action.PatchMetadata, Object: claim, Patches: []action.Patch{patch}, Reason: "RetentionPolicy",
+			Message: "its owners are not those of persistentVolumeClaimRetentionPolicy", Event: &action.Event{Failed: eventUpdateFailed},
+		})
+	}
+	return actions
+}
+
+// wish says whether an object should own a claim.
+type wish struct {
+	ref  metav1.OwnerReference
+	owns bool
+}
+
+// owners is the patch that makes the wishes true. A reference that is there already stays as it is, also
+// where it does not name its owner as the controller, as older ones do not.
+func owners(claim *corev1.PersistentVolumeClaim, wishes ...wish) (patch action.Patch, changes bool) {
+	var remove []types.UID
+	var write []metav1.OwnerReference
+	for _, w := range wishes {
+		has := false
+		for i := range claim.OwnerReferences {
+			has = has || claim.OwnerReferences[i].UID == w.ref.UID
+		}
+		switch {
+		case has && !w.owns:
+			remove = append(remove, w.ref.UID)
+		case !has && w.owns:
+			write = append(write, w.ref)
+		}
+	}
+	return ownership.Patch(remove, write...), len(remove)+len(write) > 0
+}
+
+// podRef names a pod as the controller of a claim.
+func podRef(o *corev1.Pod) metav1.OwnerReference {
+	return *metav1.NewControllerRef(o, corev1.SchemeGroupVersion.WithKind("Pod"))
+}
+
+// hasForeignOwner says that somebody else controls the claim, or that it belongs to a former pod or set
+// of the same name, with which it goes. Such claims are left alone.
+func (p *pass) hasForeignOwner(claim *corev1.PersistentVolumeClaim, o *pod) bool {
+	for i := range claim.OwnerReferences {
+		ref := &claim.OwnerReferences[i]
+		if ref.UID == p.Set.UID || ref.UID == o.Pod.UID {
+			continue
+		}
+		if ref.Controller != nil && *ref.Controller || isRefTo(ref, "Pod", "", o.Pod.Name) || isRefTo(ref, v1beta1.Kind, contract.AppsGroup, p.Set.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// tellConflict tells that somebody else controls a claim of a new pod, where the claim should go with the
+// set or with pods.
+func (p *pass) tellConflict(claim *corev1.PersistentVolumeClaim) {
+	ref := metav1.GetControllerOfNoCopy(claim)
+	if ref == nil || ref.UID == p.Set.UID || !p.Gates.AutoDeletePVC || !p.deletesWithSet() && !p.deletesWithScale() {
+		return
+	}
+	p.plan.Notices = append(p.plan.Notices, action.Notice{
+		Type: corev1.EventTypeWarning, Reason: eventConflict, Related: claim,
+		Note: "Claim " + claim.Name + " is controlled by " + ref.Kind + " " + ref.Name + " and stays with it, whatever persistentVolumeClaimRetentionPolicy says",
+	})
+}
+
+// isStale says that the claim goes with a pod of the name that is gone already. The kind counts: an owner
+// of another kind may have any name.
+func (p *pass) isStale(claim *corev1.PersistentVolumeClaim, pod string) bool {
+	if !p.Gates.AutoDeletePVC || !p.deletesWithScale() {
+		return false
+	}
+	for i := range claim.OwnerReferences {
+		if isRefTo(&claim.OwnerReferences[i], "Pod", "", pod) {
+			return true
+		}
+	}
+	return false
+}
+
+func isRefTo(ref *metav1.OwnerReference, kind, group, name string) bool {
+	gk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
+	return ref.Name == name && gk == schema.GroupKind{Group: group, Kind: kind}
+}

@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"github.com/flotilla-project/flotilla/core/action"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// scale fills empty ordinals, replaces pods that have ended and removes condemned ones.
+func scale(p *pass) {
+	switch {
+	case p.plan.Err != nil:
+	case ordered(p.Set):
+		if p.fillInOrder() {
+			p.removeInOrder()
+		}
+	default:
+		p.fillAtOnce()
+		p.removeAtOnce()
+	}
+}
+
+// fillInOrder brings the lowest ordinal that is not available on, and says whether there is none. One
+// pod is created in a pass, after all before it are available.
+func (p *pass) fillInOrder() (done bool) {
+	for i := range p.slots {
+		s := &p.slots[i]
+		o := s.pod
+		switch {
+		case o == nil:
+			step := action.Step{Name: StepCreate}
+			p.createPod(&step, s)
+			p.plan.Add(step)
+		case o.serving():
+			continue
+		case o.Terminating, o.Active, o.touched:
+			if p.missing > 0 || len(p.condemned) > 0 {
+				p.waitFor([]*pod{o}, "pods are added and removed in order")
+			}
+		default:
+			step := action.Step{Name: StepDelete}
+			p.deletePod(&step, o, "Ended", "it has ended and is replaced")
+			p.plan.Add(step)
+		}
+		return false
+	}
+	return true
+}
+
+// removeInOrder removes the highest condemned pod once the one before it is gone. One that is not
+// available holds up the others, unless it is the lowest of such pods. One that its hook holds goes
+// before all others, so that there are never two.
+func (p *pass) removeInOrder() {
+	var unhealthy, next *pod
+	for _, o := range p.condemned { // descending
+		if o.Terminating {
+			p.waitFor([]*pod{o}, "pods are removed in order")
+			return
+		}
+		if next == nil || o.deleting && !next.deleting {
+			next = o
+		}
+		if !o.serving() {
+			unhealthy = o
+		}
+	}
+	switch {
+	case next == nil || next.touched:
+	case !next.deleting && !next.serving() && next.Active && next != unhealthy:
+		p.waitFor([]*pod{unhealthy}, "pods are removed in order")
+	default:
+		step := action.Step{Name: StepDelete}
+		p.removePod(&step, next)
+		p.plan.Add(step)
+	}
+}
+
+// fillAtOnce fills all ordinals at once, as far as scaleStrategy.maxUnavailable lets it: each ordinal
+// that is not available, counted from the lowest, takes one of it. A pod that has ended is deleted in
+// any case, since that costs nothing and nothing can come in its place before.
+//
+//	5 ordinals, maxUnavailable 2, no pods: 0 and 1 are created. Once 1 is available and 0 is not: 2.
+func (p *pass) fillAtOnce() {
+	creates, deletes := action.Step{Name: StepCreate, SlowStart: true}, action.Step{Name: StepDelete}
+	budget, unavailable, throttled := p.numbers.scaleUnavailable, []*pod{}, false
+	for i := range p.slots {
+		s := &p.slots[i]
+		switch o := s.pod; {
+		case o == nil && budget > 0:
+			if p.createPod(&creates, s) {
+				budget--
+			}
+		case o == nil:
+			throttled = true
+		case !o.serving():
+			budget--
+			unavailable = append(unavailable, o)
+			if !o.Active && !o.Terminating && !o.touched {
+				p.deletePod(&deletes, o, "Ended", "it has ended and is replaced")
+			}
+		}
+	}
+	if throttled {
+		p.waitFor(unavailable, "scaleStrategy.maxUnavailable lets no more pods be created")
+	}
+	p.plan.Add(deletes)
+	p.plan.Add(creates)
+}
+
+// removeAtOnce removes all condemned pods, whatever their health.
+func (p *pass) removeAtOnce() {
+	step := action.Step{Name: StepDelete, SlowStart: true}
+	for _, o := range p.condemned {
+		if !o.Terminating && !o.touched {
+			p.removePod(&step, o)
+		}
+	}
+	p.plan.Add(step)
+}
+
+// removePod removes a condemned pod, after its claims have got the owners with which they stay or go.
+func (p *pass) removePod(step *action.Step, o *pod) {
+	if len(p.misowned(o)) > 0 {
+		p.plan.Wake(claimCheck)
+		p.plan.Wait(waitClaims, o.Pod.Name, "its claims are to get their owners before it goes")
+		return
+	}
+	p.deletePod(step, o, "ScaleIn", "its ordinal is not among those that run")
+}
+
+// waitFor records that what the message says waits until pods are available.
+func (p *pass) waitFor(pods []*pod, message string) {
+	if len(pods) == 0 {
+		p.plan.Wait(v1beta1.ReasonBlockedByUnavailablePods, "", "%s until new pods are available", message)
+		return
+	}
+	p.plan.Wait(v1beta1.ReasonBlockedByUnavailablePods, pods[0].Pod.Name, "%s; not available yet: %s", message, namesOf(pods))
+}

@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/ordering"
+	"github.com/flotilla-project/flotilla/core/podstate"
+
+	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
+)
+
+// mostCreated bounds the pods that one pass creates, so that a set of absurd size costs no more than a
+// large one.
+const mostCreated = 5000
+
+// lineUp gives every live ordinal its slot, and tells live pods from condemned ones. Where the spec
+// cannot be followed, the pods that exist are the ones that run.
+func (p *pass) lineUp(reserved ordinals.Reserved) {
+	if p.plan.Err != nil {
+		for i := range p.pods {
+			p.pods[i].rank, p.pods[i].live = i, true
+			p.slots = append(p.slots, slot{p.pods[i].ordinal, i, &p.pods[i]})
+		}
+		return
+	}
+	live := reserved.Live(p.numbers.start, p.numbers.replicas)
+	for i := range p.pods {
+		o := &p.pods[i]
+		o.rank, o.live = live.Rank(o.ordinal)
+		if !o.live {
+			p.condemned = append(p.condemned, o)
+		}
+	}
+	slices.Reverse(p.condemned)
+	p.missing = live.Len() - (len(p.pods) - len(p.condemned))
+	p.fill(live)
+}
+
+// fill makes the slots.
+func (p *pass) fill(live ordinals.Live) {
+	p.slots = make([]slot, 0, len(p.pods)+min(p.missing, mostCreated))
+	next, empty := 0, 0
+	for rank, ordinal := range live.All() {
+		for next < len(p.pods) && p.pods[next].ordinal < ordinal {
+			next++
+		}
+		s := slot{ordinal: ordinal, rank: rank}
+		if next < len(p.pods) && p.pods[next].ordinal == ordinal {
+			s.pod = &p.pods[next]
+		} else if empty++; empty > mostCreated {
+			break
+		}
+		p.slots = append(p.slots, s)
+	}
+	for i := next; empty > mostCreated && i < len(p.pods); i++ {
+		if o := &p.pods[i]; o.live && o.rank > p.slots[len(p.slots)-1].rank {
+			p.slots = append(p.slots, slot{o.ordinal, o.rank, o})
+		}
+	}
+}
+
+// aim finds the pods that the update may touch, in the order of the update.
+//
+// In order, they are those behind the first partition ones, from the highest ordinal down. Unordered,
+// partition is a number of any pods: updated ones come first, then the others by priority, until only
+// partition pods are left. Ordinals without a pod count as updated: they will be, unless too few
+// others are old.
+//
+//	ordered, live 0 2 4, partition 2: 4.
+//	unordered, ten pods of which 6 and 7 are updated, partition 6: 7 6 9 8.
+func (p *pass) aim() {
+	if p.plan.Err != nil || onDelete(p.Set) || p.Chosen.Update == nil {
+		return
+	}
+	if rollingUpdate(p.Set).UnorderedUpdate != nil {
+		p.targets = p.unordered()
+	} else {
+		for i := len(p.slots) - 1; i >= 0 && p.slots[i].rank >= int(p.numbers.partition); i-- {
+			if o := p.slots[i].pod; o != nil {
+				p.targets = append(p.targets, o)
+			}
+		}
+	}
+	for _, o := range p.targets {
+		o.wanted = true
+	}
+}
+
+func (p *pass) unordered() []*pod {
+	var ahead, behind []*pod
+	for i := len(p.slots) - 1; i >= 0; i-- {
+		switch o := p.slots[i].pod; {
+		case o == nil:
+		case o.Terminating || p.countsAsUpdated(o):
+			ahead = append(ahead, o)
+		default:
+			behind = append(behind, o)
+		}
+	}
+	all := append(ahead, p.byPriority(behind)...)
+	n := int(p.numbers.replicas) - int(p.numbers.partition) - p.missing
+	return all[:min(max(n, 0), len(all))]
+}
+
+// countsAsUpdated says how the pod counts where the partition is a number of pods.
+func (p *pass) countsAsUpdated(o *pod) bool {
+	return o.updated || p.Gates.PreparingUpdateAsUpdate && o.Lifecycle == contract.LifecyclePreparingUpdate
+}
+
+func (p *pass) byPriority(list []*pod) []*pod {
+	priority := rollingUpdate(p.Set).UnorderedUpdate.PriorityStrategy
+	if priority == nil {
+		return list
+	}
+	states, order := make([]podstate.State, len(list)), make([]int, len(list))
+	for i, o := range list {
+		states[i], order[i] = o.State, i
+	}
+	sorted := make([]*pod, 0, len(list))
+	for _, i := range ordering.ByPriority(states, order, ordering.UpdateOptions{Priority: priority, UnkeyedFirst: p.Gates.UnkeyedFirst}) {
+		sorted = append(sorted, list[i])
+	}
+	return sorted
+}

@@ -1,0 +1,107 @@
+package plan
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/podstate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// Result is what became of a plan, as far as the status tells it.
+type Result struct {
+	// ScaleError and UpdateError are the texts of what failed; empty after success.
+	ScaleError, UpdateError string
+	// Blocked is what another admission webhook, such as a budget's, refused; empty for nothing.
+	Blocked string
+}
+
+// Status is the next status of the set, counted from the pods as they were before the plan's writes.
+func Status(s Snapshot, todo Plan, done Result) v1beta1.StatefulSetStatus {
+	p := newPass(s)
+	status := *s.Set.Status.DeepCopy()
+	status.ObservedGeneration = s.Set.Generation
+	status.LabelSelector = selectorText(s.Set)
+	if p.Chosen.Update != nil {
+		status.UpdateRevision = p.Chosen.Update.Name
+		collisions := p.Chosen.CollisionCount
+		status.CollisionCount = &collisions
+	}
+	if p.Chosen.Current != nil {
+		status.CurrentRevision = p.Chosen.Current.Name
+	}
+	p.countInto(&status)
+	if p.complete(status) {
+		status.CurrentRevision, status.CurrentReplicas = status.UpdateRevision, status.UpdatedReplicas
+	}
+	status.VolumeClaims = p.volumeClaims()
+	status.Conditions = p.nextConditions(status, todo, done, metav1.NewTime(s.Now))
+	return status
+}
+
+// countInto counts live and condemned pods. Terminating ones are of no revision any more, but are ready
+// for as long as they serve.
+func (p *pass) countInto(status *v1beta1.StatefulSetStatus) {
+	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = int32(len(p.pods)), 0, 0
+	status.CurrentReplicas, status.UpdatedReplicas = 0, 0
+	status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = 0, 0
+	current := podstate.ShortHash(status.CurrentRevision)
+	for i := range p.pods {
+		o := &p.pods[i]
+		updated := int32(0)
+		if o.updated {
+			updated = 1
+		}
+		if !o.Terminating {
+			status.UpdatedReplicas += updated
+			if o.Revision == current || o.updated && p.updateHash() == current {
+				status.CurrentReplicas++
+			}
+		}
+		if o.Ready {
+			status.ReadyReplicas++
+			status.UpdatedReadyReplicas += updated
+		}
+		if o.Available {
+			status.AvailableReplicas++
+			status.UpdatedAvailableReplicas += updated
+		}
+	}
+}
+
+// complete says that a rolling update has ended: as many pods as wanted exist, all of them ready and at
+// the update revision. With type OnDelete it never ends.
+func (p *pass) complete(status v1beta1.StatefulSetStatus) bool {
+	return !onDelete(p.Set) && status.Replicas == p.numbers.replicas &&
+		status.UpdatedReplicas == p.numbers.replicas && status.ReadyReplicas == p.numbers.replicas
+}
+
+// volumeClaims says for each template how many pods have a claim that follows it. What cannot be found
+// follows nothing.
+func (p *pass) volumeClaims() []v1beta1.VolumeClaimStatus {
+	var all []v1beta1.VolumeClaimStatus
+	for i := range p.Set.Spec.VolumeClaimTemplates {
+		t := &p.Set.Spec.VolumeClaimTemplates[i]
+		s := v1beta1.VolumeClaimStatus{VolumeClaimName: t.Name}
+		for k := range p.pods {
+			claim := p.Claim(claimName(t, p.pods[k].Pod.Name))
+			if claim == nil || !sameKind(claim, t) || isSmall(claim, t) {
+				continue
+			}
+			s.CompatibleReplicas++
+			if isReady(claim) {
+				s.CompatibleReadyReplicas++
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func selectorText(set *v1beta1.StatefulSet) string {
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	if err != nil {
+		return set.Status.LabelSelector
+	}
+	return selector.String()
+}

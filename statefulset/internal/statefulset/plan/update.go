@@ -1,0 +1,196 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/inplace"
+	"github.com/flotilla-project/flotilla/core/podupdate"
+)
+
+// errStorage says that a pod lacks a volume, which no pod that exists can get.
+var errStorage = &inplace.NotPossibleError{Path: "spec.volumeClaimTemplates", Message: "the pod lacks the volume of a claim template"}
+
+// update moves the pods in the range of the update to the update revision and to the present claim
+// templates. Pods that are out of service go first, since that costs nothing and may be what all
+// others wait for; then available ones as far as maxUnavailable lets them, in the order of the update.
+func update(p *pass) {
+	if p.plan.Err != nil {
+		return
+	}
+	step := action.Step{Name: StepUpdate}
+	p.abandon(&step)
+	if !rollingUpdate(p.Set).Paused && !onDelete(p.Set) {
+		for _, o := range p.broken() {
+			p.move(&step, o)
+		}
+		p.walk(&step)
+	}
+	p.plan.Add(step)
+}
+
+// abandon takes pods in PreparingUpdate whose update is no longer wanted back into service.
+func (p *pass) abandon(step *action.Step) {
+	for i := range p.pods {
+		o := &p.pods[i]
+		if o.Lifecycle != contract.LifecyclePreparingUpdate || !o.live || o.wanted || o.touched || !o.Active {
+			continue
+		}
+		if a := p.workload.Abandon(o.State); podupdate.Writes(a) {
+			o.touched = true
+			step.Actions = append(step.Actions, a)
+		}
+	}
+}
+
+// broken are the pods in the range of the update that are out of service and have not arrived. In
+// order only the lowest one may be touched, since it is the one that the others wait for.
+//
+//	ordered, 0 available, 1 and 2 crash at a bad revision: 1. Once its successor is available: 2.
+func (p *pass) broken() []*pod {
+	if !ordered(p.Set) {
+		var all []*pod
+		for _, o := range p.targets {
+			if o.out() && p.mayMove(o) {
+				all = append(all, o)
+			}
+		}
+		return all
+	}
+	for i := range p.slots {
+		switch o := p.slots[i].pod; {
+		case o == nil:
+			return nil
+		case !o.wanted || !o.out():
+		case p.mayMove(o):
+			return []*pod{o}
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// mayMove says whether an update of the pod may begin now.
+func (p *pass) mayMove(o *pod) bool {
+	return !o.touched && o.Active && !o.inGrace && !o.arrived() && o.claims.open == "" && o.claims.trouble == nil
+}
+
+// walk updates available pods. It stops at the first for which there is no room.
+//
+//	maxUnavailable 2 of 5: 4 and 3 go; as soon as one of them is available, 2.
+//	Six pods, partition 3, maxUnavailable 2, pod 0 terminating: 5 only.
+func (p *pass) walk(step *action.Step) {
+	out := p.outOfService()
+	for _, o := range p.targets {
+		switch {
+		case o.out() || o.arrived() || o.claims.trouble != nil:
+			continue
+		case o.touched: // its turn comes when its present change is seen
+			return
+		case ordered(p.Set) && len(p.condemned) > 0:
+			p.waitFor(p.condemned[:1], "pods are updated once others are removed: pod "+o.Pod.Name+" waits")
+			return
+		case p.missing+len(out) >= p.numbers.maxUnavailable:
+			p.waitFor(out, "maxUnavailable lets pod "+o.Pod.Name+" not be updated")
+			return
+		case p.move(step, o):
+			out = append(out, o)
+		case ordered(p.Set):
+			return
+		}
+	}
+}
+
+// outOfService are the live pods that count against maxUnavailable. Ordinals without a pod do too.
+func (p *pass) outOfService() []*pod {
+	var out []*pod
+	for i := range p.slots {
+		if o := p.slots[i].pod; o != nil && o.out() {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// move brings one pod on towards the update revision, and says whether that takes it out of service:
+// its claims grow first, then it is updated in place or deleted; the missing pod is made again by the
+// next pass.
+func (p *pass) move(step *action.Step, o *pod) bool {
+	if len(o.claims.small) > 0 {
+		p.growFor(o)
+		o.touched, o.leaving = true, true
+		return true
+	}
+	u, err := p.way(o)
+	if err != nil {
+		p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
+		return false
+	}
+	if u == nil {
+		p.deletePod(step, o, "Recreate", "revision "+p.updateHash()+" needs a new pod")
+		return true
+	}
+	if a := p.workload.UpdateInPlace(o.State, u, p.Chosen.Update); podupdate.Writes(a) {
+		if a.Event == nil && p.Set.Spec.Lifecycle.InPlaceUpdate.MarkPodNotReady {
+			p.tellMissingGate(o)
+		}
+		step.Actions = append(step.Actions, a)
+	}
+	o.touched, o.leaving = true, true
+	return true
+}
+
+// way is how the pod gets to the update revision: in place, or by a new pod where there is no update.
+func (p *pass) way(o *pod) (*inplace.Update, error) {
+	if o.stored {
+		return p.workload.Way(o.State, p.Chosen.Update)
+	}
+	if p.workload.Policy == podupdate.InPlaceOnly {
+		return nil, &podupdate.NotInPlaceError{Pod: o.Pod.Name, Cause: errStorage}
+	}
+	return nil, nil
+}
+
+// deleteSpecified replaces live pods that users have labelled, from the highest ordinal down: those out
+// of service at once, others as far as maxUnavailable lets them. It acts also on sets that are paused
+// or of type OnDelete, and below the partition.
+func deleteSpecified(p *pass) {
+	if p.plan.Err != nil {
+		return
+	}
+	step := action.Step{Name: StepDelete}
+	var out []*pod
+	for i := len(p.slots) - 1; i >= 0; i-- {
+		o := p.slots[i].pod
+		if o == nil || !o.SpecifiedDelete || o.touched || !o.Active || o.claims.open != "" {
+			continue
+		}
+		if out == nil {
+			out = p.outOfService()
+		}
+		if !o.out() {
+			if p.missing+len(out) >= p.numbers.maxUnavailable {
+				p.waitFor(out, "maxUnavailable lets pod "+o.Pod.Name+", which is specified for deletion, not be deleted")
+				continue
+			}
+			out = append(out, o)
+		}
+		p.deletePod(&step, o, "SpecifiedDelete", "it is specified for deletion")
+	}
+	p.plan.Add(step)
+}
+
+// namesOf are the names of the first pods.
+func namesOf(pods []*pod) string {
+	const most = 5
+	var names []string
+	for _, o := range pods[:min(len(pods), most)] {
+		names = append(names, o.Pod.Name)
+	}
+	if len(pods) > most {
+		names = append(names, "and others")
+	}
+	return strings.Join(names, ", ")
+}
