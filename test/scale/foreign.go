@@ -6,6 +6,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/test/audit"
 )
 
 // addForeign fills the cluster with pods of others, which stay until it ends. The operator starts
@@ -35,8 +37,8 @@ func (b *bench) addForeign(ctx context.Context) error {
 // idle measures what the operator takes while there is nothing to do.
 func (b *bench) idle(ctx context.Context) ([]Row, error) {
 	b.tell("idle")
-	row := Row{Load: "idle", Controller: operatorName, Done: idleTime.Seconds()}
-	if err := b.audit.skip(); err != nil {
+	row := Row{Load: "idle", Controller: b.operator.name, Done: idleTime.Seconds()}
+	if err := b.audit.Skip(); err != nil {
 		return nil, err
 	}
 	meter, err := startMeter(b.processes())
@@ -52,10 +54,10 @@ func (b *bench) idle(ctx context.Context) ([]Row, error) {
 	if row.Costs, err = meter.cost(); err != nil {
 		return nil, err
 	}
-	writes, err := b.audit.writes()
+	writes, err := b.audit.Read(audit.Request.IsWrite)
 	if err != nil {
 		return nil, err
 	}
-	row.account(writes, began, operatorName+"/")
+	row.account(writes, began, b.operator.name+"/")
 	return []Row{row}, nil
 }

@@ -6,15 +6,13 @@ import (
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/test/audit"
 )
 
 const (
@@ -62,49 +60,6 @@ type load struct {
 	reported   func() bool // by the workload's status
 }
 
-// replicaSet scales a ReplicaSet up and down.
-func (b *bench) replicaSet(ctx context.Context) ([]Row, error) {
-	set := &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       appsv1.ReplicaSetSpec{Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: podLabels()}, Template: template()},
-	}
-	who := controller{b.controllerManager, "replicaset-controller"}
-	ready := func() bool {
-		return set.Status.ObservedGeneration == set.Generation && set.Status.ReadyReplicas == *set.Spec.Replicas && set.Status.Replicas == *set.Spec.Replicas
-	}
-	return b.run(ctx, set, ready, []load{
-		{"ReplicaSet scale-up", who, set, func() { set.Spec.Replicas = new(int32(b.Pods)) }, isReady, b.Pods, ready},
-		{"ReplicaSet scale-down", who, set, func() { set.Spec.Replicas = new(int32(0)) }, nil, 0, ready},
-	})
-}
-
-// cloneSet scales a CloneSet up, updates it in place, and scales it down.
-func (b *bench) cloneSet(ctx context.Context) ([]Row, error) {
-	set := &v1beta1.CloneSet{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: v1beta1.CloneSetSpec{
-			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: podLabels()}, Template: template(),
-			UpdateStrategy: v1beta1.CloneSetUpdateStrategy{RollingUpdate: &v1beta1.RollingUpdateCloneSetStrategy{
-				PodUpdatePolicy: v1beta1.InPlaceIfPossible, MaxUnavailable: new(intstr.FromString("10%")),
-			}},
-		},
-	}
-	who := controller{b.operator.process, operatorName + "/"}
-	ready := func() bool {
-		s := set.Status
-		return s.ObservedGeneration == set.Generation && s.Replicas == *set.Spec.Replicas && s.UpdatedReadyReplicas == *set.Spec.Replicas
-	}
-	updated := func(pod *corev1.Pod) bool {
-		reported := pod.Status.ContainerStatuses
-		return isReady(pod) && pod.Spec.Containers[0].Image == imageAfter && len(reported) == 1 && reported[0].Image == imageAfter
-	}
-	return b.run(ctx, set, ready, []load{
-		{"CloneSet scale-up", who, set, func() { set.Spec.Replicas = new(int32(b.Pods)) }, isReady, b.Pods, ready},
-		{"CloneSet in place", who, set, func() { set.Spec.Template.Spec.Containers[0].Image = imageAfter }, updated, b.Pods, ready},
-		{"CloneSet scale-down", who, set, func() { set.Spec.Replicas = new(int32(0)) }, nil, 0, ready},
-	})
-}
-
 // run creates an empty workload in a namespace of its own and puts the loads on it.
 func (b *bench) run(ctx context.Context, workload client.Object, ready func() bool, loads []load) ([]Row, error) {
 	space, err := b.namespace(ctx)
@@ -148,7 +103,7 @@ func (b *bench) watch(ctx context.Context, namespace string) cache.Store {
 
 func (b *bench) measure(ctx context.Context, l load, pods cache.Store) (Row, error) {
 	row := Row{Load: l.name, Pods: b.Pods, Controller: l.controller.name}
-	if err := b.audit.skip(); err != nil {
+	if err := b.audit.Skip(); err != nil {
 		return row, err
 	}
 	meter, err := startMeter(b.processes())
@@ -172,7 +127,7 @@ func (b *bench) measure(ctx context.Context, l load, pods cache.Store) (Row, err
 	if row.Costs, err = meter.cost(); err != nil {
 		return row, err
 	}
-	writes, err := b.audit.writes()
+	writes, err := b.audit.Read(audit.Request.IsWrite)
 	if err != nil {
 		return row, err
 	}

@@ -27,14 +27,11 @@ import (
 )
 
 const (
-	operatorPackage   = "github.com/flotilla-project/flotilla/cloneset/cmd/manager"
-	operatorName      = "cloneset-manager" // of the process and of the account
-	operatorNamespace = "flotilla-system"
 	// tokenSeconds is longer than any run.
 	tokenSeconds = 24 * 60 * 60
 )
 
-// operator is the CloneSet operator as a process of this machine: from its overlay, with its own
+// operator is a feature's operator as a process of this machine: from its overlay, with its own
 // account, but for the Deployment, and with webhooks that are reached by URL.
 type operator struct {
 	process
@@ -44,8 +41,9 @@ type operator struct {
 }
 
 func startOperator(ctx context.Context, c *cluster.Cluster, kube kubernetes.Interface, folder string, o Options) (*operator, error) {
-	binary := filepath.Join(folder, operatorName)
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, operatorPackage).CombinedOutput(); err != nil {
+	binary := filepath.Join(folder, o.operator())
+	source := "github.com/flotilla-project/flotilla/" + o.Feature + "/cmd/manager"
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, source).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the operator: %w: %s", err, out)
 	}
 	ports, err := freePorts(ctx, 2)
@@ -53,17 +51,17 @@ func startOperator(ctx context.Context, c *cluster.Cluster, kube kubernetes.Inte
 		return nil, err
 	}
 	webhook := net.JoinHostPort("localhost", strconv.Itoa(ports[0]))
-	if err := apply(ctx, c, webhook); err != nil {
+	if err := apply(ctx, c, o.Feature, webhook); err != nil {
 		return nil, err
 	}
 	kubeconfig := filepath.Join(folder, "kubeconfig")
-	if err := writeKubeconfig(ctx, c, kube, kubeconfig); err != nil {
+	if err := writeKubeconfig(ctx, c, kube, o.operator(), kubeconfig); err != nil {
 		return nil, err
 	}
 	health := net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[1]))
 	command := exec.CommandContext(context.WithoutCancel(ctx), binary, "--kubeconfig="+kubeconfig, "--metrics-addr=0", "--health-probe-addr="+health,
 		"--enable-pprof="+strconv.FormatBool(o.PprofAddress != ""), "--pprof-addr="+o.PprofAddress)
-	command.Env = append(os.Environ(), "POD_NAMESPACE="+operatorNamespace, "WEBHOOK_HOST="+webhook, "WEBHOOK_PORT="+strconv.Itoa(ports[0]))
+	command.Env = append(os.Environ(), "POD_NAMESPACE="+install.Namespace, "WEBHOOK_HOST="+webhook, "WEBHOOK_PORT="+strconv.Itoa(ports[0]))
 	log, err := openLog(o.OperatorLog)
 	if err != nil {
 		return nil, err
@@ -73,7 +71,7 @@ func startOperator(ctx context.Context, c *cluster.Cluster, kube kubernetes.Inte
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start the operator: %w", err)
 	}
-	started := &operator{process{operatorName, command.Process.Pid}, command, make(chan error, 1), "http://" + health + "/readyz"}
+	started := &operator{process{o.operator(), command.Process.Pid}, command, make(chan error, 1), "http://" + health + "/readyz"}
 	go func() { started.ended <- command.Wait() }()
 	if err := await(ctx, "the operator to be ready", func() (bool, error) { return started.ready(ctx) }); err != nil {
 		return nil, errors.Join(err, started.stop())
@@ -116,8 +114,8 @@ func (o *operator) stop() error {
 }
 
 // apply installs the operator's overlay.
-func apply(ctx context.Context, c *cluster.Cluster, webhook string) error {
-	manifests, err := install.Manifests("cloneset")
+func apply(ctx context.Context, c *cluster.Cluster, feature, webhook string) error {
+	manifests, err := install.Manifests(feature)
 	if err != nil {
 		return err
 	}
@@ -132,7 +130,7 @@ func apply(ctx context.Context, c *cluster.Cluster, webhook string) error {
 		return fmt.Errorf("wait for the CRDs: %w", err)
 	}
 	return await(ctx, "the CRDs to be served", func() (bool, error) {
-		return kubectl(ctx, c, nil, "get", "clonesets") == nil, nil
+		return kubectl(ctx, c, nil, "get", feature+"s.apps.kruise.io") == nil, nil
 	})
 }
 
@@ -186,8 +184,8 @@ func withURL(value any, webhook string) {
 }
 
 // writeKubeconfig writes the file by which the operator reaches the server as its own account.
-func writeKubeconfig(ctx context.Context, c *cluster.Cluster, kube kubernetes.Interface, file string) error {
-	token, err := kube.CoreV1().ServiceAccounts(operatorNamespace).CreateToken(ctx, operatorName, &authenticationv1.TokenRequest{
+func writeKubeconfig(ctx context.Context, c *cluster.Cluster, kube kubernetes.Interface, account, file string) error {
+	token, err := kube.CoreV1().ServiceAccounts(install.Namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))},
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/simnodes"
 
-	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
-
+	"github.com/flotilla-project/flotilla/test/audit"
 	"github.com/flotilla-project/flotilla/test/cluster"
 )
 
@@ -35,6 +34,8 @@ const (
 
 // Options say what to measure.
 type Options struct {
+	// Feature is whose operator is measured: "cloneset" or "statefulset".
+	Feature string
 	// Pods is how many pods each load has, Nodes how many simulated nodes there are.
 	Pods, Nodes int
 	// Foreign is how many pods of others are in the cluster before the operator starts.
@@ -43,7 +44,7 @@ type Options struct {
 	StartDelay time.Duration
 	// Rounds is how often everything is measured.
 	Rounds int
-	// Only restricts a round to "idle", "floor", "replicaset" or "cloneset"; empty means all.
+	// Only restricts a round to "idle", "floor", "built-in" or the Feature; empty means all.
 	Only string
 	// PprofAddress is where the operator serves profiles; empty means nowhere.
 	PprofAddress string
@@ -53,13 +54,16 @@ type Options struct {
 	Progress io.Writer
 }
 
+// operator is the name of the operator's process and of its account.
+func (o Options) operator() string { return o.Feature + "-manager" }
+
 // bench is one run.
 type bench struct {
 	Options
 	cluster *cluster.Cluster
 	kube    kubernetes.Interface // without rate limit
 	client  client.Client
-	audit   audit
+	audit   audit.Log
 
 	operator                                          *operator
 	controllerManager, apiServer, scheduler, database process
@@ -67,6 +71,9 @@ type bench struct {
 
 // Run starts a cluster, the simulated nodes and the operator, measures, and ends all of it.
 func Run(ctx context.Context, o Options) (rows []Row, err error) {
+	if _, ok := features()[o.Feature]; !ok {
+		return nil, fmt.Errorf("there is nothing to measure of %q", o.Feature)
+	}
 	named := cluster.Options{Name: clusterName, Simulated: true, Nodes: cluster.NoNodes, Out: o.Progress}
 	if err := cluster.Remove(ctx, named); err != nil && !errors.Is(err, cluster.ErrNotRunning) {
 		return nil, fmt.Errorf("remove what an earlier run left: %w", err)
@@ -78,7 +85,7 @@ func Run(ctx context.Context, o Options) (rows []Row, err error) {
 	defer func() { err = errors.Join(err, c.Down(context.WithoutCancel(ctx))) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b := &bench{Options: o, cluster: c, audit: audit{path: c.AuditLog()}}
+	b := &bench{Options: o, cluster: c, audit: audit.Log{Path: c.AuditLog()}}
 	folder, err := os.MkdirTemp("", clusterName)
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the operator: %w", err)
@@ -127,7 +134,7 @@ func (b *bench) start(ctx context.Context, folder string) error {
 
 func (b *bench) connect(config *rest.Config) error {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1beta1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), features()[b.Feature].addToScheme(scheme)); err != nil {
 		return fmt.Errorf("build the scheme: %w", err)
 	}
 	fast := rest.CopyConfig(config)
@@ -169,7 +176,7 @@ func (b *bench) round(ctx context.Context) ([]Row, error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) ([]Row, error)
-	}{{"idle", b.idle}, {"floor", b.floor}, {"replicaset", b.replicaSet}, {"cloneset", b.cloneSet}} {
+	}{{"idle", b.idle}, {"floor", b.floor}, {"built-in", b.beside}, {b.Feature, b.own}} {
 		if b.Only != "" && b.Only != part.name {
 			continue
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/test/audit"
 )
 
 const log = `{"verb":"create","userAgent":"other","requestReceivedTimestamp":"2026-01-01T00:00:01Z","stageTimestamp":"2026-01-01T00:00:02Z","requestURI":"/api/v1/namespaces/a/pods","objectRef":{"resource":"pods"},"responseStatus":{"code":201}}
@@ -21,15 +23,15 @@ const log = `{"verb":"create","userAgent":"other","requestReceivedTimestamp":"20
 {"verb":"get","userAgent":"mine/1","requestURI":"/api/v1/pods","objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
 `
 
-func givenLog(t *testing.T, text string) *audit {
+func givenLog(t *testing.T, text string) *audit.Log {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "audit.log")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	return &audit{path: file}
+	return &audit.Log{Path: file}
 }
 
 func TestWritesOfOneControllerAreCounted(t *testing.T) {
-	writes, err := givenLog(t, log).writes()
+	writes, err := givenLog(t, log).Read(audit.Request.IsWrite)
 	require.NoError(t, err)
 	row := Row{Pods: 2}
 	row.account(writes, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), "mine/")
@@ -40,20 +42,6 @@ func TestWritesOfOneControllerAreCounted(t *testing.T) {
 	}, row)
 	assert.Equal(t, "create pods 1.00 a pod, patch pods/status 0.50 a pod", row.kinds(row.Writes))
 	assert.InDelta(t, 1.5, row.perPod(), 0)
-}
-
-func TestTheLogIsReadOnAndUnfinishedLinesAreLeft(t *testing.T) {
-	a := givenLog(t, log+`{"verb":"cre`)
-	first, err := a.writes()
-	require.NoError(t, err)
-	assert.Len(t, first, 6)
-	second, err := a.writes()
-	require.NoError(t, err)
-	assert.Empty(t, second)
-	require.NoError(t, a.skip())
-	third, err := a.writes()
-	require.NoError(t, err)
-	assert.Empty(t, third)
 }
 
 func TestServicesBecomeURLs(t *testing.T) {

@@ -1,6 +1,7 @@
-// Command scale measures the CloneSet operator under load on a simulated cluster of its own:
+// Command scale measures an operator under load on a simulated cluster of its own:
 //
-//	scale                      1000 pods on 50 nodes, once
+//	scale                      the CloneSet operator, 1000 pods on 50 nodes, once
+//	scale --feature statefulset
 //	scale --pods 5000          more of them
 //	scale --foreign 20000      among pods of others
 //	scale --rounds 5 --json    for comparing runs

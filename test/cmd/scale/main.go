@@ -27,12 +27,13 @@ func main() {
 func run(ctx context.Context, arguments []string, out, progress io.Writer) error {
 	o := scale.Options{Progress: progress}
 	flags := pflag.NewFlagSet("scale", pflag.ContinueOnError)
+	flags.StringVar(&o.Feature, "feature", "cloneset", "whose operator to measure: cloneset or statefulset")
 	flags.IntVar(&o.Pods, "pods", scale.DefaultPods, "how many pods")
 	flags.IntVar(&o.Nodes, "nodes", scale.DefaultNodes, "how many simulated nodes")
 	flags.IntVar(&o.Foreign, "foreign", 0, "how many pods of others are in the cluster before")
 	flags.DurationVar(&o.StartDelay, "start-delay", 0, "how long containers take to start")
 	flags.IntVar(&o.Rounds, "rounds", 1, "how often to measure")
-	flags.StringVar(&o.Only, "only", "", "measure this alone: idle, floor, replicaset or cloneset")
+	flags.StringVar(&o.Only, "only", "", "measure this alone: idle, floor, built-in or the feature")
 	flags.StringVar(&o.PprofAddress, "pprof-addr", "", "where the operator serves profiles; default: nowhere")
 	flags.StringVar(&o.OperatorLog, "operator-log", "", "file for the operator's log; default: discarded")
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")

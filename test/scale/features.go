@@ -1,0 +1,147 @@
+package scale
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cloneset "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+
+	statefulset "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// feature is an operator that is measured, beside the controller of the built-in kind that is most like
+// its own.
+type feature struct {
+	addToScheme  func(*runtime.Scheme) error
+	own, builtIn func() workload
+}
+
+func features() map[string]feature {
+	return map[string]feature{
+		"cloneset":    {cloneset.AddToScheme, cloneSet, replicaSet},
+		"statefulset": {statefulset.AddToScheme, statefulSet, builtInStatefulSet},
+	}
+}
+
+// workload is an object that loads are put on. Its functions look at what the object holds when they are
+// called.
+type workload struct {
+	client.Object
+	kind       string
+	controller string // of a built-in kind: the account in the controller manager
+	scale      func(replicas int32)
+	template   func() *corev1.PodTemplateSpec // to be changed in place; nil where the kind cannot
+	ready      func() bool                    // says the status
+}
+
+// beside measures the built-in kind.
+func (b *bench) beside(ctx context.Context) ([]Row, error) {
+	w := features()[b.Feature].builtIn()
+	return b.loads(ctx, w, controller{b.controllerManager, w.controller})
+}
+
+// own measures the feature's kind.
+func (b *bench) own(ctx context.Context) ([]Row, error) {
+	return b.loads(ctx, features()[b.Feature].own(), controller{b.operator.process, b.operator.name + "/"})
+}
+
+// loads scales a workload up, updates it in place where it can do that, and scales it down.
+func (b *bench) loads(ctx context.Context, w workload, who controller) ([]Row, error) {
+	loads := []load{{w.kind + " scale-up", who, w.Object, func() { w.scale(int32(b.Pods)) }, isReady, b.Pods, w.ready}}
+	if w.template != nil {
+		loads = append(loads, load{w.kind + " in place", who, w.Object, func() { w.template().Spec.Containers[0].Image = imageAfter }, isUpdated, b.Pods, w.ready})
+	}
+	loads = append(loads, load{w.kind + " scale-down", who, w.Object, func() { w.scale(0) }, nil, 0, w.ready})
+	return b.run(ctx, w.Object, w.ready, loads)
+}
+
+func isUpdated(pod *corev1.Pod) bool {
+	reported := pod.Status.ContainerStatuses
+	return isReady(pod) && pod.Spec.Containers[0].Image == imageAfter && len(reported) == 1 && reported[0].Image == imageAfter
+}
+
+func selector() *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: podLabels()} }
+
+func replicaSet() workload {
+	set := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       appsv1.ReplicaSetSpec{Replicas: new(int32(0)), Selector: selector(), Template: template()},
+	}
+	return workload{
+		Object: set, kind: "ReplicaSet", controller: "replicaset-controller",
+		scale: func(n int32) { set.Spec.Replicas = &n },
+		ready: func() bool {
+			s, want := set.Status, *set.Spec.Replicas
+			return s.ObservedGeneration == set.Generation && s.ReadyReplicas == want && s.Replicas == want
+		},
+	}
+}
+
+func cloneSet() workload {
+	set := &cloneset.CloneSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: cloneset.CloneSetSpec{
+			Replicas: new(int32(0)), Selector: selector(), Template: template(),
+			UpdateStrategy: cloneset.CloneSetUpdateStrategy{RollingUpdate: &cloneset.RollingUpdateCloneSetStrategy{
+				PodUpdatePolicy: cloneset.InPlaceIfPossible, MaxUnavailable: new(intstr.FromString("10%")),
+			}},
+		},
+	}
+	return workload{
+		Object: set, kind: "CloneSet",
+		scale:    func(n int32) { set.Spec.Replicas = &n },
+		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template },
+		ready: func() bool {
+			s, want := set.Status, *set.Spec.Replicas
+			return s.ObservedGeneration == set.Generation && s.Replicas == want && s.UpdatedReadyReplicas == want
+		},
+	}
+}
+
+// builtInStatefulSet is the StatefulSet of Kubernetes, all pods at once.
+func builtInStatefulSet() workload {
+	set := &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(0)), PodManagementPolicy: appsv1.ParallelPodManagement, Selector: selector(), Template: template(),
+		},
+	}
+	return workload{
+		Object: set, kind: "built-in StatefulSet", controller: "statefulset-controller",
+		scale: func(n int32) { set.Spec.Replicas = &n },
+		ready: func() bool {
+			s, want := set.Status, *set.Spec.Replicas
+			return s.ObservedGeneration == set.Generation && s.ReadyReplicas == want && s.Replicas == want
+		},
+	}
+}
+
+func statefulSet() workload {
+	set := &statefulset.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: statefulset.StatefulSetSpec{
+			Replicas: new(int32(0)), PodManagementPolicy: appsv1.ParallelPodManagement, Selector: selector(), Template: template(),
+			UpdateStrategy: statefulset.StatefulSetUpdateStrategy{RollingUpdate: &statefulset.RollingUpdateStatefulSetStrategy{
+				PodUpdatePolicy: statefulset.InPlaceIfPossible, MaxUnavailable: new(intstr.FromString("10%")),
+			}},
+		},
+	}
+	set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.InPlaceUpdateReady}}
+	return workload{
+		Object: set, kind: "StatefulSet",
+		scale:    func(n int32) { set.Spec.Replicas = &n },
+		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template },
+		ready: func() bool {
+			s, want := set.Status, *set.Spec.Replicas
+			return s.ObservedGeneration == set.Generation && s.Replicas == want && s.UpdatedReadyReplicas == want
+		},
+	}
+}
