@@ -1,12 +1,16 @@
 package podcache
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/fastclient"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
 
 // ByObject is the cache of pods, trimmed by Trim, in one namespace or, when it is empty, in all.
@@ -54,14 +58,10 @@ func barriers(containers []corev1.Container) []corev1.Container {
 }
 
 func conditions(all []corev1.PodCondition) []corev1.PodCondition {
-	var kept []corev1.PodCondition
-	for _, c := range all {
-		switch c.Type {
-		case corev1.PodReady, corev1.ContainersReady, contract.KruisePodReady, contract.InPlaceUpdateReady:
-			kept = append(kept, c)
-		}
+	read := []corev1.PodConditionType{
+		corev1.PodReady, corev1.ContainersReady, contract.KruisePodReady, contract.InPlaceUpdateReady, plan.SidecarTerminated,
 	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(all), func(c corev1.PodCondition) bool { return !slices.Contains(read, c.Type) })
 }
 
 func states(all []corev1.ContainerStatus) []corev1.ContainerStatus {

@@ -47,20 +47,17 @@ type judged struct {
 func (p *pass) judge(c *v1beta1.ContainerToRecreate) judged {
 	was := p.before(c.Name)
 	j := judged{state: was}
-	switch was.Phase {
-	case v1beta1.RecreateSucceeded:
-		j.verdict = succeeded
-		return j
-	case v1beta1.RecreateFailed:
-		j.verdict = failed
-		return j
-	}
-	if c.StatusContext == nil {
-		return j.fail(messageNoContext)
-	}
 	run, found := p.newest(c.Name)
 	j.run = run
 	switch {
+	case was.Phase == v1beta1.RecreateSucceeded:
+		j.verdict = succeeded
+		return j
+	case was.Phase == v1beta1.RecreateFailed:
+		j.verdict = failed
+		return j
+	case c.StatusContext == nil:
+		return j.fail(messageNoContext)
 	case !found:
 		return j.missing()
 	case run.Exited:

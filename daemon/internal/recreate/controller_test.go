@@ -1,0 +1,180 @@
+package recreate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/podstate"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
+)
+
+// givenPod is a pod with containers a and b and a readiness gate.
+func givenPod(t *testing.T, c client.Client) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "web"},
+		Spec: corev1.PodSpec{
+			NodeName: "node-1", ReadinessGates: []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}},
+			Containers: []corev1.Container{{Name: "a", Image: "app:1"}, {Name: "b", Image: "app:1"}},
+		},
+	}
+	require.NoError(t, c.Create(t.Context(), pod))
+	return pod
+}
+
+// newRequest is one for the containers, as admission fills it in.
+func newRequest(name string, pod *corev1.Pod, containers ...string) *v1beta1.ContainerRecreateRequest {
+	r := &v1beta1.ContainerRecreateRequest{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: name, Labels: map[string]string{
+			v1beta1.PodUIDLabel: string(pod.UID), v1beta1.NodeNameLabel: "node-1", v1beta1.ActiveLabel: "true",
+		}},
+		Spec: v1beta1.ContainerRecreateRequestSpec{PodName: pod.Name, Strategy: &v1beta1.RecreateStrategy{}},
+	}
+	for _, c := range containers {
+		r.Spec.Containers = append(r.Spec.Containers, v1beta1.ContainerToRecreate{
+			Name: c, StatusContext: &v1beta1.ContainerStatusContext{ContainerID: "containerd://" + c + "-0"},
+		})
+	}
+	return r
+}
+
+// completes waits until the request is complete and has lost its marks.
+func completes(t *testing.T, c client.Client, r *v1beta1.ContainerRecreateRequest) {
+	t.Helper()
+	eventually(t, func(collect *assert.CollectT) {
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(r), r))
+		assert.Equal(collect, v1beta1.RecreateCompleted, r.Status.Phase)
+		assert.NotContains(collect, r.Labels, v1beta1.ActiveLabel)
+		assert.Empty(collect, r.Finalizers)
+	})
+}
+
+func TestAContainerIsRecreated(t *testing.T) {
+	c := givenController(t)
+	audit := env.Audit(t)
+	pod := givenPod(t, c)
+	machine := givenNode(t, c, pod)
+	r := newRequest("again", pod, "a")
+	require.NoError(t, c.Create(t.Context(), r))
+	completes(t, c, r)
+	assert.Equal(t, []string{"containerd://a-0"}, machine.killed())
+	assert.Equal(t, []v1beta1.ContainerRecreateState{{Name: "a", Phase: v1beta1.RecreateSucceeded, IsKilled: true}}, r.Status.ContainerRecreateStates)
+	assert.Equal(t, []v1beta1.ContainerStatusSnapshot{{Name: "a", Ready: true, RestartCount: 1, ContainerID: "containerd://a-1"}}, r.Status.ContainerStatusSnapshot)
+	assert.Empty(t, r.Status.Message)
+	assert.Equal(t, map[string]int{
+		"patch containerrecreaterequests/status": 1, "patch containerrecreaterequests": 1,
+	}, audit.Writes(t, userAgent), "the snapshot and the end")
+}
+
+// 2474, 1626, 1058: the second request for a pod stayed pending for ever.
+func TestRequestsForOnePodAreServedInTurn(t *testing.T) {
+	c := givenController(t)
+	pod := givenPod(t, c)
+	machine := givenNode(t, c, pod)
+	first, second, third := newRequest("first", pod, "a", "b"), newRequest("second", pod, "b"), newRequest("third", pod, "a")
+	third.Spec.Strategy.ForceRecreate = true
+	for _, r := range []*v1beta1.ContainerRecreateRequest{first, second, third} {
+		require.NoError(t, c.Create(t.Context(), r))
+	}
+	for _, r := range []*v1beta1.ContainerRecreateRequest{first, second, third} {
+		completes(t, c, r)
+		for _, s := range r.Status.ContainerRecreateStates {
+			assert.Equal(t, v1beta1.RecreateSucceeded, s.Phase, "%s of %s", s.Name, r.Name)
+		}
+	}
+	assert.Equal(t, []string{"containerd://a-0", "containerd://b-0", "containerd://a-1"}, machine.killed(),
+		"b had been recreated already when it was the second one's turn; the third one forces it")
+}
+
+func TestThePodIsNotReadyMeanwhile(t *testing.T) {
+	c := givenController(t)
+	pod := givenPod(t, c)
+	machine := givenNode(t, c, pod)
+	r := newRequest("again", pod, "a")
+	r.Spec.Strategy.UnreadyGracePeriodSeconds = new(int64(2))
+	r.Spec.TTLSecondsAfterFinished = new(int32(1))
+	require.NoError(t, c.Create(t.Context(), r))
+	hold := func() *corev1.PodCondition {
+		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
+		return podstate.Condition(pod, contract.KruisePodReady)
+	}
+	eventually(t, func(collect *assert.CollectT) {
+		if held := hold(); assert.NotNil(collect, held) {
+			assert.Equal(collect, corev1.ConditionFalse, held.Status)
+			assert.JSONEq(collect, `[{"userAgent":"ContainerRecreateRequest","key":"`+r.Namespace+`/again"}]`, held.Message)
+		}
+	})
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(r), r))
+	assert.Contains(t, r.Finalizers, v1beta1.UnreadyAcquiredFinalizer)
+	assert.Empty(t, machine.killed(), "not before the grace is over")
+	eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, corev1.ConditionTrue, hold().Status) })
+	assert.Equal(t, []string{"containerd://a-0"}, machine.killed())
+	eventually(t, func(collect *assert.CollectT) {
+		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(r), r)), "ttl counts by the manager's clock")
+	})
+}
+
+func TestADeletedRequestReleasesThePod(t *testing.T) {
+	c := givenController(t)
+	pod := givenPod(t, c)
+	machine := givenNode(t, c, pod)
+	r := newRequest("again", pod, "a")
+	r.Spec.Strategy.UnreadyGracePeriodSeconds = new(int64(3600))
+	require.NoError(t, c.Create(t.Context(), r))
+	status := func() corev1.ConditionStatus {
+		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
+		if held := podstate.Condition(pod, contract.KruisePodReady); held != nil {
+			return held.Status
+		}
+		return ""
+	}
+	eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, corev1.ConditionFalse, status()) })
+	require.NoError(t, c.Delete(t.Context(), r))
+	eventually(t, func(collect *assert.CollectT) {
+		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(r), r)))
+		assert.Equal(collect, corev1.ConditionTrue, status())
+	})
+	assert.Empty(t, machine.killed())
+}
+
+func TestRequestsThatCannotBeFulfilled(t *testing.T) {
+	c := givenController(t)
+	t.Run("deadline", func(t *testing.T) {
+		pod := givenPod(t, c)
+		r := newRequest("again", pod, "a")
+		r.Spec.ActiveDeadlineSeconds = new(int64(3))
+		require.NoError(t, c.Create(t.Context(), r))
+		begin := time.Now()
+		completes(t, c, r)
+		assert.Equal(t, plan.MessageDeadline, r.Status.Message)
+		assert.Greater(t, time.Since(begin), time.Second)
+	})
+	t.Run("a pod that goes", func(t *testing.T) {
+		pod := givenPod(t, c)
+		r := newRequest("again", pod, "a")
+		require.NoError(t, c.Create(t.Context(), r))
+		require.NoError(t, c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+		completes(t, c, r)
+		assert.Equal(t, plan.MessagePodGone, r.Status.Message)
+	})
+	t.Run("another pod of the name", func(t *testing.T) {
+		pod := givenPod(t, c)
+		machine := givenNode(t, c, pod)
+		r := newRequest("again", pod, "a")
+		r.Labels[v1beta1.PodUIDLabel] = "former"
+		require.NoError(t, c.Create(t.Context(), r))
+		completes(t, c, r)
+		assert.Equal(t, plan.MessagePodGone, r.Status.Message)
+		assert.Empty(t, machine.killed())
+	})
+}

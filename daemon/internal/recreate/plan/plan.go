@@ -1,0 +1,195 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/action"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+// NoAnswer is how long a node agent may take to pick a request up.
+const NoAnswer = 60 * time.Second
+
+// CompletionSeenAnnotation is when the manager first saw a request complete, by its own clock, RFC 3339 with
+// fractions. ttlSecondsAfterFinished counts from it: the completion time is the node's.
+const CompletionSeenAnnotation = "crr.apps.kruise.io/completion-seen"
+
+// Messages of requests that the manager completes.
+const (
+	MessagePodGone    = "pod has gone"
+	MessagePodOver    = "pod has terminated"
+	MessageNoAnswer   = "daemon has not responded for a long time"
+	MessageDeadline   = "recreating has exceeded the activeDeadlineSeconds"
+	reasonUncompleted = "RecreateNotCompleted"
+)
+
+// Names of the steps of a plan.
+const (
+	StepRelease = "release"
+	StepLabels  = "labels"
+	StepTTL     = "ttl"
+	StepMark    = "mark"
+	StepHold    = "hold"
+)
+
+// Snapshot is the read-only view of the world for one request.
+type Snapshot struct {
+	// Request is the request.
+	Request *v1beta1.ContainerRecreateRequest
+	// Pod is the pod of its name, nil when there is none.
+	Pod *corev1.Pod
+	// Now is the moment of the pass.
+	Now time.Time
+}
+
+// Plan is what one pass over a request wants: steps, or a status.
+type Plan struct {
+	action.Plan
+	// Status is the next status. With steps it is the present one: they change the version that a status
+	// patch would name, and bring the request back.
+	Status v1beta1.ContainerRecreateRequestStatus
+}
+
+// Active says that a request holds its pod or waits for it.
+func Active(r *v1beta1.ContainerRecreateRequest) bool {
+	return r.Status.Phase != v1beta1.RecreateCompleted && r.DeletionTimestamp == nil || hasFinalizer(r)
+}
+
+// Compute thinks one pass through. It never changes the snapshot.
+func Compute(s Snapshot) Plan {
+	p := &pass{Snapshot: s, plan: Plan{Status: *s.Request.Status.DeepCopy()}}
+	if s.Request.Status.Phase == v1beta1.RecreateCompleted || s.Request.DeletionTimestamp != nil {
+		p.finish()
+		return p.plan
+	}
+	if message, ok := p.ends(); ok {
+		p.complete(message)
+		return p.plan
+	}
+	if s.Request.Status.Phase == v1beta1.RecreateRecreating {
+		p.hold()
+		if p.plan.Empty() {
+			p.observe()
+		}
+	}
+	return p.plan
+}
+
+type pass struct {
+	Snapshot
+	plan Plan
+}
+
+// pod is the pod that the request means, nil when that one is gone.
+func (p *pass) pod() *corev1.Pod {
+	if p.Pod == nil || string(p.Pod.UID) != p.Request.Labels[v1beta1.PodUIDLabel] {
+		return nil
+	}
+	return p.Pod
+}
+
+// ends says whether the request is to be completed unfinished, and why; if not, when to ask again.
+func (p *pass) ends() (message string, ends bool) {
+	age := p.Now.Sub(p.Request.CreationTimestamp.Time)
+	var limit time.Duration
+	if seconds := p.Request.Spec.ActiveDeadlineSeconds; seconds != nil {
+		limit = time.Duration(*seconds) * time.Second
+	}
+	pod := p.pod()
+	switch {
+	case pod == nil, pod.DeletionTimestamp != nil:
+		return MessagePodGone, true
+	case over(pod, p.Request):
+		return MessagePodOver, true
+	case limit > 0 && age >= limit:
+		return MessageDeadline, true
+	case p.Request.Status.Phase == "" && age >= NoAnswer:
+		return MessageNoAnswer, true
+	case p.Request.Status.Phase == "":
+		p.plan.Wake(NoAnswer - age)
+	}
+	p.plan.Wake(limit - age)
+	return "", false
+}
+
+// complete ends the request. What is known of its containers stays.
+func (p *pass) complete(message string) {
+	p.plan.Status.Phase = v1beta1.RecreateCompleted
+	p.plan.Status.CompletionTime = new(metav1.NewTime(p.Now))
+	p.plan.Status.Message = message
+	notice := action.Notice{Type: corev1.EventTypeWarning, Reason: reasonUncompleted, Note: "The request has ended before its containers were recreated: " + message}
+	if pod := p.pod(); pod != nil {
+		notice.Related = pod
+	}
+	p.plan.Notices = append(p.plan.Notices, notice)
+}
+
+// finish lets go of the pod, then of the request's own marks, and deletes the request in its time.
+func (p *pass) finish() {
+	if hasFinalizer(p.Request) && p.release() {
+		return // the finalizer goes once the pod shows that it is free
+	}
+	completed := p.Request.Status.Phase == v1beta1.RecreateCompleted
+	if body := p.marks(completed); len(body) > 0 {
+		p.patchRequest(StepLabels, "Finished", "the request is over", body)
+		return
+	}
+	if ttl := p.Request.Spec.TTLSecondsAfterFinished; ttl != nil && completed && p.Request.DeletionTimestamp == nil {
+		p.expire(time.Duration(*ttl) * time.Second)
+	}
+}
+
+// marks is the change of the metadata of a request that is over.
+func (p *pass) marks(completed bool) map[string]any {
+	body := map[string]any{}
+	if hasFinalizer(p.Request) {
+		left := []any{}
+		for _, name := range p.Request.Finalizers {
+			if name != v1beta1.UnreadyAcquiredFinalizer {
+				left = append(left, name)
+			}
+		}
+		body["finalizers"] = left
+	}
+	_, active := p.Request.Labels[v1beta1.ActiveLabel]
+	if active && completed {
+		body["labels"] = map[string]any{v1beta1.ActiveLabel: nil}
+	}
+	_, seen := p.Request.Annotations[CompletionSeenAnnotation]
+	unknown := active || p.Request.Status.CompletionTime == nil
+	if p.Request.Spec.TTLSecondsAfterFinished != nil && completed && !seen && unknown && p.Request.DeletionTimestamp == nil {
+		body["annotations"] = map[string]any{CompletionSeenAnnotation: p.Now.UTC().Format(time.RFC3339Nano)}
+	}
+	return body
+}
+
+func (p *pass) expire(ttl time.Duration) {
+	since, err := time.Parse(time.RFC3339Nano, p.Request.Annotations[CompletionSeenAnnotation])
+	if err != nil && p.Request.Status.CompletionTime != nil {
+		since = p.Request.Status.CompletionTime.Time
+	}
+	if left := ttl - p.Now.Sub(since); left > 0 {
+		p.plan.Wake(left)
+		return
+	}
+	p.plan.Add(action.Step{Name: StepTTL, Actions: []action.Action{{
+		Verb: action.Delete, Object: p.Request, Reason: "TTLExpired", Message: "ttlSecondsAfterFinished has passed",
+	}}})
+}
+
+func (p *pass) patchRequest(step, reason, message string, metadata map[string]any) {
+	p.plan.Add(action.Step{Name: step, Actions: []action.Action{{
+		Verb: action.PatchMetadata, Object: p.Request, Reason: reason, Message: message,
+		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{"metadata": metadata}}},
+	}}})
+}
+
+func hasFinalizer(r *v1beta1.ContainerRecreateRequest) bool {
+	return slices.Contains(r.Finalizers, v1beta1.UnreadyAcquiredFinalizer)
+}

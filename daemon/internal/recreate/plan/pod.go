@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/lifecycle"
+	"github.com/flotilla-project/flotilla/core/podstate"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+// SidecarTerminated is the condition of a pod whose main containers have ended and whose sidecars are being
+// stopped. Such a pod is in a final phase while containers still run. Module jobs writes it.
+const SidecarTerminated corev1.PodConditionType = "SidecarTerminated"
+
+// userAgent is under whose name requests hold pods not ready, in the message of condition KruisePodReady.
+const userAgent = "ContainerRecreateRequest"
+
+// key is the not-ready key of the request.
+func (p *pass) key() string { return p.Request.Namespace + "/" + p.Request.Name }
+
+// hold takes the pod out of service before the first container is stopped, and says since when. A pod
+// without readiness gate KruisePodReady stays in service, and the wait takes place all the same.
+func (p *pass) hold() {
+	s := p.Request.Spec.Strategy
+	if s == nil || s.UnreadyGracePeriodSeconds == nil || meta.IsStatusConditionTrue(p.Request.Status.Conditions, v1beta1.PreRecreateGrace) {
+		return
+	}
+	if podstate.HasGate(p.Pod, contract.KruisePodReady) {
+		if !hasFinalizer(p.Request) {
+			finalizers := append(slices.Clone(p.Request.Finalizers), v1beta1.UnreadyAcquiredFinalizer)
+			p.patchRequest(StepMark, "UnreadyGrace", "the pod is about to be held not ready", map[string]any{"finalizers": anyList(finalizers)})
+		}
+		c := p.change()
+		lifecycle.AddNotReadyKey(c, userAgent, p.key())
+		p.patchPod(c, StepHold, "UnreadyGrace", "the pod is not ready for unreadyGracePeriodSeconds before a container is stopped")
+		if !p.plan.Empty() {
+			return // the time counts once the pod shows it
+		}
+	}
+	meta.SetStatusCondition(&p.plan.Status.Conditions, metav1.Condition{
+		Type: v1beta1.PreRecreateGrace, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.Now),
+		Reason: v1beta1.PreRecreateGrace, Message: v1beta1.PreRecreateGraceMessage,
+	})
+}
+
+// release gives the pod back and says whether it has to. A pod of another UID was never held.
+func (p *pass) release() bool {
+	if p.pod() == nil {
+		return false
+	}
+	c := p.change()
+	lifecycle.RemoveNotReadyKey(c, userAgent, p.key())
+	return p.patchPod(c, StepRelease, "Finished", "the request is over and holds the pod no longer")
+}
+
+func (p *pass) change() *action.PodChange {
+	return action.NewPodChange(p.Pod, metav1.NewTime(p.Now))
+}
+
+func (p *pass) patchPod(c *action.PodChange, step, reason, message string) bool {
+	if c.Empty() {
+		return false
+	}
+	p.plan.Add(action.Step{Name: step, Actions: []action.Action{{
+		Verb: action.PatchStatus, Object: p.Pod, Patches: c.Patches(), Reason: reason, Message: message,
+	}}})
+	return true
+}
+
+// observe records which of the listed containers run anew, and whether they are ready. That they are others
+// than at the time of the request is seen by ID and count, not by the node's time.
+func (p *pass) observe() {
+	var snapshot []v1beta1.ContainerStatusSnapshot
+	for i := range p.Request.Spec.Containers {
+		c := &p.Request.Spec.Containers[i]
+		status := statusOf(p.Pod, c.Name)
+		if status == nil || status.State.Running == nil || c.StatusContext == nil {
+			continue
+		}
+		if status.ContainerID != c.StatusContext.ContainerID || status.RestartCount > c.StatusContext.RestartCount {
+			snapshot = append(snapshot, v1beta1.ContainerStatusSnapshot{
+				Name: c.Name, Ready: status.Ready, RestartCount: status.RestartCount, ContainerID: status.ContainerID,
+			})
+		}
+	}
+	if len(snapshot) > 0 {
+		p.plan.Status.ContainerStatusSnapshot = snapshot
+	}
+}
+
+// over says that the pod starts no container any more. Where sidecars are stopped after the main containers
+// have ended, the pod is in a final phase before they are.
+func over(pod *corev1.Pod, r *v1beta1.ContainerRecreateRequest) bool {
+	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		return false
+	}
+	if podstate.Condition(pod, SidecarTerminated) == nil {
+		return true
+	}
+	return !slices.ContainsFunc(r.Spec.Containers, func(c v1beta1.ContainerToRecreate) bool {
+		status := statusOf(pod, c.Name)
+		return status != nil && status.State.Terminated == nil
+	})
+}
+
+func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
+	for _, list := range [...][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range list {
+			if list[i].Name == container {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+func anyList(texts []string) []any {
+	list := make([]any, 0, len(texts))
+	for _, text := range texts {
+		list = append(list, text)
+	}
+	return list
+}
