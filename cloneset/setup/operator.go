@@ -115,10 +115,8 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 	hook := admission.Webhook{
 		Reader: admission.Reader{
 			Pods:      admission.CachedPods{Cache: reader, Server: env.Manager.GetAPIReader()},
-			Templates: podtemplate.New(reader, env.Clock),
+			Templates: podtemplate.Judge{Cluster: podtemplate.New(reader, env.Clock), ForbidPrivileged: !env.Options.AllowPrivileged},
 			InPlace:   inplace.Options{EnvFromMetadata: gates.EnvFromMetadata, Resize: gates.Resize},
-
-			ForbidPrivileged: !env.Options.AllowPrivileged,
 		},
 		DeletionProtection: env.Options.Gates.Enabled(features.ResourcesDeletionProtection),
 	}

@@ -32,3 +32,13 @@ const (
 	// PreparingDelete out of the count of replicas.
 	ScalingExcludePreparingDeleteLabel = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete"
 )
+
+// DeleteProtectionLabel on a workload asks admission to refuse its deletion, with gate
+// ResourcesDeletionProtection. Written by users.
+const (
+	DeleteProtectionLabel = "policy.kruise.io/delete-protection"
+	// DeleteProtectionAlways refuses in any case.
+	DeleteProtectionAlways = "Always"
+	// DeleteProtectionCascading refuses while the workload has replicas.
+	DeleteProtectionCascading = "Cascading"
+)

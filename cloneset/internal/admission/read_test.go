@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/core/podtemplate"
 )
 
 // cluster answers lookups and remembers them.
@@ -20,7 +21,6 @@ type cluster struct {
 	pods      []string
 	templates int
 	volumes   []string
-	faults    func(*corev1.PodTemplateSpec) field.ErrorList
 	err       error
 }
 
@@ -29,24 +29,19 @@ func (c *cluster) Pod(_ context.Context, key client.ObjectKey) (*corev1.Pod, err
 	return nil, errors.New("not found")
 }
 
-func (c *cluster) Validate(_ context.Context, _ string, template *corev1.PodTemplateSpec, _ *field.Path, volumes ...string) (field.ErrorList, error) {
+func (c *cluster) Validate(_ context.Context, _ string, _ *corev1.PodTemplateSpec, _ *field.Path, volumes ...string) (field.ErrorList, error) {
 	c.templates++
 	c.volumes = volumes
-	if c.faults == nil {
-		return nil, c.err
-	}
-	return c.faults(template), c.err
+	return nil, c.err
 }
 
 func (c *cluster) Default(_ context.Context, _ string, template *corev1.PodTemplateSpec, _ ...string) (*corev1.PodTemplateSpec, error) {
-	defaulted := template.DeepCopy()
-	defaulted.Spec.DNSPolicy = corev1.DNSClusterFirst
-	return defaulted, c.err
+	return template, c.err
 }
 
 func (c *cluster) read(t *testing.T, set, old *v1beta1.CloneSet) Facts {
 	t.Helper()
-	facts, err := Reader{Pods: c, Templates: c}.Read(t.Context(), set, old, "v1beta1")
+	facts, err := Reader{Pods: c, Templates: podtemplate.Judge{Cluster: c}}.Read(t.Context(), set, old, "v1beta1")
 	require.NoError(t, err)
 	return facts
 }
@@ -87,19 +82,6 @@ func TestTemplatesAreJudgedWhenNewOrChanged(t *testing.T) {
 	}
 }
 
-func TestFaultsOfTheStoredTemplateAreLeftOut(t *testing.T) {
-	old, set := valid(), valid()
-	set.Spec.Template.Spec.Containers[0].Image = "nginx:2"
-	stored, added := field.Required(field.NewPath("stored"), ""), field.Required(field.NewPath("added"), "")
-	c := cluster{faults: func(template *corev1.PodTemplateSpec) field.ErrorList {
-		if template.Spec.Containers[0].Image == "nginx:1" {
-			return field.ErrorList{stored}
-		}
-		return field.ErrorList{stored, added}
-	}}
-	assert.Equal(t, field.ErrorList{added}, c.read(t, set, old).Template)
-}
-
 func TestClaimTemplatesCountAsVolumes(t *testing.T) {
 	var c cluster
 	c.read(t, valid(func(set *v1beta1.CloneSet) {
@@ -108,36 +90,9 @@ func TestClaimTemplatesCountAsVolumes(t *testing.T) {
 	assert.Equal(t, []string{"data"}, c.volumes)
 }
 
-func TestChangedTemplatesAreComparedWithTheirDefaults(t *testing.T) {
-	var c cluster
-	set := valid(func(set *v1beta1.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = "nginx:2" })
-	facts := c.read(t, set, valid())
-	assert.Equal(t, corev1.DNSClusterFirst, facts.Before.Spec.DNSPolicy)
-	assert.Equal(t, "nginx:2", facts.After.Spec.Containers[0].Image)
-}
-
 func TestNoAnswerIsAnError(t *testing.T) {
 	c := cluster{err: errors.New("timeout")}
-	_, err := Reader{Pods: &c, Templates: &c}.Read(t.Context(), valid(), nil, "v1beta1")
+	_, err := Reader{Pods: &c, Templates: podtemplate.Judge{Cluster: &c}}.Read(t.Context(), valid(), nil, "v1beta1")
 	assert.True(t, apierrors.IsServiceUnavailable(err))
 	assert.ErrorContains(t, err, "timeout")
-}
-
-// Flag --allow-privileged=false, which does not hold up sets that are stored with privileged containers.
-func TestPrivilegedContainersAreRefusedWhereForbidden(t *testing.T) {
-	privileged := func(set *v1beta1.CloneSet) {
-		set.Spec.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
-	}
-	image := func(set *v1beta1.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = "nginx:2" }
-	read := func(forbid bool, set, old *v1beta1.CloneSet) field.ErrorList {
-		t.Helper()
-		facts, err := Reader{Pods: &cluster{}, Templates: &cluster{}, ForbidPrivileged: forbid}.Read(t.Context(), set, old, "v1beta1")
-		require.NoError(t, err)
-		return facts.Template
-	}
-	assert.Empty(t, read(false, valid(privileged), nil))
-	require.Len(t, read(true, valid(privileged), nil), 1)
-	assert.Equal(t, "spec.template.spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy",
-		read(true, valid(privileged), nil)[0].Error())
-	assert.Empty(t, read(true, valid(privileged, image), valid(privileged)))
 }

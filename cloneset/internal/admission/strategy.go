@@ -1,10 +1,7 @@
 package admission
 
 import (
-	"fmt"
 	"math"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -12,9 +9,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/ordering"
 	"github.com/flotilla-project/flotilla/core/rollout"
+	"github.com/flotilla-project/flotilla/core/validation"
 )
 
 // words are the messages that differ between the versions, because their fields do.
@@ -40,7 +37,7 @@ func validateProgressDeadline(spec *v1beta1.CloneSetSpec) field.ErrorList {
 	case deadline == nil || *deadline == math.MaxInt32: // no deadline
 		return nil
 	case *deadline < 0:
-		return atLeastZero(deadline, path)
+		return validation.AtLeastZero(deadline, path)
 	case *deadline <= spec.MinReadySeconds:
 		return field.ErrorList{field.Invalid(path, *deadline, "must be greater than minReadySeconds")}
 	}
@@ -78,12 +75,12 @@ func validateForm(rolling *v1beta1.RollingUpdateCloneSetStrategy, path *field.Pa
 	default:
 		errs = append(errs, field.Invalid(path.Child("podUpdatePolicy"), rolling.PodUpdatePolicy, wordsOf(version).policy))
 	}
-	errs = append(errs, amount(rolling.Partition, path.Child("partition"), "partition")...)
-	errs = append(errs, amount(rolling.MaxUnavailable, path.Child("maxUnavailable"), "maxUnavailable")...)
-	errs = append(errs, amount(rolling.MaxSurge, path.Child("maxSurge"), "maxSurge")...)
+	errs = append(errs, validation.Amount(rolling.Partition, path.Child("partition"), "partition")...)
+	errs = append(errs, validation.Amount(rolling.MaxUnavailable, path.Child("maxUnavailable"), "maxUnavailable")...)
+	errs = append(errs, validation.Amount(rolling.MaxSurge, path.Child("maxSurge"), "maxSurge")...)
 	errs = append(errs, ordering.ValidatePriority(rolling.PriorityStrategy, path.Child("priorityStrategy"))...)
 	errs = append(errs, ordering.ValidateScatter(rolling.ScatterStrategy, path.Child("scatterStrategy"))...)
-	return append(errs, validateInPlaceStrategy(rolling.InPlaceUpdateStrategy, path.Child("inPlaceUpdateStrategy"))...)
+	return append(errs, validation.InPlaceStrategy(rolling.InPlaceUpdateStrategy, path.Child("inPlaceUpdateStrategy"))...)
 }
 
 // validateSpeed wants an update to be able to move. Percentages are rounded up here, so that only a
@@ -112,53 +109,4 @@ func scaled(value *intstr.IntOrString, absent string, replicas int32) int32 {
 		return 0
 	}
 	return parsed.Of(replicas, rollout.Up)
-}
-
-// amount wants a number of pods or a percentage, not below zero.
-func amount(value *intstr.IntOrString, path *field.Path, name string) field.ErrorList {
-	if value == nil {
-		return nil
-	}
-	parsed, err := rollout.Parse(*value)
-	if err != nil {
-		message := fmt.Sprintf("failed GetScaledValueFromIntOrPercent for %s: %v", name, err)
-		return field.ErrorList{field.Invalid(path, value, message)}
-	}
-	if parsed.IsNegative() {
-		return field.ErrorList{field.Invalid(path, value, greaterOrEqualZero)}
-	}
-	return nil
-}
-
-func validateInPlaceStrategy(in *workload.InPlaceUpdateStrategy, path *field.Path) field.ErrorList {
-	if in == nil {
-		return nil
-	}
-	errs := atLeastZero(&in.GracePeriodSeconds, path.Child("gracePeriodSeconds"))
-	errs = append(errs, atLeastZero(in.ImagePreDownloadTimeoutSeconds, path.Child("imagePreDownloadTimeoutSeconds"))...)
-	errs = append(errs, atLeastZero(in.ImagePreDownloadMinUpdatedReadyPods, path.Child("imagePreDownloadMinUpdatedReadyPods"))...)
-	if message := parallelism(in.ImagePreDownloadParallelism); message != "" {
-		path := path.Child("imagePreDownloadParallelism")
-		errs = append(errs, field.Invalid(path, in.ImagePreDownloadParallelism, "imagePreDownloadParallelism "+message))
-	}
-	return errs
-}
-
-// parallelism says what is wrong with a number of nodes, which may be written as text.
-func parallelism(value *intstr.IntOrString) string {
-	if value == nil {
-		return ""
-	}
-	text := value.String()
-	if strings.HasSuffix(text, "%") {
-		return "does not support percentage value"
-	}
-	number, err := strconv.ParseInt(text, 10, 32)
-	switch {
-	case err != nil:
-		return "must be a valid integer"
-	case number < 0:
-		return "must be non-negative"
-	}
-	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/core/podtemplate"
 )
 
 // filler fills sets with anything that their types can hold, and leaves out anything that may be absent.
@@ -50,10 +51,11 @@ func TestNoSetIsTooOddToBeJudged(t *testing.T) {
 			if defaulted {
 				Default(&set)
 			}
+			judged := podtemplate.Judgement{Before: &old.Spec.Template, After: &set.Spec.Template}
 			require.NotPanics(t, func() {
 				for _, version := range []string{"v1alpha1", "v1beta1"} {
 					refused += len(Validate(&set, nil, Facts{Version: version}))
-					Validate(&set, &old, Facts{Version: version, Before: &old.Spec.Template, After: &set.Spec.Template})
+					Validate(&set, &old, Facts{Version: version, Template: judged})
 					Warnings(&set, version)
 				}
 			}, "seed %d", seed)

@@ -14,7 +14,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/inplace"
+	"github.com/flotilla-project/flotilla/core/podtemplate"
 )
 
 // valid is a CloneSet without fault, defaulted and then changed.
@@ -71,6 +73,9 @@ func TestValidateOneObject(t *testing.T) {
 		{"claim template twice", func(s *set) {
 			s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data"), claim("data")}
 		}, spec + `volumeClaimTemplates[1].metadata.name: Duplicate value: "data"`},
+		{"claim template without access modes", func(s *set) {
+			s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{gen.Claim("data", "1Gi", func(c *corev1.PersistentVolumeClaim) { c.Spec.AccessModes = nil })}
+		}, spec + "volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is required"},
 		{"claim template without a name", func(s *set) { s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("")} }, spec + "volumeClaimTemplates[0].metadata.name: Required value"},
 
 		{"pods to delete twice", func(s *set) { s.Spec.ScaleStrategy.PodsToDelete = []string{"a", "b", "a", "a"} }, spec + `scaleStrategy.podsToDelete: Invalid value: ["a","b","a","a"]: duplicated items [a]`},
@@ -138,7 +143,7 @@ func TestValidateOneObject(t *testing.T) {
 }
 
 func claim(name string) corev1.PersistentVolumeClaim {
-	return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return gen.Claim(name, "1Gi")
 }
 
 func inPlaceStrategy(in workload.InPlaceUpdateStrategy) func(*v1beta1.CloneSet) {
@@ -228,7 +233,7 @@ func TestPodsToDelete(t *testing.T) {
 
 func TestFaultsOfTheTemplateAreReported(t *testing.T) {
 	fault := field.Required(field.NewPath("spec", "template", "spec", "containers"), "")
-	assert.Equal(t, field.ErrorList{fault}, Validate(valid(), nil, Facts{Template: field.ErrorList{fault}}))
+	assert.Equal(t, field.ErrorList{fault}, Validate(valid(), nil, Facts{Template: podtemplate.Judgement{Errors: field.ErrorList{fault}}}))
 }
 
 func TestInPlaceOnly(t *testing.T) {
@@ -291,7 +296,7 @@ func TestInPlaceOnlyComparesWithTheDefaultsOfTheCluster(t *testing.T) {
 	set := old.DeepCopy()
 	set.Spec.Template.Spec.DNSPolicy = corev1.DNSClusterFirst
 	defaulted := set.Spec.Template.DeepCopy()
-	assert.Empty(t, Validate(set, old, Facts{Before: defaulted, After: defaulted}))
+	assert.Empty(t, Validate(set, old, Facts{Template: podtemplate.Judgement{Before: defaulted, After: defaulted}}))
 }
 
 func TestAnUpdateThroughV1alpha1LosesNothing(t *testing.T) {

@@ -2,11 +2,9 @@ package admission
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
@@ -22,9 +20,6 @@ const (
 	MutatePath   = "/mutate-apps-kruise-io-cloneset"
 	ValidatePath = "/validate-apps-kruise-io-cloneset"
 )
-
-// deleteProtectionLabel on a CloneSet asks to refuse its deletion, always or while it has replicas.
-const deleteProtectionLabel = "policy.kruise.io/delete-protection"
 
 // Webhook answers the API server.
 type Webhook struct {
@@ -83,21 +78,10 @@ func (w Webhook) validate(ctx context.Context, req admission.Request[*v1beta1.Cl
 	}, nil
 }
 
-// validateDelete refuses with the words that users match on.
 func (w Webhook) validateDelete(set *v1beta1.CloneSet) error {
-	protection := set.Labels[deleteProtectionLabel]
-	if !w.DeletionProtection || set.DeletionTimestamp != nil {
-		return nil
-	}
-	reason := fmt.Sprintf("forbidden by ResourcesProtectionDeletion for %s=%s", deleteProtectionLabel, protection)
-	replicas := ptr.Deref(set.Spec.Replicas, defaultReplicas)
-	switch {
-	case protection == "Always":
-	case protection == "Cascading" && replicas > 0:
-		reason += fmt.Sprintf(" and replicas %d>0", replicas)
-	default:
+	if !w.DeletionProtection {
 		return nil
 	}
 	resource := schema.GroupResource{Group: contract.AppsGroup, Resource: "clonesets"}
-	return apierrors.NewForbidden(resource, set.Name, fmt.Errorf("%s", reason))
+	return admission.RefuseDeletion(resource, set, ptr.Deref(set.Spec.Replicas, defaultReplicas))
 }

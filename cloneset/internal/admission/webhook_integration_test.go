@@ -56,7 +56,7 @@ func serve(t *testing.T) client.Client {
 	webhook := Webhook{
 		Reader: Reader{
 			Pods:      CachedPods{Cache: mgr.GetAPIReader(), Server: mgr.GetAPIReader()},
-			Templates: podtemplate.New(env.ClientAs(t, "cloneset-manager"), clock.RealClock{}),
+			Templates: podtemplate.Judge{Cluster: podtemplate.New(env.ClientAs(t, "cloneset-manager"), clock.RealClock{})},
 		},
 		DeletionProtection: true,
 	}
@@ -278,7 +278,7 @@ func testDeletion(t *testing.T, c client.Client) {
 	t.Helper()
 	namespace := env.Namespace(t)
 	set := sent(t, "v1beta1", "")
-	set.SetLabels(map[string]string{deleteProtectionLabel: "Cascading"})
+	set.SetLabels(map[string]string{contract.DeleteProtectionLabel: "Cascading"})
 	set = create(t, c, namespace, set)
 	err := c.Delete(t.Context(), set)
 	assert.True(t, apierrors.IsForbidden(err))

@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/orphans"
+	"github.com/flotilla-project/flotilla/core/podtemplate"
 	"github.com/flotilla-project/flotilla/core/revision"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -59,9 +60,5 @@ func (r *Reconciler) choose(ctx context.Context, s plan.Snapshot) (revision.Choi
 	if c := s.Set.Status.CollisionCount; c != nil {
 		in.CollisionCount = *c
 	}
-	claims := make([]string, 0, len(s.Set.Spec.VolumeClaimTemplates))
-	for i := range s.Set.Spec.VolumeClaimTemplates {
-		claims = append(claims, s.Set.Spec.VolumeClaimTemplates[i].Name)
-	}
-	return r.History.Choose(ctx, in, claims...)
+	return r.History.Choose(ctx, in, podtemplate.ClaimVolumes(s.Set.Spec.VolumeClaimTemplates)...)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/core/conversion"
 )
 
 // ToHub fills an empty hub object from a v1alpha1 one. Words that v1alpha1 does not know as a type pass
@@ -13,7 +14,7 @@ func ToHub(src *v1alpha1.CloneSet, dst *v1beta1.CloneSet) error {
 	in := src.DeepCopy()
 	dst.ObjectMeta = in.ObjectMeta
 	var kept record
-	take(&dst.ObjectMeta, RecordAnnotation, &kept)
+	_ = conversion.Take(&dst.ObjectMeta, RecordAnnotation, &kept)
 	dst.Spec = v1beta1.CloneSetSpec{
 		Replicas:             in.Spec.Replicas,
 		Selector:             in.Spec.Selector,
@@ -63,7 +64,7 @@ func FromHub(src *v1beta1.CloneSet, dst *v1alpha1.CloneSet) error {
 	if kept.isEmpty() {
 		return nil
 	}
-	return put(&dst.ObjectMeta, RecordAnnotation, kept)
+	return conversion.Put(&dst.ObjectMeta, RecordAnnotation, kept)
 }
 
 // V1alpha1Path is the path by which users of v1alpha1 know a field path of the hub.

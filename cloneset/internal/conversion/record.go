@@ -1,10 +1,7 @@
 package conversion
 
 import (
-	"encoding/json"
 	"fmt"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -43,25 +40,6 @@ type shownKey struct {
 }
 
 func (r record) isEmpty() bool { return r.RollingUpdate == nil && len(r.Keys) == 0 }
-
-// take removes an annotation of record and reads it into value, which stays empty without it.
-func take(meta *metav1.ObjectMeta, annotation string, value any) {
-	text, ok := meta.Annotations[annotation]
-	if !ok {
-		return
-	}
-	delete(meta.Annotations, annotation)
-	_ = json.Unmarshal([]byte(text), value)
-}
-
-func put(meta *metav1.ObjectMeta, annotation string, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("write annotation %s: %w", annotation, err)
-	}
-	metav1.SetMetaDataAnnotation(meta, annotation, string(text))
-	return nil
-}
 
 // Lost says what an update through v1alpha1 would take away without meaning to: what the stored object
 // has, v1alpha1 cannot say, and the updated object no longer has because its client dropped

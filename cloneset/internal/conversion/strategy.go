@@ -8,6 +8,7 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/conversion"
 )
 
 // hubStrategy keeps the numbers of an OnDelete set in rollingUpdate, where they wait without effect.
@@ -98,13 +99,13 @@ func keepIgnored(in *workload.InPlaceUpdateStrategy, meta *metav1.ObjectMeta) er
 	if in == nil || *in == *effective(in) {
 		return nil
 	}
-	return put(meta, IgnoredAnnotation, in)
+	return conversion.Put(meta, IgnoredAnnotation, in)
 }
 
 // restoreIgnored gives the v1alpha1 form back what keepIgnored noted. The grace period is the hub's.
 func restoreIgnored(dst *v1alpha1.CloneSet) {
 	var ignored workload.InPlaceUpdateStrategy
-	take(&dst.ObjectMeta, IgnoredAnnotation, &ignored)
+	_ = conversion.Take(&dst.ObjectMeta, IgnoredAnnotation, &ignored)
 	if isZero(ignored) {
 		return
 	}

@@ -1,4 +1,4 @@
-package admission
+package podtemplate
 
 import (
 	"encoding/json"
@@ -10,18 +10,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/core/inplace"
 )
 
-// validateInPlaceOnly refuses a template that running pods could never become.
-func validateInPlaceOnly(set, old *v1beta1.CloneSet, facts Facts) field.ErrorList {
-	strategy := set.Spec.UpdateStrategy
-	if strategy.Type == v1beta1.OnDelete || strategy.RollingUpdate == nil || strategy.RollingUpdate.PodUpdatePolicy != v1beta1.InPlaceOnly {
-		return nil
-	}
-	before, after := withPullPolicy(facts.Before, &old.Spec.Template), withPullPolicy(facts.After, &set.Spec.Template)
-	_, err := inplace.Diff(&inplace.Revision{Template: before}, &inplace.Revision{Template: after}, facts.InPlace)
+// InPlaceOnly refuses a change of a template that running pods could never follow, for policy InPlaceOnly.
+// The templates are the written ones; of the judgement their defaulted forms are used where they are
+// known. A written template without imagePullPolicy reads as Always. The path is that of the error.
+func InPlaceOnly(judged Judgement, old, now *corev1.PodTemplateSpec, at *field.Path, o inplace.Options) field.ErrorList {
+	before, after := withPullPolicy(judged.Before, old), withPullPolicy(judged.After, now)
+	_, err := inplace.Diff(&inplace.Revision{Template: before}, &inplace.Revision{Template: after}, o)
 	reason, ok := errors.AsType[*inplace.NotPossibleError](err)
 	if !ok {
 		return nil
@@ -30,12 +27,12 @@ func validateInPlaceOnly(set, old *v1beta1.CloneSet, facts Facts) field.ErrorLis
 	if found == "" {
 		found = "replace " + reason.Path
 	}
-	return field.ErrorList{field.Forbidden(specPath(), fmt.Sprintf(
+	return field.ErrorList{field.Forbidden(at, fmt.Sprintf(
 		"only allowed to update images in spec for InPlaceOnly, but found %s (%s)", found, reason.Message))}
 }
 
 // withPullPolicy is a copy of the template in which an absent imagePullPolicy is Always, as it is in the
-// pods that CloneSet creates. The template as written is used where the cluster's defaults are unknown.
+// pods that are created. The template as written is used where the cluster's defaults are unknown.
 func withPullPolicy(defaulted, written *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	template := written.DeepCopy()
 	if defaulted != nil {

@@ -1,0 +1,88 @@
+package conversion
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestConvertLeavesWhatIsNotConverted(t *testing.T) {
+	raw := []byte(`{"apiVersion":"g/v1","kind":"K","spec":{"cpu":0.5,"count":9007199254740993,"off":false}}`)
+	out, err := Convert(raw, "g/v2", func(src Object, from, to string) (Object, error) {
+		assert.Equal(t, "g/v1 g/v2", from+" "+to)
+		return With(src, nil, "spec2"), nil
+	})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"apiVersion":"g/v2","kind":"K","spec":{"cpu":0.5,"count":9007199254740993,"off":false}}`, string(out))
+	assert.Contains(t, string(out), "9007199254740993", "integers keep all their digits")
+}
+
+func TestConvertReturnsTheSameVersionByteByByte(t *testing.T) {
+	raw := []byte(`{ "apiVersion": "g/v1",  "b": 1, "a": 2 }`)
+	out, err := Convert(raw, "g/v1", func(Object, string, string) (Object, error) { return nil, errors.New("not to be called") })
+	require.NoError(t, err)
+	assert.Equal(t, string(raw), string(out))
+}
+
+func TestConvertTellsWhatGoesWrong(t *testing.T) {
+	_, err := Convert([]byte(`{`), "g/v1", nil)
+	require.ErrorContains(t, err, "decode: ")
+	_, err = Convert([]byte(`{"apiVersion":"g/v3"}`), "g/v1", func(_ Object, from, to string) (Object, error) { return nil, Unsupported(from, to) })
+	require.EqualError(t, err, "unsupported version: v3 to v1")
+}
+
+func TestThroughPassesTheTypes(t *testing.T) {
+	type one struct{ Number int64 }
+	type two struct{ Twice int64 }
+	out, err := Through(Object{"Number": int64(3)}, func(src *one, dst *two) error { dst.Twice = 2 * src.Number; return nil })
+	require.NoError(t, err)
+	assert.Equal(t, Object{"Twice": int64(6)}, out)
+	_, err = Through(Object{"Number": "x"}, func(*one, *two) error { return nil })
+	require.ErrorContains(t, err, "decode: ")
+	_, err = Through(nil, func(*one, *two) error { return errors.New("no") })
+	require.EqualError(t, err, "no")
+}
+
+func TestTypedPassesTheJSON(t *testing.T) {
+	type one struct{ Number int64 }
+	type two struct{ Twice int64 }
+	var dst two
+	require.NoError(t, Typed(&one{3}, &dst, func(o Object) (Object, error) { return Object{"Twice": o["Number"].(int64) * 2}, nil }))
+	assert.Equal(t, two{6}, dst)
+	require.EqualError(t, Typed(&one{3}, &dst, func(Object) (Object, error) { return nil, errors.New("no") }), "no")
+	require.ErrorContains(t, Typed(&one{3}, &dst, func(Object) (Object, error) { return Object{"Twice": "x"}, nil }), "decode: ")
+}
+
+func TestWithTakesMembersOfAnother(t *testing.T) {
+	base := Object{"a": 1, "b": 2, "c": 3}
+	assert.Equal(t, Object{"a": 1, "b": 9}, With(base, Object{"b": 9, "d": 4}, "b", "c"))
+	assert.Equal(t, Object{"a": 1, "b": 2, "c": 3}, base, "the base was changed")
+	assert.Equal(t, Object{}, With(nil, nil, "a"))
+}
+
+func TestMemberFollowsThePath(t *testing.T) {
+	tree := Object{"spec": Object{"strategy": Object{"x": 1}, "name": "n"}}
+	assert.Equal(t, Object{"x": 1}, Member(tree, "spec", "strategy"))
+	assert.Nil(t, Member(tree, "spec", "name"))
+	assert.Nil(t, Member(tree, "status", "x"))
+}
+
+func TestAnnotationsCarryWhatCannotBeSaid(t *testing.T) {
+	meta := metav1.ObjectMeta{}
+	require.NoError(t, Put(&meta, "note", map[string]int{"a": 1}))
+	assert.Equal(t, map[string]string{"note": `{"a":1}`}, meta.Annotations)
+	var value map[string]int
+	require.NoError(t, Take(&meta, "note", &value))
+	assert.Equal(t, map[string]int{"a": 1}, value)
+	assert.Empty(t, meta.Annotations)
+	require.NoError(t, Take(&meta, "note", &value), "an absent one says nothing")
+	assert.Equal(t, map[string]int{"a": 1}, value)
+
+	meta.Annotations = map[string]string{"note": "{"}
+	require.ErrorContains(t, Take(&meta, "note", &value), "read annotation note: ")
+	assert.Empty(t, meta.Annotations)
+	require.ErrorContains(t, Put(&meta, "note", func() {}), "write annotation note: ")
+}
