@@ -18,5 +18,32 @@ func TestMain(m *testing.M) {
 		Features: []string{"cloneset"},
 		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
 		Kinds:    []string{"clonesets"},
+		Spare:    spare(),
 	})
+}
+
+// spare are permissions that show in no story.
+func spare() map[string]string {
+	const (
+		lost   = "a create whose answer was lost is looked for"
+		listed = "where the server begins no watch with a list, there is one before"
+		pulled = "images are pulled ahead where ImagePullJob is served"
+	)
+	return map[string]string{
+		"get pods":                     lost,
+		"get persistentvolumeclaims":   lost,
+		"get controllerrevisions.apps": lost,
+		"list nodes":                   listed,
+		"list secrets":                 listed,
+		"list customresourcedefinitions.apiextensions.k8s.io":               listed,
+		"list mutatingwebhookconfigurations.admissionregistration.k8s.io":   listed,
+		"list validatingwebhookconfigurations.admissionregistration.k8s.io": listed,
+		"list imagepulljobs.apps.kruise.io":                                 pulled,
+		"watch imagepulljobs.apps.kruise.io":                                pulled,
+		"create imagepulljobs.apps.kruise.io":                               pulled,
+		"delete imagepulljobs.apps.kruise.io":                               pulled,
+		"list leases.coordination.k8s.io":                                   "without leader election the version of a list is the fence",
+		"update secrets":                                                    "certificates are renewed after months",
+		"update clonesets.apps.kruise.io/finalizers":                        "clusters may ask for it of whoever makes an owner block a deletion",
+	}
 }
