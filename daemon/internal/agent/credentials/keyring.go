@@ -1,0 +1,100 @@
+package credentials
+
+import (
+	"cmp"
+	"net"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
+)
+
+// Entry is what a docker configuration or a plugin says about one registry or a part of it.
+type Entry struct {
+	// Place is where the credentials hold: a registry with or without scheme, port and path. Parts of its
+	// host name may be globs.
+	Place string
+	Auth  cri.Auth
+}
+
+// place is the place of an entry in its normal form.
+type place struct {
+	host, port, path string
+}
+
+// dockerHub is the one name for the registry that has several.
+const dockerHub = "docker.io"
+
+// parsePlace brings what people write into the normal form.
+func parsePlace(text string) place {
+	if _, rest, found := strings.Cut(text, "://"); found {
+		text = rest
+	}
+	address, tail, _ := strings.Cut(text, "/")
+	p := place{host: address, path: "/" + tail}
+	if host, port, err := net.SplitHostPort(address); err == nil {
+		p.host, p.port = host, port
+	}
+	switch p.host {
+	case "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com":
+		p.host = dockerHub
+	}
+	// The API's version in front of a path says nothing about repositories.
+	for _, version := range []string{"/v1", "/v2"} {
+		if strings.HasPrefix(p.path, version+"/") {
+			p.path = strings.TrimPrefix(p.path, version)
+			break
+		}
+	}
+	p.path = strings.TrimSuffix(p.path, "/")
+	return p
+}
+
+// holds says whether the place contains an image: host parts match one by one, ports are equal, and the
+// path begins the image's.
+func (p place) holds(image place) bool {
+	if p.port != image.port || !strings.HasPrefix(image.path, p.path) {
+		return false
+	}
+	globs, parts := strings.Split(p.host, "."), strings.Split(image.host, ".")
+	if len(globs) != len(parts) {
+		return false
+	}
+	for i, glob := range globs {
+		if matched, err := path.Match(glob, parts[i]); err != nil || !matched {
+			return false
+		}
+	}
+	return true
+}
+
+// globs is 0 for a place that names one registry.
+func (p place) globs() int {
+	return strings.Count(p.host, "*") + strings.Count(p.host, "?") + strings.Count(p.host, "[")
+}
+
+// Match returns the credentials that hold for a full image reference: those with the longest path first, then
+// those that name the registry before those with globs. Entries that say the same are returned once.
+func Match(entries []Entry, image string) []cri.Auth {
+	type match struct {
+		place
+		auth cri.Auth
+	}
+	target, matches := parsePlace(image), []match(nil)
+	for _, e := range entries {
+		if p := parsePlace(e.Place); p.holds(target) {
+			matches = append(matches, match{place: p, auth: e.Auth})
+		}
+	}
+	slices.SortStableFunc(matches, func(a, b match) int {
+		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), cmp.Compare(a.globs(), b.globs()))
+	})
+	var all []cri.Auth
+	for _, m := range matches {
+		if !slices.Contains(all, m.auth) {
+			all = append(all, m.auth)
+		}
+	}
+	return all
+}

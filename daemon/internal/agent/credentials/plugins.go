@@ -1,0 +1,201 @@
+package credentials
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	kubeletv1 "k8s.io/kubelet/config/v1"
+	providerv1 "k8s.io/kubelet/pkg/apis/credentialprovider/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
+)
+
+const (
+	pluginTimeout    = 60 * time.Second
+	pluginAPIVersion = "credentialprovider.kubelet.k8s.io/v1"
+	// rememberedAnswers bounds the memory of one plugin.
+	rememberedAnswers = 256
+)
+
+// PluginConfig says where plugins are.
+type PluginConfig struct {
+	// File is a CredentialProviderConfig of kubelet.config.k8s.io/v1; a missing file means no plugins.
+	File string
+	// Folder holds the programs, by the names in the file.
+	Folder string
+	// Environ is the environment that plugins get besides their own.
+	Environ []string
+	Clock   clock.PassiveClock
+	Log     logr.Logger
+}
+
+// Plugins are credential provider plugins as the kubelet knows them.
+type Plugins struct {
+	config  PluginConfig
+	plugins []*plugin
+}
+
+// plugin is one program. Its lock makes it run once at a time.
+type plugin struct {
+	kubeletv1.CredentialProvider
+
+	mu      sync.Mutex
+	answers map[string]answer
+}
+
+type answer struct {
+	entries []Entry
+	until   time.Time
+}
+
+// LoadPlugins reads the configuration. The error names the file and what is wrong with it.
+func LoadPlugins(config PluginConfig) (*Plugins, error) {
+	text, err := os.ReadFile(config.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read plugin configuration: %w", err)
+	}
+	var file kubeletv1.CredentialProviderConfig
+	if err := yaml.UnmarshalStrict(text, &file); err != nil {
+		return nil, fmt.Errorf("read plugin configuration %s: %w", config.File, err)
+	}
+	p := &Plugins{config: config}
+	for i := range file.Providers {
+		if err := check(&file.Providers[i]); err != nil {
+			return nil, fmt.Errorf("read plugin configuration %s: providers[%d]: %w", config.File, i, err)
+		}
+		p.plugins = append(p.plugins, &plugin{CredentialProvider: file.Providers[i], answers: map[string]answer{}})
+	}
+	return p, nil
+}
+
+func check(provider *kubeletv1.CredentialProvider) error {
+	switch {
+	case provider.Name == "" || strings.ContainsAny(provider.Name, `/\ `) || provider.Name == "." || provider.Name == "..":
+		return fmt.Errorf("name: %q is not the name of a file", provider.Name)
+	case provider.APIVersion != pluginAPIVersion:
+		return fmt.Errorf("apiVersion: %q is not supported, only %s", provider.APIVersion, pluginAPIVersion)
+	case len(provider.MatchImages) == 0:
+		return errors.New("matchImages: name at least one")
+	case provider.DefaultCacheDuration == nil || provider.DefaultCacheDuration.Duration < 0:
+		return errors.New("defaultCacheDuration: must be 0 or more")
+	case provider.TokenAttributes != nil:
+		return errors.New("tokenAttributes: images are pulled for no pod, so there is no service account")
+	}
+	return nil
+}
+
+// For asks the plugins that are for an image. One that fails is logged and counts as absent.
+func (p *Plugins) For(ctx context.Context, image string) []Entry {
+	var all []Entry
+	target := parsePlace(image)
+	for _, one := range p.plugins {
+		matches := slices.ContainsFunc(one.MatchImages, func(glob string) bool { return parsePlace(glob).holds(target) })
+		if !matches {
+			continue
+		}
+		entries, err := p.ask(ctx, one, image)
+		if err != nil {
+			p.config.Log.Info("Credential provider plugin failed", "plugin", one.Name, "reason", err.Error())
+			continue
+		}
+		all = append(all, entries...)
+	}
+	return all
+}
+
+// ask returns what a plugin has said, or runs it.
+func (p *Plugins) ask(ctx context.Context, one *plugin, image string) ([]Entry, error) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	now := p.config.Clock.Now()
+	repository, registry := withoutTag(image), registryOf(image)
+	for _, key := range []string{"", registry, repository} {
+		if known, found := one.answers[key]; found && now.Before(known.until) {
+			return known.entries, nil
+		}
+	}
+	response, err := p.run(ctx, one, repository)
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for _, place := range slices.Sorted(maps.Keys(response.Auth)) {
+		auth := response.Auth[place]
+		entries = append(entries, Entry{Place: place, Auth: cri.Auth{Username: auth.Username, Password: auth.Password}})
+	}
+	keys := map[providerv1.PluginCacheKeyType]string{
+		providerv1.GlobalPluginCacheKeyType: "", providerv1.RegistryPluginCacheKeyType: registry, providerv1.ImagePluginCacheKeyType: repository,
+	}
+	key, known := keys[response.CacheKeyType]
+	if !known {
+		return nil, fmt.Errorf("it answers with cacheKeyType %q", response.CacheKeyType)
+	}
+	life := one.DefaultCacheDuration.Duration
+	if response.CacheDuration != nil {
+		life = response.CacheDuration.Duration
+	}
+	if len(one.answers) >= rememberedAnswers {
+		clear(one.answers)
+	}
+	one.answers[key] = answer{entries: entries, until: now.Add(life)}
+	return entries, nil
+}
+
+// run runs a plugin. What it prints may hold secrets and is not quoted.
+func (p *Plugins) run(ctx context.Context, one *plugin, image string) (*providerv1.CredentialProviderResponse, error) {
+	request := providerv1.CredentialProviderRequest{Image: image}
+	request.APIVersion, request.Kind = pluginAPIVersion, "CredentialProviderRequest"
+	input, err := json.Marshal(&request)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, pluginTimeout)
+	defer cancel()
+	command := exec.CommandContext(ctx, filepath.Join(p.config.Folder, one.Name), one.Args...)
+	command.Env = slices.Clone(p.config.Environ)
+	for _, variable := range one.Env {
+		command.Env = append(command.Env, variable.Name+"="+variable.Value)
+	}
+	command.Stdin = bytes.NewReader(input)
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	var response providerv1.CredentialProviderResponse
+	if json.Unmarshal(output, &response) != nil || response.APIVersion != pluginAPIVersion {
+		return nil, errors.New("it does not answer with a CredentialProviderResponse of " + pluginAPIVersion)
+	}
+	return &response, nil
+}
+
+// withoutTag cuts tag and digest off a full reference.
+func withoutTag(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if colon := strings.LastIndexByte(image, ':'); colon > strings.LastIndexByte(image, '/') {
+		return image[:colon]
+	}
+	return image
+}
+
+func registryOf(image string) string {
+	registry, _, _ := strings.Cut(image, "/")
+	return registry
+}

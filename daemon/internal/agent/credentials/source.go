@@ -1,0 +1,123 @@
+package credentials
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
+)
+
+const (
+	// secretLife is how long a secret is remembered: the tags of one job need it at the same time.
+	secretLife = 30 * time.Second
+	// rememberedSecrets bounds the memory.
+	rememberedSecrets = 256
+)
+
+// Config is what a Source works with.
+type Config struct {
+	// Reader reads secrets from the server: nothing may be watched or listed.
+	Reader client.Reader
+	// Namespace is the only one whose secrets are read.
+	Namespace string
+	// Plugins are asked beside the secrets; nil for none.
+	Plugins *Plugins
+	Clock   clock.PassiveClock
+	Log     logr.Logger
+}
+
+// Source finds credentials.
+type Source struct {
+	Config
+	mu      sync.Mutex
+	known   map[string]remembered // by name of the secret
+	trouble map[string]string     // what was logged last, by name of the secret
+}
+
+type remembered struct {
+	entries []Entry
+	until   time.Time
+}
+
+// New makes a Source.
+func New(config Config) *Source {
+	return &Source{Config: config, known: map[string]remembered{}, trouble: map[string]string{}}
+}
+
+// For returns the credentials for an image, the most specific first.
+func (s *Source) For(ctx context.Context, image string, secrets []v1beta1.SecretReference) []cri.Auth {
+	var entries []Entry
+	for _, ref := range secrets {
+		if ref.Namespace != "" && ref.Namespace != s.Namespace {
+			s.complain(ref.Namespace+"/"+ref.Name, "secrets are read in namespace "+s.Namespace+" only")
+			continue
+		}
+		entries = append(entries, s.read(ctx, ref.Name)...)
+	}
+	if s.Plugins != nil {
+		entries = append(entries, s.Plugins.For(ctx, image)...)
+	}
+	return Match(entries, image)
+}
+
+// read returns the entries of a secret; none if it cannot be read.
+func (s *Source) read(ctx context.Context, name string) []Entry {
+	now := s.Clock.Now()
+	s.mu.Lock()
+	known, found := s.known[name]
+	s.mu.Unlock()
+	if found && now.Before(known.until) {
+		return known.entries
+	}
+
+	var secret corev1.Secret
+	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: name}, &secret)
+	var entries []Entry
+	if err == nil {
+		entries, err = Parse(&secret)
+	}
+	if err != nil {
+		s.complain(name, err.Error())
+		return nil
+	}
+	s.complain(name, "")
+	s.remember(name, remembered{entries: entries, until: now.Add(secretLife)}, now)
+	return entries
+}
+
+func (s *Source) remember(name string, now remembered, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other, known := range s.known {
+		if !at.Before(known.until) {
+			delete(s.known, other)
+		}
+	}
+	if len(s.known) < rememberedSecrets {
+		s.known[name] = now
+	}
+}
+
+// complain logs a trouble once, until it is another one.
+func (s *Source) complain(name, trouble string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trouble[name] == trouble {
+		return
+	}
+	if len(s.trouble) >= rememberedSecrets {
+		clear(s.trouble)
+	}
+	s.trouble[name] = trouble
+	if trouble != "" {
+		s.Log.Info("Pull secret cannot be used", "secret", name, "reason", trouble)
+	}
+}
