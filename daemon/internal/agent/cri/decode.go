@@ -38,9 +38,7 @@ func decodeStatus(runtime string, r *runtimev1.ContainerStatusResponse) Status {
 	out := Status{Container: decodeKubelet(s.GetLabels(), s.GetAnnotations())}
 	out.ID = joinID(runtime, s.GetId())
 	out.State, out.CreatedAt = decodeState(s.GetState()), time.Unix(0, s.GetCreatedAt())
-	if started := s.GetStartedAt(); started > 0 {
-		out.StartedAt = time.Unix(0, started)
-	}
+	out.StartedAt, out.FinishedAt = decodeTime(s.GetStartedAt()), decodeTime(s.GetFinishedAt())
 	out.Env = decodeEnv(r.GetInfo())
 	return out
 }
@@ -69,6 +67,14 @@ func decodeKubelet(labels, annotations map[string]string) Container {
 		}
 	}
 	return c
+}
+
+// decodeTime reads nanoseconds; what has not happened is 0, or negative in some runtimes.
+func decodeTime(nanoseconds int64) time.Time {
+	if nanoseconds <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanoseconds)
 }
 
 func decodeInt(text string) *int64 {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	criclient "k8s.io/cri-client/pkg"
 
 	criapi "k8s.io/cri-api/pkg/apis"
@@ -172,7 +174,7 @@ func (r *Runtime) Pull(ctx context.Context, pull Pull) error {
 	var auth *runtimev1.AuthConfig
 	if a := pull.Auth; a != nil {
 		auth = &runtimev1.AuthConfig{
-			Username: a.Username, Password: a.Password, ServerAddress: a.ServerAddress,
+			Username: a.Username, Password: a.Password,
 			IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken,
 		}
 	}
@@ -186,3 +188,9 @@ func (r *Runtime) Pull(ctx context.Context, pull Pull) error {
 	}
 	return nil
 }
+
+// IsAway says that a call failed because the runtime could not be reached: it may work later.
+func IsAway(err error) bool { return status.Code(err) == codes.Unavailable || errors.Is(err, errNone) }
+
+// IsGone says that a call failed because there is no such container.
+func IsGone(err error) bool { return status.Code(err) == codes.NotFound }

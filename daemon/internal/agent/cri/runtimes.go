@@ -23,6 +23,9 @@ const (
 	probeTimeout = 10 * time.Second
 )
 
+// errNone begins what is said while no socket is there.
+var errNone = errors.New("no container runtime found")
+
 // Config says where runtimes are.
 type Config struct {
 	// Root is the folder that holds the host's /var/run or parts of it.
@@ -32,6 +35,8 @@ type Config struct {
 	Metrics    *metrics.Metrics
 	Clock      clock.Clock
 	Log        logr.Logger
+	// Changed is called when runtimes come or go; nil for nobody.
+	Changed func()
 }
 
 // Runtimes are the container runtimes of the node. They come and go.
@@ -61,7 +66,7 @@ func New(config Config) *Runtimes {
 func (r *Runtimes) Start(ctx context.Context) error {
 	defer r.closeAll(ctx)
 	for {
-		r.look(ctx)
+		r.Look(ctx)
 		pause := lookPause
 		if r.Ready() != nil {
 			pause = searchPause
@@ -76,8 +81,9 @@ func (r *Runtimes) Start(ctx context.Context) error {
 	}
 }
 
-// look connects to sockets that are new, probes those that are known and forgets those that are gone.
-func (r *Runtimes) look(ctx context.Context) {
+// Look connects to sockets that are new, probes those that are known and forgets those that are gone. Start
+// does so again and again; call it before only, so that what is there is known from the beginning.
+func (r *Runtimes) Look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var group sync.WaitGroup
@@ -143,6 +149,9 @@ func (r *Runtimes) tell() {
 	if r.told != text {
 		r.config.Log.Info("State of container runtimes", "state", text, "names", r.names())
 		r.told = text
+		if r.config.Changed != nil {
+			r.config.Changed()
+		}
 	}
 }
 
@@ -177,7 +186,7 @@ func (r *Runtimes) ForImages() (*Runtime, error) {
 		troubles = append(troubles, fmt.Errorf("container runtime at %s: %w", path, c.err))
 	}
 	if len(troubles) == 0 {
-		return nil, fmt.Errorf("no container runtime found, tried %s", strings.Join(r.paths, ", "))
+		return nil, fmt.Errorf("%w, tried %s", errNone, strings.Join(r.paths, ", "))
 	}
 	return nil, errors.Join(troubles...)
 }

@@ -49,8 +49,9 @@ type Container struct {
 // Status is a container in more detail than lists have.
 type Status struct {
 	Container
-	// StartedAt is zero for a container that has not started. By the node's clock.
-	StartedAt time.Time
+	// StartedAt is zero for a container that has not started, and FinishedAt for one that has not ended. Both
+	// are by the node's clock.
+	StartedAt, FinishedAt time.Time
 	// Env is the environment of the container's process as it was started; nil where the runtime does not say.
 	Env map[string]string
 }
@@ -82,8 +83,6 @@ type Sandbox struct {
 // Auth are credentials for a registry.
 type Auth struct {
 	Username, Password string
-	// ServerAddress is the registry.
-	ServerAddress string
 	// IdentityToken is exchanged for an access token at the registry; RegistryToken is an access token.
 	IdentityToken, RegistryToken string
 }

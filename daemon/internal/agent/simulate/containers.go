@@ -23,6 +23,7 @@ type Container struct {
 	Restarts  int32
 	State     runtimev1.ContainerState
 	StartedAt time.Time
+	EndedAt   time.Time
 	// HideEnv leaves the environment out of the detailed status, as some runtimes do.
 	HideEnv bool
 	// Hash is what the kubelet recorded.
@@ -119,7 +120,7 @@ func (r *Runtime) Exit(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.find(id); c != nil {
-		c.State = runtimev1.ContainerState_CONTAINER_EXITED
+		c.State, c.EndedAt = runtimev1.ContainerState_CONTAINER_EXITED, time.Now()
 		r.tell()
 	}
 }
@@ -193,6 +194,9 @@ func (r *Runtime) ContainerStatus(_ context.Context, request *runtimev1.Containe
 		CreatedAt: c.StartedAt.UnixNano(), StartedAt: c.StartedAt.UnixNano(),
 		Image: &runtimev1.ImageSpec{Image: c.Spec.Image}, ImageRef: c.Spec.Image, Labels: c.labels(), Annotations: c.annotations(),
 	}}
+	if !c.EndedAt.IsZero() {
+		out.Status.FinishedAt = c.EndedAt.UnixNano()
+	}
 	if request.GetVerbose() && !c.HideEnv {
 		text, err := json.Marshal(map[string]any{"runtimeSpec": map[string]any{"process": map[string]any{"env": c.Env}}})
 		if err != nil {

@@ -1,0 +1,93 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/rest"
+	clientevents "k8s.io/client-go/tools/events"
+)
+
+const (
+	// Controller is what events name as their source.
+	Controller = "kruise-daemon"
+	// maxNote is the length in bytes that the API server accepts for a note.
+	maxNote = 1024
+)
+
+// Recorder sends events. They leave in the background, from Start on.
+type Recorder struct {
+	broadcaster clientevents.EventBroadcaster
+	recorder    clientevents.EventRecorder
+}
+
+// New makes a recorder for a node.
+func New(config *rest.Config, scheme *runtime.Scheme, node string) (*Recorder, error) {
+	client, err := eventsclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for events: %w", err)
+	}
+	broadcaster := clientevents.NewBroadcaster(&sink{EventSinkImpl: clientevents.EventSinkImpl{Interface: client}, node: node})
+	return &Recorder{broadcaster: broadcaster, recorder: broadcaster.NewRecorder(scheme, Controller)}, nil
+}
+
+// Start sends events until ctx ends.
+func (r *Recorder) Start(ctx context.Context) error {
+	if err := r.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return fmt.Errorf("send events: %w", err)
+	}
+	<-ctx.Done()
+	r.broadcaster.Shutdown()
+	return nil
+}
+
+// Event is what is told.
+type Event struct {
+	// Regarding is the object that shows the event, Related another one that it is about, or nil.
+	Regarding, Related runtime.Object
+	// Type is that of core/v1: Normal or Warning.
+	Type string
+	// Reason and Action are words in camel case.
+	Reason, Action string
+	// Note is the text. What is longer than the API server accepts is cut.
+	Note string
+}
+
+// Tell sends an event.
+func (r *Recorder) Tell(e Event) {
+	r.recorder.Eventf(e.Regarding, e.Related, e.Type, e.Reason, e.Action, "%s", shorten(e.Note))
+}
+
+// shorten cuts a note to what the API server accepts.
+func shorten(note string) string {
+	if len(note) <= maxNote {
+		return note
+	}
+	cut := maxNote
+	for !utf8.RuneStart(note[cut]) {
+		cut--
+	}
+	return note[:cut]
+}
+
+// sink names the node as the reporting instance.
+type sink struct {
+	clientevents.EventSinkImpl
+	node string
+}
+
+// Create implements clientevents.EventSink.
+func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	event.ReportingInstance = s.node
+	return s.EventSinkImpl.Create(ctx, event)
+}
+
+// Update implements clientevents.EventSink.
+func (s *sink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	event.ReportingInstance = s.node
+	return s.EventSinkImpl.Update(ctx, event)
+}

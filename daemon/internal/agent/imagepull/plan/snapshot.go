@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/daemon/api/imageref"
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+// Snapshot is everything that a plan is made from. Nobody may change it.
+type Snapshot struct {
+	// Image is the node's NodeImage; nil when there is none.
+	Image *v1beta1.NodeImage
+	// Pulls are the pulls in memory, in the order in which they came.
+	Pulls []Pull
+	// Slots is how many pulls may run at a time; 0 or less means any number.
+	Slots int
+	// NoRuntime says why no container runtime can be used; empty when one can.
+	NoRuntime string
+	// Now is the time of the node.
+	Now time.Time
+}
+
+// ID tells pulls apart.
+type ID struct {
+	imageref.Ref
+	Version int64
+}
+
+// State is where a pull in memory stands.
+type State string
+
+// The states of a pull.
+const (
+	// Queued waits for a slot.
+	Queued State = "Queued"
+	// Running holds a slot.
+	Running State = "Running"
+	// Stopping was told to stop and holds its slot until it has.
+	Stopping State = "Stopping"
+	// Ended has a Result.
+	Ended State = "Ended"
+)
+
+// Pull is a pull in memory.
+type Pull struct {
+	ID
+	State State
+	// StartTime is when the pull got its slot first, perhaps in an earlier process; nil before.
+	StartTime *metav1.Time
+	// Result is that of an ended pull.
+	Result Result
+}
+
+// Result is how a pull ended.
+type Result struct {
+	// Failure says why the image could not be pulled; empty for success.
+	Failure string
+	// ImageID is the name of the image and the runtime's ID of it.
+	ImageID string
+	// At is when it ended.
+	At metav1.Time
+}
+
+// Order is what is to be pulled and how. It may change while the pull runs.
+type Order struct {
+	ID
+	// Timeout bounds one attempt.
+	Timeout time.Duration
+	// Attempts is how many there are, at least 1.
+	Attempts int
+	// Deadline bounds all attempts together, from the start of the first; 0 means that nothing does.
+	Deadline time.Duration
+	// Always asks the registry even if the node has the image.
+	Always bool
+	// Secrets hold the credentials.
+	Secrets []v1beta1.SecretReference
+	// Sandbox is handed to the runtime; nil for nothing. It belongs to the NodeImage.
+	Sandbox *v1beta1.SandboxConfig
+	// Owners are the objects that want the tag.
+	Owners []corev1.ObjectReference
+}
+
+// Plan is what to do.
+type Plan struct {
+	// Orders are all tags that are to be pulled, whether their pull is in memory already or not. New ones come
+	// last in the queue, in this order.
+	Orders []Order
+	// Begin gets a slot.
+	Begin []ID
+	// Stop ends a running pull; Forget drops one that does not run.
+	Stop, Forget []ID
+	// Status is the status to write; nil when there is no NodeImage.
+	Status *v1beta1.NodeImageStatus
+	// Ended are the pulls whose end Status tells for the first time.
+	Ended []Ending
+	// Unfinished says that tags are left to pull.
+	Unfinished bool
+}
+
+// Ending is the end of a pull and who is told about it.
+type Ending struct {
+	ID
+	Result
+	// Took is the time since the pull got its slot.
+	Took time.Duration
+	// Owners are the objects that want the tag.
+	Owners []corev1.ObjectReference
+}
