@@ -1,0 +1,119 @@
+package containerstop
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
+)
+
+// hook runs a preStop hook within the grace of its order.
+func (s *Stopper) hook(ctx context.Context, runtime *cri.Runtime, o *Order) error {
+	limited, cancel := context.WithTimeout(ctx, o.Grace)
+	defer cancel()
+	var err error
+	switch h := o.PreStop; {
+	case h.Exec != nil:
+		_, err = runtime.Exec(limited, o.Container.ID, h.Exec.Command, o.Grace)
+	case h.HTTPGet != nil:
+		err = s.get(limited, runtime, o)
+	case h.Sleep != nil:
+		err = s.sleep(limited, time.Duration(h.Sleep.Seconds)*time.Second)
+	case h.TCPSocket != nil: // the kubelet does nothing either
+	}
+	if err != nil && limited.Err() != nil {
+		return fmt.Errorf("it took longer than the grace period of %s", o.Grace)
+	}
+	return err
+}
+
+func (s *Stopper) sleep(ctx context.Context, length time.Duration) error {
+	timer := s.Clock.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C():
+		return nil
+	}
+}
+
+// get sends the request of a hook. As in the kubelet, certificates of pods are not checked.
+func (s *Stopper) get(ctx context.Context, runtime *cri.Runtime, o *Order) error {
+	hook := o.PreStop.HTTPGet
+	target, err := s.address(ctx, runtime, o)
+	if err != nil {
+		return err
+	}
+	path, err := url.Parse(hook.Path)
+	if err != nil {
+		return fmt.Errorf("path %q: %w", hook.Path, err)
+	}
+	path.Scheme, path.Host = strings.ToLower(string(hook.Scheme)), target
+	if path.Scheme == "" {
+		path.Scheme = "http"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, path.String(), nil)
+	if err != nil {
+		return err
+	}
+	for _, header := range hook.HTTPHeaders {
+		request.Header.Add(header.Name, header.Value)
+		if strings.EqualFold(header.Name, "Host") {
+			request.Host = header.Value
+		}
+	}
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // pods have certificates of their own making
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("the answer is %s", response.Status)
+	}
+	return nil
+}
+
+// address is host and port of a hook. Without a host it is the pod's own address.
+func (s *Stopper) address(ctx context.Context, runtime *cri.Runtime, o *Order) (string, error) {
+	hook := o.PreStop.HTTPGet
+	port, err := portNumber(o)
+	if err != nil {
+		return "", err
+	}
+	host := hook.Host
+	if host == "" {
+		if host, err = runtime.PodIP(ctx, o.Container.SandboxID); err != nil {
+			return "", fmt.Errorf("find the pod's address: %w", err)
+		}
+	}
+	if host == "" {
+		host = s.HostIP // a pod in the node's network has no other
+	}
+	if host == "" {
+		return "", errors.New("the pod has no address of its own, and that of the node is not known")
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port)), nil
+}
+
+func portNumber(o *Order) (int, error) {
+	hook := o.PreStop.HTTPGet
+	if n := hook.Port.IntValue(); n > 0 {
+		return n, nil
+	}
+	for _, port := range o.Ports {
+		if port.Name == hook.Port.String() {
+			return int(port.ContainerPort), nil
+		}
+	}
+	return 0, fmt.Errorf("the container has no port %q", hook.Port.String())
+}
