@@ -1,0 +1,56 @@
+package plan
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Snapshot is everything that a plan is made from. Nobody may change it.
+type Snapshot struct {
+	// Pod is the pod as in the cache.
+	Pod *corev1.Pod
+	// Containers are the containers of this very pod in the runtime.
+	Containers []Container
+	// EnvFromMetadata is the gate of the same purpose: without it no environment is looked at and nothing is
+	// restarted.
+	EnvFromMetadata bool
+	// Outdated are the containers that a former plan found to be outdated, by ID.
+	Outdated map[string]Outdated
+	// Now is the time of the node.
+	Now time.Time
+}
+
+// Container is a container as the runtime has it.
+type Container struct {
+	Name string
+	// ID is that of the pod's status, such as containerd://0a1b.
+	ID           string
+	RestartCount int32
+	// Hash is the hash of the spec that the kubelet recorded on the container.
+	Hash    uint64
+	Running bool
+	// Env is the environment of the process; nil where it was not asked for or not told.
+	Env map[string]string
+}
+
+// Outdated is what is remembered of a container whose environment is no longer that of its pod.
+type Outdated struct {
+	// Since is when that was found out.
+	Since time.Time
+	// Stops is how often it was stopped, and Next when it may be stopped again.
+	Stops int
+	Next  time.Time
+}
+
+// Plan is what to do.
+type Plan struct {
+	// Annotation is the value to write; empty when the pod has it already.
+	Annotation string
+	// Stop are the IDs of containers to stop now.
+	Stop []string
+	// Outdated is what to remember until the next plan.
+	Outdated map[string]Outdated
+	// WakeAfter is when to look again; 0 means on events only.
+	WakeAfter time.Duration
+}

@@ -1,0 +1,61 @@
+package containermeta
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Trim leaves of a pod what this package reads. Of the metadata all but managed fields, what kubectl applied
+// last, and owners that do not control. Of each container name, image, and variables that read metadata. Of
+// the status: conditions, and names and IDs of containers.
+func Trim(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	pod.ManagedFields = nil
+	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
+	var owners []metav1.OwnerReference
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		owners = []metav1.OwnerReference{*owner}
+	}
+	pod.OwnerReferences = owners
+	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: trimContainers(pod.Spec.Containers)}
+	pod.Status = corev1.PodStatus{
+		Phase: pod.Status.Phase, ContainerStatuses: trimStatuses(pod.Status.ContainerStatuses),
+		Conditions: trimConditions(pod.Status.Conditions),
+	}
+	return pod, nil
+}
+
+func trimContainers(containers []corev1.Container) []corev1.Container {
+	out := make([]corev1.Container, len(containers))
+	for i := range containers {
+		c := &containers[i]
+		out[i] = corev1.Container{Name: c.Name, Image: c.Image}
+		for _, env := range c.Env {
+			if env.ValueFrom != nil && env.ValueFrom.FieldRef != nil && strings.HasPrefix(env.ValueFrom.FieldRef.FieldPath, "metadata.") {
+				out[i].Env = append(out[i].Env, env)
+			}
+		}
+	}
+	return out
+}
+
+func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	out := make([]corev1.ContainerStatus, len(statuses))
+	for i := range statuses {
+		out[i] = corev1.ContainerStatus{Name: statuses[i].Name, ContainerID: statuses[i].ContainerID}
+	}
+	return out
+}
+
+func trimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
+	out := make([]corev1.PodCondition, len(conditions))
+	for i := range conditions {
+		out[i] = corev1.PodCondition{Type: conditions[i].Type, Status: conditions[i].Status}
+	}
+	return out
+}
