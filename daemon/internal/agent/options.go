@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"errors"
+	"flag"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+	ctrlzap "sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/flotilla-project/flotilla/core/features"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+const (
+	nodeNameEnv = "NODE_NAME"
+	hostIPEnv   = "HOST_IP"
+	socketRoot  = "/hostvarrun"
+)
+
+// Options are the settings of an agent. Names and defaults of flags are OpenKruise's.
+type Options struct {
+	// Node is the name of the agent's node.
+	Node string
+	// HostIP is the address of the node, for hooks of pods in its network; empty if it is not known.
+	HostIP string
+	// ConfigNamespace is where pull secrets are.
+	ConfigNamespace string
+
+	Addr        string // ":10221", of metrics and probes
+	EnablePprof bool
+	PprofAddr   string // "localhost:10222"
+
+	// SocketRoot is the folder of runtimes' sockets, SocketFile the only one to use, relative to it.
+	SocketRoot, SocketFile string
+	// PluginConfigFile and PluginBinDir are those of credential provider plugins.
+	PluginConfigFile, PluginBinDir string
+	// MaxWorkersForPullImage is how many images are pulled at a time; 0 or less means any number.
+	MaxWorkersForPullImage int
+
+	// QPS and Burst limit the requests to the API server; 0 means no limit of ours: the API server has priority and fairness.
+	QPS   float32
+	Burst int
+
+	// Environ is the environment that credential provider plugins get.
+	Environ []string
+	// Random returns numbers from 0 to 1. It spreads pauses.
+	Random func() float64
+
+	// Gates are the feature gates.
+	Gates features.Set
+	// Log is where the log goes.
+	Log logr.Logger
+	// Notes are what the log should say about the settings.
+	Notes []string
+}
+
+// ReadOptions reads the command line and the environment. pflag.ErrHelp means that help was asked for and
+// printed.
+func ReadOptions(arguments []string, getenv func(string) string) (Options, error) {
+	o := Options{SocketRoot: socketRoot}
+	set := pflag.NewFlagSet("daemon-agent", pflag.ContinueOnError)
+	o.addFlags(set)
+	consulted := []features.Name{features.DaemonWatchingPod, features.InPlaceUpdateEnvFromMetadata}
+	gates := set.String("feature-gates", "", features.Help(consulted...))
+
+	native := flag.NewFlagSet("daemon-agent", flag.ContinueOnError)
+	var logs ctrlzap.Options
+	logs.BindFlags(native)
+	ctrlconfig.RegisterFlags(native)
+	set.AddGoFlagSet(native)
+	if err := set.Parse(arguments); err != nil {
+		return o, err
+	}
+	o.Log = ctrlzap.New(ctrlzap.UseFlagOptions(&logs))
+	return o, o.readEnvironment(*gates, consulted, getenv)
+}
+
+func (o *Options) addFlags(set *pflag.FlagSet) {
+	set.StringVar(&o.Addr, "addr", ":10221", "Address of /metrics, /healthz and /readyz.")
+	set.BoolVar(&o.EnablePprof, "enable-pprof", false, "Serve profiles for debugging.")
+	set.StringVar(&o.PprofAddr, "pprof-addr", "localhost:10222", "Address of the profiles.")
+	set.StringVar(&o.SocketFile, "socket-file", "", "The runtime's socket, relative to "+socketRoot+"; by default the usual ones are tried.")
+	set.StringVar(&o.PluginConfigFile, "plugin-config-file", "/kruise/CredentialProviderPlugin.yaml", "Configuration of credential provider plugins, as the kubelet's; may be absent.")
+	set.StringVar(&o.PluginBinDir, "plugin-bin-dir", "/kruise/plugins", "Folder of the credential provider plugins.")
+	set.IntVar(&o.MaxWorkersForPullImage, "max-workers-for-pull-image", -1, "How many images are pulled at a time; 0 or less means any number.")
+	set.Float32Var(&o.QPS, "rest-config-qps", 0, "Requests a second to the API server; 0 means no limit of ours.")
+	set.IntVar(&o.Burst, "rest-config-burst", 0, "Requests to the API server at once; 0 means no limit of ours.")
+}
+
+// readEnvironment completes what flags leave open.
+func (o *Options) readEnvironment(gates string, consulted []features.Name, getenv func(string) string) (err error) {
+	o.Gates, o.Notes, err = features.Parse(features.Source{Flag: gates, Getenv: getenv, Consulted: consulted})
+	if err != nil {
+		return err
+	}
+	if o.Node = getenv(nodeNameEnv); o.Node == "" {
+		return errors.New("not found NODE_NAME in environments")
+	}
+	o.HostIP = getenv(hostIPEnv)
+	if o.ConfigNamespace = getenv(v1beta1.ConfigNamespaceEnv); o.ConfigNamespace == "" {
+		o.ConfigNamespace = v1beta1.DefaultConfigNamespace
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// probes answer the kubelet: alive is who answers, ready is who can do all of its work. A missing runtime or
+// definition is not cured by a restart, so neither is a matter of liveness.
+type probes struct {
+	mu     sync.Mutex
+	checks map[string]func() error
+}
+
+func newProbes() *probes { return &probes{checks: map[string]func() error{}} }
+
+// add adds a check of readiness; one of the same name is replaced.
+func (p *probes) add(name string, check func() error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.checks[name] = check
+}
+
+// ServeHTTP lists all checks, and those that fail with their reason.
+func (p *probes) ServeHTTP(answer http.ResponseWriter, _ *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var good, bad []string
+	for name, check := range p.checks {
+		if err := check(); err != nil {
+			bad = append(bad, fmt.Sprintf("check %s failed, err: %v", name, err))
+		} else {
+			good = append(good, fmt.Sprintf("check %s ok", name))
+		}
+	}
+	slices.Sort(good)
+	slices.Sort(bad)
+	if len(bad) > 0 {
+		answer.WriteHeader(http.StatusInternalServerError)
+	}
+	fmt.Fprintln(answer, strings.Join(append(bad, good...), "\n"))
+}
+
+func alive(answer http.ResponseWriter, _ *http.Request) { fmt.Fprint(answer, "ok") }
+
+// handler is what --addr serves.
+func handler(p *probes, gatherer prometheus.Gatherer) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", alive)
+	mux.Handle("/readyz", p)
+	mux.Handle("/metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// profiles is what --pprof-addr serves.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// serve answers on an address until ctx ends.
+func serve(ctx context.Context, address string, handler http.Handler) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", address, err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve on %s: %w", address, err)
+	}
+	return nil
+}

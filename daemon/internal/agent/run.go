@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
+)
+
+const (
+	userAgent = "daemon-agent"
+	// shutdownGrace is how long stops of containers may go on once the agent is told to end. The pod's own
+	// grace period is a little longer.
+	shutdownGrace = 9 * time.Second
+)
+
+// agent is what the parts of the process share.
+type agent struct {
+	Options
+	config   *rest.Config
+	scheme   *runtime.Scheme
+	clock    clock.WithTicker
+	metrics  *metrics.Metrics
+	probes   *probes
+	runtimes *cri.Runtimes
+	wake     chan struct{} // has an element when runtimes came or went
+}
+
+// Run runs the agent until ctx ends or something goes wrong that waiting cannot cure.
+func Run(ctx context.Context, options Options, config *rest.Config) error {
+	registry := prometheus.NewRegistry()
+	a, err := newAgent(options, config, registry)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return serve(ctx, options.Addr, handler(a.probes, registry)) })
+	if options.EnablePprof {
+		group.Go(func() error { return serve(ctx, options.PprofAddr, profiles()) })
+	}
+	a.runtimes.Look(ctx)
+	group.Go(func() error { return a.runtimes.Start(ctx) })
+	group.Go(func() error { return a.work(ctx) })
+	return group.Wait()
+}
+
+func newAgent(options Options, config *rest.Config, registry *prometheus.Registry) (*agent, error) {
+	measured, err := metrics.New(registry)
+	if err != nil {
+		return nil, err
+	}
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	a := &agent{
+		Options: options, config: shapedConfig(config, &options), scheme: runtime.NewScheme(), clock: clock.RealClock{},
+		metrics: measured, probes: newProbes(), wake: make(chan struct{}, 1),
+	}
+	if err := errors.Join(clientgoscheme.AddToScheme(a.scheme), v1beta1.AddToScheme(a.scheme)); err != nil {
+		return nil, fmt.Errorf("build scheme: %w", err)
+	}
+	a.runtimes = cri.New(cri.Config{
+		Root: options.SocketRoot, SocketFile: options.SocketFile,
+		Metrics: measured, Clock: a.clock, Log: options.Log.WithName("cri"), Changed: a.runtimesChanged,
+	})
+	a.probes.add("runtime", a.runtimes.Ready)
+	return a, nil
+}
+
+func (a *agent) runtimesChanged() {
+	select {
+	case a.wake <- struct{}{}:
+	default: // who is told later will see what we have seen
+	}
+}
+
+// shapedConfig limits requests only if asked to.
+func shapedConfig(config *rest.Config, options *Options) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.UserAgent = userAgent
+	config.QPS, config.Burst = -1, 0
+	if options.QPS > 0 {
+		config.QPS, config.Burst = options.QPS, max(options.Burst, int(options.QPS), 1)
+	}
+	return config
+}
+
+// work is everything that needs the definitions of our kinds.
+func (a *agent) work(ctx context.Context) error {
+	if err := a.waitForDefinitions(ctx); err != nil {
+		return nil //nolint:nilerr // it ends with ctx only
+	}
+	mgr, err := ctrl.NewManager(a.config, ctrl.Options{
+		Scheme: a.scheme, Logger: a.Log, Cache: cacheOptions(a.Node),
+		Metrics:                 metricsserver.Options{BindAddress: "0"}, // served beside the probes
+		HealthProbeBindAddress:  "0",
+		GracefulShutdownTimeout: new(shutdownGrace),
+		Controller:              ctrlconfig.Controller{SkipNameValidation: new(true)}, // tests run several agents in one process
+	})
+	if err != nil {
+		return fmt.Errorf("set up manager: %w", err)
+	}
+	if err := a.setUp(mgr); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// jitter changes a length of time by up to a tenth.
+func (o *Options) jitter(length time.Duration) time.Duration {
+	return length + time.Duration((o.Random()-0.5)*0.2*float64(length))
+}
+
+// spread is a random part of a length of time.
+func (o *Options) spread(length time.Duration) time.Duration {
+	return time.Duration(o.Random() * float64(length))
+}

@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/flotilla-project/flotilla/core/features"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerrestart"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/credentials"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/events"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull"
+)
+
+// setUp adds everything that the agent does to the manager.
+func (a *agent) setUp(mgr ctrl.Manager) error {
+	recorder, err := events.New(a.config, a.scheme, a.Node)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(recorder); err != nil {
+		return fmt.Errorf("add events: %w", err)
+	}
+	stopper := &containerstop.Stopper{Runtimes: a.runtimes, Events: recorder, Metrics: a.metrics, Clock: a.clock, HostIP: a.HostIP}
+	if err := a.setUpPulls(mgr, recorder); err != nil {
+		return fmt.Errorf("set up image pulls: %w", err)
+	}
+	restarts := containerrestart.New(containerrestart.Config{
+		Client: mgr.GetClient(), Runtimes: a.runtimes, Stopper: stopper, Clock: a.clock,
+	})
+	if err := restarts.SetUp(mgr); err != nil {
+		return fmt.Errorf("set up container restarts: %w", err)
+	}
+	a.probeInformer(mgr, "crrInformerSynced", &v1beta1.ContainerRecreateRequest{})
+	if !a.Gates.Enabled(features.DaemonWatchingPod) {
+		return nil
+	}
+	meta := containermeta.New(containermeta.Config{
+		Client: mgr.GetClient(), Runtimes: a.runtimes, Stopper: stopper, Metrics: a.metrics, Clock: a.clock, Spread: a.spread,
+		EnvFromMetadata: a.Gates.Enabled(features.InPlaceUpdateEnvFromMetadata),
+	})
+	if err := meta.SetUp(mgr); err != nil {
+		return fmt.Errorf("set up container metadata: %w", err)
+	}
+	a.probeInformer(mgr, "podInformerSynced", &corev1.Pod{})
+	return nil
+}
+
+func (a *agent) setUpPulls(mgr ctrl.Manager, recorder *events.Recorder) error {
+	plugins, err := credentials.LoadPlugins(credentials.PluginConfig{
+		File: a.PluginConfigFile, Folder: a.PluginBinDir, Environ: a.Environ, Clock: a.clock, Log: a.Log.WithName("credentials"),
+	})
+	if err != nil {
+		return err
+	}
+	pulls := imagepull.New(imagepull.Config{
+		Node: a.Node, Client: mgr.GetClient(), Runtimes: a.runtimes,
+		Credentials: credentials.New(credentials.Config{
+			Reader: mgr.GetAPIReader(), Namespace: a.ConfigNamespace, Plugins: plugins, Clock: a.clock, Log: a.Log.WithName("credentials"),
+		}),
+		Events: recorder, Metrics: a.metrics, Clock: a.clock, Jitter: a.jitter, Slots: a.MaxWorkersForPullImage,
+	})
+	if err := pulls.SetUp(mgr); err != nil {
+		return err
+	}
+	a.probeInformer(mgr, "nodeImageInformerSynced", &v1beta1.NodeImage{})
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-a.wake:
+				pulls.Wake()
+			}
+		}
+	}))
+}
+
+// probeInformer makes the agent ready only once it knows all objects of a kind that are its business.
+func (a *agent) probeInformer(mgr ctrl.Manager, name string, kind client.Object) {
+	synced := make(chan struct{})
+	a.probes.add(name, func() error {
+		select {
+		case <-synced:
+			return nil
+		default:
+			return fmt.Errorf("objects of kind %T are not known yet", kind)
+		}
+	})
+	_ = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		informer, err := mgr.GetCache().GetInformer(ctx, kind) // waits for the first list
+		if err == nil && informer.HasSynced() {
+			close(synced)
+		}
+		return nil
+	}))
+}
