@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-project/flotilla/core/testenv"
 )
@@ -28,10 +27,7 @@ func TestMain(m *testing.M) {
 // given is the StatefulSet in the YAML in a namespace of its own, called web unless it says otherwise.
 func given(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
-	set := &unstructured.Unstructured{}
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(raw, &set.Object))
+	set := &unstructured.Unstructured{Object: testenv.Fields(t, text)}
 	set.SetAPIVersion("apps.kruise.io/v1beta1")
 	set.SetKind("StatefulSet")
 	if set.GetName() == "" {

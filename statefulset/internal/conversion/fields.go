@@ -8,6 +8,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/json"
 
+	"github.com/flotilla-project/flotilla/core/conversion"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
@@ -35,13 +36,13 @@ func fieldsOf(part string) []string {
 
 // read is the content of FieldsAnnotation: an object with the parts. It must hold the named fields and
 // nothing else, each in the form that the hub has, because no schema looks at it.
-func read(text string) (object, error) {
-	var kept object
+func read(text string) (conversion.Object, error) {
+	var kept conversion.Object
 	if err := utiljson.Unmarshal([]byte(text), &kept); err != nil {
 		return nil, err
 	}
 	for part, value := range kept {
-		fields, ok := value.(object)
+		fields, ok := value.(conversion.Object)
 		if !ok {
 			return nil, fmt.Errorf("%s is no object", part)
 		}

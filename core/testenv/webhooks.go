@@ -1,0 +1,55 @@
+package testenv
+
+import (
+	"encoding/json"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// Fields is an object, or a part of one, that is written in YAML, decoded as clients decode JSON: whole
+// numbers are integers.
+func Fields(t testing.TB, text string) map[string]any {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	fields := map[string]any{}
+	require.NoError(t, utiljson.Unmarshal(raw, &fields))
+	return fields
+}
+
+// ConvertHere has the objects of a CRD converted by the webhook server of the environment, at its path
+// /convert, which a manager must serve already. It returns once the probe, an object of a version that
+// is not stored, could be created.
+func (e *Environment) ConvertHere(t testing.TB, crd string, probe client.Object) {
+	t.Helper()
+	hooks := e.envtest.WebhookInstallOptions
+	address := net.JoinHostPort(hooks.LocalServingHost, strconv.Itoa(hooks.LocalServingPort))
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{
+		"strategy": "Webhook",
+		"webhook": map[string]any{
+			"clientConfig":             map[string]any{"service": nil, "url": "https://" + address + "/convert", "caBundle": hooks.LocalServingCAData},
+			"conversionReviewVersions": []string{"v1"},
+		},
+	}}})
+	require.NoError(t, err)
+	definition := &unstructured.Unstructured{}
+	definition.SetAPIVersion("apiextensions.k8s.io/v1")
+	definition.SetKind("CustomResourceDefinition")
+	definition.SetName(crd)
+	c := e.Client(t)
+	require.NoError(t, c.Patch(t.Context(), definition, client.RawPatch(types.MergePatchType, patch)))
+
+	require.EventuallyWithT(t, func(check *assert.CollectT) {
+		assert.NoError(check, c.Create(t.Context(), probe.DeepCopyObject().(client.Object), client.DryRunAll))
+	}, 20*time.Second, 50*time.Millisecond, "the API server does not notice the conversion webhook")
+}

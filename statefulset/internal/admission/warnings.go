@@ -1,0 +1,89 @@
+package admission
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/features"
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
+)
+
+// Warnings tell the user about what is accepted and does not do what it seems to. Old is the stored
+// object, nil on create.
+func Warnings(set, old *v1beta1.StatefulSet, gates Gates) []string {
+	warnings := ineffective(&set.Spec, gates)
+	if asksPreDownload(set) && !gates.PreDownload {
+		warnings = append(warnings, without("the settings of image pre-download", features.PreDownloadImageForInPlaceUpdate))
+	}
+	reserved := specPath().Child("reserveOrdinals")
+	warnings = append(warnings, ordinals.Overlaps(set.Spec.ReserveOrdinals, reserved)...)
+	warnings = append(warnings, longNames(set)...)
+	if old != nil && resizes(set, gates) {
+		warnings = append(warnings, shrinking(set, old)...)
+	}
+	return warnings
+}
+
+// ineffective names the fields whose gate is off.
+func ineffective(spec *v1beta1.StatefulSetSpec, gates Gates) []string {
+	var warnings []string
+	if spec.Ordinals != nil && spec.Ordinals.Start != 0 && !gates.StartOrdinal {
+		warnings = append(warnings, without("spec.ordinals", features.StatefulSetStartOrdinal))
+	}
+	deletes := appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+	policy := spec.PersistentVolumeClaimRetentionPolicy
+	if policy != nil && (policy.WhenDeleted == deletes || policy.WhenScaled == deletes) && !gates.AutoDeletePVC {
+		warnings = append(warnings, without("spec.persistentVolumeClaimRetentionPolicy", features.StatefulSetAutoDeletePVC))
+	}
+	if spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate && !gates.AutoResizePVC {
+		warnings = append(warnings, without("spec.volumeClaimUpdateStrategy", features.StatefulSetAutoResizePVCGate))
+	}
+	return warnings
+}
+
+func without(what string, gate features.Name) string {
+	return fmt.Sprintf("no effect: %s, because feature gate %s of the StatefulSet operator is off", what, gate)
+}
+
+// asksPreDownload says whether the user set any of what image pre-download reads, in a field or an annotation.
+func asksPreDownload(set *v1beta1.StatefulSet) bool {
+	for _, key := range []string{
+		contract.ImagePreDownloadParallelismAnnotation, contract.ImagePreDownloadTimeoutSecondsAnnotation,
+		contract.ImagePreDownloadMinUpdatedReadyPodsAnnotation,
+	} {
+		if _, ok := set.Annotations[key]; ok {
+			return true
+		}
+	}
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil || rolling.InPlaceUpdateStrategy == nil {
+		return false
+	}
+	in := rolling.InPlaceUpdateStrategy
+	return in.ImagePreDownloadParallelism != nil || in.ImagePreDownloadTimeoutSeconds != nil || in.ImagePreDownloadMinUpdatedReadyPods != nil
+}
+
+// longNames: the name of a pod is also its host name and the value of a label.
+func longNames(set *v1beta1.StatefulSet) []string {
+	if len(set.Name)+len("-0") <= utilvalidation.DNS1123LabelMaxLength {
+		return nil
+	}
+	return []string{fmt.Sprintf("pods such as %s-0 cannot be created: their names are longer than %d characters", set.Name, utilvalidation.DNS1123LabelMaxLength)}
+}
+
+// shrinking names the claim templates that ask for less than before.
+func shrinking(set, old *v1beta1.StatefulSet) []string {
+	var warnings []string
+	for i := range min(len(set.Spec.VolumeClaimTemplates), len(old.Spec.VolumeClaimTemplates)) {
+		template := &set.Spec.VolumeClaimTemplates[i]
+		if shrinks(template, &old.Spec.VolumeClaimTemplates[i]) {
+			path := specPath().Child("volumeClaimTemplates").Key(template.Name)
+			warnings = append(warnings, fmt.Sprintf("%s: existing claims keep their size, only new ones are smaller", path))
+		}
+	}
+	return warnings
+}
