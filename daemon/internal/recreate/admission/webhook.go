@@ -1,0 +1,102 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/admission"
+	"github.com/flotilla-project/flotilla/core/contract"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/conversion"
+)
+
+// Paths of the webhooks of ContainerRecreateRequest; configurations in users' clusters name them.
+const (
+	MutatePath   = "/mutate-apps-kruise-io-containerrecreaterequest"
+	ValidatePath = "/validate-apps-kruise-io-containerrecreaterequest"
+)
+
+// Webhook answers the API server.
+type Webhook struct {
+	// Reader reads pods and nodes from the server: requests are rare, and the cache has neither hooks nor what
+	// was written a moment ago.
+	Reader client.Reader
+}
+
+// Mutating refuses new requests that cannot be fulfilled, and fills the others.
+func (w Webhook) Mutating() admission.Endpoint {
+	return admission.Endpoint{Path: MutatePath, Handler: conversion.RecreateRequests().Defaulting(w.fill)}
+}
+
+// Validating keeps requests as they are, and warns about new ones.
+func (w Webhook) Validating() admission.Endpoint {
+	return admission.Endpoint{Path: ValidatePath, Handler: conversion.RecreateRequests().Validating(w.validate)}
+}
+
+func (w Webhook) fill(ctx context.Context, req admission.Request[*v1beta1.ContainerRecreateRequest]) error {
+	if req.Operation != admissionv1.Create {
+		return nil
+	}
+	errs := Validate(req.New)
+	if len(errs) == 0 {
+		target, err := w.target(ctx, client.ObjectKey{Namespace: req.Namespace, Name: req.New.Spec.PodName})
+		if err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		errs = Fill(req.New, target)
+	}
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: contract.AppsGroup, Kind: v1beta1.ContainerRecreateRequestKind}, req.Name, errs)
+	}
+	return nil
+}
+
+// target reads the pod and its node. Either may be missing; any other trouble is an error.
+func (w Webhook) target(ctx context.Context, key client.ObjectKey) (Target, error) {
+	pod := &corev1.Pod{}
+	if err := w.Reader.Get(ctx, key, pod); apierrors.IsNotFound(err) {
+		return Target{}, nil
+	} else if err != nil {
+		return Target{}, fmt.Errorf("get pod %q: %w", key.Name, err)
+	}
+	t := Target{Pod: pod}
+	if pod.Spec.NodeName == "" {
+		return t, nil
+	}
+	node := &metav1.PartialObjectMetadata{}
+	node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
+	switch err := w.Reader.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node); {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return t, fmt.Errorf("get node %q: %w", pod.Spec.NodeName, err)
+	default:
+		t.NodeLabels, t.NodeFound = node.Labels, true
+	}
+	return t, nil
+}
+
+func (w Webhook) validate(ctx context.Context, req admission.Request[*v1beta1.ContainerRecreateRequest]) (admission.Findings, error) {
+	switch req.Operation {
+	case admissionv1.Create:
+		pod := &corev1.Pod{}
+		if w.Reader.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: req.New.Spec.PodName}, pod) != nil {
+			pod = nil // a warning is no reason to fail
+		}
+		return admission.Findings{Warnings: Warnings(req.New, pod)}, nil
+	case admissionv1.Update:
+		if reason := Frozen(req.New, req.Old, req.Version); reason != "" {
+			resource := schema.GroupResource{Group: contract.AppsGroup, Resource: "containerrecreaterequests"}
+			return admission.Findings{}, apierrors.NewForbidden(resource, req.Name, fmt.Errorf("%s", reason))
+		}
+	case admissionv1.Delete, admissionv1.Connect:
+	}
+	return admission.Findings{}, nil
+}

@@ -1,0 +1,267 @@
+package admission_test
+
+import (
+	"context"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	coreadmission "github.com/flotilla-project/flotilla/core/admission"
+	"github.com/flotilla-project/flotilla/core/testenv"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/conversion"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/admission"
+)
+
+var env testenv.Environment
+
+func TestMain(m *testing.M) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
+	}
+	env.Run(m, testenv.Options{
+		CRDs:     []string{"../../../config/crd/containerrecreaterequests.yaml"},
+		Webhooks: envtest.WebhookInstallOptions{Paths: []string{"../../../config/webhook"}},
+		Scheme:   scheme,
+	})
+}
+
+// user is a client that hears warnings.
+type user struct {
+	client.Client
+
+	mu    sync.Mutex
+	heard []string
+}
+
+func (u *user) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.heard = append(u.heard, text)
+}
+
+// warnings are those since the last look.
+func (u *user) warnings() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	heard := u.heard
+	u.heard = nil
+	return heard
+}
+
+// serve answers the webhooks of the shipped configurations until the test ends.
+func serve(t *testing.T) *user {
+	t.Helper()
+	mgr := env.Manager(t)
+	w := admission.Webhook{Reader: mgr.GetAPIReader()}
+	for _, e := range []coreadmission.Endpoint{w.Mutating(), w.Validating()} {
+		mgr.GetWebhookServer().Register(e.Path, e.Handler)
+	}
+	mgr.GetWebhookServer().Register(coreadmission.ConvertPath, coreadmission.Converting(conversion.Convert))
+	env.Start(t, mgr)
+
+	u := &user{}
+	config := rest.CopyConfig(env.Config)
+	config.WarningHandlerWithContext = u
+	c, err := client.New(config, client.Options{Scheme: env.Scheme})
+	require.NoError(t, err)
+	u.Client = c
+	convertHere(t, u)
+	return u
+}
+
+// convertHere points the CRD at the server that the webhook configurations name.
+func convertHere(t *testing.T, c client.Client) {
+	t.Helper()
+	var configuration admissionregistrationv1.MutatingWebhookConfiguration
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: "daemon-mutating"}, &configuration))
+	mutate := configuration.Webhooks[0].ClientConfig
+	address, err := url.Parse(*mutate.URL)
+	require.NoError(t, err)
+	address.Path = coreadmission.ConvertPath
+
+	var crd apiextensionsv1.CustomResourceDefinition
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: "containerrecreaterequests.apps.kruise.io"}, &crd))
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook: &apiextensionsv1.WebhookConversion{
+			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: new(address.String()), CABundle: mutate.CABundle},
+			ConversionReviewVersions: []string{"v1"},
+		},
+	}
+	require.NoError(t, c.Update(t.Context(), &crd))
+	namespace := givenPod(t, c, nil)
+	require.EventuallyWithT(t, func(check *assert.CollectT) {
+		probe := alpha(namespace, "probe", "main")
+		assert.NoError(check, c.Create(t.Context(), probe, client.DryRunAll))
+	}, 20*time.Second, 50*time.Millisecond, "the API server does not notice the conversion webhook")
+}
+
+// givenPod makes the pod of the unit tests in a namespace of its own.
+func givenPod(t *testing.T, c client.Client, change func(*corev1.Pod)) string {
+	t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
+	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), node)))
+	namespace := env.Namespace(t)
+	o := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
+		Spec: corev1.PodSpec{
+			NodeName:       "node-1",
+			InitContainers: []corev1.Container{{Name: "proxy", Image: "proxy:1", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}},
+			Containers: []corev1.Container{{Name: "main", Image: "app:1", Lifecycle: &corev1.Lifecycle{
+				PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 3}},
+			}}},
+		},
+	}
+	if change != nil {
+		change(o)
+	}
+	require.NoError(t, c.Create(t.Context(), o))
+	o.Status.Phase = corev1.PodRunning
+	o.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: "containerd://m"}}
+	o.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "proxy", ContainerID: "containerd://p"}}
+	require.NoError(t, c.Status().Update(t.Context(), o))
+	return namespace
+}
+
+func alpha(namespace, name string, containers ...string) *v1alpha1.ContainerRecreateRequest {
+	r := &v1alpha1.ContainerRecreateRequest{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	r.Spec.PodName = "web"
+	for _, c := range containers {
+		r.Spec.Containers = append(r.Spec.Containers, v1alpha1.ContainerToRecreate{Name: c})
+	}
+	return r
+}
+
+func beta(namespace, name string, names ...string) *v1beta1.ContainerRecreateRequest {
+	r := request(containers(names...))
+	r.Namespace, r.Name = namespace, name
+	return r
+}
+
+func TestWebhooks(t *testing.T) {
+	u := serve(t)
+	t.Run("both versions are filled", func(t *testing.T) { testFilled(t, u) })
+	t.Run("refusals", func(t *testing.T) { testRefusals(t, u) })
+	t.Run("warnings", func(t *testing.T) { testWarnings(t, u) })
+	t.Run("changes", func(t *testing.T) { testChanges(t, u) })
+	t.Run("v1alpha1 annotations", func(t *testing.T) { testAnnotations(t, u) })
+}
+
+func testFilled(t *testing.T, u *user) {
+	t.Helper()
+	namespace := givenPod(t, u, nil)
+	require.NoError(t, u.Create(t.Context(), alpha(namespace, "old", "main", "proxy")))
+	require.NoError(t, u.Create(t.Context(), beta(namespace, "new", "main", "proxy")))
+	for _, name := range []string{"old", "new"} {
+		r := &v1beta1.ContainerRecreateRequest{}
+		require.NoError(t, u.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, r))
+		assert.NotEmpty(t, r.Labels[v1beta1.PodUIDLabel])
+		assert.Equal(t, "node-1", r.Labels[v1beta1.NodeNameLabel])
+		assert.Equal(t, "true", r.Labels[v1beta1.ActiveLabel])
+		assert.Equal(t, new(int64(30)), r.Spec.Strategy.TerminationGracePeriodSeconds)
+		assert.Equal(t, []v1beta1.ContainerToRecreate{
+			{Name: "main", PreStop: &v1beta1.PreStopHandler{Sleep: &corev1.SleepAction{Seconds: 3}}, StatusContext: &v1beta1.ContainerStatusContext{ContainerID: "containerd://m"}},
+			{Name: "proxy", StatusContext: &v1beta1.ContainerStatusContext{ContainerID: "containerd://p"}},
+		}, r.Spec.Containers, name)
+		assert.Empty(t, r.Status.Phase)
+	}
+	assert.Empty(t, u.warnings())
+}
+
+func testRefusals(t *testing.T, u *user) {
+	t.Helper()
+	namespace := givenPod(t, u, nil)
+	for want, r := range map[string]client.Object{
+		`spec.containers[1].name: Invalid value: "db": pod has no container "db", it has: main, proxy`: alpha(namespace, "a", "main", "db"),
+		`spec.containers[1].name: Duplicate value: "main"`:                                             beta(namespace, "b", "main", "main"),
+		`spec.podName: Invalid value: "web": pod "web" not found in namespace`:                         beta(env.Namespace(t), "c", "main"),
+		`spec.containers: Required value: name at least one container`:                                 alpha(namespace, "d"),
+	} {
+		err := u.Create(t.Context(), r)
+		require.ErrorContains(t, err, want)
+		assert.True(t, apierrors.IsInvalid(err), want)
+	}
+	negative := alpha(namespace, "e", "main")
+	negative.Spec.Strategy = &v1alpha1.RecreateStrategy{MinStartedSeconds: -1}
+	require.ErrorContains(t, u.Create(t.Context(), negative), "spec.strategy.minStartedSeconds: Invalid value: -1: must be 0 or more")
+	given := beta(namespace, "f", "main")
+	given.Spec.Containers[0].StatusContext = &v1beta1.ContainerStatusContext{ContainerID: "containerd://other"}
+	require.ErrorContains(t, u.Create(t.Context(), given), "spec.containers[0].statusContext: Forbidden: filled by the system")
+}
+
+func testWarnings(t *testing.T, u *user) {
+	t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cloud", Labels: map[string]string{v1beta1.NodeTypeLabel: v1beta1.VirtualKubelet}}}
+	require.NoError(t, u.Create(t.Context(), node))
+	namespace := givenPod(t, u, func(pod *corev1.Pod) {
+		pod.Spec.NodeName, pod.Spec.RestartPolicy = "cloud", corev1.RestartPolicyNever
+	})
+	require.NoError(t, u.Create(t.Context(), beta(namespace, "a", "main")))
+	assert.ElementsMatch(t, []string{
+		`node "cloud" is virtual: no node agent is there to recreate containers`,
+		`container "main" will be stopped and not started again: its restart policy is Never`,
+	}, u.warnings())
+}
+
+func testChanges(t *testing.T, u *user) {
+	t.Helper()
+	r := beta(givenPod(t, u, nil), "again", "main")
+	require.NoError(t, u.Create(t.Context(), r))
+	patch := func(body string) error {
+		return u.Patch(t.Context(), r.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body)))
+	}
+	for body, want := range map[string]string{
+		`{"spec":{"podName":"other"}}`:                                     "spec: the spec of a request never changes",
+		`{"metadata":{"labels":{"crr.apps.kruise.io/pod-uid":"other"}}}`:   "metadata.labels[crr.apps.kruise.io/pod-uid]: the label never changes",
+		`{"metadata":{"labels":{"crr.apps.kruise.io/node-name":"other"}}}`: "metadata.labels[crr.apps.kruise.io/node-name]: the label never changes",
+	} {
+		err := patch(body)
+		require.ErrorContains(t, err, want)
+		assert.True(t, apierrors.IsForbidden(err), want)
+	}
+	require.NoError(t, patch(`{"metadata":{"labels":{"crr.apps.kruise.io/active":null},"finalizers":["crr.apps.kruise.io/unready-acquired"]}}`))
+	require.NoError(t, patch(`{"metadata":{"finalizers":null}}`))
+	require.NoError(t, u.Delete(t.Context(), r))
+}
+
+func testAnnotations(t *testing.T, u *user) {
+	t.Helper()
+	r := beta(givenPod(t, u, nil), "again", "main")
+	require.NoError(t, u.Create(t.Context(), r))
+	body := `{"status":{"phase":"Recreating","conditions":[{"type":"PreRecreateGrace","status":"True","reason":"PreRecreateGrace","message":"","lastTransitionTime":"2030-01-01T00:00:00Z"}]}}`
+	require.NoError(t, u.Status().Patch(t.Context(), r.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body))))
+	old := &v1alpha1.ContainerRecreateRequest{}
+	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(r), old))
+	require.Equal(t, "2030-01-01T00:00:00Z", old.Annotations[v1beta1.UnreadyAcquiredAnnotation])
+
+	labelled := old.DeepCopy()
+	labelled.Labels["mine"] = "x"
+	require.NoError(t, u.Update(t.Context(), labelled))
+	labelled.Annotations[v1beta1.UnreadyAcquiredAnnotation] = "2031-01-01T00:00:00Z"
+	err := u.Update(t.Context(), labelled)
+	assert.True(t, apierrors.IsForbidden(err))
+	require.ErrorContains(t, err, "metadata.annotations[crr.apps.kruise.io/unready-acquired]: the annotation never changes")
+}
