@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,7 +59,7 @@ func (p *pass) misowned(o *pod) []action.Action {
 			continue
 		}
 		byPod := !o.live && p.deletesWithScale()
-		patch, changes := owners(claim, wish{controllerRef(p.Set), p.deletesWithSet() && !byPod}, wish{podRef(o.Pod), byPod})
+		patch, changes := p.owners(claim, o.Pod, p.deletesWithSet() && !byPod, byPod)
 		if !changes {
 			continue
 		}
@@ -69,30 +71,33 @@ func (p *pass) misowned(o *pod) []action.Action {
 	return actions
 }
 
-// wish says whether an object should own a claim.
-type wish struct {
-	ref  metav1.OwnerReference
-	owns bool
-}
-
-// owners is the patch that makes the wishes true. A reference that is there already stays as it is, also
-// where it does not name its owner as the controller, as older ones do not.
-func owners(claim *corev1.PersistentVolumeClaim, wishes ...wish) (patch action.Patch, changes bool) {
+// owners is the patch that makes the set and the pod owners of the claim, or not. A reference that is
+// there already stays as it is, also where it does not name its owner as the controller, as older ones
+// do not.
+func (p *pass) owners(claim *corev1.PersistentVolumeClaim, o *corev1.Pod, bySet, byPod bool) (patch action.Patch, changes bool) {
+	hasSet, hasPod := isOwner(claim, p.Set.UID), isOwner(claim, o.UID)
+	if hasSet == bySet && hasPod == byPod {
+		return patch, false
+	}
 	var remove []types.UID
 	var write []metav1.OwnerReference
-	for _, w := range wishes {
-		has := false
-		for i := range claim.OwnerReferences {
-			has = has || claim.OwnerReferences[i].UID == w.ref.UID
-		}
-		switch {
-		case has && !w.owns:
-			remove = append(remove, w.ref.UID)
-		case !has && w.owns:
-			write = append(write, w.ref)
-		}
+	if hasSet && !bySet {
+		remove = append(remove, p.Set.UID)
 	}
-	return ownership.Patch(remove, write...), len(remove)+len(write) > 0
+	if hasPod && !byPod {
+		remove = append(remove, o.UID)
+	}
+	if bySet && !hasSet {
+		write = append(write, controllerRef(p.Set))
+	}
+	if byPod && !hasPod {
+		write = append(write, podRef(o))
+	}
+	return ownership.Patch(remove, write...), true
+}
+
+func isOwner(claim *corev1.PersistentVolumeClaim, uid types.UID) bool {
+	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == uid })
 }
 
 // podRef names a pod as the controller of a claim.

@@ -47,6 +47,10 @@ func (p *pass) fillInOrder() (done bool) {
 	return true
 }
 
+// healthy says that a condemned pod serves. That an update or its hook holds it plays no part: the
+// update is not wanted any more.
+func (o *pod) healthy() bool { return o.Ready && o.AvailableIn == 0 }
+
 // removeInOrder removes the highest condemned pod once the one before it is gone. One that is not
 // available holds up the others, unless it is the lowest of such pods. One that its hook holds goes
 // before all others, so that there are never two.
@@ -60,13 +64,13 @@ func (p *pass) removeInOrder() {
 		if next == nil || o.deleting && !next.deleting {
 			next = o
 		}
-		if !o.serving() {
+		if !o.healthy() {
 			unhealthy = o
 		}
 	}
 	switch {
 	case next == nil || next.touched:
-	case !next.deleting && !next.serving() && next.Active && next != unhealthy:
+	case !next.deleting && !next.healthy() && next.Active && next != unhealthy:
 		p.waitFor([]*pod{unhealthy}, "pods are removed in order")
 	default:
 		step := action.Step{Name: StepDelete}

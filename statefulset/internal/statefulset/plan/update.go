@@ -34,13 +34,20 @@ func update(p *pass) {
 func (p *pass) abandon(step *action.Step) {
 	for i := range p.pods {
 		o := &p.pods[i]
-		if o.Lifecycle != contract.LifecyclePreparingUpdate || !o.live || o.wanted || o.touched || !o.Active {
-			continue
+		if o.live && !o.wanted && !o.touched && o.Active {
+			p.abandonPod(step, o)
 		}
-		if a := p.workload.Abandon(o.State); podupdate.Writes(a) {
-			o.touched = true
-			step.Actions = append(step.Actions, a)
-		}
+	}
+}
+
+// abandonPod takes a pod out of PreparingUpdate; pods in other states stay as they are.
+func (p *pass) abandonPod(step *action.Step, o *pod) {
+	if o.Lifecycle != contract.LifecyclePreparingUpdate {
+		return
+	}
+	if a := p.workload.Abandon(o.State); podupdate.Writes(a) {
+		o.touched = true
+		step.Actions = append(step.Actions, a)
 	}
 }
 
@@ -126,6 +133,7 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 	u, err := p.way(o)
 	if err != nil {
 		p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
+		p.abandonPod(step, o)
 		return false
 	}
 	if u == nil {

@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/gen"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// sizes are the numbers of pods that Compute is measured with.
+func sizes() []int { return []int{100, 1000, 10000} }
+
+func all(n int) []int32 { return span(0, int32(n)-1) }
+
+func BenchmarkCompute(b *testing.B) {
+	inPlace := policy(v1beta1.InPlaceIfPossible)
+	cases := []struct {
+		name  string
+		build func(n int) *world
+		count action.Verb
+		want  func(n int) int
+	}{
+		{"steady", func(n int) *world { return given(b, int32(n), inPlace).updated(all(n)) }, action.UpdateInPlace, func(int) int { return 0 }},
+		{"steady with claims", func(n int) *world {
+			return given(b, int32(n), inPlace, claimed("data"), retention("Retain", "Delete")).updated(all(n))
+		}, action.UpdateInPlace, func(int) int { return 0 }},
+		{"scale up from 0", func(n int) *world { return given(b, int32(n), inPlace, claimed("data")) }, action.Create, func(n int) int { return min(n, mostCreated) }},
+		{"unordered scale up from 0", func(n int) *world { return given(b, int32(n), unorderedBy(nil), partition(int32(n/2))) }, action.Create, func(n int) int { return min(n, mostCreated) }},
+		{"update in place", func(n int) *world { return given(b, int32(n), inPlace, maxUnavailable("10%")).old(all(n)) }, action.UpdateInPlace, func(n int) int { return n / 10 }},
+		{"recreate", func(n int) *world { return given(b, int32(n), maxUnavailable("10%")).old(all(n)) }, action.Delete, func(n int) int { return n / 10 }},
+		{"recreate by weight", func(n int) *world {
+			return given(b, int32(n), maxUnavailable("10%"), unorderedBy(byWeight(map[string]int32{"v1": 1}))).old(all(n))
+		}, action.Delete, func(n int) int { return n / 10 }},
+		{"scale in to half", func(n int) *world { return given(b, int32(n/2), inPlace).updated(all(n)) }, action.Delete, func(n int) int { return n / 2 }},
+		{"reserved every other", func(n int) *world {
+			w := given(b, int32(n), inPlace, everyOther(n))
+			for i := range n {
+				w.updated(at(int32(2 * i)))
+			}
+			return w
+		}, action.Create, func(int) int { return 0 }},
+	}
+	for _, c := range cases {
+		for _, n := range sizes() {
+			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
+				s := c.build(n).snapshot()
+				todo := Compute(s)
+				require.Equal(b, c.want(n), todo.Count(c.count))
+				b.ReportAllocs()
+				for b.Loop() {
+					Compute(s)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/pod")
+			})
+		}
+	}
+}
+
+// everyOther reserves the odd ordinals.
+func everyOther(n int) setOption {
+	return func(s *v1beta1.StatefulSet) {
+		var odd []any
+		for i := range n {
+			odd = append(odd, 2*i+1)
+		}
+		reserved(odd...)(s)
+	}
+}
+
+func BenchmarkStatus(b *testing.B) {
+	for _, n := range sizes() {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			s := given(b, int32(n), claimed("data")).updated(all(n)).snapshot()
+			todo := Compute(s)
+			b.ReportAllocs()
+			for b.Loop() {
+				Status(s, todo, Result{})
+			}
+		})
+	}
+}
+
+// A set that is as it should be costs a fixed number of allocations, however many pods it has. The
+// pods have a deletion cost, without which judging one allocates.
+func TestSteadyStateAllocatesNothingPerPod(t *testing.T) {
+	allocations := func(n int) float64 {
+		s := given(t, int32(n), policy(v1beta1.InPlaceIfPossible)).updated(all(n), gen.DeletionCost("0")).snapshot()
+		return testing.AllocsPerRun(5, func() { Compute(s) })
+	}
+	few, many := allocations(100), allocations(2000)
+	require.Less(t, many-few, 100.0, "%v allocations for 100 pods, %v for 2000", few, many)
+}

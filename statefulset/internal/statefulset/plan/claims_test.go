@@ -1,0 +1,340 @@
+package plan
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/simulate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+func ownedBy(refs ...metav1.OwnerReference) gen.ClaimOption {
+	return func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = refs }
+}
+
+func plainRef(apiVersion, kind, name, uid string) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: gen.UID(uid)}
+}
+
+func setRef() metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "apps.kruise.io/v1alpha1", Kind: "StatefulSet", Name: "web", UID: "set-uid"}
+}
+
+func going(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: now} }
+
+// claimActions are what the plan does to claims, as text.
+func (w *world) claimActions() []string {
+	did := []string{}
+	for a := range actionsOf(w.plan(), StepClaims) {
+		text := string(a.Verb) + " " + a.Object.GetName()
+		for _, patch := range a.Patches {
+			body, err := json.Marshal(patch.Body)
+			require.NoError(w.t, err)
+			text += " " + string(body)
+		}
+		did = append(did, text)
+	}
+	return did
+}
+
+// The table of persistentVolumeClaimRetentionPolicy, in each state of the pod.
+func TestClaimsAreOwnedAsTheRetentionPolicySays(t *testing.T) {
+	const del, keep = appsv1.DeletePersistentVolumeClaimRetentionPolicyType, appsv1.RetainPersistentVolumeClaimRetentionPolicyType
+	rows := []struct {
+		whenDeleted, whenScaled appsv1.PersistentVolumeClaimRetentionPolicyType
+		live, condemned         string // owners by kind
+	}{
+		{keep, keep, "", ""},
+		{del, keep, "StatefulSet", "StatefulSet"},
+		{keep, del, "", "Pod"},
+		{del, del, "StatefulSet", "Pod"},
+		{"Nonsense", "", "", ""},
+	}
+	for _, r := range rows {
+		for name, before := range map[string][]metav1.OwnerReference{
+			"none": nil, "the set": {setRef()}, "another": {plainRef("v1", "ConfigMap", "c", "c")},
+		} {
+			t.Run(string(r.whenDeleted)+" "+string(r.whenScaled)+" from "+name, func(t *testing.T) {
+				w, p := play(t, simulate.Options{Seed: 1}, 2, claimed("data"), retention(r.whenDeleted, r.whenScaled))
+				w.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: gen.Namespace, UID: gen.UID("c")}})
+				w.OnEvent(func(w *simulate.World, e simulate.Event) { // the first owners of claim 1
+					if c, ok := e.Object.(*corev1.PersistentVolumeClaim); ok && e.Type == simulate.Added && c.Name == "data-web-1" {
+						_ = simulate.Change(w, simulate.UserActor, "", c, func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = before })
+					}
+				})
+				simulate.Settle(t, w, p, 500)
+				kinds := func() string {
+					text := ""
+					claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1")
+					require.NotNil(t, claim)
+					for _, ref := range claim.OwnerReferences {
+						if ref.Kind != "ConfigMap" {
+							text += ref.Kind
+						}
+					}
+					return text
+				}
+				assert.Equal(t, r.live, kinds())
+				var condemned string
+				w.OnEvent(func(_ *simulate.World, e simulate.Event) {
+					if o, ok := e.Object.(*corev1.Pod); ok && e.Actor == simulate.OperatorActor && o.DeletionTimestamp != nil {
+						condemned = kinds()
+					}
+				})
+				edit(w, replicas(1))
+				simulate.Settle(t, w, p, 500)
+				assert.Equal(t, r.condemned, condemned, "when the pod is deleted")
+				claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1")
+				assert.Equal(t, r.whenScaled == del && name != "another", claim == nil, "the claim is gone")
+			})
+		}
+	}
+}
+
+// A node that is lost takes no claim with it: a live pod never owns one.
+func TestAPodThatIsLostKeepsItsClaim(t *testing.T) {
+	w, p := play(t, simulate.Options{Seed: 1}, 2, claimed("data"), retention("Delete", "Delete"))
+	simulate.Settle(t, w, p, 500)
+	uid := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1").UID
+	require.NoError(t, w.Delete(simulate.NodeActor, podOf(w, 1)))
+	simulate.Settle(t, w, p, 500)
+	arrived(t, w)
+	assert.Equal(t, uid, simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1").UID)
+}
+
+// 3 replicas without 0 and 2-5, whenScaled Delete: claims for 1, 6 and 7; after scaling to 1 for 1 only.
+func TestClaimsOfReservedOrdinals(t *testing.T) {
+	w, p := play(t, simulate.Options{Seed: 1}, 3, claimed("data"), retention("Retain", "Delete"), reserved(0, "2-5"))
+	simulate.Settle(t, w, p, 500)
+	names := func() []string {
+		var names []string
+		for _, c := range simulate.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	assert.ElementsMatch(t, []string{"data-web-1", "data-web-6", "data-web-7"}, names())
+	edit(w, replicas(1))
+	simulate.Settle(t, w, p, 500)
+	assert.Equal(t, []string{"data-web-1"}, names())
+}
+
+func TestForeignClaimsAreLeftAlone(t *testing.T) {
+	foreign := metav1.OwnerReference{APIVersion: "v1", Kind: "Other", Name: "x", UID: "x", Controller: new(true)}
+	for name, ref := range map[string]metav1.OwnerReference{
+		"another controller": foreign, "a former pod": plainRef("v1", "Pod", "web-1", "former"), "a former set": plainRef("apps.kruise.io/v1beta1", "StatefulSet", "web", "former"),
+	} {
+		w := given(t, 1, claimed("data"), retention("Delete", "Delete")).claim("data-web-1", ownedBy(ref)).updated(at(0, 1))
+		delete(w.claims, "data-web-0")
+		assert.Empty(t, w.claimActions(), name)
+		assert.Equal(t, []string{"delete 1"}, w.did(), name)
+	}
+	w := given(t, 1, claimed("data"), retention("Delete", "Retain")).claim("data-web-0", ownedBy(foreign))
+	todo := w.plan()
+	require.Len(t, todo.Notices, 1)
+	assert.Equal(t, "ConflictingController", todo.Notices[0].Reason)
+	assert.Contains(t, todo.Notices[0].Note, "Other x")
+	assert.Equal(t, []string{"create 0"}, w.did())
+}
+
+// References of older installations are right as they are: no write for the sake of their form.
+func TestPlainReferencesAreEnough(t *testing.T) {
+	w := given(t, 1, claimed("data"), retention("Delete", "Retain")).claim("data-web-0", ownedBy(setRef())).updated(at(0))
+	assert.Empty(t, w.claimActions())
+	w.gates.AutoDeletePVC = false
+	w.set.Spec.PersistentVolumeClaimRetentionPolicy = nil
+	assert.Empty(t, w.claimActions(), "without the gate nothing is touched")
+}
+
+// W20: an owner of another kind with the pod's name kept an ordinal empty.
+func TestOnlyAFormerPodMakesAClaimStale(t *testing.T) {
+	stale := func(ref metav1.OwnerReference) *world {
+		return given(t, 1, claimed("data"), retention("Retain", "Delete")).claim("data-web-0", ownedBy(ref))
+	}
+	w := stale(plainRef("v1", "Pod", "web-0", "former"))
+	assert.Equal(t, []string{}, w.did())
+	assert.Equal(t, []string{"WaitingForStaleClaim data-web-0"}, w.waits())
+	todo := w.plan()
+	require.Len(t, todo.Notices, 1)
+	assert.Equal(t, "WaitingForStaleClaim", todo.Notices[0].Reason)
+	assert.Equal(t, []string{"create 0"}, stale(plainRef("example.com/v1", "Pod", "web-0", "other")).did())
+	assert.Equal(t, []string{"create 0"}, stale(plainRef("v1", "ConfigMap", "web-0", "other")).did())
+	assert.Equal(t, []string{"create 0"}, stale(plainRef("v1", "Pod", "web-7", "other")).did())
+}
+
+// 313: a claim on its way out holds up its own pod only.
+func TestATerminatingClaimHoldsUpNoOtherPod(t *testing.T) {
+	w := given(t, 3, claimed("data")).claim("data-web-0", going)
+	assert.Equal(t, []string{"create 1", "create 2"}, w.did())
+	assert.Equal(t, []string{"ClaimTerminating data-web-0"}, w.waits())
+	todo := w.plan()
+	require.Len(t, todo.Notices, 1)
+	assert.Equal(t, eventCreateFailed, todo.Notices[0].Reason)
+	assert.Contains(t, todo.Notices[0].Note, "pvc data-web-0 is to be deleted")
+}
+
+func TestClaimsOfPendingPodsAreMadeAgain(t *testing.T) {
+	w := given(t, 2, claimed("data")).updated(at(0), gen.Phase(corev1.PodPending)).updated(at(1))
+	delete(w.claims, "data-web-0")
+	delete(w.claims, "data-web-1")
+	assert.Equal(t, []string{"Create data-web-0"}, w.claimActions())
+}
+
+// W2, 2343: adding or renaming a claim template wedged the set with an update of pods that no server
+// takes. Pods without the volume are recreated by the update, in its order.
+func TestPodsWithoutAClaimTemplatesVolumeAreRecreated(t *testing.T) {
+	check(t, []row{
+		{"in update order", func(t *testing.T) *world { return given(t, 3, claimed("data")).updated(span(0, 2), withoutVolumes) }, []string{"delete 2"}},
+		{"also where the rest could change in place", func(t *testing.T) *world {
+			return given(t, 2, claimed("data"), policy(v1beta1.InPlaceIfPossible)).old(span(0, 1), withoutVolumes)
+		}, []string{"delete 1"}},
+		{"not below the partition", func(t *testing.T) *world {
+			return given(t, 2, claimed("data"), partition(2)).old(span(0, 1), withoutVolumes)
+		}, []string{}},
+		{"not with type OnDelete", func(t *testing.T) *world {
+			return given(t, 2, claimed("data"), onDeleteOnly()).updated(span(0, 1), withoutVolumes)
+		}, []string{}},
+		{"not with policy InPlaceOnly", func(t *testing.T) *world {
+			return given(t, 2, claimed("data"), policy(v1beta1.InPlaceOnly)).updated(span(0, 1), withoutVolumes)
+		}, []string{}},
+	})
+	for _, way := range []setOption{inOrder(), maxUnavailable("2")} {
+		w, p := play(t, simulate.Options{Seed: 1}, 3, claimed("data"), way)
+		simulate.Settle(t, w, p, 500)
+		edit(w, func(s *v1beta1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Name = "store" })
+		simulate.Settle(t, w, p, 500)
+		arrived(t, w)
+		assert.Equal(t, "store-web-2", podOf(w, 2).Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
+		assert.NotNil(t, simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-2"), "the former claim stays")
+	}
+}
+
+// sized gives the claims of the world's templates a size, whatever the templates say.
+func sized(request, capacity string, conditions ...corev1.PersistentVolumeClaimConditionType) gen.ClaimOption {
+	return func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.StorageClassName = new("big")
+		c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(request)}
+		c.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(capacity)}
+		for _, t := range conditions {
+			c.Status.Conditions = append(c.Status.Conditions, corev1.PersistentVolumeClaimCondition{Type: t, Status: corev1.ConditionTrue})
+		}
+	}
+}
+
+func resizing(t *testing.T, n int32, change ...setOption) *world {
+	w := given(t, n, append([]setOption{claimed("data"), growing("2Gi")}, change...)...)
+	w.expandable = map[string]bool{"big": true, "fixed": false}
+	return w
+}
+
+func TestClaimsGrowInUpdateOrder(t *testing.T) {
+	const grown = `{"metadata":{"annotations":{"apps.kruise.io/owned-by-asts":"web"}},"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`
+	small, fits := sized("1Gi", "1Gi"), sized("2Gi", "2Gi")
+	w := resizing(t, 2).claim("data-web-0", small).claim("data-web-1", small).old(span(0, 1))
+	assert.Equal(t, []string{"PatchSpec data-web-1 " + grown}, w.claimActions())
+	assert.Equal(t, []string{}, w.did(), "the pod waits for its claim")
+
+	w = resizing(t, 2).claim("data-web-0", small).claim("data-web-1", sized("2Gi", "1Gi")).old(span(0, 1))
+	assert.Empty(t, w.claimActions(), "a pod whose claim grows is out of service")
+	assert.Equal(t, []string{}, w.did())
+	assert.Contains(t, w.waits(), "VolumeResizing data-web-1")
+
+	w = resizing(t, 2).claim("data-web-0", small).claim("data-web-1", fits).old(span(0, 1))
+	assert.Equal(t, []string{"delete 1"}, w.did(), "the claim is done")
+
+	w = resizing(t, 2).claim("data-web-0", small).claim("data-web-1", sized("2Gi", "1Gi", corev1.PersistentVolumeClaimFileSystemResizePending)).old(span(0, 1))
+	assert.Equal(t, []string{"delete 1"}, w.did(), "the file system grows with the next mount")
+
+	w = resizing(t, 2).claim("data-web-0", fits).claim("data-web-1", small).updated(span(0, 1))
+	assert.Equal(t, []string{"PatchSpec data-web-1 " + grown}, w.claimActions(), "only the size changed")
+
+	w = resizing(t, 2, partition(2)).claim("data-web-0", small).claim("data-web-1", small).old(span(0, 1))
+	assert.Empty(t, w.claimActions(), "below the partition")
+	w = resizing(t, 2, paused(true)).claim("data-web-0", small).claim("data-web-1", small).old(span(0, 1))
+	assert.Empty(t, w.claimActions(), "paused")
+	w = resizing(t, 2).claim("data-web-0", small).claim("data-web-1", small).old(span(0, 1))
+	w.gates.AutoResizePVC = false
+	assert.Empty(t, w.claimActions(), "without the gate")
+	w = resizing(t, 1, growing("1Gi")).claim("data-web-0", fits).updated(at(0))
+	assert.Empty(t, w.claimActions(), "a claim that is larger stays")
+}
+
+// W18, W19: a claim that cannot follow holds up its own pod, and the user is told which and why.
+func TestClaimsThatCannotGrowHoldUpNoOtherPod(t *testing.T) {
+	class := func(name string) gen.ClaimOption {
+		return func(c *corev1.PersistentVolumeClaim) { sized("1Gi", "1Gi")(c); c.Spec.StorageClassName = &name }
+	}
+	for name, row := range map[string]struct {
+		template, claim, event, text string
+	}{
+		"not expandable": {"fixed", "fixed", "FailedResize", "storage class fixed does not support volume expansion"},
+		"no such class":  {"none", "none", "FailedResize", "storage class none does not exist"},
+		"another class":  {"big", "fixed", "FailedUpdatePVC", "delete it to have it made anew"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := resizing(t, 2, func(s *v1beta1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &row.template })
+			w.claim("data-web-1", class(row.claim)).claim("data-web-0", class(row.template))
+			w.claims["data-web-0"].Spec.Resources.Requests = w.set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests
+			w.claims["data-web-0"].Status.Capacity = w.claims["data-web-0"].Spec.Resources.Requests
+			w.old(span(0, 1))
+			assert.Equal(t, []string{"delete 0"}, w.did())
+			assert.Contains(t, w.waits(), "VolumeResizeFailed data-web-1")
+			todo := w.plan()
+			require.Len(t, todo.Notices, 1)
+			assert.Equal(t, row.event, todo.Notices[0].Reason)
+			assert.Contains(t, todo.Notices[0].Note, row.text)
+			c := condition(t, w, v1beta1.StatefulSetVolumeResizeFailed)
+			assert.Equal(t, corev1.ConditionTrue, c.Status)
+			assert.Contains(t, c.Message, "data-web-1")
+			w.set.Status = w.status()
+			w.claims["data-web-1"].Spec = *w.set.Spec.VolumeClaimTemplates[0].Spec.DeepCopy()
+			w.claims["data-web-1"].Status.Capacity = w.claims["data-web-0"].Status.Capacity
+			assert.Equal(t, corev1.ConditionFalse, condition(t, w, v1beta1.StatefulSetVolumeResizeFailed).Status, "it stays, as False")
+		})
+	}
+}
+
+// A claim without a class takes any, and one that is missing or going is no obstacle.
+func TestClaimsThatAreNotCompared(t *testing.T) {
+	w := resizing(t, 1).claim("data-web-0", sized("2Gi", "2Gi"), func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = nil }).old(at(0))
+	assert.Equal(t, []string{"delete 0"}, w.did())
+	w = resizing(t, 1).claim("data-web-0", sized("1Gi", "1Gi"), going).old(at(0))
+	assert.Equal(t, []string{"delete 0"}, w.did())
+	w = resizing(t, 1).old(at(0))
+	delete(w.claims, "data-web-0")
+	assert.Equal(t, []string{"delete 0"}, w.did())
+}
+
+// 3 replicas, partition 2: one claim of 2Gi. After the image and the type have gone back, one follows.
+func TestStatusOfVolumeClaims(t *testing.T) {
+	small, fits := sized("1Gi", "1Gi"), sized("2Gi", "2Gi")
+	w := resizing(t, 4).claim("data-web-0", small).claim("data-web-1", small).claim("data-web-2", fits).claim("data-web-3", sized("3Gi", "2Gi")).updated(span(0, 3))
+	w.set.Spec.VolumeClaimTemplates = append(w.set.Spec.VolumeClaimTemplates, gen.Claim("log", "1Gi"))
+	w.gates.AutoResizePVC = false
+	assert.Equal(t, []v1beta1.VolumeClaimStatus{
+		{VolumeClaimName: "data", CompatibleReplicas: 2, CompatibleReadyReplicas: 1}, {VolumeClaimName: "log"},
+	}, w.status().VolumeClaims)
+}
+
+// 4 replicas, partition 2: two claims grow, and a specified pod below the partition keeps its small one.
+func TestSpecifiedPodsBelowThePartitionKeepSmallClaims(t *testing.T) {
+	w, p := play(t, simulate.Options{Seed: 1}, 4, claimed("data"), growing("1Gi"), partition(2), maxUnavailable("2"))
+	simulate.Settle(t, w, p, 500)
+	edit(w, growing("2Gi"), image("app:2"))
+	require.NoError(t, simulate.Change(w, simulate.UserActor, "", podOf(w, 0), func(o *corev1.Pod) { marked()(o) }))
+	simulate.Settle(t, w, p, 500)
+	for ordinal, want := range []string{"1Gi", "1Gi", "2Gi", "2Gi"} {
+		claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-"+podName("web", int32(ordinal)))
+		assert.Equal(t, want, claim.Spec.Resources.Requests.Storage().String(), "%d", ordinal)
+	}
+	assert.Equal(t, []v1beta1.VolumeClaimStatus{{VolumeClaimName: "data", CompatibleReplicas: 2, CompatibleReadyReplicas: 2}}, present(w).Status.VolumeClaims)
+}

@@ -1,0 +1,200 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// course is a set and what its user does to it, for runs that are compared with each other.
+type course struct {
+	name     string
+	replicas int32
+	given    []setOption
+	tell     func(*simulate.World)
+}
+
+func courses() []course {
+	inPlace := policy(v1beta1.InPlaceIfPossible)
+	return []course{
+		{"scale in order", 3, []setOption{inOrder()}, minutely(told{"wants 1 replica", replicas(1)})},
+		{"scale at once", 4, nil, minutely(told{"wants 2 replicas", replicas(2)})},
+		{"in place", 4, []setOption{inPlace, maxUnavailable("2")}, minutely(wants("app:2"))},
+		{"in place with grace in order", 2, []setOption{inOrder(), inPlace, grace(5)}, minutely(wants("app:2"))},
+		{"recreate in order", 3, []setOption{inOrder()}, minutely(wants("app:2"))},
+		{"recreate at once", 3, []setOption{maxUnavailable("100%")}, minutely(wants("app:2"))},
+		{"partition and back", 3, []setOption{inPlace, partition(1)}, minutely(wants("app:2"), wants("app:1"))},
+		{"unordered", 4, []setOption{unorderedBy(nil), partition(0), maxUnavailable("2")}, minutely(wants("app:2"))},
+		{"claims that stay", 3, []setOption{claimed("data", "log")}, minutely(wants("app:2"), told{"wants 1 replica", replicas(1)})},
+		{"claims that go", 3, []setOption{claimed("data"), retention("Delete", "Delete")}, minutely(told{"wants 1 replica", replicas(1)}, told{"wants 2 replicas", replicas(2)})},
+		{"claims that grow", 2, []setOption{claimed("data"), growing("1Gi")}, minutely(told{"wants 2Gi and app:2", both(growing("2Gi"), image("app:2"))})},
+		{"claim template added", 2, []setOption{claimed("data"), inPlace}, minutely(told{"adds claim template log", claimed("log")})},
+		{"reserved ordinals", 3, []setOption{reserved(1)}, minutely(told{"reserves 3 too", reserved(1, 3)}, told{"reserves none", reserved()})},
+		{"hooks in place in order", 2, []setOption{inOrder(), inPlace, hooked(), hookTaken()}, minutely(wants("app:2"))},
+		{"hooks before deletion", 3, []setOption{hooked(), hookTaken()}, minutely(wants("app:2"), told{"wants 1 replica", replicas(1)})},
+		{"scale strategy", 1, []setOption{scaleUnavailable("2")}, minutely(told{"wants 5 replicas", replicas(5)})},
+	}
+}
+
+func (c course) start(t testing.TB, options simulate.Options) (*simulate.World, *player) {
+	t.Helper()
+	w, p := play(t, options, c.replicas, c.given...)
+	answers(w, 3*time.Second)
+	c.tell(w)
+	for minute := range 3 { // lets passes happen before and after every edit
+		for second := range 20 {
+			w.After(time.Duration(minute)*time.Minute+time.Duration(second)*time.Second, func() {})
+		}
+	}
+	return w, p
+}
+
+// end is the digest of the world in which the course ended without a fault.
+func (c course) end(t testing.TB) string {
+	t.Helper()
+	w, p := c.start(t, simulate.Options{Seed: 1})
+	simulate.Settle(t, w, p, 2000)
+	arrived(t, w)
+	return simulate.Digest(w)
+}
+
+// A crash after any write leaves a world from which the next operator arrives at the same end.
+func TestCrashesAfterAnyWriteEndTheSame(t *testing.T) {
+	t.Parallel()
+	for _, c := range courses() {
+		t.Run(c.name, func(t *testing.T) {
+			simulate.CrashSweep(t, func() (*simulate.World, simulate.Planner) {
+				w, p := c.start(t, simulate.Options{Seed: 1})
+				return w, p
+			}, func(w *simulate.World) { arrived(t, w) })
+		})
+	}
+}
+
+// Whatever the faults, the end is the one without them.
+func TestFaultsEndTheSame(t *testing.T) {
+	t.Parallel()
+	faults := map[string]func(seed uint64) simulate.Faults{
+		"stale views":      func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, Lag: 10, Interleave: 0.3} },
+		"lost events":      func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, LostEvents: 0.7} },
+		"refused writes":   refusals,
+		"lost answers":     func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, Timeout: 0.3} },
+		"all at once":      simulate.Nasty,
+		"all and no pause": func(seed uint64) simulate.Faults { f := simulate.Nasty(seed); f.Passes = 400; return f },
+	}
+	for _, c := range courses() {
+		want := c.end(t)
+		for name, f := range faults {
+			t.Run(c.name+" "+name, func(t *testing.T) {
+				simulate.Explore(t, 3, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
+					w, p := c.start(t, simulate.Options{Seed: seed})
+					return w, p, f(seed)
+				}, func(w *simulate.World) {
+					arrived(t, w)
+					require.Equal(t, want, simulate.Digest(w), "the story:\n%s", w.Story())
+				})
+			})
+		}
+	}
+}
+
+func refusals(seed uint64) simulate.Faults {
+	return simulate.Faults{Seed: seed, Conflict: 0.15, TooManyRequests: 0.1, InternalError: 0.1}
+}
+
+// Random worlds keep their invariants under faults as well.
+func TestRandomEditsUnderFaultsKeepTheInvariants(t *testing.T) {
+	t.Parallel()
+	explore(t, simulate.Nasty)
+}
+
+// Other people delete, orphan, hold and relabel pods. What they do is repaired or respected, and the
+// set gets what it wants all the same.
+func TestForeignActorsAreRepaired(t *testing.T) {
+	t.Parallel()
+	explore(t, func(seed uint64) simulate.Faults {
+		f := simulate.Nasty(seed)
+		f.Passes, f.Foreign = 60, 0.15
+		f.Actors = []simulate.Actor{
+			simulate.DeletesPods, simulate.Orphans, simulate.Holds("example.com/hold", time.Minute), strays,
+			simulate.Relabels(contract.SpecifiedDeleteLabel, "true"), simulate.Relabels("example.com/x", "y"), flapsReplicas,
+			simulate.Relabels("statefulset.kubernetes.io/pod-name", "other"),
+		}
+		return f
+	})
+}
+
+// strays takes a pod out of the selector and brings it back a while later: as long as it has the name,
+// nothing can take its place.
+func strays(w *simulate.World, rng *rand.Rand) {
+	simulate.Relabels("app", "other")(w, rng)
+	w.After(20*time.Second, func() {
+		for _, o := range w.Pods() {
+			if o.Labels["app"] == "other" {
+				w.Tell("foreign", "bring %s back", o.Name)
+				_ = simulate.Change(w, simulate.UserActor, "", o, func(o *corev1.Pod) { o.Labels["app"] = "web" })
+			}
+		}
+	})
+}
+
+// flapsReplicas is an autoscaler that cannot decide.
+func flapsReplicas(w *simulate.World, rng *rand.Rand) {
+	w.Tell("foreign", "autoscales")
+	edit(w, replicas(int32(1+rng.IntN(5))), valid)
+}
+
+// Every write may arrive twice: the second time it changes nothing or is refused.
+func TestReplayedWritesChangeNothing(t *testing.T) {
+	for _, c := range courses() {
+		t.Run(c.name, func(t *testing.T) {
+			w, p := c.start(t, simulate.Options{Seed: 1})
+			operator, replayed := simulate.NewOperator(w, p, simulate.Faults{}), 0
+			for pass := uint64(0); !w.Quiet() || pass < 20; pass++ {
+				steps, _ := p.Plan(w.View(nil), w.Now(), pass)
+				for _, step := range steps {
+					for _, a := range step.Actions {
+						operator.Run([]action.Step{{Name: step.Name, Actions: []action.Action{a}}})
+						replay(w, a)
+						replayed++
+					}
+				}
+				w.Step()
+				w.Advance(time.Second)
+			}
+			assert.Positive(t, replayed)
+			assert.Zero(t, w.Writes("replay"), "the story:\n%s", w.Story())
+			require.Empty(t, w.Violations())
+		})
+	}
+}
+
+func replay(w *simulate.World, a action.Action) {
+	switch a.Verb {
+	case action.Create:
+		for _, o := range append(slices.Clip(a.First), a.Object) {
+			_, _ = w.Create("replay", o)
+		}
+	case action.Delete:
+		_ = w.Delete("replay", a.Object)
+	default:
+		object := a.Object
+		for _, patch := range a.Patches {
+			if n, err := w.Patch("replay", object, patch); err == nil {
+				object = n
+			}
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package plan
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/gen"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+func marked() gen.PodOption { return gen.SpecifiedDelete() }
+
+func byWeight(weights map[string]int32) *workload.UpdatePriorityStrategy {
+	p := &workload.UpdatePriorityStrategy{}
+	for value, weight := range weights {
+		p.WeightPriority = append(p.WeightPriority, workload.UpdatePriorityWeightTerm{
+			Weight: weight, MatchSelector: metav1.LabelSelector{MatchLabels: map[string]string{"k": value}},
+		})
+	}
+	return p
+}
+
+// The order of the update: the specification's table.
+func TestTargetsOfTheUpdate(t *testing.T) {
+	rows := []struct {
+		name  string
+		world func(t *testing.T) *world
+		want  []int32
+	}{
+		{"no setting", func(t *testing.T) *world { return given(t, 3).old(span(0, 2)) }, at(2, 1, 0)},
+		{"reserved, partition 2", func(t *testing.T) *world { return given(t, 3, reserved(1, 3), partition(2)).old(at(0, 2, 4)) }, at(4)},
+		{"partition is no ordinal", func(t *testing.T) *world { return given(t, 5, startAt(100), partition(3)).old(span(100, 104)) }, at(104, 103)},
+		{"partition beyond replicas", func(t *testing.T) *world { return given(t, 3, partition(9)).old(span(0, 2)) }, nil},
+		{"unordered, 6 and 7 updated", func(t *testing.T) *world {
+			return given(t, 10, unorderedBy(nil), partition(6)).old(span(0, 5)).updated(span(6, 7)).old(span(8, 9))
+		}, at(7, 6, 9, 8)},
+		{"unordered, reserved, 7 and 8 updated", func(t *testing.T) *world {
+			return given(t, 10, unorderedBy(nil), partition(6), reserved(3, 10)).old(at(0, 1, 2, 4, 5, 6)).updated(at(7, 8)).old(at(9, 11))
+		}, at(8, 7, 11, 9)},
+		{"unordered, 0 and 1 prepared, with gate", func(t *testing.T) *world {
+			w := given(t, 10, unorderedBy(nil), partition(6), reserved(3, 10), hooked()).
+				old(at(0, 1), heldBefore(contract.LifecyclePreparingUpdate)).old(at(2, 4, 5, 6)).updated(at(7, 8)).old(at(9, 11))
+			w.gates.PreparingUpdateAsUpdate = true
+			return w
+		}, at(8, 7, 1, 0)},
+		{"unordered, missing ones count as updated", func(t *testing.T) *world {
+			return given(t, 4, unorderedBy(nil), partition(2)).old(at(0, 1, 2))
+		}, at(2)},
+		{"weights", func(t *testing.T) *world {
+			return given(t, 5, unorderedBy(byWeight(map[string]int32{"v1": 20, "v2": 10}))).
+				old(at(0, 3), gen.Label("k", "v1")).old(at(1), gen.Label("k", "v2")).old(at(2, 4))
+		}, at(3, 0, 1, 4, 2)},
+		{"order keys, those without one last", func(t *testing.T) *world {
+			return given(t, 5, unorderedBy(&workload.UpdatePriorityStrategy{OrderPriority: []workload.UpdatePriorityOrderTerm{{OrderedKey: "first"}, {OrderedKey: "second"}}})).
+				old(at(0), gen.Label("first", "5")).old(at(1), gen.Label("first", "sts-10")).old(at(2)).
+				old(at(3), gen.Label("second", "99")).old(at(4), gen.Label("first", "none"))
+		}, at(1, 0, 4, 3, 2)},
+		{"OnDelete", func(t *testing.T) *world { return given(t, 3, onDeleteOnly()).old(span(0, 2)) }, nil},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			var got []int32
+			for _, o := range newPass(r.world(t).snapshot()).targets {
+				got = append(got, o.ordinal)
+			}
+			assert.Equal(t, r.want, got)
+		})
+	}
+}
+
+func TestUpdatesKeepToMaxUnavailable(t *testing.T) {
+	check(t, []row{
+		{"one at a time by default", func(t *testing.T) *world { return given(t, 3).old(span(0, 2)) }, []string{"delete 2"}},
+		{"two of five", func(t *testing.T) *world { return given(t, 5, maxUnavailable("2")).old(span(0, 4)) }, []string{"delete 4", "delete 3"}},
+		{"a window, not batches", func(t *testing.T) *world {
+			return given(t, 5, maxUnavailable("2")).old(span(0, 2)).updated(at(3), unready).updated(at(4))
+		}, []string{"delete 2"}},
+		{"minReadySeconds hold the window", func(t *testing.T) *world {
+			return given(t, 5, maxUnavailable("2"), minReady(5)).old(span(0, 2)).updated(span(3, 4), readySince(3*time.Second))
+		}, []string{}},
+		{"all at once", func(t *testing.T) *world { return given(t, 3, maxUnavailable("100%")).old(span(0, 2)) }, []string{"delete 2", "delete 1", "delete 0"}},
+		{"more than all", func(t *testing.T) *world { return given(t, 2, maxUnavailable("7")).old(span(0, 1)) }, []string{"delete 1", "delete 0"}},
+		{"a small percentage is one", func(t *testing.T) *world { return given(t, 3, maxUnavailable("1%")).old(span(0, 2)) }, []string{"delete 2"}},
+		{"50% of 5 is 2", func(t *testing.T) *world { return given(t, 5, maxUnavailable("50%")).old(span(0, 4)) }, []string{"delete 4", "delete 3"}},
+		{"a terminating pod below the partition counts", func(t *testing.T) *world {
+			return given(t, 6, partition(3), maxUnavailable("2")).old(at(0), terminating).old(span(1, 5))
+		}, []string{"delete 5"}},
+		{"two of them: nothing starts", func(t *testing.T) *world {
+			return given(t, 6, partition(3), maxUnavailable("2")).old(at(0, 2), terminating).old(at(1, 3, 4)).updated(at(5))
+		}, []string{}},
+		{"a missing pod counts", func(t *testing.T) *world { return given(t, 3).old(span(0, 1)) }, []string{"create 2"}},
+		{"paused", func(t *testing.T) *world { return given(t, 3, paused(true)).old(span(0, 2)) }, []string{}},
+		{"OnDelete", func(t *testing.T) *world { return given(t, 3, onDeleteOnly()).old(span(0, 2)) }, []string{}},
+		{"the native place of minReadySeconds", func(t *testing.T) *world {
+			return given(t, 2, func(s *v1beta1.StatefulSet) { s.Spec.MinReadySeconds = 10 }).old(at(0)).updated(at(1), readySince(5*time.Second))
+		}, []string{}},
+		{"in order, one by one from the highest", func(t *testing.T) *world { return given(t, 3, inOrder()).old(span(0, 2)) }, []string{"delete 2"}},
+		{"in order, after scaling in", func(t *testing.T) *world { return given(t, 2, inOrder()).old(span(0, 2)) }, []string{"delete 2"}},
+		{"in order, not while the removed one goes", func(t *testing.T) *world { return given(t, 2, inOrder()).old(span(0, 1)).old(at(2), terminating) }, []string{}},
+		{"in order, two at a time (kubernetes 1.35, kruise 2359)", func(t *testing.T) *world {
+			return given(t, 4, inOrder(), maxUnavailable("2")).old(span(0, 3))
+		}, []string{"delete 3", "delete 2"}},
+	})
+}
+
+// W9, W10: what is broken is replaced first, for it costs nothing and may be what all others wait for.
+func TestBrokenPodsAreReplacedFirst(t *testing.T) {
+	check(t, []row{
+		{"a broken pod behind available ones", func(t *testing.T) *world { return given(t, 3).old(at(0), unready).old(at(1, 2)) }, []string{"delete 0"}},
+		{"all broken", func(t *testing.T) *world { return given(t, 3).old(span(0, 2), unready) }, []string{"delete 2", "delete 1", "delete 0"}},
+		{"not below the partition", func(t *testing.T) *world { return given(t, 3, partition(1)).old(at(0), unready).old(at(1, 2)) }, []string{}},
+		{"one that has the update already is waited for", func(t *testing.T) *world { return given(t, 3).old(span(0, 1)).updated(at(2), unready) }, []string{}},
+		{"not while paused", func(t *testing.T) *world { return given(t, 3, paused(true)).old(span(0, 2), unready) }, []string{}},
+		{"in order, the one that holds up the others", func(t *testing.T) *world {
+			return given(t, 3, inOrder()).old(at(0)).old(span(1, 2), unready)
+		}, []string{"delete 1"}},
+		{"in order, the first revision is faulty", func(t *testing.T) *world { return given(t, 3, inOrder()).old(at(0), unready) }, []string{"delete 0"}},
+		{"in order, with an available pod behind it", func(t *testing.T) *world { return given(t, 3, inOrder()).old(at(0), unready).old(at(1, 2)) }, []string{"delete 0"}},
+		{"in order, its successor is waited for", func(t *testing.T) *world {
+			return given(t, 3, inOrder()).old(at(0)).updated(at(1), unready).old(at(2), unready)
+		}, []string{}},
+		{"in order, the partition is passed over", func(t *testing.T) *world {
+			return given(t, 3, inOrder(), partition(1)).old(at(0), unready).old(at(1)).old(at(2), unready)
+		}, []string{"delete 2"}},
+		{"in place", func(t *testing.T) *world {
+			return given(t, 3, policy(v1beta1.InPlaceIfPossible)).old(at(0), unready).old(at(1, 2))
+		}, []string{"update 0"}},
+	})
+}
+
+// The specification's example: six pods, partition 3, maxUnavailable 3.
+func TestSpecifiedDelete(t *testing.T) {
+	check(t, []row{
+		{"highest first, as far as maxUnavailable goes", func(t *testing.T) *world {
+			return given(t, 6, partition(3), maxUnavailable("3")).old(span(0, 2), marked()).old(span(3, 4)).old(at(5), marked())
+		}, []string{"delete 5", "delete 2", "delete 1"}},
+		{"then they come back, each at its revision", func(t *testing.T) *world {
+			return given(t, 6, partition(3), maxUnavailable("3")).old(at(0), marked()).old(span(3, 4))
+		}, []string{"create 1 old", "create 2 old", "create 5"}},
+		{"one out of service costs nothing", func(t *testing.T) *world {
+			return given(t, 3).updated(span(0, 1), unready).updated(at(2), unready, marked())
+		}, []string{"delete 2"}},
+		{"blocked ones are passed over", func(t *testing.T) *world {
+			return given(t, 3).updated(at(0), unready, marked()).updated(at(1)).updated(at(2), marked())
+		}, []string{"delete 0"}},
+		{"OnDelete", func(t *testing.T) *world { return given(t, 2, onDeleteOnly()).updated(span(0, 1), marked()) }, []string{"delete 1"}},
+		{"paused", func(t *testing.T) *world { return given(t, 2, paused(true)).old(span(0, 1), marked()) }, []string{"delete 1"}},
+		{"in order", func(t *testing.T) *world { return given(t, 3, inOrder()).updated(span(0, 2), marked()) }, []string{"delete 2"}},
+		{"condemned pods go anyway", func(t *testing.T) *world { return given(t, 1).updated(at(0)).updated(at(1), marked()) }, []string{"delete 1"}},
+	})
+}
+
+func TestUpdatesInPlace(t *testing.T) {
+	inPlace := policy(v1beta1.InPlaceIfPossible)
+	command := func(s *v1beta1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Command = []string{"run"} }
+	recreates := func(t *testing.T, way v1beta1.PodUpdatePolicy) *world {
+		w := given(t, 2, policy(way), command).old(span(0, 1))
+		template := w.set.Spec.Template.DeepCopy()
+		template.Spec.Containers[0].Command = nil
+		w.revisions[0] = w.revision(*template, 1)
+		w.pods = nil
+		return w.old(span(0, 1))
+	}
+	check(t, []row{
+		{"an image", func(t *testing.T) *world { return given(t, 3, inPlace).old(span(0, 2)) }, []string{"update 2"}},
+		{"a command needs a new pod", func(t *testing.T) *world { return recreates(t, v1beta1.InPlaceIfPossible) }, []string{"delete 1"}},
+		{"which InPlaceOnly does not make", func(t *testing.T) *world { return recreates(t, v1beta1.InPlaceOnly) }, []string{}},
+		{"a pod that is being updated is out of service", func(t *testing.T) *world {
+			return given(t, 3, inPlace).old(span(0, 1)).updated(at(2), gen.Lifecycle(contract.LifecycleUpdating),
+				gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now))
+		}, []string{}},
+	})
+	w := recreates(t, v1beta1.InPlaceOnly)
+	status := w.status()
+	text := fmt.Sprint(status.Conditions)
+	assert.Contains(t, text, "find Pod web-1 update strategy is InPlaceOnly but can not update in-place")
+	assert.Contains(t, text, "spec.containers[0].command")
+	todo := w.plan()
+	require.Len(t, todo.Notices, 1)
+	assert.Equal(t, "FailedUpdatePodInPlace", todo.Notices[0].Reason)
+	assert.Contains(t, todo.Notices[0].Note, "spec.containers[0].command")
+}
+
+func TestHooks(t *testing.T) {
+	check(t, []row{
+		{"a hooked pod is prepared, not updated", func(t *testing.T) *world {
+			return given(t, 2, policy(v1beta1.InPlaceIfPossible), hooked()).old(span(0, 1), gen.Label("hook", "on"))
+		}, []string{}},
+		{"and updated once it is let go", func(t *testing.T) *world {
+			return given(t, 2, policy(v1beta1.InPlaceIfPossible), hooked()).old(at(0), gen.Label("hook", "on")).old(at(1), gen.Lifecycle(contract.LifecyclePreparingUpdate))
+		}, []string{"update 1"}},
+		{"in order too (W32 a)", func(t *testing.T) *world {
+			return given(t, 2, inOrder(), policy(v1beta1.InPlaceIfPossible), hooked()).old(at(0), gen.Label("hook", "on")).old(at(1), gen.Lifecycle(contract.LifecyclePreparingUpdate))
+		}, []string{"update 1"}},
+		{"in order, a pod let go is recreated (W32 b)", func(t *testing.T) *world {
+			return given(t, 2, inOrder(), hooked()).old(at(0)).old(at(1), gen.Lifecycle(contract.LifecyclePreparingDelete))
+		}, []string{"delete 1"}},
+		{"the hook is gone from the spec (W33)", func(t *testing.T) *world {
+			return given(t, 2).old(at(0)).old(at(1), heldBefore(contract.LifecyclePreparingDelete))
+		}, []string{"delete 1"}},
+	})
+}
+
+// W27: a pod in PreparingDelete had no way back.
+func TestPreparedPodsComeBackWhenNobodyWantsThemGone(t *testing.T) {
+	held := heldBefore(contract.LifecyclePreparingDelete)
+	rows := []struct {
+		name  string
+		world func(t *testing.T) *world
+		back  bool
+	}{
+		{"scaled up again", func(t *testing.T) *world { return given(t, 2, hooked()).updated(at(0)).updated(at(1), held) }, true},
+		{"still specified", func(t *testing.T) *world { return given(t, 2, hooked()).updated(at(0)).updated(at(1), held, marked()) }, false},
+		{"to be recreated", func(t *testing.T) *world { return given(t, 2, hooked()).updated(at(0)).old(at(1), held) }, false},
+		{"kept by the partition", func(t *testing.T) *world { return given(t, 2, hooked(), partition(2)).old(at(0)).old(at(1), held) }, true},
+		{"can change in place now", func(t *testing.T) *world {
+			return given(t, 2, hooked(), policy(v1beta1.InPlaceIfPossible)).updated(at(0)).old(at(1), held)
+		}, true},
+		{"type OnDelete", func(t *testing.T) *world {
+			return given(t, 2, hooked(), onDeleteOnly()).updated(at(0)).old(at(1), held)
+		}, true},
+		{"condemned", func(t *testing.T) *world { return given(t, 1, hooked()).updated(at(0)).updated(at(1), held) }, false},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			back := false
+			for a := range actionsOf(r.world(t).plan(), "") {
+				if state, _ := labelIn(a, contract.LifecycleStateLabel); state == contract.LifecycleNormal {
+					back = true
+					assert.Equal(t, eventDeleteCancelled, a.Event.Succeeded)
+				}
+			}
+			assert.Equal(t, r.back, back)
+		})
+	}
+}
+
+// W11, W33: pods in PreparingUpdate whose update is no longer wanted go back into service.
+func TestPreparedUpdatesAreAbandoned(t *testing.T) {
+	held := heldBefore(contract.LifecyclePreparingUpdate)
+	inPlace := policy(v1beta1.InPlaceIfPossible)
+	for name, w := range map[string]*world{
+		"the partition was raised":  given(t, 2, inPlace, hooked(), partition(2)).old(at(0)).old(at(1), held),
+		"the template went back":    given(t, 2, inPlace, hooked()).updated(at(0)).updated(at(1), held),
+		"the type became OnDelete":  given(t, 2, hooked(), onDeleteOnly()).old(at(0)).old(at(1), held),
+		"InPlaceOnly has no way on": given(t, 2, policy(v1beta1.InPlaceOnly), hooked(), claimed("data")).updated(at(0)).old(at(1), held, withoutVolumes),
+	} {
+		back, todo := false, w.plan()
+		for a := range actionsOf(todo, "") {
+			state, _ := labelIn(a, contract.LifecycleStateLabel)
+			back = back || a.Object.GetName() == "web-1" && state == contract.LifecycleNormal
+		}
+		assert.True(t, back, "%s: %s", name, todo.String())
+	}
+}
+
+var withoutVolumes = gen.Change(func(o *corev1.Pod) { o.Spec.Volumes = nil })
