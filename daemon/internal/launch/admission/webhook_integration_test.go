@@ -25,16 +25,17 @@ import (
 var env testenv.Environment
 
 func TestMain(m *testing.M) {
-	env.Run(m, testenv.Options{Webhooks: envtest.WebhookInstallOptions{MutatingWebhooks: configurations()}})
+	env.Run(m, testenv.Options{Webhooks: envtest.WebhookInstallOptions{
+		Paths: []string{"../../../config/webhook"}, MutatingWebhooks: more(),
+	}})
 }
 
-// configurations call the webhook for launch priority twice when another one has changed the pod, as the
-// shipped one does.
-func configurations() []*admissionregistrationv1.MutatingWebhookConfiguration {
+// more are an injector that comes after the shipped webhooks, so that those are called once more, and the
+// webhook of a component.
+func more() []*admissionregistrationv1.MutatingWebhookConfiguration {
 	return []*admissionregistrationv1.MutatingWebhookConfiguration{
-		configuration("a-launch", admission.LaunchPath, `object.spec.containers.exists(c, has(c.env) && c.env.exists(e, e.name in ['KRUISE_CONTAINER_PRIORITY', 'KRUISE_CONTAINER_BARRIER'])) || (has(object.metadata.annotations) && 'apps.kruise.io/container-launch-priority' in object.metadata.annotations)`),
-		configuration("b-inject", "/inject", `has(object.metadata.labels) && 'inject' in object.metadata.labels`),
-		configuration("c-gate", admission.GatePath, `has(object.metadata.labels) && 'gate' in object.metadata.labels`),
+		configuration("z-inject", "/inject", `has(object.metadata.labels) && 'inject' in object.metadata.labels`),
+		configuration("z-gate", admission.GatePath, `has(object.metadata.labels) && 'gate' in object.metadata.labels`),
 	}
 }
 
@@ -57,7 +58,8 @@ func configuration(name, path, condition string) *admissionregistrationv1.Mutati
 	}
 }
 
-// serve answers the webhooks, and one of somebody who injects a container, until the test ends.
+// serve answers the shipped webhooks for pods, and one of somebody who injects a container, until the test
+// ends.
 func serve(t *testing.T) client.Client {
 	t.Helper()
 	mgr := env.Manager(t)
