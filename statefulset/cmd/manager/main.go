@@ -1,0 +1,12 @@
+// Command manager is the StatefulSet operator.
+package main
+
+import (
+	"os"
+
+	"github.com/flotilla-project/flotilla/core/manager"
+
+	"github.com/flotilla-project/flotilla/statefulset/setup"
+)
+
+func main() { os.Exit(manager.Main(setup.Operator())) }

@@ -1,0 +1,64 @@
+package setup
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/fastclient"
+)
+
+// podLabel is the label by which the cache selects pods.
+const podLabel = appsv1.StatefulSetPodNameLabel
+
+// Cache says what of each kind the operator keeps in memory. An empty namespace means all. The set itself
+// is not among the kinds: the cache wants to know every kind here when it is made, which may be before the
+// CRD is installed.
+//
+// Pods are those with a name label. Built-in StatefulSets put it on their pods too, and they must be seen:
+// left behind by a built-in set they are to be adopted as soon as they have no owner. While they have one,
+// they are no more than a name. The label of the lifecycle state, which no built-in kind writes, would keep
+// them out of memory and out of sight. Claims are all there are, because a set knows its own by name only.
+func Cache(namespace string) cache.Options {
+	pods, err := fastclient.PodsWithLabel(podLabel)
+	if err != nil {
+		panic(err) // the label is a constant
+	}
+	pods.Transform = trimOthers(pods.Transform)
+	o := cache.Options{DefaultTransform: fastclient.Trim}
+	if namespace != "" {
+		o.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace)
+	}
+	o.ByObject = map[client.Object]cache.ByObject{
+		&corev1.Pod{}:                   fastclient.Within(namespace, pods),
+		&corev1.PersistentVolumeClaim{}: fastclient.Within(namespace, cache.ByObject{Transform: fastclient.Trim}),
+		&appsv1.ControllerRevision{}:    fastclient.Within(namespace, fastclient.Revisions(contract.AppsGroup)),
+		&storagev1.StorageClass{}:       {Transform: fastclient.Trim, Field: fields.Everything()},
+	}
+	return o
+}
+
+// trimOthers leaves of a pod whose controller is of another API group its name and that controller.
+func trimOthers(trim toolscache.TransformFunc) toolscache.TransformFunc {
+	return func(object any) (any, error) {
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			return trim(object)
+		}
+		owner := metav1.GetControllerOf(pod)
+		if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == contract.AppsGroup {
+			return trim(object)
+		}
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: []metav1.OwnerReference{*owner},
+		}}, nil
+	}
+}

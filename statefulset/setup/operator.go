@@ -1,0 +1,129 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	coreadmission "github.com/flotilla-project/flotilla/core/admission"
+	"github.com/flotilla-project/flotilla/core/engine"
+	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/features"
+	"github.com/flotilla-project/flotilla/core/inplace"
+	"github.com/flotilla-project/flotilla/core/manager"
+	"github.com/flotilla-project/flotilla/core/podtemplate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/statefulset/internal/admission"
+	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset"
+	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
+)
+
+// settings are the operator's own flags.
+type settings struct {
+	workers      int
+	unkeyedFirst bool
+}
+
+// Operator is the StatefulSet operator.
+func Operator() manager.Operator {
+	s := &settings{}
+	return manager.Operator{
+		Feature: "statefulset",
+		Gates: []features.Name{
+			features.StatefulSetAutoDeletePVC, features.StatefulSetStartOrdinal, features.PodIndexLabel,
+			features.StatefulSetAutoResizePVCGate, features.KruiseDaemon, features.PreDownloadImageForInPlaceUpdate,
+			features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling,
+			features.PreparingUpdateAsUpdate, features.ResourcesDeletionProtection, features.EnableExternalCerts,
+		},
+		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
+		CRDs:     []string{"statefulsets.apps.kruise.io"},
+		Flags:    s.add,
+		Cache:    func(env *manager.Environment) cache.Options { return Cache(env.Options.Namespace) },
+		Webhooks: webhooks,
+		Setup:    s.setup,
+	}
+}
+
+func (s *settings) add(flags *pflag.FlagSet) {
+	flags.IntVar(&s.workers, "statefulset-workers", DefaultWorkers, "how many StatefulSets are reconciled at a time")
+	flags.BoolVar(&s.unkeyedFirst, "order-priority-unkeyed-first", false,
+		"update pods with none of the orderPriority keys first instead of last")
+}
+
+func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
+	gates, err := gatesOf(env)
+	if err != nil {
+		return err
+	}
+	gates.UnkeyedFirst = s.unkeyedFirst
+	return Controller(ctx, env.Manager, Options{
+		Gates:         gates,
+		Workers:       s.workers,
+		Reader:        fastclient.Options{Copy: env.Options.DisableNoDeepCopy},
+		LeaderVersion: env.Fence,
+		Namespace:     env.Options.Namespace,
+		UserAgent:     "statefulset-manager/" + statefulset.ControllerName,
+	})
+}
+
+// gatesOf reads the gates of plans once. Resources change in place only where the cluster can do it.
+func gatesOf(env *manager.Environment) (plan.Gates, error) {
+	g := env.Options.Gates
+	resize := g.Enabled(features.InPlaceWorkloadVerticalScaling)
+	if resize {
+		served, err := engine.ServesResize(env.Manager.GetConfig())
+		if err != nil {
+			return plan.Gates{}, err
+		}
+		resize = served
+	}
+	return plan.Gates{
+		StartOrdinal:            g.Enabled(features.StatefulSetStartOrdinal),
+		PodIndexLabel:           g.Enabled(features.PodIndexLabel),
+		AutoDeletePVC:           g.Enabled(features.StatefulSetAutoDeletePVC),
+		AutoResizePVC:           g.Enabled(features.StatefulSetAutoResizePVCGate),
+		PreDownload:             g.Enabled(features.KruiseDaemon) && g.Enabled(features.PreDownloadImageForInPlaceUpdate),
+		EnvFromMetadata:         g.Enabled(features.InPlaceUpdateEnvFromMetadata),
+		Resize:                  resize,
+		PreparingUpdateAsUpdate: g.Enabled(features.PreparingUpdateAsUpdate),
+	}, nil
+}
+
+func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
+	gates, err := gatesOf(env)
+	if err != nil {
+		return manager.Webhooks{}, err
+	}
+	asker, err := env.Client("admission")
+	if err != nil {
+		return manager.Webhooks{}, fmt.Errorf("make a client for admission: %w", err)
+	}
+	live, err := env.APIReader("admission")
+	if err != nil {
+		return manager.Webhooks{}, fmt.Errorf("make a reader for admission: %w", err)
+	}
+	hook := admission.Webhook{Reader: admission.Reader{
+		Judge: podtemplate.Judge{
+			Cluster: podtemplate.New(asker, env.Clock), ForbidPrivileged: !env.Options.AllowPrivileged,
+		},
+		Classes: live,
+		InPlace: inplace.Options{EnvFromMetadata: gates.EnvFromMetadata, Resize: gates.Resize},
+		Gates: admission.Gates{
+			StartOrdinal:       gates.StartOrdinal,
+			AutoDeletePVC:      gates.AutoDeletePVC,
+			AutoResizePVC:      gates.AutoResizePVC,
+			PreDownload:        gates.PreDownload,
+			DeletionProtection: env.Options.Gates.Enabled(features.ResourcesDeletionProtection),
+		},
+	}}
+	return manager.Webhooks{
+		Mutating:   []coreadmission.Endpoint{hook.Mutating()},
+		Validating: []coreadmission.Endpoint{hook.Validating()},
+		Converting: hook.Converting(),
+	}, nil
+}
