@@ -210,6 +210,8 @@ func TestOneRequest(t *testing.T) {
 			graceSeen: map[types.UID]time.Time{"r": at(7)}, wake: 7 * time.Second},
 		{name: "the end of the grace", request: request("r", strategy(grace10), inGrace, recreating(pending("a"), pending("b"))), containers: both(),
 			graceSeen: map[types.UID]time.Time{"r": at(0)}, phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
+		{name: "who restarts in the grace is judged after it", request: request("r", strategy(grace10), strategy(force), inGrace, recreating(pending("a"), pending("b"))),
+			containers: containers(exited(0, at(9)), running("b", 0, at(-50))), wake: 10 * time.Second},
 		{name: "no second grace", request: request("r", strategy(grace10), inGrace, recreating(marked("a", 0), pending("b"))),
 			containers: containers(exited(0, at(9)), running("b", 0, at(-50))),
 			phase:      v1beta1.RecreateRecreating, states: states{marked("a", 0), marked("b", 0)}, kill: id("b", 0), wake: time.Second},

@@ -93,15 +93,20 @@ type pass struct {
 	plan    *Plan
 }
 
-// advance judges the containers of the request whose turn it is and goes one step further.
+// advance takes the request whose turn it is one step further. Containers are judged once the pod has been out
+// of service for long enough.
 func (p *pass) advance() {
+	if grace := p.graceLeft(); grace != 0 {
+		p.record(p.present())
+		p.wake(grace)
+		return
+	}
 	containers := p.request.Spec.Containers
 	all := make([]judged, len(containers))
 	for i := range containers {
 		all[i] = p.judge(&containers[i])
 	}
-	grace := p.graceLeft(all)
-	kill := p.choose(all, grace)
+	kill := p.choose(all)
 	states := make([]v1beta1.ContainerRecreateState, len(all))
 	for i := range all {
 		states[i] = all[i].state
@@ -111,15 +116,28 @@ func (p *pass) advance() {
 		p.complete(states)
 		return
 	}
+	p.record(states)
+	p.plan.Kill = kill
+}
+
+// present are the states as they are, Pending for containers without one.
+func (p *pass) present() []v1beta1.ContainerRecreateState {
+	states := make([]v1beta1.ContainerRecreateState, len(p.request.Spec.Containers))
+	for i := range states {
+		states[i] = p.before(p.request.Spec.Containers[i].Name)
+	}
+	return states
+}
+
+// record writes the states of a request that goes on, if they are news.
+func (p *pass) record(states []v1beta1.ContainerRecreateState) {
 	if p.request.Status.Phase != v1beta1.RecreateRecreating || !equality.Semantic.DeepEqual(p.request.Status.ContainerRecreateStates, states) {
 		p.write(map[string]any{"phase": v1beta1.RecreateRecreating, "containerRecreateStates": states})
 	}
-	p.plan.Kill = kill
-	p.wake(grace)
 }
 
 // choose picks the container to stop, and marks it in its state, so that the mark is written first.
-func (p *pass) choose(all []judged, grace time.Duration) *Kill {
+func (p *pass) choose(all []judged) *Kill {
 	strategy := p.strategy()
 	for i := range all {
 		j := &all[i]
@@ -133,7 +151,7 @@ func (p *pass) choose(all []judged, grace time.Duration) *Kill {
 			if strategy.OrderedRecreate {
 				return nil
 			}
-		case grace != 0 || p.stopUnderWay():
+		case p.stopUnderWay():
 			return nil
 		default:
 			j.state.Phase, j.state.IsKilled, j.state.Message = v1beta1.RecreateRecreating, true, recordOf(j.run.ID)
@@ -164,13 +182,13 @@ func (p *pass) stopUnderWay() bool {
 }
 
 // graceLeft is the rest of unreadyGracePeriodSeconds; negative while the manager has not taken the pod out
-// of service. Once a container was stopped the time is over.
-func (p *pass) graceLeft(all []judged) time.Duration {
+// of service. Once a container was judged the time is over.
+func (p *pass) graceLeft() time.Duration {
 	seconds := p.strategy().UnreadyGracePeriodSeconds
 	begun := slices.ContainsFunc(p.request.Status.ContainerRecreateStates, func(s v1beta1.ContainerRecreateState) bool {
-		return s.IsKilled && s.Message != ""
+		return s.IsKilled || s.Phase != v1beta1.RecreatePending
 	})
-	if seconds == nil || begun || len(all) == 0 {
+	if seconds == nil || begun {
 		return 0
 	}
 	if !meta.IsStatusConditionTrue(p.request.Status.Conditions, v1beta1.PreRecreateGrace) {
