@@ -10,7 +10,7 @@ export GOWORK := off
 PACKAGES ?= $(shell go list ./...)
 # Pure packages start no goroutine, so the race detector has nothing to find in them and would only
 # make their many random worlds ten times slower.
-PURE = $(filter %/plan %/inplace %/lifecycle %/ordering %/revision %/rollout %/podupdate %/ownership %/newpod %/validation %/simulate %/conversion,$(PACKAGES))
+PURE = $(filter %/plan %/inplace %/lifecycle %/ordering %/revision %/rollout %/podupdate %/ownership %/newpod %/predownload %/validation %/simulate %/conversion,$(PACKAGES))
 
 .PHONY: build vet test tidy tidy-check
 build: ## compile the module

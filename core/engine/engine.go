@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/history"
 	"github.com/flotilla-project/flotilla/core/orphans"
 	"github.com/flotilla-project/flotilla/core/podtemplate"
+	"github.com/flotilla-project/flotilla/core/pulljobs"
 	"github.com/flotilla-project/flotilla/core/status"
 )
 
@@ -76,10 +77,8 @@ type Engine struct {
 	History *history.History
 	// Orphans finds pods that the cache does not show.
 	Orphans *orphans.Finder
-	// Discovery says what the cluster serves.
-	Discovery discovery.ServerResourcesInterface
-	// Cache is the manager's.
-	Cache cache.Cache
+	// PullJobs has images pulled ahead of updates.
+	PullJobs *pulljobs.Jobs
 	// Clock tells the time.
 	Clock clock.PassiveClock
 }
@@ -120,6 +119,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 	}
 	reader := fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), o.Reader)
 	templates := podtemplate.New(writer, clock.RealClock{})
+	recorder := events.NewRecorder(mgr.GetEventRecorder(o.EventSource))
 	return &Engine{
 		Client:    writer,
 		Live:      mgr.GetAPIReader(),
@@ -127,13 +127,14 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 		Freshness: gate,
 		Executor:  executor,
 		Status:    status.Writer{Client: writer, Recorder: gate},
-		Events:    events.NewRecorder(mgr.GetEventRecorder(o.EventSource)),
+		Events:    recorder,
 		Templates: templates,
 		History:   history.New(reader, templates),
 		Orphans:   orphans.New(mgr.GetAPIReader(), o.PodLabel),
-		Discovery: served,
-		Cache:     mgr.GetCache(),
-		Clock:     clock.RealClock{},
+		PullJobs: pulljobs.New(pulljobs.Options{
+			Discovery: served, Cache: mgr.GetCache(), Executor: executor, Events: recorder, Clock: clock.RealClock{},
+		}),
+		Clock: clock.RealClock{},
 	}, nil
 }
 
@@ -154,6 +155,7 @@ func (e *Engine) Forget(name types.NamespacedName) {
 	e.Freshness.Forget(name)
 	e.History.Forget(name)
 	e.Orphans.Forget(name)
+	e.PullJobs.Forget(name)
 }
 
 func newDiscovery(config *rest.Config, timeout time.Duration) (*discovery.DiscoveryClient, error) {

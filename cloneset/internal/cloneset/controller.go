@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -21,16 +20,11 @@ type Reconciler struct {
 	*engine.Engine
 	// Gates are the feature gates of plans.
 	Gates plan.Gates
-
-	pulls *pullJobs
 }
 
 // New makes a reconciler of the engine's parts.
 func New(e *engine.Engine, gates plan.Gates) *Reconciler {
-	return &Reconciler{
-		Engine: e, Gates: gates,
-		pulls: &pullJobs{discovery: e.Discovery, cache: e.Cache, clock: e.Clock, recent: map[types.NamespacedName]pullAttempt{}},
-	}
+	return &Reconciler{Engine: e, Gates: gates}
 }
 
 // Reconcile runs one pass over the CloneSet of the request.
@@ -40,7 +34,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	snap, err := r.snapshot(ctx, req.NamespacedName)
 	if apierrors.IsNotFound(err) {
-		r.forget(req.NamespacedName)
+		r.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
@@ -53,7 +47,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	done := r.Executor.Run(ctx, snap.Set, todo.Steps)
 	again, statusErr := r.writeStatus(ctx, snap, todo, done)
 	r.Events.Tell(snap.Set, todo.Notices, &done)
-	todo.Wake(r.pullAhead(ctx, snap, todo))
+	if snap.Chosen.Update != nil {
+		todo.Wake(r.PullJobs.Run(ctx, snap.Set, snap.Chosen.Update.Name, todo.Pulls))
+	}
 	if err := errors.Join(done.Err, statusErr); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -63,9 +59,4 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	todo.Wake(done.RetryAfter)
 	todo.Wake(again)
 	return ctrl.Result{RequeueAfter: todo.WakeAfter}, nil
-}
-
-func (r *Reconciler) forget(name types.NamespacedName) {
-	r.Engine.Forget(name)
-	r.pulls.forget(name)
 }

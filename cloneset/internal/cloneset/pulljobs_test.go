@@ -2,7 +2,6 @@ package cloneset_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,21 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/discovery"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset"
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
 )
 
 func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
-	givenPullJobs(t)
+	env.ServePullJobs(t)
 	givenController(t, preDownload)
 	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t), 5)
@@ -62,7 +57,7 @@ func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 }
 
 func TestPullingAheadIsJudgedAnew(t *testing.T) {
-	givenPullJobs(t)
+	env.ServePullJobs(t)
 	givenController(t, preDownload)
 	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t), 3)
@@ -84,7 +79,7 @@ func TestPullingAheadIsJudgedAnew(t *testing.T) {
 
 // A job that cannot be created is told of and tried again; the rollout goes on.
 func TestRefusedPullJobsHoldUpNothing(t *testing.T) {
-	givenPullJobs(t)
+	env.ServePullJobs(t)
 	givenController(t, preDownload)
 	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t), 4)
@@ -127,64 +122,7 @@ func TestWithoutImagePullJobsNothingIsPulledAhead(t *testing.T) {
 	}
 }
 
-// The kind may come and go while the operator runs. It is looked for once a minute at most, and once
-// found only when a write fails.
-func TestTheKindMayComeAndGo(t *testing.T) {
-	mgr := env.Manager(t)
-	d, err := discovery.NewDiscoveryClientForConfig(env.Config)
-	require.NoError(t, err)
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	jobs := cloneset.NewPullJobs(d, mgr.GetCache(), clock)
-	env.Start(t, mgr)
-	says := func(want string) {
-		t.Helper()
-		version, problem := jobs.Look(t.Context())
-		assert.Equal(t, want, version)
-		assert.Empty(t, problem)
-	}
-	aMinute := func() { clock.SetTime(clock.Now().Add(time.Minute)) }
-	says("")
-	for _, when := range []string{"installed", "installed again"} {
-		t.Run(when, func(t *testing.T) {
-			givenPullJobs(t)
-			says("")
-			aMinute()
-			says("v1beta1")
-		})
-		aMinute()
-		says("v1beta1")
-		jobs.Fail()
-		says("")
-	}
-}
-
 func preDownload(g *plan.Gates) { g.PreDownload = true }
-
-// givenPullJobs serves ImagePullJob until the end of the test.
-func givenPullJobs(t *testing.T) {
-	t.Helper()
-	env.Need(t)
-	options := envtest.CRDInstallOptions{Paths: []string{"testdata/imagepulljobs.yaml"}, ErrorIfPathMissing: true}
-	_, err := envtest.InstallCRDs(env.Config, options)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, envtest.UninstallCRDs(env.Config, options))
-		require.EventuallyWithT(t, func(collect *assert.CollectT) { assert.False(collect, servesPullJobs(collect)) }, patience, 20*time.Millisecond)
-	})
-}
-
-func servesPullJobs(t require.TestingT) bool {
-	d, err := discovery.NewDiscoveryClientForConfig(env.Config)
-	require.NoError(t, err)
-	list, err := d.ServerResourcesForGroupVersion(v1beta1.GroupVersion.String())
-	require.NoError(t, err)
-	for _, r := range list.APIResources {
-		if r.Name == contract.ImagePullJobResource {
-			return true
-		}
-	}
-	return false
-}
 
 func newPullingSet(namespace string, replicas int32) *v1beta1.CloneSet {
 	set := newSet(namespace, replicas, v1beta1.InPlaceIfPossible, 1)

@@ -45,8 +45,8 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if s.Chosen, err = r.choose(ctx, s); err != nil {
 		return s, err
 	}
-	if r.Gates.PreDownload {
-		s.PullJobs = r.pulls.of(ctx, &s)
+	if c := s.Chosen; r.Gates.PreDownload && c.Update != nil && c.Current != nil {
+		s.PullJobs = r.PullJobs.Of(ctx, set, c.Update.Name, c.Update.Name != c.Current.Name)
 	}
 	return s, nil
 }

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"maps"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -89,10 +87,4 @@ func (p *pass) nextID() string {
 		}
 	}
 	return p.freshID()
-}
-
-func copyOf(m map[string]string) map[string]string {
-	c := make(map[string]string, len(m)+4)
-	maps.Copy(c, m)
-	return c
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/inplace"
 	"github.com/flotilla-project/flotilla/core/podstate"
 	"github.com/flotilla-project/flotilla/core/podupdate"
+	"github.com/flotilla-project/flotilla/core/predownload"
 )
 
 // Names of the steps of a plan.
@@ -56,9 +57,9 @@ func rules() []rule {
 // Plan is what one pass over a CloneSet wants.
 type Plan struct {
 	action.Plan
-	// Aside are steps that hold up nothing: they run after the others, whatever became of those, and
-	// what goes wrong in them is no failure of the pass.
-	Aside []action.Step
+	// Pulls is what pulling images ahead wants. Its steps hold up nothing: they run after the others,
+	// whatever became of those, and what goes wrong in them is no failure of the pass.
+	Pulls predownload.Wish
 	// Err says why the spec cannot be followed, in words for its author. Only what keeps running
 	// pods in order is planned then.
 	Err error

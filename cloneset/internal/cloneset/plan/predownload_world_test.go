@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/predownload"
 	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -31,10 +32,10 @@ func (p *puller) Plan(view *simulate.View, now time.Time, seed uint64) ([]action
 		return nil, 0
 	}
 	s.Now, s.Seed, s.Gates = now, seed, Gates{PreDownload: true}
-	s.PullJobs = PullJobs{Version: "v1beta1", Owned: p.jobs()}
+	s.PullJobs = predownload.Jobs{Version: "v1beta1", Owned: p.jobs()}
 	todo := Compute(s)
 	steps := append(todo.Steps, simulate.StatusStep(set, Status(s, todo, Result{})))
-	return append(steps, todo.Aside...), todo.WakeAfter
+	return append(steps, todo.Pulls.Steps...), todo.WakeAfter
 }
 
 func (p *puller) jobs() []*metav1.PartialObjectMetadata {

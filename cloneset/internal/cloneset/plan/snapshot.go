@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/predownload"
 	"github.com/flotilla-project/flotilla/core/revision"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -30,7 +31,7 @@ type Snapshot struct {
 	// NodeLabels are the labels of a node, nil for an unknown one.
 	NodeLabels func(node string) map[string]string
 	// PullJobs is what is known of image pull jobs, with gate PreDownload.
-	PullJobs PullJobs
+	PullJobs predownload.Jobs
 	// Now is the moment of the pass.
 	Now time.Time
 	// Seed makes the ids of new pods.

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/predownload"
 	"github.com/flotilla-project/flotilla/core/revision"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -34,7 +35,7 @@ type world struct {
 	gates     Gates
 	rolled    bool // the older revision is wanted again
 	unsaved   bool // the newer revision is not written yet
-	pulls     PullJobs
+	pulls     predownload.Jobs
 }
 
 type setOption func(*v1beta1.CloneSet)

@@ -1,0 +1,6 @@
+package testenv
+
+import _ "embed" // for the definition
+
+//go:embed imagepulljobs.yaml
+var imagePullJobs []byte

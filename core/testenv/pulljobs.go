@@ -1,0 +1,48 @@
+package testenv
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+)
+
+// ServePullJobs serves as much of ImagePullJob as workloads use, until the test ends. Nobody pulls anything,
+// and jobs for image app:refused are refused.
+func (e *Environment) ServePullJobs(t testing.TB) {
+	t.Helper()
+	e.Need(t)
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	require.NoError(t, yaml.Unmarshal(imagePullJobs, crd))
+	options := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}
+	_, err := envtest.InstallCRDs(e.Config, options)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, envtest.UninstallCRDs(e.Config, options))
+		require.Eventually(t, func() bool { return !e.servesPullJobs(t) }, 30*time.Second, 20*time.Millisecond, "the definition stays")
+	})
+}
+
+func (e *Environment) servesPullJobs(t testing.TB) bool {
+	t.Helper()
+	d, err := discovery.NewDiscoveryClientForConfig(e.Config)
+	require.NoError(t, err)
+	list, err := d.ServerResourcesForGroupVersion(contract.ImagePullJobGVK("v1beta1").GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return false
+	}
+	require.NoError(t, err)
+	for _, r := range list.APIResources {
+		if r.Name == contract.ImagePullJobResource {
+			return true
+		}
+	}
+	return false
+}
