@@ -193,19 +193,11 @@ func TestClaimsOfPendingPodsAreMadeAgain(t *testing.T) {
 // takes. Pods without the volume are recreated by the update, in its order.
 func TestPodsWithoutAClaimTemplatesVolumeAreRecreated(t *testing.T) {
 	check(t, []row{
-		{"in update order", func(t *testing.T) *world { return given(t, 3, claimed("data")).updated(span(0, 2), withoutVolumes) }, []string{"delete 2"}},
-		{"also where the rest could change in place", func(t *testing.T) *world {
-			return given(t, 2, claimed("data"), policy(v1beta1.InPlaceIfPossible)).old(span(0, 1), withoutVolumes)
-		}, []string{"delete 1"}},
-		{"not below the partition", func(t *testing.T) *world {
-			return given(t, 2, claimed("data"), partition(2)).old(span(0, 1), withoutVolumes)
-		}, []string{}},
-		{"not with type OnDelete", func(t *testing.T) *world {
-			return given(t, 2, claimed("data"), onDeleteOnly()).updated(span(0, 1), withoutVolumes)
-		}, []string{}},
-		{"not with policy InPlaceOnly", func(t *testing.T) *world {
-			return given(t, 2, claimed("data"), policy(v1beta1.InPlaceOnly)).updated(span(0, 1), withoutVolumes)
-		}, []string{}},
+		{"in update order", given(t, 3, claimed("data")).updated(span(0, 2), withoutVolumes), []string{"delete 2"}},
+		{"also where the rest could change in place", given(t, 2, claimed("data"), policy(v1beta1.InPlaceIfPossible)).old(span(0, 1), withoutVolumes), []string{"delete 1"}},
+		{"not below the partition", given(t, 2, claimed("data"), partition(2)).old(span(0, 1), withoutVolumes), []string{}},
+		{"not with type OnDelete", given(t, 2, claimed("data"), onDeleteOnly()).updated(span(0, 1), withoutVolumes), []string{}},
+		{"not with policy InPlaceOnly", given(t, 2, claimed("data"), policy(v1beta1.InPlaceOnly)).updated(span(0, 1), withoutVolumes), []string{}},
 	})
 	for _, way := range []setOption{inOrder(), maxUnavailable("2")} {
 		w, p := play(t, simulate.Options{Seed: 1}, 3, claimed("data"), way)
@@ -231,6 +223,7 @@ func sized(request, capacity string, conditions ...corev1.PersistentVolumeClaimC
 }
 
 func resizing(t *testing.T, n int32, change ...setOption) *world {
+	t.Helper()
 	w := given(t, n, append([]setOption{claimed("data"), growing("2Gi")}, change...)...)
 	w.expandable = map[string]bool{"big": true, "fixed": false}
 	return w

@@ -36,8 +36,8 @@ func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done 
 		resize = w.Message
 	}
 	list = kept(list, v1beta1.StatefulSetVolumeResizeFailed, waitResizeFailed, resize, now)
-	list = conditions.Set(list, p.available(status), now)
-	list = conditions.Set(list, p.progressing(status, todo, done), now)
+	list = conditions.Set(list, p.available(), now)
+	list = conditions.Set(list, p.progressing(todo), now)
 	return conditions.Summarize(list, p.summary(status, todo, done), now)
 }
 
@@ -57,7 +57,7 @@ func kept(list []workload.Condition, conditionType, reason, message string, now 
 }
 
 // available says whether all wanted pods exist and are available.
-func (p *pass) available(status v1beta1.StatefulSetStatus) workload.Condition {
+func (p *pass) available() workload.Condition {
 	serving := p.servingPods()
 	c := workload.Condition{
 		Type: v1beta1.StatefulSetAvailable, Status: corev1.ConditionTrue, Reason: "AllPodsAvailable",
@@ -81,8 +81,8 @@ func (p *pass) servingPods() int {
 }
 
 // progressing says how the rollout goes on and for whom it waits.
-func (p *pass) progressing(status v1beta1.StatefulSetStatus, todo Plan, done Result) workload.Condition {
-	s := p.progress(todo, done)
+func (p *pass) progressing(todo Plan) workload.Condition {
+	s := p.progress(todo)
 	c := workload.Condition{
 		Type: v1beta1.StatefulSetProgressing, Status: corev1.ConditionTrue, Reason: s.Reason, Message: s.Message,
 	}
@@ -93,7 +93,7 @@ func (p *pass) progressing(status v1beta1.StatefulSetStatus, todo Plan, done Res
 }
 
 // progress is the reason and the message of Progressing.
-func (p *pass) progress(todo Plan, done Result) conditions.Summary {
+func (p *pass) progress(todo Plan) conditions.Summary {
 	wait := p.blocker(todo)
 	left := p.left()
 	switch {
@@ -173,7 +173,7 @@ func blockedReason(reason string) string {
 
 // summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
 func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done Result) conditions.Summary {
-	s := p.progress(todo, done)
+	s := p.progress(todo)
 	paused := s.Reason == v1beta1.ReasonPaused || s.Reason == v1beta1.ReasonPartitionReached
 	healthy := p.servingPods() == int(p.numbers.replicas) && len(p.condemned) == 0
 	switch {

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -29,9 +31,7 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 		return false
 	}
 	labels := p.identityLabels(name)
-	for key, value := range revisionLabels(from.Name) {
-		labels[key] = value
-	}
+	maps.Copy(labels, revisionLabels(from.Name))
 	o := newpod.Of(template, newpod.Options{
 		Name: name, GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace, Owner: controllerRef(p.Set), Labels: labels,
 		Absent: revision.PullAlways, Lifecycle: true, Gates: readinessGates(), Now: p.Now,

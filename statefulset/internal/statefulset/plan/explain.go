@@ -13,7 +13,7 @@ import (
 // explain tells the user for whom the set waits, once: as long as condition Progressing says so already,
 // nothing is told again.
 func explain(p *pass) {
-	s := p.progress(p.plan, Result{})
+	s := p.progress(p.plan)
 	n := action.Notice{Type: corev1.EventTypeWarning, Reason: s.Reason, Note: s.Message}
 	wait := p.blocker(p.plan)
 	switch {

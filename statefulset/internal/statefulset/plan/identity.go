@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -79,9 +80,7 @@ func (p *pass) missingLabels(o podstate.State) map[string]string {
 	}
 	labels := p.identityLabels(o.Pod.Name)
 	if renamed {
-		for key, value := range revisionLabels(p.Chosen.Update.Name) {
-			labels[key] = value
-		}
+		maps.Copy(labels, revisionLabels(p.Chosen.Update.Name))
 	}
 	return labels
 }

@@ -23,7 +23,7 @@ var (
 // row is a world and what its plan does to pods.
 type row struct {
 	name  string
-	world func(t *testing.T) *world
+	world *world
 	want  []string
 }
 
@@ -31,7 +31,7 @@ func check(t *testing.T, rows []row) {
 	t.Helper()
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			w := r.world(t)
+			w := r.world
 			todo := w.plan()
 			assert.Equal(t, r.want, w.did(), "%s", todo.String())
 		})
@@ -42,90 +42,64 @@ func check(t *testing.T, rows []row) {
 // moved away by reserving its ordinal, with or without lowering replicas.
 func TestReservedOrdinals(t *testing.T) {
 	check(t, []row{
-		{"four replicas without 1", func(t *testing.T) *world { return given(t, 4, reserved(1)) }, []string{"create 0", "create 2", "create 3", "create 4"}},
-		{"3 is reserved too", func(t *testing.T) *world { return given(t, 4, reserved(1, 3)).updated(at(0, 2, 3, 4)) }, []string{"create 5", "delete 3"}},
-		{"3 is reserved too and replicas lowered", func(t *testing.T) *world { return given(t, 3, reserved(1, 3)).updated(at(0, 2, 3, 4)) }, []string{"delete 3"}},
-		{"a range", func(t *testing.T) *world { return given(t, 3, reserved(0, "2-5")) }, []string{"create 1", "create 6", "create 7"}},
-		{"nothing is reserved any more", func(t *testing.T) *world { return given(t, 3).updated(at(0, 2, 4)) }, []string{"create 1", "delete 4"}},
-		{"start moves from 0 to 2", func(t *testing.T) *world { return given(t, 3, startAt(2)).updated(at(0, 1)) }, []string{"create 2", "create 3", "create 4", "delete 1", "delete 0"}},
-		{"in order, condemned pods go after the live ones are there", func(t *testing.T) *world {
-			return given(t, 3, inOrder(), startAt(2)).updated(at(0, 1))
-		}, []string{"create 2"}},
-		{"start without its gate", func(t *testing.T) *world {
-			w := given(t, 2, startAt(5))
-			w.gates.StartOrdinal = false
-			return w
-		}, []string{"create 0", "create 1"}},
-		{"nobody expands what is reserved", func(t *testing.T) *world { return given(t, 1, reserved("0-2000000000")) }, []string{"create 2000000001"}},
+		{"four replicas without 1", given(t, 4, reserved(1)), []string{"create 0", "create 2", "create 3", "create 4"}},
+		{"3 is reserved too", given(t, 4, reserved(1, 3)).updated(at(0, 2, 3, 4)), []string{"create 5", "delete 3"}},
+		{"3 is reserved too and replicas lowered", given(t, 3, reserved(1, 3)).updated(at(0, 2, 3, 4)), []string{"delete 3"}},
+		{"a range", given(t, 3, reserved(0, "2-5")), []string{"create 1", "create 6", "create 7"}},
+		{"nothing is reserved any more", given(t, 3).updated(at(0, 2, 4)), []string{"create 1", "delete 4"}},
+		{"start moves from 0 to 2", given(t, 3, startAt(2)).updated(at(0, 1)), []string{"create 2", "create 3", "create 4", "delete 1", "delete 0"}},
+		{"in order, condemned pods go after the live ones are there", given(t, 3, inOrder(), startAt(2)).updated(at(0, 1)), []string{"create 2"}},
+		{"start without its gate", given(t, 2, startAt(5)).gated(func(g *Gates) { g.StartOrdinal = false }), []string{"create 0", "create 1"}},
+		{"nobody expands what is reserved", given(t, 1, reserved("0-2000000000")), []string{"create 2000000001"}},
 	})
 }
 
 func TestOrderedScaling(t *testing.T) {
 	check(t, []row{
-		{"the first of three", func(t *testing.T) *world { return given(t, 3, inOrder()) }, []string{"create 0"}},
-		{"the second once the first is available", func(t *testing.T) *world { return given(t, 3, inOrder()).updated(at(0)) }, []string{"create 1"}},
-		{"nothing while the first is not ready", func(t *testing.T) *world { return given(t, 3, inOrder()).updated(at(0), unready) }, []string{}},
-		{"nothing while the first is not available", func(t *testing.T) *world {
-			return given(t, 3, inOrder(), minReady(10)).updated(at(0), readySince(5*time.Second))
-		}, []string{}},
-		{"nothing while the first is prepared", func(t *testing.T) *world { return given(t, 3, inOrder(), preNormalHook()).updated(at(0), preparing) }, []string{}},
-		{"a gap comes first", func(t *testing.T) *world { return given(t, 4, inOrder()).updated(at(0, 2)) }, []string{"create 1"}},
-		{"a failed pod is replaced", func(t *testing.T) *world { return given(t, 3, inOrder()).updated(at(0)).updated(at(1), failed) }, []string{"delete 1"}},
-		{"not before those below are available", func(t *testing.T) *world {
-			return given(t, 3, inOrder()).updated(at(0), unready).updated(at(1), failed)
-		}, []string{}},
-		{"the highest goes first", func(t *testing.T) *world { return given(t, 0, inOrder()).updated(span(0, 2)) }, []string{"delete 2"}},
-		{"the next once it is gone", func(t *testing.T) *world {
-			return given(t, 0, inOrder()).updated(span(0, 1)).updated(at(2), terminating)
-		}, []string{}},
-		{"three unready, none wanted: nothing", func(t *testing.T) *world { return given(t, 0, inOrder()).updated(span(0, 2), unready) }, []string{}},
-		{"only the middle one unready: the last goes", func(t *testing.T) *world {
-			return given(t, 0, inOrder()).updated(at(0, 2)).updated(at(1), unready)
-		}, []string{"delete 2"}},
-		{"then the unready one", func(t *testing.T) *world { return given(t, 0, inOrder()).updated(at(0)).updated(at(1), unready) }, []string{"delete 1"}},
-		{"a live pod holds up removal", func(t *testing.T) *world { return given(t, 1, inOrder()).updated(at(0), unready).updated(span(1, 2)) }, []string{}},
-		{"one that its hook has let go is removed first", func(t *testing.T) *world {
-			return given(t, 0, inOrder(), hooked()).updated(at(0, 2)).updated(at(1), gen.Lifecycle(contract.LifecyclePreparingDelete))
-		}, []string{"delete 1"}},
-		{"one that its hook holds holds up the others", func(t *testing.T) *world {
-			return given(t, 0, inOrder(), hooked()).updated(at(0, 2)).updated(at(1), heldBefore(contract.LifecyclePreparingDelete))
-		}, []string{}},
+		{"the first of three", given(t, 3, inOrder()), []string{"create 0"}},
+		{"the second once the first is available", given(t, 3, inOrder()).updated(at(0)), []string{"create 1"}},
+		{"nothing while the first is not ready", given(t, 3, inOrder()).updated(at(0), unready), []string{}},
+		{"nothing while the first is not available", given(t, 3, inOrder(), minReady(10)).updated(at(0), readySince(5*time.Second)), []string{}},
+		{"nothing while the first is prepared", given(t, 3, inOrder(), preNormalHook()).updated(at(0), preparing), []string{}},
+		{"a gap comes first", given(t, 4, inOrder()).updated(at(0, 2)), []string{"create 1"}},
+		{"a failed pod is replaced", given(t, 3, inOrder()).updated(at(0)).updated(at(1), failed), []string{"delete 1"}},
+		{"not before those below are available", given(t, 3, inOrder()).updated(at(0), unready).updated(at(1), failed), []string{}},
+		{"the highest goes first", given(t, 0, inOrder()).updated(span(0, 2)), []string{"delete 2"}},
+		{"the next once it is gone", given(t, 0, inOrder()).updated(span(0, 1)).updated(at(2), terminating), []string{}},
+		{"three unready, none wanted: nothing", given(t, 0, inOrder()).updated(span(0, 2), unready), []string{}},
+		{"only the middle one unready: the last goes", given(t, 0, inOrder()).updated(at(0, 2)).updated(at(1), unready), []string{"delete 2"}},
+		{"then the unready one", given(t, 0, inOrder()).updated(at(0)).updated(at(1), unready), []string{"delete 1"}},
+		{"a live pod holds up removal", given(t, 1, inOrder()).updated(at(0), unready).updated(span(1, 2)), []string{}},
+		{"one that its hook has let go is removed first", given(t, 0, inOrder(), hooked()).updated(at(0, 2)).updated(at(1), gen.Lifecycle(contract.LifecyclePreparingDelete)), []string{"delete 1"}},
+		{"one that its hook holds holds up the others", given(t, 0, inOrder(), hooked()).updated(at(0, 2)).updated(at(1), heldBefore(contract.LifecyclePreparingDelete)), []string{}},
 	})
 }
 
 func TestParallelScaling(t *testing.T) {
 	check(t, []row{
-		{"all at once", func(t *testing.T) *world { return given(t, 3) }, []string{"create 0", "create 1", "create 2"}},
-		{"whatever the health of others", func(t *testing.T) *world { return given(t, 3).updated(at(0), unready) }, []string{"create 1", "create 2"}},
-		{"a terminating pod holds up nobody", func(t *testing.T) *world { return given(t, 4).updated(at(0), terminating).updated(at(1)) }, []string{"create 2", "create 3"}},
-		{"a failed pod is replaced", func(t *testing.T) *world { return given(t, 3).updated(at(0, 2)).updated(at(1), failed) }, []string{"delete 1"}},
-		{"all too many go, the highest first", func(t *testing.T) *world { return given(t, 1).updated(span(0, 3), unready) }, []string{"delete 3", "delete 2", "delete 1"}},
-		{"but those that go already", func(t *testing.T) *world { return given(t, 1).updated(at(0, 3)).updated(span(1, 2), terminating) }, []string{"delete 3"}},
+		{"all at once", given(t, 3), []string{"create 0", "create 1", "create 2"}},
+		{"whatever the health of others", given(t, 3).updated(at(0), unready), []string{"create 1", "create 2"}},
+		{"a terminating pod holds up nobody", given(t, 4).updated(at(0), terminating).updated(at(1)), []string{"create 2", "create 3"}},
+		{"a failed pod is replaced", given(t, 3).updated(at(0, 2)).updated(at(1), failed), []string{"delete 1"}},
+		{"all too many go, the highest first", given(t, 1).updated(span(0, 3), unready), []string{"delete 3", "delete 2", "delete 1"}},
+		{"but those that go already", given(t, 1).updated(at(0, 3)).updated(span(1, 2), terminating), []string{"delete 3"}},
 	})
 }
 
 // scaleStrategy.maxUnavailable, with the examples of the specification.
 func TestScaleStrategy(t *testing.T) {
 	check(t, []row{
-		{"5 replicas, 2, fresh", func(t *testing.T) *world { return given(t, 5, scaleUnavailable("2")) }, []string{"create 0", "create 1"}},
-		{"1 is ready, 0 not", func(t *testing.T) *world {
-			return given(t, 5, scaleUnavailable("2")).updated(at(0), unready).updated(at(1))
-		}, []string{"create 2"}},
-		{"both are ready", func(t *testing.T) *world {
-			return given(t, 5, scaleUnavailable("2")).updated(at(0, 1)).updated(at(2), unready)
-		}, []string{"create 3"}},
-		{"3 ready, scaled to 10", func(t *testing.T) *world { return given(t, 10, scaleUnavailable("2")).updated(span(0, 2)) }, []string{"create 3", "create 4"}},
-		{"20% of 10", func(t *testing.T) *world { return given(t, 10, scaleUnavailable("20%")) }, []string{"create 0", "create 1"}},
-		{"5% of 10 is 1", func(t *testing.T) *world { return given(t, 10, scaleUnavailable("5%")) }, []string{"create 0"}},
-		{"100% of 3", func(t *testing.T) *world { return given(t, 3, scaleUnavailable("100%")) }, []string{"create 0", "create 1", "create 2"}},
-		{"a terminating pod takes one", func(t *testing.T) *world { return given(t, 3, scaleUnavailable("1")).updated(at(0), terminating) }, []string{}},
-		{"a failed pod is deleted first and counted then", func(t *testing.T) *world {
-			return given(t, 3, scaleUnavailable("1")).updated(at(0), failed)
-		}, []string{"delete 0"}},
-		{"a failed pod is deleted however little is left", func(t *testing.T) *world {
-			return given(t, 3, scaleUnavailable("1")).updated(at(0), unready).updated(at(1), failed)
-		}, []string{"delete 1"}},
-		{"in order it plays no part", func(t *testing.T) *world { return given(t, 3, inOrder(), scaleUnavailable("1")).updated(at(0)) }, []string{"create 1"}},
+		{"5 replicas, 2, fresh", given(t, 5, scaleUnavailable("2")), []string{"create 0", "create 1"}},
+		{"1 is ready, 0 not", given(t, 5, scaleUnavailable("2")).updated(at(0), unready).updated(at(1)), []string{"create 2"}},
+		{"both are ready", given(t, 5, scaleUnavailable("2")).updated(at(0, 1)).updated(at(2), unready), []string{"create 3"}},
+		{"3 ready, scaled to 10", given(t, 10, scaleUnavailable("2")).updated(span(0, 2)), []string{"create 3", "create 4"}},
+		{"20% of 10", given(t, 10, scaleUnavailable("20%")), []string{"create 0", "create 1"}},
+		{"5% of 10 is 1", given(t, 10, scaleUnavailable("5%")), []string{"create 0"}},
+		{"100% of 3", given(t, 3, scaleUnavailable("100%")), []string{"create 0", "create 1", "create 2"}},
+		{"a terminating pod takes one", given(t, 3, scaleUnavailable("1")).updated(at(0), terminating), []string{}},
+		{"a failed pod is deleted first and counted then", given(t, 3, scaleUnavailable("1")).updated(at(0), failed), []string{"delete 0"}},
+		{"a failed pod is deleted however little is left", given(t, 3, scaleUnavailable("1")).updated(at(0), unready).updated(at(1), failed), []string{"delete 1"}},
+		{"in order it plays no part", given(t, 3, inOrder(), scaleUnavailable("1")).updated(at(0)), []string{"create 1"}},
 	})
 }
 
@@ -185,20 +159,16 @@ func TestASetOfAbsurdSizeCreatesSomeOfItsPods(t *testing.T) {
 // W7: choosing the revision of new pods took the square of their number.
 func TestTheRevisionOfNewPodsIsChosenByRank(t *testing.T) {
 	check(t, []row{
-		{"start 0, partition 1", func(t *testing.T) *world { return given(t, 3, partition(1)) }, []string{"create 0 old", "create 1", "create 2"}},
-		{"1 reserved, partition 2", func(t *testing.T) *world { return given(t, 3, reserved(1), partition(2)) }, []string{"create 0 old", "create 2 old", "create 3"}},
-		{"start 2, partition 1", func(t *testing.T) *world { return given(t, 3, startAt(2), partition(1)) }, []string{"create 2 old", "create 3", "create 4"}},
-		{"partition 3 of 3", func(t *testing.T) *world { return given(t, 3, partition(3)).old(at(0, 1)) }, []string{"create 2 old"}},
-		{"partition lowered to 2", func(t *testing.T) *world { return given(t, 3, partition(2)).old(at(1)) }, []string{"create 0 old", "create 2"}},
-		{"paused plays no part", func(t *testing.T) *world { return given(t, 3, partition(1), paused(true)).old(at(0, 1)) }, []string{"create 2"}},
-		{"unordered, one of the others is old", func(t *testing.T) *world {
-			return given(t, 3, unorderedBy(nil), partition(1)).old(at(0)).updated(at(1))
-		}, []string{"create 2"}},
-		{"unordered, none of the others is old", func(t *testing.T) *world {
-			return given(t, 3, unorderedBy(nil), partition(1)).updated(at(0, 1))
-		}, []string{"create 2 old"}},
-		{"unordered, planned pods count", func(t *testing.T) *world { return given(t, 4, unorderedBy(nil), partition(2)).updated(at(3)) }, []string{"create 0 old", "create 1 old", "create 2"}},
-		{"OnDelete", func(t *testing.T) *world { return given(t, 2, onDeleteOnly()).old(at(0)) }, []string{"create 1"}},
+		{"start 0, partition 1", given(t, 3, partition(1)), []string{"create 0 old", "create 1", "create 2"}},
+		{"1 reserved, partition 2", given(t, 3, reserved(1), partition(2)), []string{"create 0 old", "create 2 old", "create 3"}},
+		{"start 2, partition 1", given(t, 3, startAt(2), partition(1)), []string{"create 2 old", "create 3", "create 4"}},
+		{"partition 3 of 3", given(t, 3, partition(3)).old(at(0, 1)), []string{"create 2 old"}},
+		{"partition lowered to 2", given(t, 3, partition(2)).old(at(1)), []string{"create 0 old", "create 2"}},
+		{"paused plays no part", given(t, 3, partition(1), paused(true)).old(at(0, 1)), []string{"create 2"}},
+		{"unordered, one of the others is old", given(t, 3, unorderedBy(nil), partition(1)).old(at(0)).updated(at(1)), []string{"create 2"}},
+		{"unordered, none of the others is old", given(t, 3, unorderedBy(nil), partition(1)).updated(at(0, 1)), []string{"create 2 old"}},
+		{"unordered, planned pods count", given(t, 4, unorderedBy(nil), partition(2)).updated(at(3)), []string{"create 0 old", "create 1 old", "create 2"}},
+		{"OnDelete", given(t, 2, onDeleteOnly()).old(at(0)), []string{"create 1"}},
 	})
 }
 

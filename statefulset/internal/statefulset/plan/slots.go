@@ -89,8 +89,8 @@ func (p *pass) aim() {
 
 func (p *pass) unordered() []*pod {
 	var ahead, behind []*pod
-	for i := len(p.slots) - 1; i >= 0; i-- {
-		switch o := p.slots[i].pod; {
+	for _, s := range slices.Backward(p.slots) {
+		switch o := s.pod; {
 		case o == nil:
 		case o.Terminating || p.countsAsUpdated(o):
 			ahead = append(ahead, o)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/flotilla-project/flotilla/core/action"
@@ -170,8 +171,8 @@ func deleteSpecified(p *pass) {
 	}
 	step := action.Step{Name: StepDelete}
 	var out []*pod
-	for i := len(p.slots) - 1; i >= 0; i-- {
-		o := p.slots[i].pod
+	for _, s := range slices.Backward(p.slots) {
+		o := s.pod
 		if o == nil || !o.SpecifiedDelete || o.touched || !o.Active || o.claims.open != "" {
 			continue
 		}

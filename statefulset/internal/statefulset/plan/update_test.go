@@ -33,43 +33,30 @@ func byWeight(weights map[string]int32) *workload.UpdatePriorityStrategy {
 func TestTargetsOfTheUpdate(t *testing.T) {
 	rows := []struct {
 		name  string
-		world func(t *testing.T) *world
+		world *world
 		want  []int32
 	}{
-		{"no setting", func(t *testing.T) *world { return given(t, 3).old(span(0, 2)) }, at(2, 1, 0)},
-		{"reserved, partition 2", func(t *testing.T) *world { return given(t, 3, reserved(1, 3), partition(2)).old(at(0, 2, 4)) }, at(4)},
-		{"partition is no ordinal", func(t *testing.T) *world { return given(t, 5, startAt(100), partition(3)).old(span(100, 104)) }, at(104, 103)},
-		{"partition beyond replicas", func(t *testing.T) *world { return given(t, 3, partition(9)).old(span(0, 2)) }, nil},
-		{"unordered, 6 and 7 updated", func(t *testing.T) *world {
-			return given(t, 10, unorderedBy(nil), partition(6)).old(span(0, 5)).updated(span(6, 7)).old(span(8, 9))
-		}, at(7, 6, 9, 8)},
-		{"unordered, reserved, 7 and 8 updated", func(t *testing.T) *world {
-			return given(t, 10, unorderedBy(nil), partition(6), reserved(3, 10)).old(at(0, 1, 2, 4, 5, 6)).updated(at(7, 8)).old(at(9, 11))
-		}, at(8, 7, 11, 9)},
-		{"unordered, 0 and 1 prepared, with gate", func(t *testing.T) *world {
-			w := given(t, 10, unorderedBy(nil), partition(6), reserved(3, 10), hooked()).
-				old(at(0, 1), heldBefore(contract.LifecyclePreparingUpdate)).old(at(2, 4, 5, 6)).updated(at(7, 8)).old(at(9, 11))
-			w.gates.PreparingUpdateAsUpdate = true
-			return w
-		}, at(8, 7, 1, 0)},
-		{"unordered, missing ones count as updated", func(t *testing.T) *world {
-			return given(t, 4, unorderedBy(nil), partition(2)).old(at(0, 1, 2))
-		}, at(2)},
-		{"weights", func(t *testing.T) *world {
-			return given(t, 5, unorderedBy(byWeight(map[string]int32{"v1": 20, "v2": 10}))).
-				old(at(0, 3), gen.Label("k", "v1")).old(at(1), gen.Label("k", "v2")).old(at(2, 4))
-		}, at(3, 0, 1, 4, 2)},
-		{"order keys, those without one last", func(t *testing.T) *world {
-			return given(t, 5, unorderedBy(&workload.UpdatePriorityStrategy{OrderPriority: []workload.UpdatePriorityOrderTerm{{OrderedKey: "first"}, {OrderedKey: "second"}}})).
-				old(at(0), gen.Label("first", "5")).old(at(1), gen.Label("first", "sts-10")).old(at(2)).
-				old(at(3), gen.Label("second", "99")).old(at(4), gen.Label("first", "none"))
-		}, at(1, 0, 4, 3, 2)},
-		{"OnDelete", func(t *testing.T) *world { return given(t, 3, onDeleteOnly()).old(span(0, 2)) }, nil},
+		{"no setting", given(t, 3).old(span(0, 2)), at(2, 1, 0)},
+		{"reserved, partition 2", given(t, 3, reserved(1, 3), partition(2)).old(at(0, 2, 4)), at(4)},
+		{"partition is no ordinal", given(t, 5, startAt(100), partition(3)).old(span(100, 104)), at(104, 103)},
+		{"partition beyond replicas", given(t, 3, partition(9)).old(span(0, 2)), nil},
+		{"unordered, 6 and 7 updated", given(t, 10, unorderedBy(nil), partition(6)).old(span(0, 5)).updated(span(6, 7)).old(span(8, 9)), at(7, 6, 9, 8)},
+		{"unordered, reserved, 7 and 8 updated", given(t, 10, unorderedBy(nil), partition(6), reserved(3, 10)).old(at(0, 1, 2, 4, 5, 6)).updated(at(7, 8)).old(at(9, 11)), at(8, 7, 11, 9)},
+		{"unordered, 0 and 1 prepared, with gate", given(t, 10, unorderedBy(nil), partition(6), reserved(3, 10), hooked()).
+			gated(func(g *Gates) { g.PreparingUpdateAsUpdate = true }).
+			old(at(0, 1), heldBefore(contract.LifecyclePreparingUpdate)).old(at(2, 4, 5, 6)).updated(at(7, 8)).old(at(9, 11)), at(8, 7, 1, 0)},
+		{"unordered, missing ones count as updated", given(t, 4, unorderedBy(nil), partition(2)).old(at(0, 1, 2)), at(2)},
+		{"weights", given(t, 5, unorderedBy(byWeight(map[string]int32{"v1": 20, "v2": 10}))).
+			old(at(0, 3), gen.Label("k", "v1")).old(at(1), gen.Label("k", "v2")).old(at(2, 4)), at(3, 0, 1, 4, 2)},
+		{"order keys, those without one last", given(t, 5, unorderedBy(&workload.UpdatePriorityStrategy{OrderPriority: []workload.UpdatePriorityOrderTerm{{OrderedKey: "first"}, {OrderedKey: "second"}}})).
+			old(at(0), gen.Label("first", "5")).old(at(1), gen.Label("first", "sts-10")).old(at(2)).
+			old(at(3), gen.Label("second", "99")).old(at(4), gen.Label("first", "none")), at(1, 0, 4, 3, 2)},
+		{"OnDelete", given(t, 3, onDeleteOnly()).old(span(0, 2)), nil},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			var got []int32
-			for _, o := range newPass(r.world(t).snapshot()).targets {
+			for _, o := range newPass(r.world.snapshot()).targets {
 				got = append(got, o.ordinal)
 			}
 			assert.Equal(t, r.want, got)
@@ -79,90 +66,62 @@ func TestTargetsOfTheUpdate(t *testing.T) {
 
 func TestUpdatesKeepToMaxUnavailable(t *testing.T) {
 	check(t, []row{
-		{"one at a time by default", func(t *testing.T) *world { return given(t, 3).old(span(0, 2)) }, []string{"delete 2"}},
-		{"two of five", func(t *testing.T) *world { return given(t, 5, maxUnavailable("2")).old(span(0, 4)) }, []string{"delete 4", "delete 3"}},
-		{"a window, not batches", func(t *testing.T) *world {
-			return given(t, 5, maxUnavailable("2")).old(span(0, 2)).updated(at(3), unready).updated(at(4))
-		}, []string{"delete 2"}},
-		{"minReadySeconds hold the window", func(t *testing.T) *world {
-			return given(t, 5, maxUnavailable("2"), minReady(5)).old(span(0, 2)).updated(span(3, 4), readySince(3*time.Second))
-		}, []string{}},
-		{"all at once", func(t *testing.T) *world { return given(t, 3, maxUnavailable("100%")).old(span(0, 2)) }, []string{"delete 2", "delete 1", "delete 0"}},
-		{"more than all", func(t *testing.T) *world { return given(t, 2, maxUnavailable("7")).old(span(0, 1)) }, []string{"delete 1", "delete 0"}},
-		{"a small percentage is one", func(t *testing.T) *world { return given(t, 3, maxUnavailable("1%")).old(span(0, 2)) }, []string{"delete 2"}},
-		{"50% of 5 is 2", func(t *testing.T) *world { return given(t, 5, maxUnavailable("50%")).old(span(0, 4)) }, []string{"delete 4", "delete 3"}},
-		{"a terminating pod below the partition counts", func(t *testing.T) *world {
-			return given(t, 6, partition(3), maxUnavailable("2")).old(at(0), terminating).old(span(1, 5))
-		}, []string{"delete 5"}},
-		{"two of them: nothing starts", func(t *testing.T) *world {
-			return given(t, 6, partition(3), maxUnavailable("2")).old(at(0, 2), terminating).old(at(1, 3, 4)).updated(at(5))
-		}, []string{}},
-		{"a missing pod counts", func(t *testing.T) *world { return given(t, 3).old(span(0, 1)) }, []string{"create 2"}},
-		{"paused", func(t *testing.T) *world { return given(t, 3, paused(true)).old(span(0, 2)) }, []string{}},
-		{"OnDelete", func(t *testing.T) *world { return given(t, 3, onDeleteOnly()).old(span(0, 2)) }, []string{}},
-		{"the native place of minReadySeconds", func(t *testing.T) *world {
-			return given(t, 2, func(s *v1beta1.StatefulSet) { s.Spec.MinReadySeconds = 10 }).old(at(0)).updated(at(1), readySince(5*time.Second))
-		}, []string{}},
-		{"in order, one by one from the highest", func(t *testing.T) *world { return given(t, 3, inOrder()).old(span(0, 2)) }, []string{"delete 2"}},
-		{"in order, after scaling in", func(t *testing.T) *world { return given(t, 2, inOrder()).old(span(0, 2)) }, []string{"delete 2"}},
-		{"in order, not while the removed one goes", func(t *testing.T) *world { return given(t, 2, inOrder()).old(span(0, 1)).old(at(2), terminating) }, []string{}},
-		{"in order, two at a time (kubernetes 1.35, kruise 2359)", func(t *testing.T) *world {
-			return given(t, 4, inOrder(), maxUnavailable("2")).old(span(0, 3))
-		}, []string{"delete 3", "delete 2"}},
+		{"one at a time by default", given(t, 3).old(span(0, 2)), []string{"delete 2"}},
+		{"two of five", given(t, 5, maxUnavailable("2")).old(span(0, 4)), []string{"delete 4", "delete 3"}},
+		{"a window, not batches", given(t, 5, maxUnavailable("2")).old(span(0, 2)).updated(at(3), unready).updated(at(4)), []string{"delete 2"}},
+		{"minReadySeconds hold the window", given(t, 5, maxUnavailable("2"), minReady(5)).old(span(0, 2)).updated(span(3, 4), readySince(3*time.Second)), []string{}},
+		{"all at once", given(t, 3, maxUnavailable("100%")).old(span(0, 2)), []string{"delete 2", "delete 1", "delete 0"}},
+		{"more than all", given(t, 2, maxUnavailable("7")).old(span(0, 1)), []string{"delete 1", "delete 0"}},
+		{"a small percentage is one", given(t, 3, maxUnavailable("1%")).old(span(0, 2)), []string{"delete 2"}},
+		{"50% of 5 is 2", given(t, 5, maxUnavailable("50%")).old(span(0, 4)), []string{"delete 4", "delete 3"}},
+		{"a terminating pod below the partition counts", given(t, 6, partition(3), maxUnavailable("2")).old(at(0), terminating).old(span(1, 5)), []string{"delete 5"}},
+		{"two of them: nothing starts", given(t, 6, partition(3), maxUnavailable("2")).old(at(0, 2), terminating).old(at(1, 3, 4)).updated(at(5)), []string{}},
+		{"a missing pod counts", given(t, 3).old(span(0, 1)), []string{"create 2"}},
+		{"paused", given(t, 3, paused(true)).old(span(0, 2)), []string{}},
+		{"OnDelete", given(t, 3, onDeleteOnly()).old(span(0, 2)), []string{}},
+		{"the native place of minReadySeconds", given(t, 2, func(s *v1beta1.StatefulSet) { s.Spec.MinReadySeconds = 10 }).old(at(0)).updated(at(1), readySince(5*time.Second)), []string{}},
+		{"in order, one by one from the highest", given(t, 3, inOrder()).old(span(0, 2)), []string{"delete 2"}},
+		{"in order, after scaling in", given(t, 2, inOrder()).old(span(0, 2)), []string{"delete 2"}},
+		{"in order, not while the removed one goes", given(t, 2, inOrder()).old(span(0, 1)).old(at(2), terminating), []string{}},
+		{"in order, two at a time (kubernetes 1.35, kruise 2359)", given(t, 4, inOrder(), maxUnavailable("2")).old(span(0, 3)), []string{"delete 3", "delete 2"}},
 	})
 }
 
 // W9, W10: what is broken is replaced first, for it costs nothing and may be what all others wait for.
 func TestBrokenPodsAreReplacedFirst(t *testing.T) {
 	check(t, []row{
-		{"a broken pod behind available ones", func(t *testing.T) *world { return given(t, 3).old(at(0), unready).old(at(1, 2)) }, []string{"delete 0"}},
-		{"all broken", func(t *testing.T) *world { return given(t, 3).old(span(0, 2), unready) }, []string{"delete 2", "delete 1", "delete 0"}},
-		{"not below the partition", func(t *testing.T) *world { return given(t, 3, partition(1)).old(at(0), unready).old(at(1, 2)) }, []string{}},
-		{"one that has the update already is waited for", func(t *testing.T) *world { return given(t, 3).old(span(0, 1)).updated(at(2), unready) }, []string{}},
-		{"not while paused", func(t *testing.T) *world { return given(t, 3, paused(true)).old(span(0, 2), unready) }, []string{}},
-		{"in order, the one that holds up the others", func(t *testing.T) *world {
-			return given(t, 3, inOrder()).old(at(0)).old(span(1, 2), unready)
-		}, []string{"delete 1"}},
-		{"in order, the first revision is faulty", func(t *testing.T) *world { return given(t, 3, inOrder()).old(at(0), unready) }, []string{"delete 0"}},
-		{"in order, with an available pod behind it", func(t *testing.T) *world { return given(t, 3, inOrder()).old(at(0), unready).old(at(1, 2)) }, []string{"delete 0"}},
-		{"in order, its successor is waited for", func(t *testing.T) *world {
-			return given(t, 3, inOrder()).old(at(0)).updated(at(1), unready).old(at(2), unready)
-		}, []string{}},
-		{"in order, the partition is passed over", func(t *testing.T) *world {
-			return given(t, 3, inOrder(), partition(1)).old(at(0), unready).old(at(1)).old(at(2), unready)
-		}, []string{"delete 2"}},
-		{"in place", func(t *testing.T) *world {
-			return given(t, 3, policy(v1beta1.InPlaceIfPossible)).old(at(0), unready).old(at(1, 2))
-		}, []string{"update 0"}},
+		{"a broken pod behind available ones", given(t, 3).old(at(0), unready).old(at(1, 2)), []string{"delete 0"}},
+		{"all broken", given(t, 3).old(span(0, 2), unready), []string{"delete 2", "delete 1", "delete 0"}},
+		{"not below the partition", given(t, 3, partition(1)).old(at(0), unready).old(at(1, 2)), []string{}},
+		{"one that has the update already is waited for", given(t, 3).old(span(0, 1)).updated(at(2), unready), []string{}},
+		{"not while paused", given(t, 3, paused(true)).old(span(0, 2), unready), []string{}},
+		{"in order, the one that holds up the others", given(t, 3, inOrder()).old(at(0)).old(span(1, 2), unready), []string{"delete 1"}},
+		{"in order, the first revision is faulty", given(t, 3, inOrder()).old(at(0), unready), []string{"delete 0"}},
+		{"in order, with an available pod behind it", given(t, 3, inOrder()).old(at(0), unready).old(at(1, 2)), []string{"delete 0"}},
+		{"in order, its successor is waited for", given(t, 3, inOrder()).old(at(0)).updated(at(1), unready).old(at(2), unready), []string{}},
+		{"in order, the partition is passed over", given(t, 3, inOrder(), partition(1)).old(at(0), unready).old(at(1)).old(at(2), unready), []string{"delete 2"}},
+		{"in place", given(t, 3, policy(v1beta1.InPlaceIfPossible)).old(at(0), unready).old(at(1, 2)), []string{"update 0"}},
 	})
 }
 
 // The specification's example: six pods, partition 3, maxUnavailable 3.
 func TestSpecifiedDelete(t *testing.T) {
 	check(t, []row{
-		{"highest first, as far as maxUnavailable goes", func(t *testing.T) *world {
-			return given(t, 6, partition(3), maxUnavailable("3")).old(span(0, 2), marked()).old(span(3, 4)).old(at(5), marked())
-		}, []string{"delete 5", "delete 2", "delete 1"}},
-		{"then they come back, each at its revision", func(t *testing.T) *world {
-			return given(t, 6, partition(3), maxUnavailable("3")).old(at(0), marked()).old(span(3, 4))
-		}, []string{"create 1 old", "create 2 old", "create 5"}},
-		{"one out of service costs nothing", func(t *testing.T) *world {
-			return given(t, 3).updated(span(0, 1), unready).updated(at(2), unready, marked())
-		}, []string{"delete 2"}},
-		{"blocked ones are passed over", func(t *testing.T) *world {
-			return given(t, 3).updated(at(0), unready, marked()).updated(at(1)).updated(at(2), marked())
-		}, []string{"delete 0"}},
-		{"OnDelete", func(t *testing.T) *world { return given(t, 2, onDeleteOnly()).updated(span(0, 1), marked()) }, []string{"delete 1"}},
-		{"paused", func(t *testing.T) *world { return given(t, 2, paused(true)).old(span(0, 1), marked()) }, []string{"delete 1"}},
-		{"in order", func(t *testing.T) *world { return given(t, 3, inOrder()).updated(span(0, 2), marked()) }, []string{"delete 2"}},
-		{"condemned pods go anyway", func(t *testing.T) *world { return given(t, 1).updated(at(0)).updated(at(1), marked()) }, []string{"delete 1"}},
+		{"highest first, as far as maxUnavailable goes", given(t, 6, partition(3), maxUnavailable("3")).old(span(0, 2), marked()).old(span(3, 4)).old(at(5), marked()), []string{"delete 5", "delete 2", "delete 1"}},
+		{"then they come back, each at its revision", given(t, 6, partition(3), maxUnavailable("3")).old(at(0), marked()).old(span(3, 4)), []string{"create 1 old", "create 2 old", "create 5"}},
+		{"one out of service costs nothing", given(t, 3).updated(span(0, 1), unready).updated(at(2), unready, marked()), []string{"delete 2"}},
+		{"blocked ones are passed over", given(t, 3).updated(at(0), unready, marked()).updated(at(1)).updated(at(2), marked()), []string{"delete 0"}},
+		{"OnDelete", given(t, 2, onDeleteOnly()).updated(span(0, 1), marked()), []string{"delete 1"}},
+		{"paused", given(t, 2, paused(true)).old(span(0, 1), marked()), []string{"delete 1"}},
+		{"in order", given(t, 3, inOrder()).updated(span(0, 2), marked()), []string{"delete 2"}},
+		{"condemned pods go anyway", given(t, 1).updated(at(0)).updated(at(1), marked()), []string{"delete 1"}},
 	})
 }
 
 func TestUpdatesInPlace(t *testing.T) {
 	inPlace := policy(v1beta1.InPlaceIfPossible)
 	command := func(s *v1beta1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Command = []string{"run"} }
-	recreates := func(t *testing.T, way v1beta1.PodUpdatePolicy) *world {
+	recreates := func(way v1beta1.PodUpdatePolicy) *world {
 		w := given(t, 2, policy(way), command).old(span(0, 1))
 		template := w.set.Spec.Template.DeepCopy()
 		template.Spec.Containers[0].Command = nil
@@ -171,15 +130,13 @@ func TestUpdatesInPlace(t *testing.T) {
 		return w.old(span(0, 1))
 	}
 	check(t, []row{
-		{"an image", func(t *testing.T) *world { return given(t, 3, inPlace).old(span(0, 2)) }, []string{"update 2"}},
-		{"a command needs a new pod", func(t *testing.T) *world { return recreates(t, v1beta1.InPlaceIfPossible) }, []string{"delete 1"}},
-		{"which InPlaceOnly does not make", func(t *testing.T) *world { return recreates(t, v1beta1.InPlaceOnly) }, []string{}},
-		{"a pod that is being updated is out of service", func(t *testing.T) *world {
-			return given(t, 3, inPlace).old(span(0, 1)).updated(at(2), gen.Lifecycle(contract.LifecycleUpdating),
-				gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now))
-		}, []string{}},
+		{"an image", given(t, 3, inPlace).old(span(0, 2)), []string{"update 2"}},
+		{"a command needs a new pod", recreates(v1beta1.InPlaceIfPossible), []string{"delete 1"}},
+		{"which InPlaceOnly does not make", recreates(v1beta1.InPlaceOnly), []string{}},
+		{"a pod that is being updated is out of service", given(t, 3, inPlace).old(span(0, 1)).updated(at(2), gen.Lifecycle(contract.LifecycleUpdating),
+			gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now)), []string{}},
 	})
-	w := recreates(t, v1beta1.InPlaceOnly)
+	w := recreates(v1beta1.InPlaceOnly)
 	status := w.status()
 	text := fmt.Sprint(status.Conditions)
 	assert.Contains(t, text, "find Pod web-1 update strategy is InPlaceOnly but can not update in-place")
@@ -192,21 +149,11 @@ func TestUpdatesInPlace(t *testing.T) {
 
 func TestHooks(t *testing.T) {
 	check(t, []row{
-		{"a hooked pod is prepared, not updated", func(t *testing.T) *world {
-			return given(t, 2, policy(v1beta1.InPlaceIfPossible), hooked()).old(span(0, 1), gen.Label("hook", "on"))
-		}, []string{}},
-		{"and updated once it is let go", func(t *testing.T) *world {
-			return given(t, 2, policy(v1beta1.InPlaceIfPossible), hooked()).old(at(0), gen.Label("hook", "on")).old(at(1), gen.Lifecycle(contract.LifecyclePreparingUpdate))
-		}, []string{"update 1"}},
-		{"in order too (W32 a)", func(t *testing.T) *world {
-			return given(t, 2, inOrder(), policy(v1beta1.InPlaceIfPossible), hooked()).old(at(0), gen.Label("hook", "on")).old(at(1), gen.Lifecycle(contract.LifecyclePreparingUpdate))
-		}, []string{"update 1"}},
-		{"in order, a pod let go is recreated (W32 b)", func(t *testing.T) *world {
-			return given(t, 2, inOrder(), hooked()).old(at(0)).old(at(1), gen.Lifecycle(contract.LifecyclePreparingDelete))
-		}, []string{"delete 1"}},
-		{"the hook is gone from the spec (W33)", func(t *testing.T) *world {
-			return given(t, 2).old(at(0)).old(at(1), heldBefore(contract.LifecyclePreparingDelete))
-		}, []string{"delete 1"}},
+		{"a hooked pod is prepared, not updated", given(t, 2, policy(v1beta1.InPlaceIfPossible), hooked()).old(span(0, 1), gen.Label("hook", "on")), []string{}},
+		{"and updated once it is let go", given(t, 2, policy(v1beta1.InPlaceIfPossible), hooked()).old(at(0), gen.Label("hook", "on")).old(at(1), gen.Lifecycle(contract.LifecyclePreparingUpdate)), []string{"update 1"}},
+		{"in order too (W32 a)", given(t, 2, inOrder(), policy(v1beta1.InPlaceIfPossible), hooked()).old(at(0), gen.Label("hook", "on")).old(at(1), gen.Lifecycle(contract.LifecyclePreparingUpdate)), []string{"update 1"}},
+		{"in order, a pod let go is recreated (W32 b)", given(t, 2, inOrder(), hooked()).old(at(0)).old(at(1), gen.Lifecycle(contract.LifecyclePreparingDelete)), []string{"delete 1"}},
+		{"the hook is gone from the spec (W33)", given(t, 2).old(at(0)).old(at(1), heldBefore(contract.LifecyclePreparingDelete)), []string{"delete 1"}},
 	})
 }
 
@@ -215,25 +162,21 @@ func TestPreparedPodsComeBackWhenNobodyWantsThemGone(t *testing.T) {
 	held := heldBefore(contract.LifecyclePreparingDelete)
 	rows := []struct {
 		name  string
-		world func(t *testing.T) *world
+		world *world
 		back  bool
 	}{
-		{"scaled up again", func(t *testing.T) *world { return given(t, 2, hooked()).updated(at(0)).updated(at(1), held) }, true},
-		{"still specified", func(t *testing.T) *world { return given(t, 2, hooked()).updated(at(0)).updated(at(1), held, marked()) }, false},
-		{"to be recreated", func(t *testing.T) *world { return given(t, 2, hooked()).updated(at(0)).old(at(1), held) }, false},
-		{"kept by the partition", func(t *testing.T) *world { return given(t, 2, hooked(), partition(2)).old(at(0)).old(at(1), held) }, true},
-		{"can change in place now", func(t *testing.T) *world {
-			return given(t, 2, hooked(), policy(v1beta1.InPlaceIfPossible)).updated(at(0)).old(at(1), held)
-		}, true},
-		{"type OnDelete", func(t *testing.T) *world {
-			return given(t, 2, hooked(), onDeleteOnly()).updated(at(0)).old(at(1), held)
-		}, true},
-		{"condemned", func(t *testing.T) *world { return given(t, 1, hooked()).updated(at(0)).updated(at(1), held) }, false},
+		{"scaled up again", given(t, 2, hooked()).updated(at(0)).updated(at(1), held), true},
+		{"still specified", given(t, 2, hooked()).updated(at(0)).updated(at(1), held, marked()), false},
+		{"to be recreated", given(t, 2, hooked()).updated(at(0)).old(at(1), held), false},
+		{"kept by the partition", given(t, 2, hooked(), partition(2)).old(at(0)).old(at(1), held), true},
+		{"can change in place now", given(t, 2, hooked(), policy(v1beta1.InPlaceIfPossible)).updated(at(0)).old(at(1), held), true},
+		{"type OnDelete", given(t, 2, hooked(), onDeleteOnly()).updated(at(0)).old(at(1), held), true},
+		{"condemned", given(t, 1, hooked()).updated(at(0)).updated(at(1), held), false},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			back := false
-			for a := range actionsOf(r.world(t).plan(), "") {
+			for a := range actionsOf(r.world.plan(), "") {
 				if state, _ := labelIn(a, contract.LifecycleStateLabel); state == contract.LifecycleNormal {
 					back = true
 					assert.Equal(t, eventDeleteCancelled, a.Event.Succeeded)

@@ -78,6 +78,12 @@ func given(t testing.TB, replicas int32, options ...setOption) *world {
 	return w
 }
 
+// gated changes gates.
+func (w *world) gated(change func(*Gates)) *world {
+	change(&w.gates)
+	return w
+}
+
 func (w *world) revision(template corev1.PodTemplateSpec, number int64) *appsv1.ControllerRevision {
 	r, err := revision.New(w.set, v1beta1.GroupVersion.WithKind(v1beta1.Kind), &template, number, 0)
 	require.NoError(w.t, err)
