@@ -8,6 +8,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/admission"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/conversion"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -65,27 +66,12 @@ func recode(src, dst any) error {
 // take removes an annotation of the v1alpha1 form and reads it into value. One that is absent or cannot be
 // read leaves value empty: a conversion that fails would hide the object from every list.
 func take(meta *metav1.ObjectMeta, annotation string, value any) {
-	text, ok := takeText(meta, annotation)
-	if ok {
-		_ = json.Unmarshal([]byte(text), value)
-	}
+	_ = conversion.Take(meta, annotation, value)
 }
 
 // takeText removes an annotation and returns its text.
-func takeText(meta *metav1.ObjectMeta, annotation string) (string, bool) {
-	text, ok := meta.Annotations[annotation]
+func takeText(meta *metav1.ObjectMeta, annotation string) string {
+	text := meta.Annotations[annotation]
 	delete(meta.Annotations, annotation)
-	if len(meta.Annotations) == 0 {
-		meta.Annotations = nil
-	}
-	return text, ok
-}
-
-func put(meta *metav1.ObjectMeta, annotation string, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("write annotation %s: %w", annotation, err)
-	}
-	metav1.SetMetaDataAnnotation(meta, annotation, string(text))
-	return nil
+	return text
 }

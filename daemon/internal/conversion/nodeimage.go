@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/conversion"
+
 	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -51,7 +53,7 @@ func NodeImageFromHub(src *v1beta1.NodeImage, dst *v1alpha1.NodeImage) error {
 	if len(kept) == 0 {
 		return nil
 	}
-	return put(&dst.ObjectMeta, v1beta1.SecretModesAnnotation, kept)
+	return conversion.Put(&dst.ObjectMeta, v1beta1.SecretModesAnnotation, kept)
 }
 
 // modesOf says which secrets have a mode. A secret of which no image says otherwise is named once.

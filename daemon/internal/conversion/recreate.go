@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/conversion"
+
 	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -20,7 +22,7 @@ func RecreateToHub(src *v1alpha1.ContainerRecreateRequest, dst *v1beta1.Containe
 	dst.TypeMeta = metav1.TypeMeta{}
 	take(&dst.ObjectMeta, v1beta1.SyncContainerStatusesAnnotation, &dst.Status.ContainerStatusSnapshot)
 	take(&dst.ObjectMeta, v1beta1.ConditionsAnnotation, &dst.Status.Conditions)
-	text, _ := takeText(&dst.ObjectMeta, v1beta1.UnreadyAcquiredAnnotation)
+	text := takeText(&dst.ObjectMeta, v1beta1.UnreadyAcquiredAnnotation)
 	if since, err := time.Parse(time.RFC3339, text); err == nil {
 		setGrace(&dst.Status, metav1.NewTime(since))
 	} else {
@@ -42,12 +44,12 @@ func RecreateFromHub(src *v1beta1.ContainerRecreateRequest, dst *v1alpha1.Contai
 		metav1.SetMetaDataAnnotation(&dst.ObjectMeta, v1beta1.UnreadyAcquiredAnnotation, grace.LastTransitionTime.UTC().Format(time.RFC3339))
 	}
 	if len(src.Status.ContainerStatusSnapshot) > 0 {
-		if err := put(&dst.ObjectMeta, v1beta1.SyncContainerStatusesAnnotation, src.Status.ContainerStatusSnapshot); err != nil {
+		if err := conversion.Put(&dst.ObjectMeta, v1beta1.SyncContainerStatusesAnnotation, src.Status.ContainerStatusSnapshot); err != nil {
 			return err
 		}
 	}
 	if says := src.Status.Conditions; len(says) > 1 || len(says) == 1 && !equality.Semantic.DeepEqual(says[0], plainGrace(says[0].LastTransitionTime)) {
-		return put(&dst.ObjectMeta, v1beta1.ConditionsAnnotation, says)
+		return conversion.Put(&dst.ObjectMeta, v1beta1.ConditionsAnnotation, says)
 	}
 	return nil
 }

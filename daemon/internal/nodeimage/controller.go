@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,11 +28,11 @@ type reconciler struct {
 	agents        *agents
 }
 
-func newReconciler(e *engine.Engine, clock clock.WithTicker, creationDelay time.Duration) *reconciler {
+func newReconciler(e *engine.Engine, mapper meta.RESTMapper, clock clock.WithTicker, creationDelay time.Duration) *reconciler {
 	return &reconciler{
 		Engine:        e,
 		creationDelay: creationDelay,
-		jobs:          &jobs{discovery: e.Discovery, clock: clock},
+		jobs:          &jobs{mapper: mapper, clock: clock},
 		secrets:       &secrets{live: e.Live, clock: clock, known: map[types.NamespacedName]answer{}},
 		agents:        &agents{since: map[string]time.Time{}},
 	}

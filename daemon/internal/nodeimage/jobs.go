@@ -8,7 +8,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -21,16 +23,11 @@ import (
 // jobsPause lies between two looks for the kind ImagePullJob, which another module may install at any time.
 const jobsPause = 30 * time.Second
 
-// Discovery says what the cluster serves.
-type Discovery interface {
-	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
-}
-
 // jobs knows the ImagePullJobs once their kind is served. Until then nothing is known of any.
 type jobs struct {
-	discovery Discovery
-	clock     clock.WithTicker
-	cached    atomic.Pointer[jobCache]
+	mapper meta.RESTMapper
+	clock  clock.WithTicker
+	cached atomic.Pointer[jobCache]
 }
 
 // jobCache is the cache of jobs in the version that is served.
@@ -92,23 +89,16 @@ func (j *jobs) follow(ctx context.Context, from cache.Cache, version string, wat
 	return nil
 }
 
-// served is the best version of ImagePullJob that is served, or "".
+// served is the version of ImagePullJob that the cluster serves, or "".
 func (j *jobs) served() (string, error) {
-	for _, version := range contract.ImagePullJobVersions() {
-		list, err := j.discovery.ServerResourcesForGroupVersion(contract.ImagePullJobGVK(version).GroupVersion().String())
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return "", fmt.Errorf("discover %s: %w", version, err)
-		}
-		for i := range list.APIResources {
-			if list.APIResources[i].Name == contract.ImagePullJobResource {
-				return version, nil
-			}
-		}
+	mapping, err := j.mapper.RESTMapping(schema.GroupKind{Group: contract.AppsGroup, Kind: contract.ImagePullJobKind})
+	switch {
+	case meta.IsNoMatchError(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("discover image pull jobs: %w", err)
 	}
-	return "", nil
+	return mapping.GroupVersionKind.Version, nil
 }
 
 func newJob(version string) *metav1.PartialObjectMetadata {

@@ -53,7 +53,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := newReconciler(e, clock.RealClock{}, o.CreationDelay)
+	r := newReconciler(e, mgr.GetRESTMapper(), clock.RealClock{}, o.CreationDelay)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.NodeImage{}).

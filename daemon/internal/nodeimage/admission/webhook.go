@@ -2,16 +2,12 @@ package admission
 
 import (
 	"context"
-	"errors"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-project/flotilla/core/admission"
-	"github.com/flotilla-project/flotilla/core/contract"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -26,8 +22,6 @@ const (
 
 // Webhook answers the API server.
 type Webhook struct {
-	// Enabled is gate KruiseDaemon; without it every request is refused.
-	Enabled bool
 	// Clock tells when a tag was asked for.
 	Clock clock.PassiveClock
 }
@@ -36,9 +30,6 @@ type Webhook struct {
 func (w Webhook) Mutating() admission.Endpoint {
 	return admission.Endpoint{Path: MutatePath, Handler: conversion.NodeImages().Defaulting(
 		func(_ context.Context, req admission.Request[*v1beta1.NodeImage]) error {
-			if !w.Enabled {
-				return disabled(req.Name)
-			}
 			Default(req.New, w.Clock.Now())
 			return nil
 		})}
@@ -46,13 +37,10 @@ func (w Webhook) Mutating() admission.Endpoint {
 
 // Validating applies the rules.
 func (w Webhook) Validating() admission.Endpoint {
-	return admission.Endpoint{Path: ValidatePath, Handler: conversion.NodeImages().Validating(w.validate)}
+	return admission.Endpoint{Path: ValidatePath, Handler: conversion.NodeImages().Validating(validate)}
 }
 
-func (w Webhook) validate(_ context.Context, req admission.Request[*v1beta1.NodeImage]) (admission.Findings, error) {
-	if !w.Enabled {
-		return admission.Findings{}, disabled(req.Name)
-	}
+func validate(_ context.Context, req admission.Request[*v1beta1.NodeImage]) (admission.Findings, error) {
 	if req.Operation == admissionv1.Delete || req.New.DeletionTimestamp != nil {
 		return admission.Findings{}, nil
 	}
@@ -64,9 +52,4 @@ func (w Webhook) validate(_ context.Context, req admission.Request[*v1beta1.Node
 		}
 	}
 	return admission.Findings{Errors: errs}, nil
-}
-
-func disabled(name string) error {
-	resource := schema.GroupResource{Group: contract.AppsGroup, Resource: "nodeimages"}
-	return apierrors.NewForbidden(resource, name, errors.New("feature-gate KruiseDaemon is not enabled"))
 }
