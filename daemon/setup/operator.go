@@ -1,0 +1,117 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/features"
+	"github.com/flotilla-project/flotilla/core/manager"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/launch"
+	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage"
+	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate"
+)
+
+// Defaults of the operator's own flags.
+const (
+	// DefaultWorkers is how many objects of a kind are reconciled at a time.
+	DefaultWorkers = 3
+	// DefaultCreationDelay is how long a node must have been ready before it gets a NodeImage.
+	DefaultCreationDelay = 30 * time.Second
+)
+
+// settings are the operator's own flags.
+type settings struct {
+	imageWorkers, requestWorkers int
+	creationDelay                time.Duration
+}
+
+// Operator is the manager of the node agent.
+func Operator() manager.Operator {
+	s := &settings{}
+	return manager.Operator{
+		Feature: "daemon",
+		Gates: []features.Name{
+			features.KruiseDaemon, features.PodWebhook, features.KruisePodReadinessGate, features.DaemonWatchingPod,
+			features.InPlaceUpdateEnvFromMetadata, features.EnableExternalCerts,
+		},
+		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
+		CRDs:     []string{"nodeimages.apps.kruise.io", "containerrecreaterequests.apps.kruise.io"},
+		Flags:    s.add,
+		Cache:    func(env *manager.Environment) cache.Options { return Cache(env.Options.Namespace) },
+		Webhooks: webhooks,
+		Setup:    s.setup,
+	}
+}
+
+func (s *settings) add(flags *pflag.FlagSet) {
+	flags.IntVar(&s.imageWorkers, "nodeimage-workers", DefaultWorkers, "how many NodeImages are reconciled at a time")
+	flags.IntVar(&s.requestWorkers, "crr-workers", DefaultWorkers, "how many ContainerRecreateRequests are reconciled at a time")
+	flags.DurationVar(&s.creationDelay, "nodeimage-creation-delay", DefaultCreationDelay,
+		"how long a node must have been ready before it gets a NodeImage")
+}
+
+// Cache says what of each kind the operator keeps in memory: of pods what decides about requests and barriers,
+// of ConfigMaps those with barriers, nodes without their images. An empty namespace means all. The operator's
+// own kinds are not among them: the cache wants to know every kind here when it is made, which may be before
+// the CRDs are installed.
+func Cache(namespace string) cache.Options {
+	o := cache.Options{
+		DefaultTransform: fastclient.Trim,
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:       podcache.ByObject(namespace),
+			&corev1.ConfigMap{}: launch.ConfigMaps(namespace),
+			&corev1.Node{}:      fastclient.Nodes(),
+		},
+	}
+	if namespace != "" {
+		o.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace)
+	}
+	return o
+}
+
+func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
+	reader := fastclient.Options{Copy: env.Options.DisableNoDeepCopy}
+	namespace := env.Options.Namespace
+	err := launch.SetUp(ctx, env.Manager, launch.Options{
+		Reader: reader, LeaderVersion: env.Fence, Namespace: namespace, UserAgent: userAgent(launch.ControllerName),
+	})
+	if err != nil {
+		return fmt.Errorf("set up container launch priority: %w", err)
+	}
+	if !env.Options.Gates.Enabled(features.KruiseDaemon) {
+		return nil
+	}
+	err = recreate.SetUp(ctx, env.Manager, recreate.Options{
+		Workers: s.requestWorkers, Reader: reader, LeaderVersion: env.Fence, Namespace: namespace, UserAgent: userAgent(recreate.ControllerName),
+	})
+	if err != nil {
+		return fmt.Errorf("set up container recreation: %w", err)
+	}
+	if namespace != "" {
+		env.Log.Info("NodeImages belong to no namespace: restricted to one, the operator leaves them alone", "namespace", namespace)
+		return nil
+	}
+	err = nodeimage.SetUp(ctx, env.Manager, nodeimage.Options{
+		Workers: s.imageWorkers, CreationDelay: s.creationDelay, Reader: reader, LeaderVersion: env.Fence,
+		UserAgent: userAgent(nodeimage.ControllerName),
+	})
+	if err != nil {
+		return fmt.Errorf("set up node images: %w", err)
+	}
+	return nil
+}
+
+func userAgent(controller string) string { return "daemon-manager/" + controller }

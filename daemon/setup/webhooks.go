@@ -1,0 +1,71 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	coreadmission "github.com/flotilla-project/flotilla/core/admission"
+	"github.com/flotilla-project/flotilla/core/features"
+	"github.com/flotilla-project/flotilla/core/manager"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/conversion"
+	launchadmission "github.com/flotilla-project/flotilla/daemon/internal/launch/admission"
+	imageadmission "github.com/flotilla-project/flotilla/daemon/internal/nodeimage/admission"
+	recreateadmission "github.com/flotilla-project/flotilla/daemon/internal/recreate/admission"
+)
+
+// suffixLength is that of generated names in Kubernetes.
+const suffixLength = 5
+
+// webhooks are the same endpoints whatever the gates say: configurations name them, and the API server would
+// refuse what an absent endpoint does not answer.
+func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
+	live, err := env.APIReader("admission")
+	if err != nil {
+		return manager.Webhooks{}, fmt.Errorf("make a reader for admission: %w", err)
+	}
+	images := imageadmission.Webhook{Clock: env.Clock}
+	requests := recreateadmission.Webhook{Reader: live}
+	pods := launchadmission.Webhook{Suffix: func() string { return utilrand.String(suffixLength) }}
+
+	on := env.Options.Gates.Enabled
+	agent, pod := on(features.KruiseDaemon), on(features.PodWebhook)
+	return manager.Webhooks{
+		Mutating: []coreadmission.Endpoint{
+			orRefuse(agent, images.Mutating()),
+			orRefuse(agent, requests.Mutating()),
+			orAllow(pod, pods.Launch()),
+			orAllow(pod && on(features.KruisePodReadinessGate), pods.ReadinessGate()),
+		},
+		Validating: []coreadmission.Endpoint{
+			orRefuse(agent, images.Validating()),
+			orRefuse(agent, requests.Validating()),
+		},
+		Converting: coreadmission.Converting(conversion.Convert),
+	}, nil
+}
+
+// orRefuse refuses everything while gate KruiseDaemon is off: nobody would work on the object.
+func orRefuse(on bool, e coreadmission.Endpoint) coreadmission.Endpoint {
+	if on {
+		return e
+	}
+	return answering(e.Path, admission.Denied, "feature-gate "+string(features.KruiseDaemon)+" is not enabled")
+}
+
+// orAllow leaves everything as it is while a gate is off.
+func orAllow(on bool, e coreadmission.Endpoint) coreadmission.Endpoint {
+	if on {
+		return e
+	}
+	return answering(e.Path, admission.Allowed, "")
+}
+
+func answering(path string, answer func(string) admission.Response, message string) coreadmission.Endpoint {
+	return coreadmission.Endpoint{Path: path, Handler: &admission.Webhook{
+		Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { return answer(message) }),
+	}}
+}
