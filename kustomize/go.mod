@@ -6,11 +6,14 @@ go 1.26.0
 replace (
 	github.com/flotilla-project/flotilla/cloneset => ../cloneset
 	github.com/flotilla-project/flotilla/core => ../core
+	github.com/flotilla-project/flotilla/daemon => ../daemon
+	github.com/flotilla-project/flotilla/daemon/api => ../daemon/api
 	github.com/flotilla-project/flotilla/statefulset => ../statefulset
 )
 
 require (
 	github.com/flotilla-project/flotilla/cloneset v0.1.0
+	github.com/flotilla-project/flotilla/daemon v0.1.0
 	github.com/flotilla-project/flotilla/statefulset v0.1.0
 	github.com/stretchr/testify v1.12.1
 	sigs.k8s.io/kustomize/api v0.21.1
@@ -31,7 +34,7 @@ require (
 	github.com/xlab/treeprint v1.2.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/sys v0.40.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect

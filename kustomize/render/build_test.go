@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	cloneset "github.com/flotilla-project/flotilla/cloneset/config"
+	daemon "github.com/flotilla-project/flotilla/daemon/config"
 	"github.com/flotilla-project/flotilla/kustomize"
 	"github.com/flotilla-project/flotilla/kustomize/render"
 	statefulset "github.com/flotilla-project/flotilla/statefulset/config"
@@ -23,6 +24,7 @@ func repository(t *testing.T) render.Tree {
 	tree, err := render.NewTree(map[string]fs.FS{
 		"kustomize":          kustomize.Files,
 		"cloneset/config":    cloneset.Files,
+		"daemon/config":      daemon.Files,
 		"statefulset/config": statefulset.Files,
 	})
 	require.NoError(t, err)
@@ -112,6 +114,35 @@ components: [../statefulset/config/` + component + `]
 			require.NoError(t, err)
 			assert.Contains(t, string(with), resource)
 			assert.Contains(t, string(with), "\n  name: statefulset-manager-"+component+"\n")
+		})
+	}
+}
+
+// Which runtime the nodes have, and which pods the manager is asked about, is chosen by an overlay.
+func TestComponentsOfTheNodeAgentAreChosenByAnOverlay(t *testing.T) {
+	cases := []struct{ component, want, without string }{
+		{"crio", "mountPath: /hostvarrun/crio\n", "mountPath: /hostvarrun/containerd\n"},
+		{"cri-dockerd", "path: /run/cri-dockerd.sock\n", "path: /run/containerd\n"},
+		{"readinessgate", "path: /mutate-pod-readiness-gate\n", "path: /hostvarrun/crio\n"},
+		{"flowcontrol", "kind: FlowSchema\n", "path: /hostvarrun/crio\n"},
+	}
+	for _, c := range cases {
+		t.Run(c.component, func(t *testing.T) {
+			tree, err := render.NewTree(map[string]fs.FS{
+				"daemon/config": daemon.Files,
+				"mine": fstest.MapFS{"kustomization.yaml": {Data: []byte(`
+resources: [../daemon/config/default]
+components: [../daemon/config/` + c.component + `]
+`)}},
+			})
+			require.NoError(t, err)
+			var renderer render.Renderer
+
+			manifests, err := renderer.Build(tree, "mine")
+
+			require.NoError(t, err)
+			assert.Contains(t, string(manifests), c.want)
+			assert.NotContains(t, string(manifests), c.without)
 		})
 	}
 }
