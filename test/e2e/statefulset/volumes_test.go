@@ -2,6 +2,7 @@ package statefulset
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -172,10 +174,16 @@ func TestACrashedNodeKeepsTheClaims(t *testing.T) {
 	before, lost := volumes(claimsOf(t, set)), &podsOf(t, set)[1]
 	node, err := world.Cluster.NodeNamed(lost.Spec.NodeName)
 	require.NoError(t, err)
+	cordon(t.Context(), t, node.Name(), true) // the scheduler learns of the crash much later
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		require.NoError(t, node.Start(ctx))
+		cordon(ctx, t, node.Name(), false)
+	})
 	require.NoError(t, node.Stop(t.Context()))
-	t.Cleanup(func() { require.NoError(t, node.Start(context.WithoutCancel(t.Context()))) })
 
 	// What an administrator does who knows that the node will not come back soon.
+	world.KillOperator(t, "statefulset") // which may have been there, too
 	require.NoError(t, world.Client.Delete(t.Context(), lost, client.GracePeriodSeconds(0)))
 	story.Eventually(t, "another web-1 in service", func(context.Context) error {
 		for _, o := range story.Active(podsOf(t, set)) {
@@ -189,6 +197,13 @@ func TestACrashedNodeKeepsTheClaims(t *testing.T) {
 	again := podsOf(t, set)[1]
 	assert.NotEqual(t, lost.Spec.NodeName, again.Spec.NodeName)
 	assert.Equal(t, []string{"v1", "v1"}, journal(t, &again))
+}
+
+// cordon says whether the node takes no pods.
+func cordon(ctx context.Context, t *testing.T, node string, on bool) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, on)
+	require.NoError(t, world.Client.Patch(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, client.RawPatch(types.MergePatchType, patch)))
 }
 
 // A template that is added comes with the next update: pods are recreated one by one, and keep what they had.

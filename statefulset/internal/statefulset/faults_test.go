@@ -1,0 +1,254 @@
+package statefulset_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/simnodes"
+	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/testenv/faults"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// An operator that is killed in the middle of whatever it does leaves a world from which the next one
+// arrives where an undisturbed one does, with the same pods and within the same limits.
+func TestKilledOperatorsAreSucceeded(t *testing.T) {
+	givenNodes(t, simnodes.Options{Bind: true})
+	var undisturbed []string
+	require.True(t, t.Run("undisturbed", func(t *testing.T) { undisturbed = threeRollouts(t) }))
+	require.True(t, t.Run("killed", func(t *testing.T) {
+		assert.Equal(t, undisturbed, threeRollouts(t, 1, 2, 4))
+	}))
+}
+
+// threeRollouts are a scale-up, an update in place and one by recreation, and what each of them ends
+// with. During each of them operators are killed, one after each of the numbers of writes.
+func threeRollouts(t *testing.T, killAfter ...int64) (ends []string) {
+	t.Helper()
+	const pods, maxUnavailable = 4, 2
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), pods, v1beta1.InPlaceIfPossible, maxUnavailable)
+	rollout := func(name string, available int, begin func()) {
+		history := faults.Record(t, env, set.Namespace)
+		begin()
+		for _, writes := range killAfter {
+			require.True(t, t.Run(fmt.Sprintf("%s killed after write %d", name, writes), func(t *testing.T) {
+				killed(t, set.Namespace, writes)
+			}))
+		}
+		require.True(t, t.Run(name, func(t *testing.T) {
+			startController(t, env, set.Namespace)
+			settles(t, c, set)
+		}))
+		history.Replay(t, within(t, pods, available))
+		ends = append(ends, end(t, set))
+	}
+	rollout("scale-up", 0, func() { require.NoError(t, c.Create(t.Context(), set)) })
+	before := testenv.Identities(env.Pods(t, set.Namespace))
+	rollout("in place", pods-maxUnavailable, func() { testenv.Edit(t, c, set, image("app:2")) })
+	assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)))
+	rollout("recreation", pods-maxUnavailable, func() { testenv.Edit(t, c, set, argument("new")) })
+	return ends
+}
+
+// killed runs an operator whose requests all fail from its n-th write on, and returns when it has
+// made that one.
+func killed(t *testing.T, namespace string, n int64) {
+	t.Helper()
+	send, dead := faults.Kill(n)
+	startController(t, faults.Over(env, send), namespace)
+	select {
+	case <-dead:
+	case <-time.After(testenv.Patience):
+		t.Fatalf("the operator did not come to write %d", n)
+	}
+}
+
+// within judges that no more pods are active and no fewer available at any time, and that no two pods
+// that are not on their way out have one name.
+func within(t *testing.T, active, available int) func([]*corev1.Pod) {
+	t.Helper()
+	return func(pods []*corev1.Pod) {
+		a, ready, seen := 0, 0, map[string]bool{}
+		for _, o := range pods {
+			if metav1.GetControllerOf(o) == nil {
+				continue
+			}
+			assert.False(t, seen[o.Name], "two pods %s", o.Name)
+			seen[o.Name] = true
+			state := podstate.Of(o, time.Now(), 0)
+			if state.Active {
+				a++
+			}
+			if state.Available {
+				ready++
+			}
+		}
+		assert.LessOrEqual(t, a, active)
+		assert.GreaterOrEqual(t, ready, available)
+	}
+}
+
+// Writes that are refused, that fail, and that are done though their answer is lost, delay a rollout
+// and change nothing else: no pod too many at any time, and in the end no write at all.
+func TestFailingRequestsDelayOnly(t *testing.T) {
+	const pods, maxUnavailable = 5, 2
+	givenNodes(t, simnodes.Options{Bind: true})
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), pods, v1beta1.InPlaceIfPossible, maxUnavailable)
+	history := faults.Record(t, env, set.Namespace)
+	server := faults.NewShaky(1)
+	startController(t, faults.Over(env, server.Send), set.Namespace)
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	history.Replay(t, within(t, pods, 0))
+	history = faults.Record(t, env, set.Namespace)
+	for _, next := range []func(*v1beta1.StatefulSet){image("app:2"), argument("new")} {
+		testenv.Edit(t, c, set, next)
+		settles(t, c, set)
+	}
+	for _, f := range []faults.Fault{faults.Conflict, faults.TooMany, faults.Failure, faults.AnswerLost} {
+		assert.Positive(t, server.Met()[f], f)
+	}
+	history.Replay(t, within(t, pods, pods-maxUnavailable))
+	assertWanted(t, set)
+	assertCalm(t, c, set)
+}
+
+// Watches that break in the middle of an event, and whose place in history the server has forgotten,
+// lose nothing.
+func TestBrokenWatchesLoseNothing(t *testing.T) {
+	const pods, maxUnavailable = 4, 1
+	givenNodes(t, simnodes.Options{Bind: true})
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), pods, v1beta1.InPlaceIfPossible, maxUnavailable)
+	require.NoError(t, c.Create(t.Context(), set))
+	send, refused := faults.BreakPodWatches(20_000)
+	startController(t, faults.Over(env, send), set.Namespace)
+	settles(t, c, set)
+	before := testenv.Identities(env.Pods(t, set.Namespace))
+	history := faults.Record(t, env, set.Namespace)
+	testenv.Edit(t, c, set, image("app:2"))
+	settles(t, c, set)
+	history.Replay(t, within(t, pods, pods-maxUnavailable))
+	assert.Positive(t, refused(), "no watch was broken and refused")
+	assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)))
+	assertWanted(t, set)
+}
+
+// Others delete, orphan, relabel and hold pods during a rollout. What they do is repaired or
+// respected, and the set gets what it wants all the same.
+func TestForeignWritersAreRepairedOrRespected(t *testing.T) {
+	const finalizer = "example.com/hold"
+	givenNodes(t, simnodes.Options{Bind: true, ReadyDelay: 100 * time.Millisecond})
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), 6, v1beta1.InPlaceIfPossible, 1)
+	startController(t, env, set.Namespace)
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	testenv.Edit(t, c, set, image("app:2"))
+	testenv.Eventually(t, func(collect *assert.CollectT) { assert.Positive(collect, countImage(t, set, "app:2")) })
+
+	pods := env.Pods(t, set.Namespace)
+	deleted, orphaned, relabelled, held := &pods[0], &pods[1], &pods[2], &pods[3]
+	released := relabelled.UID
+	require.NoError(t, c.Delete(t.Context(), deleted))
+	testenv.Edit(t, c, orphaned, func(o *corev1.Pod) { o.OwnerReferences = nil })
+	testenv.Edit(t, c, relabelled, func(o *corev1.Pod) { o.Labels["app"] = "other" })
+	testenv.Edit(t, c, held, func(o *corev1.Pod) { o.Finalizers = append(o.Finalizers, finalizer) })
+	require.NoError(t, c.Delete(t.Context(), held))
+	assert.Positive(t, countImage(t, set, "app:1"), "the rollout was over")
+
+	// A released pod keeps its name, and with it its ordinal from the set, for as long as it lives.
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(relabelled), relabelled))
+		assert.Nil(collect, metav1.GetControllerOf(relabelled), "what the selector does not match is released")
+		assert.Equal(collect, released, relabelled.UID)
+		assert.Nil(collect, relabelled.DeletionTimestamp)
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+		assert.Equal(collect, "True", conditionOf(set, v1beta1.StatefulSetFailedCreatePod))
+	})
+	require.NoError(t, c.Delete(t.Context(), relabelled))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(held), held), "nobody else may take the finalizer off")
+	assert.NotNil(t, held.DeletionTimestamp)
+	testenv.Edit(t, c, held, func(o *corev1.Pod) { o.Finalizers = nil })
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		for _, o := range []*corev1.Pod{deleted, held, relabelled} {
+			now := &corev1.Pod{}
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), now)
+			assert.True(collect, apierrors.IsNotFound(err) || now.UID != o.UID, o.Name)
+		}
+	})
+	settles(t, c, set)
+	assert.NotEqual(t, "True", conditionOf(set, v1beta1.StatefulSetFailedCreatePod))
+	assertWanted(t, set)
+	assertCalm(t, c, set)
+}
+
+func countImage(t *testing.T, set *v1beta1.StatefulSet, image string) int {
+	t.Helper()
+	n := 0
+	for _, o := range env.Pods(t, set.Namespace) {
+		if o.Spec.Containers[0].Image == image {
+			n++
+		}
+	}
+	return n
+}
+
+// end is what a set ends with, without what differs from run to run.
+func end(t *testing.T, set *v1beta1.StatefulSet) string {
+	t.Helper()
+	status := set.Status.DeepCopy()
+	status.Conditions = nil
+	text, err := json.Marshal(status)
+	require.NoError(t, err)
+	lines := []string{string(text)}
+	for _, o := range env.Pods(t, set.Namespace) {
+		lines = append(lines, fmt.Sprintf("%s %s %s %s restarts %d", o.Name, o.Labels[contract.RevisionLabel], o.Spec.Containers[0].Image,
+			o.Labels[contract.LifecycleStateLabel], o.Status.ContainerStatuses[0].RestartCount))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// assertWanted demands that the pods of the set, and no others, are as its template says.
+func assertWanted(t *testing.T, set *v1beta1.StatefulSet) {
+	t.Helper()
+	mine := slices.DeleteFunc(env.Pods(t, set.Namespace), func(o corev1.Pod) bool { return !metav1.IsControlledBy(&o, set) })
+	want := set.Spec.Template.Spec.Containers[0]
+	assert.Len(t, mine, int(*set.Spec.Replicas))
+	for i := range mine {
+		assert.Equal(t, fmt.Sprintf("web-%d", i), mine[i].Name)
+		assert.Equal(t, want.Image, mine[i].Spec.Containers[0].Image)
+		assert.Equal(t, want.Args, mine[i].Spec.Containers[0].Args)
+		assert.Equal(t, set.Status.UpdateRevision, mine[i].Labels[contract.RevisionLabel])
+	}
+}
+
+// assertCalm demands that another pass, forced by an edit that concerns no pod, writes the status only.
+func assertCalm(t *testing.T, c client.Client, set *v1beta1.StatefulSet) {
+	t.Helper()
+	for limit := range int32(2) { // what the first pass still finds to do belongs to the rollout
+		audit := env.Audit(t)
+		testenv.Edit(t, c, set, func(s *v1beta1.StatefulSet) { s.Spec.RevisionHistoryLimit = new(20 + limit) })
+		settles(t, c, set)
+		if limit > 0 {
+			assert.Equal(t, []string{"patch statefulsets/status"}, audit.Kinds(t, userAgent, set.Namespace))
+		}
+	}
+}

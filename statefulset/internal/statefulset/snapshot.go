@@ -1,0 +1,83 @@
+package statefulset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/engine"
+	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/orphans"
+	"github.com/flotilla-project/flotilla/core/revision"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
+)
+
+// snapshot reads the world of one StatefulSet from the cache. Its error satisfies IsNotFound only when
+// the StatefulSet itself is gone; an absent relative is an empty list.
+func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
+	set, err := fastclient.Get[v1beta1.StatefulSet](ctx, r.Reader, key)
+	if err != nil {
+		return plan.Snapshot{}, err
+	}
+	s := plan.Snapshot{
+		Set:   set,
+		Now:   r.Clock.Now(),
+		Gates: r.Gates,
+		Claim: func(name string) *corev1.PersistentVolumeClaim {
+			claim, err := fastclient.Get[corev1.PersistentVolumeClaim](ctx, r.Reader, types.NamespacedName{Namespace: set.Namespace, Name: name})
+			if err != nil {
+				return nil
+			}
+			return claim
+		},
+	}
+	if s.Pods, err = engine.Controlled[corev1.Pod](ctx, r.Reader, set); err != nil {
+		return s, fmt.Errorf("list pods: %w", err)
+	}
+	if s.Revisions, err = engine.Controlled[appsv1.ControllerRevision](ctx, r.Reader, set); err != nil {
+		return s, fmt.Errorf("list revisions: %w", err)
+	}
+	if s.Orphans, err = r.orphans(ctx, s); err != nil {
+		return s, fmt.Errorf("list orphans: %w", err)
+	}
+	if s.OrphanRevisions, err = r.orphanRevisions(ctx, s); err != nil {
+		return s, fmt.Errorf("list orphan revisions: %w", err)
+	}
+	if s.Chosen, err = r.choose(ctx, s); err != nil {
+		return s, fmt.Errorf("find the template's revision: %w", err)
+	}
+	if s.Expandable, err = r.expandable(ctx, s); err != nil {
+		return s, fmt.Errorf("look at storage classes: %w", err)
+	}
+	return s, nil
+}
+
+// orphans are the pods that the set may adopt: named after it and matched by its selector.
+func (r *Reconciler) orphans(ctx context.Context, s plan.Snapshot) ([]*corev1.Pod, error) {
+	return r.Orphans.Find(ctx, orphans.Search{
+		Owner: s.Set, Selector: s.Set.Spec.Selector,
+		Wanted: func(pod *corev1.Pod) bool { return plan.IsMember(s.Set, pod.Name) },
+	}, s.Now)
+}
+
+func (r *Reconciler) choose(ctx context.Context, s plan.Snapshot) (revision.Choice, error) {
+	in := revision.Input{
+		Owner: s.Set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &s.Set.Spec.Template,
+		Absent: revision.PullAlways, Owned: slices.Concat(s.Revisions, s.OrphanRevisions),
+		Current: s.Set.Status.CurrentRevision, Same: sameAsBuiltIn,
+	}
+	if c := s.Set.Status.CollisionCount; c != nil {
+		in.CollisionCount = *c
+	}
+	var volumes []string
+	for i := range s.Set.Spec.VolumeClaimTemplates {
+		volumes = append(volumes, s.Set.Spec.VolumeClaimTemplates[i].Name)
+	}
+	return r.History.Choose(ctx, in, volumes...)
+}

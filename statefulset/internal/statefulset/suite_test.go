@@ -1,0 +1,70 @@
+package statefulset_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/simnodes"
+	"github.com/flotilla-project/flotilla/core/testenv"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
+	"github.com/flotilla-project/flotilla/statefulset/setup"
+)
+
+const userAgent = "statefulset-manager/statefulset"
+
+var env testenv.Environment
+
+func TestMain(m *testing.M) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
+	}
+	env.Run(m, testenv.Options{CRDs: []string{"../../config/crd/statefulsets.yaml"}, Scheme: scheme})
+}
+
+// givenController runs the controller and simulated nodes until the end of the test, and checks
+// then that nobody has changed an object of the cache.
+func givenController(t *testing.T, gates ...func(*plan.Gates)) {
+	t.Helper()
+	givenNodes(t, simnodes.Options{Bind: true})
+	startController(t, env, "", gates...)
+}
+
+// givenNodes runs three simulated nodes until the end of the test.
+func givenNodes(t *testing.T, options simnodes.Options) {
+	t.Helper()
+	env.Need(t)
+	options.Nodes, options.LeasePeriod = 3, simnodes.NoLeases
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	_, err := simnodes.Start(ctx, env.ConfigAs(t, simnodes.UserAgent), options)
+	require.NoError(t, err)
+}
+
+// startController starts the controller, which finds whatever the test has made before. An empty
+// namespace means all. The environment is that of the tests, or one that reaches it in another way.
+func startController(t *testing.T, env testenv.Environment, namespace string, gates ...func(*plan.Gates)) {
+	t.Helper()
+	on := plan.Gates{EnvFromMetadata: true, Resize: true, StartOrdinal: true, PodIndexLabel: true, AutoDeletePVC: true}
+	for _, change := range gates {
+		change(&on)
+	}
+	env.Need(t)
+	detector := &fastclient.Detector{}
+	t.Cleanup(func() { detector.Check(t) })
+	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = setup.Cache(namespace) })
+	require.NoError(t, setup.Controller(t.Context(), mgr, setup.Options{
+		Gates: on, UserAgent: userAgent, Reader: fastclient.Options{Detector: detector}, Namespace: namespace,
+	}))
+	env.Start(t, mgr)
+}
