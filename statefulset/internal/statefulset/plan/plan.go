@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/inplace"
 	"github.com/flotilla-project/flotilla/core/podstate"
 	"github.com/flotilla-project/flotilla/core/podupdate"
+	"github.com/flotilla-project/flotilla/core/predownload"
 	"github.com/flotilla-project/flotilla/core/revision"
 
 	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
@@ -38,6 +39,7 @@ func rules() []func(*pass) {
 		recordRevision,  // the template as a ControllerRevision
 		regretDeletion,  // pods in PreparingDelete that need not go after all
 		refresh,         // updates and lifecycle states that go on by themselves, labels put right
+		preDownload,     // images pulled ahead on the nodes of old pods
 		scale,           // pods that are missing, ended, or too many
 		deleteSpecified, // the specified-delete label
 		update,          // pods of another revision or without their storage
@@ -52,6 +54,8 @@ func rules() []func(*pass) {
 // Plan is what one pass over a StatefulSet wants.
 type Plan struct {
 	action.Plan
+	// Pulls is what pulling images ahead wants. Its steps run aside: they hold up nothing.
+	Pulls predownload.Wish
 	// Err says why the spec cannot be followed, in words for its author. Only what keeps running
 	// pods in order is planned then.
 	Err error

@@ -208,7 +208,9 @@ func TestThePartitionCountsPodsInBothDirections(t *testing.T) {
 	w, p := play(t, simulate.Options{Seed: 4}, 5, partition(5), startAt(10))
 	simulate.Settle(t, w, p, 500)
 	edit(w, image("app:2"))
-	old := func() int { return simulate.CountByRevision(activePods(w))[podstate.ShortHash(present(w).Status.CurrentRevision)] }
+	old := func() int {
+		return simulate.CountByRevision(activePods(w))[podstate.ShortHash(present(w).Status.CurrentRevision)]
+	}
 	for _, step := range [][2]int{{4, 4}, {1, 1}, {3, 1}} { // raising it takes nobody back
 		edit(w, partition(int32(step[0])))
 		simulate.Settle(t, w, p, 500)

@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/predownload"
 	"github.com/flotilla-project/flotilla/core/revision"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -32,6 +33,8 @@ type Snapshot struct {
 	// Expandable says of each StorageClass that exists whether its volumes may grow. It is read with
 	// gate AutoResizePVC and strategy OnPodRollingUpdate only.
 	Expandable map[string]bool
+	// PullJobs is what is known of image pull jobs, with gate PreDownload.
+	PullJobs predownload.Jobs
 	// Now is the moment of the pass.
 	Now time.Time
 	// Gates are the feature gates that the plan depends on.

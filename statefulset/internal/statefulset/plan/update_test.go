@@ -120,14 +120,10 @@ func TestSpecifiedDelete(t *testing.T) {
 
 func TestUpdatesInPlace(t *testing.T) {
 	inPlace := policy(v1beta1.InPlaceIfPossible)
-	command := func(s *v1beta1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Command = []string{"run"} }
 	recreates := func(way v1beta1.PodUpdatePolicy) *world {
-		w := given(t, 2, policy(way), command).old(span(0, 1))
-		template := w.set.Spec.Template.DeepCopy()
-		template.Spec.Containers[0].Command = nil
-		w.revisions[0] = w.revision(*template, 1)
-		w.pods = nil
-		return w.old(span(0, 1))
+		w := given(t, 2, policy(way))
+		w.set.Spec.Template.Spec.Containers[0].Command = []string{"run"}
+		return w.changed().old(span(0, 1))
 	}
 	check(t, []row{
 		{"an image", given(t, 3, inPlace).old(span(0, 2)), []string{"update 2"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/newpod"
 	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/predownload"
 	"github.com/flotilla-project/flotilla/core/revision"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -35,6 +36,7 @@ type world struct {
 	orphanRevisions []*appsv1.ControllerRevision
 	expandable      map[string]bool
 	gates           Gates
+	pulls           predownload.Jobs
 	unsaved         bool // the newer revision is not written yet
 }
 
@@ -81,6 +83,18 @@ func given(t testing.TB, replicas int32, options ...setOption) *world {
 // gated changes gates.
 func (w *world) gated(change func(*Gates)) *world {
 	change(&w.gates)
+	return w
+}
+
+// edited changes the set.
+func (w *world) edited(change setOption) *world {
+	change(w.set)
+	return w
+}
+
+// changed makes the newer revision of the present template.
+func (w *world) changed() *world {
+	w.revisions[1] = w.revision(w.set.Spec.Template, 2)
 	return w
 }
 
@@ -146,7 +160,7 @@ func (w *world) snapshot() Snapshot {
 		Set: w.set, Pods: w.pods, Orphans: w.orphans, Revisions: w.revisions, OrphanRevisions: w.orphanRevisions, Now: now, Gates: w.gates,
 		Claim:      func(name string) *corev1.PersistentVolumeClaim { return w.claims[name] },
 		Chosen:     revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},
-		Expandable: w.expandable,
+		Expandable: w.expandable, PullJobs: w.pulls,
 	}
 	return s
 }

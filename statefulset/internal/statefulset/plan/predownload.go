@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/predownload"
+	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/rollout"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// String is the plan as text, with what runs aside at its end.
+func (p Plan) String() string {
+	aside := action.Plan{Steps: p.Pulls.Steps}
+	return p.Plan.String() + aside.String()
+}
+
+// preDownload has the images of the update revision pulled on the nodes of old pods. A revision that is
+// not written yet waits for the pass that its event brings.
+func preDownload(p *pass) {
+	c := p.Chosen
+	if !p.Gates.PreDownload || p.plan.Err != nil || c.Current == nil || c.Update == nil || c.Create || c.Renumber {
+		return
+	}
+	updating := predownload.Rollout{
+		Namespace: p.Set.Namespace, Owner: controllerRef(p.Set), Selector: p.Set.Spec.Selector, Update: c.Update,
+		Template: p.workload.Revisions.Template, Replicas: p.numbers.replicas, Useful: p.pullingIsUseful,
+		UpdatedReady: p.updatedReady(), Settings: pullSettings(p.Set, p.numbers.replicas), Jobs: p.PullJobs, Now: p.Now,
+	}
+	if c.Current.Name != c.Update.Name {
+		updating.From = []*appsv1.ControllerRevision{c.Current}
+	}
+	p.plan.Pulls = predownload.Plan(updating)
+	p.plan.Notices = append(p.plan.Notices, p.plan.Pulls.Notices...)
+	p.plan.Wake(p.plan.Pulls.WakeAfter)
+}
+
+// pullingIsUseful says that the pods are updated in place, and not all at once.
+func (p *pass) pullingIsUseful() bool {
+	atOnce := p.numbers.partition == 0 && p.numbers.maxUnavailable >= int(p.numbers.replicas)
+	if !p.workload.Policy.InPlace() || atOnce {
+		return false
+	}
+	_, err := p.workload.Revisions.Diff(revision.Hash(p.Chosen.Current), p.Chosen.Update)
+	return err == nil
+}
+
+// updatedReady counts the pods that prove the update revision.
+func (p *pass) updatedReady() int32 {
+	n := int32(0)
+	for i := range p.pods {
+		if p.pods[i].updated && p.pods[i].Ready {
+			n++
+		}
+	}
+	return n
+}
+
+// pullSettings are what the user says in the strategy, or else in annotations of the set.
+func pullSettings(set *v1beta1.StatefulSet, replicas int32) predownload.Settings {
+	strategy := inPlaceStrategy(set)
+	parallelism, hasParallelism := set.Annotations[contract.ImagePreDownloadParallelismAnnotation]
+	timeout, hasTimeout := set.Annotations[contract.ImagePreDownloadTimeoutSecondsAnnotation]
+	enough, hasEnough := set.Annotations[contract.ImagePreDownloadMinUpdatedReadyPodsAnnotation]
+	s := predownload.Settings{
+		Parallelism: strategy.ImagePreDownloadParallelism, TimeoutSeconds: strategy.ImagePreDownloadTimeoutSeconds,
+		MinUpdatedReady: valueOr(strategy.ImagePreDownloadMinUpdatedReadyPods, atLeast(enough, replicas)),
+		Asked:           hasParallelism || hasTimeout || hasEnough,
+	}
+	s.Asked = s.Asked || s.Parallelism != nil || s.TimeoutSeconds != nil || strategy.ImagePreDownloadMinUpdatedReadyPods != nil
+	if s.Parallelism == nil && hasParallelism {
+		s.Parallelism = numberOrPercentage(parallelism)
+	}
+	if seconds, err := strconv.ParseInt(timeout, 10, 32); err == nil && s.TimeoutSeconds == nil {
+		s.TimeoutSeconds = new(int32(seconds))
+	}
+	return s
+}
+
+// atLeast is a number of pods or a percentage of replicas, rounded up; 0 for what is neither.
+func atLeast(text string, replicas int32) int32 {
+	amount := numberOrPercentage(text)
+	if amount == nil {
+		return 0
+	}
+	n, err := rollout.Scaled("image-predownload-min-updated-ready-pods", *amount, replicas, rollout.Up)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// numberOrPercentage reads "3" and "20%", and nil from anything else.
+func numberOrPercentage(text string) *intstr.IntOrString {
+	if strings.HasSuffix(text, "%") {
+		return &intstr.IntOrString{Type: intstr.String, StrVal: text}
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return nil
+	}
+	return new(intstr.FromInt32(int32(n)))
+}

@@ -1,0 +1,88 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/predownload"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// pulling is a set of five old pods whose images can be pulled ahead.
+func pulling(t *testing.T, options ...setOption) *world {
+	t.Helper()
+	w := given(t, 5, append([]setOption{policy(v1beta1.InPlaceIfPossible)}, options...)...)
+	w.gates.PreDownload = true
+	w.pulls.Version = "v1beta1"
+	return w.old(span(0, 4))
+}
+
+func annotated(key, value string) setOption {
+	return func(s *v1beta1.StatefulSet) {
+		if s.Annotations == nil {
+			s.Annotations = map[string]string{}
+		}
+		s.Annotations[key] = value
+	}
+}
+
+func TestImagesArePulledAheadWhereThatGainsSomething(t *testing.T) {
+	rows := []struct {
+		name  string
+		world *world
+		jobs  int
+	}{
+		{"in place", pulling(t), 1},
+		{"partition 0 and all at once", pulling(t, maxUnavailable("5")), 0},
+		{"all at once above a partition", pulling(t, maxUnavailable("5"), partition(1)), 1},
+		{"recreated", pulling(t, policy(v1beta1.ReCreate)), 0},
+		{"three replicas", pulling(t, replicas(3)), 0},
+		{"OnDelete", pulling(t, onDeleteOnly()), 0},
+		{"not in place", pulling(t).edited(func(s *v1beta1.StatefulSet) { s.Spec.Template.Spec.NodeName = "x" }).changed(), 0},
+		{"too few updated pods are ready", pulling(t, annotated(contract.ImagePreDownloadMinUpdatedReadyPodsAnnotation, "1")), 0},
+		{"a percentage is rounded up", pulling(t, annotated(contract.ImagePreDownloadMinUpdatedReadyPodsAnnotation, "1%")), 0},
+		{"nonsense is 0", pulling(t, annotated(contract.ImagePreDownloadMinUpdatedReadyPodsAnnotation, "some")), 1},
+		{"without the gate", pulling(t).gated(func(g *Gates) { g.PreDownload = false }), 0},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			todo := r.world.plan()
+			aside := action.Plan{Steps: todo.Pulls.Steps}
+			assert.Equal(t, r.jobs, aside.Count(action.Create), "%s", todo.String())
+		})
+	}
+}
+
+// The strategy wins over the annotations of older installations.
+func TestPullSettings(t *testing.T) {
+	all := both(annotated(contract.ImagePreDownloadParallelismAnnotation, "20%"), annotated(contract.ImagePreDownloadTimeoutSecondsAnnotation, "60"))
+	assert.Equal(t, predownload.Settings{Parallelism: amount("20%"), TimeoutSeconds: new(int32(60)), Asked: true}, pullSettings(newSet(5, all), 5))
+	fields := rolling(func(r *v1beta1.RollingUpdateStatefulSetStrategy) {
+		r.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{
+			ImagePreDownloadParallelism: new(intstr.FromInt32(2)), ImagePreDownloadTimeoutSeconds: new(int32(5)), ImagePreDownloadMinUpdatedReadyPods: new(int32(3)),
+		}
+	})
+	assert.Equal(t, predownload.Settings{Parallelism: amount("2"), TimeoutSeconds: new(int32(5)), MinUpdatedReady: 3, Asked: true}, pullSettings(newSet(5, all, fields), 5))
+	assert.Equal(t, predownload.Settings{}, pullSettings(newSet(5), 5))
+	nonsense := both(annotated(contract.ImagePreDownloadParallelismAnnotation, "x"), annotated(contract.ImagePreDownloadTimeoutSecondsAnnotation, "y"))
+	assert.Equal(t, predownload.Settings{Asked: true}, pullSettings(newSet(5, nonsense), 5))
+}
+
+// Without the kind the set is updated all the same, and who counts on it is told.
+func TestWithoutImagePullJobsTheUserIsTold(t *testing.T) {
+	w := pulling(t, annotated(contract.ImagePreDownloadParallelismAnnotation, "2"))
+	w.pulls.Version = ""
+	todo := w.plan()
+	assert.Equal(t, []string{"update 4"}, w.did())
+	found := false
+	for _, n := range todo.Notices {
+		found = found || n.Reason == predownload.EventUnavailable
+	}
+	assert.True(t, found)
+}
