@@ -35,11 +35,12 @@ type Runtime struct {
 	runtime  criapi.RuntimeService
 	images   criapi.ImageManagerService
 	metrics  *metrics.Metrics
+	away     func() // is called when a call finds the runtime away
 }
 
 // connect makes the connections to a socket and probes it.
-func connect(ctx context.Context, path string, m *metrics.Metrics) (*Runtime, error) {
-	ctx, r := quiet(ctx), &Runtime{endpoint: "unix://" + path, metrics: m}
+func connect(ctx context.Context, path string, m *metrics.Metrics, away func()) (*Runtime, error) {
+	ctx, r := quiet(ctx), &Runtime{endpoint: "unix://" + path, metrics: m, away: away}
 	var err error
 	if r.images, err = criclient.NewRemoteImageService(ctx, r.endpoint, callTimeout, nil, false); err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func quiet(ctx context.Context) context.Context { return logr.NewContext(ctx, lo
 func (r *Runtime) probe(ctx context.Context) error {
 	version, err := r.runtime.Version(quiet(ctx), "v1")
 	if err != nil {
-		return r.failed("Version", err)
+		return r.counted("Version", err)
 	}
 	name := version.GetRuntimeName()
 	r.name.Store(&name)
@@ -74,8 +75,16 @@ func (r *Runtime) close(ctx context.Context) error {
 	return errors.Join(r.runtime.Close(quiet(ctx)), r.images.Close(quiet(ctx)))
 }
 
-// failed counts a failed call and says which it was.
+// failed is counted, and asks for a look where the runtime seems to be away.
 func (r *Runtime) failed(call string, err error) error {
+	if IsAway(err) {
+		r.away()
+	}
+	return r.counted(call, err)
+}
+
+// counted counts a failed call and says which it was.
+func (r *Runtime) counted(call string, err error) error {
 	r.metrics.CRIErrors.WithLabelValues(call).Inc()
 	return fmt.Errorf("%s: %w", call, err)
 }

@@ -47,6 +47,7 @@ type Runtimes struct {
 	mu    sync.RWMutex
 	known map[string]*connection // by path
 	told  string                 // what was logged last
+	doubt chan struct{}          // has an element when a call has found a runtime away
 }
 
 // connection is a runtime and what its last probe said.
@@ -59,6 +60,7 @@ type connection struct {
 func New(config Config) *Runtimes {
 	return &Runtimes{
 		config: config, paths: candidates(config.Root, config.SocketFile), known: map[string]*connection{},
+		doubt: make(chan struct{}, 1),
 	}
 }
 
@@ -67,17 +69,27 @@ func (r *Runtimes) Start(ctx context.Context) error {
 	defer r.closeAll(ctx)
 	for {
 		r.Look(ctx)
-		pause := lookPause
+		pause, doubt := lookPause, r.doubt
 		if r.Ready() != nil {
-			pause = searchPause
+			pause, doubt = searchPause, nil
 		}
 		timer := r.config.Clock.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return nil
+		case <-doubt:
+			timer.Stop()
 		case <-timer.C():
 		}
+	}
+}
+
+// doubted asks for a look soon.
+func (r *Runtimes) doubted() {
+	select {
+	case r.doubt <- struct{}{}:
+	default:
 	}
 }
 
@@ -107,7 +119,7 @@ func (r *Runtimes) lookAt(ctx context.Context, path string) *connection {
 		}
 		return &connection{runtime: known.runtime, err: err}
 	case isSocket(path):
-		made, err := connect(ctx, path, r.config.Metrics)
+		made, err := connect(ctx, path, r.config.Metrics, r.doubted)
 		return &connection{runtime: made, err: err}
 	default:
 		return nil
