@@ -44,7 +44,8 @@ func (r *Reconciler) events() handler.EventHandler {
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			if _, reported := e.Object.GetAnnotations()[contract.RuntimeContainersMetaAnnotation]; reported {
+			_, reported := e.Object.GetAnnotations()[contract.RuntimeContainersMetaAnnotation]
+			if reported || !e.IsInInitialList {
 				add(q, e.Object, settle)
 			} else {
 				add(q, e.Object, settle+r.Spread(firstReports))

@@ -1,0 +1,229 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/inplace"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// Hashes that are published with the format of the annotation.
+const (
+	nginxHash   = 436018172  // {"image":"nginx:1.25","name":"main"}
+	noEnvHash   = 86995377   // null
+	configV1    = 4274367333 // [{"name":"APP_CONFIG","value":"v1"}]
+	configUnset = 225531427  // [{"name":"APP_CONFIG"}]
+)
+
+// pod has the containers main, which reads annotation app-config, and side, which reads nothing. Its
+// statuses are sorted in another way than its spec.
+func pod(change ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", Annotations: map[string]string{"app-config": "v1"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps.kruise.io/v1beta1", Kind: "CloneSet", Controller: new(true)}},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Name: "side", Image: "side:1"},
+			{Name: "main", Image: "nginx:1.25", Env: []corev1.EnvVar{{Name: "APP_CONFIG", ValueFrom: &corev1.EnvVarSource{
+				FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['app-config']"},
+			}}}},
+		}},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "main", ContainerID: "containerd://m1"}, {Name: "side", ContainerID: "containerd://s1"},
+		}},
+	}
+	for _, f := range change {
+		f(p)
+	}
+	return p
+}
+
+func updating(p *corev1.Pod) {
+	p.Status.Conditions = []corev1.PodCondition{{Type: contract.InPlaceUpdateReady, Status: corev1.ConditionFalse}}
+}
+
+func running() []plan.Container {
+	return []plan.Container{
+		{Name: "side", ID: "containerd://s1", Hash: 5, Running: true},
+		{Name: "main", ID: "containerd://m1", Hash: nginxHash, RestartCount: 2, Running: true, Env: map[string]string{"APP_CONFIG": "v1", "SECRET": "x"}},
+		{Name: "main", ID: "containerd://m0", Hash: 7, RestartCount: 1},
+	}
+}
+
+const reported = `{"containers":[` +
+	`{"name":"main","containerID":"containerd://m1","restartCount":2,"hashes":{"plainHash":436018172,"extractedEnvFromMetadataHash":4274367333}},` +
+	`{"name":"side","containerID":"containerd://s1","restartCount":0,"hashes":{"plainHash":5,"extractedEnvFromMetadataHash":86995377}}]}`
+
+func withAnnotation(text string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Annotations[contract.RuntimeContainersMetaAnnotation] = text }
+}
+
+// compute makes the plan twice and checks that nothing was changed by it.
+func compute(t *testing.T, s plan.Snapshot) plan.Plan {
+	t.Helper()
+	if s.Now.IsZero() {
+		s.Now = now
+	}
+	before := s.Pod.DeepCopy()
+	first := plan.Compute(s)
+	assert.Equal(t, first, plan.Compute(s), "the same input gives the same plan")
+	assert.Equal(t, before, s.Pod, "the snapshot is left alone")
+	return first
+}
+
+func TestTheAnnotationHasThePublishedForm(t *testing.T) {
+	p := compute(t, plan.Snapshot{Pod: pod(), Containers: running(), EnvFromMetadata: true})
+	assert.Equal(t, reported, p.Annotation)
+	assert.Empty(t, p.Stop)
+	assert.Zero(t, p.WakeAfter)
+
+	done := pod(withAnnotation(reported))
+	p = compute(t, plan.Snapshot{Pod: done, Containers: running(), EnvFromMetadata: true})
+	assert.Empty(t, p.Annotation, "what is written is not written again")
+
+	meta, err := inplace.ReadRuntimeContainersMeta(done)
+	require.NoError(t, err)
+	assert.Equal(t, uint64(configV1), meta.Containers[0].Hashes.ExtractedEnvFromMetadataHash)
+	assert.Equal(t, uint64(noEnvHash), meta.Containers[1].Hashes.ExtractedEnvFromMetadataHash)
+}
+
+func TestWithoutTheGateNoEnvironmentIsHashed(t *testing.T) {
+	s := plan.Snapshot{Pod: pod(updating), Containers: running()}
+	assert.NotContains(t, compute(t, s).Annotation, "extractedEnvFromMetadataHash")
+	assert.Empty(t, plan.Unread(s))
+}
+
+func TestAVariableThatIsNotSetCountsAsEmpty(t *testing.T) {
+	containers := running()
+	containers[1].Env = map[string]string{}
+	p := compute(t, plan.Snapshot{Pod: pod(), Containers: containers, EnvFromMetadata: true})
+	assert.Contains(t, p.Annotation, "225531427")
+	assert.Equal(t, 225531427, configUnset)
+}
+
+func TestEnvironmentsAreReadOnceForEachContainer(t *testing.T) {
+	s := plan.Snapshot{Pod: pod(), Containers: running(), EnvFromMetadata: true}
+	assert.Equal(t, []string{"containerd://m1"}, plan.Unread(s), "side reads no metadata, m0 does not run")
+	s.Pod = pod(withAnnotation(reported))
+	assert.Empty(t, plan.Unread(s))
+}
+
+func TestAnEnvironmentThatCannotBeReadIsAskedForAgain(t *testing.T) {
+	containers := running()
+	containers[1].Env = nil
+	p := compute(t, plan.Snapshot{Pod: pod(updating), Containers: containers, EnvFromMetadata: true})
+	assert.Contains(t, p.Annotation, `"plainHash":436018172}`, "the rest is reported")
+	assert.Equal(t, 3*time.Second, p.WakeAfter)
+	assert.Empty(t, p.Stop)
+	s := plan.Snapshot{Pod: pod(withAnnotation(p.Annotation)), Containers: running(), EnvFromMetadata: true}
+	assert.Equal(t, []string{"containerd://m1"}, plan.Unread(s))
+	assert.Equal(t, reported, compute(t, s).Annotation)
+}
+
+func TestOnlyContainersThatRuntimeAndStatusKnowAreReported(t *testing.T) {
+	p := pod(withAnnotation(reported))
+	p.Status.ContainerStatuses[0].ContainerID = "containerd://m2"
+	assert.Equal(t, `{"containers":[{"name":"side","containerID":"containerd://s1","restartCount":0,"hashes":{"plainHash":5,"extractedEnvFromMetadataHash":86995377}}]}`,
+		compute(t, plan.Snapshot{Pod: p, Containers: running(), EnvFromMetadata: true}).Annotation)
+	p.Status.ContainerStatuses = nil
+	assert.Empty(t, compute(t, plan.Snapshot{Pod: p, Containers: running(), EnvFromMetadata: true}).Annotation, "nothing runs yet")
+	broken := pod(withAnnotation("{"))
+	assert.Equal(t, reported, compute(t, plan.Snapshot{Pod: broken, Containers: running(), EnvFromMetadata: true}).Annotation)
+}
+
+func changed(p *corev1.Pod) { p.Annotations["app-config"] = "v2" }
+
+func TestAChangedValueRestartsItsReadersDuringAnInPlaceUpdate(t *testing.T) {
+	s := plan.Snapshot{Pod: pod(withAnnotation(reported), updating, changed), Containers: running(), EnvFromMetadata: true}
+	p := compute(t, s)
+	assert.Empty(t, p.Stop, "not at once")
+	assert.Equal(t, 3*time.Second, p.WakeAfter)
+
+	s.Outdated, s.Now = p.Outdated, now.Add(3*time.Second)
+	p = compute(t, s)
+	assert.Equal(t, []string{"containerd://m1"}, p.Stop)
+	assert.Equal(t, 6*time.Second, p.WakeAfter)
+
+	s.Outdated, s.Now = p.Outdated, now.Add(4*time.Second)
+	p = compute(t, s)
+	assert.Empty(t, p.Stop, "one stop is enough")
+	assert.Equal(t, 5*time.Second, p.WakeAfter)
+
+	s.Outdated, s.Now = p.Outdated, now.Add(9*time.Second)
+	p = compute(t, s)
+	assert.Equal(t, []string{"containerd://m1"}, p.Stop, "unless it has no effect")
+	assert.Equal(t, 12*time.Second, p.WakeAfter)
+
+	s.Containers[1].Running = false
+	assert.Empty(t, compute(t, s).Stop)
+	assert.Empty(t, compute(t, s).Outdated)
+}
+
+func TestTheDistanceOfStopsIsBounded(t *testing.T) {
+	s := plan.Snapshot{
+		Pod: pod(withAnnotation(reported), updating, changed), Containers: running(), EnvFromMetadata: true,
+		Outdated: map[string]plan.Outdated{"containerd://m1": {Since: now, Stops: 60, Next: now}},
+	}
+	assert.Equal(t, 10*time.Minute, compute(t, s).WakeAfter)
+}
+
+func TestNothingIsRestartedOutsideAnInPlaceUpdate(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Pod){
+		"no condition": func(*corev1.Pod) {},
+		"over": func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: contract.InPlaceUpdateReady, Status: corev1.ConditionTrue}}
+		},
+		"another condition": func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+		},
+		"another key": func(p *corev1.Pod) {
+			updating(p)
+			p.Annotations["app-config"], p.Annotations["other"] = "v1", "x"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := compute(t, plan.Snapshot{
+				Pod: pod(withAnnotation(reported), changed, change), Containers: running(), EnvFromMetadata: true, Now: now.Add(time.Hour),
+				Outdated: map[string]plan.Outdated{"containerd://m1": {Since: now, Next: now}},
+			})
+			assert.Empty(t, p.Stop)
+			assert.Empty(t, p.Outdated)
+		})
+	}
+}
+
+func TestTheKubeletHasItsTurnWhereTheImageChangesToo(t *testing.T) {
+	image := func(p *corev1.Pod) { p.Spec.Containers[1].Image = "nginx:1.26" }
+	s := plan.Snapshot{Pod: pod(withAnnotation(reported), updating, changed, image), Containers: running(), EnvFromMetadata: true}
+	p := compute(t, s)
+	assert.Empty(t, p.Stop)
+	assert.Equal(t, 15*time.Second, p.WakeAfter)
+	s.Outdated, s.Now = p.Outdated, now.Add(14*time.Second)
+	assert.Empty(t, compute(t, s).Stop)
+	s.Now = now.Add(15 * time.Second)
+	assert.Equal(t, []string{"containerd://m1"}, compute(t, s).Stop, "a kubelet that was replaced never does it")
+}
+
+func TestWhichPodsAreReported(t *testing.T) {
+	assert.True(t, plan.Reports(pod()))
+	plain := pod(func(p *corev1.Pod) { p.OwnerReferences = nil })
+	assert.False(t, plan.Reports(plain))
+	assert.False(t, plan.Reports(pod(func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "apps/v1" })))
+	assert.False(t, plan.Reports(pod(func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil })))
+	plain.Annotations[contract.RuntimeContainersMetaAnnotation] = ""
+	assert.True(t, plan.Reports(plain), "asked for")
+	assert.True(t, plan.Reports(pod(func(p *corev1.Pod) {
+		p.OwnerReferences, p.Annotations["kruise.io/sidecarset-hash"] = nil, "{}"
+	})))
+}
