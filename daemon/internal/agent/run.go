@@ -49,15 +49,23 @@ func Run(ctx context.Context, options Options, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return serve(ctx, options.Addr, handler(a.probes, registry)) })
+	// Probes and runtimes outlive the work: stops under way go on when the agent is told to end.
+	services, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	group, services := errgroup.WithContext(services)
+	group.Go(func() error { return serve(services, options.Addr, handler(a.probes, registry)) })
 	if options.EnablePprof {
-		group.Go(func() error { return serve(ctx, options.PprofAddr, profiles()) })
+		group.Go(func() error { return serve(services, options.PprofAddr, profiles()) })
 	}
 	a.runtimes.Look(ctx)
-	group.Go(func() error { return a.runtimes.Start(ctx) })
-	group.Go(func() error { return a.work(ctx) })
-	return group.Wait()
+	group.Go(func() error { return a.runtimes.Start(services) })
+
+	working, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(services, cancel)() // a service that fails ends the work
+	err = a.work(working)
+	stop()
+	return errors.Join(err, group.Wait())
 }
 
 func newAgent(options Options, config *rest.Config, registry *prometheus.Registry) (*agent, error) {

@@ -183,7 +183,8 @@ func (n *node) eventuallyEvent(name, reason string) eventsv1.Event {
 		var list eventsv1.EventList
 		require.NoError(c, n.client.List(n.t.Context(), &list))
 		for _, e := range list.Items {
-			if e.Regarding.Name == name && e.Reason == reason {
+			mine := e.Regarding.Namespace == "" || e.Regarding.Namespace == n.name
+			if mine && e.Regarding.Name == name && e.Reason == reason {
 				found = e
 				return
 			}

@@ -110,12 +110,12 @@ func (m *memory) abort(key ctrl.Request, ids []string) {
 }
 
 // begin notes a stop before it begins and returns the context that it runs in. It reports false when the
-// agent is about to end, or when the container is being stopped already.
+// agent is about to end, when the container is being stopped already, and when this request has had its try.
 func (m *memory) begin(ctx context.Context, key ctrl.Request, kill *node.Kill) (context.Context, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key)
-	if m.closed || p.stops[kill.ContainerID] != nil {
+	if s := p.stops[kill.ContainerID]; m.closed || s != nil && (!s.Ended || s.Request == kill.Request.UID) {
 		return nil, false
 	}
 	// The stop outlasts the pass, and the agent's own end as long as its grace period allows.
