@@ -185,3 +185,19 @@ func tableOf(t *testing.T, namespace string) metav1.Table {
 	require.NoError(t, json.Unmarshal(raw, &table))
 	return table
 }
+
+// Issue 2535 of OpenKruise: server-side apply lost containers that others had put in.
+func TestAppliersMergeContainersByName(t *testing.T) {
+	c := env.Client(t)
+	team := given(t, frame+"    spec: {containers: [{name: main, image: nginx}]}")
+	mesh := team.DeepCopy()
+	mesh.Object["spec"] = testenv.Fields(t, "template: {spec: {containers: [{name: proxy, image: envoy}]}}")
+	require.NoError(t, c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(team), client.FieldOwner("team")))
+	require.NoError(t, c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(mesh), client.FieldOwner("mesh")))
+
+	got := team.DeepCopy()
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(team), got))
+	containers, _, err := unstructured.NestedSlice(got.Object, "spec", "template", "spec", "containers")
+	require.NoError(t, err)
+	assert.Len(t, containers, 2)
+}
