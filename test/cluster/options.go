@@ -61,6 +61,9 @@ type Options struct {
 	// context given to Start lives. The command's own clusters run theirs in the
 	// supervisor instead.
 	SimulatedNodes SimulatedNodes
+	// Database is a folder that DownKeeping made: the cluster starts with a copy of that database in
+	// place of an empty one. Certificates and addresses are its own all the same.
+	Database string
 	// BuildRunc builds runc from its Go module even where the machine has one. Such a runc
 	// knows no seccomp: pods' profiles are dropped.
 	BuildRunc bool

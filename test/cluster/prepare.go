@@ -32,10 +32,13 @@ func prepare(ctx context.Context, options Options, binaries Binaries, runc runti
 		}
 	}()
 	l := layoutOf(options.Cache, options.Name)
-	for _, folder := range []string{"pki", "log", "processes", "volumes", "etcd", "registry"} {
+	for _, folder := range []string{"pki", "log", "processes", "volumes", "registry"} {
 		if err := os.MkdirAll(l.path(folder), 0o755); err != nil {
 			return p, fmt.Errorf("make state folder: %w", err)
 		}
+	}
+	if err := prepareDatabase(options, l); err != nil {
+		return p, err
 	}
 	if err := installCommand(ctx, options, l); err != nil {
 		return p, err
@@ -67,6 +70,17 @@ func prepare(ctx context.Context, options Options, binaries Binaries, runc runti
 		return p, err
 	}
 	return p, p.state.write()
+}
+
+// prepareDatabase makes the folder of etcd's data, empty or with those that were kept.
+func prepareDatabase(options Options, l layout) error {
+	if options.Database != "" {
+		return copyDatabase(options.Database, l.path("etcd"))
+	}
+	if err := os.MkdirAll(l.path("etcd"), 0o755); err != nil {
+		return fmt.Errorf("make the database's folder: %w", err)
+	}
+	return nil
 }
 
 // addNodes writes the configuration of all nodes.
