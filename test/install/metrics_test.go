@@ -1,0 +1,90 @@
+package install
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+// documented are the metrics that the tables of docs/metrics.md name.
+func documented(t *testing.T) []string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	require.NoError(t, err)
+	var names []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` ").FindAllStringSubmatch(string(page), -1) {
+		names = append(names, row[1])
+	}
+	return names
+}
+
+// ours says whether the metric is one of our own, and not of a library.
+func ours(name string) bool {
+	return strings.HasPrefix(name, "flotilla_") || strings.HasPrefix(name, "kruise_")
+}
+
+func TestThePageOfMetricsIsComplete(t *testing.T) {
+	registered := map[string]bool{}
+	name := regexp.MustCompile(`\bName:\s+"((?:flotilla|kruise)_\w+)"`)
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		for _, found := range name.FindAllStringSubmatch(string(text), -1) {
+			registered[found[1]] = true
+		}
+		return err
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, registered)
+	names := documented(t)
+	for metric := range registered {
+		assert.Contains(t, names, metric, "docs/metrics.md says nothing of it")
+	}
+	for _, metric := range names {
+		assert.True(t, registered[metric] || !ours(metric), "docs/metrics.md tells of %s, which is not registered", metric)
+	}
+}
+
+func TestAlertsAskForMetricsOfThePage(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "alerts.yaml"))
+	require.NoError(t, err)
+	var rules struct {
+		Groups []struct {
+			Name  string `json:"name"`
+			Rules []struct {
+				Alert       string            `json:"alert"`
+				Expr        string            `json:"expr"`
+				For         string            `json:"for"`
+				Labels      map[string]string `json:"labels"`
+				Annotations map[string]string `json:"annotations"`
+			} `json:"rules"`
+		} `json:"groups"`
+	}
+	require.NoError(t, yaml.UnmarshalStrict(text, &rules))
+	names, metric := documented(t), regexp.MustCompile(`\b\w+_\w+_\w+\b`)
+	for _, group := range rules.Groups {
+		require.NotEmpty(t, group.Rules)
+		for _, rule := range group.Rules {
+			asked := slices.DeleteFunc(metric.FindAllString(rule.Expr, -1), func(word string) bool { return strings.HasSuffix(word, "_over_time") })
+			asked = append(asked, regexp.MustCompile(`\bworkqueue_depth\b`).FindAllString(rule.Expr, -1)...)
+			assert.NotEmpty(t, asked, rule.Alert)
+			for _, name := range asked {
+				assert.Contains(t, names, name, rule.Alert)
+			}
+			assert.NotEmpty(t, rule.Labels["severity"], rule.Alert)
+			assert.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
+			assert.NotEmpty(t, rule.Annotations["description"], rule.Alert)
+			assert.Equal(t, strings.Count(rule.Expr, "("), strings.Count(rule.Expr, ")"), rule.Alert)
+		}
+	}
+}
