@@ -54,6 +54,16 @@ func Remove(list []workload.Condition, conditionType string) []workload.Conditio
 	return slices.DeleteFunc(slices.Clone(list), func(c workload.Condition) bool { return c.Type == conditionType })
 }
 
+// Failure sets the condition to True with the text of an error, and takes it away where there is none.
+func Failure(list []workload.Condition, conditionType, text string, now metav1.Time) []workload.Condition {
+	if text == "" {
+		return Remove(list, conditionType)
+	}
+	return Set(list, workload.Condition{
+		Type: conditionType, Status: corev1.ConditionTrue, Reason: "Error", Message: text,
+	}, now)
+}
+
 // Summary is what kstatus wants to know of a workload.
 type Summary struct {
 	// Done says that everything is as the spec wants it.

@@ -66,3 +66,9 @@ func TestSummaryIsWhatKstatusReads(t *testing.T) {
 	assert.Empty(t, status(list, conditions.Stalled))
 	assert.Equal(t, corev1.ConditionTrue, status(list, "Foreign"), "conditions of others stay")
 }
+
+func TestFailuresComeAndGo(t *testing.T) {
+	list := conditions.Failure(nil, "FailedScale", "no quota", metav1.Time{})
+	assert.Equal(t, workload.Condition{Type: "FailedScale", Status: corev1.ConditionTrue, Reason: "Error", Message: "no quota"}, *conditions.Get(list, "FailedScale"))
+	assert.Nil(t, conditions.Get(conditions.Failure(list, "FailedScale", "", metav1.Time{}), "FailedScale"))
+}

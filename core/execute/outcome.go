@@ -2,6 +2,7 @@ package execute
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,4 +100,35 @@ func (o *Outcome) retryIn(d time.Duration) {
 	if o.RetryAfter == 0 || d < o.RetryAfter {
 		o.RetryAfter = d
 	}
+}
+
+// Result says what of the outcome a status tells.
+func (o *Outcome) Result() action.Result {
+	var scale, update []error
+	for _, result := range o.Results {
+		if result.State != Failed && result.State != Blocked {
+			continue
+		}
+		if result.Action.Verb == action.Create || result.Action.Verb == action.Delete {
+			scale = append(scale, result.Err)
+		} else {
+			update = append(update, result.Err)
+		}
+	}
+	result := action.Result{ScaleError: first(scale), UpdateError: first(update)}
+	if len(o.Blocked) > 0 {
+		result.Blocked = o.Blocked[0].Message
+	}
+	return result
+}
+
+// first is the text of the errors, shortened to one and the number of others.
+func first(errs []error) string {
+	switch len(errs) {
+	case 0:
+		return ""
+	case 1:
+		return errs[0].Error()
+	}
+	return fmt.Sprintf("%v (and %d more)", errs[0], len(errs)-1)
 }

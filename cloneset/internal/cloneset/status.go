@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/execute"
 
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
@@ -17,7 +16,7 @@ import (
 // returned time is when to look again at the latest, should no event tell of that version.
 func (r *Reconciler) writeStatus(ctx context.Context, snap plan.Snapshot, todo plan.Plan, done execute.Outcome) (again time.Duration, err error) {
 	after := snap.Set.DeepCopy()
-	after.Status = plan.Status(snap, todo, resultOf(done))
+	after.Status = plan.Status(snap, todo, done.Result())
 	wrote, err := r.Status.Patch(ctx, snap.Set, after)
 	if err != nil {
 		return 0, fmt.Errorf("patch status: %w", err)
@@ -26,35 +25,4 @@ func (r *Reconciler) writeStatus(ctx context.Context, snap plan.Snapshot, todo p
 		return execute.StaleRetry, nil
 	}
 	return 0, nil
-}
-
-// resultOf says what of the outcome the status tells.
-func resultOf(done execute.Outcome) plan.Result {
-	var scale, update []error
-	for _, result := range done.Results {
-		if result.State != execute.Failed && result.State != execute.Blocked {
-			continue
-		}
-		if result.Action.Verb == action.Create || result.Action.Verb == action.Delete {
-			scale = append(scale, result.Err)
-		} else {
-			update = append(update, result.Err)
-		}
-	}
-	result := plan.Result{ScaleError: first(scale), UpdateError: first(update)}
-	if len(done.Blocked) > 0 {
-		result.Blocked = done.Blocked[0].Message
-	}
-	return result
-}
-
-// first is the text of the errors, shortened to one and the number of others.
-func first(errs []error) string {
-	switch len(errs) {
-	case 0:
-		return ""
-	case 1:
-		return errs[0].Error()
-	}
-	return fmt.Sprintf("%v (and %d more)", errs[0], len(errs)-1)
 }

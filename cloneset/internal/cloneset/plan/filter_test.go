@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/podstate"
@@ -54,7 +55,7 @@ func TestUnchangedPodsChangeNoPlan(t *testing.T) {
 // thoughts are the plan and the status as text.
 func thoughts(s Snapshot) string {
 	todo := Compute(s)
-	status, err := json.MarshalIndent(Status(s, todo, Result{}), "", " ")
+	status, err := json.MarshalIndent(Status(s, todo, action.Result{}), "", " ")
 	return fmt.Sprintf("%s%s %v", todo.String(), status, err)
 }
 

@@ -48,7 +48,7 @@ func (p *player) Plan(view *simulate.View, now time.Time, seed uint64) ([]action
 			p.world.Violate("%s: %s\n%s", judge.name, text, todo.String())
 		}
 	}
-	return append(todo.Steps, simulate.StatusStep(set, Status(s, todo, Result{}))), todo.WakeAfter
+	return append(todo.Steps, simulate.StatusStep(set, Status(s, todo, action.Result{}))), todo.WakeAfter
 }
 
 func snapshotOf(view *simulate.View, set *v1beta1.CloneSet) (Snapshot, error) {

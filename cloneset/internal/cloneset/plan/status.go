@@ -9,22 +9,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/conditions"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
-// Result is what became of a plan, as far as the status tells it.
-type Result struct {
-	// ScaleError and UpdateError are the texts of what failed; empty after success.
-	ScaleError, UpdateError string
-	// Blocked is what another admission webhook, such as a budget's, refused; empty for nothing.
-	Blocked string
-}
-
 // Status is the next status of the set, counted from the pods as they were before the plan's writes.
-func Status(s Snapshot, todo Plan, done Result) v1beta1.CloneSetStatus {
+func Status(s Snapshot, todo Plan, done action.Result) v1beta1.CloneSetStatus {
 	p := newPass(s)
 	status := *s.Set.Status.DeepCopy()
 	status.ObservedGeneration = s.Set.Generation
@@ -68,10 +61,10 @@ func (p *pass) countInto(status *v1beta1.CloneSetStatus) {
 	status.ExpectedUpdatedReplicas = p.numbers.replicas - p.numbers.partition
 }
 
-func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done Result, now metav1.Time) []workload.Condition {
+func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done action.Result, now metav1.Time) []workload.Condition {
 	list := status.Conditions
-	list = failure(list, v1beta1.CloneSetFailedScale, done.ScaleError, now)
-	list = failure(list, v1beta1.CloneSetFailedUpdate, done.UpdateError, now)
+	list = conditions.Failure(list, v1beta1.CloneSetFailedScale, done.ScaleError, now)
+	list = conditions.Failure(list, v1beta1.CloneSetFailedUpdate, done.UpdateError, now)
 	if deadline := progressDeadline(p.Set); deadline == 0 {
 		list = conditions.Remove(list, v1beta1.CloneSetProgressing)
 	} else {
@@ -81,16 +74,6 @@ func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done Res
 		}
 	}
 	return conditions.Summarize(list, p.summary(status, list, todo, done), now)
-}
-
-// failure is True with the error's text while the last pass failed, and absent otherwise.
-func failure(list []workload.Condition, conditionType, text string, now metav1.Time) []workload.Condition {
-	if text == "" {
-		return conditions.Remove(list, conditionType)
-	}
-	return conditions.Set(list, workload.Condition{
-		Type: conditionType, Status: corev1.ConditionTrue, Reason: "Error", Message: text,
-	}, now)
 }
 
 // progressDeadline is spec.progressDeadlineSeconds, 0 without one.
@@ -143,7 +126,7 @@ func progressWake(s Snapshot) time.Duration {
 }
 
 // summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
-func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition, todo Plan, done Result) conditions.Summary {
+func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition, todo Plan, done action.Result) conditions.Summary {
 	if todo.Err != nil {
 		return conditions.Summary{Stalled: true, Reason: "InvalidSpec", Message: todo.Err.Error()}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -19,7 +20,7 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
-func (w *world) status(done Result) v1beta1.CloneSetStatus {
+func (w *world) status(done action.Result) v1beta1.CloneSetStatus {
 	w.t.Helper()
 	s := w.snapshot()
 	return Status(s, Compute(s), done)
@@ -29,7 +30,7 @@ func TestStatusCountsActivePods(t *testing.T) {
 	w := given(t, 5, partition("2")).
 		old(2).updated(1).updated(1, unready).updated(1, gen.Lifecycle(contract.LifecyclePreparingNormal)).
 		updated(1, gen.Terminating()).old(1, gen.Phase(corev1.PodFailed))
-	s := w.status(Result{})
+	s := w.status(action.Result{})
 	assert.EqualValues(t, 5, s.Replicas)
 	assert.EqualValues(t, 4, s.ReadyReplicas, "the lifecycle state does not matter for readiness")
 	assert.EqualValues(t, 3, s.AvailableReplicas)
@@ -46,9 +47,9 @@ func TestStatusCountsActivePods(t *testing.T) {
 
 func TestCurrentRevisionMovesWithoutWaitingForReadiness(t *testing.T) {
 	w := given(t, 2).updated(2, unready)
-	assert.Equal(t, w.revisions[1].Name, w.status(Result{}).CurrentRevision)
+	assert.Equal(t, w.revisions[1].Name, w.status(action.Result{}).CurrentRevision)
 	w = given(t, 2).updated(1)
-	assert.Equal(t, w.revisions[0].Name, w.status(Result{}).CurrentRevision, "a pod is missing")
+	assert.Equal(t, w.revisions[0].Name, w.status(action.Result{}).CurrentRevision, "a pod is missing")
 }
 
 func TestProgressing(t *testing.T) {
@@ -88,7 +89,7 @@ func TestProgressing(t *testing.T) {
 			if tt.give.set.Status.UpdateRevision == "same" {
 				tt.give.set.Status.UpdateRevision = tt.give.revisions[1].Name
 			}
-			c := conditions.Get(tt.give.status(Result{}).Conditions, v1beta1.CloneSetProgressing)
+			c := conditions.Get(tt.give.status(action.Result{}).Conditions, v1beta1.CloneSetProgressing)
 			require.NotNil(t, c)
 			assert.Equal(t, tt.want, c.Reason)
 			assert.Equal(t, tt.status, c.Status)
@@ -97,17 +98,17 @@ func TestProgressing(t *testing.T) {
 
 	t.Run("a new revision starts a new clock", func(t *testing.T) {
 		w := given(t, 2, deadline(60), before(v1beta1.ReasonDeadlineExceeded, 9)).old(2)
-		c := conditions.Get(w.status(Result{}).Conditions, v1beta1.CloneSetProgressing)
+		c := conditions.Get(w.status(action.Result{}).Conditions, v1beta1.CloneSetProgressing)
 		assert.Equal(t, v1beta1.ReasonUpdated, c.Reason)
 		assert.Equal(t, now, c.LastUpdateTime.Time)
 		w = given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 59)).old(2)
-		c = conditions.Get(w.status(Result{}).Conditions, v1beta1.CloneSetProgressing)
+		c = conditions.Get(w.status(action.Result{}).Conditions, v1beta1.CloneSetProgressing)
 		assert.Equal(t, now, c.LastUpdateTime.Time)
 	})
 	t.Run("without a deadline there is no condition", func(t *testing.T) {
 		for _, option := range []setOption{func(*v1beta1.CloneSet) {}, deadline(math.MaxInt32)} {
 			w := given(t, 2, before(v1beta1.ReasonUpdated, 9), option).old(2)
-			assert.Nil(t, conditions.Get(w.status(Result{}).Conditions, v1beta1.CloneSetProgressing))
+			assert.Nil(t, conditions.Get(w.status(action.Result{}).Conditions, v1beta1.CloneSetProgressing))
 		}
 	})
 	t.Run("the pass after the deadline is asked for", func(t *testing.T) {
@@ -119,7 +120,7 @@ func TestProgressing(t *testing.T) {
 
 func TestFailuresComeAndGo(t *testing.T) {
 	w := given(t, 2).updated(1)
-	s := w.status(Result{ScaleError: "create pod: quota exceeded"})
+	s := w.status(action.Result{ScaleError: "create pod: quota exceeded"})
 	c := conditions.Get(s.Conditions, v1beta1.CloneSetFailedScale)
 	require.NotNil(t, c)
 	assert.Equal(t, "create pod: quota exceeded", c.Message)
@@ -127,7 +128,7 @@ func TestFailuresComeAndGo(t *testing.T) {
 	assert.Equal(t, "FailedScale", conditions.Get(s.Conditions, conditions.Reconciling).Reason)
 	w.set.Status = s
 	w.updated(1)
-	s = w.status(Result{})
+	s = w.status(action.Result{})
 	assert.Nil(t, conditions.Get(s.Conditions, v1beta1.CloneSetFailedScale))
 	assert.Nil(t, conditions.Get(s.Conditions, conditions.Reconciling))
 	assert.Equal(t, corev1.ConditionTrue, conditions.Get(s.Conditions, conditions.Ready).Status)
@@ -135,7 +136,7 @@ func TestFailuresComeAndGo(t *testing.T) {
 
 func TestAWaitIsTold(t *testing.T) {
 	w := given(t, 3, policy(v1beta1.InPlaceIfPossible)).old(2).updated(1, unready)
-	c := conditions.Get(w.status(Result{}).Conditions, conditions.Reconciling)
+	c := conditions.Get(w.status(action.Result{}).Conditions, conditions.Reconciling)
 	require.NotNil(t, c)
 	assert.Equal(t, "MaxUnavailable", c.Reason)
 	assert.Equal(t, "2 of 3 pods available, 1 of 3 updated; MaxUnavailable web-old0: the update waits until other pods are available", c.Message)
@@ -146,7 +147,7 @@ func TestABadSpecStallsAndTouchesNothing(t *testing.T) {
 	todo := w.plan()
 	require.ErrorContains(t, todo.Err, "string is not a percentage")
 	assert.True(t, todo.Empty(), todo.String())
-	c := conditions.Get(w.status(Result{}).Conditions, conditions.Stalled)
+	c := conditions.Get(w.status(action.Result{}).Conditions, conditions.Stalled)
 	require.NotNil(t, c)
 	assert.Equal(t, "InvalidSpec", c.Reason)
 }
@@ -154,11 +155,11 @@ func TestABadSpecStallsAndTouchesNothing(t *testing.T) {
 func TestMinReadySecondsAreTimedExactly(t *testing.T) {
 	w := given(t, 1, minReady(10)).updated(1, gen.Ready(now.Add(-3*time.Second)))
 	assert.Equal(t, 7*time.Second, w.plan().WakeAfter)
-	assert.EqualValues(t, 0, w.status(Result{}).AvailableReplicas)
+	assert.EqualValues(t, 0, w.status(action.Result{}).AvailableReplicas)
 	w.set.Spec.Replicas = new(int32(1))
 	w.pods = nil
 	w.updated(1, gen.Ready(now.Add(-10*time.Second)))
-	assert.EqualValues(t, 1, w.status(Result{}).AvailableReplicas)
+	assert.EqualValues(t, 1, w.status(action.Result{}).AvailableReplicas)
 }
 
 // Pods that get other resources serve all the while; the set is not as its spec wants it before they have them.
@@ -174,7 +175,7 @@ func TestNotReadyBeforeResourcesAreInForce(t *testing.T) {
 		}),
 	}
 	w := given(t, 2).updated(1).updated(1, resized...)
-	s := w.status(Result{})
+	s := w.status(action.Result{})
 	assert.EqualValues(t, 2, s.AvailableReplicas)
 	ready := conditions.Get(s.Conditions, "Ready")
 	require.NotNil(t, ready)

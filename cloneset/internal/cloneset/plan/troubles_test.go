@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/conditions"
 )
 
@@ -26,7 +27,7 @@ func TestSurgeIsFullUntilTheLastPods(t *testing.T) {
 // 370, 467: who waited for a rollout with a partition waited for ever.
 func TestASetAtItsPartitionIsReady(t *testing.T) {
 	ready := func(w *world) corev1.ConditionStatus {
-		c := conditions.Get(w.status(Result{}).Conditions, conditions.Ready)
+		c := conditions.Get(w.status(action.Result{}).Conditions, conditions.Ready)
 		require.NotNil(t, c)
 		return c.Status
 	}
