@@ -40,7 +40,7 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 			want: "pod a of somebody else",
 		},
 		"a claim in use": {
-			check: func(w *simulate.World) { w.CheckClaims() },
+			check: func(w *simulate.World) { w.CheckClaims(nil) },
 			act: func(t *testing.T, w *simulate.World) {
 				o := bare("a")
 				o.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
@@ -53,7 +53,7 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 			want: "claim data is deleted and pod a uses it",
 		},
 		"what users do is their own affair": {
-			check: func(w *simulate.World) { w.CheckOwnership("set"); w.CheckClaims() },
+			check: func(w *simulate.World) { w.CheckOwnership("set"); w.CheckClaims(nil) },
 			act: func(t *testing.T, w *simulate.World) {
 				require.NoError(t, w.Delete(simulate.UserActor, mustMake(t, w, simulate.UserActor, "a")))
 			},

@@ -260,14 +260,14 @@ func (o *Operator) request(object action.Object, write func() (action.Object, er
 		return nil, err
 	}
 	if o.world.noops[OperatorActor] > noops {
-		o.world.Violate("a write that changes nothing: %s %s", kindOf(object), object.GetName())
+		o.world.Violate("a write that changes nothing: %s %s", KindOf(object), object.GetName())
 	}
 	o.writes++
 	lost := o.roll(o.faults.Timeout)
 	if !lost || !o.faults.ForgetsDoubt {
 		// After a timeout the operator cannot know what became of the write, and must not go on
 		// before it does.
-		o.written[kindOf(object)] = len(o.world.table(kindOf(object)).events)
+		o.written[KindOf(object)] = len(o.world.table(KindOf(object)).events)
 	}
 	switch {
 	case o.writes == o.faults.CrashAfter:

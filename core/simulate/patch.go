@@ -98,7 +98,7 @@ func mergeFor(o action.Object, patchType types.PatchType) (mergeFunc, error) {
 	}
 	return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: fmt.Sprintf("kind %s does not take patches of type %q", kindOf(o), patchType),
+		Message: fmt.Sprintf("kind %s does not take patches of type %q", KindOf(o), patchType),
 	}}
 }
 

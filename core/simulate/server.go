@@ -26,7 +26,7 @@ func (w *World) Create(actor string, o action.Object) (action.Object, error) {
 	if o.GetName() == "" || o.GetNamespace() == "" {
 		return nil, invalid(o, field.Required(field.NewPath("metadata", "name"), "name and namespace are required"))
 	}
-	if w.table(kindOf(o)).objects[keyOf(o)] != nil {
+	if w.table(KindOf(o)).objects[keyOf(o)] != nil {
 		return nil, apierrors.NewAlreadyExists(resourceOf(o), o.GetName())
 	}
 	n := o.DeepCopyObject().(action.Object)
@@ -59,7 +59,7 @@ func (w *World) admit(e Event) error {
 	if w.options.Admission == nil {
 		return nil
 	}
-	e.Kind, e.Time = kindOf(e.Object), w.now
+	e.Kind, e.Time = KindOf(e.Object), w.now
 	if err := w.options.Admission(w, e); err != nil {
 		return apierrors.NewForbidden(resourceOf(e.Object), e.Object.GetName(), err)
 	}
@@ -177,9 +177,9 @@ func (w *World) kinds() []string { return slices.Sorted(maps.Keys(w.tables)) }
 
 func resourceOf(o action.Object) schema.GroupResource {
 	gvk := o.GetObjectKind().GroupVersionKind()
-	return schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(kindOf(o)) + "s"}
+	return schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(KindOf(o)) + "s"}
 }
 
 func invalid(o action.Object, errs ...*field.Error) error {
-	return apierrors.NewInvalid(schema.GroupKind{Kind: kindOf(o)}, o.GetName(), errs)
+	return apierrors.NewInvalid(schema.GroupKind{Kind: KindOf(o)}, o.GetName(), errs)
 }

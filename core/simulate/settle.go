@@ -73,7 +73,7 @@ func (o *Operator) wait(out Outcome, wake time.Duration) {
 func (o *Operator) proveSettled() error {
 	for i, object := range o.world.originals {
 		if !same(object, o.world.copies[i]) {
-			return fmt.Errorf("the planner changed %s %s, which it may only read", kindOf(object), object.GetName())
+			return fmt.Errorf("the planner changed %s %s, which it may only read", KindOf(object), object.GetName())
 		}
 	}
 	now := o.world.now

@@ -62,7 +62,7 @@ func sentence(a *action.Action) string {
 		action.PatchMetadata: "label %s", action.PatchStatus: "mark %s", action.PatchSpec: "change %s",
 		action.UpdateInPlace: "update %s in place",
 	}
-	text := fmt.Sprintf(words[a.Verb], strings.ToLower(kindOf(a.Object))+" "+a.Object.GetName())
+	text := fmt.Sprintf(words[a.Verb], strings.ToLower(KindOf(a.Object))+" "+a.Object.GetName())
 	if a.Reason != "" {
 		text += " (" + a.Reason + ")"
 	}

@@ -168,7 +168,7 @@ func (w *World) Violations() []string { return w.violations }
 
 // Latest is the object as it is now, or nil.
 func (w *World) Latest(o action.Object) action.Object {
-	t := w.tables[kindOf(o)]
+	t := w.tables[KindOf(o)]
 	if t == nil {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (w *World) Pods() []*corev1.Pod { return List[*corev1.Pod](w.View(nil)) }
 func (w *World) commit(e Event) action.Object {
 	before := w.measure(e.Actor)
 	w.version++
-	e.Kind, e.Time = kindOf(e.Object), w.now
+	e.Kind, e.Time = KindOf(e.Object), w.now
 	e.Object.SetResourceVersion(strconv.FormatInt(w.version, 10))
 	t := w.table(e.Kind)
 	key := keyOf(e.Object)
@@ -253,8 +253,8 @@ func keyOf(o action.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// kindOf names the kind of an object also where its type meta is empty, as it is in caches.
-func kindOf(o action.Object) string {
+// KindOf names the kind of an object also where its type meta is empty, as it is in caches.
+func KindOf(o action.Object) string {
 	switch o.(type) {
 	case *corev1.Pod:
 		return "Pod"

@@ -23,13 +23,12 @@ import (
 // watch judges every write in the world. What concerns numbers of pods is judged here, after every
 // write of the operator; what a plan must never want is judged by planJudges, pass by pass. That no
 // write changes nothing, and that a settled world stays settled, is demanded by the world itself.
-func watch(w *simulate.World, p *player) {
-	p.past = map[string]bool{}
+func watch(w *simulate.World) {
 	w.Limit("pods above replicas and maxSurge", countedPods, mostPods)
 	w.Limit("pods below replicas that are not available", missingAvailable, mostUnavailable)
 	w.CheckInPlace()
-	w.OnEvent(usedClaimsStay)
-	w.OnEvent(onlyOwnPodsAreWritten)
+	w.CheckClaims(inSight)
+	w.CheckOwnership("set-uid")
 	w.CheckUnique(contract.InstanceIDLabel)
 	w.OnEvent(claimsComeBeforePods)
 }
@@ -70,39 +69,10 @@ func mostUnavailable(v *simulate.View) int {
 	return int(n.maxUnavailable)
 }
 
-// onlyOwnPodsAreWritten demands that the set controls every pod that is written to, before or after
-// the write. The first conditions of a pod ask for no version, so they may come after its release.
-func onlyOwnPodsAreWritten(w *simulate.World, e simulate.Event) {
-	if _, ok := e.Object.(*corev1.Pod); !ok || e.Actor != simulate.OperatorActor || isOwn(e.Object) || e.Old != nil && isOwn(e.Old) {
-		return
-	}
-	if old, ok := e.Old.(*corev1.Pod); ok && e.Subresource == "status" && podstate.Condition(old, contract.InPlaceUpdateReady) == nil {
-		return
-	}
-	w.Violate("a write to pod %s of somebody else", e.Object.GetName())
-}
-
-func isOwn(o metav1.Object) bool {
+// inSight are the pods that the set has or could adopt.
+func inSight(o *corev1.Pod) bool {
 	ref := metav1.GetControllerOfNoCopy(o)
-	return ref != nil && ref.UID == "set-uid"
-}
-
-// usedClaimsStay demands that no claim is deleted that a pod uses which is not on its way out. Whoever
-// takes a pod from the set and out of its selector takes it out of sight.
-func usedClaimsStay(w *simulate.World, e simulate.Event) {
-	claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
-	if !ok || e.Actor != simulate.OperatorActor || e.Old == nil || claim.DeletionTimestamp == nil {
-		return
-	}
-	for _, pod := range w.Pods() {
-		inSight := isOwn(pod) || pod.Labels["app"] == "web"
-		uses := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
-		})
-		if uses && inSight && pod.DeletionTimestamp == nil {
-			w.Violate("claim %s is deleted and pod %s uses it", claim.Name, pod.Name)
-		}
-	}
+	return ref != nil && ref.UID == "set-uid" || o.Labels["app"] == "web"
 }
 
 // claimsComeBeforePods demands that a pod that is created finds the claims of its instance.
@@ -122,23 +92,19 @@ func claimsComeBeforePods(w *simulate.World, e simulate.Event) {
 	}
 }
 
-// planJudge is one thing that no plan may want. It returns what is wrong.
-type planJudge struct {
-	name  string
-	judge func(Snapshot, Plan) []string
-}
-
-func planJudges() []planJudge {
-	return []planJudge{
-		{"available pods are spared", availablePodsAreSpared},
-		{"the partition holds", partitionHolds},
-		{"paused changes no revision", pausedChangesNoRevision},
-		{"specified pods go first", specifiedPodsGoFirst},
-		{"hooks hold", hooksHold},
-		{"live revisions stay", liveRevisionsStay},
-		{"one action for each object", oneActionForEachObject},
-		{"every action writes", everyActionWrites},
+// planJudges judge a plan for the snapshot.
+func planJudges(s Snapshot, todo Plan) []simulate.Judge {
+	ofPlan := func(name string, judge func(Snapshot, Plan) []string) simulate.Judge {
+		return simulate.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
 	}
+	return append(simulate.Sound(),
+		ofPlan("available pods are spared", availablePodsAreSpared),
+		ofPlan("the partition holds", partitionHolds),
+		ofPlan("paused changes no revision", pausedChangesNoRevision),
+		ofPlan("specified pods go first", specifiedPodsGoFirst),
+		simulate.HooksHold(s.Set.Spec.Lifecycle),
+		simulate.RevisionsStay(s.Chosen, s.Pods),
+	)
 }
 
 // availablePodsAreSpared: no available pod is updated while an unavailable one waits for the same, and
@@ -149,7 +115,7 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 		return nil
 	}
 	touched, stuck := map[string]bool{}, map[string]bool{}
-	for a := range actionsOf(todo, "") {
+	for a := range simulate.Actions(todo.Steps, "") {
 		touched[a.Object.GetName()] = true
 	}
 	for _, w := range todo.Waits {
@@ -157,7 +123,7 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 	}
 	var wrong []string
 	for _, step := range []string{StepUpdate, StepScale} {
-		for a := range actionsOf(todo, step) {
+		for a := range simulate.Actions(todo.Steps, step) {
 			victim, ok := a.Object.(*corev1.Pod)
 			if !ok || a.Reason == "ScaleIn" == (step == StepUpdate) || !stateIn(s, victim).Available {
 				continue
@@ -190,9 +156,9 @@ func partitionHolds(s Snapshot, todo Plan) []string {
 			before++
 		}
 	}
-	for a := range actionsOf(todo, "") {
-		switch label, set := labelIn(a, contract.RevisionLabel); {
-		case a.Verb == action.Create && kindOf(a.Object) == "pod":
+	for a := range simulate.Actions(todo.Steps, "") {
+		switch label, set := simulate.LabelIn(a, contract.RevisionLabel); {
+		case a.Verb == action.Create && simulate.KindOf(a.Object) == "Pod":
 			at[a.Object.GetName()] = podstate.ShortHash(a.Object.GetLabels()[contract.RevisionLabel]) == hash
 		case a.Verb == action.Delete, a.Verb == action.Release:
 			delete(at, a.Object.GetName())
@@ -217,8 +183,8 @@ func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
 		return nil
 	}
 	var wrong []string
-	for a := range actionsOf(todo, "") {
-		if _, changes := labelIn(a, contract.RevisionLabel); changes || a.Reason == "Recreate" {
+	for a := range simulate.Actions(todo.Steps, "") {
+		if _, changes := simulate.LabelIn(a, contract.RevisionLabel); changes || a.Reason == "Recreate" {
 			wrong = append(wrong, a.String())
 		}
 	}
@@ -227,7 +193,7 @@ func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
 
 func specifiedPodsGoFirst(s Snapshot, todo Plan) []string {
 	var wrong []string
-	for a := range actionsOf(todo, StepScale) {
+	for a := range simulate.Actions(todo.Steps, StepScale) {
 		if a.Reason != "ScaleIn" {
 			continue
 		}
@@ -238,106 +204,6 @@ func specifiedPodsGoFirst(s Snapshot, todo Plan) []string {
 		}
 	}
 	return wrong
-}
-
-func hooksHold(s Snapshot, todo Plan) []string {
-	l := s.Set.Spec.Lifecycle
-	if l == nil {
-		return nil
-	}
-	var wrong []string
-	for a := range actionsOf(todo, "") {
-		pod, ok := a.Object.(*corev1.Pod)
-		if !ok {
-			continue
-		}
-		if a.Verb == action.Delete && lifecycle.Hooked(l.PreDelete, pod) {
-			wrong = append(wrong, "preDelete: "+a.String())
-		}
-		_, moves := labelIn(a, contract.RevisionLabel)
-		if moves && lifecycle.Hooked(l.InPlaceUpdate, pod) && lifecycle.State(pod) != contract.LifecycleUpdating {
-			wrong = append(wrong, "inPlaceUpdate: "+a.String())
-		}
-	}
-	return wrong
-}
-
-func liveRevisionsStay(s Snapshot, todo Plan) []string {
-	live := map[string]bool{podstate.ShortHash(s.Chosen.Update.Name): true, podstate.ShortHash(s.Chosen.Current.Name): true}
-	for _, o := range s.Pods {
-		if stateIn(s, o).Active {
-			live[podstate.ShortHash(o.Labels[contract.RevisionLabel])] = true
-		}
-	}
-	var wrong []string
-	for a := range actionsOf(todo, "") {
-		if r, ok := a.Object.(*appsv1.ControllerRevision); ok && a.Verb == action.Delete && live[podstate.ShortHash(r.Name)] {
-			wrong = append(wrong, r.Name)
-		}
-	}
-	return wrong
-}
-
-// oneActionForEachObject: a second action would be judged by a version that the first one changed.
-func oneActionForEachObject(_ Snapshot, todo Plan) []string {
-	seen := map[string]bool{}
-	var wrong []string
-	for a := range actionsOf(todo, "") {
-		key := kindOf(a.Object) + " " + a.Object.GetName()
-		if seen[key] {
-			wrong = append(wrong, key)
-		}
-		seen[key] = true
-	}
-	return wrong
-}
-
-// everyActionWrites: an action without a write would come again in every pass.
-func everyActionWrites(_ Snapshot, todo Plan) []string {
-	var wrong []string
-	for a := range actionsOf(todo, "") {
-		if a.Verb != action.Create && a.Verb != action.Delete && len(a.Patches) == 0 {
-			wrong = append(wrong, a.String())
-		}
-	}
-	return wrong
-}
-
-// actionsOf are the actions of the steps with the name, of all steps without one.
-func actionsOf(todo Plan, step string) func(func(action.Action) bool) {
-	return func(yield func(action.Action) bool) {
-		for _, s := range todo.Steps {
-			for _, a := range s.Actions {
-				if (step == "" || s.Name == step) && !yield(a) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// labelIn is the value that the action gives to a label of an existing object.
-func labelIn(a action.Action, key string) (value string, set bool) {
-	for _, patch := range a.Patches {
-		meta, _ := patch.Body["metadata"].(map[string]any)
-		labels, _ := meta["labels"].(map[string]any)
-		if v, ok := labels[key].(string); ok {
-			return v, true
-		}
-	}
-	return "", false
-}
-
-func kindOf(o action.Object) string {
-	switch o.(type) {
-	case *corev1.Pod:
-		return "pod"
-	case *corev1.PersistentVolumeClaim:
-		return "claim"
-	case *appsv1.ControllerRevision:
-		return "revision"
-	}
-	return "set"
 }
 
 func stateIn(s Snapshot, o *corev1.Pod) podstate.State {

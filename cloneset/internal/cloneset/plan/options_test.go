@@ -4,6 +4,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -29,7 +30,7 @@ func onDeleteOnly() setOption {
 // hooked lets label hook=on hold pods before their deletion and before their update in place.
 func hooked() setOption {
 	return func(s *v1beta1.CloneSet) {
-		hook := &workload.LifecycleHook{LabelsHandler: map[string]string{"hook": "on"}}
+		hook := simulate.Hook()
 		s.Spec.Lifecycle = &workload.Lifecycle{PreDelete: hook, InPlaceUpdate: hook}
 	}
 }
@@ -39,6 +40,6 @@ var held = []gen.PodOption{gen.Lifecycle(contract.LifecyclePreparingDelete), gen
 // preNormalHook lets label hook=on admit new pods to service.
 func preNormalHook() setOption {
 	return func(s *v1beta1.CloneSet) {
-		s.Spec.Lifecycle = &workload.Lifecycle{PreNormal: &workload.LifecycleHook{LabelsHandler: map[string]string{"hook": "on"}}}
+		s.Spec.Lifecycle = &workload.Lifecycle{PreNormal: simulate.Hook()}
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/revision"
 	"github.com/flotilla-project/flotilla/core/simulate"
@@ -27,7 +26,6 @@ import (
 type player struct {
 	world *simulate.World
 	gates Gates
-	past  map[string]bool // what judges remember
 }
 
 // Plan reads the snapshot from the view and returns what Compute and Status want.
@@ -43,11 +41,7 @@ func (p *player) Plan(view *simulate.View, now time.Time, seed uint64) ([]action
 	}
 	s.Now, s.Seed, s.Gates = now, seed, p.gates
 	todo := Compute(s)
-	for _, judge := range planJudges() {
-		for _, text := range judge.judge(s, todo) {
-			p.world.Violate("%s: %s\n%s", judge.name, text, todo.String())
-		}
-	}
+	p.world.Convict(todo.Steps, todo.String(), planJudges(s, todo)...)
 	return append(todo.Steps, simulate.StatusStep(set, Status(s, todo, action.Result{}))), todo.WakeAfter
 }
 
@@ -87,7 +81,7 @@ func play(t testing.TB, options simulate.Options, replicas int32, change ...setO
 	t.Helper()
 	w := simulate.New(options, newSet(replicas, change...))
 	p := &player{world: w, gates: Gates{EnvFromMetadata: true, Resize: true}}
-	watch(w, p)
+	watch(w)
 	return w, p
 }
 
@@ -153,40 +147,9 @@ func hookTaken() setOption {
 	return func(s *v1beta1.CloneSet) { s.Spec.Template.Labels["hook"] = "on" }
 }
 
-// answers lets a user's controller answer the hooks of the set: it releases what prepares for an
-// update or a deletion, and takes what is new or updated, each some time after it happened.
+// answers lets a user's controller answer the hooks of the set.
 func answers(w *simulate.World, after time.Duration) {
-	w.OnEvent(func(w *simulate.World, e simulate.Event) {
-		pod, ok := e.Object.(*corev1.Pod)
-		if !ok || e.Type == simulate.Deleted || e.Actor != simulate.OperatorActor || pod.DeletionTimestamp != nil {
-			return
-		}
-		state := pod.Labels[contract.LifecycleStateLabel]
-		w.After(after, func() {
-			latest, ok := w.Latest(pod).(*corev1.Pod)
-			if !ok || latest.Labels[contract.LifecycleStateLabel] != state {
-				return
-			}
-			answer(w, latest, state)
-		})
-	})
-}
-
-func answer(w *simulate.World, pod *corev1.Pod, state string) {
-	_, taken := pod.Labels["hook"]
-	hooks := present(w).Spec.Lifecycle
-	switch state {
-	case contract.LifecyclePreparingUpdate, contract.LifecyclePreparingDelete:
-		if taken {
-			w.Tell("hook", "let pod %s go", pod.Name)
-			_ = simulate.Change(w, "hook", "", pod, func(o *corev1.Pod) { delete(o.Labels, "hook") })
-		}
-	case contract.LifecycleUpdated, contract.LifecyclePreparingNormal:
-		if !taken && hooks != nil && (hooks.PreNormal != nil || state == contract.LifecycleUpdated) {
-			w.Tell("hook", "take pod %s", pod.Name)
-			_ = simulate.Change(w, "hook", "", pod, func(o *corev1.Pod) { o.Labels["hook"] = "on" })
-		}
-	}
+	w.AnswerHooks(after, func() *workload.Lifecycle { return present(w).Spec.Lifecycle })
 }
 
 // arrived requires that all pods are available and, as far as the partition lets them, at the

@@ -99,7 +99,7 @@ func TestFaultsPullImagesOnceAllTheSame(t *testing.T) {
 	simulate.Explore(t, 8, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
 		w, p := givenPuller(seed)
 		last = p
-		return w, p, refusals(seed)
+		return w, p, simulate.Refusals(seed)
 	}, func(w *simulate.World) {
 		require.Empty(t, w.Violations())
 		last.pulledOnce(t)

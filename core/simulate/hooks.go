@@ -1,0 +1,58 @@
+package simulate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
+)
+
+const (
+	// HookLabel with value HookTaken is the handler that AnswerHooks puts on pods and takes off.
+	HookLabel = "hook"
+	// HookTaken is the label's value on a pod whose hook is taken.
+	HookTaken = "on"
+	hookActor = "hook"
+)
+
+// Hook is a lifecycle hook that AnswerHooks answers.
+func Hook() *workload.LifecycleHook {
+	return &workload.LifecycleHook{LabelsHandler: map[string]string{HookLabel: HookTaken}}
+}
+
+// AnswerHooks lets a user's controller answer the hooks of a workload, which hooks returns as they are at
+// the time: it releases what prepares for an update or a deletion, and takes what is new or updated, each
+// some time after it happened.
+func (w *World) AnswerHooks(after time.Duration, hooks func() *workload.Lifecycle) {
+	w.OnEvent(func(w *World, e Event) {
+		pod, ok := e.Object.(*corev1.Pod)
+		if !ok || e.Type == Deleted || e.Actor != OperatorActor || pod.DeletionTimestamp != nil {
+			return
+		}
+		state := pod.Labels[contract.LifecycleStateLabel]
+		w.After(after, func() {
+			latest, ok := w.Latest(pod).(*corev1.Pod)
+			if ok && latest.Labels[contract.LifecycleStateLabel] == state {
+				w.answerHook(latest, state, hooks())
+			}
+		})
+	})
+}
+
+func (w *World) answerHook(pod *corev1.Pod, state string, hooks *workload.Lifecycle) {
+	_, taken := pod.Labels[HookLabel]
+	switch state {
+	case contract.LifecyclePreparingUpdate, contract.LifecyclePreparingDelete:
+		if taken {
+			w.Tell(hookActor, "let pod %s go", pod.Name)
+			_ = Change(w, hookActor, "", pod, func(o *corev1.Pod) { delete(o.Labels, HookLabel) })
+		}
+	case contract.LifecycleUpdated, contract.LifecyclePreparingNormal:
+		if !taken && hooks != nil && (hooks.PreNormal != nil || state == contract.LifecycleUpdated) {
+			w.Tell(hookActor, "take pod %s", pod.Name)
+			_ = Change(w, hookActor, "", pod, func(o *corev1.Pod) { o.Labels[HookLabel] = HookTaken })
+		}
+	}
+}
