@@ -2,6 +2,7 @@ package scale
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,22 @@ func (row *Row) account(writes []audit.Request, changed time.Time, controller st
 			row.Conflicts++
 		}
 	}
+}
+
+func onlyWrites(requests []audit.Request) []audit.Request {
+	return slices.DeleteFunc(slices.Clone(requests), func(r audit.Request) bool { return !r.IsWrite() })
+}
+
+// reads counts what a controller read from the server, Leases apart.
+func reads(requests []audit.Request, controller string) map[string]int {
+	count := map[string]int{}
+	for _, r := range requests {
+		isRead := r.Verb == "get" || r.Verb == "list" || r.Verb == "watch"
+		if isRead && strings.HasPrefix(r.UserAgent, controller) && r.Object.Resource != "leases" {
+			count[r.Kind()]++
+		}
+	}
+	return count
 }
 
 func (row *Row) time(r audit.Request, changed time.Time) {

@@ -3,6 +3,7 @@ package scale
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -42,6 +43,30 @@ func (b *bench) floor(ctx context.Context) ([]Row, error) {
 	return []Row{create, patch, remove}, err
 }
 
+// dead measures what the creation of others' pods takes while the operator does not run: it must be what
+// floor measures, because the operator has no part in it.
+func (b *bench) dead(ctx context.Context) ([]Row, error) {
+	space, err := b.namespace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.operator.kill(); err != nil {
+		return nil, err
+	}
+	pods := b.kube.CoreV1().Pods(space)
+	row, err := b.bare(ctx, "bare POST pods, operator dead", func(ctx context.Context, name string) error {
+		_, err := pods.Create(ctx, unscheduled(name, podLabels()), metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		return nil, fmt.Errorf("delete the pods: %w", err)
+	}
+	return []Row{row}, b.operator.start(ctx)
+}
+
 // unscheduled is a pod that no scheduler takes.
 func unscheduled(name string, labels map[string]string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: podSpec(imageBefore)}
@@ -52,25 +77,38 @@ func unscheduled(name string, labels map[string]string) *corev1.Pod {
 // bare measures one thing that is done for each name.
 func (b *bench) bare(ctx context.Context, what string, do func(ctx context.Context, name string) error) (Row, error) {
 	b.tell("%s", what)
-	meter, err := startMeter(b.processes())
+	meter, err := startMeter([]process{b.controllerManager, b.apiServer, b.scheduler, b.database})
 	if err != nil {
 		return Row{}, err
 	}
+	took := make([]time.Duration, b.Pods)
 	began := time.Now()
-	if err := forEach(ctx, b.Pods, do); err != nil {
+	err = forEach(ctx, b.Pods, func(ctx context.Context, i int) error {
+		asked := time.Now()
+		defer func() { took[i] = time.Since(asked) }()
+		return do(ctx, podName(i))
+	})
+	if err != nil {
 		return Row{}, fmt.Errorf("%s: %w", what, err)
 	}
-	took := time.Since(began).Seconds()
-	costs, err := meter.cost()
-	return Row{Load: what, Pods: b.Pods, LastWrite: took, Done: took, Costs: costs}, err
+	row := Row{Load: what, Pods: b.Pods, Done: time.Since(began).Seconds()}
+	row.LastWrite = row.Done
+	slices.Sort(took)
+	row.Median, row.P99 = milliseconds(took[len(took)/2]), milliseconds(took[len(took)*99/100])
+	row.Costs, err = meter.cost()
+	return row, err
 }
 
-// forEach does one thing for each of n names, many at a time.
-func forEach(ctx context.Context, n int, do func(ctx context.Context, name string) error) error {
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
+
+func podName(i int) string { return fmt.Sprintf("%s-%d", name, i) }
+
+// forEach does one thing for each number below n, many at a time.
+func forEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	group, limited := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for i := range n {
-		group.Go(func() error { return do(limited, fmt.Sprintf("web-%d", i)) })
+		group.Go(func() error { return do(limited, i) })
 	}
 	return group.Wait()
 }

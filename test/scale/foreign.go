@@ -10,28 +10,25 @@ import (
 	"github.com/flotilla-project/flotilla/test/audit"
 )
 
-// addForeign fills the cluster with pods of others, which stay until it ends. The operator starts
-// after them, so that its first lists meet them too. They have no node: nobody but their creator
-// writes them, so that what a run takes more than one without them is the cost of their being there.
-func (b *bench) addForeign(ctx context.Context) error {
-	if b.Foreign == 0 {
-		return nil
+// foreign is a database with pods of others, empty where none are asked for. They have no node: nobody
+// but their creator writes them, so that what a run takes more than one without them is the cost of
+// their being there.
+func (o Options) foreign(ctx context.Context) (database string, err error) {
+	if o.Foreign == 0 {
+		return "", nil
 	}
-	space, err := b.namespace(ctx)
-	if err != nil {
-		return err
-	}
-	pods := b.kube.CoreV1().Pods(space)
-	began := time.Now()
-	err = forEach(ctx, b.Foreign, func(ctx context.Context, name string) error {
-		_, err := pods.Create(ctx, unscheduled(name, map[string]string{"app": "foreign"}), metav1.CreateOptions{})
-		return err
+	labels := map[string]string{"app": "foreign"}
+	return o.kept(ctx, "foreign", []any{o.Foreign, unscheduled("", labels)}, func(ctx context.Context, b *bench) error {
+		space, err := b.namespace(ctx)
+		if err != nil {
+			return err
+		}
+		pods := b.kube.CoreV1().Pods(space)
+		return forEach(ctx, o.Foreign, func(ctx context.Context, i int) error {
+			_, err := pods.Create(ctx, unscheduled(podName(i), labels), metav1.CreateOptions{})
+			return err
+		})
 	})
-	if err != nil {
-		return fmt.Errorf("create foreign pods: %w", err)
-	}
-	b.tell("%d foreign pods took %.0f s", b.Foreign, time.Since(began).Seconds())
-	return nil
 }
 
 // idle measures what the operator takes while there is nothing to do.

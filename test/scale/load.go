@@ -24,7 +24,7 @@ const (
 	// settling is how long after a load what comes too late still counts.
 	settling = time.Second
 	// idleTime is how long the operator is watched while it has nothing to do.
-	idleTime = 20 * time.Second
+	idleTime = 30 * time.Second
 )
 
 func podLabels() map[string]string { return map[string]string{"app": name} }

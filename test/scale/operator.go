@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -35,18 +36,21 @@ const (
 // account, but for the Deployment, and with webhooks that are reached by URL.
 type operator struct {
 	process
-	command *exec.Cmd
-	ended   chan error
-	health  string
+	binary, log     string
+	arguments, env  []string
+	health, metrics string // URLs
+	command         *exec.Cmd
+	ended           chan error
 }
 
-func startOperator(ctx context.Context, c *cluster.Cluster, kube kubernetes.Interface, folder string, o Options) (*operator, error) {
+// newOperator builds the operator and installs it, all but the process.
+func newOperator(ctx context.Context, c *cluster.Cluster, kube kubernetes.Interface, folder string, o Options) (*operator, error) {
 	binary := filepath.Join(folder, o.operator())
 	source := "github.com/flotilla-project/flotilla/" + o.Feature + "/cmd/manager"
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, source).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the operator: %w: %s", err, out)
 	}
-	ports, err := freePorts(ctx, 2)
+	ports, err := freePorts(ctx, 3)
 	if err != nil {
 		return nil, err
 	}
@@ -58,25 +62,34 @@ func startOperator(ctx context.Context, c *cluster.Cluster, kube kubernetes.Inte
 	if err := writeKubeconfig(ctx, c, kube, o.operator(), kubeconfig); err != nil {
 		return nil, err
 	}
-	health := net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[1]))
-	command := exec.CommandContext(context.WithoutCancel(ctx), binary, "--kubeconfig="+kubeconfig, "--metrics-addr=0", "--health-probe-addr="+health,
-		"--enable-pprof="+strconv.FormatBool(o.PprofAddress != ""), "--pprof-addr="+o.PprofAddress)
-	command.Env = append(os.Environ(), "POD_NAMESPACE="+install.Namespace, "WEBHOOK_HOST="+webhook, "WEBHOOK_PORT="+strconv.Itoa(ports[0]))
-	log, err := openLog(o.OperatorLog)
+	health, metrics := net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[1])), net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[2]))
+	return &operator{
+		process: process{name: o.operator()}, binary: binary, log: o.OperatorLog,
+		arguments: []string{
+			"--kubeconfig=" + kubeconfig, "--metrics-addr=" + metrics, "--health-probe-addr=" + health,
+			"--enable-pprof=" + strconv.FormatBool(o.PprofAddress != ""), "--pprof-addr=" + o.PprofAddress,
+		},
+		env:    []string{"POD_NAMESPACE=" + install.Namespace, "WEBHOOK_HOST=" + webhook, "WEBHOOK_PORT=" + strconv.Itoa(ports[0])},
+		health: "http://" + health + "/readyz", metrics: "http://" + metrics + "/metrics",
+	}, nil
+}
+
+// start starts the process and returns when it is ready.
+func (o *operator) start(ctx context.Context) error {
+	log, err := openLog(o.log)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = log.Close() }()
-	command.Stdout, command.Stderr = log, log
-	if err := command.Start(); err != nil {
-		return nil, fmt.Errorf("start the operator: %w", err)
+	o.command = exec.CommandContext(context.WithoutCancel(ctx), o.binary, o.arguments...)
+	o.command.Env = append(os.Environ(), o.env...)
+	o.command.Stdout, o.command.Stderr = log, log
+	if err := o.command.Start(); err != nil {
+		return fmt.Errorf("start the operator: %w", err)
 	}
-	started := &operator{process{o.operator(), command.Process.Pid}, command, make(chan error, 1), "http://" + health + "/readyz"}
-	go func() { started.ended <- command.Wait() }()
-	if err := await(ctx, "the operator to be ready", func() (bool, error) { return started.ready(ctx) }); err != nil {
-		return nil, errors.Join(err, started.stop())
-	}
-	return started, nil
+	o.pid, o.ended = o.command.Process.Pid, make(chan error, 1)
+	go func(command *exec.Cmd, ended chan<- error) { ended <- command.Wait() }(o.command, o.ended)
+	return await(ctx, "the operator to be ready", func() (bool, error) { return o.ready(ctx) })
 }
 
 func openLog(file string) (*os.File, error) {
@@ -93,23 +106,40 @@ func (o *operator) ready(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("the operator has ended: %w", err)
 	default:
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.health, nil)
+	code, _, err := get(ctx, o.health)
+	return err == nil && code == http.StatusOK, nil // before it listens there is no answer
+}
+
+// get reads a page of the operator.
+func get(ctx context.Context, url string) (code int, text string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return false, fmt.Errorf("ask whether the operator is ready: %w", err)
+		return 0, "", fmt.Errorf("ask %s: %w", url, err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false, nil //nolint:nilerr // it does not listen yet
+		return 0, "", fmt.Errorf("ask %s: %w", url, err)
 	}
-	return response.StatusCode == http.StatusOK, response.Body.Close()
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
 }
 
 // stop lets the operator release its lease and end.
-func (o *operator) stop() error {
-	if err := o.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+func (o *operator) stop() error { return o.signal(syscall.SIGTERM) }
+
+// kill ends it without a chance to release anything.
+func (o *operator) kill() error { return o.signal(syscall.SIGKILL) }
+
+func (o *operator) signal(with syscall.Signal) error {
+	if o == nil || o.command == nil || o.command.Process == nil {
+		return nil
+	}
+	if err := o.command.Process.Signal(with); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("end the operator: %w", err)
 	}
 	<-o.ended // how it ended says nothing about what was measured
+	o.command = nil
 	return nil
 }
 
@@ -125,9 +155,6 @@ func apply(ctx context.Context, c *cluster.Cluster, feature, webhook string) err
 	}
 	if err := kubectl(ctx, c, objects, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
 		return fmt.Errorf("apply the overlay: %w", err)
-	}
-	if err := kubectl(ctx, c, nil, "wait", "--for=condition=established", "crd", "--all"); err != nil {
-		return fmt.Errorf("wait for the CRDs: %w", err)
 	}
 	return await(ctx, "the CRDs to be served", func() (bool, error) {
 		return kubectl(ctx, c, nil, "get", feature+"s.apps.kruise.io") == nil, nil
@@ -218,9 +245,14 @@ func freePorts(ctx context.Context, n int) ([]int, error) {
 
 // await asks again and again until the answer is yes, at most for the patience of a run.
 func await(ctx context.Context, what string, ask func() (bool, error)) error {
+	return awaitEvery(ctx, pollInterval, what, ask)
+}
+
+// awaitEvery is await for questions that cost something.
+func awaitEvery(ctx context.Context, interval time.Duration, what string, ask func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	ticker := time.NewTicker(pollInterval)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		yes, err := ask()

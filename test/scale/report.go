@@ -22,10 +22,14 @@ type Row struct {
 	// LastCreate that of its last create.
 	FirstWrite, LastWrite, LastCreate float64
 	// Done is when all pods were as wanted: ready, ready again with the new image, or gone. At idle it
-	// is how long that was.
+	// is how long that was; after a restart it is the time from leadership to the end of the last pass.
 	Done float64
+	// Median and P99 are how long bare requests took, in milliseconds.
+	Median, P99 float64 `json:",omitempty"`
 	// Writes counts the controller's writes by verb and resource, without Events and leases.
 	Writes map[string]int `json:",omitempty"`
+	// Reads counts what it read from the server, where that was counted.
+	Reads map[string]int `json:",omitempty"`
 	// Others counts everybody else's writes, by user agent, verb and resource.
 	Others map[string]int `json:",omitempty"`
 	// Events counts those that it wrote.
@@ -92,6 +96,15 @@ func Print(out io.Writer, rows []Row) error {
 		fmt.Fprintf(out, "\n%s\n", r.Load)
 		if len(r.Writes) > 0 {
 			fmt.Fprintf(out, "  writes: %s\n  of others: %s\n", r.kinds(r.Writes), r.kinds(r.Others))
+		}
+		if len(r.Reads) > 0 {
+			fmt.Fprintf(out, "  reads: %s\n", Row{}.kinds(r.Reads))
+		}
+		if r.P99 > 0 {
+			fmt.Fprintf(out, "  ms a request: median %.1f, 99th percentile %.1f\n", r.Median, r.P99)
+		}
+		if r.Pods == 0 {
+			fmt.Fprintf(out, "  millicores: %.1f\n", 1000*r.Costs[r.Controller].CPU/r.Done)
 		}
 		fmt.Fprint(out, "  CPU s:")
 		for _, name := range slices.Sorted(maps.Keys(r.Costs)) {

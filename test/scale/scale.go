@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -36,15 +35,18 @@ const (
 type Options struct {
 	// Feature is whose operator is measured: "cloneset" or "statefulset".
 	Feature string
-	// Pods is how many pods each load has, Nodes how many simulated nodes there are.
+	// Pods is how many pods each load has, or each set of Restart, Nodes how many simulated nodes there are.
 	Pods, Nodes int
-	// Foreign is how many pods of others are in the cluster before the operator starts.
+	// Foreign is how many pods of others are in the cluster before the operator starts. They are made
+	// once and kept in the cache.
 	Foreign int
+	// Sets is how many sets Restart has.
+	Sets int
 	// StartDelay is how long containers take to start on the simulated nodes.
 	StartDelay time.Duration
 	// Rounds is how often everything is measured.
 	Rounds int
-	// Only restricts a round to "idle", "floor", "built-in" or the Feature; empty means all.
+	// Only restricts a round to "idle", "floor", "dead", "built-in" or the Feature; empty means all.
 	Only string
 	// PprofAddress is where the operator serves profiles; empty means nowhere.
 	PprofAddress string
@@ -61,10 +63,13 @@ func (o Options) operator() string { return o.Feature + "-manager" }
 type bench struct {
 	Options
 	cluster *cluster.Cluster
+	folder  string // for what the run leaves nothing of
+	config  *rest.Config
 	kube    kubernetes.Interface // without rate limit
 	client  client.Client
 	audit   audit.Log
 
+	stopNodes                                         context.CancelFunc
 	operator                                          *operator
 	controllerManager, apiServer, scheduler, database process
 }
@@ -74,27 +79,18 @@ func Run(ctx context.Context, o Options) (rows []Row, err error) {
 	if _, ok := features()[o.Feature]; !ok {
 		return nil, fmt.Errorf("there is nothing to measure of %q", o.Feature)
 	}
-	named := cluster.Options{Name: clusterName, Simulated: true, Nodes: cluster.NoNodes, Out: o.Progress}
-	if err := cluster.Remove(ctx, named); err != nil && !errors.Is(err, cluster.ErrNotRunning) {
-		return nil, fmt.Errorf("remove what an earlier run left: %w", err)
-	}
-	c, err := cluster.Start(ctx, named)
+	database, err := o.foreign(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("start the cluster: %w", err)
-	}
-	defer func() { err = errors.Join(err, c.Down(context.WithoutCancel(ctx))) }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	b := &bench{Options: o, cluster: c, audit: audit.Log{Path: c.AuditLog()}}
-	folder, err := os.MkdirTemp("", clusterName)
-	if err != nil {
-		return nil, fmt.Errorf("make a folder for the operator: %w", err)
-	}
-	defer os.RemoveAll(folder)
-	if err := b.start(ctx, folder); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.operator.stop()) }()
+	b, end, err := o.open(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	if err := b.start(ctx); err != nil {
+		return nil, err
+	}
 	for round := range o.Rounds {
 		measured, err := b.round(ctx)
 		for i := range measured {
@@ -108,31 +104,31 @@ func Run(ctx context.Context, o Options) (rows []Row, err error) {
 	return rows, nil
 }
 
-// start makes the clients and starts what runs beside the cluster.
-func (b *bench) start(ctx context.Context, folder string) error {
-	config := b.cluster.RESTConfig()
-	config.QPS = -1
-	if err := b.connect(config); err != nil {
-		return err
-	}
-	if err := b.addForeign(ctx); err != nil {
-		return err
-	}
-	simulation := rest.CopyConfig(config)
+// start starts what runs beside the cluster: simulated nodes, and the operator from its overlay.
+func (b *bench) start(ctx context.Context) error {
+	simulation := rest.CopyConfig(b.config)
 	simulation.UserAgent = simnodes.UserAgent
 	b.tell("starting %d simulated nodes", b.Nodes)
-	if _, err := simnodes.Start(ctx, simulation, simnodes.Options{Nodes: b.Nodes, StartDelay: b.StartDelay}); err != nil {
+	simulating, stop := context.WithCancel(ctx)
+	b.stopNodes = stop
+	if _, err := simnodes.Start(simulating, simulation, simnodes.Options{Nodes: b.Nodes, StartDelay: b.StartDelay}); err != nil {
 		return fmt.Errorf("simulate nodes: %w", err)
+	}
+	if err := b.findProcesses(); err != nil {
+		return err
 	}
 	b.tell("starting the operator")
 	var err error
-	if b.operator, err = startOperator(ctx, b.cluster, b.kube, folder, b.Options); err != nil {
+	if b.operator, err = newOperator(ctx, b.cluster, b.kube, b.folder, b.Options); err != nil {
 		return err
 	}
-	return errors.Join(b.findProcesses(), err)
+	return b.operator.start(ctx)
 }
 
-func (b *bench) connect(config *rest.Config) error {
+func (b *bench) connect() error {
+	config := b.cluster.RESTConfig()
+	config.QPS = -1
+	b.config, b.audit = config, audit.Log{Path: b.cluster.AuditLog()}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), features()[b.Feature].addToScheme(scheme)); err != nil {
 		return fmt.Errorf("build the scheme: %w", err)
@@ -176,7 +172,7 @@ func (b *bench) round(ctx context.Context) ([]Row, error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) ([]Row, error)
-	}{{"idle", b.idle}, {"floor", b.floor}, {"built-in", b.beside}, {b.Feature, b.own}} {
+	}{{"idle", b.idle}, {"floor", b.floor}, {"dead", b.dead}, {"built-in", b.beside}, {b.Feature, b.own}} {
 		if b.Only != "" && b.Only != part.name {
 			continue
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/test/audit"
 )
@@ -94,14 +96,40 @@ func TestClientsHaveShortNames(t *testing.T) {
 func TestTheTableTellsWhatControllersTook(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, Print(&out, []Row{
-		{Load: "floor", Pods: 10, Done: 2},
+		{Load: "floor", Pods: 10, Done: 2, Median: 1.5, P99: 9},
 		{Load: "idle", Done: 20, Controller: "op", Writes: map[string]int{"patch pods": 3}, Costs: map[string]Cost{"op": {0.5, 20}}},
 		{Load: "up", Pods: 10, Done: 5, Controller: "op", Writes: map[string]int{"create pods": 10}, Costs: map[string]Cost{"op": {1.5, 30}}},
 	}))
 	assert.Regexp(t, `(?m)^ *floor +10 .* 2\.00 +5 +0\.00 `, out.String())
 	assert.Regexp(t, `(?m)^ *up +10 .* 5\.00 +2 +1\.00 +0\.00 +0 +1\.50 +30$`, out.String())
 	assert.Regexp(t, `(?m)^ *idle +0 .* 20\.00 +0 +3\.00 +0\.00 +0 +0\.50 +20$`, out.String())
-	assert.Contains(t, out.String(), "\nidle\n  writes: patch pods 3\n")
+	assert.Contains(t, out.String(), "\nidle\n  writes: patch pods 3\n  of others: \n  millicores: 25.0\n")
 	assert.Contains(t, out.String(), "\nup\n  writes: create pods 1.00 a pod\n  of others: \n  CPU s: op 1.50\n")
-	assert.Contains(t, out.String(), "\nfloor\n  CPU s:\n")
+	assert.Contains(t, out.String(), "\nfloor\n  ms a request: median 1.5, 99th percentile 9.0\n  CPU s:\n")
+}
+
+func TestSeriesOfTheControllerAreAddedUp(t *testing.T) {
+	const text = `# TYPE workqueue_depth gauge
+workqueue_depth{controller="cloneset",name="cloneset",priority="-100"} 2
+workqueue_depth{controller="cloneset",name="cloneset",priority="0"} 3
+workqueue_depth{controller="other",name="other",priority="0"} 5
+workqueue_depth_more{controller="cloneset"} 7
+`
+	assert.InDelta(t, 5, total(text, "workqueue_depth"), 0)
+	assert.InDelta(t, 3, total(text, "workqueue_depth", `priority="0"`), 0)
+	assert.Zero(t, total(text, "no_such_metric"))
+}
+
+func TestReadsAndWritesAreToldApart(t *testing.T) {
+	requests, err := givenLog(t, log).Read(isAboutObjects)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"get pods": 1}, reads(requests, "mine/"))
+	assert.Len(t, onlyWrites(requests), 6)
+	assert.Len(t, requests, 8, "nothing is lost")
+}
+
+func TestCopiesOfTheSeedHaveTheirOwnName(t *testing.T) {
+	pod := &corev1.Pod{}
+	require.NoError(t, renamed([]byte(`{"metadata":{"name":"seedling-x","namespace":"a","uid":"1","resourceVersion":"2","labels":{"app":"seedling"}}}`), "b", "web-1", pod))
+	assert.Equal(t, metav1.ObjectMeta{Name: "web-1-x", Namespace: "b", Labels: map[string]string{"app": "web-1"}}, pod.ObjectMeta)
 }

@@ -4,6 +4,8 @@
 //	scale --feature statefulset
 //	scale --pods 5000          more of them
 //	scale --foreign 20000      among pods of others
+//	scale --restart 1000 --pods 50
+//	                           a restart of the operator among 1000 sets of 50 pods
 //	scale --rounds 5 --json    for comparing runs
 //
 // It must leave nothing running.

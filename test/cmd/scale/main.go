@@ -31,16 +31,21 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	flags.IntVar(&o.Pods, "pods", scale.DefaultPods, "how many pods")
 	flags.IntVar(&o.Nodes, "nodes", scale.DefaultNodes, "how many simulated nodes")
 	flags.IntVar(&o.Foreign, "foreign", 0, "how many pods of others are in the cluster before")
+	flags.IntVar(&o.Sets, "restart", 0, "measure this in place of loads: a restart among so many sets of --pods pods each")
 	flags.DurationVar(&o.StartDelay, "start-delay", 0, "how long containers take to start")
 	flags.IntVar(&o.Rounds, "rounds", 1, "how often to measure")
-	flags.StringVar(&o.Only, "only", "", "measure this alone: idle, floor, built-in or the feature")
+	flags.StringVar(&o.Only, "only", "", "measure this alone: idle, floor, dead, built-in or the feature")
 	flags.StringVar(&o.PprofAddress, "pprof-addr", "", "where the operator serves profiles; default: nowhere")
 	flags.StringVar(&o.OperatorLog, "operator-log", "", "file for the operator's log; default: discarded")
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	rows, err := scale.Run(ctx, o)
+	measure := scale.Run
+	if o.Sets > 0 {
+		measure = scale.Restart
+	}
+	rows, err := measure(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,290 @@
+package scale
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cloneset "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/audit"
+)
+
+const (
+	// setsPerNamespace is how many sets share a namespace.
+	setsPerNamespace = 10
+	// seed is the name of the set that all others are copies of; it is in no other text of theirs.
+	seed = "seedling"
+	// calm is how long nothing may be written before a set counts as settled.
+	calm = 3 * time.Second
+	// scrapeInterval is the time between two looks at the operator's metrics, each of which costs it
+	// milliseconds.
+	scrapeInterval = 100 * time.Millisecond
+)
+
+// Restart measures how a CloneSet operator that was killed catches up with sets that need nothing: from
+// the moment at which the next one becomes leader to the end of the pass over the last set. Options.Sets
+// and Options.Pods say how many sets there are, and how many pods each has.
+func Restart(ctx context.Context, o Options) (rows []Row, err error) {
+	o.Feature = "cloneset"
+	made := []any{o.Sets, o.Pods, o.Nodes, setsPerNamespace, template()}
+	database, err := o.kept(ctx, "sets", made, func(ctx context.Context, b *bench) error { return b.fill(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	b, end, err := o.open(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	if err := b.start(ctx); err != nil {
+		return nil, err
+	}
+	b.tell("waiting until the first operator has caught up")
+	if err := b.caughtUp(ctx, o.Sets); err != nil {
+		return nil, err
+	}
+	for round := range o.Rounds {
+		for _, part := range []func(context.Context) ([]Row, error){b.restart, b.idle} {
+			measured, err := part(ctx)
+			for i := range measured {
+				measured[i].Round = round + 1
+			}
+			rows = append(rows, measured...)
+			if err != nil {
+				return rows, err
+			}
+		}
+	}
+	return rows, nil
+}
+
+// restart kills the operator and measures the next one.
+func (b *bench) restart(ctx context.Context) ([]Row, error) {
+	row := Row{Load: fmt.Sprintf("restart, %d sets", b.Sets), Pods: b.Sets * b.Pods, Controller: b.operator.name}
+	b.tell("%s", row.Load)
+	if err := b.operator.kill(); err != nil {
+		return nil, err
+	}
+	if err := b.audit.Skip(); err != nil {
+		return nil, err
+	}
+	if err := b.operator.start(ctx); err != nil {
+		return nil, err
+	}
+	meter, err := startMeter([]process{b.operator.process, b.apiServer, b.database})
+	if err != nil {
+		return nil, err
+	}
+	requests, leads, err := b.leads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.caughtUp(ctx, b.Sets); err != nil {
+		return nil, err
+	}
+	row.Done = time.Since(leads).Seconds()
+	if row.Costs, err = meter.cost(); err != nil {
+		return nil, err
+	}
+	time.Sleep(settling)
+	more, err := b.audit.Read(isAboutObjects)
+	if err != nil {
+		return nil, err
+	}
+	requests = append(requests, more...)
+	row.account(onlyWrites(requests), leads, b.operator.name+"/")
+	row.Reads = reads(requests, b.operator.name+"/")
+	return []Row{row}, nil
+}
+
+func isAboutObjects(r audit.Request) bool { return r.Object.Resource != "" }
+
+// leads waits until the operator has become leader: it has written the Lease. It returns when that was,
+// and the requests until then.
+func (b *bench) leads(ctx context.Context) (requests []audit.Request, since time.Time, err error) {
+	agent := b.operator.name + "/leader-election"
+	err = await(ctx, "a leader", func() (bool, error) {
+		more, err := b.audit.Read(isAboutObjects)
+		requests = append(requests, more...)
+		for _, r := range more {
+			if r.UserAgent == agent && r.Verb != "get" && r.Response.Code < http.StatusMultipleChoices {
+				since = r.Answered
+			}
+		}
+		return !since.IsZero(), err
+	})
+	return requests, since, err
+}
+
+// caughtUp waits until the operator has been through a pass over as many sets, and has none left to do.
+func (b *bench) caughtUp(ctx context.Context, sets int) error {
+	return awaitEvery(ctx, scrapeInterval, "passes over all sets", func() (bool, error) {
+		code, text, err := get(ctx, b.operator.metrics)
+		if err != nil || code != http.StatusOK {
+			return false, err
+		}
+		return total(text, "controller_runtime_reconcile_total", `result="success"`) >= float64(sets) &&
+			total(text, "controller_runtime_active_workers") == 0 && total(text, "workqueue_depth") == 0, nil
+	})
+}
+
+// total adds up the series of a metric that are of the CloneSet controller and have the labels.
+func total(text, metric string, labels ...string) float64 {
+	sum := 0.0
+	for line := range strings.Lines(text) {
+		series, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
+		wanted := strings.HasPrefix(series, metric+"{") && strings.Contains(series, `controller="cloneset"`)
+		for _, label := range labels {
+			wanted = wanted && strings.Contains(series, label)
+		}
+		if number, err := strconv.ParseFloat(value, 64); wanted && err == nil {
+			sum += number
+		}
+	}
+	return sum
+}
+
+// fill makes all the sets: one by the operator, with its pods on simulated nodes, and the others as copies
+// of that one.
+func (b *bench) fill(ctx context.Context) error {
+	if err := b.start(ctx); err != nil {
+		return err
+	}
+	pattern, err := b.pattern(ctx)
+	if err != nil {
+		return fmt.Errorf("make the first set: %w", err)
+	}
+	// Copies are not changed by a webhook, and nobody but us acts on them before they are complete.
+	if err := b.operator.stop(); err != nil {
+		return err
+	}
+	for _, kind := range []string{"mutating", "validating"} {
+		if err := kubectl(ctx, b.cluster, nil, "delete", kind+"webhookconfiguration", b.Feature+"-"+kind); err != nil {
+			return fmt.Errorf("remove webhooks: %w", err)
+		}
+	}
+	var spaces []string
+	for range (b.Sets + setsPerNamespace - 1) / setsPerNamespace {
+		space, err := b.namespace(ctx)
+		if err != nil {
+			return err
+		}
+		spaces = append(spaces, space)
+	}
+	b.tell("copying the set %d times, with %d pods each", b.Sets-1, b.Pods)
+	return forEach(ctx, b.Sets-1, func(ctx context.Context, i int) error {
+		return b.copySet(ctx, pattern, spaces[i/setsPerNamespace], fmt.Sprintf("web-%04d", i))
+	})
+}
+
+// pattern is a set with its revisions and pods, as JSON: all of them settled.
+type pattern struct {
+	set             []byte
+	revisions, pods [][]byte
+}
+
+func (b *bench) pattern(ctx context.Context) (p pattern, err error) {
+	space, err := b.namespace(ctx)
+	if err != nil {
+		return p, err
+	}
+	w := cloneSet()
+	w.SetName(seed)
+	w.SetNamespace(space)
+	set := w.Object.(*cloneset.CloneSet)
+	set.Spec.Selector.MatchLabels = map[string]string{"app": seed}
+	set.Spec.Template.Labels = map[string]string{"app": seed}
+	w.scale(int32(b.Pods))
+	err = await(ctx, "the set to be accepted", func() (bool, error) { return b.client.Create(ctx, set) == nil, nil })
+	if err != nil {
+		return p, err
+	}
+	if err := b.reported(ctx, set, w.ready); err != nil {
+		return p, err
+	}
+	time.Sleep(calm)
+	if err := b.client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+		return p, err
+	}
+	pods, revisions := &corev1.PodList{}, &appsv1.ControllerRevisionList{}
+	if err := errors.Join(b.client.List(ctx, pods, client.InNamespace(space)), b.client.List(ctx, revisions, client.InNamespace(space))); err != nil {
+		return p, err
+	}
+	p.set, err = json.Marshal(set)
+	for i := range revisions.Items {
+		text, failed := json.Marshal(&revisions.Items[i])
+		p.revisions, err = append(p.revisions, text), errors.Join(err, failed)
+	}
+	for i := range pods.Items {
+		text, failed := json.Marshal(&pods.Items[i])
+		p.pods, err = append(p.pods, text), errors.Join(err, failed)
+	}
+	return p, err
+}
+
+// copySet makes a set like the pattern under another name.
+func (b *bench) copySet(ctx context.Context, p pattern, space, name string) error {
+	set := &cloneset.CloneSet{}
+	if err := renamed(p.set, space, name, set); err != nil {
+		return err
+	}
+	status := set.Status
+	if err := b.client.Create(ctx, set); err != nil {
+		return fmt.Errorf("copy the set: %w", err)
+	}
+	status.ObservedGeneration, set.Status = set.Generation, status
+	if err := b.client.Status().Update(ctx, set); err != nil {
+		return fmt.Errorf("copy the set's status: %w", err)
+	}
+	for _, text := range p.revisions {
+		revision := &appsv1.ControllerRevision{}
+		if err := renamed(text, space, name, revision); err != nil {
+			return err
+		}
+		revision.OwnerReferences[0].UID = set.UID
+		if _, err := b.kube.AppsV1().ControllerRevisions(space).Create(ctx, revision, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("copy a revision: %w", err)
+		}
+	}
+	for _, text := range p.pods {
+		pod := &corev1.Pod{}
+		if err := renamed(text, space, name, pod); err != nil {
+			return err
+		}
+		pod.OwnerReferences[0].UID = set.UID
+		status := pod.Status
+		made, err := b.kube.CoreV1().Pods(space).Create(ctx, pod, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("copy a pod: %w", err)
+		}
+		made.Status, made.ResourceVersion = status, ""
+		if _, err := b.kube.CoreV1().Pods(space).UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("copy a pod's status: %w", err)
+		}
+	}
+	return nil
+}
+
+// renamed reads a copy of an object of the pattern.
+func renamed(text []byte, space, name string, into client.Object) error {
+	if err := json.Unmarshal(bytes.ReplaceAll(text, []byte(seed), []byte(name)), into); err != nil {
+		return fmt.Errorf("read the pattern: %w", err)
+	}
+	into.SetNamespace(space)
+	into.SetUID("")
+	into.SetResourceVersion("")
+	into.SetManagedFields(nil)
+	return nil
+}
