@@ -34,7 +34,7 @@ func going(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time
 // claimActions are what the plan does to claims, as text.
 func (w *world) claimActions() []string {
 	did := []string{}
-	for a := range actionsOf(w.plan(), StepClaims) {
+	for a := range simulate.Actions(w.plan().Steps, StepClaims) {
 		text := string(a.Verb) + " " + a.Object.GetName()
 		for _, patch := range a.Patches {
 			body, err := json.Marshal(patch.Body)

@@ -2,16 +2,11 @@ package plan
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/simulate"
 
@@ -48,70 +43,34 @@ func courses() []course {
 	}
 }
 
-func (c course) start(t testing.TB, options simulate.Options) (*simulate.World, *player) {
-	t.Helper()
-	w, p := play(t, options, c.replicas, c.given...)
-	answers(w, 3*time.Second)
-	c.tell(w)
-	for minute := range 3 { // lets passes happen before and after every edit
-		for second := range 20 {
-			w.After(time.Duration(minute)*time.Minute+time.Duration(second)*time.Second, func() {})
-		}
+func simulated() []simulate.Course {
+	var all []simulate.Course
+	for _, c := range courses() {
+		all = append(all, simulate.Course{Name: c.name, Arrived: arrived, Start: func(t testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {
+			w, p := play(t, o, c.replicas, c.given...)
+			answers(w, 3*time.Second)
+			c.tell(w)
+			return w, p
+		}})
 	}
-	return w, p
-}
-
-// end is the digest of the world in which the course ended without a fault.
-func (c course) end(t testing.TB) string {
-	t.Helper()
-	w, p := c.start(t, simulate.Options{Seed: 1})
-	simulate.Settle(t, w, p, 2000)
-	arrived(t, w)
-	return simulate.Digest(w)
+	return all
 }
 
 // A crash after any write leaves a world from which the next operator arrives at the same end.
 func TestCrashesAfterAnyWriteEndTheSame(t *testing.T) {
 	t.Parallel()
-	for _, c := range courses() {
-		t.Run(c.name, func(t *testing.T) {
-			simulate.CrashSweep(t, func() (*simulate.World, simulate.Planner) {
-				w, p := c.start(t, simulate.Options{Seed: 1})
-				return w, p
-			}, func(w *simulate.World) { arrived(t, w) })
-		})
-	}
+	simulate.CheckCrashes(t, simulated())
 }
 
 // Whatever the faults, the end is the one without them.
 func TestFaultsEndTheSame(t *testing.T) {
 	t.Parallel()
-	faults := map[string]func(seed uint64) simulate.Faults{
-		"stale views":      func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, Lag: 10, Interleave: 0.3} },
-		"lost events":      func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, LostEvents: 0.7} },
-		"refused writes":   refusals,
-		"lost answers":     func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, Timeout: 0.3} },
-		"all at once":      simulate.Nasty,
-		"all and no pause": func(seed uint64) simulate.Faults { f := simulate.Nasty(seed); f.Passes = 400; return f },
-	}
-	for _, c := range courses() {
-		want := c.end(t)
-		for name, f := range faults {
-			t.Run(c.name+" "+name, func(t *testing.T) {
-				simulate.Explore(t, 3, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
-					w, p := c.start(t, simulate.Options{Seed: seed})
-					return w, p, f(seed)
-				}, func(w *simulate.World) {
-					arrived(t, w)
-					require.Equal(t, want, simulate.Digest(w), "the story:\n%s", w.Story())
-				})
-			})
-		}
-	}
+	simulate.CheckFaults(t, simulated(), 3)
 }
 
-func refusals(seed uint64) simulate.Faults {
-	return simulate.Faults{Seed: seed, Conflict: 0.15, TooManyRequests: 0.1, InternalError: 0.1}
+// Every write may arrive twice: the second time it changes nothing or is refused.
+func TestReplayedWritesChangeNothing(t *testing.T) {
+	simulate.CheckReplays(t, simulated())
 }
 
 // Random worlds keep their invariants under faults as well.
@@ -154,47 +113,4 @@ func strays(w *simulate.World, rng *rand.Rand) {
 func flapsReplicas(w *simulate.World, rng *rand.Rand) {
 	w.Tell("foreign", "autoscales")
 	edit(w, replicas(int32(1+rng.IntN(5))), valid)
-}
-
-// Every write may arrive twice: the second time it changes nothing or is refused.
-func TestReplayedWritesChangeNothing(t *testing.T) {
-	for _, c := range courses() {
-		t.Run(c.name, func(t *testing.T) {
-			w, p := c.start(t, simulate.Options{Seed: 1})
-			operator, replayed := simulate.NewOperator(w, p, simulate.Faults{}), 0
-			for pass := uint64(0); !w.Quiet() || pass < 20; pass++ {
-				steps, _ := p.Plan(w.View(nil), w.Now(), pass)
-				for _, step := range steps {
-					for _, a := range step.Actions {
-						operator.Run([]action.Step{{Name: step.Name, Actions: []action.Action{a}}})
-						replay(w, a)
-						replayed++
-					}
-				}
-				w.Step()
-				w.Advance(time.Second)
-			}
-			assert.Positive(t, replayed)
-			assert.Zero(t, w.Writes("replay"), "the story:\n%s", w.Story())
-			require.Empty(t, w.Violations())
-		})
-	}
-}
-
-func replay(w *simulate.World, a action.Action) {
-	switch a.Verb {
-	case action.Create:
-		for _, o := range append(slices.Clip(a.First), a.Object) {
-			_, _ = w.Create("replay", o)
-		}
-	case action.Delete:
-		_ = w.Delete("replay", a.Object)
-	default:
-		object := a.Object
-		for _, patch := range a.Patches {
-			if n, err := w.Patch("replay", object, patch); err == nil {
-				object = n
-			}
-		}
-	}
 }

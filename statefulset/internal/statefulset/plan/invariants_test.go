@@ -4,11 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
@@ -32,22 +30,17 @@ func badImages() map[string]simulate.Image {
 // Every write and every plan on the way is judged. A failure prints its seed: go test -walk=SEED -walks=1.
 func TestRandomEditsKeepTheInvariants(t *testing.T) {
 	t.Parallel()
-	explore(t, func(uint64) simulate.Faults { return simulate.Faults{} })
+	explore(t, nil)
 }
 
 // explore walks through random worlds under the faults.
 func explore(t *testing.T, faults func(seed uint64) simulate.Faults) {
 	t.Helper()
-	for seed := *walkFrom; seed < *walkFrom+uint64(*walks); seed++ {
-		w, p := walk(t, seed)
-		err := simulate.NewOperator(w, p, faults(seed)).Settle(5000)
-		if err == nil && len(unarrived(w)) > 0 {
-			err = fmt.Errorf("did not arrive: %s", strings.Join(unarrived(w), "; "))
-		}
-		if err != nil {
-			require.NoError(t, err, "-walk=%d, spec %s, the story:\n%s", seed, describeSpec(present(w)), w.Story())
-		}
-	}
+	simulate.Walk{
+		From: *walkFrom, Count: *walks, Faults: faults, Unarrived: unarrived,
+		Start:    func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) { return walk(t, seed) },
+		Describe: func(w *simulate.World) string { return describeSpec(present(w)) },
+	}.Run(t)
 }
 
 func describeSpec(set *v1beta1.StatefulSet) string {
@@ -59,7 +52,7 @@ func describeSpec(set *v1beta1.StatefulSet) string {
 }
 
 // walk is a random world with a random set and random edits ahead of it.
-func walk(t *testing.T, seed uint64) (*simulate.World, *player) {
+func walk(t testing.TB, seed uint64) (*simulate.World, *player) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 99))
 	w, p := play(t, simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3)}, int32(rng.IntN(6)), randomSet(rng))

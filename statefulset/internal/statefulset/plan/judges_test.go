@@ -5,13 +5,10 @@ import (
 	"math"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/lifecycle"
 	"github.com/flotilla-project/flotilla/core/podstate"
 	"github.com/flotilla-project/flotilla/core/simulate"
 
@@ -24,7 +21,7 @@ import (
 func watch(w *simulate.World) {
 	w.Limit("live ordinals out of service", outOfService, mostOutOfService)
 	w.CheckInPlace()
-	w.OnEvent(onlyOwnPodsAreWritten)
+	w.CheckOwnership("set-uid")
 	w.OnEvent(claimsAreNeverDeleted)
 	w.OnEvent(podsHaveTheirClaims)
 	w.OnEvent(onePodForEachOrdinal())
@@ -57,23 +54,6 @@ func mostOutOfService(v *simulate.View) int {
 		return n.maxUnavailable
 	}
 	return math.MaxInt
-}
-
-// onlyOwnPodsAreWritten demands that the set controls every pod that is written to, before or after
-// the write. The first conditions of a pod ask for no version, so they may come after its release.
-func onlyOwnPodsAreWritten(w *simulate.World, e simulate.Event) {
-	if _, ok := e.Object.(*corev1.Pod); !ok || e.Actor != simulate.OperatorActor || isOwn(e.Object) || e.Old != nil && isOwn(e.Old) {
-		return
-	}
-	if old, ok := e.Old.(*corev1.Pod); ok && e.Subresource == "status" && podstate.Condition(old, contract.InPlaceUpdateReady) == nil {
-		return
-	}
-	w.Violate("a write to pod %s of somebody else", e.Object.GetName())
-}
-
-func isOwn(o metav1.Object) bool {
-	ref := metav1.GetControllerOfNoCopy(o)
-	return ref != nil && ref.UID == "set-uid"
 }
 
 // claimsAreNeverDeleted demands that the operator deletes no claim, and that under policy Retain the
@@ -119,24 +99,20 @@ func onePodForEachOrdinal() func(*simulate.World, simulate.Event) {
 	}
 }
 
-// planJudge is one thing that no plan may want. It returns what is wrong.
-type planJudge struct {
-	name  string
-	judge func(Snapshot, Plan) []string
-}
-
-func planJudges() []planJudge {
-	return []planJudge{
-		{"only live ordinals get pods", onlyLiveOrdinalsGetPods},
-		{"pods come and go in order", orderIsKept},
-		{"the partition holds", partitionHolds},
-		{"paused changes no revision", pausedChangesNoRevision},
-		{"nobody waits without a word", nobodyWaitsWithoutAWord},
-		{"hooks hold", hooksHold},
-		{"live revisions stay", liveRevisionsStay},
-		{"one action for each object", oneActionForEachObject},
-		{"every action writes", everyActionWrites},
+// planJudges judge a plan for the snapshot.
+func planJudges(s Snapshot, todo Plan) []simulate.Judge {
+	ofPlan := func(name string, judge func(Snapshot, Plan) []string) simulate.Judge {
+		return simulate.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
 	}
+	return append(simulate.Sound(),
+		ofPlan("only live ordinals get pods", onlyLiveOrdinalsGetPods),
+		ofPlan("pods come and go in order", orderIsKept),
+		ofPlan("the partition holds", partitionHolds),
+		ofPlan("paused changes no revision", pausedChangesNoRevision),
+		ofPlan("nobody waits without a word", nobodyWaitsWithoutAWord),
+		simulate.HooksHold(s.Set.Spec.Lifecycle),
+		simulate.RevisionsStay(s.Chosen, s.Pods),
+	)
 }
 
 // onlyLiveOrdinalsGetPods: pods are created for live ordinals that have none, and scaled in only
@@ -149,11 +125,11 @@ func onlyLiveOrdinalsGetPods(s Snapshot, todo Plan) []string {
 		taken[o.Name] = true
 	}
 	var wrong []string
-	for a := range actionsOf(todo, "") {
+	for a := range simulate.Actions(todo.Steps, "") {
 		ordinal, member := ordinalOf(s.Set.Name, a.Object.GetName())
 		_, runs := live.Rank(ordinal)
 		switch {
-		case kindOf(a.Object) != "pod":
+		case !isPod(a):
 		case err != nil && (a.Verb == action.Create || a.Verb == action.Delete):
 			wrong = append(wrong, "although the spec cannot be followed: "+a.String())
 		case a.Verb == action.Create && (!member || !runs || taken[a.Object.GetName()]):
@@ -173,9 +149,9 @@ func orderIsKept(s Snapshot, todo Plan) []string {
 	}
 	p := newPass(s)
 	creates, removals := 0, 0
-	for a := range actionsOf(todo, "") {
+	for a := range simulate.Actions(todo.Steps, "") {
 		ordinal, _ := ordinalOf(s.Set.Name, a.Object.GetName())
-		created := a.Verb == action.Create && kindOf(a.Object) == "pod"
+		created := a.Verb == action.Create && isPod(a)
 		if !created && a.Reason != "ScaleIn" {
 			continue
 		}
@@ -219,9 +195,9 @@ func partitionHolds(s Snapshot, todo Plan) []string {
 		}
 	}
 	var wrong []string
-	for a := range actionsOf(todo, "") {
-		label, moved := labelIn(a, contract.RevisionLabel)
-		if a.Verb == action.Create && kindOf(a.Object) == "pod" {
+	for a := range simulate.Actions(todo.Steps, "") {
+		label, moved := simulate.LabelIn(a, contract.RevisionLabel)
+		if a.Verb == action.Create && isPod(a) {
 			label, moved = a.Object.GetLabels()[contract.RevisionLabel], true
 		}
 		r, isLive := rank[a.Object.GetName()]
@@ -247,8 +223,8 @@ func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
 		return nil
 	}
 	var wrong []string
-	for a := range actionsOf(todo, "") {
-		if _, changes := labelIn(a, contract.RevisionLabel); changes && a.Reason == "Update" || a.Reason == "Recreate" {
+	for a := range simulate.Actions(todo.Steps, "") {
+		if _, changes := simulate.LabelIn(a, contract.RevisionLabel); changes && a.Reason == "Update" || a.Reason == "Recreate" {
 			wrong = append(wrong, a.String())
 		}
 	}
@@ -263,7 +239,7 @@ func nobodyWaitsWithoutAWord(s Snapshot, todo Plan) []string {
 		return nil
 	}
 	acted, waits := map[string]bool{}, len(todo.Waits) > 0
-	for a := range actionsOf(todo, "") {
+	for a := range simulate.Actions(todo.Steps, "") {
 		acted[a.Object.GetName()] = true
 	}
 	var wrong []string
@@ -282,75 +258,7 @@ func nobodyWaitsWithoutAWord(s Snapshot, todo Plan) []string {
 	return wrong
 }
 
-func hooksHold(s Snapshot, todo Plan) []string {
-	l := s.Set.Spec.Lifecycle
-	if l == nil {
-		return nil
-	}
-	var wrong []string
-	for a := range actionsOf(todo, "") {
-		pod, ok := a.Object.(*corev1.Pod)
-		if !ok {
-			continue
-		}
-		if a.Verb == action.Delete && lifecycle.Hooked(l.PreDelete, pod) {
-			wrong = append(wrong, "preDelete: "+a.String())
-		}
-		_, moves := labelIn(a, contract.RevisionLabel)
-		if moves && a.Reason == "Update" && lifecycle.Hooked(l.InPlaceUpdate, pod) && lifecycle.State(pod) != contract.LifecycleUpdating {
-			wrong = append(wrong, "inPlaceUpdate: "+a.String())
-		}
-	}
-	return wrong
-}
-
-func liveRevisionsStay(s Snapshot, todo Plan) []string {
-	live := map[string]bool{podstate.ShortHash(s.Chosen.Update.Name): true, podstate.ShortHash(s.Chosen.Current.Name): true}
-	for _, o := range s.Pods {
-		live[podstate.ShortHash(o.Labels[contract.RevisionLabel])] = true
-	}
-	var wrong []string
-	for a := range actionsOf(todo, "") {
-		if r, ok := a.Object.(*appsv1.ControllerRevision); ok && a.Verb == action.Delete && live[podstate.ShortHash(r.Name)] {
-			wrong = append(wrong, r.Name)
-		}
-	}
-	return wrong
-}
-
-// oneActionForEachObject: a second action would be judged by a version that the first one changed.
-func oneActionForEachObject(_ Snapshot, todo Plan) []string {
-	seen := map[string]bool{}
-	var wrong []string
-	for a := range actionsOf(todo, "") {
-		key := kindOf(a.Object) + " " + a.Object.GetName()
-		if seen[key] {
-			wrong = append(wrong, key)
-		}
-		seen[key] = true
-	}
-	return wrong
-}
-
-// everyActionWrites: an action without a write would come again in every pass.
-func everyActionWrites(_ Snapshot, todo Plan) []string {
-	var wrong []string
-	for a := range actionsOf(todo, "") {
-		if a.Verb != action.Create && a.Verb != action.Delete && len(a.Patches) == 0 {
-			wrong = append(wrong, a.String())
-		}
-	}
-	return wrong
-}
-
-func kindOf(o action.Object) string {
-	switch o.(type) {
-	case *corev1.Pod:
-		return "pod"
-	case *corev1.PersistentVolumeClaim:
-		return "claim"
-	case *appsv1.ControllerRevision:
-		return "revision"
-	}
-	return "set"
+func isPod(a action.Action) bool {
+	_, ok := a.Object.(*corev1.Pod)
+	return ok
 }

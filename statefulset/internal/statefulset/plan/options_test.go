@@ -9,6 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -116,20 +117,20 @@ func retention(whenDeleted, whenScaled appsv1.PersistentVolumeClaimRetentionPoli
 // hooked lets label hook=on hold pods before their deletion and before their update in place.
 func hooked() setOption {
 	return func(s *v1beta1.StatefulSet) {
-		hook := &workload.LifecycleHook{LabelsHandler: map[string]string{"hook": "on"}}
+		hook := simulate.Hook()
 		s.Spec.Lifecycle = &workload.Lifecycle{PreDelete: hook, InPlaceUpdate: hook}
 	}
 }
 
 // hookTaken puts label hook=on into the template, so that new pods have taken the hooks of hooked.
 func hookTaken() setOption {
-	return func(s *v1beta1.StatefulSet) { s.Spec.Template.Labels["hook"] = "on" }
+	return func(s *v1beta1.StatefulSet) { s.Spec.Template.Labels[simulate.HookLabel] = simulate.HookTaken }
 }
 
 // preNormalHook lets label hook=on admit new pods to service.
 func preNormalHook() setOption {
 	return func(s *v1beta1.StatefulSet) {
-		s.Spec.Lifecycle = &workload.Lifecycle{PreNormal: &workload.LifecycleHook{LabelsHandler: map[string]string{"hook": "on"}}}
+		s.Spec.Lifecycle = &workload.Lifecycle{PreNormal: simulate.Hook()}
 	}
 }
 
@@ -140,7 +141,7 @@ func history(limit int32) setOption {
 // heldBefore puts a pod into a state in which a hook of hooked holds it.
 func heldBefore(state string) gen.PodOption {
 	return gen.Change(func(o *corev1.Pod) {
-		o.Labels[contract.LifecycleStateLabel], o.Labels["hook"] = state, "on"
+		o.Labels[contract.LifecycleStateLabel], o.Labels[simulate.HookLabel] = state, simulate.HookTaken
 	})
 }
 

@@ -31,7 +31,7 @@ func TestMembersAreKnownByName(t *testing.T) {
 func TestOwnershipFollowsSelectorAndName(t *testing.T) {
 	own := func(w *world) []string {
 		did := []string{}
-		for a := range actionsOf(w.plan(), StepOwn) {
+		for a := range simulate.Actions(w.plan().Steps, StepOwn) {
 			did = append(did, string(a.Verb)+" "+a.Object.GetName())
 		}
 		return did
@@ -63,7 +63,7 @@ func TestIdentityLabelsAreRepaired(t *testing.T) {
 	} {
 		w := given(t, 1, paused(true)).updated(at(0), change)
 		var repair *action.Action
-		for a := range actionsOf(w.plan(), StepRefresh) {
+		for a := range simulate.Actions(w.plan().Steps, StepRefresh) {
 			repair = &a
 		}
 		require.NotNil(t, repair, name)
@@ -126,8 +126,8 @@ func TestPodsOfAnEqualRevisionAreRelabelled(t *testing.T) {
 	w.revisions = append(w.revisions, twin)
 	w.add(twin, span(0, 1), nil)
 	labelled := 0
-	for a := range actionsOf(w.plan(), "") {
-		label, set := labelIn(a, contract.RevisionLabel)
+	for a := range simulate.Actions(w.plan().Steps, "") {
+		label, set := simulate.LabelIn(a, contract.RevisionLabel)
 		require.True(t, set, a.String())
 		assert.Equal(t, w.revisions[1].Name, label)
 		assert.Equal(t, action.PatchMetadata, a.Verb)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/core/action"
-	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/revision"
 	"github.com/flotilla-project/flotilla/core/simulate"
@@ -42,11 +42,7 @@ func (p *player) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.St
 	}
 	s.Now, s.Gates, s.Expandable = now, p.gates, p.expandable
 	todo := Compute(s)
-	for _, judge := range planJudges() {
-		for _, text := range judge.judge(s, todo) {
-			p.world.Violate("%s: %s\n%s", judge.name, text, todo.String())
-		}
-	}
+	p.world.Convict(todo.Steps, todo.String(), planJudges(s, todo)...)
 	return append(todo.Steps, simulate.StatusStep(set, Status(s, todo, Result{}))), todo.WakeAfter
 }
 
@@ -144,40 +140,9 @@ func running(w *simulate.World) []int32 {
 	return all
 }
 
-// answers lets a user's controller answer the hooks of the set: it releases what prepares for an
-// update or a deletion, and takes what is new or updated, each some time after it happened.
+// answers lets a user's controller answer the hooks of the set, each some time after it was asked.
 func answers(w *simulate.World, after time.Duration) {
-	w.OnEvent(func(w *simulate.World, e simulate.Event) {
-		pod, ok := e.Object.(*corev1.Pod)
-		if !ok || e.Type == simulate.Deleted || e.Actor != simulate.OperatorActor || pod.DeletionTimestamp != nil {
-			return
-		}
-		state := pod.Labels[contract.LifecycleStateLabel]
-		w.After(after, func() {
-			latest, ok := w.Latest(pod).(*corev1.Pod)
-			if !ok || latest.Labels[contract.LifecycleStateLabel] != state {
-				return
-			}
-			answer(w, latest, state)
-		})
-	})
-}
-
-func answer(w *simulate.World, pod *corev1.Pod, state string) {
-	_, taken := pod.Labels["hook"]
-	hooks := present(w).Spec.Lifecycle
-	switch state {
-	case contract.LifecyclePreparingUpdate, contract.LifecyclePreparingDelete:
-		if taken {
-			w.Tell("hook", "let pod %s go", pod.Name)
-			_ = simulate.Change(w, "hook", "", pod, func(o *corev1.Pod) { delete(o.Labels, "hook") })
-		}
-	case contract.LifecycleUpdated, contract.LifecyclePreparingNormal:
-		if !taken && hooks != nil && (hooks.PreNormal != nil || state == contract.LifecycleUpdated) {
-			w.Tell("hook", "take pod %s", pod.Name)
-			_ = simulate.Change(w, "hook", "", pod, func(o *corev1.Pod) { o.Labels["hook"] = "on" })
-		}
-	}
+	w.AnswerHooks(after, func() *workload.Lifecycle { return present(w).Spec.Lifecycle })
 }
 
 // arrived requires that the pods of all live ordinals are available and, as far as the partition lets

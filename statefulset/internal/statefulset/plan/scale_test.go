@@ -108,7 +108,7 @@ func TestNewPodsAreWhatTheSpecSays(t *testing.T) {
 	w.set.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data"}}
 	w.revisions[1] = w.revision(w.set.Spec.Template, 2)
 	var create action.Action
-	for a := range actionsOf(w.plan(), StepCreate) {
+	for a := range simulate.Actions(w.plan().Steps, StepCreate) {
 		create = a
 	}
 	o := create.Object.(*corev1.Pod)

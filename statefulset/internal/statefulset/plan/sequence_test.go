@@ -71,11 +71,10 @@ func minutely(edits ...told) func(*simulate.World) { return timely(time.Minute, 
 // timely makes the first edit after a minute and the others at an interval.
 func timely(interval time.Duration, edits ...told) func(*simulate.World) {
 	return func(w *simulate.World) {
-		for i, e := range edits {
-			w.After(time.Minute+time.Duration(i)*interval, func() {
-				w.Tell(simulate.UserActor, "%s", e.what)
-				edit(w, e.change)
-			})
+		all := make([]simulate.Edit, 0, len(edits))
+		for _, e := range edits {
+			all = append(all, simulate.Edit{What: e.what, Do: func() { edit(w, e.change) }})
 		}
+		w.Edits(interval, all...)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -172,8 +173,8 @@ func TestPreparedPodsComeBackWhenNobodyWantsThemGone(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			back := false
-			for a := range actionsOf(r.world.plan(), "") {
-				if state, _ := labelIn(a, contract.LifecycleStateLabel); state == contract.LifecycleNormal {
+			for a := range simulate.Actions(r.world.plan().Steps, "") {
+				if state, _ := simulate.LabelIn(a, contract.LifecycleStateLabel); state == contract.LifecycleNormal {
 					back = true
 					assert.Equal(t, eventDeleteCancelled, a.Event.Succeeded)
 				}
@@ -194,8 +195,8 @@ func TestPreparedUpdatesAreAbandoned(t *testing.T) {
 		"InPlaceOnly has no way on": given(t, 2, policy(v1beta1.InPlaceOnly), hooked(), claimed("data")).updated(at(0)).old(at(1), held, withoutVolumes),
 	} {
 		back, todo := false, w.plan()
-		for a := range actionsOf(todo, "") {
-			state, _ := labelIn(a, contract.LifecycleStateLabel)
+		for a := range simulate.Actions(todo.Steps, "") {
+			state, _ := simulate.LabelIn(a, contract.LifecycleStateLabel)
 			back = back || a.Object.GetName() == "web-1" && state == contract.LifecycleNormal
 		}
 		assert.True(t, back, "%s: %s", name, todo.String())

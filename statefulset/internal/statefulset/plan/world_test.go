@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/podstate"
 	"github.com/flotilla-project/flotilla/core/predownload"
 	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -197,7 +198,7 @@ func (w *world) did() []string {
 				continue
 			}
 			ordinal, _ := indexOf("web", o.Name)
-			switch _, moved := labelIn(a, contract.RevisionLabel); {
+			switch _, moved := simulate.LabelIn(a, contract.RevisionLabel); {
 			case a.Verb == action.Create && podstate.ShortHash(o.Labels[contract.RevisionLabel]) == revision.Hash(w.revisions[0]):
 				did = append(did, "create "+ordinal+" old")
 			case a.Verb == action.Create:
@@ -219,31 +220,6 @@ func (w *world) waits() []string {
 		reasons = append(reasons, wait.Reason+" "+wait.Object)
 	}
 	return reasons
-}
-
-// actionsOf are the actions of the steps with the name, of all steps without one.
-func actionsOf(todo Plan, step string) func(func(action.Action) bool) {
-	return func(yield func(action.Action) bool) {
-		for _, s := range todo.Steps {
-			for _, a := range s.Actions {
-				if (step == "" || s.Name == step) && !yield(a) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// labelIn is the value that the action gives to a label of an existing object.
-func labelIn(a action.Action, key string) (value string, set bool) {
-	for _, patch := range a.Patches {
-		meta, _ := patch.Body["metadata"].(map[string]any)
-		labels, _ := meta["labels"].(map[string]any)
-		if v, ok := labels[key].(string); ok {
-			return v, true
-		}
-	}
-	return "", false
 }
 
 // span is the ordinals from first to last.
