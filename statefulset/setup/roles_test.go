@@ -1,0 +1,116 @@
+package setup
+
+import (
+	"net/http"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/simnodes"
+	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/testenv/operators"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/statefulset/config"
+)
+
+const (
+	namespace = "flotilla-system"
+	account   = "system:serviceaccount:" + namespace + ":statefulset-manager"
+)
+
+// install creates the objects in files of the shipped manifests.
+func install(t *testing.T, files ...string) {
+	t.Helper()
+	for _, file := range files {
+		text, err := config.Files.ReadFile(file)
+		require.NoError(t, err)
+		for document := range strings.SplitSeq(string(text), "\n---\n") {
+			object := &unstructured.Unstructured{Object: testenv.Fields(t, document)}
+			require.NoError(t, env.Client(t).Create(t.Context(), object), path.Join(file, object.GetName()))
+		}
+	}
+}
+
+// The operator is refused nothing while it makes, updates, resizes and removes pods with claims.
+func TestTheShippedRolesAreEnough(t *testing.T) {
+	env.Need(t)
+	c, audit := env.Client(t), env.Audit(t)
+	err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	require.NoError(t, client.IgnoreAlreadyExists(err))
+	install(t, "rbac/manager_role.yaml", "rbac/namespace_role.yaml", "resize/role.yaml", "predownload/role.yaml")
+	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{"../config/crd/statefulsets.yaml"}})
+	require.NoError(t, err)
+	_, err = simnodes.Start(t.Context(), env.ConfigAs(t, simnodes.UserAgent), simnodes.Options{Nodes: 2, Bind: true, LeasePeriod: simnodes.NoLeases})
+	require.NoError(t, err)
+	as := env
+	as.Config = env.User(t, account)
+	operators.Start(t, &as, Operator(), "--leader-election-namespace="+namespace,
+		"--feature-gates=StatefulSetAutoResizePVCGate=true,PreDownloadImageForInPlaceUpdate=true")
+
+	set := &v1beta1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: env.Namespace(t)},
+		Spec: v1beta1.StatefulSetSpec{
+			Replicas:                  new(int32(2)),
+			Selector:                  &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+			Template:                  gen.Template(gen.Label("app", "db"), gen.Image("main", "app:1")),
+			VolumeClaimTemplates:      []corev1.PersistentVolumeClaim{gen.Claim("data", "1Gi")},
+			VolumeClaimUpdateStrategy: v1beta1.VolumeClaimUpdateStrategy{Type: v1beta1.OnPodRollingUpdate},
+			PersistentVolumeClaimRetentionPolicy: &v1beta1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+				WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType, WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+			},
+			UpdateStrategy: v1beta1.StatefulSetUpdateStrategy{
+				Type:          appsv1.RollingUpdateStatefulSetStrategyType,
+				RollingUpdate: &v1beta1.RollingUpdateStatefulSetStrategy{PodUpdatePolicy: v1beta1.InPlaceIfPossible},
+			},
+		},
+	}
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: "none.example.com", AllowVolumeExpansion: new(true)}
+	require.NoError(t, c.Create(t.Context(), class))
+	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &class.Name
+	set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "InPlaceUpdateReady"}}
+	require.NoError(t, c.Create(t.Context(), set))
+	reaches(t, set, 2)
+	testenv.Edit(t, c, set, func(s *v1beta1.StatefulSet) {
+		s.Spec.Template.Spec.Containers[0].Image = "app:2"
+		s.Spec.VolumeClaimTemplates[0].Spec.Resources = gen.Claim("data", "2Gi").Spec.Resources
+	})
+	reaches(t, set, 2)
+	testenv.Edit(t, c, set, func(s *v1beta1.StatefulSet) { s.Spec.Replicas = new(int32(1)) })
+	reaches(t, set, 1)
+
+	for _, request := range audit.Requests(t, "statefulset-manager") {
+		assert.NotEqual(t, http.StatusForbidden, request.Response.Code, request.String())
+	}
+}
+
+// reaches waits until the set has that many pods and all are ready and updated. It gives claims the size
+// that they ask for meanwhile.
+func reaches(t *testing.T, set *v1beta1.StatefulSet, pods int32) {
+	t.Helper()
+	c := env.Client(t)
+	testenv.Eventually(t, func(check *assert.CollectT) {
+		var claims corev1.PersistentVolumeClaimList
+		require.NoError(check, c.List(t.Context(), &claims, client.InNamespace(set.Namespace)))
+		for i := range claims.Items {
+			claim := &claims.Items[i]
+			claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: claim.Spec.Resources.Requests}
+			require.NoError(check, c.Status().Update(t.Context(), claim))
+		}
+		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+		status := set.Status
+		assert.Equal(check, []any{set.Generation, pods, pods, pods},
+			[]any{status.ObservedGeneration, status.Replicas, status.UpdatedReadyReplicas, status.UpdatedReplicas})
+	})
+}
