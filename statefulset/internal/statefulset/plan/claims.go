@@ -20,8 +20,12 @@ const (
 	waitResizeFailed = "VolumeResizeFailed"
 )
 
-// claimCheck is when claims are looked at again whose events may wake nobody.
-const claimCheck = time.Second
+const (
+	// ownersCheck is when claims are looked at again that are getting other owners.
+	ownersCheck = time.Second
+	// goneCheck is when claims are looked at again that are on their way out, should no event tell.
+	goneCheck = 10 * time.Second
+)
 
 // claimName is the name of the claim that a pod has from a template.
 func claimName(template *corev1.PersistentVolumeClaim, pod string) string {
@@ -74,11 +78,14 @@ func (p *pass) claimsFor(name string) (missing []action.Object, ok bool) {
 		case claim == nil:
 			missing = append(missing, p.newClaim(t, name))
 		case claim.DeletionTimestamp != nil:
-			p.plan.Wake(claimCheck)
+			p.plan.Wake(goneCheck)
 			p.plan.Wait(waitClaimGoing, claim.Name, "pvc %s is to be deleted; pod %s is created once it is gone", claim.Name, name)
 			return nil, false
-		case p.isStale(claim, name):
-			p.plan.Wake(claimCheck)
+		case p.hasFormerPod(claim, name) && !p.deletesWithScale():
+			p.keep(claim, name)
+			return nil, false
+		case p.hasFormerPod(claim, name):
+			p.plan.Wake(goneCheck)
 			p.plan.Wait(waitStaleClaim, claim.Name, "claim %s goes with a former pod %s; the pod is created once it is gone", claim.Name, name)
 			return nil, false
 		default:

@@ -171,6 +171,16 @@ func TestOnlyAFormerPodMakesAClaimStale(t *testing.T) {
 	assert.Equal(t, []string{"create 0"}, stale(plainRef("v1", "Pod", "web-7", "other")).did())
 }
 
+// A claim that was to go with a former pod stays where the policy retains claims again: its owner is
+// taken from it before there is a pod that uses it.
+func TestARetainedClaimIsTakenFromAFormerPod(t *testing.T) {
+	w := given(t, 1, claimed("data"), retention("Retain", "Retain")).claim("data-web-0", ownedBy(plainRef("v1", "Pod", "web-0", "former")))
+	assert.Equal(t, []string{}, w.did())
+	assert.Equal(t, []string{`PatchMetadata data-web-0 {"metadata":{"ownerReferences":[{"$patch":"delete","uid":"` + string(gen.UID("former")) + `"}]}}`}, w.claimActions())
+	w.claims["data-web-0"].OwnerReferences = nil
+	assert.Equal(t, []string{"create 0"}, w.did())
+}
+
 // 313: a claim on its way out holds up its own pod only.
 func TestATerminatingClaimHoldsUpNoOtherPod(t *testing.T) {
 	w := given(t, 3, claimed("data")).claim("data-web-0", going)
@@ -249,6 +259,10 @@ func TestClaimsGrowInUpdateOrder(t *testing.T) {
 
 	w = resizing(t, 2).claim("data-web-0", fits).claim("data-web-1", small).updated(span(0, 1))
 	assert.Equal(t, []string{"PatchSpec data-web-1 " + grown}, w.claimActions(), "only the size changed")
+
+	w = resizing(t, 1).claim("data-web-0", sized("2Gi", "1Gi", corev1.PersistentVolumeClaimFileSystemResizePending)).updated(at(0))
+	assert.Equal(t, []string{}, w.did(), "a pod that has arrived is not restarted for the file system's sake")
+	assert.Equal(t, []string{"VolumeResizing data-web-0"}, w.waits())
 
 	w = resizing(t, 2, partition(2)).claim("data-web-0", small).claim("data-web-1", small).old(span(0, 1))
 	assert.Empty(t, w.claimActions(), "below the partition")

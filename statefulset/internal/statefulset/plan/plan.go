@@ -125,6 +125,7 @@ type pass struct {
 	same      map[string]bool // revisions, by short hash, that say what the update revision says
 	others    int             // live pods not at the update revision, planned ones included; -1 before it is asked for
 	grow      []action.Action // claims to grow
+	kept      []action.Action // claims to take from former pods
 }
 
 func newPass(s Snapshot) *pass {

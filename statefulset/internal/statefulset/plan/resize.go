@@ -19,6 +19,7 @@ type storage struct {
 	wants   []*corev1.PersistentVolumeClaim // the templates of those
 	unready bool                            // a claim has not got what it asks for
 	open    string                          // a claim that grows and is not done: its pod is not to be touched
+	unmade  string                          // a claim whose file system grows when it is mounted anew
 	trouble *trouble                        // why a claim cannot follow
 }
 
@@ -49,7 +50,9 @@ func (p *pass) judgeClaims(name string) storage {
 		}
 		if !isReady(claim) {
 			s.unready = true
-			if !awaitsMount(claim) {
+			if awaitsMount(claim) {
+				s.unmade = claim.Name
+			} else {
 				s.open = claim.Name
 			}
 		}
@@ -151,10 +154,13 @@ func resourcesOf(t *corev1.PersistentVolumeClaim) map[string]any {
 func growClaims(p *pass) {
 	p.plan.Add(action.Step{Name: StepClaims, Actions: p.grow})
 	for _, o := range p.targets {
-		if t := o.claims.trouble; t != nil {
-			p.plan.Wait(waitResizeFailed, t.claim, "%s", t.message)
-		} else if o.claims.open != "" {
-			p.plan.Wait(waitResize, o.claims.open, "claim %s grows; pod %s waits for it", o.claims.open, o.Pod.Name)
+		switch c := o.claims; {
+		case c.trouble != nil:
+			p.plan.Wait(waitResizeFailed, c.trouble.claim, "%s", c.trouble.message)
+		case c.open != "":
+			p.plan.Wait(waitResize, c.open, "claim %s grows; pod %s waits for it", c.open, o.Pod.Name)
+		case c.unmade != "" && o.arrived():
+			p.plan.Wait(waitResize, c.unmade, "the file system of claim %s grows once pod %s is replaced, unless the driver grows it before", c.unmade, o.Pod.Name)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func ownClaims(p *pass) {
 	if p.plan.Err != nil {
 		return
 	}
-	step := action.Step{Name: StepClaims}
+	step := action.Step{Name: StepClaims, Actions: p.kept}
 	for i := range p.pods {
 		if o := &p.pods[i]; !o.foreign {
 			step.Actions = append(step.Actions, p.misowned(o)...)
@@ -133,18 +133,31 @@ func (p *pass) tellConflict(claim *corev1.PersistentVolumeClaim) {
 	})
 }
 
-// isStale says that the claim goes with a pod of the name that is gone already. The kind counts: an owner
-// of another kind may have any name.
-func (p *pass) isStale(claim *corev1.PersistentVolumeClaim, pod string) bool {
-	if !p.Gates.AutoDeletePVC || !p.deletesWithScale() {
-		return false
-	}
+// hasFormerPod says that the claim goes with a pod of the name that is gone already. The kind counts: an
+// owner of another kind may have any name.
+func (p *pass) hasFormerPod(claim *corev1.PersistentVolumeClaim, pod string) bool {
+	return p.Gates.AutoDeletePVC && len(formerPods(claim, pod)) > 0
+}
+
+func formerPods(claim *corev1.PersistentVolumeClaim, pod string) []types.UID {
+	var uids []types.UID
 	for i := range claim.OwnerReferences {
 		if isRefTo(&claim.OwnerReferences[i], "Pod", "", pod) {
-			return true
+			uids = append(uids, claim.OwnerReferences[i].UID)
 		}
 	}
-	return false
+	return uids
+}
+
+// keep takes a claim from a former pod with which it would go, where the policy retains claims again. Its
+// pod is created by the next pass, unless the collector was faster.
+func (p *pass) keep(claim *corev1.PersistentVolumeClaim, pod string) {
+	p.plan.Wake(ownersCheck)
+	p.plan.Wait(waitClaims, claim.Name, "the claim is taken from a former pod before pod %s is created", pod)
+	p.kept = append(p.kept, action.Action{
+		Verb: action.PatchMetadata, Object: claim, Patches: []action.Patch{ownership.Patch(formerPods(claim, pod))}, Reason: "RetentionPolicy",
+		Message: "it is retained", Event: &action.Event{Failed: eventUpdateFailed},
+	})
 }
 
 func isRefTo(ref *metav1.OwnerReference, kind, group, name string) bool {

@@ -125,7 +125,7 @@ func (p *pass) removeAtOnce() {
 // removePod removes a condemned pod, after its claims have got the owners with which they stay or go.
 func (p *pass) removePod(step *action.Step, o *pod) {
 	if len(p.misowned(o)) > 0 {
-		p.plan.Wake(claimCheck)
+		p.plan.Wake(ownersCheck)
 		p.plan.Wait(waitClaims, o.Pod.Name, "its claims are to get their owners before it goes")
 		return
 	}

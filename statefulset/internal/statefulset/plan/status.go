@@ -3,18 +3,14 @@ package plan
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/podstate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
 // Result is what became of a plan, as far as the status tells it.
-type Result struct {
-	// ScaleError and UpdateError are the texts of what failed; empty after success.
-	ScaleError, UpdateError string
-	// Blocked is what another admission webhook, such as a budget's, refused; empty for nothing.
-	Blocked string
-}
+type Result = action.Result
 
 // Status is the next status of the set, counted from the pods as they were before the plan's writes.
 func Status(s Snapshot, todo Plan, done Result) v1beta1.StatefulSetStatus {
