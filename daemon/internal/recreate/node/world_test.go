@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -134,31 +136,32 @@ func (w *world) kubelet() {
 
 // runtime finishes one stop, one way or the other.
 func (w *world) runtime() {
-	for id, request := range w.stopping {
-		delete(w.stopping, id)
-		stop, ours := w.stops[id]
-		if !w.calm && w.rng.IntN(6) == 0 {
-			if ours {
-				stop.Ended, stop.Err, stop.At = true, errors.New("the runtime is ill"), w.now
-				w.stops[id] = stop
-			}
-			return
-		}
-		for pod := range w.runs {
-			for i := range w.runs[pod] {
-				if run := &w.runs[pod][i]; run.ID == id && run.Running && pod == w.pod {
-					w.end(run, "stopped for "+string(request))
-					key := string(request) + "/" + run.Name
-					w.effects[key]++
-					w.must(w.effects[key] == 1, "%s was stopped twice for %s", run.Name, request)
-				}
-			}
-		}
-		if ours {
-			stop.Ended, stop.At = true, w.now
-			w.stops[id] = stop
-		}
+	if len(w.stopping) == 0 {
 		return
+	}
+	id := slices.Min(slices.Collect(maps.Keys(w.stopping)))
+	request := w.stopping[id]
+	delete(w.stopping, id)
+	stop, ours := w.stops[id]
+	stop.Ended, stop.At = true, w.now
+	if !w.calm && w.rng.IntN(6) == 0 {
+		stop.Err = errors.New("the runtime is ill")
+	} else {
+		w.endStopped(id, request)
+	}
+	if ours {
+		w.stops[id] = stop
+	}
+}
+
+func (w *world) endStopped(id string, request types.UID) {
+	for i := range w.runs[w.pod] {
+		if run := &w.runs[w.pod][i]; run.ID == id && run.Running {
+			w.end(run, "stopped for "+string(request))
+			key := string(request) + "/" + run.Name
+			w.effects[key]++
+			w.must(w.effects[key] == 1, "%s was stopped twice for %s", run.Name, request)
+		}
 	}
 }
 
