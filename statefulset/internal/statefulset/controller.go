@@ -45,6 +45,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	done := r.Executor.Run(ctx, snap.Set, todo.Steps)
 	again, statusErr := r.writeStatus(ctx, snap, todo, done)
 	r.Events.Tell(snap.Set, todo.Notices, &done)
+	if snap.Chosen.Update != nil {
+		todo.Wake(r.PullJobs.Run(ctx, snap.Set, snap.Chosen.Update.Name, todo.Pulls))
+	}
 	if err := errors.Join(done.Err, statusErr); err != nil {
 		return ctrl.Result{}, err
 	}

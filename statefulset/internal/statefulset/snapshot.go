@@ -55,6 +55,9 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if s.Expandable, err = r.expandable(ctx, s); err != nil {
 		return s, fmt.Errorf("look at storage classes: %w", err)
 	}
+	if c := s.Chosen; r.Gates.PreDownload && c.Update != nil && c.Current != nil {
+		s.PullJobs = r.PullJobs.Of(ctx, set, c.Update.Name, c.Update.Name != c.Current.Name)
+	}
 	return s, nil
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/execute"
 
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
@@ -17,7 +16,7 @@ import (
 // returned time is when to look again at the latest, should no event tell of that version.
 func (r *Reconciler) writeStatus(ctx context.Context, snap plan.Snapshot, todo plan.Plan, done execute.Outcome) (again time.Duration, err error) {
 	after := snap.Set.DeepCopy()
-	after.Status = plan.Status(snap, todo, resultOf(done))
+	after.Status = plan.Status(snap, todo, plan.Result(done.Result()))
 	wrote, err := r.Status.Patch(ctx, snap.Set, after)
 	if err != nil {
 		return 0, fmt.Errorf("patch status: %w", err)
@@ -26,23 +25,4 @@ func (r *Reconciler) writeStatus(ctx context.Context, snap plan.Snapshot, todo p
 		return execute.StaleRetry, nil
 	}
 	return 0, nil
-}
-
-// resultOf says what of the outcome the status tells.
-func resultOf(done execute.Outcome) plan.Result {
-	var r plan.Result
-	for _, result := range done.Results {
-		if result.State != execute.Failed && result.State != execute.Blocked {
-			continue
-		}
-		if result.Action.Verb == action.Create || result.Action.Verb == action.Delete {
-			r.ScaleError = result.Err.Error()
-		} else {
-			r.UpdateError = result.Err.Error()
-		}
-	}
-	if len(done.Blocked) > 0 {
-		r.Blocked = done.Blocked[0].Message
-	}
-	return r
 }
