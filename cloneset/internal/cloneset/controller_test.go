@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -178,4 +179,31 @@ func TestOneNamespaceOnly(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), mine))
 	settles(t, c, mine)
 	assert.Empty(t, podsOf(t, c, other))
+}
+
+// A used up quota keeps pods from being made, and no pod from being updated.
+func TestUsedUpQuotasHoldUpNoUpdate(t *testing.T) {
+	givenController(t)
+	c := env.Client(t)
+	namespace := env.Namespace(t)
+	three := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "quota", Namespace: namespace}, Spec: corev1.ResourceQuotaSpec{Hard: three}}
+	require.NoError(t, c.Create(t.Context(), quota))
+	quota.Status = corev1.ResourceQuotaStatus{Hard: three, Used: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}
+	require.NoError(t, c.Status().Update(t.Context(), quota)) // no quota controller runs here
+	set := newSet(namespace, 4, v1beta1.InPlaceIfPossible, 2)
+	require.NoError(t, c.Create(t.Context(), set))
+	atImage := func(name string) func(collect *assert.CollectT) {
+		return func(collect *assert.CollectT) {
+			require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+			assert.Equal(collect, int32(3), set.Status.AvailableReplicas)
+			assert.Equal(collect, "True", conditionOf(set, v1beta1.CloneSetFailedScale))
+			for _, o := range podsOf(t, c, set) {
+				assert.Equal(collect, name, o.Spec.Containers[0].Image)
+			}
+		}
+	}
+	eventually(t, atImage("app:1"))
+	edit(t, c, set, image("app:2"))
+	eventually(t, atImage("app:2"))
 }

@@ -2,13 +2,13 @@ package cloneset_test
 
 import (
 	"os"
-	"path/filepath"
-	"regexp"
 	"testing"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/testenv"
 
 	"github.com/flotilla-project/flotilla/cloneset/setup"
 )
@@ -29,29 +29,15 @@ func TestThePageExplainsEveryWord(t *testing.T) {
 	for _, words := range []struct{ files, pattern string }{
 		{"plan/*.go", `Wait\("(\w+)"`},
 		{"plan/*.go", `\bevent\w+ += "(\w+)"`},
+		{"../../../core/podupdate/*.go", `Wait\("(\w+)"`},
+		{"../../../core/podupdate/*.go", `\t(?:Event|Wait)\w+ += "(\w+)"`},
+		{"../../../core/predownload/predownload.go", `\tEvent\w+ += "(\w+)"`},
 		{"plan/status.go", `(?:Reason: |s\.Reason, s\.Message = )"(\w+)"`},
 		{"../../api/v1beta1/cloneset_conditions.go", `= "(\w+)"`},
 		{"../../../core/inplace/refresh.go", `Reason\w+ += "(\w+)"`},
 	} {
-		found := wordsIn(t, words.files, words.pattern)
-		require.NotEmpty(t, found, words.pattern)
-		for _, word := range found {
+		for _, word := range testenv.Words(t, words.files, words.pattern) {
 			explained(word)
 		}
 	}
-}
-
-func wordsIn(t *testing.T, files, pattern string) []string {
-	t.Helper()
-	names, err := filepath.Glob(files)
-	require.NoError(t, err)
-	var words []string
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
-			words = append(words, match[1])
-		}
-	}
-	return words
 }

@@ -63,7 +63,9 @@ func (p *pass) countInto(status *v1beta1.CloneSetStatus) {
 
 func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done action.Result, now metav1.Time) []workload.Condition {
 	list := status.Conditions
-	list = conditions.Failure(list, v1beta1.CloneSetFailedScale, done.ScaleError, now)
+	if done.ScaleError != "" || !p.creationFails() || todo.Count(action.Create) > 0 { // else nothing was tried
+		list = conditions.Failure(list, v1beta1.CloneSetFailedScale, done.ScaleError, now)
+	}
 	list = conditions.Failure(list, v1beta1.CloneSetFailedUpdate, done.UpdateError, now)
 	if deadline := progressDeadline(p.Set); deadline == 0 {
 		list = conditions.Remove(list, v1beta1.CloneSetProgressing)

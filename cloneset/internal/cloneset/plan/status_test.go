@@ -183,3 +183,14 @@ func TestNotReadyBeforeResourcesAreInForce(t *testing.T) {
 	assert.Equal(t, "ResizeInfeasible", ready.Reason)
 	assert.Contains(t, ready.Message, "web-new1")
 }
+
+// Updates that go on while pods cannot be created leave the word about those.
+func TestFailedScaleStaysUntilCreationIsTriedAgain(t *testing.T) {
+	inPlace := policy(v1beta1.InPlaceIfPossible)
+	updating := given(t, 5, inPlace, maxUnavailable("2"), failing).old(4)
+	require.NotNil(t, conditions.Get(updating.status(action.Result{}).Conditions, v1beta1.CloneSetFailedScale))
+	trying := given(t, 5, inPlace, failing).updated(4)
+	require.Nil(t, conditions.Get(trying.status(action.Result{}).Conditions, v1beta1.CloneSetFailedScale), "it succeeded")
+	whole := given(t, 4, inPlace, failing).updated(4)
+	require.Nil(t, conditions.Get(whole.status(action.Result{}).Conditions, v1beta1.CloneSetFailedScale), "nothing is missing")
+}

@@ -1,17 +1,39 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/ordering"
 	"github.com/flotilla-project/flotilla/core/podstate"
 	"github.com/flotilla-project/flotilla/core/podupdate"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
+
+// errNoNewPods says that a pod is not recreated because its replacement might not come.
+var errNoNewPods = errors.New("pods are missing that cannot be created, and this one needs a new pod")
+
+// updateFirst updates pods before it creates any when the last attempt to create some has failed, for
+// instance because a quota is used up: what cannot be helped must not hold up what can.
+func updateFirst(p *pass) {
+	if p.creationFails() {
+		update(p)
+	}
+}
+
+// creationFails says that the pods which are missing could not be created the last time.
+func (p *pass) creationFails() bool {
+	c := conditions.Get(p.Set.Status.Conditions, v1beta1.CloneSetFailedScale)
+	return c != nil && c.Status == corev1.ConditionTrue && p.plan.Err == nil && p.weigh().create > 0
+}
 
 // update moves pods to the update revision, or back to the current one when a raised partition asks
 // for it (gate CloneSetPartitionRollback).
@@ -105,7 +127,7 @@ func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int3
 		}
 		a, err := p.updatePod(o, target)
 		if err != nil {
-			p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
+			p.plan.Wait(waitReason(err), o.Pod.Name, "%s", err)
 			if rollingUpdate(p.Set).PriorityStrategy != nil {
 				break
 			}
@@ -133,6 +155,10 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 		o.touched = true
 		return p.updates.UpdateInPlace(o.State, u, target), nil
 	}
+	// One pod at a time may leave beyond what is missing: where a quota is used up it makes room.
+	if p.creationFails() && p.weigh().missing > max(p.numbers.maxUnavailable, 1) {
+		return action.Action{}, errNoNewPods
+	}
 	return p.deletePod(o, podupdate.Why{
 		Reason: "Recreate", Message: "revision " + podstate.ShortHash(target.Name) + " needs a new pod",
 		Event: &action.Event{
@@ -141,6 +167,13 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 		},
 		Held: map[string]string{contract.SpecifiedDeleteLabel: "true"}, // it must not be taken back into service
 	}), nil
+}
+
+func waitReason(err error) string {
+	if errors.Is(err, errNoNewPods) {
+		return "FailedScale"
+	}
+	return podupdate.WaitReason(err)
 }
 
 // mustRecreate is how many pods cannot get to the update revision in place; surge pods are made for

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 
@@ -48,6 +49,37 @@ func TestUpdate(t *testing.T) {
 			require.Equal(t, tt.want, tt.give.outcome())
 		})
 	}
+}
+
+// failing says that the last attempt to create pods has failed.
+func failing(s *v1beta1.CloneSet) {
+	s.Status.Conditions = []workload.Condition{{Type: v1beta1.CloneSetFailedScale, Status: corev1.ConditionTrue, Reason: "Error", Message: "quota"}}
+}
+
+// Pods that cannot be created hold up no update, and cost no pod that serves.
+func TestUpdatesGoOnWhilePodsCannotBeCreated(t *testing.T) {
+	inPlace := policy(v1beta1.InPlaceIfPossible)
+	for name, tt := range map[string]struct {
+		give *world
+		want outcome
+	}{
+		"creation comes first":                       {given(t, 5, inPlace, maxUnavailable("2")).old(4), outcome{createNew: 1}},
+		"but not after it has failed":                {given(t, 5, inPlace, maxUnavailable("2"), failing).old(4), outcome{updated: 1}},
+		"it is tried again when the update waits":    {given(t, 5, inPlace, maxUnavailable("1"), failing).old(4), outcome{createNew: 1}},
+		"and when nothing is to be updated":          {given(t, 5, inPlace, failing).updated(4), outcome{createNew: 1}},
+		"the missing pods are part of the budget":    {given(t, 5, inPlace, maxUnavailable("2"), failing).old(3), outcome{createNew: 2}},
+		"a broken pod is updated in place":           {given(t, 5, inPlace, failing).old(2, unready), outcome{updated: 1}},
+		"or leaves to make room":                     {given(t, 5, maxUnavailable("2"), failing).old(2).old(1, unready), outcome{deleteOld: 1}},
+		"unless more are missing than may":           {given(t, 5, maxUnavailable("2"), failing).old(1).old(1, unready), outcome{createNew: 3}},
+		"a set that has all its pods does as always": {given(t, 5, inPlace, maxUnavailable("2"), failing).old(5), outcome{updated: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.give.t = t
+			require.Equal(t, tt.want, tt.give.outcome())
+		})
+	}
+	short := given(t, 5, maxUnavailable("2"), failing).old(1).old(1, unready)
+	require.Contains(t, short.waits(), "FailedScale")
 }
 
 func TestPartitionRollback(t *testing.T) {
