@@ -146,7 +146,7 @@ func TestOtherPodsDoNotNeedTheOperator(t *testing.T) {
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "flotilla-system"}}
 	marked := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "marked-", Labels: map[string]string{"control-plane": ""}}}
 	for _, o := range []client.Object{system, marked} {
-		require.NoError(t, c.Create(t.Context(), o))
+		require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), o)))
 	}
 
 	plain := prioritized(namespace, "plain")

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testenv"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -38,9 +39,9 @@ func TestNodeImagesFollowNodes(t *testing.T) {
 	})
 
 	require.NoError(t, c.Delete(t.Context(), node))
-	require.Eventually(t, func() bool {
-		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: "old"}, &v1beta1.NodeImage{}))
-	}, patience, 20*time.Millisecond)
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: "old"}, &v1beta1.NodeImage{})))
+	})
 	for _, name := range []string{"young", "virtual"} {
 		assert.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: name}, &v1beta1.NodeImage{})), name)
 	}
@@ -75,6 +76,7 @@ func givenJob(t *testing.T, c client.Client, namespace, name string) (client.Obj
 }
 
 func TestATagGoesWithItsLastJob(t *testing.T) {
+	env.ServePullJobs(t)
 	c := givenController(t)
 	namespace := env.Namespace(t)
 	first, one := givenJob(t, c, namespace, "first")
@@ -102,6 +104,7 @@ func TestATagGoesWithItsLastJob(t *testing.T) {
 }
 
 func TestSilentAgentsAreReported(t *testing.T) {
+	env.ServePullJobs(t)
 	c := givenController(t)
 	namespace := env.Namespace(t)
 	_, owner := givenJob(t, c, namespace, "warm")
@@ -113,7 +116,7 @@ func TestSilentAgentsAreReported(t *testing.T) {
 		require.Len(collect, image.Status.ImageStatuses["nginx"].Tags, 1)
 		assert.Equal(collect, "node has not responded for a long time", image.Status.ImageStatuses["nginx"].Tags[0].Message)
 	})
-	require.EventuallyWithT(t, func(collect *assert.CollectT) {
+	testenv.Eventually(t, func(collect *assert.CollectT) {
 		var all eventsv1.EventList
 		require.NoError(collect, c.List(t.Context(), &all))
 		told := map[types.UID]string{}
@@ -123,7 +126,7 @@ func TestSilentAgentsAreReported(t *testing.T) {
 		const want = "Warning PullImageFailed: Failed to pull image nginx:1 on node silent for node has not responded for a long time"
 		assert.Equal(collect, want, told[image.UID])
 		assert.Equal(collect, want, told[owner.UID])
-	}, patience, 50*time.Millisecond)
+	})
 }
 
 func TestTheAgentHasTimeToTidyUp(t *testing.T) {

@@ -23,7 +23,6 @@ import (
 
 const (
 	userAgent = "daemon-manager/nodeimage"
-	patience  = 20 * time.Second
 	delay     = 30 * time.Second
 )
 
@@ -36,10 +35,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	env.Run(m, testenv.Options{
-		CRDs:   []string{"../../config/crd/nodeimages.yaml", "testdata/imagepulljobs.yaml"},
-		Scheme: scheme,
-	})
+	env.Run(m, testenv.Options{CRDs: []string{"../../config/crd/nodeimages.yaml"}, Scheme: scheme})
 }
 
 // givenController runs the controller until the end of the test, and checks then that nobody has changed an
@@ -96,9 +92,9 @@ func wanted(tag string, ago time.Duration, owners ...corev1.ObjectReference) v1b
 // eventually reads the NodeImage until the assertions about it hold.
 func eventually(t *testing.T, c client.Client, name string, check func(*assert.CollectT, *v1beta1.NodeImage)) {
 	t.Helper()
-	require.EventuallyWithT(t, func(collect *assert.CollectT) {
+	testenv.Eventually(t, func(collect *assert.CollectT) {
 		var image v1beta1.NodeImage
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Name: name}, &image))
 		check(collect, &image)
-	}, patience, 20*time.Millisecond)
+	})
 }
