@@ -45,7 +45,7 @@ func (r replicas) start(t *testing.T, send func(*http.Request, http.RoundTripper
 	options, err := manager.ReadOptions(operator, []string{
 		"--metrics-addr=0", "--health-probe-addr=127.0.0.1:0", "--enable-pprof=false",
 		"--namespace=" + r.namespace, "--leader-election-namespace=" + r.leases,
-		"--leader-election-lease-duration=5s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=100ms",
+		"--leader-election-lease-duration=8s", "--leader-election-renew-deadline=4s", "--leader-election-retry-period=200ms",
 	}, func(string) string { return "" })
 	require.NoError(t, err)
 	config := rest.CopyConfig(env.Config)
