@@ -17,8 +17,8 @@ import (
 const (
 	// DefaultParallelism is how many writes one pass has under way at most.
 	DefaultParallelism = 32
-	// DefaultTimeout bounds one write. A leader that cannot renew its lease ends, and with it its
-	// writes, 10 s after the last renewal; the next one takes over 5 s later at the earliest.
+	// DefaultTimeout bounds one write where the client does not. That of package manager ends writes
+	// before the next leader may look at the world.
 	DefaultTimeout = 7 * time.Second
 	// BlockedRetry is when a refused action is tried again at the latest, unless the server names a
 	// time. Events of the workload's pods usually bring it back earlier.
@@ -86,7 +86,7 @@ func New(o Options) (*Executor, error) {
 // Run runs the steps in order for the owner, which is the workload as it was judged.
 //
 // A step runs to its end unless the server cannot be reached or fails, or the step starts slowly and
-// an action of it did not succeed. A step with an error ends the plan; so does one in which the world
+// an action of it did not succeed for another reason than that its name is taken. A step with an error ends the plan; so does one in which the world
 // had lost or gained an object, or in which anything but a pod was refused or had changed. A refused
 // or changed pod is a matter of that pod: the steps after it run.
 func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.Step) Outcome {
@@ -133,7 +133,7 @@ func (p *pass) step(ctx context.Context, s *action.Step) []Result {
 		switch {
 		case results[i].State == Done:
 			return succeeded
-		case results[i].fatal || s.SlowStart:
+		case results[i].fatal || s.SlowStart && !results[i].alone:
 			return stop
 		default:
 			return failed

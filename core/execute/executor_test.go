@@ -190,8 +190,9 @@ func TestCreateWhereSomebodyElsesObjectStandsIsBlocked(t *testing.T) {
 	foreign := w.pod("taken")
 	foreign.OwnerReferences[0].UID, foreign.OwnerReferences[0].Name = "other", "other"
 	require.NoError(t, w.Create(t.Context(), foreign))
-	out := w.Run(t.Context(), w.owner, []action.Step{step(create(w.pod("taken")))})
+	out := w.Run(t.Context(), w.owner, []action.Step{{SlowStart: true, Actions: []action.Action{create(w.pod("taken")), create(w.pod("free"))}}})
 	require.NoError(t, out.Err)
+	assert.Equal(t, []execute.State{execute.Blocked, execute.Done}, states(out), "a name that is taken says nothing of other names")
 	require.Len(t, out.Blocked, 1)
 	assert.Equal(t, "create pod taken: it exists already and belongs to ConfigMap other", out.Blocked[0].Message)
 }

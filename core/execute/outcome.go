@@ -41,6 +41,7 @@ type Result struct {
 	retryAfter time.Duration
 	gone       bool // the world has lost or gained an object that the plan counted
 	fatal      bool // the next action would meet the same error
+	alone      bool // what is in the way of this action says nothing of the others, even in a slow start
 }
 
 // Refusal is an action that the server refuses.

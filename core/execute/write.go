@@ -96,7 +96,7 @@ func (p *pass) collision(ctx context.Context, o client.Object, exists error) Res
 		holder = ref.Kind + " " + ref.Name
 	}
 	return Result{
-		State: Blocked, retryAfter: BlockedRetry,
+		State: Blocked, retryAfter: BlockedRetry, alone: true,
 		Err: fmt.Errorf("create %s: it exists already and belongs to %s", p.name(o), holder),
 	}
 }

@@ -150,7 +150,7 @@ func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
 			if out.Crashed {
 				return true
 			}
-			stop = stop || err != nil && step.SlowStart
+			stop = stop || err != nil && step.SlowStart && !o.nameTaken(&rest[i], err)
 			_, isPod := rest[i].Object.(*corev1.Pod)
 			endsPlan = endsPlan || err != nil && (!isPod || !apierrors.IsConflict(err) && !isRefusal(err))
 		}
@@ -159,6 +159,13 @@ func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
 		batch *= 2
 	}
 	return endsPlan
+}
+
+// nameTaken says that somebody else's object has the name of one to be created, which says nothing of
+// other names.
+func (o *Operator) nameTaken(a *action.Action, err error) bool {
+	other := o.world.Latest(a.Object)
+	return apierrors.IsAlreadyExists(err) && other != nil && controllerOf(other) != controllerOf(a.Object)
 }
 
 // order is the order of actions that run at the same time.
