@@ -63,7 +63,12 @@ func TestBadInputIsRejectedByName(t *testing.T) {
 			}
 		})
 	}
-	assert.Equal(t, before, podsOf(t, set), "the running pod is untouched")
+	after := podsOf(t, set)
+	assert.Equal(t, story.Identities(before), story.Identities(after))
+	assert.Equal(t, story.ContainerIDs(before), story.ContainerIDs(after))
+	assert.Equal(t, before[0].Spec, after[0].Spec)
+	assert.Equal(t, before[0].Labels, after[0].Labels)
+	assert.Equal(t, before[0].Annotations, after[0].Annotations)
 }
 
 // Both versions are served: what is written in the old one is read in the new one.
