@@ -10,6 +10,10 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
+// AcceptLossAnnotation set to "true" by a user allows an update through an older version to take away
+// what that version cannot say.
+const AcceptLossAnnotation = "apps.kruise.io/accept-v1alpha1-loss"
+
 // Object is decoded JSON.
 type Object = map[string]any
 

@@ -239,3 +239,25 @@ func (r *recorder) Helper() {}
 func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
+
+func TestPodsOfOthersAreNoMoreThanNames(t *testing.T) {
+	pods, err := fastclient.PodsOf("name", "apps.kruise.io")
+	require.NoError(t, err)
+	trimmed := func(apiVersion string) *corev1.Pod {
+		o := pod("shop", "web-1")
+		o.Labels["name"] = "web-1"
+		if apiVersion != "" {
+			o.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: "StatefulSet", Name: "web", UID: "web", Controller: new(true)}}
+		}
+		object, err := pods.Transform(o)
+		require.NoError(t, err)
+		return object.(*corev1.Pod)
+	}
+	assert.NotEmpty(t, trimmed("apps.kruise.io/v1alpha1").Spec.Containers)
+	assert.NotEmpty(t, trimmed("").Spec.Containers, "nobody owns it")
+	foreign := trimmed("apps/v1")
+	assert.Empty(t, foreign.Spec.Containers)
+	assert.Empty(t, foreign.Labels)
+	assert.Equal(t, "web-1", foreign.Name)
+	assert.Equal(t, "web", foreign.OwnerReferences[0].Name)
+}

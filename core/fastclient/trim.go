@@ -28,6 +28,28 @@ func PodsWithLabel(key string) (cache.ByObject, error) {
 	return Pods(selector), err
 }
 
+// PodsOf is PodsWithLabel for a label that built-in kinds write too. Of pods whose controller is not of one
+// of the API groups it keeps the name and that controller: they cost next to nothing, and are seen whole
+// as soon as nobody owns them any more.
+func PodsOf(label string, groups ...string) (cache.ByObject, error) {
+	pods, err := PodsWithLabel(label)
+	pods.Transform = func(object any) (any, error) {
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			return TrimPod(object)
+		}
+		owner := metav1.GetControllerOfNoCopy(pod)
+		if owner == nil || slices.Contains(groups, groupOf(owner.APIVersion)) {
+			return TrimPod(object)
+		}
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: []metav1.OwnerReference{*owner},
+		}}, nil
+	}
+	return pods, err
+}
+
 // Revisions is the cache of ControllerRevisions. The data of those whose controlling owner is not
 // of one of the API groups is dropped: other workloads' revisions cost next to nothing.
 func Revisions(groups ...string) cache.ByObject {

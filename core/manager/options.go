@@ -60,7 +60,7 @@ type Election struct {
 	Namespace     string
 	ID            string
 	LeaseDuration time.Duration // others take over so long after the last renewal
-	RenewDeadline time.Duration // the leader gives up so long after the last renewal
+	RenewDeadline time.Duration // the leader gives up when renewing has failed so long
 	RetryPeriod   time.Duration
 }
 
@@ -83,7 +83,7 @@ func parse(operator Operator, arguments []string, getenv func(string) string) (p
 	set := pflag.NewFlagSet(operator.name(), pflag.ContinueOnError)
 	var out parsed
 	out.addFlags(set, operator)
-	gates := set.String("feature-gates", "", features.Help(operator.Gates...))
+	gates := set.StringSlice("feature-gates", nil, features.Help(operator.Gates...))
 	ignored := addIgnored(set)
 
 	native := flag.NewFlagSet(operator.name(), flag.ContinueOnError)
@@ -105,7 +105,7 @@ func parse(operator Operator, arguments []string, getenv func(string) string) (p
 	}
 	out.log = ctrlzap.New(ctrlzap.UseFlagOptions(&logs))
 	out.notes = append(out.notes, ignored(set)...)
-	return out, out.readEnvironment(operator, *gates, getenv)
+	return out, out.readEnvironment(operator, strings.Join(*gates, ","), getenv)
 }
 
 // readEnvironment completes what flags leave open.
@@ -138,7 +138,7 @@ func (o *Options) addFlags(set *pflag.FlagSet, operator Operator) {
 	set.StringVar(&election.Namespace, "leader-election-namespace", "", "Namespace of the Lease; the operator's own by default.")
 	set.StringVar(&election.ID, "leader-election-id", operator.name(), "Name of the Lease.")
 	set.DurationVar(&election.LeaseDuration, "leader-election-lease-duration", 15*time.Second, "Others take over so long after the last renewal.")
-	set.DurationVar(&election.RenewDeadline, "leader-election-renew-deadline", 10*time.Second, "The leader gives up so long after the last renewal.")
+	set.DurationVar(&election.RenewDeadline, "leader-election-renew-deadline", 7*time.Second, "The leader gives up when renewing has failed so long.")
 	set.DurationVar(&election.RetryPeriod, "leader-election-retry-period", 2*time.Second, "Pause between attempts to get or renew the Lease.")
 
 	set.StringVar(&o.Namespace, "namespace", "", "Restrict the operator to one namespace.")

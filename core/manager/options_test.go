@@ -27,7 +27,7 @@ func TestParseDefaults(t *testing.T) {
 	assert.Equal(t, ":8090", options.PprofAddr)
 	assert.Equal(t, Election{
 		Enabled: true, Namespace: "flotilla-system", ID: "cloneset-manager",
-		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		LeaseDuration: 15 * time.Second, RenewDeadline: 7 * time.Second, RetryPeriod: 2 * time.Second,
 	}, options.LeaderElection)
 	assert.Equal(t, 4*time.Second, options.LeaderElection.writeLimit())
 	assert.Zero(t, options.QPS)
@@ -103,5 +103,31 @@ func TestMemoryLimitFollowsTheControlGroup(t *testing.T) {
 		if test.ok {
 			assert.Equal(t, test.want, limit, test.name)
 		}
+	}
+}
+
+func TestRepeatedFeatureGatesAddUp(t *testing.T) {
+	options, err := ReadOptions(Operator{Feature: "cloneset", Gates: []features.Name{features.CloneSetShortHash, features.KruiseDaemon}}, []string{
+		"--feature-gates=CloneSetShortHash=true,PreparingUpdateAsUpdate=true", "--feature-gates=KruiseDaemon=false",
+	}, func(string) string { return "" })
+	require.NoError(t, err)
+	assert.True(t, options.Gates.Enabled(features.CloneSetShortHash))
+	assert.True(t, options.Gates.Enabled(features.PreparingUpdateAsUpdate))
+	assert.False(t, options.Gates.Enabled(features.KruiseDaemon))
+}
+
+// Writes end before another leader may look at the world, and are given some time whatever the settings.
+func TestWritesEndBetweenTwoLeaders(t *testing.T) {
+	for name, c := range map[string]struct {
+		election Election
+		want     time.Duration
+	}{
+		"default":            {Election{LeaseDuration: 15 * time.Second, RenewDeadline: 7 * time.Second, RetryPeriod: 2 * time.Second}, 4 * time.Second},
+		"longer":             {Election{LeaseDuration: 60 * time.Second, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second}, 14 * time.Second * 4 / 5},
+		"no time in between": {Election{LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: time.Second}, shortestLimit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, c.election.writeLimit())
+		})
 	}
 }

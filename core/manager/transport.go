@@ -9,23 +9,30 @@ import (
 	"k8s.io/client-go/transport"
 )
 
+// shortestLimit is what a write gets at least: without it, settings that leave no time between two leaders
+// would end every write.
+const shortestLimit = 500 * time.Millisecond
+
 // deadline ends every write after a limit, on both sides: the client stops waiting, and the API server is told
 // how long it may take. Reads and watches are left alone.
 //
 // A write that a lost leader has begun must not happen after a new leader has looked at the world. The leader
-// gives up RenewDeadline after its last renewal and the next one starts LeaseDuration after it; between the
-// two, everything under way has to come to its end.
+// gives up RenewDeadline after its first attempt to renew that failed, which is at most RetryPeriod after its
+// last renewal. The next one starts LeaseDuration after that renewal, or up to a second earlier, because the
+// Lease tells whole seconds. Between the two, everything under way has to come to its end.
 type deadline struct {
 	next  http.RoundTripper
 	limit time.Duration
 }
 
+// between is the time from the end of one leader to the start of the next.
+func (e Election) between() time.Duration {
+	return e.LeaseDuration - time.Second - e.RenewDeadline - e.RetryPeriod
+}
+
 // writeLimit leaves a fifth of the time between two leaders for clocks and networks: 4 s by default.
 func (e Election) writeLimit() time.Duration {
-	if between := e.LeaseDuration - e.RenewDeadline; between > 0 {
-		return between * 4 / 5
-	}
-	return 4 * time.Second
+	return max(e.between()*4/5, shortestLimit)
 }
 
 func limitWrites(limit time.Duration) transport.WrapperFunc {

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/conversion"
 )
 
 func toHub(t *testing.T, src *v1alpha1.CloneSet) *v1beta1.CloneSet {
@@ -266,7 +267,9 @@ func TestLost(t *testing.T) {
 		},
 		{
 			"a client may accept the loss",
-			func(set *v1alpha1.CloneSet) { set.Annotations = map[string]string{AcceptLossAnnotation: "true"} },
+			func(set *v1alpha1.CloneSet) {
+				set.Annotations = map[string]string{conversion.AcceptLossAnnotation: "true"}
+			},
 			"",
 		},
 		{

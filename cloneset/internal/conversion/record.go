@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/core/conversion"
 )
 
 // Annotations that conversion keeps its own records in. It alone writes and reads them, clients carry
@@ -16,10 +17,6 @@ const (
 	// imagePreDownload fields in it. v1alpha1 accepts them without effect, v1beta1 would act on them.
 	IgnoredAnnotation = "apps.kruise.io/v1alpha1-record"
 )
-
-// AcceptLossAnnotation set to "true" by a user allows an update through v1alpha1 that dropped
-// RecordAnnotation to lose what it held.
-const AcceptLossAnnotation = "apps.kruise.io/accept-v1alpha1-loss"
 
 // record is the content of RecordAnnotation.
 type record struct {
@@ -47,7 +44,7 @@ func (r record) isEmpty() bool { return r.RollingUpdate == nil && len(r.Keys) ==
 func Lost(stored, updated *v1beta1.CloneSet) string {
 	was, now := unsaid(stored.Spec.UpdateStrategy), unsaid(updated.Spec.UpdateStrategy)
 	switch {
-	case updated.Annotations[AcceptLossAnnotation] == "true", updated.Spec.UpdateStrategy.Type != v1beta1.OnDelete:
+	case updated.Annotations[conversion.AcceptLossAnnotation] == "true", updated.Spec.UpdateStrategy.Type != v1beta1.OnDelete:
 		return ""
 	case was == nil || was.PodUpdatePolicy == "":
 		return ""
@@ -55,5 +52,5 @@ func Lost(stored, updated *v1beta1.CloneSet) string {
 		return ""
 	}
 	return fmt.Sprintf("v1alpha1 cannot say podUpdatePolicy %s beside type OnDelete: keep annotation %s, "+
-		"use v1beta1, or set annotation %s to \"true\"", was.PodUpdatePolicy, RecordAnnotation, AcceptLossAnnotation)
+		"use v1beta1, or set annotation %s to \"true\"", was.PodUpdatePolicy, RecordAnnotation, conversion.AcceptLossAnnotation)
 }
