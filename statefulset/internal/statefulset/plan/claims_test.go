@@ -146,6 +146,14 @@ func TestForeignClaimsAreLeftAlone(t *testing.T) {
 	assert.Equal(t, []string{"create 0"}, w.did())
 }
 
+// A pod that was condemned when it was deleted takes its claim with it, also when its ordinal runs again
+// before it is gone: the next pod starts with a fresh claim.
+func TestScaledDownAndUpAgainAPodStartsAfresh(t *testing.T) {
+	w := given(t, 1, claimed("data"), retention("Delete", "Delete")).updated(at(0), terminating)
+	w.claims["data-web-0"].OwnerReferences = []metav1.OwnerReference{podRef(w.pods[0])}
+	assert.Empty(t, w.claimActions())
+}
+
 // References of older installations are right as they are: no write for the sake of their form.
 func TestPlainReferencesAreEnough(t *testing.T) {
 	w := given(t, 1, claimed("data"), retention("Delete", "Retain")).claim("data-web-0", ownedBy(setRef())).updated(at(0))

@@ -289,6 +289,19 @@ func TestPodsAreCreatedInASlowStart(t *testing.T) {
 	}
 }
 
+// A name that somebody else has taken keeps one ordinal empty, and no other: G6.
+func TestATakenNameHoldsUpNoOtherPod(t *testing.T) {
+	w, p := play(t, simulate.Options{Seed: 9}, 5)
+	w.Add(gen.Pod("web-1", gen.OnNode("node-1")))
+	operator := simulate.NewOperator(w, p, simulate.Faults{})
+	for range 30 {
+		operator.Pass()
+		w.Advance(time.Second)
+	}
+	require.Empty(t, w.Violations())
+	assert.Equal(t, at(0, 2, 3, 4), running(w))
+}
+
 // W29: deletions carried no UID, so that a stale view could delete a fresh pod of the name.
 func TestAStaleViewDeletesNoFreshPod(t *testing.T) {
 	w, p := play(t, simulate.Options{Seed: 9}, 2)

@@ -47,6 +47,7 @@ func TestTargetsOfTheUpdate(t *testing.T) {
 			gated(func(g *Gates) { g.PreparingUpdateAsUpdate = true }).
 			old(at(0, 1), heldBefore(contract.LifecyclePreparingUpdate)).old(at(2, 4, 5, 6)).updated(at(7, 8)).old(at(9, 11)), at(8, 7, 1, 0)},
 		{"unordered, missing ones count as updated", given(t, 4, unorderedBy(nil), partition(2)).old(at(0, 1, 2)), at(2)},
+		{"unordered, terminating ones come back updated", given(t, 4, unorderedBy(nil), partition(2)).old(at(0), terminating).old(span(1, 3)), at(0, 3)},
 		{"weights", given(t, 5, unorderedBy(byWeight(map[string]int32{"v1": 20, "v2": 10}))).
 			old(at(0, 3), gen.Label("k", "v1")).old(at(1), gen.Label("k", "v2")).old(at(2, 4)), at(3, 0, 1, 4, 2)},
 		{"order keys, those without one last", given(t, 5, unorderedBy(&workload.UpdatePriorityStrategy{OrderPriority: []workload.UpdatePriorityOrderTerm{{OrderedKey: "first"}, {OrderedKey: "second"}}})).
