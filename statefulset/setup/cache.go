@@ -4,10 +4,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,11 +24,10 @@ const podLabel = appsv1.StatefulSetPodNameLabel
 // they are no more than a name. The label of the lifecycle state, which no built-in kind writes, would keep
 // them out of memory and out of sight. Claims are all there are, because a set knows its own by name only.
 func Cache(namespace string) cache.Options {
-	pods, err := fastclient.PodsWithLabel(podLabel)
+	pods, err := fastclient.PodsOf(podLabel, contract.AppsGroup)
 	if err != nil {
 		panic(err) // the label is a constant
 	}
-	pods.Transform = trimOthers(pods.Transform)
 	o := cache.Options{DefaultTransform: fastclient.Trim}
 	if namespace != "" {
 		o.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace)
@@ -43,22 +39,4 @@ func Cache(namespace string) cache.Options {
 		&storagev1.StorageClass{}:       {Transform: fastclient.Trim, Field: fields.Everything()},
 	}
 	return o
-}
-
-// trimOthers leaves of a pod whose controller is of another API group its name and that controller.
-func trimOthers(trim toolscache.TransformFunc) toolscache.TransformFunc {
-	return func(object any) (any, error) {
-		pod, ok := object.(*corev1.Pod)
-		if !ok {
-			return trim(object)
-		}
-		owner := metav1.GetControllerOf(pod)
-		if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == contract.AppsGroup {
-			return trim(object)
-		}
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: []metav1.OwnerReference{*owner},
-		}}, nil
-	}
 }

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
+	coreconversion "github.com/flotilla-project/flotilla/core/conversion"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/statefulset/internal/conversion"
 )
 
 func TestWhatMayChange(t *testing.T) {
@@ -107,7 +107,7 @@ func TestV1alpha1LosesNothingUnasked(t *testing.T) {
 	assert.Equal(t, "spec.reserveOrdinals: Forbidden: v1alpha1 cannot say reserveOrdinals, and this update would take it away: "+
 		`keep annotation apps.kruise.io/v1beta1-fields, use v1beta1, or set annotation apps.kruise.io/accept-v1alpha1-loss to "true"`, errs[0])
 
-	accepted := func(s *set) { s.Annotations = map[string]string{conversion.AcceptLossAnnotation: "true"} }
+	accepted := func(s *set) { s.Annotations = map[string]string{coreconversion.AcceptLossAnnotation: "true"} }
 	assert.Empty(t, Validate(valid(accepted), valid(reserved), Facts{Version: "v1alpha1"}))
 	assert.Empty(t, Validate(valid(), valid(reserved), Facts{Version: "v1beta1"}), "v1beta1 says what it means")
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
+	coreconversion "github.com/flotilla-project/flotilla/core/conversion"
 	"github.com/flotilla-project/flotilla/core/inplace"
 	"github.com/flotilla-project/flotilla/core/lifecycle"
 	"github.com/flotilla-project/flotilla/core/podtemplate"
@@ -129,7 +130,7 @@ func validateChange(set, old *v1beta1.StatefulSet, facts Facts) field.ErrorList 
 		for _, name := range conversion.Lost(old, set) {
 			errs = append(errs, field.Forbidden(specPath().Child(name), fmt.Sprintf(
 				"v1alpha1 cannot say %s, and this update would take it away: keep annotation %s, use v1beta1, or set annotation %s to \"true\"",
-				name, conversion.FieldsAnnotation, conversion.AcceptLossAnnotation)))
+				name, conversion.FieldsAnnotation, coreconversion.AcceptLossAnnotation)))
 		}
 	}
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.PodUpdatePolicy == v1beta1.InPlaceOnly {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-project/flotilla/core/admission"
+	coreconversion "github.com/flotilla-project/flotilla/core/conversion"
 	"github.com/flotilla-project/flotilla/core/podtemplate"
 	"github.com/flotilla-project/flotilla/core/testenv"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
@@ -242,7 +243,7 @@ func testCarelessClients(t *testing.T, c client.Client) {
 	require.ErrorContains(t, c.Update(t.Context(), careless),
 		"metadata.annotations[apps.kruise.io/v1beta1-fields].spec.reserveOrdinals: Forbidden: v1alpha1 cannot say reserveOrdinals")
 
-	careless.SetAnnotations(map[string]string{conversion.AcceptLossAnnotation: "true"})
+	careless.SetAnnotations(map[string]string{coreconversion.AcceptLossAnnotation: "true"})
 	require.NoError(t, c.Update(t.Context(), careless))
 	assert.Empty(t, stored(t, c, set).Spec.ReserveOrdinals)
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/conversion"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -211,7 +212,7 @@ func TestLost(t *testing.T) {
 		{
 			"a client may accept the loss", nil,
 			func(set *v1alpha1.StatefulSet) {
-				set.Annotations = map[string]string{AcceptLossAnnotation: "true"}
+				set.Annotations = map[string]string{conversion.AcceptLossAnnotation: "true"}
 			}, nil,
 		},
 		{

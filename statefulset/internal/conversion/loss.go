@@ -7,18 +7,15 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flotilla-project/flotilla/core/conversion"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
-
-// AcceptLossAnnotation set to "true" by a user allows an update through v1alpha1 to take away what
-// FieldsAnnotation held.
-const AcceptLossAnnotation = "apps.kruise.io/accept-v1alpha1-loss"
 
 // Lost names the fields that an update through v1alpha1 would take away without meaning to: the stored
 // object has them, and the updated one does not because its client dropped FieldsAnnotation. Fields that
 // say no more than their absence does are not missed. Nothing is lost where the object accepts the loss.
 func Lost(stored, updated *v1beta1.StatefulSet) []string {
-	if updated.Annotations[AcceptLossAnnotation] == "true" {
+	if updated.Annotations[conversion.AcceptLossAnnotation] == "true" {
 		return nil
 	}
 	had, has := said(&stored.Spec), said(&updated.Spec)
