@@ -2,14 +2,13 @@ package statefulset
 
 import (
 	"context"
-	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/engine"
 
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
@@ -39,22 +38,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	todo := plan.Compute(snap)
-	if !todo.Empty() {
-		log.FromContext(ctx).V(2).Info("pass", "plan", todo.String())
+	pass := engine.Pass{
+		Workload: snap.Set, Plan: todo.Plan, Err: todo.Err, Pulls: todo.Pulls,
+		Status: func(done action.Result) client.Object {
+			after := snap.Set.DeepCopy()
+			after.Status = plan.Status(snap, todo, done)
+			return after
+		},
 	}
-	done := r.Executor.Run(ctx, snap.Set, todo.Steps)
-	again, statusErr := r.writeStatus(ctx, snap, todo, done)
-	r.Events.Tell(snap.Set, todo.Notices, &done)
 	if snap.Chosen.Update != nil {
-		todo.Wake(r.PullJobs.Run(ctx, snap.Set, snap.Chosen.Update.Name, todo.Pulls))
+		pass.Update = snap.Chosen.Update.Name
 	}
-	if err := errors.Join(done.Err, statusErr); err != nil {
-		return ctrl.Result{}, err
-	}
-	if todo.Err != nil {
-		return ctrl.Result{}, reconcile.TerminalError(todo.Err)
-	}
-	todo.Wake(done.RetryAfter)
-	todo.Wake(again)
-	return ctrl.Result{RequeueAfter: todo.WakeAfter}, nil
+	return r.Run(ctx, pass)
 }

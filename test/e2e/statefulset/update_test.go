@@ -17,8 +17,16 @@ import (
 )
 
 func TestParallelInPlaceUpdateKeepsThePods(t *testing.T) {
+	updateTwoAtATime(t, func(*v1beta1.StatefulSet) {})
+}
+
+func TestOrderedSetsUpdateSeveralPodsAtATime(t *testing.T) { updateTwoAtATime(t, ordered) }
+
+// updateTwoAtATime updates four pods in place, of which two may be out of service.
+func updateTwoAtATime(t *testing.T, policy func(*v1beta1.StatefulSet)) {
+	t.Helper()
 	t.Parallel()
-	set := newSet(world.Namespace(t), 4, maxUnavailable(2))
+	set := newSet(world.Namespace(t), 4, policy, maxUnavailable(2))
 	givenSet(t, set)
 	before := podsOf(t, set)
 
