@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -241,11 +242,14 @@ func (b *bench) copySet(ctx context.Context, p pattern, space, name string) erro
 		return err
 	}
 	status := set.Status
-	if err := b.client.Create(ctx, set); err != nil {
+	if err := insist(func() error { return b.client.Create(ctx, set) }); err != nil {
+		return fmt.Errorf("copy the set: %w", err)
+	}
+	if err := b.client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil { // an answer may be lost
 		return fmt.Errorf("copy the set: %w", err)
 	}
 	status.ObservedGeneration, set.Status = set.Generation, status
-	if err := b.client.Status().Update(ctx, set); err != nil {
+	if err := insist(func() error { return b.client.Status().Update(ctx, set) }); err != nil {
 		return fmt.Errorf("copy the set's status: %w", err)
 	}
 	for _, text := range p.revisions {
@@ -254,7 +258,7 @@ func (b *bench) copySet(ctx context.Context, p pattern, space, name string) erro
 			return err
 		}
 		revision.OwnerReferences[0].UID = set.UID
-		if _, err := b.kube.AppsV1().ControllerRevisions(space).Create(ctx, revision, metav1.CreateOptions{}); err != nil {
+		if err := insist(func() error { return b.client.Create(ctx, revision) }); err != nil {
 			return fmt.Errorf("copy a revision: %w", err)
 		}
 	}
@@ -264,17 +268,42 @@ func (b *bench) copySet(ctx context.Context, p pattern, space, name string) erro
 			return err
 		}
 		pod.OwnerReferences[0].UID = set.UID
-		status := pod.Status
-		made, err := b.kube.CoreV1().Pods(space).Create(ctx, pod, metav1.CreateOptions{})
-		if err != nil {
+		if err := b.copyPod(ctx, pod); err != nil {
 			return fmt.Errorf("copy a pod: %w", err)
-		}
-		made.Status, made.ResourceVersion = status, ""
-		if _, err := b.kube.CoreV1().Pods(space).UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
-			return fmt.Errorf("copy a pod's status: %w", err)
 		}
 	}
 	return nil
+}
+
+func (b *bench) copyPod(ctx context.Context, pod *corev1.Pod) error {
+	pods := b.kube.CoreV1().Pods(pod.Namespace)
+	err := insist(func() error {
+		_, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return insist(func() error {
+		_, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// insist asks a busy server again, and takes what is there already for what an unanswered request has made.
+func insist(ask func() error) error {
+	const times = 20
+	for left := times; ; left-- {
+		err := ask()
+		busy := apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err)
+		switch {
+		case busy && left > 0:
+			continue
+		case apierrors.IsAlreadyExists(err) && left < times:
+			return nil
+		}
+		return err
+	}
 }
 
 // renamed reads a copy of an object of the pattern.
