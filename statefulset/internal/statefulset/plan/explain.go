@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
@@ -11,7 +13,7 @@ import (
 )
 
 // explain tells the user for whom the set waits, once: as long as condition Progressing says so already,
-// nothing is told again.
+// nothing is told again. That pods take their time to become available is told only once it is long.
 func explain(p *pass) {
 	s := p.progress(p.plan)
 	n := action.Notice{Type: corev1.EventTypeWarning, Reason: s.Reason, Note: s.Message}
@@ -20,11 +22,15 @@ func explain(p *pass) {
 	case p.plan.Err != nil:
 	case wait == nil || blockedReason(wait.Reason) != s.Reason || s.Reason == v1beta1.ReasonRollingOut:
 		return
+	case s.Reason == v1beta1.ReasonBlockedByUnavailablePods && !strings.HasSuffix(s.Message, overdue):
+		return
 	default:
 		n.Type, n.Reason = p.eventOf(wait)
 	}
 	old := conditions.Get(p.Set.Status.Conditions, v1beta1.StatefulSetProgressing)
-	if old == nil || old.Reason != s.Reason || old.Message != s.Message && s.Reason != v1beta1.ReasonBlockedByUnavailablePods {
+	known := old != nil && old.Reason == s.Reason && (old.Message == s.Message ||
+		s.Reason == v1beta1.ReasonBlockedByUnavailablePods && strings.HasSuffix(old.Message, overdue))
+	if !known {
 		p.plan.Notices = append(p.plan.Notices, n)
 	}
 }

@@ -152,3 +152,16 @@ func TestObjectsOfOpenKruiseAreTakenOverWithoutAWrite(t *testing.T) {
 	todo := w.plan()
 	assert.Empty(t, todo.Steps, todo.String())
 }
+
+// An orphaned revision that is to be raised is adopted first and raised by the next pass: one write each.
+func TestAnAdoptedRevisionIsRaisedLater(t *testing.T) {
+	w := given(t, 1).updated(at(0))
+	s := w.snapshot()
+	s.Revisions, s.OrphanRevisions = s.Revisions[:1], s.Revisions[1:]
+	s.Chosen.Renumber, s.Chosen.Number = true, 3
+	var verbs []action.Verb
+	for a := range simulate.Actions(Compute(s).Steps, "") {
+		verbs = append(verbs, a.Verb)
+	}
+	assert.Equal(t, []action.Verb{action.Adopt}, verbs)
+}

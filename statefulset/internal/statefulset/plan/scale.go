@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	"github.com/flotilla-project/flotilla/core/action"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -132,11 +134,39 @@ func (p *pass) removePod(step *action.Step, o *pod) {
 	p.deletePod(step, o, "ScaleIn", "its ordinal is not among those that run")
 }
 
+const (
+	// patience is how long pods may be unavailable before the user is told that others wait for them.
+	patience = time.Minute
+	// overdue ends the message of a wait that has outlasted patience.
+	overdue = ", for more than a minute"
+)
+
 // waitFor records that what the message says waits until pods are available.
 func (p *pass) waitFor(pods []*pod, message string) {
 	if len(pods) == 0 {
 		p.plan.Wait(v1beta1.ReasonBlockedByUnavailablePods, "", "%s until new pods are available", message)
 		return
 	}
-	p.plan.Wait(v1beta1.ReasonBlockedByUnavailablePods, pods[0].Pod.Name, "%s; not available yet: %s", message, namesOf(pods))
+	message += "; not available yet: " + namesOf(pods)
+	if left := p.outSince(pods[0]).Add(patience).Sub(p.Now); left > 0 {
+		p.plan.Wake(left)
+	} else {
+		message += overdue
+	}
+	p.plan.Wait(v1beta1.ReasonBlockedByUnavailablePods, pods[0].Pod.Name, "%s", message)
+}
+
+// outSince is about when the pod went out of service: the last turn in its life that its status shows.
+func (p *pass) outSince(o *pod) time.Time {
+	if o.leaving {
+		return p.Now
+	}
+	since := o.Pod.CreationTimestamp.Time
+	if o.ReadySince.After(since) {
+		since = o.ReadySince
+	}
+	if d := o.Pod.DeletionTimestamp; d != nil && d.After(since) {
+		since = d.Time
+	}
+	return since
 }

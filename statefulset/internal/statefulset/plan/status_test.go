@@ -136,4 +136,7 @@ func TestWaitsAreToldOnce(t *testing.T) {
 	require.Len(t, w.plan().Notices, 1)
 	w.set.Status = w.status()
 	require.Empty(t, w.plan().Notices)
+	young := given(t, 3, inOrder()).updated(at(0), gen.NotReady(now.Add(-20*time.Second)))
+	assert.Empty(t, young.plan().Notices, "a pod that takes its time to start is no news")
+	assert.Equal(t, 40*time.Second, young.plan().WakeAfter)
 }
