@@ -261,6 +261,7 @@ func TestAMissingRuntimeIsReportedAndWaitedFor(t *testing.T) {
 
 func TestARuntimeThatRestartsDuringAPullCostsOneAttempt(t *testing.T) {
 	n := givenNode(t)
+	n.eventuallyReady()
 	n.runtime.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:1"})
 	under := make(chan struct{})
 	n.runtime.Fail("PullImage", func(ctx context.Context, _ any) error {
@@ -268,10 +269,16 @@ func TestARuntimeThatRestartsDuringAPullCostsOneAttempt(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1, func(t *v1beta1.ImageTagSpec) { t.PullPolicy.BackoffLimit = new(int32(5)) }))})
+	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1, func(t *v1beta1.ImageTagSpec) { t.PullPolicy.BackoffLimit = new(int32(1)) }))})
 	<-under
 	n.runtime.Fail("PullImage", nil)
 	n.runtime.Stop()
+	began := time.Now()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		_, body := n.get("/readyz")
+		assert.Contains(c, body, "check runtime failed")
+		assert.Greater(c, time.Since(began), 4*time.Second, "time for two attempts that cannot succeed")
+	}, patience, moment)
 	n.runtime.Start(t)
 	n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded})
 }

@@ -47,10 +47,14 @@ type puller struct {
 
 // pull tries until an attempt succeeds, the attempts are used up or the deadline is over. It returns the
 // image's ID, or the error of the last attempt. The order is asked for before every attempt: it may change.
+// While the runtime is known to be away, attempts do not count: they say nothing about the image.
 func (p *puller) pull(ctx context.Context, started time.Time, order func() plan.Order) (string, error) {
 	pause := firstPause
-	for attempt := 1; ; attempt++ {
+	for attempts := 0; ; {
 		id, err := p.attempt(ctx, order(), started)
+		if !cri.IsAway(err) || p.runtimes.Ready() == nil {
+			attempts++
+		}
 		o := order()
 		switch {
 		case err == nil:
@@ -59,7 +63,7 @@ func (p *puller) pull(ctx context.Context, started time.Time, order func() plan.
 			return "", fmt.Errorf("pulling image %s is stopped", o.Ref)
 		case o.Deadline > 0 && p.clock.Since(started) >= o.Deadline:
 			return "", errDeadline
-		case attempt >= o.Attempts:
+		case attempts >= o.Attempts:
 			return "", err
 		}
 		if p.pause(ctx, pause) != nil {

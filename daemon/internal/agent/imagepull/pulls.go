@@ -3,6 +3,7 @@ package imagepull
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull/plan"
 )
+
+// maxMessage is the length in bytes of what the status says about a failure: there may be thousands of tags.
+const maxMessage = 1024
 
 // pulls are the pulls in memory, in the order in which they came.
 type pulls struct {
@@ -124,8 +128,16 @@ func (p *pulls) ended(one *pull, imageID string, err error) {
 	one.State = plan.Ended
 	one.Result = plan.Result{ImageID: imageID, At: metav1.Time{Time: p.puller.clock.Now()}}
 	if err != nil {
-		one.Result.Failure = err.Error()
+		one.Result.Failure = shorten(err.Error())
 	}
+}
+
+// shorten cuts what runtimes and registries say, which may be whole pages, to what a status can hold.
+func shorten(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + " ..."
 }
 
 // stop ends all pulls and returns when they have. What they were doing is not reported.
