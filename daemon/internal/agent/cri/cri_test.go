@@ -156,6 +156,22 @@ func TestContainersCarryWhatTheKubeletWrote(t *testing.T) {
 	assert.Equal(t, "10.0.0.7", ip)
 }
 
+func TestCommandsThatFailAreNotQuoted(t *testing.T) {
+	folder := simulate.Folder(t)
+	fake := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
+	id := fake.Run(pod("web"), "main")
+	runtimes, _ := givenRuntimes(t, folder, "")
+	eventuallyReady(t, runtimes)
+	one, err := runtimes.Of(id)
+	require.NoError(t, err)
+
+	_, err = one.Exec(t.Context(), id, []string{"false", "--password=x"}, time.Second)
+	require.EqualError(t, err, "the command ended with code 1")
+	fake.Fail("ExecSync", func(context.Context, any) error { return status.Error(codes.DeadlineExceeded, "too long") })
+	_, err = one.Exec(t.Context(), id, []string{"sleep"}, 1500*time.Millisecond)
+	require.EqualError(t, err, "the command took longer than 1.5s")
+}
+
 func TestGraceIsRoundedUpToWholeSeconds(t *testing.T) {
 	folder := simulate.Folder(t)
 	fake := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))

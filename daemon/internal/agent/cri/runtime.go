@@ -12,10 +12,10 @@ import (
 	"github.com/go-logr/logr"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	criclient "k8s.io/cri-client/pkg"
-
 	criapi "k8s.io/cri-api/pkg/apis"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+	criclient "k8s.io/cri-client/pkg"
+	utilexec "k8s.io/utils/exec"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
 )
@@ -131,10 +131,17 @@ func (r *Runtime) Env(ctx context.Context, containerID string) (map[string]strin
 }
 
 // Exec runs a command in a container and returns what it printed. A command that ends with another code than
-// 0 or takes longer than the timeout, which is at least a second, is an error.
+// 0 or takes longer than the timeout, which is at least a second, is an error. Errors quote neither the command
+// nor what it printed: either may hold secrets.
 func (r *Runtime) Exec(ctx context.Context, containerID string, command []string, timeout time.Duration) ([]byte, error) {
 	_, id := SplitID(containerID)
 	output, _, err := r.runtime.ExecSync(quiet(ctx), id, command, wholeSeconds(timeout))
+	if exit, ok := errors.AsType[utilexec.CodeExitError](err); ok {
+		return nil, fmt.Errorf("the command ended with code %d", exit.Code)
+	}
+	if errors.Is(err, criclient.ErrCommandTimedOut) {
+		return nil, fmt.Errorf("the command took longer than %s", timeout)
+	}
 	if err != nil {
 		return nil, r.failed("ExecSync", err)
 	}

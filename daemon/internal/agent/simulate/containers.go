@@ -219,7 +219,8 @@ func (r *Runtime) PodSandboxStatus(_ context.Context, request *runtimev1.PodSand
 	return nil, status.Errorf(codes.NotFound, "sandbox %s not found", request.GetPodSandboxId())
 }
 
-// ExecSync implements the call: the command env prints the environment, others print nothing.
+// ExecSync implements the call: the command env prints the environment, false ends with code 1, and others print
+// nothing.
 func (r *Runtime) ExecSync(_ context.Context, request *runtimev1.ExecSyncRequest) (*runtimev1.ExecSyncResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,6 +229,9 @@ func (r *Runtime) ExecSync(_ context.Context, request *runtimev1.ExecSyncRequest
 		return nil, status.Errorf(codes.NotFound, "container %s is not running", request.GetContainerId())
 	}
 	out := &runtimev1.ExecSyncResponse{}
+	if request.GetCmd()[0] == "false" {
+		out.ExitCode, out.Stderr = 1, []byte("a secret")
+	}
 	if slices.Equal(request.GetCmd(), []string{"env"}) {
 		for _, line := range c.Env {
 			out.Stdout = append(out.Stdout, line+"\n"...)
