@@ -159,12 +159,20 @@ func (m *memory) stop(id string, run func()) {
 	m.stopping[id] = true
 	m.group.Go(func() {
 		m.slots <- struct{}{}
-		run()
+		if !m.isClosed() {
+			run()
+		}
 		<-m.slots
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.stopping, id)
 	})
+}
+
+func (m *memory) isClosed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closed
 }
 
 // wait lets no stop begin any more and returns when those under way have ended.

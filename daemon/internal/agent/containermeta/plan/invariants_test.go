@@ -1,0 +1,175 @@
+package plan_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/inplace"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
+)
+
+// node is a pod with three containers that read none, one and two annotations, and the kubelet and runtime
+// that run them.
+type node struct {
+	t        *testing.T
+	random   *rand.Rand
+	pod      *corev1.Pod
+	now      time.Time
+	runs     map[string]*plan.Container // the present run of each container
+	count    int
+	outdated map[string]plan.Outdated
+	restarts map[string]int
+}
+
+func reads(names ...string) []corev1.EnvVar {
+	var all []corev1.EnvVar
+	for _, name := range names {
+		all = append(all, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + name + "']"},
+		}})
+	}
+	return all
+}
+
+func givenNode(t *testing.T, seed uint64) *node {
+	n := &node{
+		t: t, random: rand.New(rand.NewPCG(seed, 2)), now: now,
+		runs: map[string]*plan.Container{}, restarts: map[string]int{},
+		pod: pod(func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"a": "0", "b": "0"}
+			p.Spec.Containers = []corev1.Container{
+				{Name: "none", Image: "i:0"}, {Name: "one", Image: "i:0", Env: reads("a")}, {Name: "both", Image: "i:0", Env: reads("b", "a")},
+			}
+		}),
+	}
+	for _, c := range n.pod.Spec.Containers {
+		n.start(c.Name)
+	}
+	n.report()
+	return n
+}
+
+// start runs a container as the kubelet does: with what the pod says now.
+func (n *node) start(name string) {
+	n.count++
+	env := map[string]string{"PATH": "/bin"}
+	maps.Copy(env, map[string]string{"a": n.pod.Annotations["a"], "b": n.pod.Annotations["b"]})
+	n.runs[name] = &plan.Container{Name: name, ID: fmt.Sprintf("containerd://%d", n.count), Running: true, Env: env}
+}
+
+// report writes the pod's status.
+func (n *node) report() {
+	n.pod.Status.ContainerStatuses = nil
+	for _, name := range []string{"both", "none", "one"} {
+		n.pod.Status.ContainerStatuses = append(n.pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: name, ContainerID: n.runs[name].ID})
+	}
+}
+
+// pass makes a plan and follows it.
+func (n *node) pass() plan.Plan {
+	s := plan.Snapshot{Pod: n.pod, EnvFromMetadata: true, Outdated: n.outdated, Now: n.now}
+	for _, run := range n.runs {
+		s.Containers = append(s.Containers, *run)
+	}
+	known := map[string]bool{}
+	for _, id := range plan.Unread(s) {
+		known[id] = n.random.IntN(4) > 0 // the others cannot be read this time
+	}
+	for i := range s.Containers {
+		if !known[s.Containers[i].ID] {
+			s.Containers[i].Env = nil
+		}
+	}
+	todo := plan.Compute(s)
+	n.outdated = todo.Outdated
+	if todo.Annotation != "" {
+		n.pod.Annotations[contract.RuntimeContainersMetaAnnotation] = todo.Annotation
+	}
+	for _, id := range todo.Stop {
+		require.NotEmpty(n.t, n.pod.Status.Conditions, "outside an update")
+		for name, run := range n.runs {
+			if run.ID == id {
+				require.True(n.t, run.Running)
+				run.Running = false
+				n.restarts[name]++
+			}
+		}
+	}
+	return todo
+}
+
+// live lets time pass: the kubelet starts what has ended and reports late.
+func (n *node) live() {
+	n.now = n.now.Add(time.Duration(1+n.random.IntN(3)) * time.Second)
+	for name, run := range n.runs {
+		if !run.Running && n.random.IntN(2) == 0 {
+			n.start(name)
+		}
+	}
+	if n.random.IntN(3) > 0 {
+		n.report()
+	}
+}
+
+func FuzzOneChangeIsOneRestartOfItsReaders(f *testing.F) {
+	for seed := range uint64(15) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		n := givenNode(t, seed)
+		want := map[string]int{}
+		for range 6 {
+			n.settle()
+			n.restarts = map[string]int{}
+			want = map[string]int{}
+			key := []string{"a", "b", "other"}[n.random.IntN(3)]
+			n.pod.Annotations[key] = fmt.Sprint(n.count, "x")
+			n.pod.Status.Conditions = nil
+			if n.random.IntN(4) > 0 { // else a user did it
+				updating(n.pod)
+				for name, keys := range map[string]string{"one": "a", "both": "ab"} {
+					if key != "other" && (keys == "ab" || keys == key) {
+						want[name] = 1
+					}
+				}
+			}
+			for range 40 {
+				n.pass()
+				n.live()
+			}
+			assert.Equal(t, want, n.restarts, "after a change of %s", key)
+			if len(want) == 0 && len(n.pod.Status.Conditions) == 0 {
+				updating(n.pod) // what the user did is made up for by the next update
+			}
+		}
+	})
+}
+
+// settle passes until nothing is left to do, and checks that the annotation tells the truth then.
+func (n *node) settle() {
+	for range 60 {
+		n.pass()
+		n.live()
+	}
+	n.report()
+	for n.pass().WakeAfter > 0 { // an environment that could not be read
+		n.now = n.now.Add(3 * time.Second)
+	}
+	assert.Empty(n.t, n.pass().Annotation)
+	meta, err := inplace.ReadRuntimeContainersMeta(n.pod)
+	require.NoError(n.t, err)
+	require.Len(n.t, meta.Containers, 3)
+	for i, status := range n.pod.Status.ContainerStatuses {
+		assert.Equal(n.t, status.Name, meta.Containers[i].Name)
+		assert.Equal(n.t, n.runs[status.Name].ID, meta.Containers[i].ContainerID)
+	}
+}
