@@ -116,7 +116,8 @@ func TestRequestsForOnePodAreServedInTurnAndAllEnd(t *testing.T) {
 	pod := n.run(n.podNamed("web", "app"))
 	first, second, third := n.requestFor(pod, "app"), n.requestFor(pod, "app"), n.requestFor(pod, "app")
 	third.Spec.Strategy.ForceRecreate = true
-	for _, request := range []*v1beta1.ContainerRecreateRequest{first, second, third} {
+	for i, request := range []*v1beta1.ContainerRecreateRequest{first, second, third} {
+		request.Name = "r-" + strconv.Itoa(i) // requests of the same second are served by name
 		n.ask(request)
 	}
 	for _, request := range []*v1beta1.ContainerRecreateRequest{first, second, third} {

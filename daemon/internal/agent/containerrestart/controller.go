@@ -125,8 +125,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, key ctrl.Request) (ctrl.Resu
 	todo := node.Compute(snapshot)
 	r.memory.abort(key, todo.Abort)
 	for _, write := range todo.Writes {
-		if done, err := r.write(ctx, write); err != nil || !done {
-			return ctrl.Result{RequeueAfter: stalePause}, err
+		done, err := r.write(ctx, write)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if !done {
+			return ctrl.Result{RequeueAfter: stalePause}, nil
 		}
 	}
 	if todo.Kill != nil {
