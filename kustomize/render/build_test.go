@@ -92,29 +92,29 @@ images:
 	assert.Contains(t, string(manifests), "kind: FlowSchema\n")
 }
 
-// What a feature gate needs besides is bound where an overlay asks for it.
-func TestPermissionsOfGatesAreChosenByAnOverlay(t *testing.T) {
-	for component, resource := range map[string]string{"resize": "- storageclasses\n", "predownload": "- imagepulljobs\n"} {
-		t.Run(component, func(t *testing.T) {
-			tree, err := render.NewTree(map[string]fs.FS{
-				"statefulset/config": statefulset.Files,
-				"mine": fstest.MapFS{"kustomization.yaml": {Data: []byte(`
+// A component turns a feature gate on and grants what it needs besides. Several go together.
+func TestGatesAreChosenByAnOverlay(t *testing.T) {
+	tree, err := render.NewTree(map[string]fs.FS{
+		"statefulset/config": statefulset.Files,
+		"mine": fstest.MapFS{"kustomization.yaml": {Data: []byte(`
 resources: [../statefulset/config/default]
-components: [../statefulset/config/` + component + `]
+components: [../statefulset/config/resize, ../statefulset/config/predownload]
 `)}},
-			})
-			require.NoError(t, err)
-			var renderer render.Renderer
-			without, err := renderer.Build(tree, "statefulset/config/default")
-			require.NoError(t, err)
-			assert.NotContains(t, string(without), resource)
+	})
+	require.NoError(t, err)
+	var renderer render.Renderer
+	without, err := renderer.Build(tree, "statefulset/config/default")
+	require.NoError(t, err)
 
-			with, err := renderer.Build(tree, "mine")
+	with, err := renderer.Build(tree, "mine")
 
-			require.NoError(t, err)
-			assert.Contains(t, string(with), resource)
-			assert.Contains(t, string(with), "\n  name: statefulset-manager-"+component+"\n")
-		})
+	require.NoError(t, err)
+	for _, line := range []string{
+		"- storageclasses\n", "- --feature-gates=StatefulSetAutoResizePVCGate=true\n",
+		"- imagepulljobs\n", "- --feature-gates=PreDownloadImageForInPlaceUpdate=true\n",
+	} {
+		assert.NotContains(t, string(without), line)
+		assert.Contains(t, string(with), line)
 	}
 }
 
