@@ -34,6 +34,9 @@ func Record(t *testing.T, env testenv.Environment, namespace string) History {
 	return h
 }
 
+// Version is the moment, as a resourceVersion.
+func (h History) Version() string { return h.version }
+
 // Replay shows the pods after every event that there was from the moment until now.
 func (h History) Replay(t *testing.T, show func([]*corev1.Pod)) {
 	t.Helper()

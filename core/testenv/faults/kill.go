@@ -12,14 +12,14 @@ func Kill(n int64) (send Send, dead <-chan struct{}) {
 	over := make(chan struct{})
 	return func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if isClosed(over) {
-			return nil, errCut
+			return nil, ErrCut
 		}
-		if !isWrite(r) {
+		if !IsWrite(r) {
 			return next.RoundTrip(r)
 		}
 		number := writes.Add(1)
 		if number > n {
-			return nil, errCut
+			return nil, ErrCut
 		}
 		response, err := next.RoundTrip(r)
 		if number == n {

@@ -15,19 +15,25 @@ import (
 	"github.com/flotilla-project/flotilla/core/testenv"
 )
 
-// errCut is what a client sees whose connection is gone.
-var errCut = errors.New("the connection is cut")
+// ErrCut is what a client sees whose connection is gone.
+var ErrCut = errors.New("the connection is cut")
 
 // Send makes a request, or does not, or spoils it. Next is the way to the server.
 type Send func(r *http.Request, next http.RoundTripper) (*http.Response, error)
 
 // Over is the environment with all requests of its managers and clients made by send.
 func Over(env testenv.Environment, send Send) testenv.Environment {
-	env.Config = rest.CopyConfig(env.Config)
-	env.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+	env.Config = Wrapped(env.Config, send)
+	return env
+}
+
+// Wrapped is the configuration of clients whose requests send makes.
+func Wrapped(config *rest.Config, send Send) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) { return send(r, next) })
 	})
-	return env
+	return config
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -35,12 +41,13 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip makes the request.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// isWrite says whether the request is one of those that a plan or a status makes.
-func isWrite(r *http.Request) bool {
+// IsWrite says whether the request is one of those that a plan or a status makes.
+func IsWrite(r *http.Request) bool {
 	return r.Method != http.MethodGet && !r.URL.Query().Has("dryRun") && !strings.Contains(r.URL.Path, "/events")
 }
 
-func isPodWatch(r *http.Request) bool {
+// IsPodWatch says whether the request watches pods.
+func IsPodWatch(r *http.Request) bool {
 	return r.URL.Query().Has("watch") && strings.HasSuffix(r.URL.Path, "/pods")
 }
 

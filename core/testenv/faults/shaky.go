@@ -61,27 +61,27 @@ func (s *Shaky) Met() map[Fault]int {
 
 // Send is the way to the server.
 func (s *Shaky) Send(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if !isWrite(r) {
+	if !IsWrite(r) {
 		response, err := next.RoundTrip(r)
-		if err == nil && isPodWatch(r) {
+		if err == nil && IsPodWatch(r) {
 			response.Body = lateBody{response.Body, &s.late}
 		}
 		return response, err
 	}
 	switch s.draw() {
 	case Conflict:
-		return answer(r, apierrors.NewConflict(schema.GroupResource{}, r.URL.Path, errCut))
+		return answer(r, apierrors.NewConflict(schema.GroupResource{}, r.URL.Path, ErrCut))
 	case TooMany:
 		return answer(r, apierrors.NewTooManyRequests("too many", 1))
 	case Failure:
-		return answer(r, apierrors.NewInternalError(errCut))
+		return answer(r, apierrors.NewInternalError(ErrCut))
 	case AnswerLost:
 		s.late.Store(time.Now().Add(lateness).UnixNano())
 		response, err := next.RoundTrip(r)
 		if err == nil {
 			_ = response.Body.Close()
 		}
-		return nil, errCut
+		return nil, ErrCut
 	default:
 		return next.RoundTrip(r)
 	}

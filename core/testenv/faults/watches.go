@@ -14,7 +14,7 @@ import (
 func BreakPodWatches(bytes int) (send Send, refused func() int64) {
 	var watches, expired atomic.Int64
 	return func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !isPodWatch(r) {
+		if !IsPodWatch(r) {
 			return next.RoundTrip(r)
 		}
 		switch watches.Add(1) {
@@ -40,7 +40,7 @@ type cutBody struct {
 
 func (b *cutBody) Read(p []byte) (int, error) {
 	if b.left == 0 {
-		return 0, errCut
+		return 0, ErrCut
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n
