@@ -165,7 +165,7 @@ func (w *world) step() {
 
 // Whatever happens in which order, the pod is held only by requests that will let go of it, and they do.
 func TestHolds(t *testing.T) {
-	for seed := range uint64(500) {
+	for seed := range uint64(300) {
 		w := newWorld(t, seed)
 		for range 150 {
 			w.step()
