@@ -1,6 +1,8 @@
 package story
 
 import (
+	"context"
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -15,7 +17,8 @@ import (
 
 // Examples takes every YAML example of the page as it stands, in the page's order: manifests are
 // applied, and what begins with "# patch NAME" is a merge patch of that object of the kind, which
-// "# patch KIND/NAME" says itself. A warning and a patch without effect are mistakes of the page.
+// "# patch KIND/NAME" says itself. Pods that there are must be ready before the next example. A warning
+// and a patch without effect are mistakes of the page.
 func (w World) Examples(t *testing.T, namespace, page, kind string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -28,7 +31,19 @@ func (w World) Examples(t *testing.T, namespace, page, kind string) {
 		require.NoError(t, err, "%s\n%s", out, block[1])
 		assert.NotContains(t, out, "Warning", block[1])
 		assert.NotContains(t, out, "no change", block[1])
+		w.podsReady(t, namespace)
 	}
+}
+
+func (w World) podsReady(t *testing.T, namespace string) {
+	t.Helper()
+	Eventually(t, "the readiness of the example's pods", func(ctx context.Context) error {
+		pods, err := w.pods(ctx, namespace)
+		for i := range pods {
+			err = errors.Join(err, Want(IsReady(&pods[i]), "pod %s is not ready", pods[i].Name))
+		}
+		return err
+	})
 }
 
 // ApplyExample takes one example as Examples does and returns what kubectl prints.

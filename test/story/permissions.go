@@ -71,7 +71,7 @@ func (w World) unneeded() ([]string, error) {
 		}
 		used[name][permission(r.Verb, r.Object.Group, r.Resource())] = true
 	}
-	var wrong []string
+	wrong := ungranted(granted, w.suite.Spare)
 	for _, name := range slices.Sorted(maps.Keys(granted)) {
 		for _, w := range compare(granted[name], used[name], w.suite.Spare) {
 			wrong = append(wrong, name+": "+w)
@@ -146,8 +146,16 @@ func compare(granted, used permissions, spare map[string]string) []string {
 		if !granted[p] {
 			wrong = append(wrong, p+" is needed, and not granted")
 		}
-		if spare[p] != "" {
-			wrong = append(wrong, p+" is listed as spare, and is used")
+	}
+	return wrong
+}
+
+// ungranted are the spare permissions that no account has.
+func ungranted(granted map[string]permissions, spare map[string]string) []string {
+	var wrong []string
+	for _, p := range slices.Sorted(maps.Keys(spare)) {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(granted)), func(of permissions) bool { return of[p] }) {
+			wrong = append(wrong, "nobody: "+p+" is listed as spare, and not granted")
 		}
 	}
 	return wrong
