@@ -23,7 +23,7 @@ const (
 	reasonRecovered   = "Recovered"
 )
 
-func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done Result, now metav1.Time) []workload.Condition {
+func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done action.Result, now metav1.Time) []workload.Condition {
 	list := status.Conditions
 	list = kept(list, v1beta1.StatefulSetFailedCreatePod, reasonError, done.ScaleError, now)
 	failed := failure{reasonError, done.UpdateError}
@@ -172,7 +172,7 @@ func blockedReason(reason string) string {
 }
 
 // summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
-func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done Result) conditions.Summary {
+func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done action.Result) conditions.Summary {
 	s := p.progress(todo)
 	paused := s.Reason == v1beta1.ReasonPaused || s.Reason == v1beta1.ReasonPartitionReached
 	healthy := p.servingPods() == int(p.numbers.replicas) && len(p.condemned) == 0

@@ -43,15 +43,18 @@ func courses() []course {
 	}
 }
 
+func (c course) start(t testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {
+	t.Helper()
+	w, p := play(t, o, c.replicas, c.given...)
+	answers(w, 3*time.Second)
+	c.tell(w)
+	return w, p
+}
+
 func simulated() []simulate.Course {
 	var all []simulate.Course
 	for _, c := range courses() {
-		all = append(all, simulate.Course{Name: c.name, Arrived: arrived, Start: func(t testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {
-			w, p := play(t, o, c.replicas, c.given...)
-			answers(w, 3*time.Second)
-			c.tell(w)
-			return w, p
-		}})
+		all = append(all, simulate.Course{Name: c.name, Start: c.start, Arrived: arrived})
 	}
 	return all
 }

@@ -43,7 +43,7 @@ func (p *player) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.St
 	s.Now, s.Gates, s.Expandable = now, p.gates, p.expandable
 	todo := Compute(s)
 	p.world.Convict(todo.Steps, todo.String(), planJudges(s, todo)...)
-	return append(todo.Steps, simulate.StatusStep(set, Status(s, todo, Result{}))), todo.WakeAfter
+	return append(todo.Steps, simulate.StatusStep(set, Status(s, todo, action.Result{}))), todo.WakeAfter
 }
 
 func snapshotOf(view *simulate.View, set *v1beta1.StatefulSet) (Snapshot, error) {

@@ -9,11 +9,8 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// Result is what became of a plan, as far as the status tells it.
-type Result = action.Result
-
 // Status is the next status of the set, counted from the pods as they were before the plan's writes.
-func Status(s Snapshot, todo Plan, done Result) v1beta1.StatefulSetStatus {
+func Status(s Snapshot, todo Plan, done action.Result) v1beta1.StatefulSetStatus {
 	p := newPass(s)
 	status := *s.Set.Status.DeepCopy()
 	status.ObservedGeneration = s.Set.Generation

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -98,7 +99,7 @@ func TestConditionsSayForWhomTheSetWaits(t *testing.T) {
 func TestFailuresAreRememberedAsFalse(t *testing.T) {
 	w := given(t, 1)
 	s := w.snapshot()
-	w.set.Status = Status(s, Compute(s), Result{ScaleError: "create pod web-0: it exists already and belongs to ReplicaSet other", UpdateError: "patch pod"})
+	w.set.Status = Status(s, Compute(s), action.Result{ScaleError: "create pod web-0: it exists already and belongs to ReplicaSet other", UpdateError: "patch pod"})
 	for _, kind := range []string{v1beta1.StatefulSetFailedCreatePod, v1beta1.StatefulSetFailedUpdatePod} {
 		failed := conditions.Get(w.set.Status.Conditions, kind)
 		require.NotNil(t, failed)
@@ -109,7 +110,7 @@ func TestFailuresAreRememberedAsFalse(t *testing.T) {
 	}
 	assert.Nil(t, conditions.Get(given(t, 1).status().Conditions, v1beta1.StatefulSetFailedCreatePod), "what never failed has no condition")
 	s = given(t, 1).snapshot()
-	ready := conditions.Get(Status(s, Compute(s), Result{Blocked: "budget web denies"}).Conditions, conditions.Ready)
+	ready := conditions.Get(Status(s, Compute(s), action.Result{Blocked: "budget web denies"}).Conditions, conditions.Ready)
 	assert.Equal(t, "budget web denies", ready.Message)
 }
 
