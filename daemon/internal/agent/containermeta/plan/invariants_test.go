@@ -41,6 +41,7 @@ func reads(names ...string) []corev1.EnvVar {
 }
 
 func givenNode(t *testing.T, seed uint64) *node {
+	t.Helper()
 	n := &node{
 		t: t, random: rand.New(rand.NewPCG(seed, 2)), now: now,
 		runs: map[string]*plan.Container{}, restarts: map[string]int{},
@@ -126,11 +127,10 @@ func FuzzOneChangeIsOneRestartOfItsReaders(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		n := givenNode(t, seed)
-		want := map[string]int{}
 		for range 6 {
 			n.settle()
 			n.restarts = map[string]int{}
-			want = map[string]int{}
+			want := map[string]int{}
 			key := []string{"a", "b", "other"}[n.random.IntN(3)]
 			n.pod.Annotations[key] = fmt.Sprint(n.count, "x")
 			n.pod.Status.Conditions = nil
