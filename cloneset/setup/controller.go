@@ -52,5 +52,5 @@ func Controller(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if workers == 0 {
 		workers = DefaultWorkers
 	}
-	return cloneset.New(e, o.Gates).SetUp(mgr, workers)
+	return (&cloneset.Reconciler{Engine: e, Gates: o.Gates}).SetUp(mgr, workers)
 }

@@ -2,13 +2,12 @@ package cloneset
 
 import (
 	"context"
-	"errors"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/engine"
 
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
@@ -22,41 +21,28 @@ type Reconciler struct {
 	Gates plan.Gates
 }
 
-// New makes a reconciler of the engine's parts.
-func New(e *engine.Engine, gates plan.Gates) *Reconciler {
-	return &Reconciler{Engine: e, Gates: gates}
-}
-
 // Reconcile runs one pass over the CloneSet of the request.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if wait := r.Freshness.Wait(req.NamespacedName); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
-	snap, err := r.snapshot(ctx, req.NamespacedName)
-	if apierrors.IsNotFound(err) {
-		r.Forget(req.NamespacedName)
-		return ctrl.Result{}, nil
-	}
+	return r.Handle(ctx, req, r.pass)
+}
+
+// pass reads the world of one CloneSet and thinks.
+func (r *Reconciler) pass(ctx context.Context, name types.NamespacedName) (engine.Pass, error) {
+	snap, err := r.snapshot(ctx, name)
 	if err != nil {
-		return ctrl.Result{}, err
+		return engine.Pass{}, err
 	}
 	todo := plan.Compute(snap)
-	if !todo.Empty() {
-		log.FromContext(ctx).V(2).Info("pass", "plan", todo.String())
+	pass := engine.Pass{
+		Workload: snap.Set, Plan: todo.Plan, Err: todo.Err, Pulls: todo.Pulls,
+		Status: func(done action.Result) client.Object {
+			after := snap.Set.DeepCopy()
+			after.Status = plan.Status(snap, todo, done)
+			return after
+		},
 	}
-	done := r.Executor.Run(ctx, snap.Set, todo.Steps)
-	again, statusErr := r.writeStatus(ctx, snap, todo, done)
-	r.Events.Tell(snap.Set, todo.Notices, &done)
-	if snap.Chosen.Update != nil {
-		todo.Wake(r.PullJobs.Run(ctx, snap.Set, snap.Chosen.Update.Name, todo.Pulls))
+	if update := snap.Chosen.Update; update != nil {
+		pass.Update = update.Name
 	}
-	if err := errors.Join(done.Err, statusErr); err != nil {
-		return ctrl.Result{}, err
-	}
-	if todo.Err != nil {
-		return ctrl.Result{}, reconcile.TerminalError(todo.Err)
-	}
-	todo.Wake(done.RetryAfter)
-	todo.Wake(again)
-	return ctrl.Result{RequeueAfter: todo.WakeAfter}, nil
+	return pass, nil
 }

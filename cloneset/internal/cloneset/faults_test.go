@@ -1,18 +1,10 @@
 package cloneset_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,21 +13,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/podstate"
 	"github.com/flotilla-project/flotilla/core/simnodes"
+	"github.com/flotilla-project/flotilla/core/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
-
-var errCut = errors.New("the connection is cut")
 
 // An operator that is killed in the middle of whatever it does leaves a world from which the next one
 // arrives where an undisturbed one does, with the same pods and within the same limits.
@@ -56,7 +43,7 @@ func threeRollouts(t *testing.T, killAfter ...int64) (ends []string) {
 	c := env.Client(t)
 	set := newSet(env.Namespace(t), replicas, v1beta1.InPlaceIfPossible, maxUnavailable)
 	rollout := func(name string, ready int, begin func()) {
-		history := recordPods(t, set.Namespace)
+		history := faults.Record(t, env, set.Namespace)
 		begin()
 		for _, writes := range killAfter {
 			require.True(t, t.Run(fmt.Sprintf("%s killed after write %d", name, writes), func(t *testing.T) {
@@ -67,7 +54,7 @@ func threeRollouts(t *testing.T, killAfter ...int64) (ends []string) {
 			startController(t, set.Namespace)
 			settles(t, c, set)
 		}))
-		history.replay(t, func(pods []*corev1.Pod) {
+		history.Replay(t, func(pods []*corev1.Pod) {
 			active, available := countPods(pods)
 			assert.LessOrEqual(t, active, replicas)
 			assert.GreaterOrEqual(t, available, ready)
@@ -86,29 +73,12 @@ func threeRollouts(t *testing.T, killAfter ...int64) (ends []string) {
 // made that one.
 func killed(t *testing.T, namespace string, n int64) {
 	t.Helper()
-	var writes atomic.Int64
-	dead := make(chan struct{})
-	startControllerOver(t, namespace, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if isClosed(dead) {
-			return nil, errCut
-		}
-		if !isWrite(r) {
-			return next.RoundTrip(r)
-		}
-		number := writes.Add(1)
-		if number > n {
-			return nil, errCut
-		}
-		response, err := next.RoundTrip(r)
-		if number == n {
-			close(dead)
-		}
-		return response, err
-	})
+	send, dead := faults.Kill(n)
+	startControllerOver(t, namespace, send)
 	select {
 	case <-dead:
 	case <-time.After(patience):
-		t.Fatalf("only %d writes, not %d", writes.Load(), n)
+		t.Fatalf("the operator did not come to write %d", n)
 	}
 }
 
@@ -120,20 +90,21 @@ func TestFailingRequestsDelayOnly(t *testing.T) {
 	c := env.Client(t)
 	set := newSet(env.Namespace(t), replicas, v1beta1.InPlaceIfPossible, maxUnavailable)
 	set.Spec.UpdateStrategy.RollingUpdate.MaxSurge = new(intstr.FromInt32(maxSurge))
-	history := recordPods(t, set.Namespace)
-	met := startFailing(t, set.Namespace, 1)
+	history := faults.Record(t, env, set.Namespace)
+	server := faults.NewShaky(1)
+	startControllerOver(t, set.Namespace, server.Send)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	history.replay(t, atMost(t, replicas))
-	history = recordPods(t, set.Namespace)
+	history.Replay(t, atMost(t, replicas))
+	history = faults.Record(t, env, set.Namespace)
 	for _, next := range []func(*v1beta1.CloneSet){image("app:2"), argument("new")} {
 		edit(t, c, set, next)
 		settles(t, c, set)
 	}
-	for _, f := range []fault{conflict, tooMany, failure, answerLost} {
-		assert.Positive(t, met()[f], f)
+	for _, f := range []faults.Fault{faults.Conflict, faults.TooMany, faults.Failure, faults.AnswerLost} {
+		assert.Positive(t, server.Met()[f], f)
 	}
-	history.replay(t, atMost(t, replicas+maxSurge))
+	history.Replay(t, atMost(t, replicas+maxSurge))
 	assertWanted(t, c, set)
 	assertCalm(t, c, set)
 }
@@ -146,102 +117,6 @@ func atMost(t *testing.T, limit int) func([]*corev1.Pod) {
 	}
 }
 
-// fault is what happens to a write.
-type fault string
-
-const (
-	none        fault = ""
-	conflict    fault = "conflict"
-	tooMany     fault = "too many requests"
-	failure     fault = "internal error"
-	answerLost  fault = "answer lost"
-	shakyWrites       = 40 // after so many the server has recovered
-)
-
-// startFailing starts an operator of whose first writes some fail: which ones, the seed says, except
-// that the answer to the first pod is always lost. The pods' watch is late then: a plan that takes the write
-// for undone would come before the event. It returns what tells how often each fault was met so far.
-func startFailing(t *testing.T, namespace string, seed uint64) (met func() map[fault]int) {
-	t.Helper()
-	ahead := slices.Concat(slices.Repeat([]fault{conflict, failure, answerLost}, 3), []fault{tooMany})
-	ahead = append(ahead, make([]fault, shakyWrites-len(ahead))...)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	rng.Shuffle(len(ahead), func(i, j int) { ahead[i], ahead[j] = ahead[j], ahead[i] })
-	ahead = append([]fault{none, answerLost}, ahead...) // the revision, the first pod
-	var mu sync.Mutex
-	var late atomic.Int64
-	count := map[fault]int{}
-	draw := func() fault {
-		mu.Lock()
-		defer mu.Unlock()
-		if len(ahead) == 0 {
-			return none
-		}
-		next := ahead[0]
-		ahead = ahead[1:]
-		count[next]++
-		return next
-	}
-	startControllerOver(t, namespace, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !isWrite(r) {
-			response, err := next.RoundTrip(r)
-			if err == nil && isPodWatch(r) {
-				response.Body = lateBody{response.Body, &late}
-			}
-			return response, err
-		}
-		switch draw() {
-		case conflict:
-			return answer(r, apierrors.NewConflict(schema.GroupResource{}, r.URL.Path, errCut))
-		case tooMany:
-			return answer(r, apierrors.NewTooManyRequests("too many", 1))
-		case failure:
-			return answer(r, apierrors.NewInternalError(errCut))
-		case answerLost:
-			late.Store(time.Now().Add(300 * time.Millisecond).UnixNano())
-			response, err := next.RoundTrip(r)
-			if err == nil {
-				_ = response.Body.Close()
-			}
-			return nil, errCut
-		default:
-			return next.RoundTrip(r)
-		}
-	})
-	return func() map[fault]int {
-		mu.Lock()
-		defer mu.Unlock()
-		return maps.Clone(count)
-	}
-}
-
-// lateBody delivers nothing before a moment, in nanoseconds.
-type lateBody struct {
-	io.ReadCloser
-	until *atomic.Int64
-}
-
-func (b lateBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	<-time.After(time.Until(time.Unix(0, b.until.Load())))
-	return n, err
-}
-
-// answer is the error as the server would send it.
-func answer(r *http.Request, err *apierrors.StatusError) (*http.Response, error) {
-	status := err.Status()
-	status.APIVersion, status.Kind = "v1", "Status"
-	body, encodingErr := json.Marshal(status)
-	header := http.Header{"Content-Type": {"application/json"}}
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		header.Set("Retry-After", fmt.Sprint(seconds))
-	}
-	return &http.Response{
-		StatusCode: int(status.Code), Status: http.StatusText(int(status.Code)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
-	}, encodingErr
-}
-
 // Watches that break in the middle of an event, and whose place in history the server has forgotten,
 // lose nothing.
 func TestBrokenWatchesLoseNothing(t *testing.T) {
@@ -250,51 +125,20 @@ func TestBrokenWatchesLoseNothing(t *testing.T) {
 	c := env.Client(t)
 	set := newSet(env.Namespace(t), replicas, v1beta1.InPlaceIfPossible, maxUnavailable)
 	require.NoError(t, c.Create(t.Context(), set))
-	var watches, expired atomic.Int64
-	startControllerOver(t, set.Namespace, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !isPodWatch(r) {
-			return next.RoundTrip(r)
-		}
-		switch watches.Add(1) {
-		case 1:
-			response, err := next.RoundTrip(r)
-			if err == nil {
-				response.Body = &cutBody{ReadCloser: response.Body, left: 20_000}
-			}
-			return response, err
-		case 2:
-			expired.Add(1)
-			return answer(r, apierrors.NewResourceExpired("the server has forgotten"))
-		}
-		return next.RoundTrip(r)
-	})
+	send, refused := faults.BreakPodWatches(20_000)
+	startControllerOver(t, set.Namespace, send)
 	settles(t, c, set)
 	before := identities(podsOf(t, c, set))
-	history := recordPods(t, set.Namespace)
+	history := faults.Record(t, env, set.Namespace)
 	edit(t, c, set, image("app:2"))
 	settles(t, c, set)
-	history.replay(t, func(pods []*corev1.Pod) {
+	history.Replay(t, func(pods []*corev1.Pod) {
 		_, available := countPods(pods)
 		assert.GreaterOrEqual(t, available, replicas-maxUnavailable)
 	})
-	assert.Positive(t, expired.Load(), "no watch was broken and refused")
+	assert.Positive(t, refused(), "no watch was broken and refused")
 	assert.Equal(t, before, identities(podsOf(t, c, set)))
 	assertWanted(t, c, set)
-}
-
-// cutBody ends with an error when this many bytes have been read.
-type cutBody struct {
-	io.ReadCloser
-	left int
-}
-
-func (b *cutBody) Read(p []byte) (int, error) {
-	if b.left == 0 {
-		return 0, errCut
-	}
-	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
 }
 
 // Others delete, orphan, relabel and hold pods during a rollout. What they do is repaired or
@@ -348,89 +192,14 @@ func change(t *testing.T, c client.Client, o *corev1.Pod, edit func(*corev1.Pod)
 }
 
 // startControllerOver starts the controller with all its requests made by send.
-func startControllerOver(t *testing.T, namespace string, send func(*http.Request, http.RoundTripper) (*http.Response, error)) {
+func startControllerOver(t *testing.T, namespace string, send faults.Send) {
 	t.Helper()
-	over := env
-	over.Config = rest.CopyConfig(env.Config)
-	over.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) { return send(r, next) })
-	})
-	startControllerIn(t, over, namespace)
-}
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// isWrite says whether the request is one of those that a plan or a status makes.
-func isWrite(r *http.Request) bool {
-	return r.Method != http.MethodGet && !r.URL.Query().Has("dryRun") && !strings.Contains(r.URL.Path, "/events")
-}
-
-func isPodWatch(r *http.Request) bool {
-	return r.URL.Query().Has("watch") && strings.HasSuffix(r.URL.Path, "/pods")
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
+	startControllerIn(t, faults.Over(env, send), namespace)
 }
 
 // argument changes what only a new pod can have.
 func argument(text string) func(*v1beta1.CloneSet) {
 	return func(set *v1beta1.CloneSet) { set.Spec.Template.Spec.Containers[0].Args = []string{text} }
-}
-
-// podHistory is where the pods of a namespace stood at a moment.
-type podHistory struct {
-	namespace, version string
-	pods               map[string]*corev1.Pod
-}
-
-func recordPods(t *testing.T, namespace string) podHistory {
-	t.Helper()
-	list := &corev1.PodList{}
-	require.NoError(t, env.Client(t).List(t.Context(), list, client.InNamespace(namespace)))
-	h := podHistory{namespace: namespace, version: list.ResourceVersion, pods: map[string]*corev1.Pod{}}
-	for i := range list.Items {
-		h.pods[list.Items[i].Name] = &list.Items[i]
-	}
-	return h
-}
-
-// replay shows the pods after every event that there was from the moment until now.
-func (h podHistory) replay(t *testing.T, show func([]*corev1.Pod)) {
-	t.Helper()
-	c, err := client.NewWithWatch(env.ConfigAs(t, "test"), client.Options{Scheme: env.Scheme})
-	require.NoError(t, err)
-	last := gen.Pod("", gen.Namespaced(h.namespace))
-	last.ObjectMeta = metav1.ObjectMeta{Namespace: h.namespace, GenerateName: "the-last-"}
-	require.NoError(t, c.Create(t.Context(), last))
-	events, err := c.Watch(t.Context(), &corev1.PodList{}, client.InNamespace(h.namespace),
-		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: h.version}})
-	require.NoError(t, err)
-	defer events.Stop()
-	shown := 0
-	for e := range events.ResultChan() {
-		o, ok := e.Object.(*corev1.Pod)
-		require.True(t, ok, "%+v", e.Object)
-		if o.Name == last.Name {
-			require.Positive(t, shown)
-			require.NoError(t, c.Delete(t.Context(), last, client.GracePeriodSeconds(0)))
-			return
-		}
-		h.pods[o.Name] = o
-		if e.Type == watch.Deleted {
-			delete(h.pods, o.Name)
-		}
-		show(slices.Collect(maps.Values(h.pods)))
-		shown++
-	}
-	t.Fatal("the watch ended early")
 }
 
 // countPods counts the pods that CloneSet web controls.
@@ -495,7 +264,7 @@ func assertCalm(t *testing.T, c client.Client, set *v1beta1.CloneSet) {
 		edit(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.RevisionHistoryLimit = new(20 + limit) })
 		settles(t, c, set)
 		if limit > 0 {
-			assert.Equal(t, []string{"patch clonesets/status"}, kindsOfWrites(t, audit, set.Namespace))
+			assert.Equal(t, []string{"patch clonesets/status"}, audit.Kinds(t, userAgent, set.Namespace))
 		}
 	}
 }

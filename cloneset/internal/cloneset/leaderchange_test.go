@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/simnodes"
+	"github.com/flotilla-project/flotilla/core/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -38,11 +39,11 @@ func TestALeaderLosesItsLeaseInTheMiddleOfABatch(t *testing.T) {
 		{"recreation", wanted - maxUnavailable, func() { edit(t, c, set, argument("new")) }},
 	} {
 		t.Run(rollout.name, func(t *testing.T) {
-			history := recordPods(t, set.Namespace)
+			history := faults.Record(t, env, set.Namespace)
 			landed := changeLeader(t, set.Namespace, 2, rollout.begin)
 			settles(t, c, set)
 			assert.Positive(t, landed(), "no write was under way")
-			history.replay(t, func(pods []*corev1.Pod) {
+			history.Replay(t, func(pods []*corev1.Pod) {
 				active, available := countPods(pods)
 				assert.LessOrEqual(t, active, wanted)
 				assert.GreaterOrEqual(t, available, rollout.ready)
@@ -85,8 +86,8 @@ type badLine struct {
 func (l *badLine) first(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	switch {
 	case isLease(r) && l.bad.Load():
-		return nil, errCut
-	case !isWrite(r) || isLease(r) || l.passes():
+		return nil, faults.ErrCut
+	case !faults.IsWrite(r) || isLease(r) || l.passes():
 		return next.RoundTrip(r)
 	}
 	body, err := io.ReadAll(r.Body)
@@ -126,7 +127,7 @@ func (l *badLine) second(r *http.Request, next http.RoundTripper) (*http.Respons
 	if err != nil {
 		return nil, err
 	}
-	if isPodWatch(r) {
+	if faults.IsPodWatch(r) {
 		response.Body = heldBody{response.Body, &l.bad, l.opens}
 	}
 	if isLease(r) && r.Method == http.MethodPut && response.StatusCode == http.StatusOK {

@@ -46,7 +46,7 @@ func changed[T any](t *testing.T, kind, name string, change func(*T)) func(*unst
 
 // The first of two batches of a pod is done. The second follows, the first is not repeated.
 func TestTakenOverBatchesGoOn(t *testing.T) {
-	namespace := givenLeftovers(t, "updating", changed(t, "Pod", midway, betweenBatches),
+	namespace := env.Leftovers(t, "testdata/takeover/updating.yaml", changed(t, "Pod", midway, betweenBatches),
 		changed(t, "ControllerRevision", "web-d554877cb", func(r *appsv1.ControllerRevision) {
 			r.Data.Raw = bytes.ReplaceAll(r.Data.Raw, []byte("busybox:1.33"), []byte("busybox:1.32"))
 		}),
@@ -118,7 +118,7 @@ func outOfService(o *corev1.Pod) {
 // A pod that its hook holds in PreparingDelete stays there, untouched, until the hook lets go of it.
 func TestTakenOverPodsInPreparingDeleteAreHeld(t *testing.T) {
 	const hold = "example.io/hold"
-	namespace := givenLeftovers(t, "settled",
+	namespace := env.Leftovers(t, "testdata/takeover/settled.yaml",
 		changed(t, "CloneSet", "web", func(set *v1beta1.CloneSet) {
 			set.Spec.Replicas = new(int32(3))
 			set.Spec.Lifecycle = &workload.Lifecycle{PreDelete: &workload.LifecycleHook{LabelsHandler: map[string]string{hold: "true"}}}
@@ -138,7 +138,7 @@ func TestTakenOverPodsInPreparingDeleteAreHeld(t *testing.T) {
 		assert.EqualValues(collect, 4, set.Status.Replicas)
 	})
 	settles(t, c, spread(namespace))
-	assert.Equal(t, []string{"patch clonesets/status"}, kindsOfWrites(t, audit, namespace))
+	assert.Equal(t, []string{"patch clonesets/status"}, audit.Kinds(t, userAgent, namespace))
 	assert.Equal(t, pods, podsOf(t, c, set))
 
 	held := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: midway}}
@@ -155,7 +155,7 @@ func TestTakenOverPodsInPreparingDeleteAreHeld(t *testing.T) {
 // Claims of pods stay; one without an instance id belongs to no pod, and is not taken for one whose pod
 // has gone, even where claims are not reused.
 func TestTakenOverClaimsWithoutAnInstanceIDAreLeftAlone(t *testing.T) {
-	namespace := givenLeftovers(t, "settled", changed(t, "CloneSet", "web", func(set *v1beta1.CloneSet) {
+	namespace := env.Leftovers(t, "testdata/takeover/settled.yaml", changed(t, "CloneSet", "web", func(set *v1beta1.CloneSet) {
 		set.Spec.ScaleStrategy.EnablePVCReuse = false
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{gen.Claim("data", "1Gi")}
 	}))
@@ -182,7 +182,7 @@ func TestTakenOverClaimsWithoutAnInstanceIDAreLeftAlone(t *testing.T) {
 	audit := env.Audit(t)
 	startController(t, "")
 	takenOver(t, c, namespace)
-	assert.Equal(t, []string{"patch clonesets/status"}, kindsOfWrites(t, audit, namespace))
+	assert.Equal(t, []string{"patch clonesets/status"}, audit.Kinds(t, userAgent, namespace))
 	assert.Equal(t, before, claimsIn(t, c, namespace))
 
 	givenNodes(t, simnodes.Options{Prefix: "sim-000", Bind: true})

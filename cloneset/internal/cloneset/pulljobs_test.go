@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simnodes"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
@@ -21,9 +22,9 @@ import (
 
 func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 	env.ServePullJobs(t)
-	givenController(t, preDownload)
-	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t), 5)
+	givenPuller(t, set.Namespace)
+	c := env.Client(t)
 	audit := env.Audit(t)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
@@ -58,9 +59,9 @@ func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 
 func TestPullingAheadIsJudgedAnew(t *testing.T) {
 	env.ServePullJobs(t)
-	givenController(t, preDownload)
-	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t), 3)
+	givenPuller(t, set.Namespace)
+	c := env.Client(t)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
 	edit(t, c, set, both(image("app:2"), keep(2)))
@@ -80,9 +81,9 @@ func TestPullingAheadIsJudgedAnew(t *testing.T) {
 // A job that cannot be created is told of and tried again; the rollout goes on.
 func TestRefusedPullJobsHoldUpNothing(t *testing.T) {
 	env.ServePullJobs(t)
-	givenController(t, preDownload)
-	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t), 4)
+	givenPuller(t, set.Namespace)
+	c := env.Client(t)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
 	edit(t, c, set, both(image("app:refused"), keep(3)))
@@ -102,9 +103,9 @@ func TestRefusedPullJobsHoldUpNothing(t *testing.T) {
 }
 
 func TestWithoutImagePullJobsNothingIsPulledAhead(t *testing.T) {
-	givenController(t, preDownload)
-	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t), 4)
+	givenPuller(t, set.Namespace)
+	c := env.Client(t)
 	audit := env.Audit(t)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
@@ -122,7 +123,13 @@ func TestWithoutImagePullJobsNothingIsPulledAhead(t *testing.T) {
 	}
 }
 
-func preDownload(g *plan.Gates) { g.PreDownload = true }
+// givenPuller runs a controller that pulls images ahead in the namespace alone, because other tests leave
+// sets in the middle of rollouts behind.
+func givenPuller(t *testing.T, namespace string) {
+	t.Helper()
+	givenNodes(t, simnodes.Options{Bind: true})
+	startController(t, namespace, func(g *plan.Gates) { g.PreDownload = true })
+}
 
 func newPullingSet(namespace string, replicas int32) *v1beta1.CloneSet {
 	set := newSet(namespace, replicas, v1beta1.InPlaceIfPossible, 1)

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-project/flotilla/core/manager"
+	"github.com/flotilla-project/flotilla/core/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/cloneset/setup"
 )
@@ -48,10 +48,7 @@ func (r replicas) start(t *testing.T, send func(*http.Request, http.RoundTripper
 		"--leader-election-lease-duration=8s", "--leader-election-renew-deadline=4s", "--leader-election-retry-period=200ms",
 	}, func(string) string { return "" })
 	require.NoError(t, err)
-	config := rest.CopyConfig(env.Config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(request *http.Request) (*http.Response, error) { return send(request, next) })
-	})
+	config := faults.Wrapped(env.Config, send)
 	metrics.Registry = prometheus.NewRegistry() // each operator expects one of its own
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -1,13 +1,7 @@
 package cloneset_test
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,15 +9,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/simnodes"
-	"github.com/flotilla-project/flotilla/core/testenv"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -41,7 +31,7 @@ func TestTakingOverWritesStatusesOnly(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			namespace := givenLeftovers(t, tt.name)
+			namespace := env.Leftovers(t, "testdata/takeover/"+tt.name+".yaml")
 			c := env.Client(t)
 			pods, revisions := podsOf(t, c, web(namespace)), revisionsOf(t, namespace)
 			audit := env.Audit(t)
@@ -54,7 +44,7 @@ func TestTakingOverWritesStatusesOnly(t *testing.T) {
 			}
 			set := takenOver(t, c, namespace)
 
-			assert.Equal(t, []string{"patch clonesets/status"}, kindsOfWrites(t, audit, namespace))
+			assert.Equal(t, []string{"patch clonesets/status"}, audit.Kinds(t, userAgent, namespace))
 			assert.Equal(t, pods, podsOf(t, c, set))
 			assert.Equal(t, revisions, revisionsOf(t, namespace))
 			assert.Equal(t, tt.current, set.Status.CurrentRevision)
@@ -68,7 +58,7 @@ func TestTakingOverWritesStatusesOnly(t *testing.T) {
 
 // A new image goes into the pods that were taken over, up to the partition.
 func TestTakenOverPodsAreUpdatedInPlace(t *testing.T) {
-	namespace := givenLeftovers(t, "settled")
+	namespace := env.Leftovers(t, "testdata/takeover/settled.yaml")
 	c := env.Client(t)
 	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
 	startController(t, "")
@@ -87,7 +77,7 @@ func TestTakenOverPodsAreUpdatedInPlace(t *testing.T) {
 
 // What waits at its partition goes on when that is lowered.
 func TestTakenOverRolloutsGoOn(t *testing.T) {
-	namespace := givenLeftovers(t, "updating")
+	namespace := env.Leftovers(t, "testdata/takeover/updating.yaml")
 	c := env.Client(t)
 	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
 	startController(t, "")
@@ -108,7 +98,7 @@ func TestTakenOverRolloutsGoOn(t *testing.T) {
 // A pod that was taken out of service for its grace period when the operators changed gets its image,
 // though its record has the keys of old.
 func TestTakenOverGracePeriodsEnd(t *testing.T) {
-	namespace := givenLeftovers(t, "updating", changed(t, "Pod", midway, inGrace))
+	namespace := env.Leftovers(t, "testdata/takeover/updating.yaml", changed(t, "Pod", midway, inGrace))
 	c := env.Client(t)
 	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
 	startController(t, "")
@@ -133,56 +123,6 @@ func inGrace(o *corev1.Pod) {
 	o.Annotations[contract.LegacyInPlaceUpdateGraceAnnotation] = `{"revision":"web-b4bdfd798","containerImages":{"main":"nginx:1.15.1"},"graceSeconds":2}`
 }
 
-// givenLeftovers makes the objects of the file in a namespace of their own and returns it. The
-// server gives every object a new UID; owner references follow. Statuses are written as they were.
-// The changes are made to every object before.
-func givenLeftovers(t *testing.T, name string, change ...func(*unstructured.Unstructured)) (namespace string) {
-	t.Helper()
-	namespace = env.Namespace(t)
-	c := env.Client(t)
-	uids := map[types.UID]types.UID{}
-	for _, o := range leftovers(t, name) {
-		for _, c := range change {
-			c(o)
-		}
-		status, old := o.Object["status"], o.GetUID()
-		o.SetNamespace(namespace)
-		o.SetUID("")
-		o.SetResourceVersion("")
-		owners := o.GetOwnerReferences()
-		for i := range owners {
-			require.Contains(t, uids, owners[i].UID, "owners come first")
-			owners[i].UID = uids[owners[i].UID]
-		}
-		o.SetOwnerReferences(owners)
-		require.NoError(t, c.Create(t.Context(), o), o.GetName())
-		uids[old] = o.GetUID()
-		if status != nil {
-			o.Object["status"] = status
-			require.NoError(t, c.Status().Update(t.Context(), o), o.GetName())
-		}
-	}
-	return namespace
-}
-
-func leftovers(t *testing.T, name string) []*unstructured.Unstructured {
-	t.Helper()
-	file, err := os.Open(filepath.Join("testdata", "takeover", name+".yaml"))
-	require.NoError(t, err)
-	defer func() { _ = file.Close() }()
-	decoder := yaml.NewYAMLOrJSONDecoder(file, 4096)
-	var all []*unstructured.Unstructured
-	for {
-		o := &unstructured.Unstructured{}
-		err := decoder.Decode(&o.Object)
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		require.NoError(t, err)
-		all = append(all, o)
-	}
-}
-
 func web(namespace string) *v1beta1.CloneSet {
 	return &v1beta1.CloneSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 }
@@ -205,18 +145,6 @@ func revisionsOf(t *testing.T, namespace string) []appsv1.ControllerRevision {
 	list := &appsv1.ControllerRevisionList{}
 	require.NoError(t, env.Client(t).List(t.Context(), list, client.InNamespace(namespace)))
 	return list.Items
-}
-
-// kindsOfWrites are what the controller has written in the namespace, each kind of write once.
-func kindsOfWrites(t *testing.T, audit *testenv.Audit, namespace string) []string {
-	t.Helper()
-	var kinds []string
-	for _, r := range audit.Requests(t, strings.SplitN(userAgent, "/", 2)[0]) {
-		if r.Write() && r.Object.Namespace == namespace && !slices.Contains(kinds, r.String()) {
-			kinds = append(kinds, r.String())
-		}
-	}
-	return kinds
 }
 
 // images counts the images of container main of the pods of CloneSet web, and its restarts. Container
