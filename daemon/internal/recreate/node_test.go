@@ -36,7 +36,7 @@ type machine struct {
 // givenNode runs a node for the pod until the end of the test.
 func givenNode(t *testing.T, c client.Client, pod *corev1.Pod) *machine {
 	t.Helper()
-	m := &machine{t: t, c: c, pod: pod, stops: map[string]node.Stop{}, grace: map[types.UID]time.Time{}}
+	m := &machine{t: t, c: c, pod: pod.DeepCopy(), stops: map[string]node.Stop{}, grace: map[types.UID]time.Time{}}
 	for _, container := range pod.Spec.Containers {
 		m.start(container.Name, 0)
 	}
