@@ -2,20 +2,16 @@ package admission
 
 import (
 	"maps"
-	"net/url"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,36 +62,10 @@ func serve(t *testing.T) client.Client {
 	mgr.GetWebhookServer().Register(admission.ConvertPath, webhook.Converting())
 	env.Start(t, mgr)
 
-	c := env.Client(t)
-	convertHere(t, c)
 	probe := sent(t, "v1alpha1", "{}")
 	probe.SetNamespace(env.Namespace(t))
-	require.EventuallyWithT(t, func(check *assert.CollectT) {
-		assert.NoError(check, c.Create(t.Context(), probe.DeepCopy(), client.DryRunAll))
-	}, 20*time.Second, 50*time.Millisecond, "the API server does not notice the conversion webhook")
-	return c
-}
-
-// convertHere points the CRD at the server that the webhook configurations name.
-func convertHere(t *testing.T, c client.Client) {
-	t.Helper()
-	var configuration admissionregistrationv1.ValidatingWebhookConfiguration
-	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: "cloneset-validating"}, &configuration))
-	validate := configuration.Webhooks[0].ClientConfig
-	address, err := url.Parse(*validate.URL)
-	require.NoError(t, err)
-	address.Path = "/convert"
-
-	var crd apiextensionsv1.CustomResourceDefinition
-	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: "clonesets.apps.kruise.io"}, &crd))
-	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
-		Strategy: apiextensionsv1.WebhookConverter,
-		Webhook: &apiextensionsv1.WebhookConversion{
-			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: new(address.String()), CABundle: validate.CABundle},
-			ConversionReviewVersions: []string{"v1"},
-		},
-	}
-	require.NoError(t, c.Update(t.Context(), &crd))
+	env.ConvertHere(t, "clonesets.apps.kruise.io", probe)
+	return env.Client(t)
 }
 
 const minimal = `
@@ -106,13 +76,8 @@ template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, imag
 // sent is a CloneSet as a user writes it in a version: a minimal one with more members of the spec.
 func sent(t *testing.T, version, members string) *unstructured.Unstructured {
 	t.Helper()
-	spec, more := map[string]any{}, map[string]any{}
-	for text, into := range map[string]*map[string]any{minimal: &spec, members: &more} {
-		raw, err := yaml.YAMLToJSON([]byte(text))
-		require.NoError(t, err)
-		require.NoError(t, utiljson.Unmarshal(raw, into))
-	}
-	maps.Copy(spec, more)
+	spec := testenv.Fields(t, minimal)
+	maps.Copy(spec, testenv.Fields(t, members))
 	set := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	set.SetAPIVersion("apps.kruise.io/" + version)
 	set.SetKind("CloneSet")
