@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,9 @@ const clusterVariable = "FLOTILLA_E2E_CLUSTER"
 type Suite struct {
 	// Features are installed before the stories begin, in this order.
 	Features []string
+	// Beside are features that the stories need, installed after the others; the permissions of their
+	// accounts are judged in suites of their own.
+	Beside []string
 	// Schemes know the kinds of the stories, besides those of client-go.
 	Schemes []func(*runtime.Scheme) error
 	// Kinds are shown when a story fails, as kubectl names them, besides pods and events.
@@ -87,7 +91,7 @@ func (w *World) setUp(ctx context.Context, s Suite) error {
 	if err := install.Apps(ctx, c, os.Stdout); err != nil {
 		return err
 	}
-	for _, feature := range s.Features {
+	for _, feature := range slices.Concat(s.Features, s.Beside) {
 		if err := install.Feature(ctx, c, feature, os.Stdout); err != nil {
 			return err
 		}

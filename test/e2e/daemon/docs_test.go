@@ -2,11 +2,19 @@ package daemon
 
 import (
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// The examples stand beside each other as on the pages.
 func TestExamplesOfThePages(t *testing.T) {
 	t.Parallel()
+	publish(t, "nginx:1.28")
+	t.Cleanup(func() { // belongs to no namespace
+		assert.NoError(t, world.Client.Delete(contextOf(t), &v1beta1.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: "example"}}))
+	})
 	for page, kind := range map[string]string{
 		"containerrecreaterequest": "containerrecreaterequests", "nodeimage": "nodeimages", "container-launch-priority": "pods",
 	} {

@@ -20,14 +20,27 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// givenImage makes the demo application available under a name that no node has pulled.
+// givenImage makes the demo application available as v1 of a repository that no node has pulled from.
 func givenImage(t *testing.T, repository string) {
+	t.Helper()
+	publish(t, repository+":v1")
+}
+
+// publish makes the demo application available under another name.
+func publish(t *testing.T, reference string) {
 	t.Helper()
 	from, err := name.ParseReference(world.Cluster.Registry()+"/"+app+"v1", name.Insecure)
 	require.NoError(t, err)
 	image, err := remote.Image(from, remote.WithContext(t.Context()))
 	require.NoError(t, err)
-	require.NoError(t, world.Cluster.PushImage(t.Context(), repository+":v1", image))
+	require.NoError(t, world.Cluster.PushImage(t.Context(), reference, image))
+}
+
+// outage takes a repository out of reach until the test ends.
+func outage(t *testing.T, repository string) {
+	t.Helper()
+	require.NoError(t, world.Cluster.CloseRepository(t.Context(), repository))
+	t.Cleanup(func() { assert.NoError(t, world.Cluster.OpenRepository(contextOf(t), repository)) })
 }
 
 // nodeImage is the object of the first node; one that is new takes a while to come.
@@ -101,6 +114,19 @@ func TestAnImageIsPulled(t *testing.T) {
 	assert.Contains(t, pulled.ImageID, image+"@sha256:")
 }
 
+func TestAnEntryGoesWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	const image = "flotilla/brief"
+	givenImage(t, image)
+	o := nodeImage(t)
+	wants(t, image, func(s *v1beta1.ImageSpec) { s.Tags[0].PullPolicy.TTLSecondsAfterFinished = new(int32(1)) })
+	story.Reaches(t, world, o, "without the entry", func(o *v1beta1.NodeImage) error {
+		_, wanted := o.Spec.Images[image]
+		_, told := o.Status.ImageStatuses[image]
+		return story.Want(!wanted && !told, "images are %v", o.Spec.Images)
+	})
+}
+
 // Without the registry, a node that has the image already is content, if that is enough.
 func TestAPresentImageNeedsNoRegistry(t *testing.T) {
 	t.Parallel()
@@ -110,7 +136,7 @@ func TestAPresentImageNeedsNoRegistry(t *testing.T) {
 	wants(t, image, nil)
 	require.Equal(t, v1beta1.ImageSucceeded, ends(t, image).Phase)
 
-	require.NoError(t, world.Cluster.CloseRepository(t.Context(), image))
+	outage(t, image)
 	again := func(policy v1beta1.ImagePullPolicy, version int64) func(*v1beta1.ImageSpec) {
 		return func(s *v1beta1.ImageSpec) {
 			s.Tags[0].Version, s.Tags[0].ImagePullPolicy = version, policy
@@ -144,7 +170,7 @@ func TestARegistryComesBack(t *testing.T) {
 	const image = "flotilla/outage"
 	givenImage(t, image)
 	o := nodeImage(t)
-	require.NoError(t, world.Cluster.CloseRepository(t.Context(), image))
+	outage(t, image)
 	wants(t, image, func(s *v1beta1.ImageSpec) { s.Tags[0].PullPolicy.BackoffLimit = new(int32(20)) })
 	story.Reaches(t, world, o, "trying", func(o *v1beta1.NodeImage) error {
 		tags := o.Status.ImageStatuses[image].Tags
