@@ -39,10 +39,10 @@ func TestMain(m *testing.M) {
 
 // givenController runs the controller and simulated nodes until the end of the test, and checks
 // then that nobody has changed an object of the cache.
-func givenController(t *testing.T, gates ...func(*plan.Gates)) {
+func givenController(t *testing.T) {
 	t.Helper()
 	givenNodes(t, simnodes.Options{Bind: true})
-	startController(t, "", gates...)
+	startController(t, "")
 }
 
 // givenNodes runs three simulated nodes until the end of the test.
