@@ -147,6 +147,7 @@ func claimName(o *corev1.Pod) string {
 // One trace through the built-in controller and through ours: the same pods come and go in the same
 // order, and the same is there after every edit.
 func TestTheSameTraceAsTheBuiltInController(t *testing.T) {
+	t.Parallel()
 	traces := map[appsv1.PodManagementPolicyType][]stretch{
 		appsv1.OrderedReadyPodManagement: {
 			{name: "create", replicas: 3, version: "v1"},

@@ -40,6 +40,7 @@ func held(h hooked, hooks workload.Lifecycle) func(*v1beta1.StatefulSet) {
 }
 
 func TestPreDeleteHoldsPods(t *testing.T) {
+	t.Parallel()
 	for _, h := range hookedSets() {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
@@ -64,6 +65,7 @@ func TestPreDeleteHoldsPods(t *testing.T) {
 }
 
 func TestInPlaceUpdateHookHoldsPodsBeforeAndAfter(t *testing.T) {
+	t.Parallel()
 	for _, h := range hookedSets() {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,6 +99,7 @@ func waitsFor(t *testing.T, set *v1beta1.StatefulSet, pod string) {
 }
 
 func TestPreNormalHoldsNewPods(t *testing.T) {
+	t.Parallel()
 	for _, h := range hookedSets() {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
@@ -116,6 +119,7 @@ func TestPreNormalHoldsNewPods(t *testing.T) {
 
 // Rolled back before the hook lets go, the pod comes back into service as it was.
 func TestRollbackBeforeTheHookLetsGo(t *testing.T) {
+	t.Parallel()
 	for _, h := range hookedSets() {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,7 @@ import (
 
 // Four pods without ordinal 1; then one is moved away; then one is removed.
 func TestReservedOrdinalsDoNotRun(t *testing.T) {
+	t.Parallel()
 	for name, policy := range map[string]func(*v1beta1.StatefulSet){"Parallel": func(*v1beta1.StatefulSet) {}, "OrderedReady": ordered} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -136,6 +136,7 @@ func TestPrioritiesGoBeforeOrdinals(t *testing.T) {
 
 // A revision that was never good is replaced by a good one, without a human, whatever the policy.
 func TestABadFirstRevisionIsFixedForward(t *testing.T) {
+	t.Parallel()
 	for name, policy := range map[string]func(*v1beta1.StatefulSet){"Parallel": func(*v1beta1.StatefulSet) {}, "OrderedReady": ordered} {
 		for how, update := range map[string]func(*v1beta1.StatefulSet){"in place": func(*v1beta1.StatefulSet) {}, "recreated": recreating} {
 			t.Run(name+" "+how, func(t *testing.T) {

@@ -109,6 +109,7 @@ func TestDataSurvivesAnUpdateInPlaceAndARecreate(t *testing.T) {
 }
 
 func TestClaimsAreKeptOrDeletedWhenScaledIn(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		whenScaled appsv1.PersistentVolumeClaimRetentionPolicyType
 		left       []string
@@ -140,6 +141,7 @@ func TestClaimsAreKeptOrDeletedWhenScaledIn(t *testing.T) {
 }
 
 func TestClaimsAreKeptOrDeletedWithTheSet(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []appsv1.PersistentVolumeClaimRetentionPolicyType{
 		appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
 	} {
