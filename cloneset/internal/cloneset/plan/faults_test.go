@@ -45,6 +45,7 @@ func simulated() []simulate.Course {
 	var all []simulate.Course
 	for _, c := range courses() {
 		all = append(all, simulate.Course{Name: c.name, Arrived: arrived, Start: func(t testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {
+			t.Helper()
 			w, p := play(t, o, c.replicas, c.given...)
 			answers(w, 3*time.Second)
 			c.tell(w)
