@@ -62,7 +62,6 @@ func (n *node) update(pod *corev1.Pod, value string, ready corev1.ConditionStatu
 
 func TestAnEnvironmentFromMetadataIsUpdatedInPlace(t *testing.T) {
 	n := givenNode(t)
-	n.eventuallyReady() // pods from before are reported later
 	pod := n.run(n.podOfASet("web"))
 	before := n.eventuallyReported(pod)
 	assert.Equal(t, uint64(4274367333), before["app"].Hashes.ExtractedEnvFromMetadataHash)
@@ -83,7 +82,6 @@ func TestAnEnvironmentFromMetadataIsUpdatedInPlace(t *testing.T) {
 
 func TestAValueThatAUserChangesRestartsNothing(t *testing.T) {
 	n := givenNode(t)
-	n.eventuallyReady() // pods from before are reported later
 	byHand, updated := n.run(n.podOfASet("by-hand")), n.run(n.podOfASet("updated"))
 	n.eventuallyReported(byHand)
 	n.eventuallyReported(updated)
@@ -95,7 +93,6 @@ func TestAValueThatAUserChangesRestartsNothing(t *testing.T) {
 
 func TestOtherPodsAreNotReported(t *testing.T) {
 	n := givenNode(t)
-	n.eventuallyReady() // pods from before are reported later
 	other := n.run(n.podNamed("other", "app"))
 	n.eventuallyReported(n.run(n.podOfASet("web")))
 	assert.NotContains(t, n.fresh(other).Annotations, contract.RuntimeContainersMetaAnnotation)

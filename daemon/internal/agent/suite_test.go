@@ -3,7 +3,6 @@ package agent_test
 import (
 	"context"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -77,7 +76,7 @@ func givenNodeWithoutAgent(t *testing.T, change ...func(*agent.Options)) *node {
 	n.options = agent.Options{
 		Node: n.name, ConfigNamespace: "config-" + n.name, Addr: freeAddress(t), SocketRoot: n.folder,
 		PluginConfigFile: filepath.Join(n.folder, "none"), MaxWorkersForPullImage: -1,
-		Random: rand.Float64, Gates: features.Defaults(), Log: logr.Discard(),
+		Random: func() float64 { return 0 }, Gates: features.Defaults(), Log: logr.Discard(),
 	}
 	for _, f := range change {
 		f(&n.options)
