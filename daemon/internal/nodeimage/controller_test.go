@@ -21,10 +21,10 @@ import (
 
 func TestNodeImagesFollowNodes(t *testing.T) {
 	c := givenController(t)
+	audit := env.Audit(t)
 	givenNode(t, c, "young", 0, nil)
 	givenNode(t, c, "virtual", time.Hour, map[string]string{v1beta1.NodeTypeLabel: v1beta1.VirtualKubelet})
 	node := givenNode(t, c, "old", time.Hour, map[string]string{"zone": "a"})
-	audit := env.Audit(t)
 
 	eventually(t, c, "old", func(collect *assert.CollectT, image *v1beta1.NodeImage) {
 		assert.Equal(collect, map[string]string{"zone": "a"}, image.Labels)

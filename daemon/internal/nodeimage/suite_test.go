@@ -1,6 +1,7 @@
 package nodeimage_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -63,6 +64,7 @@ func givenNode(t *testing.T, c client.Client, name string, ready time.Duration, 
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	require.NoError(t, c.Create(t.Context(), node))
+	removeAtEnd(t, c, node)
 	node.Status.Conditions = []corev1.NodeCondition{{
 		Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-ready)),
 	}}
@@ -78,7 +80,20 @@ func givenImage(t *testing.T, c client.Client, name string, images map[string]v1
 		Spec:       v1beta1.NodeImageSpec{Images: images},
 	}
 	require.NoError(t, c.Create(t.Context(), image))
+	removeAtEnd(t, c, image)
 	return image
+}
+
+// removeAtEnd removes the object and a NodeImage of its name: the controllers of other tests would look after
+// them. That of this test has ended by then.
+func removeAtEnd(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	t.Cleanup(func() {
+		require.NoError(t, client.IgnoreNotFound(c.Delete(ctx, o)))
+		image := &v1beta1.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: o.GetName()}}
+		require.NoError(t, client.IgnoreNotFound(c.Delete(ctx, image)))
+	})
 }
 
 // wanted is a tag that was asked for a time ago and stays for ten minutes after its pull.
