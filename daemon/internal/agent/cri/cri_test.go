@@ -203,7 +203,10 @@ func TestARestartedRuntimeWorksAgainOverTheSameRuntimes(t *testing.T) {
 	require.Error(t, err)
 	fake.Start(t)
 	require.Eventually(t, func() bool {
-		_, err := one.Status(t.Context(), id)
+		if one, err = runtimes.Of(id); err != nil {
+			return false
+		}
+		_, err = one.Status(t.Context(), id)
 		return err == nil
 	}, patience, moment, "the connection comes back by itself")
 }
@@ -233,7 +236,8 @@ func TestARuntimeThatCrashesDuringAPullIsAnErrorOfThatPull(t *testing.T) {
 	fake.Fail("PullImage", nil)
 	fake.Start(t)
 	require.Eventually(t, func() bool {
-		return one.Pull(t.Context(), cri.Pull{Reference: "docker.io/library/app:1"}) == nil
+		one, err = runtimes.ForImages() // the one before may have been given up
+		return err == nil && one.Pull(t.Context(), cri.Pull{Reference: "docker.io/library/app:1"}) == nil
 	}, patience, moment)
 }
 
