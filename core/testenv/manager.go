@@ -15,7 +15,7 @@ import (
 
 const (
 	zapErrorLevel = zapcore.ErrorLevel
-	stopTimeout   = 10 * time.Second
+	stopTimeout   = 45 * time.Second // an event under way is tried again for ten seconds
 )
 
 // Manager makes a manager for the server, without metrics server and leader election; it serves

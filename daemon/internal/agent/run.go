@@ -86,6 +86,7 @@ func newAgent(options Options, config *rest.Config, registry *prometheus.Registr
 		Metrics: measured, Clock: a.clock, Log: options.Log.WithName("cri"), Changed: a.runtimesChanged,
 	})
 	a.probes.add("runtime", a.runtimes.Ready)
+	a.probes.add("controllers", func() error { return errors.New("they are not set up yet") })
 	return a, nil
 }
 
@@ -125,6 +126,7 @@ func (a *agent) work(ctx context.Context) error {
 	if err := a.setUp(mgr); err != nil {
 		return err
 	}
+	a.probes.add("controllers", func() error { return nil }) // each has a check of its own from here on
 	err = mgr.Start(ctx)
 	if err != nil && ctx.Err() != nil { // told to end: a stop that takes longer is taken up by the next agent
 		a.Log.Info("Not everything has ended in time", "reason", err.Error())
