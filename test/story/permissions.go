@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -55,6 +56,19 @@ func (w World) unneeded() ([]string, error) {
 		}
 		if err := grants(objects, granted); err != nil {
 			return nil, fmt.Errorf("read the roles of %s: %w", feature, err)
+		}
+	}
+	for _, file := range w.suite.Roles {
+		manifests, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the roles of stories: %w", err)
+		}
+		objects, err := install.Objects(manifests)
+		if err != nil {
+			return nil, err
+		}
+		if err := grants(objects, granted); err != nil {
+			return nil, fmt.Errorf("read the roles in %s: %w", file, err)
 		}
 	}
 	requests, err := (&audit.Log{Path: w.Cluster.AuditLog()}).Read(func(r audit.Request) bool {

@@ -34,6 +34,8 @@ type Suite struct {
 	Schemes []func(*runtime.Scheme) error
 	// Kinds are shown when a story fails, as kubectl names them, besides pods and events.
 	Kinds []string
+	// Roles are files with roles that stories grant besides, as an administrator would.
+	Roles []string
 	// Spare are permissions that the features' accounts have and no story needs, such as
 	// "patch clonesets.apps.kruise.io/status", each with the reason to grant it.
 	Spare map[string]string

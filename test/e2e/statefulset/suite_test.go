@@ -18,5 +18,29 @@ func TestMain(m *testing.M) {
 		Features: []string{"statefulset"},
 		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
 		Kinds:    []string{"statefulsets.apps.kruise.io", "persistentvolumeclaims"},
+		Roles:    []string{growingClaimsRole},
+		Spare:    spare(),
 	})
+}
+
+// spare are permissions that show in no story.
+func spare() map[string]string {
+	const (
+		lost   = "a create whose answer was lost is looked for"
+		listed = "where the server begins no watch with a list, there is one before"
+	)
+	return map[string]string{
+		"get pods":                          lost,
+		"get persistentvolumeclaims":        lost,
+		"get controllerrevisions.apps":      lost,
+		"get storageclasses.storage.k8s.io": "admission reads the class of a claim that grows",
+		"list secrets":                      listed,
+		"list customresourcedefinitions.apiextensions.k8s.io":               listed,
+		"list mutatingwebhookconfigurations.admissionregistration.k8s.io":   listed,
+		"list validatingwebhookconfigurations.admissionregistration.k8s.io": listed,
+		"patch events.events.k8s.io":                                        "events that repeat become one with a count",
+		"list leases.coordination.k8s.io":                                   "without leader election the version of a list is the fence",
+		"update secrets":                                                    "certificates are renewed after months",
+		"update statefulsets.apps.kruise.io/finalizers":                     "clusters may ask for it of whoever makes an owner block a deletion",
+	}
 }
