@@ -3,7 +3,7 @@ package statefulset
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,16 +26,14 @@ type Reconciler struct {
 
 // Reconcile runs one pass over the StatefulSet of the request.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if wait := r.Freshness.Wait(req.NamespacedName); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
-	snap, err := r.snapshot(ctx, req.NamespacedName)
-	if apierrors.IsNotFound(err) {
-		r.Forget(req.NamespacedName)
-		return ctrl.Result{}, nil
-	}
+	return r.Handle(ctx, req, r.pass)
+}
+
+// pass reads the world of one StatefulSet and thinks.
+func (r *Reconciler) pass(ctx context.Context, name types.NamespacedName) (engine.Pass, error) {
+	snap, err := r.snapshot(ctx, name)
 	if err != nil {
-		return ctrl.Result{}, err
+		return engine.Pass{}, err
 	}
 	todo := plan.Compute(snap)
 	pass := engine.Pass{
@@ -46,8 +44,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return after
 		},
 	}
-	if snap.Chosen.Update != nil {
-		pass.Update = snap.Chosen.Update.Name
+	if update := snap.Chosen.Update; update != nil {
+		pass.Update = update.Name
 	}
-	return r.Run(ctx, pass)
+	return pass, nil
 }
