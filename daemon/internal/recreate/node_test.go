@@ -45,9 +45,15 @@ func givenNode(t *testing.T, c client.Client, pod *corev1.Pod) *machine {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for ctx.Err() == nil {
+		rounds := time.NewTicker(20 * time.Millisecond)
+		defer rounds.Stop()
+		for {
 			m.round(ctx)
-			time.Sleep(20 * time.Millisecond)
+			select {
+			case <-ctx.Done():
+				return
+			case <-rounds.C:
+			}
 		}
 	}()
 	t.Cleanup(func() { stop(); <-done })
