@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,8 +47,8 @@ type Options struct {
 	StartDelay time.Duration
 	// Rounds is how often everything is measured.
 	Rounds int
-	// Only restricts a round to "idle", "floor", "dead", "built-in" or the Feature; empty means all.
-	Only string
+	// Only restricts a round to some of "idle", "floor", "dead", "built-in" and the Feature; empty means all.
+	Only []string
 	// PprofAddress is where the operator serves profiles; empty means nowhere.
 	PprofAddress string
 	// OperatorLog is the file for the operator's log; empty discards it.
@@ -173,7 +174,7 @@ func (b *bench) round(ctx context.Context) ([]Row, error) {
 		name string
 		run  func(context.Context) ([]Row, error)
 	}{{"idle", b.idle}, {"floor", b.floor}, {"dead", b.dead}, {"built-in", b.beside}, {b.Feature, b.own}} {
-		if b.Only != "" && b.Only != part.name {
+		if len(b.Only) > 0 && !slices.Contains(b.Only, part.name) {
 			continue
 		}
 		measured, err := part.run(ctx)
