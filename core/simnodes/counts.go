@@ -8,19 +8,16 @@ type Counts struct {
 	Reports int64
 	// Ready is how often a report turned a pod ready.
 	Ready int64
-	// Conflicts are reports refused because someone else wrote the pod in between.
-	Conflicts int64
 	// Bound and Removed are pods assigned to a node and pods taken off the server after their end.
 	Bound, Removed int64
 }
 
 type counters struct {
-	reports, ready, conflicts, bound, removed atomic.Int64
+	reports, ready, bound, removed atomic.Int64
 }
 
 // Counts returns what was done so far.
 func (n *Nodes) Counts() Counts {
 	c := &n.counts
-	return Counts{Reports: c.reports.Load(), Ready: c.ready.Load(), Conflicts: c.conflicts.Load(),
-		Bound: c.bound.Load(), Removed: c.removed.Load()}
+	return Counts{Reports: c.reports.Load(), Ready: c.ready.Load(), Bound: c.bound.Load(), Removed: c.removed.Load()}
 }

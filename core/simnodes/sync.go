@@ -2,6 +2,7 @@ package simnodes
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -12,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/tools/cache"
 )
 
-// conflictRetry is the wait for the event of the write that came before ours, should the event
-// not wake the pod by itself.
+// conflictRetry is the wait after a write that met another pod of the same name, should its event not
+// wake the pod by itself.
 const conflictRetry = 20 * time.Millisecond
 
 // podFilter restricts the watch to pods with a node, unless pods without are to be bound.
@@ -69,7 +71,6 @@ func (n *Nodes) work(ctx context.Context) bool {
 	switch again, err := n.sync(ctx, key); {
 	case ctx.Err() != nil:
 	case apierrors.IsConflict(err):
-		n.counts.conflicts.Add(1)
 		n.queue.AddAfter(key, conflictRetry)
 	case err != nil && !apierrors.IsNotFound(err):
 		n.options.Log.Error(err, "Failed to act on pod", "pod", key)
@@ -165,12 +166,14 @@ func (n *Nodes) judgeDeleted(run *podRun, pod *corev1.Pod, now time.Time, hostIP
 	return judgement{pod: pod, remove: !granted}
 }
 
-// report writes the status. It carries the resourceVersion that was judged, so that conditions
-// written by others in between are never lost.
+// report writes what changed of the status, as a kubelet does: whatever others have written in between
+// stays, and only another pod of the same name is in the way.
 func (n *Nodes) report(ctx context.Context, key types.NamespacedName, pod *corev1.Pod, status *corev1.PodStatus) error {
-	update := *pod
-	update.Status = *status
-	written, err := n.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, &update, metav1.UpdateOptions{})
+	patch, err := statusPatch(pod, status)
+	if err != nil {
+		return err
+	}
+	written, err := n.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return err
 	}
@@ -185,6 +188,23 @@ func (n *Nodes) report(ctx context.Context, key types.NamespacedName, pod *corev
 		run.written = written
 	}
 	return nil
+}
+
+// statusPatch turns the status of the pod into the other one.
+func statusPatch(pod *corev1.Pod, status *corev1.PodStatus) ([]byte, error) {
+	before, err := json.Marshal(corev1.Pod{Status: pod.Status})
+	if err != nil {
+		return nil, fmt.Errorf("encode the status: %w", err)
+	}
+	after, err := json.Marshal(corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID}, Status: *status})
+	if err != nil {
+		return nil, fmt.Errorf("encode the next status: %w", err)
+	}
+	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, corev1.Pod{})
+	if err != nil {
+		return nil, fmt.Errorf("compare the statuses: %w", err)
+	}
+	return patch, nil
 }
 
 func (n *Nodes) remove(ctx context.Context, pod *corev1.Pod) error {
