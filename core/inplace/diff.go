@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/flotilla-project/flotilla/core/revision"
 )
 
 // Revision is one revision of a workload's pod template.
@@ -27,6 +29,8 @@ type Options struct {
 	Resize bool
 	// CompareClaims makes a change of the claim templates a reason to recreate.
 	CompareClaims bool
+	// Absent says how a container without imagePullPolicy reads.
+	Absent revision.PullPolicy
 }
 
 // NotPossibleError says why a change needs a new pod.
@@ -60,7 +64,7 @@ type Update struct {
 func (u *Update) Revision() string { return u.revision }
 
 // Diff says whether a pod of revision from can be brought to revision to in place, judged by the
-// meaning of the two templates, not by their bytes. The error is a *NotPossibleError.
+// meaning of the two templates, defaults included, not by their bytes. The error is a *NotPossibleError.
 func Diff(from, to *Revision, o Options) (*Update, error) {
 	if from == nil || to == nil || from.Template == nil || to.Template == nil {
 		return nil, &NotPossibleError{Message: "the old or the new revision is unknown"}
@@ -72,7 +76,8 @@ func Diff(from, to *Revision, o Options) (*Update, error) {
 	if err := checkContainerList(before, after); err != nil {
 		return nil, err
 	}
-	if path := firstDifference(fixedPart(before, o), fixedPart(after, o), "spec"); path != "" {
+	fixedBefore, fixedAfter := fixedParts(before, after, o)
+	if path := firstDifference(fixedBefore, fixedAfter, "spec"); path != "" {
 		return nil, &NotPossibleError{Path: path, Message: "the field cannot change on a running pod"}
 	}
 	u := &Update{revision: to.Name, template: to.Template, options: o, scope: newScope()}
@@ -99,9 +104,23 @@ func checkContainerList(before, after *corev1.PodSpec) error {
 	return nil
 }
 
-// fixedPart is a copy of the spec without what may change in place.
+// fixedParts are what of two specs with the same containers cannot change in place. What a new tag makes
+// of a pull policy that neither of them names is no change: the pod keeps what it was created with.
+func fixedParts(before, after *corev1.PodSpec, o Options) (was, is *corev1.PodSpec) {
+	was, is = fixedPart(before, o), fixedPart(after, o)
+	for i := range is.Containers {
+		if before.Containers[i].ImagePullPolicy == "" && after.Containers[i].ImagePullPolicy == "" {
+			is.Containers[i].ImagePullPolicy = was.Containers[i].ImagePullPolicy
+		}
+	}
+	return was, is
+}
+
+// fixedPart is a copy of the spec with its defaults, because one may be stored with them and the next
+// without, and without what may change in place.
 func fixedPart(spec *corev1.PodSpec, o Options) *corev1.PodSpec {
 	fixed := spec.DeepCopy()
+	revision.Default(fixed, o.Absent)
 	for i := range fixed.Containers {
 		c := &fixed.Containers[i]
 		c.Image = ""

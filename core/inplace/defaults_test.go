@@ -1,0 +1,53 @@
+package inplace
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/revision"
+)
+
+// Templates differ in what they say when one was defaulted by OpenKruise and the other is as written.
+func TestDefaultsAreNoDifference(t *testing.T) {
+	written := templateOf("app")
+	written.Spec.Volumes = []corev1.Volume{{Name: "tmp"}}
+	written.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}}
+	written.Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
+	defaulted := variant(written, func(t *corev1.PodTemplateSpec) { revision.Default(&t.Spec, revision.PullAlways) })
+	newImage := func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = "app:v2" }
+	before := defaulted.DeepCopy()
+
+	for name, ends := range map[string][2]*corev1.PodTemplateSpec{
+		"defaults left out": {defaulted, variant(written, newImage)},
+		"defaults written":  {written, variant(defaulted, newImage)},
+	} {
+		_, err := Diff(revisionOf("w-1", ends[0]), revisionOf("w-2", ends[1]), Options{})
+		assert.NoError(t, err, name)
+	}
+	assert.Equal(t, before, defaulted, "nothing is written to a template")
+}
+
+func TestAbsentPullPolicyReadsAsTheKindSays(t *testing.T) {
+	with := func(image string, policy corev1.PullPolicy) *corev1.PodTemplateSpec {
+		return variant(templateOf("app"), func(t *corev1.PodTemplateSpec) {
+			t.Spec.Containers[0].Image, t.Spec.Containers[0].ImagePullPolicy = image, policy
+		})
+	}
+	for name, c := range map[string]struct {
+		from, to *corev1.PodTemplateSpec
+		absent   revision.PullPolicy
+		possible bool
+	}{
+		"always, written out":      {with("app:v1", ""), with("app:v2", corev1.PullAlways), revision.PullAlways, true},
+		"always, another one":      {with("app:v1", ""), with("app:v2", corev1.PullIfNotPresent), revision.PullAlways, false},
+		"by tag, written out":      {with("app:v1", ""), with("app:v2", corev1.PullIfNotPresent), revision.PullByTag, true},
+		"by tag, another one":      {with("app:v1", ""), with("app:v2", corev1.PullAlways), revision.PullByTag, false},
+		"absent from both":         {with("app:v1", ""), with("app:latest", ""), revision.PullByTag, true},
+		"of the tag before it was": {with("app:latest", ""), with("app:v2", corev1.PullAlways), revision.PullByTag, true},
+	} {
+		_, err := Diff(revisionOf("w-1", c.from), revisionOf("w-2", c.to), Options{Absent: c.absent})
+		assert.Equal(t, c.possible, err == nil, "%s: %v", name, err)
+	}
+}
