@@ -41,9 +41,11 @@ func Controller(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	e, err := engine.New(ctx, mgr, engine.Options{
-		Controller: cloneset.ControllerName, UserAgent: o.UserAgent, EventSource: "cloneset-controller",
+		Controller: cloneset.ControllerName, EventSource: "cloneset-controller",
 		Kind: &v1beta1.CloneSet{}, Cache: cached, PodLabel: contract.InstanceIDLabel,
-		Reader: o.Reader, LeaderVersion: o.LeaderVersion, Namespace: o.Namespace,
+		Settings: engine.Settings{
+			Reader: o.Reader, LeaderVersion: o.LeaderVersion, Namespace: o.Namespace, UserAgent: o.UserAgent,
+		},
 	})
 	if err != nil {
 		return err

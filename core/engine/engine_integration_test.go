@@ -37,7 +37,7 @@ func givenEngine(t *testing.T) *engine.Engine {
 	}}
 	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = cached })
 	e, err := engine.New(t.Context(), mgr, engine.Options{
-		Controller: t.Name(), UserAgent: "test", EventSource: "test", Kind: &appsv1.ReplicaSet{}, Cache: cached, PodLabel: contract.InstanceIDLabel,
+		Settings: engine.Settings{UserAgent: "test"}, Controller: t.Name(), EventSource: "test", Kind: &appsv1.ReplicaSet{}, Cache: cached, PodLabel: contract.InstanceIDLabel,
 	})
 	require.NoError(t, err)
 	env.Start(t, mgr)

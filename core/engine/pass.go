@@ -3,19 +3,15 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-project/flotilla/core/action"
-	"github.com/flotilla-project/flotilla/core/execute"
 	"github.com/flotilla-project/flotilla/core/predownload"
 )
 
@@ -34,32 +30,45 @@ type Pass struct {
 	Status func(done action.Result) client.Object
 }
 
-// Handle runs one pass over the workload of a request, unless the cache has yet to show what was written
-// for it. look reads the workload and thinks; its error satisfies IsNotFound only when the workload itself
-// is gone.
-func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context.Context, types.NamespacedName) (Pass, error)) (ctrl.Result, error) {
-	if wait := e.Freshness.Wait(req.NamespacedName); wait > 0 {
+// Memory is what a controller remembers of an object: a Base or an Engine.
+type Memory interface {
+	// Wait is how long to leave the object alone.
+	Wait(name types.NamespacedName) time.Duration
+	// Forget drops what is remembered of an object that is gone.
+	Forget(name types.NamespacedName)
+}
+
+// Handle runs one pass over the object of a request, unless the cache has yet to show what was written for
+// it. look reads the world of the object, and run acts on what it saw; the error of look satisfies IsNotFound
+// only when the object itself is gone.
+func Handle[W any](
+	ctx context.Context, m Memory, req ctrl.Request,
+	look func(context.Context, types.NamespacedName) (W, error), run func(context.Context, W) (ctrl.Result, error),
+) (ctrl.Result, error) {
+	if wait := m.Wait(req.NamespacedName); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	pass, err := look(ctx, req.NamespacedName)
+	world, err := look(ctx, req.NamespacedName)
 	if apierrors.IsNotFound(err) {
-		e.Forget(req.NamespacedName)
+		m.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return e.Run(ctx, pass)
+	return run(ctx, world)
+}
+
+// Handle runs one pass over the workload of a request, as the function Handle does. look thinks, too.
+func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context.Context, types.NamespacedName) (Pass, error)) (ctrl.Result, error) {
+	return Handle(ctx, e, req, look, e.Run)
 }
 
 // Run writes what the pass wants, then the status, tells users, and pulls images ahead. The result says
 // when to look at the workload again, should nothing happen before.
 func (e *Engine) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
-	if !p.Plan.Empty() {
-		log.FromContext(ctx).V(2).Info("pass", "plan", p.Plan.String())
-	}
-	done := e.Executor.Run(ctx, p.Workload, p.Plan.Steps)
-	again, statusErr := e.writeStatus(ctx, p.Workload, p.Status(done.Result()))
+	done := e.Execute(ctx, p.Workload, p.Plan)
+	_, again, statusErr := e.PatchStatus(ctx, p.Workload, p.Status(done.Result()))
 	e.Events.Tell(p.Workload, p.Plan.Notices, &done)
 	if p.Update != "" {
 		p.Plan.Wake(e.PullJobs.Run(ctx, p.Workload, p.Update, p.Pulls))
@@ -73,17 +82,4 @@ func (e *Engine) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 	p.Plan.Wake(done.RetryAfter)
 	p.Plan.Wake(again)
 	return ctrl.Result{RequeueAfter: p.Plan.WakeAfter}, nil
-}
-
-// writeStatus patches the status when it changed. A refused patch met another version of the workload; the
-// returned time is when to look again at the latest, should no event tell of that version.
-func (e *Engine) writeStatus(ctx context.Context, before, after client.Object) (again time.Duration, err error) {
-	wrote, err := e.Status.Patch(ctx, before, after)
-	if err != nil {
-		return 0, fmt.Errorf("patch status: %w", err)
-	}
-	if !wrote && !equality.Semantic.DeepEqual(before, after) {
-		return execute.StaleRetry, nil
-	}
-	return 0, nil
 }

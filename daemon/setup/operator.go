@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/features"
 	"github.com/flotilla-project/flotilla/core/manager"
@@ -83,30 +84,21 @@ func Cache(namespace string) cache.Options {
 }
 
 func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
-	reader := fastclient.Options{Copy: env.Options.DisableNoDeepCopy}
-	namespace := env.Options.Namespace
-	err := launch.SetUp(ctx, env.Manager, launch.Options{
-		Reader: reader, LeaderVersion: env.Fence, Namespace: namespace, UserAgent: userAgent(launch.ControllerName),
-	})
-	if err != nil {
+	if err := launch.SetUp(ctx, env.Manager, settingsOf(env, launch.ControllerName, 0)); err != nil {
 		return fmt.Errorf("set up container launch priority: %w", err)
 	}
 	if !env.Options.Gates.Enabled(features.KruiseDaemon) {
 		return nil
 	}
-	err = recreate.SetUp(ctx, env.Manager, recreate.Options{
-		Workers: s.requestWorkers, Reader: reader, LeaderVersion: env.Fence, Namespace: namespace, UserAgent: userAgent(recreate.ControllerName),
-	})
-	if err != nil {
+	if err := recreate.SetUp(ctx, env.Manager, settingsOf(env, recreate.ControllerName, s.requestWorkers)); err != nil {
 		return fmt.Errorf("set up container recreation: %w", err)
 	}
-	if namespace != "" {
+	if namespace := env.Options.Namespace; namespace != "" {
 		env.Log.Info("NodeImages belong to no namespace: restricted to one, the operator leaves them alone", "namespace", namespace)
 		return nil
 	}
-	err = nodeimage.SetUp(ctx, env.Manager, nodeimage.Options{
-		Workers: s.imageWorkers, CreationDelay: s.creationDelay, Reader: reader, LeaderVersion: env.Fence,
-		UserAgent: userAgent(nodeimage.ControllerName),
+	err := nodeimage.SetUp(ctx, env.Manager, nodeimage.Options{
+		Settings: settingsOf(env, nodeimage.ControllerName, s.imageWorkers), CreationDelay: s.creationDelay,
 	})
 	if err != nil {
 		return fmt.Errorf("set up node images: %w", err)
@@ -114,4 +106,13 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	return nil
 }
 
-func userAgent(controller string) string { return "daemon-manager/" + controller }
+// settingsOf are those of one of the controllers.
+func settingsOf(env *manager.Environment, controller string, workers int) engine.Settings {
+	return engine.Settings{
+		Workers:       workers,
+		Reader:        fastclient.Options{Copy: env.Options.DisableNoDeepCopy},
+		LeaderVersion: env.Fence,
+		Namespace:     env.Options.Namespace,
+		UserAgent:     "daemon-manager/" + controller,
+	}
+}

@@ -36,9 +36,11 @@ const DefaultWorkers = 3
 // Controller adds the StatefulSet controller to the manager, whose cache must be made with Cache.
 func Controller(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	e, err := engine.New(ctx, mgr, engine.Options{
-		Controller: statefulset.ControllerName, UserAgent: o.UserAgent, EventSource: "statefulset-controller",
+		Controller: statefulset.ControllerName, EventSource: "statefulset-controller",
 		Kind: &v1beta1.StatefulSet{}, Cache: Cache(o.Namespace), PodLabel: podLabel,
-		Reader: o.Reader, LeaderVersion: o.LeaderVersion, Namespace: o.Namespace,
+		Settings: engine.Settings{
+			Reader: o.Reader, LeaderVersion: o.LeaderVersion, Namespace: o.Namespace, UserAgent: o.UserAgent,
+		},
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -28,7 +29,7 @@ func (n *node) givenManager() {
 			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(n.name, cache.ByObject{}),
 		}
 	})
-	require.NoError(n.t, recreate.SetUp(n.t.Context(), mgr, recreate.Options{Namespace: n.name, UserAgent: "daemon-manager/containerrecreaterequest"}))
+	require.NoError(n.t, recreate.SetUp(n.t.Context(), mgr, engine.Settings{Namespace: n.name, UserAgent: "daemon-manager/containerrecreaterequest"}))
 	env.Start(n.t, mgr)
 }
 

@@ -7,48 +7,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/flotilla-project/flotilla/core/events"
-	"github.com/flotilla-project/flotilla/core/execute"
+	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
-	"github.com/flotilla-project/flotilla/core/freshness"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )
 
 // reconciler starts the containers of pods in order. It holds no state.
-type reconciler struct {
-	live      client.Reader
-	reader    *fastclient.Reader
-	freshness *freshness.Gate
-	executor  *execute.Executor
-	events    *events.Recorder
-	clock     clock.PassiveClock
-}
+type reconciler struct{ *engine.Base }
 
 // Reconcile runs one pass over the pod of the request.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if wait := r.freshness.Wait(req.NamespacedName); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
-	snap, err := r.snapshot(ctx, req.NamespacedName)
-	if apierrors.IsNotFound(err) {
-		r.freshness.Forget(req.NamespacedName)
-		return ctrl.Result{}, nil
-	}
-	if err != nil {
-		return ctrl.Result{}, err
-	}
+	return engine.Handle(ctx, r, req, r.snapshot, r.run)
+}
+
+// run thinks about a pod and writes what it came to.
+func (r *reconciler) run(ctx context.Context, snap plan.Snapshot) (ctrl.Result, error) {
 	todo := plan.Compute(snap)
-	if !todo.Empty() {
-		log.FromContext(ctx).V(2).Info("pass", "plan", todo.String())
-	}
-	done := r.executor.Run(ctx, snap.Pod, todo.Steps)
-	r.events.Tell(snap.Pod, todo.Notices, &done)
+	done := r.Execute(ctx, snap.Pod, todo)
+	r.Events.Tell(snap.Pod, todo.Notices, &done)
 	if done.Err != nil {
 		return ctrl.Result{}, done.Err
 	}
@@ -58,11 +37,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // snapshot reads the world of one pod. Its error satisfies IsNotFound only when the pod is gone.
 func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
-	pod, err := fastclient.Get[corev1.Pod](ctx, r.reader, key)
+	pod, err := fastclient.Get[corev1.Pod](ctx, r.Reader, key)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
-	s := plan.Snapshot{Pod: pod, Now: r.clock.Now()}
+	s := plan.Snapshot{Pod: pod, Now: r.Clock.Now()}
 	if !plan.NeedsConfigMap(pod) {
 		return s, nil
 	}
@@ -74,10 +53,10 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 // what others left under the name shows on the server only.
 func (r *reconciler) configMap(ctx context.Context, pod *corev1.Pod) (*corev1.ConfigMap, error) {
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: plan.ConfigMapName(pod.Name)}
-	m, err := fastclient.Get[corev1.ConfigMap](ctx, r.reader, key)
+	m, err := fastclient.Get[corev1.ConfigMap](ctx, r.Reader, key)
 	if apierrors.IsNotFound(err) && pod.DeletionTimestamp == nil {
 		m = &corev1.ConfigMap{}
-		err = r.live.Get(ctx, key, m)
+		err = r.Live.Get(ctx, key, m)
 	}
 	switch {
 	case apierrors.IsNotFound(err):

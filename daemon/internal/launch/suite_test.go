@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/testenv"
 
@@ -39,7 +40,7 @@ func givenController(t *testing.T) client.Client {
 			&corev1.Pod{}: podcache.ByObject(""), &corev1.ConfigMap{}: launch.ConfigMaps(""),
 		}
 	})
-	require.NoError(t, launch.SetUp(t.Context(), mgr, launch.Options{Reader: fastclient.Options{Detector: detector}, UserAgent: userAgent}))
+	require.NoError(t, launch.SetUp(t.Context(), mgr, engine.Settings{Reader: fastclient.Options{Detector: detector}, UserAgent: userAgent}))
 	env.Start(t, mgr)
 	return env.Client(t)
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/engine"
 
@@ -21,26 +20,26 @@ import (
 // reconciler brings NodeImages to what their nodes and owners want. It holds no state that the cluster does
 // not hold; what it remembers only saves work.
 type reconciler struct {
-	*engine.Engine
+	*engine.Base
 	creationDelay time.Duration
 	jobs          *jobs
 	secrets       *secrets
 	agents        *agents
 }
 
-func newReconciler(e *engine.Engine, mapper meta.RESTMapper, clock clock.WithTicker, creationDelay time.Duration) *reconciler {
+func newReconciler(base *engine.Base, mapper meta.RESTMapper, clock clock.WithTicker, creationDelay time.Duration) *reconciler {
 	return &reconciler{
-		Engine:        e,
+		Base:          base,
 		creationDelay: creationDelay,
 		jobs:          &jobs{mapper: mapper, clock: clock},
-		secrets:       &secrets{live: e.Live, clock: clock, known: map[types.NamespacedName]answer{}},
+		secrets:       &secrets{live: base.Live, clock: clock, known: map[types.NamespacedName]answer{}},
 		agents:        &agents{since: map[string]time.Time{}},
 	}
 }
 
 // Reconcile runs one pass over the NodeImage of the request's node.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if wait := r.Freshness.Wait(req.NamespacedName); wait > 0 {
+	if wait := r.Wait(req.NamespacedName); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	snap, err := r.snapshot(ctx, req.Name)
@@ -51,14 +50,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.agents.heard(req.Name)
 	}
 	if snap.Image == nil && snap.Node == nil {
-		r.Freshness.Forget(req.NamespacedName)
+		r.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	todo := plan.Compute(snap)
-	if !todo.Empty() {
-		log.FromContext(ctx).V(2).Info("pass", "plan", todo.String())
-	}
-	done := r.Executor.Run(ctx, owner(snap), todo.Steps)
+	done := r.Execute(ctx, owner(snap), todo.Plan)
 	again, statusErr := r.writeStatus(ctx, snap, todo)
 	if err := errors.Join(done.Err, statusErr); err != nil {
 		return ctrl.Result{}, fmt.Errorf("keep the images of node %s: %w", req.Name, err)

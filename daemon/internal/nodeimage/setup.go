@@ -1,6 +1,7 @@
 package nodeimage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -17,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -25,19 +26,14 @@ import (
 // ControllerName names the controller in logs, metrics and its user agent.
 const ControllerName = "nodeimage"
 
+// workers is how many NodeImages are reconciled at a time unless the settings say otherwise.
+const workers = 3
+
 // Options change how the controller works.
 type Options struct {
-	// Workers is how many NodeImages are reconciled at a time.
-	Workers int
+	engine.Settings
 	// CreationDelay is how long a node must have been ready before it gets a NodeImage.
 	CreationDelay time.Duration
-	// Reader says how cached objects are handed out.
-	Reader fastclient.Options
-	// LeaderVersion returns the resourceVersion of the write that made this process leader; nil without
-	// leader election.
-	LeaderVersion func(context.Context) (string, error)
-	// UserAgent is the name under which the controller writes.
-	UserAgent string
 }
 
 // SetUp adds the controller to the manager: every event of a NodeImage wakes it, of its node those that it
@@ -46,19 +42,19 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := indexJobs(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	e, err := engine.New(ctx, mgr, engine.Options{
-		Controller: ControllerName, UserAgent: o.UserAgent, EventSource: "nodeimage-controller",
-		Kind: &v1beta1.NodeImage{}, Reader: o.Reader, LeaderVersion: o.LeaderVersion,
+	base, err := engine.NewBase(ctx, mgr, engine.BaseOptions{
+		Settings: o.Settings, Controller: ControllerName, EventSource: "nodeimage-controller",
+		Kinds: map[client.Object]cache.ByObject{&v1beta1.NodeImage{}: {}},
 	})
 	if err != nil {
 		return err
 	}
-	r := newReconciler(e, mgr.GetRESTMapper(), clock.RealClock{}, o.CreationDelay)
+	r := newReconciler(base, mgr.GetRESTMapper(), clock.RealClock{}, o.CreationDelay)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.NodeImage{}).
 		Watches(&corev1.Node{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(nodeChanges())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)

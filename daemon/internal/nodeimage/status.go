@@ -2,7 +2,6 @@ package nodeimage
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -36,16 +35,12 @@ func (r *reconciler) writeStatus(ctx context.Context, snap plan.Snapshot, todo p
 	}
 	after := snap.Image.DeepCopy()
 	after.Status = *todo.Status
-	wrote, err := r.Status.Patch(ctx, snap.Image, after)
-	if err != nil {
-		return 0, fmt.Errorf("patch status: %w", err)
+	wrote, again, err := r.PatchStatus(ctx, snap.Image, after)
+	if wrote {
+		r.agents.heard(snap.Name)
+		r.tell(snap, todo)
 	}
-	if !wrote {
-		return execute.StaleRetry, nil
-	}
-	r.agents.heard(snap.Name)
-	r.tell(snap, todo)
-	return 0, nil
+	return again, err
 }
 
 // tell tells of failures on the NodeImage and on the owners of each tag.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/testenv"
 
@@ -53,7 +54,8 @@ func givenController(t *testing.T) client.Client {
 		}
 	})
 	require.NoError(t, nodeimage.SetUp(t.Context(), mgr, nodeimage.Options{
-		Workers: 3, CreationDelay: delay, UserAgent: userAgent, Reader: fastclient.Options{Detector: detector},
+		CreationDelay: delay,
+		Settings:      engine.Settings{UserAgent: userAgent, Reader: fastclient.Options{Detector: detector}},
 	}))
 	env.Start(t, mgr)
 	return env.Client(t)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/testenv"
 
@@ -48,7 +49,7 @@ func givenController(t *testing.T) client.Client {
 	mgr := env.Manager(t, func(o *manager.Options) {
 		o.Cache.ByObject = map[client.Object]cache.ByObject{&corev1.Pod{}: podcache.ByObject("")}
 	})
-	require.NoError(t, recreate.SetUp(t.Context(), mgr, recreate.Options{Reader: fastclient.Options{Detector: detector}, UserAgent: userAgent}))
+	require.NoError(t, recreate.SetUp(t.Context(), mgr, engine.Settings{Reader: fastclient.Options{Detector: detector}, UserAgent: userAgent}))
 	env.Start(t, mgr)
 	return env.Client(t)
 }
