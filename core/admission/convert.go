@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion/metrics"
 )
 
 // ConvertPath is where the API server asks for conversions.
@@ -17,7 +20,7 @@ const ConvertPath = "/convert"
 // Converting answers conversion requests. The function converts the JSON of one object to an apiVersion,
 // such as apps.kruise.io/v1beta1. It works on bytes, so that a kind can leave what its versions share as it
 // is written: a round trip through Go types rewrites embedded pod templates, and users' tools would see
-// differences that nobody made. Kinds without such parts pass Kind.Convert.
+// differences that nobody made. Kinds without such parts pass Kind.Convert. A panic fails the conversion.
 func Converting(convert func(raw []byte, apiVersion string) ([]byte, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review apiextensionsv1.ConversionReview
@@ -25,7 +28,7 @@ func Converting(convert func(raw []byte, apiVersion string) ([]byte, error)) htt
 			http.Error(w, "no conversion request", http.StatusBadRequest)
 			return
 		}
-		review.Response = convertAll(review.Request, convert)
+		review.Response = convertAll(r.Context(), review.Request, convert)
 		review.Request = nil
 		w.Header().Set("Content-Type", "application/json")
 		// An error means that the API server has gone.
@@ -34,10 +37,10 @@ func Converting(convert func(raw []byte, apiVersion string) ([]byte, error)) htt
 }
 
 // convertAll converts all objects or none.
-func convertAll(request *apiextensionsv1.ConversionRequest, convert func([]byte, string) ([]byte, error)) *apiextensionsv1.ConversionResponse {
+func convertAll(ctx context.Context, request *apiextensionsv1.ConversionRequest, convert func([]byte, string) ([]byte, error)) *apiextensionsv1.ConversionResponse {
 	response := &apiextensionsv1.ConversionResponse{UID: request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
 	for i := range request.Objects {
-		converted, err := convert(request.Objects[i].Raw, request.DesiredAPIVersion)
+		converted, err := recovering(ctx, func() ([]byte, error) { return convert(request.Objects[i].Raw, request.DesiredAPIVersion) })
 		if err != nil {
 			message := fmt.Sprintf("convert object %d of the request: %v", i, err)
 			response.Result = metav1.Status{Status: metav1.StatusFailure, Message: message}
@@ -47,6 +50,20 @@ func convertAll(request *apiextensionsv1.ConversionRequest, convert func([]byte,
 		response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Raw: converted})
 	}
 	return response
+}
+
+// recovering makes an error of a panic, counted and logged as controller-runtime does.
+func recovering(ctx context.Context, convert func() ([]byte, error)) (converted []byte, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			metrics.WebhookPanics.WithLabelValues().Inc()
+			for _, tell := range utilruntime.PanicHandlers {
+				tell(ctx, cause)
+			}
+			err = fmt.Errorf("panic: %v [recovered]", cause)
+		}
+	}()
+	return convert()
 }
 
 // Convert converts the JSON of an object of the kind to an apiVersion, through the hub and the Go types.

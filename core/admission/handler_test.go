@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion/metrics"
 )
 
 // ask sends an admission request through HTTP, as the API server does.
@@ -276,6 +278,23 @@ func TestConvertingGoesThroughTheHub(t *testing.T) {
 	assert.JSONEq(t, old, dropNull(t, down.ConvertedObjects[0].Raw))
 
 	assert.Equal(t, metav1.StatusFailure, convert("v2", now).Result.Status)
+}
+
+// The API server needs an answer to every conversion: a connection that ends makes lists of the kind fail
+// without a word.
+func TestAPanicInAConversionIsAnAnswer(t *testing.T) {
+	panics := func([]byte, string) ([]byte, error) { panic("index out of range") }
+	before := testutil.ToFloat64(metrics.WebhookPanics)
+	var answer apiextensionsv1.ConversionReview
+	post(t, Converting(panics), apiextensionsv1.ConversionReview{Request: &apiextensionsv1.ConversionRequest{
+		UID: "u", DesiredAPIVersion: "example.com/v1beta1", Objects: []runtime.RawExtension{{Raw: []byte(`{}`)}},
+	}}, &answer)
+	require.NotNil(t, answer.Response)
+	assert.EqualValues(t, "u", answer.Response.UID)
+	assert.Equal(t, metav1.StatusFailure, answer.Response.Result.Status)
+	assert.Contains(t, answer.Response.Result.Message, "index out of range")
+	assert.Empty(t, answer.Response.ConvertedObjects)
+	assert.InDelta(t, before+1, testutil.ToFloat64(metrics.WebhookPanics), 0)
 }
 
 // dropNull removes metadata.creationTimestamp, which some encoders write as null.
