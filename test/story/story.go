@@ -24,7 +24,12 @@ const (
 // Eventually waits until the check returns nil, and fails the test with its last error.
 func Eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	eventually(t.Context(), t, what, check)
+}
+
+func eventually(ctx context.Context, t *testing.T, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	for {
 		last := check(ctx)
