@@ -183,7 +183,7 @@ func TestSeveralPlatformsGiveAnIndex(t *testing.T) {
 		platforms = append(platforms, entry.Platform.String())
 		assert.Equal(t, types.OCIManifestSchema1, entry.MediaType)
 	}
-	assert.Equal(t, images.DefaultPlatforms(), platforms)
+	assert.Equal(t, []string{"linux/amd64", "linux/arm64"}, platforms)
 }
 
 func TestLayoutHoldsTheNewestOfEachName(t *testing.T) {
