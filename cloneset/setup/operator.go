@@ -8,13 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	coreadmission "github.com/flotilla-project/flotilla/core/admission"
-	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/features"
-	"github.com/flotilla-project/flotilla/core/inplace"
 	"github.com/flotilla-project/flotilla/core/manager"
-	"github.com/flotilla-project/flotilla/core/podtemplate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -81,30 +77,23 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	})
 }
 
-// gatesOf reads the gates of plans once. Resources change in place only where the cluster can do it.
+// gatesOf reads the gates of plans once.
 func gatesOf(env *manager.Environment) (plan.Gates, error) {
+	inPlace, err := env.InPlace()
 	g := env.Options.Gates
-	resize := g.Enabled(features.InPlaceWorkloadVerticalScaling)
-	if resize {
-		served, err := engine.ServesResize(env.Manager.GetConfig())
-		if err != nil {
-			return plan.Gates{}, err
-		}
-		resize = served
-	}
 	return plan.Gates{
 		PartitionRollback:       g.Enabled(features.CloneSetPartitionRollback),
 		ShortHash:               g.Enabled(features.CloneSetShortHash),
 		PreparingUpdateAsUpdate: g.Enabled(features.PreparingUpdateAsUpdate),
 		RecreateOnClaimChange:   g.Enabled(features.RecreatePodWhenChangeVCTInCloneSetGate),
-		PreDownload:             g.Enabled(features.KruiseDaemon) && g.Enabled(features.PreDownloadImageForInPlaceUpdate),
-		EnvFromMetadata:         g.Enabled(features.InPlaceUpdateEnvFromMetadata),
-		Resize:                  resize,
-	}, nil
+		PreDownload:             g.Enabled(features.PreDownloadImageForInPlaceUpdate),
+		EnvFromMetadata:         inPlace.EnvFromMetadata,
+		Resize:                  inPlace.Resize,
+	}, err
 }
 
 func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
-	gates, err := gatesOf(env)
+	inPlace, err := env.InPlace()
 	if err != nil {
 		return manager.Webhooks{}, err
 	}
@@ -112,17 +101,12 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 	if err != nil {
 		return manager.Webhooks{}, fmt.Errorf("make a client for admission: %w", err)
 	}
-	hook := admission.Webhook{
+	return manager.WebhooksOf(admission.Webhook{
 		Reader: admission.Reader{
 			Pods:      admission.CachedPods{Cache: reader, Server: env.Manager.GetAPIReader()},
-			Templates: podtemplate.Judge{Cluster: podtemplate.New(reader, env.Clock), ForbidPrivileged: !env.Options.AllowPrivileged},
-			InPlace:   inplace.Options{EnvFromMetadata: gates.EnvFromMetadata, Resize: gates.Resize},
+			Templates: env.Judge(reader),
+			InPlace:   inPlace,
 		},
 		DeletionProtection: env.Options.Gates.Enabled(features.ResourcesDeletionProtection),
-	}
-	return manager.Webhooks{
-		Mutating:   []coreadmission.Endpoint{hook.Mutating()},
-		Validating: []coreadmission.Endpoint{hook.Validating()},
-		Converting: hook.Converting(),
-	}, nil
+	}), nil
 }

@@ -7,10 +7,11 @@ import (
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/flotilla-project/flotilla/core/fastclient"
 )
 
 // Environment is what webhooks and controllers of an operator get to work with.
@@ -34,26 +35,16 @@ type Environment struct {
 // Client returns a client with the user agent <feature>-manager/<controller>. Reads come from the shared cache,
 // and the connections are shared too.
 func (e *Environment) Client(controller string) (client.Client, error) {
-	return client.New(e.restConfig(controller), client.Options{
-		Scheme: e.Manager.GetScheme(),
-		Mapper: e.Manager.GetRESTMapper(),
-		Cache:  &client.CacheOptions{Reader: e.Manager.GetCache()},
-	})
+	return fastclient.NewClient(e.Manager, userAgent(e.Feature, controller))
 }
 
 // APIReader returns a reader with the user agent <feature>-manager/<controller> that asks the API server
 // itself.
 func (e *Environment) APIReader(controller string) (client.Reader, error) {
-	return client.New(e.restConfig(controller), client.Options{
+	return client.New(withUserAgent(e.Manager.GetConfig(), e.Feature, controller), client.Options{
 		Scheme: e.Manager.GetScheme(),
 		Mapper: e.Manager.GetRESTMapper(),
 	})
-}
-
-func (e *Environment) restConfig(controller string) *rest.Config {
-	config := rest.CopyConfig(e.Manager.GetConfig())
-	config.UserAgent = userAgent(e.Feature, controller)
-	return config
 }
 
 func userAgent(feature, part string) string { return feature + "-manager/" + part }

@@ -3,10 +3,12 @@ package manager
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/flotilla-project/flotilla/core/admission"
 	"github.com/flotilla-project/flotilla/core/features"
@@ -43,6 +45,32 @@ type Webhooks struct {
 	Mutating, Validating []admission.Endpoint
 	// Converting answers the conversion webhook of the operator's CRDs. Nil for kinds with one version.
 	Converting http.Handler
+}
+
+// Webhook answers for one kind.
+type Webhook interface {
+	Mutating() admission.Endpoint
+	Validating() admission.Endpoint
+	Converting() http.Handler
+}
+
+// WebhooksOf are the endpoints of an operator with one kind.
+func WebhooksOf(w Webhook) Webhooks {
+	return Webhooks{
+		Mutating:   []admission.Endpoint{w.Mutating()},
+		Validating: []admission.Endpoint{w.Validating()},
+		Converting: w.Converting(),
+	}
+}
+
+// Register makes the server answer at the endpoints.
+func (w Webhooks) Register(server webhook.Server) {
+	for _, endpoint := range slices.Concat(w.Mutating, w.Validating) {
+		server.Register(endpoint.Path, endpoint.Handler)
+	}
+	if w.Converting != nil {
+		server.Register(admission.ConvertPath, w.Converting)
+	}
 }
 
 func (w Webhooks) empty() bool {

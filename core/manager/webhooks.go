@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/flotilla-project/flotilla/core/admission"
 	"github.com/flotilla-project/flotilla/core/certs"
 	"github.com/flotilla-project/flotilla/core/features"
 )
@@ -64,27 +63,15 @@ func newWebhooks(endpoints Webhooks, operator Operator, config *rest.Config, env
 		Port:    env.Options.Certificates.Port,
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificates.Source().GetCertificate }},
 	})
-	out := &webhooks{
+	endpoints.Register(server)
+	server.Register(healthPath, http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
+		answer.WriteHeader(http.StatusOK)
+	}))
+	return &webhooks{
 		server:       server,
 		certificates: certificates,
 		address:      net.JoinHostPort("localhost", strconv.Itoa(env.Options.Certificates.Port)),
-	}
-	out.register(endpoints)
-	return out, nil
-}
-
-func (w *webhooks) register(endpoints Webhooks) {
-	for _, list := range [][]admission.Endpoint{endpoints.Mutating, endpoints.Validating} {
-		for _, endpoint := range list {
-			w.server.Register(endpoint.Path, endpoint.Handler)
-		}
-	}
-	if endpoints.Converting != nil {
-		w.server.Register(admission.ConvertPath, endpoints.Converting)
-	}
-	w.server.Register(healthPath, http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
-		answer.WriteHeader(http.StatusOK)
-	}))
+	}, nil
 }
 
 // ready asks this server for its health as the API server would call it: through TLS, trusting the CA.

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/features"
 	"github.com/flotilla-project/flotilla/core/manager"
@@ -84,13 +83,13 @@ func Cache(namespace string) cache.Options {
 }
 
 func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
-	if err := launch.SetUp(ctx, env.Manager, settingsOf(env, launch.ControllerName, 0)); err != nil {
+	if err := launch.SetUp(ctx, env.Manager, env.Settings(launch.ControllerName, 0)); err != nil {
 		return fmt.Errorf("set up container launch priority: %w", err)
 	}
 	if !env.Options.Gates.Enabled(features.KruiseDaemon) {
 		return nil
 	}
-	if err := recreate.SetUp(ctx, env.Manager, settingsOf(env, recreate.ControllerName, s.requestWorkers)); err != nil {
+	if err := recreate.SetUp(ctx, env.Manager, env.Settings(recreate.ControllerName, s.requestWorkers)); err != nil {
 		return fmt.Errorf("set up container recreation: %w", err)
 	}
 	if namespace := env.Options.Namespace; namespace != "" {
@@ -98,21 +97,10 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 		return nil
 	}
 	err := nodeimage.SetUp(ctx, env.Manager, nodeimage.Options{
-		Settings: settingsOf(env, nodeimage.ControllerName, s.imageWorkers), CreationDelay: s.creationDelay,
+		Settings: env.Settings(nodeimage.ControllerName, s.imageWorkers), CreationDelay: s.creationDelay,
 	})
 	if err != nil {
 		return fmt.Errorf("set up node images: %w", err)
 	}
 	return nil
-}
-
-// settingsOf are those of one of the controllers.
-func settingsOf(env *manager.Environment, controller string, workers int) engine.Settings {
-	return engine.Settings{
-		Workers:       workers,
-		Reader:        fastclient.Options{Copy: env.Options.DisableNoDeepCopy},
-		LeaderVersion: env.Fence,
-		Namespace:     env.Options.Namespace,
-		UserAgent:     "daemon-manager/" + controller,
-	}
 }

@@ -8,13 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	coreadmission "github.com/flotilla-project/flotilla/core/admission"
-	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/features"
-	"github.com/flotilla-project/flotilla/core/inplace"
 	"github.com/flotilla-project/flotilla/core/manager"
-	"github.com/flotilla-project/flotilla/core/podtemplate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -71,31 +67,24 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	})
 }
 
-// gatesOf reads the gates of plans once. Resources change in place only where the cluster can do it.
+// gatesOf reads the gates of plans once.
 func gatesOf(env *manager.Environment) (plan.Gates, error) {
+	inPlace, err := env.InPlace()
 	g := env.Options.Gates
-	resize := g.Enabled(features.InPlaceWorkloadVerticalScaling)
-	if resize {
-		served, err := engine.ServesResize(env.Manager.GetConfig())
-		if err != nil {
-			return plan.Gates{}, err
-		}
-		resize = served
-	}
 	return plan.Gates{
 		StartOrdinal:            g.Enabled(features.StatefulSetStartOrdinal),
 		PodIndexLabel:           g.Enabled(features.PodIndexLabel),
 		AutoDeletePVC:           g.Enabled(features.StatefulSetAutoDeletePVC),
 		AutoResizePVC:           g.Enabled(features.StatefulSetAutoResizePVCGate),
-		PreDownload:             g.Enabled(features.KruiseDaemon) && g.Enabled(features.PreDownloadImageForInPlaceUpdate),
-		EnvFromMetadata:         g.Enabled(features.InPlaceUpdateEnvFromMetadata),
-		Resize:                  resize,
+		PreDownload:             g.Enabled(features.PreDownloadImageForInPlaceUpdate),
+		EnvFromMetadata:         inPlace.EnvFromMetadata,
+		Resize:                  inPlace.Resize,
 		PreparingUpdateAsUpdate: g.Enabled(features.PreparingUpdateAsUpdate),
-	}, nil
+	}, err
 }
 
 func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
-	gates, err := gatesOf(env)
+	inPlace, err := env.InPlace()
 	if err != nil {
 		return manager.Webhooks{}, err
 	}
@@ -107,23 +96,17 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 	if err != nil {
 		return manager.Webhooks{}, fmt.Errorf("make a reader for admission: %w", err)
 	}
-	hook := admission.Webhook{Reader: admission.Reader{
-		Judge: podtemplate.Judge{
-			Cluster: podtemplate.New(asker, env.Clock), ForbidPrivileged: !env.Options.AllowPrivileged,
-		},
+	g := env.Options.Gates
+	return manager.WebhooksOf(admission.Webhook{Reader: admission.Reader{
+		Judge:   env.Judge(asker),
 		Classes: live,
-		InPlace: inplace.Options{EnvFromMetadata: gates.EnvFromMetadata, Resize: gates.Resize},
+		InPlace: inPlace,
 		Gates: admission.Gates{
-			StartOrdinal:       gates.StartOrdinal,
-			AutoDeletePVC:      gates.AutoDeletePVC,
-			AutoResizePVC:      gates.AutoResizePVC,
-			PreDownload:        gates.PreDownload,
-			DeletionProtection: env.Options.Gates.Enabled(features.ResourcesDeletionProtection),
+			StartOrdinal:       g.Enabled(features.StatefulSetStartOrdinal),
+			AutoDeletePVC:      g.Enabled(features.StatefulSetAutoDeletePVC),
+			AutoResizePVC:      g.Enabled(features.StatefulSetAutoResizePVCGate),
+			PreDownload:        g.Enabled(features.PreDownloadImageForInPlaceUpdate),
+			DeletionProtection: g.Enabled(features.ResourcesDeletionProtection),
 		},
-	}}
-	return manager.Webhooks{
-		Mutating:   []coreadmission.Endpoint{hook.Mutating()},
-		Validating: []coreadmission.Endpoint{hook.Validating()},
-		Converting: hook.Converting(),
-	}, nil
+	}}), nil
 }
