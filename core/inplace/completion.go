@@ -31,7 +31,9 @@ import (
 // Without a recorded container ID nothing ran that a new container could be told from: the old one
 // was down, or an earlier change was on its way. Rules 2 and 3 hold for a container that runs; rule 4
 // waits for unsureTime, because restarts of the old image and slow pulls of the one in between are
-// likely then. So no naming can hang an update for ever.
+// likely then. Nor do states that OpenKruise wrote name a container: with them an image ID that differs or
+// a wanted name is proof, and a container that still runs after unsureTime, if the kubelet says that it has
+// observed the spec. So no naming can hang an update for ever.
 const (
 	settleTime = 10 * time.Second
 	unsureTime = 2 * time.Minute
@@ -96,8 +98,11 @@ func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 	}
 	wanted := runs(status, spec.Image) || startedFrom(pod, spec, status)
 	if last.ContainerID == nil {
-		if wanted || !sameImageID(status.ImageID, last.ImageID) {
+		switch {
+		case wanted || !sameImageID(status.ImageID, last.ImageID):
 			return nil
+		case pod.Status.ObservedGeneration > 0 && status.State.Running != nil:
+			return s.doubt(spec, status, false, now)
 		}
 		return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", name, spec.Image)
 	}

@@ -198,6 +198,34 @@ func TestStatesThatOpenKruiseWrote(t *testing.T) {
 	}
 }
 
+// What hung under OpenKruise goes on after the takeover: two names of one image, of which the runtime
+// reports the other. A kubelet that has seen the new name stops the container before it pulls.
+func TestTwoNamesOfOneImageInAStateOfOpenKruise(t *testing.T) {
+	pod := runningPod(templateOf("app"), "w-2")
+	pod.Spec.Containers[0].Image = "app:v2"
+	pod.Status.Conditions[2].Status = corev1.ConditionFalse
+	pod.Annotations = map[string]string{contract.InPlaceUpdateStateAnnotation: `{"revision":"w-2","updateTimestamp":"2026-01-01T12:00:00Z",` +
+		`"lastContainerStatuses":{"app":{"imageID":"` + imageIDOf("app:v1") + `"}}}`}
+	_, p, _ := refresh(t, pod, at(unsureTime-3*time.Second))
+	assert.False(t, p.Complete)
+	assert.Equal(t, 3*time.Second, p.WakeAfter)
+	after, p, _ := refresh(t, pod, at(unsureTime))
+	assert.True(t, p.Complete, p.Message)
+	assert.Equal(t, corev1.ConditionTrue, gateOf(after))
+
+	for name, change := range map[string]func(*corev1.PodStatus){
+		"pulling":             func(s *corev1.PodStatus) { s.ContainerStatuses[0].State = corev1.ContainerState{} },
+		"kubelet behind":      func(s *corev1.PodStatus) { s.ObservedGeneration-- },
+		"kubelet of old days": func(s *corev1.PodStatus) { s.ObservedGeneration = 0 },
+	} {
+		waiting := pod.DeepCopy()
+		waiting.Generation, waiting.Status.ObservedGeneration = 2, 2
+		change(&waiting.Status)
+		_, p, _ := refresh(t, waiting, at(time.Hour))
+		assert.False(t, p.Complete, name)
+	}
+}
+
 func TestUnfinishedContainersOfAnEarlierUpdateAreAwaited(t *testing.T) {
 	v1 := revisionOf("w-1", templateOf("app", "log"))
 	v2 := revisionOf("w-2", variant(v1.Template, func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = "app:v2" }))
