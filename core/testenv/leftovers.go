@@ -1,15 +1,13 @@
 package testenv
 
 import (
-	"errors"
-	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // Leftovers makes the objects of a YAML file, as another operator left them, in a namespace of their own
@@ -20,7 +18,7 @@ func (e *Environment) Leftovers(t testing.TB, file string, change ...func(*unstr
 	namespace = e.Namespace(t)
 	c := e.Client(t)
 	uids := map[types.UID]types.UID{}
-	for _, o := range readObjects(t, file) {
+	for _, o := range Manifests(t, os.DirFS(filepath.Dir(file)), filepath.Base(file)) {
 		for _, c := range change {
 			c(o)
 		}
@@ -42,22 +40,4 @@ func (e *Environment) Leftovers(t testing.TB, file string, change ...func(*unstr
 		}
 	}
 	return namespace
-}
-
-func readObjects(t testing.TB, file string) []*unstructured.Unstructured {
-	t.Helper()
-	reader, err := os.Open(file)
-	require.NoError(t, err)
-	defer func() { _ = reader.Close() }()
-	decoder := yaml.NewYAMLOrJSONDecoder(reader, 4096)
-	var all []*unstructured.Unstructured
-	for {
-		o := &unstructured.Unstructured{}
-		err := decoder.Decode(&o.Object)
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		require.NoError(t, err)
-		all = append(all, o)
-	}
 }

@@ -11,17 +11,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-project/flotilla/core/admission"
 	coreconversion "github.com/flotilla-project/flotilla/core/conversion"
+	"github.com/flotilla-project/flotilla/core/manager"
 	"github.com/flotilla-project/flotilla/core/podtemplate"
 	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/testenv/workloads"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/config"
@@ -31,152 +29,90 @@ import (
 var env testenv.Environment
 
 func TestMain(m *testing.M) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			panic(err)
-		}
-	}
 	env.Run(m, testenv.Options{
 		CRDs:     []string{"../../config/crd/statefulsets.yaml"},
 		Webhooks: envtest.WebhookInstallOptions{Paths: []string{"../../config/webhook"}},
-		Scheme:   scheme,
+		Scheme:   testenv.Scheme(v1alpha1.AddToScheme, v1beta1.AddToScheme),
 	})
 }
+
+var webhooks = workloads.Webhooks{Env: &env, Kind: "StatefulSet", Resource: "statefulsets", Config: config.Files}
 
 // serve answers the webhooks of the shipped configurations until the test ends.
 func serve(t *testing.T) client.Client {
 	t.Helper()
-	mgr := env.Manager(t)
-	webhook := Webhook{Reader: Reader{
-		Judge:   podtemplate.Judge{Cluster: podtemplate.New(env.ClientAs(t, "statefulset-manager"), clock.RealClock{})},
-		Classes: mgr.GetAPIReader(),
-		Gates:   Gates{AutoDeletePVC: true, AutoResizePVC: true, DeletionProtection: true},
-	}}
-	for _, endpoint := range []admission.Endpoint{webhook.Mutating(), webhook.Validating()} {
-		mgr.GetWebhookServer().Register(endpoint.Path, endpoint.Handler)
-	}
-	mgr.GetWebhookServer().Register(admission.ConvertPath, webhook.Converting())
-	env.Start(t, mgr)
-
-	probe := sent(t, "v1alpha1", "{}")
-	probe.SetNamespace(env.Namespace(t))
-	env.ConvertHere(t, "statefulsets.apps.kruise.io", probe)
-	return env.Client(t)
+	return webhooks.Serve(t, func(operator client.Client) manager.Webhook {
+		return Webhook{Reader: Reader{
+			Judge:   podtemplate.Judge{Cluster: podtemplate.New(operator, clock.RealClock{})},
+			Classes: operator,
+			Gates:   Gates{AutoDeletePVC: true, AutoResizePVC: true, DeletionProtection: true},
+		}}
+	})
 }
-
-const minimal = `
-selector: {matchLabels: {app: web}}
-template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: nginx}]}}
-`
 
 // sent is a StatefulSet as a user writes it in a version: a minimal one with more members of the spec.
 func sent(t *testing.T, version, members string) *unstructured.Unstructured {
 	t.Helper()
-	spec := testenv.Fields(t, minimal)
-	maps.Copy(spec, testenv.Fields(t, members))
-	set := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	set.SetAPIVersion("apps.kruise.io/" + version)
-	set.SetKind("StatefulSet")
-	set.SetName("web")
-	return set
-}
-
-func TestWebhooks(t *testing.T) {
-	c := serve(t)
-	for name, test := range map[string]func(*testing.T, client.Client){
-		"defaults": testDefaults, "validation": testValidation, "updates": testUpdates, "claims": testClaims,
-		"conversion": testConversion, "careless clients": testCarelessClients, "annotation": testAnnotation,
-		"warnings": testWarnings, "samples": testSamples, "deletion": testDeletion,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, c) })
-	}
-}
-
-func create(t *testing.T, c client.Client, namespace string, set *unstructured.Unstructured) *unstructured.Unstructured {
-	t.Helper()
-	set.SetNamespace(namespace)
-	require.NoError(t, c.Create(t.Context(), set, client.FieldValidation(metav1.FieldValidationStrict)))
-	return set
+	return webhooks.Sent(t, version, members)
 }
 
 func stored(t *testing.T, c client.Client, set client.Object) *v1beta1.StatefulSet {
 	t.Helper()
-	var hub v1beta1.StatefulSet
-	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(set), &hub))
-	return &hub
+	return workloads.Stored[v1beta1.StatefulSet](t, c, set)
 }
 
 // changing changes the stored set through v1beta1.
 func changing(t *testing.T, c client.Client, set client.Object, change func(*v1beta1.StatefulSet)) error {
 	t.Helper()
-	hub := stored(t, c, set)
-	change(hub)
-	return c.Update(t.Context(), hub)
+	return workloads.Changing(t, c, set, change)
+}
+
+func TestWebhooks(t *testing.T) {
+	c := serve(t)
+	tests := webhooks.Common()
+	maps.Copy(tests, map[string]func(*testing.T, client.Client){
+		"defaults": testDefaults, "validation": testValidation, "updates": testUpdates, "claims": testClaims,
+		"conversion": testConversion, "careless clients": testCarelessClients, "annotation": testAnnotation,
+		"warnings": testWarnings,
+	})
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { test(t, c) })
+	}
 }
 
 func testDefaults(t *testing.T, c client.Client) {
 	t.Helper()
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
 		t.Run(version, func(t *testing.T) {
-			set := sent(t, version, "")
-			template := set.DeepCopy().Object["spec"].(map[string]any)["template"]
-			set = create(t, c, env.Namespace(t), set)
-			assert.Equal(t, template, set.Object["spec"].(map[string]any)["template"], "the template is stored as it was sent")
-
+			set := workloads.Create(t, c, env.Namespace(t), sent(t, version, ""))
 			want := v1beta1.StatefulSet{}
 			Default(&want, Gates{AutoDeletePVC: true, AutoResizePVC: true})
 			got := stored(t, c, set)
 			want.Spec.Selector, want.Spec.Template = got.Spec.Selector, got.Spec.Template
 			assert.Equal(t, want.Spec, got.Spec, "whatever the version")
 			assert.Empty(t, got.Annotations)
-
-			again := sent(t, version, "")
-			again.SetNamespace(set.GetNamespace())
-			again.SetResourceVersion(set.GetResourceVersion())
-			require.NoError(t, c.Update(t.Context(), again), "defaults are not missed")
-			assert.Equal(t, set.GetGeneration(), again.GetGeneration(), "sending it again changes nothing")
 		})
 	}
 }
 
 func testValidation(t *testing.T, c client.Client) {
 	t.Helper()
-	namespace := env.Namespace(t)
-	cases := []struct{ name, version, members, want string }{
+	webhooks.Judge(t, c, []workloads.Case{
 		{"an invalid range", "v1beta1", "reserveOrdinals: [1, 3-1]", `spec.reserveOrdinals[1]: Invalid value: "3-1"`},
 		{"OnDelete beside rollingUpdate", "v1alpha1", "updateStrategy: {type: OnDelete, rollingUpdate: {partition: 1}}", "only allowed for updateStrategy 'RollingUpdate'"},
-		{"OnDelete", "v1alpha1", "updateStrategy: {type: OnDelete}", ""},
 		{"faster updates of an ordered set", "v1beta1", "updateStrategy: {rollingUpdate: {maxUnavailable: 50%}}", ""},
 		{"faster creation of an ordered set", "v1beta1", "scaleStrategy: {maxUnavailable: 2}", "spec.scaleStrategy.maxUnavailable: Invalid value: 2: can only work with Parallel PodManagementPolicyType"},
 		{"no share", "v1beta1", "updateStrategy: {rollingUpdate: {maxUnavailable: 00%}}", `spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: "00%": should not be less than 1`},
 		{"no readiness gate", "v1alpha1", "updateStrategy: {rollingUpdate: {podUpdatePolicy: InPlaceOnly}}", "spec.template.spec.readinessGates: Invalid value: null: must contain InPlaceUpdateReady when podUpdatePolicy is InPlaceOnly"},
 		{"the alias beside another value", "v1beta1", "{minReadySeconds: 9, updateStrategy: {rollingUpdate: {minReadySeconds: 8}}}", "spec.minReadySeconds: Invalid value: 9: must be the same as"},
-		{"an empty selector", "v1beta1", "selector: {}", "empty selector is invalid for statefulset"},
-		{"a template that the cluster refuses", "v1alpha1", "template: {metadata: {labels: {app: web}}, spec: {containers: [{name: Main, image: nginx}]}}", "spec.template.spec.containers[0].name: Invalid value: \"Main\""},
-		{"a mount of no volume", "v1beta1", "template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}]}}", "spec.template.spec.containers[0].volumeMounts[0].name: Not found: \"data\""},
-		{"a mount of a claim", "v1beta1", "{template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}]}}, volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}", ""},
-	}
-	for _, test := range cases {
-		t.Run(test.name, func(t *testing.T) {
-			set := sent(t, test.version, test.members)
-			set.SetNamespace(namespace)
-			err := c.Create(t.Context(), set, client.DryRunAll)
-			if test.want == "" {
-				require.NoError(t, err)
-				return
-			}
-			assert.True(t, apierrors.IsInvalid(err))
-			assert.ErrorContains(t, err, test.want)
-		})
-	}
+	})
 }
 
 func testUpdates(t *testing.T, c client.Client) {
 	t.Helper()
 	set := sent(t, "v1beta1", "updateStrategy: {rollingUpdate: {podUpdatePolicy: InPlaceOnly}}")
 	require.NoError(t, unstructured.SetNestedSlice(set.Object, []any{map[string]any{"conditionType": "InPlaceUpdateReady"}}, "spec", "template", "spec", "readinessGates"))
-	create(t, c, env.Namespace(t), set)
+	workloads.Create(t, c, env.Namespace(t), set)
 	require.ErrorContains(t, changing(t, c, set, func(s *v1beta1.StatefulSet) { s.Spec.ServiceName = "other" }),
 		"are forbidden, but 'serviceName' changed")
 	require.ErrorContains(t, changing(t, c, set, func(s *v1beta1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Command = []string{"run"} }),
@@ -198,7 +134,7 @@ func testClaims(t *testing.T, c client.Client) {
 	}
 	class("fast", new(true), nil)
 	class("silent", nil, nil)
-	set := create(t, c, env.Namespace(t), sent(t, "v1beta1", `
+	set := workloads.Create(t, c, env.Namespace(t), sent(t, "v1beta1", `
 volumeClaimUpdateStrategy: {type: OnPodRollingUpdate}
 volumeClaimTemplates:
 - {metadata: {name: a}, spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}}
@@ -218,7 +154,7 @@ volumeClaimTemplates:
 
 func testConversion(t *testing.T, c client.Client) {
 	t.Helper()
-	set := create(t, c, env.Namespace(t), sent(t, "v1beta1", "{reserveOrdinals: [1, 3-5], ordinals: {start: 2}, lifecycle: {preDelete: {labelsHandler: {drain: \"true\"}}}}"))
+	set := workloads.Create(t, c, env.Namespace(t), sent(t, "v1beta1", "{reserveOrdinals: [1, 3-5], ordinals: {start: 2}, lifecycle: {preDelete: {labelsHandler: {drain: \"true\"}}}}"))
 	hub := stored(t, c, set)
 
 	var spoke v1alpha1.StatefulSet
@@ -236,7 +172,7 @@ func testConversion(t *testing.T, c client.Client) {
 
 func testCarelessClients(t *testing.T, c client.Client) {
 	t.Helper()
-	set := create(t, c, env.Namespace(t), sent(t, "v1beta1", "reserveOrdinals: [1]"))
+	set := workloads.Create(t, c, env.Namespace(t), sent(t, "v1beta1", "reserveOrdinals: [1]"))
 	careless := sent(t, "v1alpha1", "replicas: 3")
 	careless.SetNamespace(set.GetNamespace())
 	careless.SetResourceVersion(set.GetResourceVersion())
@@ -267,43 +203,9 @@ func testAnnotation(t *testing.T, c client.Client) {
 	assert.Empty(t, hub.Annotations)
 }
 
-// warnings remembers what the server warns about.
-type warnings struct{ texts []string }
-
-func (w *warnings) HandleWarningHeader(_ int, _, text string) { w.texts = append(w.texts, text) }
-
 func testWarnings(t *testing.T, _ client.Client) {
 	t.Helper()
-	heard := &warnings{}
-	config := *env.Config
-	config.WarningHandler = heard
-	c, err := client.New(&config, client.Options{Scheme: env.Scheme})
-	require.NoError(t, err)
-	create(t, c, env.Namespace(t), sent(t, "v1beta1", "ordinals: {start: 2}"))
-	assert.Contains(t, heard.texts, "no effect: spec.ordinals, because feature gate StatefulSetStartOrdinal of the StatefulSet operator is off")
-}
-
-func testDeletion(t *testing.T, c client.Client) {
-	t.Helper()
-	set := sent(t, "v1beta1", "")
-	set.SetLabels(map[string]string{"policy.kruise.io/delete-protection": "Cascading"})
-	set = create(t, c, env.Namespace(t), set)
-	err := c.Delete(t.Context(), set)
-	assert.True(t, apierrors.IsForbidden(err))
-	require.ErrorContains(t, err, "forbidden by ResourcesProtectionDeletion for policy.kruise.io/delete-protection=Cascading and replicas 1>0")
-
-	require.NoError(t, changing(t, c, set, func(s *v1beta1.StatefulSet) { s.Spec.Replicas = new(int32(0)) }))
-	assert.NoError(t, c.Delete(t.Context(), set))
-}
-
-func testSamples(t *testing.T, c client.Client) {
-	t.Helper()
-	namespace := env.Namespace(t)
-	for _, name := range []string{"inplace.yaml", "claims.yaml"} {
-		text, err := config.Files.ReadFile("samples/" + name)
-		require.NoError(t, err)
-		var set unstructured.Unstructured
-		require.NoError(t, yaml.Unmarshal(text, &set.Object))
-		create(t, c, namespace, &set)
-	}
+	c, warnings := env.Warned(t)
+	workloads.Create(t, c, env.Namespace(t), sent(t, "v1beta1", "ordinals: {start: 2}"))
+	assert.Contains(t, warnings.Heard(), "no effect: spec.ordinals, because feature gate StatefulSetStartOrdinal of the StatefulSet operator is off")
 }
