@@ -1,0 +1,28 @@
+package daemon
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/story"
+)
+
+// Only pods that name launch priorities wait for the manager, be it alive or dead.
+func TestNobodyElseWaitsForTheManager(t *testing.T) {
+	story.Eventually(t, "a NodeImage of every node", func(ctx context.Context) error { // each is judged when it is made
+		list := &v1beta1.NodeImageList{}
+		err := world.Client.List(ctx, list)
+		return story.Want(err == nil && len(list.Items) == len(world.Cluster.Nodes()), "there are %d (%v)", len(list.Items), err)
+	})
+	world.LeavesOthersAlone(t, "daemon", func(namespace string) client.Object {
+		ordered := newContainer("main", 8080)
+		ordered.Env = []corev1.EnvVar{{Name: contract.ContainerPriorityEnv, Value: "1"}}
+		return newPod(namespace, ordered)
+	})
+}
