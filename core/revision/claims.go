@@ -6,10 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/hash"
 )
 
@@ -38,41 +36,6 @@ func ClaimsHash(claims []corev1.PersistentVolumeClaim) (string, error) {
 		list = append(list, claim{Metadata: claimMetadata{Name: c.Name}, Spec: c.Spec})
 	}
 	return hashJSON(list)
-}
-
-// presentClaimsHash is what ClaimsHash would be with the serialisation of today's libraries.
-func presentClaimsHash(claims []corev1.PersistentVolumeClaim) (string, error) {
-	if len(claims) == 0 {
-		return "", nil
-	}
-	list := sortedByName(claims)
-	for i := range list {
-		reduced := corev1.PersistentVolumeClaim{Spec: list[i].Spec}
-		reduced.Name = list[i].Name
-		list[i] = reduced
-	}
-	return hashJSON(list)
-}
-
-// ClaimsDiffer says whether two revisions were made with different claim templates. A revision
-// without the annotation differs from none. The claims are the workload's present ones: hashes of
-// theirs are equal in whichever serialisation they were written.
-func ClaimsDiffer(a, b *appsv1.ControllerRevision, claims []corev1.PersistentVolumeClaim) (bool, error) {
-	first, firstSet := a.Annotations[contract.VolumeClaimTemplateHashAnnotation]
-	second, secondSet := b.Annotations[contract.VolumeClaimTemplateHashAnnotation]
-	if !firstSet || !secondSet || first == second {
-		return false, nil
-	}
-	legacy, err := ClaimsHash(claims)
-	if err != nil {
-		return false, err
-	}
-	present, err := presentClaimsHash(claims)
-	if err != nil {
-		return false, err
-	}
-	isOfClaims := func(text string) bool { return text == legacy || text == present }
-	return !isOfClaims(first) || !isOfClaims(second), nil
 }
 
 func sortedByName(claims []corev1.PersistentVolumeClaim) []corev1.PersistentVolumeClaim {

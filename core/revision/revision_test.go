@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 )
 
@@ -98,45 +97,6 @@ func TestClaimsHashIsThatOfTheLegacySerialisation(t *testing.T) {
 	got, err := ClaimsHash([]corev1.PersistentVolumeClaim{gen.Claim("a", "1Gi")})
 	require.NoError(t, err)
 	assert.Equal(t, decimalHash(text), got)
-
-	got, err = presentClaimsHash([]corev1.PersistentVolumeClaim{gen.Claim("a", "1Gi")})
-	require.NoError(t, err)
-	assert.Equal(t, decimalHash(strings.Replace(text, `,"creationTimestamp":null`, "", 1)), got)
-}
-
-func TestClaimsDiffer(t *testing.T) {
-	claims := []corev1.PersistentVolumeClaim{gen.Claim("a", "1Gi")}
-	legacy, err := ClaimsHash(claims)
-	require.NoError(t, err)
-	present, err := presentClaimsHash(claims)
-	require.NoError(t, err)
-	require.NotEqual(t, legacy, present)
-	with := func(hash string) *appsv1.ControllerRevision {
-		r := &appsv1.ControllerRevision{}
-		metav1.SetMetaDataAnnotation(&r.ObjectMeta, contract.VolumeClaimTemplateHashAnnotation, hash)
-		return r
-	}
-	cases := []struct {
-		name string
-		a, b *appsv1.ControllerRevision
-		want bool
-	}{
-		{"equal", with("1"), with("1"), false},
-		{"other", with("1"), with("2"), true},
-		{"other than the present ones", with("1"), with(legacy), true},
-		{"none and some", with(""), with(legacy), true},
-		{"two serialisations", with(present), with(legacy), false},
-		{"two serialisations, the other way round", with(legacy), with(present), false},
-		{"never recorded", &appsv1.ControllerRevision{}, with(legacy), false},
-		{"not recorded now", with(legacy), &appsv1.ControllerRevision{}, false},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := ClaimsDiffer(c.a, c.b, claims)
-			require.NoError(t, err)
-			assert.Equal(t, c.want, got)
-		})
-	}
 }
 
 func BenchmarkChooseUnchanged(b *testing.B) {
