@@ -66,10 +66,12 @@ func TestParseReadsFlagsAndEnvironment(t *testing.T) {
 }
 
 func TestParseMapsVerbosityOfKlog(t *testing.T) {
-	parsed, err := parse(Operator{Feature: "cloneset"}, []string{"--v=4"}, environment(nil))
-	require.NoError(t, err)
-	assert.True(t, parsed.log.V(4).Enabled())
-	assert.False(t, parsed.log.V(5).Enabled())
+	for _, argument := range []string{"--v=4", "-v=4"} {
+		parsed, err := parse(Operator{Feature: "cloneset"}, []string{argument}, environment(nil))
+		require.NoError(t, err, argument)
+		assert.True(t, parsed.log.V(4).Enabled(), argument)
+		assert.False(t, parsed.log.V(5).Enabled(), argument)
+	}
 }
 
 func TestParseRefuses(t *testing.T) {
