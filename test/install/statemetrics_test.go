@@ -1,0 +1,105 @@
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// What kube-state-metrics is told to read of a kind is in the kind's schema.
+func TestStateMetricsReadWhatTheKindsHave(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "state-metrics.yaml"))
+	require.NoError(t, err)
+	type gauge struct {
+		Path           []string            `json:"path"`
+		NilIsZero      bool                `json:"nilIsZero"`
+		LabelsFromPath map[string][]string `json:"labelsFromPath"`
+		ValueFrom      []string            `json:"valueFrom"`
+	}
+	var config struct {
+		Kind string `json:"kind"`
+		Spec struct {
+			Resources []struct {
+				GroupVersionKind schema.GroupVersionKind `json:"groupVersionKind"`
+				LabelsFromPath   map[string][]string     `json:"labelsFromPath"`
+				Metrics          []struct {
+					Name string `json:"name"`
+					Help string `json:"help"`
+					Each struct {
+						Type  string `json:"type"`
+						Gauge gauge  `json:"gauge"`
+					} `json:"each"`
+				} `json:"metrics"`
+			} `json:"resources"`
+		} `json:"spec"`
+	}
+	require.NoError(t, yaml.UnmarshalStrict(text, &config))
+	assert.Equal(t, "CustomResourceStateMetrics", config.Kind)
+	told := map[string]bool{}
+	for _, r := range config.Spec.Resources {
+		told[r.GroupVersionKind.Kind] = true
+		known := schemaOf(t, r.GroupVersionKind)
+		assert.Equal(t, map[string][]string{"namespace": {"metadata", "namespace"}, "name": {"metadata", "name"}}, r.LabelsFromPath)
+		require.NotEmpty(t, r.Metrics)
+		for _, m := range r.Metrics {
+			assert.NotEmpty(t, m.Help, m.Name)
+			assert.Equal(t, "Gauge", m.Each.Type, m.Name)
+			if m.Each.Gauge.Path[0] == "metadata" {
+				continue // no schema tells of what all objects have
+			}
+			field := at(t, known, m.Each.Gauge.Path...)
+			if m.Each.Gauge.ValueFrom == nil {
+				assert.Equal(t, "integer", field["type"], m.Name)
+				continue
+			}
+			assert.Equal(t, "array", field["type"], m.Name)
+			item := field["items"].(map[string]any)
+			at(t, item, m.Each.Gauge.ValueFrom...)
+			for _, path := range m.Each.Gauge.LabelsFromPath {
+				at(t, item, path...)
+			}
+		}
+	}
+	assert.Equal(t, map[string]bool{"CloneSet": true, "StatefulSet": true}, told)
+}
+
+// schemaOf is the schema of the kind in the CRD that one of the features installs.
+func schemaOf(t *testing.T, kind schema.GroupVersionKind) map[string]any {
+	t.Helper()
+	all, err := rendered()
+	require.NoError(t, err)
+	for _, objects := range all {
+		for _, o := range objects {
+			if name, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind"); o.GetKind() != "CustomResourceDefinition" || name != kind.Kind {
+				continue
+			}
+			versions, _, err := unstructured.NestedSlice(o.Object, "spec", "versions")
+			require.NoError(t, err)
+			for _, version := range versions {
+				if v := version.(map[string]any); v["name"] == kind.Version {
+					return v["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+				}
+			}
+		}
+	}
+	require.Fail(t, "nobody installs it", "%s", kind)
+	return nil
+}
+
+// at is the schema of the field at the path.
+func at(t *testing.T, known map[string]any, path ...string) map[string]any {
+	t.Helper()
+	for _, name := range path {
+		properties, _ := known["properties"].(map[string]any)
+		field, ok := properties[name].(map[string]any)
+		require.True(t, ok, "there is no %v: %s", path, name)
+		known = field
+	}
+	return known
+}
