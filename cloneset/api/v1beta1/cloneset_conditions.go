@@ -23,3 +23,13 @@ const (
 	// ReasonUpdated says that the rollout makes progress.
 	ReasonUpdated = "CloneSetUpdated"
 )
+
+// Reasons of Ready, Reconciling and Stalled, which say for tools whether a set is as its spec wants it.
+const (
+	// ReasonInvalidSpec says that the spec cannot be followed. Only an edit helps.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonNotInPlace says that policy InPlaceOnly and the change of the template contradict each other.
+	ReasonNotInPlace = "NotInPlace"
+	// ReasonNodeAgentMissing says that no node agent would restart containers for an update in place.
+	ReasonNodeAgentMissing = "NodeAgentMissing"
+)

@@ -17,6 +17,8 @@ const (
 
 // Reasons of StatefulSetProgressing.
 const (
+	// ReasonComplete says that all pods are as wanted and available.
+	ReasonComplete = "Complete"
 	// ReasonRollingOut says that pods move to the update revision.
 	ReasonRollingOut = "RollingOut"
 	// ReasonPaused says that the strategy is paused.
@@ -30,4 +32,14 @@ const (
 	ReasonBlockedByHook = "BlockedByHook"
 	// ReasonBlockedByVolume says that a claim holds a pod. The message names both.
 	ReasonBlockedByVolume = "BlockedByVolume"
+)
+
+// Reasons of several conditions.
+const (
+	// ReasonInvalidSpec says that the spec cannot be followed. Only an edit helps.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonNotInPlace says that policy InPlaceOnly and the change of the template contradict each other.
+	ReasonNotInPlace = "NotInPlace"
+	// ReasonNodeAgentMissing says that no node agent would restart containers for an update in place.
+	ReasonNodeAgentMissing = "NodeAgentMissing"
 )

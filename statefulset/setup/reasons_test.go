@@ -1,0 +1,17 @@
+package setup
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/flotilla-project/flotilla/core/podupdate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// Users compare reasons with the words of the API, and core writes them.
+func TestReasonsAreThoseOfTheAPI(t *testing.T) {
+	assert.Equal(t, podupdate.WaitNotInPlace, v1beta1.ReasonNotInPlace)
+	assert.Equal(t, podupdate.WaitNodeAgentMissing, v1beta1.ReasonNodeAgentMissing)
+}
