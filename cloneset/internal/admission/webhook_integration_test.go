@@ -78,6 +78,8 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
+func TestDeadOperator(t *testing.T) { webhooks.TestDeadOperator(t, serve) }
+
 func testDefaults(t *testing.T, c client.Client) {
 	t.Helper()
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
