@@ -200,7 +200,7 @@ func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 		forUpdateOld = forUpdate
 	}
 	if n.maxUnavailable > 0 {
-		forUpdate = min(forUpdate, p.mustRecreate())
+		forUpdate = min(forUpdate, p.mustRecreate(deltaOld < 0))
 	}
 	if forScale >= forUpdate {
 		surge = min(n.maxSurge, forScale)

@@ -8,15 +8,17 @@ import (
 
 // refresh lets every pod go on with what it is in the middle of: updates in place, readiness gates
 // and lifecycle states. It acts also when the set is paused or of type OnDelete. A pod that it
-// changes is left alone for the rest of the pass; the others are not held up by it.
+// changes is left alone for the rest of the pass; the others are not held up by it. Updated pods that
+// are to go back are not at the wanted revision.
 func refresh(p *pass) {
 	step := action.Step{Name: StepRefresh}
+	back := p.goesBack()
 	for i := range p.pods {
 		o := &p.pods[i]
 		if o.touched {
 			continue
 		}
-		r := p.updates.Refresh(o.State, o.updated)
+		r := p.updates.Refresh(o.State, o.updated && !back)
 		o.inGrace, o.updating = r.InGrace, r.Updating
 		if r.Action != nil {
 			o.touched = true

@@ -46,16 +46,37 @@ func update(p *pass) {
 		return
 	}
 	b := p.weigh()
-	target := p.Chosen.Update
-	if b.updateNum < 0 {
+	target, back := p.Chosen.Update, p.goesBack()
+	if back {
 		target = p.Chosen.Current
 	}
-	waiting := p.waiting(target)
+	waiting, rest := p.waiting(target), []int(nil)
+	if back {
+		waiting, rest = p.updatedAmong(waiting)
+	}
 	wanted := waiting[:min(int(abs(b.updateNum)), len(waiting))]
+	rest = append(rest, waiting[len(wanted):]...)
 	step := action.Step{Name: StepUpdate}
-	step.Actions = append(step.Actions, p.abandon(waiting[len(wanted):])...)
+	step.Actions = append(step.Actions, p.abandon(rest)...)
 	step.Actions = append(step.Actions, p.move(wanted, target, b.updateBudget)...)
 	p.addLeaving(step)
+}
+
+// goesBack says that a raised partition takes updated pods back to the current revision.
+func (p *pass) goesBack() bool {
+	return p.rollsBack() && p.plan.Err == nil && !onDelete(p.Set) && p.weigh().updateNum < 0
+}
+
+// updatedAmong tells updated pods, of which there are too many, from those of other revisions.
+func (p *pass) updatedAmong(indexes []int) (updated, others []int) {
+	for _, i := range indexes {
+		if p.pods[i].updated {
+			updated = append(updated, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	return updated, others
 }
 
 // waiting are the pods that are not at the target, in the order of their update.
@@ -176,16 +197,20 @@ func waitReason(err error) string {
 	return podupdate.WaitReason(err)
 }
 
-// mustRecreate is how many pods cannot get to the update revision in place; surge pods are made for
-// those only.
-func (p *pass) mustRecreate() int32 {
+// mustRecreate is how many pods cannot get to the update revision in place, or back to the current one;
+// surge pods are made for those only.
+func (p *pass) mustRecreate(back bool) int32 {
 	if !p.policy().InPlace() {
 		return math.MaxInt32
+	}
+	target := p.Chosen.Update
+	if back {
+		target = p.Chosen.Current
 	}
 	n := int32(0)
 	for i := range p.pods {
 		o := &p.pods[i]
-		if !o.updated && p.Chosen.Update != nil && p.updates.NeedsNewPod(o.State, p.Chosen.Update) {
+		if o.updated == back && target != nil && p.updates.NeedsNewPod(o.State, target) {
 			n++
 		}
 	}

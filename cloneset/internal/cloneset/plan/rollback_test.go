@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/gen"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+)
+
+// With its hook untaken a pod that goes back waits in PreparingUpdate, as one does that goes forward.
+func TestHooksHoldPodsThatGoBack(t *testing.T) {
+	hook := gen.Label("hook", "on")
+	w := given(t, 5, hooked(), policy(v1beta1.InPlaceIfPossible), partition("5")).old(2, hook).
+		updated(1, hook, gen.Lifecycle(contract.LifecyclePreparingUpdate)).updated(2, hook)
+	w.gates.PartitionRollback = true
+	todo := w.plan()
+	require.True(t, todo.Empty(), todo.String())
+	partition("0")(w.set)
+	require.Contains(t, text(w.plan()), "PatchMetadata pod web-new2 (Refresh): PreparingUpdate to Normal", "it need not go back any more")
+}
+
+// Of three revisions only pods of the update revision are too many.
+func TestOnlyUpdatedPodsGoBack(t *testing.T) {
+	w := given(t, 5, policy(v1beta1.InPlaceIfPossible), partition("4")).old(1).updated(2).
+		old(2, gen.Revision("web-third"), gen.Ready(now))
+	w.gates.PartitionRollback = true
+	todo := w.plan()
+	require.Equal(t, 1, todo.Count(action.UpdateInPlace), todo.String())
+	assert.Contains(t, todo.String(), "UpdateInPlace pod web-new")
+}
+
+// Surge pods stand in for pods that cannot go back in place, too.
+func TestSurgeForPodsThatCannotGoBackInPlace(t *testing.T) {
+	w := given(t, 5, policy(v1beta1.InPlaceIfPossible), partition("4"), maxSurge("1"))
+	template := gen.Template(gen.Label("app", "web"), gen.Image("main", "app:2"), gen.Image("second", "app:2"))
+	w.set.Spec.Template = template
+	w.revisions[1] = revisionOf(t, w, template)
+	w.updated(5)
+	w.gates.PartitionRollback = true
+	require.Equal(t, outcome{createOld: 1}, w.outcome())
+}
