@@ -1,9 +1,11 @@
 package plan
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/revision"
 )
 
@@ -46,4 +48,14 @@ func truncateNames(p *pass) {
 			"spec": map[string]any{"scaleStrategy": map[string]any{"podsToDelete": kept}},
 		}}},
 	}}})
+}
+
+// withClaimsHash gives a former revision that is wanted again the hash of the present claim templates,
+// which is about to be written: pods are compared with what the revision will say.
+func withClaimsHash(s Snapshot) Snapshot {
+	if s.Chosen.SetClaimsHash {
+		s.Chosen.Update = s.Chosen.Update.DeepCopy()
+		metav1.SetMetaDataAnnotation(&s.Chosen.Update.ObjectMeta, contract.VolumeClaimTemplateHashAnnotation, s.ClaimsHash)
+	}
+	return s
 }

@@ -120,7 +120,7 @@ type pass struct {
 
 func newPass(s Snapshot) *pass {
 	p := &pass{
-		Snapshot: s,
+		Snapshot: withClaimsHash(s),
 		named:    map[string]bool{},
 		rng:      rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // ids need no secrecy
 	}
