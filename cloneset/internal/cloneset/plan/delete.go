@@ -19,6 +19,7 @@ const (
 	eventRecreateFailed = "FailedUpdatePodReCreate"
 	eventFailedUpdate   = "FailedUpdate"
 	eventScaleUpLimited = "ScaleUpLimited"
+	eventPodFailed      = "PodFailed"
 )
 
 func preDelete(set *v1beta1.CloneSet) *workload.LifecycleHook {

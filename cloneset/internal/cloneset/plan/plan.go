@@ -44,6 +44,7 @@ func rules() []rule {
 		{refresh, false},         // updates and lifecycle states that go on by themselves
 		{preDownload, false},     // images pulled ahead on the nodes of old pods
 		{regretDeletion, true},   // pods in PreparingDelete that need not go after all
+		{warnOfFailed, false},    // pods in phase Failed, which others replace
 		{updateFirst, true},      // while pods cannot be created, updates do not wait for them
 		{scaleOut, true},         // spec.replicas, maxSurge and scaleStrategy.maxUnavailable
 		{finishDeletion, true},   // pods in PreparingDelete whose hook has let go

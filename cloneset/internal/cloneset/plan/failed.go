@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/podstate"
+)
+
+// warnOfFailed tells users why pods have failed, in the pass in which others take their place; the pods
+// themselves are left to be looked at. Which one is missing for which is not recorded, so that it is told
+// of those that failed last.
+func warnOfFailed(p *pass) {
+	if p.plan.Err != nil {
+		return
+	}
+	failed := slices.DeleteFunc(slices.Clone(p.inactive), func(o podstate.State) bool {
+		return o.Terminating || o.Pod.Status.Phase != corev1.PodFailed
+	})
+	slices.SortStableFunc(failed, func(a, b podstate.State) int { return b.ReadySince.Compare(a.ReadySince) })
+	for _, o := range failed[:min(int(p.weigh().missing), len(failed))] {
+		p.plan.Notices = append(p.plan.Notices, action.Notice{
+			Type: corev1.EventTypeWarning, Reason: eventPodFailed, Related: o.Pod,
+			Note: fmt.Sprintf("pod %s has failed: %s", o.Pod.Name, whyFailed(o.Pod)),
+		})
+	}
+}
+
+// whyFailed is what the kubelet says of the pod, and the exit codes of its containers.
+func whyFailed(pod *corev1.Pod) string {
+	var reasons []string
+	for _, text := range []string{pod.Status.Reason, pod.Status.Message} {
+		if text != "" {
+			reasons = append(reasons, text)
+		}
+	}
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range list {
+			if end := list[i].State.Terminated; end != nil && end.ExitCode != 0 {
+				reasons = append(reasons, fmt.Sprintf("container %s ended with exit code %d (%s)", list[i].Name, end.ExitCode, end.Reason))
+			}
+		}
+	}
+	if len(reasons) == 0 {
+		return "its kubelet gives no reason"
+	}
+	return strings.Join(reasons, "; ")
+}
