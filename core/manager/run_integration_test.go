@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net"
@@ -28,6 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-project/flotilla/core/admission"
+	"github.com/flotilla-project/flotilla/core/certs"
+	"github.com/flotilla-project/flotilla/core/features"
 )
 
 const (
@@ -89,6 +92,20 @@ func start(t *testing.T, options Options) *replica {
 			}))
 	}
 
+	r.run(t, operator)
+	return r
+}
+
+// startPlain runs an operator without webhooks, kinds and controllers.
+func startPlain(t *testing.T, options Options) *replica {
+	t.Helper()
+	r := &replica{options: options, agents: make(chan string, 1000)}
+	r.run(t, Operator{Feature: "plain", Setup: func(context.Context, *Environment) error { return nil }})
+	return r
+}
+
+func (r *replica) run(t *testing.T, operator Operator) {
+	t.Helper()
 	config := rest.CopyConfig(apiServer.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
@@ -100,7 +117,7 @@ func start(t *testing.T, options Options) *replica {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1) // Run gets no logger of the test: controller-runtime logs on after it has returned
-	go func() { ended <- Run(ctx, operator, options, config, logr.Discard()) }()
+	go func() { ended <- Run(ctx, operator, r.options, config, logr.Discard()) }()
 	stopped := false
 	r.stop = func() error {
 		if stopped {
@@ -111,7 +128,6 @@ func start(t *testing.T, options Options) *replica {
 		return <-ended
 	}
 	t.Cleanup(func() { assert.NoError(t, r.stop()) })
-	return r
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -258,6 +274,45 @@ func TestOperatorThatCannotServeEnds(t *testing.T) {
 	assert.ErrorContains(t, err, "not found MutatingWebhookConfiguration lonely-mutating")
 }
 
+// Certificates that somebody else maintains are made for the Service and for nothing else.
+func TestExternalCertificatesNeedNotKnowLocalhost(t *testing.T) {
+	admin, namespace := apiServer.Client(t), apiServer.Namespace(t)
+	options := testOptions(t, namespace)
+	options.Gates = options.Gates.With(features.EnableExternalCerts, true)
+	options.Certificates.Host, options.Certificates.SecretName, options.Certificates.ServiceName = "", "external", "external-webhook"
+	authority := certs.Authority{Names: []string{"external-webhook." + namespace + ".svc"}, Random: rand.Reader, NewKey: certs.NewRSAKey}
+	made, err := authority.Plan(certs.Snapshot{Now: time.Now()})
+	require.NoError(t, err)
+	require.NoError(t, admin.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "external"},
+		Data: map[string][]byte{
+			"ca.crt": made.Content.CA.Certificate, "tls.crt": made.Content.Serving.Certificate, "tls.key": made.Content.Serving.Key,
+		},
+	}))
+	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "external-mutating"},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: "external.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone),
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{
+				Service:  &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: "external-webhook"},
+				CABundle: made.Content.CA.Certificate,
+			},
+		}},
+	}
+	require.NoError(t, admin.Create(t.Context(), configuration))
+	t.Cleanup(func() { _ = admin.Delete(context.Background(), configuration) })
+
+	r := &replica{options: options, agents: make(chan string, 1)}
+	r.run(t, Operator{
+		Feature: "external",
+		Setup:   func(context.Context, *Environment) error { return nil },
+		Webhooks: func(context.Context, *Environment) (Webhooks, error) {
+			return Webhooks{Mutating: []admission.Endpoint{{Path: "/mutate", Handler: http.NotFoundHandler()}}}, nil
+		},
+	})
+	r.eventuallyReady(t)
+}
+
 func TestOperatorWithoutWebhooksNeedsNoCertificates(t *testing.T) {
 	admin, namespace := apiServer.Client(t), apiServer.Namespace(t)
 	options := testOptions(t, namespace)
@@ -277,6 +332,30 @@ func TestOperatorWithoutWebhooksNeedsNoCertificates(t *testing.T) {
 	var secrets corev1.SecretList
 	require.NoError(t, admin.List(t.Context(), &secrets, client.InNamespace(namespace)))
 	assert.Empty(t, secrets.Items)
+}
+
+func TestProfilesAreServedAsAskedFor(t *testing.T) {
+	for _, enabled := range []bool{true, false} {
+		options := testOptions(t, apiServer.Namespace(t))
+		options.EnablePprof = enabled
+		options.PprofAddr, _ = freeAddress(t)
+		r := startPlain(t, options)
+		r.eventuallyReady(t)
+		if enabled {
+			require.EventuallyWithT(t, func(c *assert.CollectT) {
+				code, body := get(t.Context(), options.PprofAddr, "/debug/pprof/cmdline")
+				assert.Equal(c, http.StatusOK, code, body)
+			}, patience, moment)
+		} else {
+			require.EventuallyWithT(t, func(c *assert.CollectT) { // all servers have started before the election
+				_, scraped := get(t.Context(), options.MetricsAddr, "/metrics")
+				assert.Contains(c, scraped, "kruise_manager_is_leader 1")
+			}, patience, moment)
+			code, _ := get(t.Context(), options.PprofAddr, "/debug/pprof/cmdline")
+			assert.Zero(t, code, "nobody listens")
+		}
+		require.NoError(t, r.stop())
+	}
 }
 
 func TestOperatorEndsWhenAPortIsTaken(t *testing.T) {

@@ -30,6 +30,7 @@ type webhooks struct {
 	server       webhook.Server
 	certificates *certs.Controller
 	address      string // of this server, as this process reaches it
+	name         string // of this server, as the API server knows it
 }
 
 // newWebhooks returns nil when the operator has no webhooks.
@@ -71,10 +72,12 @@ func newWebhooks(endpoints Webhooks, operator Operator, config *rest.Config, env
 		server:       server,
 		certificates: certificates,
 		address:      net.JoinHostPort("localhost", strconv.Itoa(env.Options.Certificates.Port)),
+		name:         env.Options.Certificates.Names()[0],
 	}, nil
 }
 
-// ready asks this server for its health as the API server would call it: through TLS, trusting the CA.
+// ready asks this server for its health as the API server would call it: through TLS, trusting the CA, under
+// the name of the Service. Certificates of others need not know localhost.
 func (w *webhooks) ready(ctx context.Context) error {
 	select {
 	case <-w.certificates.Initialized():
@@ -92,7 +95,7 @@ func (w *webhooks) ready(ctx context.Context) error {
 		return err
 	}
 	transport := &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: w.certificates.Source().Roots(), MinVersion: tls.VersionTLS12},
+		TLSClientConfig:   &tls.Config{RootCAs: w.certificates.Source().Roots(), ServerName: w.name, MinVersion: tls.VersionTLS12},
 		DisableKeepAlives: true,
 	}
 	response, err := transport.RoundTrip(request)
