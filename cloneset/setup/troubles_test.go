@@ -1,10 +1,6 @@
 package setup
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
-	"io"
 	"slices"
 	"testing"
 
@@ -15,40 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-project/flotilla/core/testenv"
 
 	"github.com/flotilla-project/flotilla/cloneset/config"
 )
 
 // What users of OpenKruise ran into and manifests can prevent; the numbers are those of its issues.
-
-// documents are the objects of a kind in a file. Fields that the kind does not know fail the test.
-func documents[T any](t *testing.T, file, kind string) []T {
-	t.Helper()
-	text, err := config.Files.ReadFile(file)
-	require.NoError(t, err)
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	var all []T
-	for {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		var is metav1.TypeMeta
-		require.NoError(t, yaml.Unmarshal(document, &is))
-		if is.Kind != kind {
-			continue
-		}
-		var object T
-		require.NoError(t, yaml.UnmarshalStrict(document, &object), file)
-		all = append(all, object)
-	}
-	require.NotEmpty(t, all, file)
-	return all
-}
 
 // hook is what the two kinds of webhooks have in common.
 type hook struct {
@@ -61,12 +30,12 @@ type hook struct {
 func hooks(t *testing.T) []hook {
 	t.Helper()
 	var all []hook
-	for _, c := range documents[admissionregistrationv1.MutatingWebhookConfiguration](t, "webhook/mutating.yaml", "MutatingWebhookConfiguration") {
+	for _, c := range testenv.ManifestsOf[admissionregistrationv1.MutatingWebhookConfiguration](t, config.Files, "webhook/mutating.yaml", "MutatingWebhookConfiguration") {
 		for _, w := range c.Webhooks {
 			all = append(all, hook{w.Name, w.ClientConfig, w.Rules, w.TimeoutSeconds})
 		}
 	}
-	for _, c := range documents[admissionregistrationv1.ValidatingWebhookConfiguration](t, "webhook/validating.yaml", "ValidatingWebhookConfiguration") {
+	for _, c := range testenv.ManifestsOf[admissionregistrationv1.ValidatingWebhookConfiguration](t, config.Files, "webhook/validating.yaml", "ValidatingWebhookConfiguration") {
 		for _, w := range c.Webhooks {
 			all = append(all, hook{w.Name, w.ClientConfig, w.Rules, w.TimeoutSeconds})
 		}
@@ -91,7 +60,7 @@ func TestApplyingAgainTakesNoBundleAway(t *testing.T) {
 	for _, w := range hooks(t) {
 		assert.Nil(t, w.client.CABundle, w.name)
 	}
-	for _, crd := range documents[apiextensionsv1.CustomResourceDefinition](t, "crd/clonesets.yaml", "CustomResourceDefinition") {
+	for _, crd := range testenv.ManifestsOf[apiextensionsv1.CustomResourceDefinition](t, config.Files, "crd/clonesets.yaml", "CustomResourceDefinition") {
 		require.NotNil(t, crd.Spec.Conversion)
 		assert.Nil(t, crd.Spec.Conversion.Webhook.ClientConfig.CABundle)
 	}
@@ -99,7 +68,7 @@ func TestApplyingAgainTakesNoBundleAway(t *testing.T) {
 
 // 1482, 1793: whoever got hold of a node could read all secrets of the cluster.
 func TestTheOperatorReadsNoSecretButItsOwn(t *testing.T) {
-	for _, role := range documents[rbacv1.ClusterRole](t, "rbac/manager_role.yaml", "ClusterRole") {
+	for _, role := range testenv.ManifestsOf[rbacv1.ClusterRole](t, config.Files, "rbac/manager_role.yaml", "ClusterRole") {
 		for _, rule := range role.Rules {
 			assert.NotContains(t, rule.Resources, "secrets")
 			for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
@@ -107,7 +76,7 @@ func TestTheOperatorReadsNoSecretButItsOwn(t *testing.T) {
 			}
 		}
 	}
-	for _, role := range documents[rbacv1.Role](t, "rbac/namespace_role.yaml", "Role") {
+	for _, role := range testenv.ManifestsOf[rbacv1.Role](t, config.Files, "rbac/namespace_role.yaml", "Role") {
 		for _, rule := range role.Rules {
 			if slices.Contains(rule.Resources, "secrets") && !slices.Equal(rule.Verbs, []string{"create"}) {
 				assert.Equal(t, []string{"cloneset-webhook-certs"}, rule.ResourceNames)
@@ -118,7 +87,7 @@ func TestTheOperatorReadsNoSecretButItsOwn(t *testing.T) {
 
 // 2122, 2287: years later the stored version was still v1alpha1.
 func TestTheStoredVersionIsV1beta1(t *testing.T) {
-	for _, crd := range documents[apiextensionsv1.CustomResourceDefinition](t, "crd/clonesets.yaml", "CustomResourceDefinition") {
+	for _, crd := range testenv.ManifestsOf[apiextensionsv1.CustomResourceDefinition](t, config.Files, "crd/clonesets.yaml", "CustomResourceDefinition") {
 		stored := map[string]bool{}
 		for _, version := range crd.Spec.Versions {
 			stored[version.Name] = version.Storage
@@ -130,7 +99,7 @@ func TestTheStoredVersionIsV1beta1(t *testing.T) {
 
 // 68: the limits were too small for large clusters.
 func TestNoLimitOfCPUSlowsTheOperatorDown(t *testing.T) {
-	for _, d := range documents[appsv1.Deployment](t, "manager/deployment.yaml", "Deployment") {
+	for _, d := range testenv.ManifestsOf[appsv1.Deployment](t, config.Files, "manager/deployment.yaml", "Deployment") {
 		for _, c := range d.Spec.Template.Spec.Containers {
 			assert.NotContains(t, c.Resources.Limits, corev1.ResourceCPU, c.Name)
 		}

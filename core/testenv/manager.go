@@ -8,9 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zapcore"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/flotilla-project/flotilla/core/fastclient"
 )
 
 const (
@@ -64,4 +68,16 @@ func (e *Environment) Start(t testing.TB, mgr manager.Manager) {
 		t.Fatalf("the manager has ended before it led: %v", err)
 	}
 	require.True(t, mgr.GetCache().WaitForCacheSync(ctx))
+}
+
+// Control runs the controller that setUp adds to a manager with the cache, until the end of the test, and
+// checks then that nobody has changed an object of the cache.
+func (e *Environment) Control(t testing.TB, cached cache.Options, setUp func(manager.Manager, fastclient.Options) error) client.Client {
+	t.Helper()
+	detector := &fastclient.Detector{}
+	t.Cleanup(func() { detector.Check(t) })
+	mgr := e.Manager(t, func(o *manager.Options) { o.Cache = cached })
+	require.NoError(t, setUp(mgr, fastclient.Options{Detector: detector}))
+	e.Start(t, mgr)
+	return e.Client(t)
 }

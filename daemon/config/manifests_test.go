@@ -12,28 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-)
 
-// decoded are the objects of a kind in a file. Fields that the kind does not know fail the test.
-func decoded[T any](t *testing.T, file, kind string) []T {
-	t.Helper()
-	var all []T
-	for _, document := range documents(t, file) {
-		if document.GetKind() != kind {
-			continue
-		}
-		var object T
-		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(document.Object, &object, true), file)
-		all = append(all, object)
-	}
-	require.NotEmpty(t, all, file)
-	return all
-}
+	"github.com/flotilla-project/flotilla/core/testenv"
+)
 
 func agentPod(t *testing.T) corev1.PodSpec {
 	t.Helper()
-	return decoded[appsv1.DaemonSet](t, "agent/daemon_set.yaml", "DaemonSet")[0].Spec.Template.Spec
+	return testenv.ManifestsOf[appsv1.DaemonSet](t, Files, "agent/daemon_set.yaml", "DaemonSet")[0].Spec.Template.Spec
 }
 
 // An agent is as weak as who uses the runtime's socket can be.
@@ -79,7 +64,7 @@ func TestAnAgentRunsOnEveryRealNode(t *testing.T) {
 // 1482, 1793: whoever got hold of a node could read all secrets of the cluster.
 func TestNobodyReadsSecretsOfTheCluster(t *testing.T) {
 	for _, file := range []string{"rbac/manager_role.yaml", "rbac/agent_role.yaml", "rbac/user_roles.yaml"} {
-		for _, role := range decoded[rbacv1.ClusterRole](t, file, "ClusterRole") {
+		for _, role := range testenv.ManifestsOf[rbacv1.ClusterRole](t, Files, file, "ClusterRole") {
 			for _, rule := range role.Rules {
 				assert.NotContains(t, rule.Resources, "secrets", role.Name)
 				for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
@@ -88,7 +73,7 @@ func TestNobodyReadsSecretsOfTheCluster(t *testing.T) {
 			}
 		}
 	}
-	for _, role := range decoded[rbacv1.Role](t, "rbac/config_role.yaml", "Role") {
+	for _, role := range testenv.ManifestsOf[rbacv1.Role](t, Files, "rbac/config_role.yaml", "Role") {
 		assert.Equal(t, "kruise-daemon-config", role.Namespace)
 		assert.Equal(t, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}, role.Rules)
 	}
@@ -96,7 +81,7 @@ func TestNobodyReadsSecretsOfTheCluster(t *testing.T) {
 
 // Whoever may edit a namespace may not restart every container in it for that reason.
 func TestRestartsAreNoPartOfEdit(t *testing.T) {
-	for _, role := range decoded[rbacv1.ClusterRole](t, "rbac/user_roles.yaml", "ClusterRole") {
+	for _, role := range testenv.ManifestsOf[rbacv1.ClusterRole](t, Files, "rbac/user_roles.yaml", "ClusterRole") {
 		assert.NotContains(t, role.Labels, "rbac.authorization.k8s.io/aggregate-to-edit", role.Name)
 		assert.NotContains(t, role.Labels, "rbac.authorization.k8s.io/aggregate-to-admin", role.Name)
 	}
@@ -104,12 +89,12 @@ func TestRestartsAreNoPartOfEdit(t *testing.T) {
 
 // 453, 535, 1521, 1958: applying the manifests again took the bundle away.
 func TestApplyingAgainTakesNoBundleAway(t *testing.T) {
-	for _, c := range decoded[admissionregistrationv1.MutatingWebhookConfiguration](t, "webhook/mutating.yaml", "MutatingWebhookConfiguration") {
+	for _, c := range testenv.ManifestsOf[admissionregistrationv1.MutatingWebhookConfiguration](t, Files, "webhook/mutating.yaml", "MutatingWebhookConfiguration") {
 		for _, w := range c.Webhooks {
 			assert.Nil(t, w.ClientConfig.CABundle, w.Name)
 		}
 	}
-	for _, c := range decoded[admissionregistrationv1.ValidatingWebhookConfiguration](t, "webhook/validating.yaml", "ValidatingWebhookConfiguration") {
+	for _, c := range testenv.ManifestsOf[admissionregistrationv1.ValidatingWebhookConfiguration](t, Files, "webhook/validating.yaml", "ValidatingWebhookConfiguration") {
 		for _, w := range c.Webhooks {
 			assert.Nil(t, w.ClientConfig.CABundle, w.Name)
 		}
@@ -118,7 +103,7 @@ func TestApplyingAgainTakesNoBundleAway(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 2)
 	for _, file := range files {
-		for _, crd := range decoded[apiextensionsv1.CustomResourceDefinition](t, file, "CustomResourceDefinition") {
+		for _, crd := range testenv.ManifestsOf[apiextensionsv1.CustomResourceDefinition](t, Files, file, "CustomResourceDefinition") {
 			require.NotNil(t, crd.Spec.Conversion)
 			assert.Nil(t, crd.Spec.Conversion.Webhook.ClientConfig.CABundle)
 		}
@@ -127,7 +112,7 @@ func TestApplyingAgainTakesNoBundleAway(t *testing.T) {
 
 // 252, 343, 453, 535, 634, 1448, 1521: no pod could be made, not even the operator's, while the operator was down.
 func TestPodsWaitForTheOperatorOnlyWhereTheyAskForIt(t *testing.T) {
-	for _, c := range decoded[admissionregistrationv1.MutatingWebhookConfiguration](t, "webhook/mutating.yaml", "MutatingWebhookConfiguration") {
+	for _, c := range testenv.ManifestsOf[admissionregistrationv1.MutatingWebhookConfiguration](t, Files, "webhook/mutating.yaml", "MutatingWebhookConfiguration") {
 		for _, w := range c.Webhooks {
 			require.NotNil(t, w.TimeoutSeconds, w.Name)
 			assert.LessOrEqual(t, *w.TimeoutSeconds, int32(10), w.Name)

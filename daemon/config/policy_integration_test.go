@@ -34,7 +34,7 @@ func givenWorld(t *testing.T) world {
 	t.Helper()
 	w := world{admin: env.Client(t), namespace: env.Namespace(t)}
 	ensure(t, w.admin, namespace("flotilla-system"))
-	install(t, w.admin, "secrets", "rbac", "policy")
+	env.Install(t, Files, "secrets/*.yaml", "rbac/*.yaml", "policy/*.yaml")
 	for _, node := range []string{here, there} {
 		pod := podOn(node, w.namespace, "on-"+node)
 		request := &v1beta1.ContainerRecreateRequest{

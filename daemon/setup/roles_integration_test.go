@@ -2,7 +2,6 @@ package setup
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -25,26 +23,13 @@ import (
 
 const account = "system:serviceaccount:flotilla-system:daemon-manager"
 
-// install creates the objects in files of the shipped manifests.
-func install(t *testing.T, files ...string) {
-	t.Helper()
-	for _, file := range files {
-		text, err := config.Files.ReadFile(file)
-		require.NoError(t, err)
-		for document := range strings.SplitSeq(string(text), "\n---\n") {
-			object := &unstructured.Unstructured{Object: testenv.Fields(t, document)}
-			require.NoError(t, client.IgnoreAlreadyExists(env.Client(t).Create(t.Context(), object)), file)
-		}
-	}
-}
-
 // The manager is refused nothing while it works on every kind.
 func TestTheShippedRolesAreEnough(t *testing.T) {
 	c := serve(t, features.Defaults())
 	audit := env.Audit(t)
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "flotilla-system"}}
 	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), system)))
-	install(t, "secrets/namespace.yaml", "rbac/manager_role.yaml", "rbac/namespace_role.yaml", "rbac/config_role.yaml")
+	env.Install(t, config.Files, "secrets/namespace.yaml", "rbac/manager_role.yaml", "rbac/namespace_role.yaml", "rbac/config_role.yaml")
 	givenCRDs(t)
 	as := env
 	as.Config = env.User(t, account)

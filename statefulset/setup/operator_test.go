@@ -6,8 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/gen"
@@ -20,13 +18,7 @@ import (
 var env testenv.Environment
 
 func TestMain(m *testing.M) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			panic(err)
-		}
-	}
-	env.Run(m, testenv.Options{Scheme: scheme})
+	env.Run(m, testenv.Options{Scheme: testenv.Scheme(v1beta1.AddToScheme)})
 }
 
 // An operator that is installed before its CRD waits for it and then works, without a restart.

@@ -2,8 +2,6 @@ package setup
 
 import (
 	"net/http"
-	"path"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -30,26 +27,13 @@ const (
 	account   = "system:serviceaccount:" + namespace + ":statefulset-manager"
 )
 
-// install creates the objects in files of the shipped manifests.
-func install(t *testing.T, files ...string) {
-	t.Helper()
-	for _, file := range files {
-		text, err := config.Files.ReadFile(file)
-		require.NoError(t, err)
-		for document := range strings.SplitSeq(string(text), "\n---\n") {
-			object := &unstructured.Unstructured{Object: testenv.Fields(t, document)}
-			require.NoError(t, env.Client(t).Create(t.Context(), object), path.Join(file, object.GetName()))
-		}
-	}
-}
-
 // The operator is refused nothing while it makes, updates, resizes and removes pods with claims.
 func TestTheShippedRolesAreEnough(t *testing.T) {
 	env.Need(t)
 	c, audit := env.Client(t), env.Audit(t)
 	err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	require.NoError(t, client.IgnoreAlreadyExists(err))
-	install(t, "rbac/manager_role.yaml", "rbac/namespace_role.yaml", "resize/role.yaml", "predownload/role.yaml")
+	env.Install(t, config.Files, "rbac/manager_role.yaml", "rbac/namespace_role.yaml", "resize/role.yaml", "predownload/role.yaml")
 	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{"../config/crd/statefulsets.yaml"}})
 	require.NoError(t, err)
 	_, err = simnodes.Start(t.Context(), env.ConfigAs(t, simnodes.UserAgent), simnodes.Options{Nodes: 2, Bind: true, LeasePeriod: simnodes.NoLeases})

@@ -15,8 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/features"
@@ -36,15 +34,9 @@ const (
 var env testenv.Environment
 
 func TestMain(m *testing.M) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			panic(err)
-		}
-	}
 	env.Run(m, testenv.Options{
 		CRDs:   []string{"../../config/crd/nodeimages.yaml", "../../config/crd/containerrecreaterequests.yaml"},
-		Scheme: scheme,
+		Scheme: testenv.Scheme(v1beta1.AddToScheme),
 	})
 }
 

@@ -2,10 +2,7 @@ package launch_test
 
 import (
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,34 +16,19 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
 )
 
-const (
-	userAgent = "daemon-manager/launchpriority"
-	patience  = 20 * time.Second
-)
+const userAgent = "daemon-manager/launchpriority"
 
 var env testenv.Environment
 
 func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
 
-// givenController runs the controller until the end of the test, and checks then that nobody has changed an
-// object of the cache.
+// givenController runs the controller until the end of the test.
 func givenController(t *testing.T) client.Client {
 	t.Helper()
-	env.Need(t)
-	detector := &fastclient.Detector{}
-	t.Cleanup(func() { detector.Check(t) })
-	mgr := env.Manager(t, func(o *manager.Options) {
-		o.Cache.ByObject = map[client.Object]cache.ByObject{
-			&corev1.Pod{}: podcache.ByObject(""), &corev1.ConfigMap{}: launch.ConfigMaps(""),
-		}
+	cached := cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.Pod{}: podcache.ByObject(""), &corev1.ConfigMap{}: launch.ConfigMaps(""),
+	}}
+	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
+		return launch.SetUp(t.Context(), mgr, engine.Settings{Reader: reader, UserAgent: userAgent})
 	})
-	require.NoError(t, launch.SetUp(t.Context(), mgr, engine.Settings{Reader: fastclient.Options{Detector: detector}, UserAgent: userAgent}))
-	env.Start(t, mgr)
-	return env.Client(t)
-}
-
-// eventually waits until the assertions hold.
-func eventually(t *testing.T, check func(c *assert.CollectT)) {
-	t.Helper()
-	require.EventuallyWithT(t, check, patience, 20*time.Millisecond)
 }

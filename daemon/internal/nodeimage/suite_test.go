@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -31,34 +29,21 @@ const (
 var env testenv.Environment
 
 func TestMain(m *testing.M) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			panic(err)
-		}
-	}
-	env.Run(m, testenv.Options{CRDs: []string{"../../config/crd/nodeimages.yaml"}, Scheme: scheme})
+	env.Run(m, testenv.Options{CRDs: []string{"../../config/crd/nodeimages.yaml"}, Scheme: testenv.Scheme(v1beta1.AddToScheme)})
 }
 
-// givenController runs the controller until the end of the test, and checks then that nobody has changed an
-// object of the cache.
+// givenController runs the controller until the end of the test.
 func givenController(t *testing.T) client.Client {
 	t.Helper()
-	env.Need(t)
-	detector := &fastclient.Detector{}
-	t.Cleanup(func() { detector.Check(t) })
-	mgr := env.Manager(t, func(o *manager.Options) {
-		o.Cache = cache.Options{
-			DefaultTransform: fastclient.Trim,
-			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: fastclient.Nodes()},
-		}
+	cached := cache.Options{
+		DefaultTransform: fastclient.Trim,
+		ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: fastclient.Nodes()},
+	}
+	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
+		return nodeimage.SetUp(t.Context(), mgr, nodeimage.Options{
+			CreationDelay: delay, Settings: engine.Settings{Reader: reader, UserAgent: userAgent},
+		})
 	})
-	require.NoError(t, nodeimage.SetUp(t.Context(), mgr, nodeimage.Options{
-		CreationDelay: delay,
-		Settings:      engine.Settings{UserAgent: userAgent, Reader: fastclient.Options{Detector: detector}},
-	}))
-	env.Start(t, mgr)
-	return env.Client(t)
 }
 
 // givenNode makes a node that has been ready for a time.

@@ -1,27 +1,19 @@
 package admission_test
 
 import (
-	"context"
-	"net/url"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	coreadmission "github.com/flotilla-project/flotilla/core/admission"
+	"github.com/flotilla-project/flotilla/core/manager"
 	"github.com/flotilla-project/flotilla/core/testenv"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
@@ -33,42 +25,17 @@ import (
 var env testenv.Environment
 
 func TestMain(m *testing.M) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			panic(err)
-		}
-	}
 	env.Run(m, testenv.Options{
 		CRDs:     []string{"../../../config/crd/containerrecreaterequests.yaml"},
 		Webhooks: envtest.WebhookInstallOptions{Paths: []string{"../../../config/webhook"}},
-		Scheme:   scheme,
+		Scheme:   testenv.Scheme(v1alpha1.AddToScheme, v1beta1.AddToScheme),
 	})
 }
 
 // user is a client that hears warnings.
 type user struct {
 	client.Client
-
-	mu    sync.Mutex
-	heard []string
-}
-
-func (u *user) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.heard = append(u.heard, text)
-}
-
-// warnings are those since the last look.
-func (u *user) warnings() []string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	heard := u.heard
-	u.heard = nil
-	return heard
+	*testenv.Warnings
 }
 
 // serve answers the webhooks of the shipped configurations until the test ends.
@@ -76,47 +43,16 @@ func serve(t *testing.T) *user {
 	t.Helper()
 	mgr := env.Manager(t)
 	w := admission.Webhook{Reader: mgr.GetAPIReader()}
-	for _, e := range []coreadmission.Endpoint{w.Mutating(), w.Validating()} {
-		mgr.GetWebhookServer().Register(e.Path, e.Handler)
-	}
-	mgr.GetWebhookServer().Register(coreadmission.ConvertPath, coreadmission.Converting(conversion.Convert))
+	manager.Webhooks{
+		Mutating:   []coreadmission.Endpoint{w.Mutating()},
+		Validating: []coreadmission.Endpoint{w.Validating()},
+		Converting: coreadmission.Converting(conversion.Convert),
+	}.Register(mgr.GetWebhookServer())
 	env.Start(t, mgr)
-
-	u := &user{}
-	config := rest.CopyConfig(env.Config)
-	config.WarningHandlerWithContext = u
-	c, err := client.New(config, client.Options{Scheme: env.Scheme})
-	require.NoError(t, err)
-	u.Client = c
-	convertHere(t, u)
-	return u
-}
-
-// convertHere points the CRD at the server that the webhook configurations name.
-func convertHere(t *testing.T, c client.Client) {
-	t.Helper()
-	var configuration admissionregistrationv1.MutatingWebhookConfiguration
-	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: "daemon-mutating"}, &configuration))
-	mutate := configuration.Webhooks[0].ClientConfig
-	address, err := url.Parse(*mutate.URL)
-	require.NoError(t, err)
-	address.Path = coreadmission.ConvertPath
-
-	var crd apiextensionsv1.CustomResourceDefinition
-	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: "containerrecreaterequests.apps.kruise.io"}, &crd))
-	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
-		Strategy: apiextensionsv1.WebhookConverter,
-		Webhook: &apiextensionsv1.WebhookConversion{
-			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: new(address.String()), CABundle: mutate.CABundle},
-			ConversionReviewVersions: []string{"v1"},
-		},
-	}
-	require.NoError(t, c.Update(t.Context(), &crd))
-	namespace := givenPod(t, c, nil)
-	require.EventuallyWithT(t, func(check *assert.CollectT) {
-		probe := alpha(namespace, "probe", "main")
-		assert.NoError(check, c.Create(t.Context(), probe, client.DryRunAll))
-	}, 20*time.Second, 50*time.Millisecond, "the API server does not notice the conversion webhook")
+	c, warnings := env.Warned(t)
+	env.ConvertHere(t, "containerrecreaterequests.apps.kruise.io", alpha(givenPod(t, c, nil), "probe", "main"))
+	warnings.Heard()
+	return &user{c, warnings}
 }
 
 // givenPod makes the pod of the unit tests in a namespace of its own.
@@ -188,7 +124,7 @@ func testFilled(t *testing.T, u *user) {
 		}, r.Spec.Containers, name)
 		assert.Empty(t, r.Status.Phase)
 	}
-	assert.Empty(t, u.warnings())
+	assert.Empty(t, u.Heard())
 }
 
 func testRefusals(t *testing.T, u *user) {
@@ -223,7 +159,7 @@ func testWarnings(t *testing.T, u *user) {
 	assert.ElementsMatch(t, []string{
 		`node "cloud" is virtual: no node agent is there to recreate containers`,
 		`container "main" will be stopped and not started again: its restart policy is Never`,
-	}, u.warnings())
+	}, u.Heard())
 }
 
 func testChanges(t *testing.T, u *user) {
