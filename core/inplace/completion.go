@@ -247,6 +247,9 @@ func resizedBefore(pod *corev1.Pod, containers sets.Set[string], ch changes) set
 func restartsToCome(pod *corev1.Pod, resized sets.Set[string]) bool {
 	for name := range resized {
 		c, status, has := containerOf(pod, name), statusOf(pod, name), corev1.ResourceRequirements{}
+		if c == nil {
+			continue // the pod's record names one that it does not have
+		}
 		if status != nil && status.Resources != nil {
 			has = *status.Resources
 		}
