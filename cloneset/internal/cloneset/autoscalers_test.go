@@ -1,6 +1,7 @@
 package cloneset_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -80,9 +81,7 @@ func TestTheSelectorOfTheScaleSubresourceFindsThePods(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), set))
 	for name, more := range map[string]map[string]string{"canary": {"tier": "middle", "canary": "yes"}, "back": {"tier": "back"}} {
 		other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: set.Namespace, Labels: map[string]string{"app": "web"}}, Spec: set.Spec.Template.Spec}
-		for key, value := range more {
-			other.Labels[key] = value
-		}
+		maps.Copy(other.Labels, more)
 		require.NoError(t, c.Create(t.Context(), other))
 	}
 	settles(t, c, set)

@@ -41,7 +41,10 @@ func metric(t testing.TB, name string) int {
 	return int(total)
 }
 
-func passes(t testing.TB) int { return metric(t, "controller_runtime_reconcile_total") }
+func passes(t testing.TB) int {
+	t.Helper()
+	return metric(t, "controller_runtime_reconcile_total")
+}
 
 // numbered is one of several sets of a namespace, whose pods are its own.
 func numbered(namespace string, i int, replicas int32) *v1beta1.CloneSet {

@@ -72,6 +72,12 @@ func TestResizesOfAnAutoscalerAreNotFought(t *testing.T) {
 	simulate.Settle(t, w, p, 500)
 	arrived(t, w)
 	assert.Equal(t, []string{"2", "2", "2"}, cpus(w))
+
+	resize(w, activePods(w)[0], resource.MustParse("100")) // more than a node has
+	simulate.Settle(t, w, p, 500)
+	edit(w, image("app:3"))
+	simulate.Settle(t, w, p, 500)
+	arrived(t, w)
 	assert.Equal(t, before, identities(w))
 }
 
