@@ -1,6 +1,7 @@
 package install
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,16 +66,14 @@ func installed[T any](t *testing.T, feature, kind string) []T {
 	return all
 }
 
-func eachFeature(t *testing.T, check func(t *testing.T, feature string)) {
+// features are the names of all that can be installed.
+func features(t *testing.T) []string {
 	t.Helper()
 	all, err := rendered()
 	require.NoError(t, err)
-	for _, feature := range []string{"cloneset", "daemon", "statefulset"} {
-		require.Contains(t, all, feature)
-	}
-	for feature := range all {
-		t.Run(feature, func(t *testing.T) { check(t, feature) })
-	}
+	names := slices.Sorted(maps.Keys(all))
+	require.Subset(t, names, []string{"cloneset", "daemon", "statefulset"})
+	return names
 }
 
 // What the other tests look at is there.
@@ -93,25 +92,27 @@ func TestOverlaysHaveWhatIsJudged(t *testing.T) {
 // 71, 849, 1624: an overlay has one manager, and no kind, role or webhook about the kinds of another feature
 // but what its manager may ask for where they are served.
 func TestEachFeatureStandsAlone(t *testing.T) {
-	eachFeature(t, func(t *testing.T, feature string) {
-		assert.Len(t, installed[appsv1.Deployment](t, feature, "Deployment"), 1)
-		own := map[string]bool{}
-		for _, o := range objectsOf(t, feature) {
-			if o.GetKind() == "CustomResourceDefinition" {
-				plural, of, _ := strings.Cut(o.GetName(), ".")
-				assert.Equal(t, group, of)
-				own[plural] = true
+	for _, feature := range features(t) {
+		t.Run(feature, func(t *testing.T) {
+			assert.Len(t, installed[appsv1.Deployment](t, feature, "Deployment"), 1)
+			own := map[string]bool{}
+			for _, o := range objectsOf(t, feature) {
+				if o.GetKind() == "CustomResourceDefinition" {
+					plural, of, _ := strings.Cut(o.GetName(), ".")
+					assert.Equal(t, group, of)
+					own[plural] = true
+				}
+				if o.GetNamespace() != "" && o.GetKind() != "Role" && o.GetKind() != "RoleBinding" {
+					assert.Contains(t, []string{Namespace, "kruise-daemon-config"}, o.GetNamespace(), "%s %s", o.GetKind(), o.GetName())
+				}
 			}
-			if o.GetNamespace() != "" && o.GetKind() != "Role" && o.GetKind() != "RoleBinding" {
-				assert.Contains(t, []string{Namespace, "kruise-daemon-config"}, o.GetNamespace(), "%s %s", o.GetKind(), o.GetName())
+			for _, rules := range webhookRules(t, feature) {
+				for _, resource := range rules.Resources {
+					assert.True(t, own[resource] || resource == "pods", "a webhook is about %s", resource)
+				}
 			}
-		}
-		for _, rules := range webhookRules(t, feature) {
-			for _, resource := range rules.Resources {
-				assert.True(t, own[resource] || resource == "pods", "a webhook is about %s", resource)
-			}
-		}
-	})
+		})
+	}
 }
 
 func webhookRules(t *testing.T, feature string) []admissionregistrationv1.RuleWithOperations {
@@ -143,76 +144,84 @@ func TestWebhooksAreAboutWhatAsksForThem(t *testing.T) {
 			assert.NotContains(t, rule.Operations, admissionregistrationv1.OperationAll, name)
 		}
 	}
-	eachFeature(t, func(t *testing.T, feature string) {
-		for _, c := range installed[admissionregistrationv1.MutatingWebhookConfiguration](t, feature, "MutatingWebhookConfiguration") {
-			for _, w := range c.Webhooks {
-				judge(t, w.Name, w.Rules, w.TimeoutSeconds, len(w.MatchConditions) > 0 && w.NamespaceSelector != nil)
-				assert.Nil(t, w.ClientConfig.CABundle, w.Name)
+	for _, feature := range features(t) {
+		t.Run(feature, func(t *testing.T) {
+			for _, c := range installed[admissionregistrationv1.MutatingWebhookConfiguration](t, feature, "MutatingWebhookConfiguration") {
+				for _, w := range c.Webhooks {
+					judge(t, w.Name, w.Rules, w.TimeoutSeconds, len(w.MatchConditions) > 0 && w.NamespaceSelector != nil)
+					assert.Nil(t, w.ClientConfig.CABundle, w.Name)
+				}
 			}
-		}
-		for _, c := range installed[admissionregistrationv1.ValidatingWebhookConfiguration](t, feature, "ValidatingWebhookConfiguration") {
-			for _, w := range c.Webhooks {
-				judge(t, w.Name, w.Rules, w.TimeoutSeconds, false)
-				assert.Nil(t, w.ClientConfig.CABundle, w.Name)
+			for _, c := range installed[admissionregistrationv1.ValidatingWebhookConfiguration](t, feature, "ValidatingWebhookConfiguration") {
+				for _, w := range c.Webhooks {
+					judge(t, w.Name, w.Rules, w.TimeoutSeconds, false)
+					assert.Nil(t, w.ClientConfig.CABundle, w.Name)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // 453, 535, 1521, 1958, 2122, 2287: applying the manifests again takes no CA away, and the stored version is
 // v1beta1.
 func TestDefinitionsHoldNoBundleAndStoreV1beta1(t *testing.T) {
-	eachFeature(t, func(t *testing.T, feature string) {
-		for _, crd := range objectsOf(t, feature) {
-			if crd.GetKind() != "CustomResourceDefinition" {
-				continue
+	for _, feature := range features(t) {
+		t.Run(feature, func(t *testing.T) {
+			for _, crd := range objectsOf(t, feature) {
+				if crd.GetKind() != "CustomResourceDefinition" {
+					continue
+				}
+				_, found, err := unstructured.NestedFieldNoCopy(crd.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+				require.NoError(t, err)
+				assert.False(t, found)
+				versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+				require.NoError(t, err)
+				stored := map[string]any{}
+				for _, version := range versions {
+					v := version.(map[string]any)
+					stored[v["name"].(string)] = v["storage"]
+					assert.Equal(t, true, v["served"])
+				}
+				assert.Equal(t, map[string]any{"v1alpha1": false, "v1beta1": true}, stored)
 			}
-			_, found, err := unstructured.NestedFieldNoCopy(crd.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
-			require.NoError(t, err)
-			assert.False(t, found)
-			versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
-			require.NoError(t, err)
-			stored := map[string]any{}
-			for _, version := range versions {
-				v := version.(map[string]any)
-				stored[v["name"].(string)] = v["storage"]
-				assert.Equal(t, true, v["served"])
-			}
-			assert.Equal(t, map[string]any{"v1alpha1": false, "v1beta1": true}, stored)
-		}
-	})
+		})
+	}
 }
 
 // 1482, 1793: no account reads secrets of the cluster, and none may do everything with anything.
 func TestNoRoleReadsSecretsOfTheCluster(t *testing.T) {
-	eachFeature(t, func(t *testing.T, feature string) {
-		for _, role := range installed[rbacv1.ClusterRole](t, feature, "ClusterRole") {
-			for _, rule := range role.Rules {
-				assert.NotContains(t, rule.Resources, "secrets", role.Name)
-				for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
-					assert.NotContains(t, list, "*", role.Name)
+	for _, feature := range features(t) {
+		t.Run(feature, func(t *testing.T) {
+			for _, role := range installed[rbacv1.ClusterRole](t, feature, "ClusterRole") {
+				for _, rule := range role.Rules {
+					assert.NotContains(t, rule.Resources, "secrets", role.Name)
+					for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
+						assert.NotContains(t, list, "*", role.Name)
+					}
 				}
 			}
-		}
-		for _, role := range installed[rbacv1.Role](t, feature, "Role") {
-			for _, rule := range role.Rules {
-				for _, verb := range rule.Verbs {
-					named := len(rule.ResourceNames) > 0 || verb == "create"
-					config := role.Namespace == "kruise-daemon-config" && verb == "get"
-					assert.True(t, named || config || !slices.Contains(rule.Resources, "secrets"), "%s: %s any secret of %s", role.Name, verb, role.Namespace)
+			for _, role := range installed[rbacv1.Role](t, feature, "Role") {
+				for _, rule := range role.Rules {
+					for _, verb := range rule.Verbs {
+						named := len(rule.ResourceNames) > 0 || verb == "create"
+						config := role.Namespace == "kruise-daemon-config" && verb == "get"
+						assert.True(t, named || config || !slices.Contains(rule.Resources, "secrets"), "%s: %s any secret of %s", role.Name, verb, role.Namespace)
+					}
 				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // 68: the limits were too small for large clusters, and a throttled operator answers webhooks late.
 func TestNoManagerIsThrottled(t *testing.T) {
-	eachFeature(t, func(t *testing.T, feature string) {
-		for _, d := range installed[appsv1.Deployment](t, feature, "Deployment") {
-			for _, c := range d.Spec.Template.Spec.Containers {
-				assert.NotContains(t, c.Resources.Limits, corev1.ResourceCPU, c.Name)
+	for _, feature := range features(t) {
+		t.Run(feature, func(t *testing.T) {
+			for _, d := range installed[appsv1.Deployment](t, feature, "Deployment") {
+				for _, c := range d.Spec.Template.Spec.Containers {
+					assert.NotContains(t, c.Resources.Limits, corev1.ResourceCPU, c.Name)
+				}
 			}
-		}
-	})
+		})
+	}
 }
