@@ -42,7 +42,14 @@ func (w World) LeavesOthersAlone(t *testing.T, feature string, own func(namespac
 	require.NotEqual(t, before, w.webhookCalls(t), "calls are not counted")
 
 	w.ScaleOperator(t, feature, 0)
-	t.Cleanup(func() { w.ScaleOperator(t, feature, 1) })
+	t.Cleanup(func() {
+		w.ScaleOperator(t, feature, 1)
+		eventually(context.WithoutCancel(t.Context()), t, "the answer of the new manager", func(ctx context.Context) error {
+			again := own(namespace)
+			again.SetName("again")
+			return w.Client.Create(ctx, again, client.DryRunAll)
+		})
+	})
 	before = w.lastWebhookCalls(t)
 	w.crowd(t, "dead")
 	assert.Equal(t, before, w.webhookCalls(t), "a webhook was asked while there was no manager")
@@ -55,18 +62,26 @@ func (w World) LeavesOthersAlone(t *testing.T, feature string, own func(namespac
 // webhookCalls is how often the API server has called each webhook of admission, by labels.
 func (w World) webhookCalls(t *testing.T) Samples {
 	t.Helper()
-	return w.ServerMetrics(t).Of("apiserver_admission_webhook_admission_duration_seconds_count")
+	calls, err := w.countWebhookCalls(t.Context())
+	require.NoError(t, err)
+	return calls
+}
+
+func (w World) countWebhookCalls(ctx context.Context) (Samples, error) {
+	served, err := w.serverMetrics(ctx)
+	return served.Of("apiserver_admission_webhook_admission_duration_seconds_count"), err
 }
 
 // lastWebhookCalls waits until nobody causes such calls any more.
 func (w World) lastWebhookCalls(t *testing.T) Samples {
 	t.Helper()
 	last, since := w.webhookCalls(t), time.Now()
-	Eventually(t, "the end of calls of webhooks", func(context.Context) error {
-		if now := w.webhookCalls(t); !maps.Equal(now, last) {
+	Eventually(t, "the end of calls of webhooks", func(ctx context.Context) error {
+		now, err := w.countWebhookCalls(ctx)
+		if err == nil && !maps.Equal(now, last) {
 			last, since = now, time.Now()
 		}
-		return Want(time.Since(since) > time.Second, "there was one a moment ago")
+		return Want(err == nil && time.Since(since) > time.Second, "there was one a moment ago (%v)", err)
 	})
 	return last
 }

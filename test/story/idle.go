@@ -45,20 +45,20 @@ func (w World) StartsAndIdles(t *testing.T, feature string, objects int) {
 	assert.Empty(t, w.chatter(t, log, feature, func(r audit.Request) bool { return r.IsWrite() && r.Object.Group == "apps.kruise.io" }),
 		"writes to objects that are as they should be")
 
-	before := w.OperatorMetrics(t, feature)
+	before := parseSamples(w.MetricsPage(t, feature))
 	require.NoError(t, log.Skip())
 	select { // what does not happen can only be seen by waiting
 	case <-time.After(idleTime):
 	case <-t.Context().Done():
 	}
-	after := w.OperatorMetrics(t, feature)
+	after := parseSamples(w.MetricsPage(t, feature))
 	cores := (after.Sum(cpu) - before.Sum(cpu)) / idleTime.Seconds()
 	t.Logf("%.1f millicores while idle", 1000*cores)
 	assert.Less(t, cores, idleCPU, "cores while idle")
 	require.NotZero(t, after.Sum(cpu))
 
 	w.crowd(t, "busy")
-	assert.Equal(t, before.Of(passes), w.OperatorMetrics(t, feature).Of(passes), "passes for no reason")
+	assert.Equal(t, before.Of(passes), parseSamples(w.MetricsPage(t, feature)).Of(passes), "passes for no reason")
 	assert.Empty(t, w.chatter(t, log, feature, func(audit.Request) bool { return true }))
 }
 
@@ -73,8 +73,9 @@ func (w World) restartOperator(t *testing.T, feature string) {
 	w.ScaleOperator(t, feature, 0)
 	t.Cleanup(func() { w.ScaleOperator(t, feature, 1) })
 	w.ScaleOperator(t, feature, 1)
-	Eventually(t, "a leader of "+feature, func(context.Context) error {
-		return Want(w.OperatorMetrics(t, feature).Sum("kruise_manager_is_leader") == 1, "nobody leads")
+	Eventually(t, "a leader of "+feature, func(ctx context.Context) error {
+		served, err := w.operatorMetrics(ctx, feature)
+		return Want(err == nil && served.Sum("kruise_manager_is_leader") == 1, "nobody leads (%v)", err)
 	})
 }
 
@@ -83,8 +84,11 @@ func (w World) awaitStillness(t *testing.T, feature string) Samples {
 	t.Helper()
 	var last Samples
 	since := time.Now()
-	Eventually(t, "the end of all passes of "+feature, func(context.Context) error {
-		now := w.OperatorMetrics(t, feature)
+	Eventually(t, "the end of all passes of "+feature, func(ctx context.Context) error {
+		now, err := w.operatorMetrics(ctx, feature)
+		if err != nil {
+			return err
+		}
 		if last == nil || now.Sum(passes) != last.Sum(passes) || now.Sum(passes) == 0 {
 			last, since = now, time.Now()
 		}

@@ -1,6 +1,8 @@
 package story
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -16,31 +18,46 @@ import (
 // Samples are the values of metrics by name and labels, such as `workqueue_depth{name="cloneset"}`.
 type Samples map[string]float64
 
-// ServerMetrics are what the API server serves now.
-func (w World) ServerMetrics(t *testing.T) Samples {
-	t.Helper()
-	out, err := w.Kubectl(t, "", "get", "--raw", "/metrics")
-	require.NoError(t, err, out)
-	return parseSamples(out)
+// serverMetrics are what the API server serves now.
+func (w World) serverMetrics(ctx context.Context) (Samples, error) {
+	page, err := w.page(ctx, "/metrics")
+	return parseSamples(page), err
 }
 
-// OperatorMetrics are what the only pod of the feature's manager serves now.
-func (w World) OperatorMetrics(t *testing.T, feature string) Samples {
-	t.Helper()
-	pods := w.operatorPods(t, feature)
-	require.Len(t, pods, 1, "pods of %s", feature)
-	out, err := w.Kubectl(t, "", "get", "--raw", "/api/v1/namespaces/"+install.Namespace+"/pods/"+pods[0].Name+":8080/proxy/metrics")
-	require.NoError(t, err, out)
-	return parseSamples(out)
+// operatorMetrics are what the feature's manager serves now.
+func (w World) operatorMetrics(ctx context.Context, feature string) (Samples, error) {
+	page, err := w.metricsPage(ctx, feature)
+	return parseSamples(page), err
 }
 
-// operatorPods are the pods of the feature's manager that nobody has deleted.
-func (w World) operatorPods(t *testing.T, feature string) []corev1.Pod {
+// MetricsPage is the page with the metrics of the feature's manager, of which one pod must run.
+func (w World) MetricsPage(t *testing.T, feature string) string {
 	t.Helper()
+	page, err := w.metricsPage(t.Context(), feature)
+	require.NoError(t, err)
+	return page
+}
+
+func (w World) metricsPage(ctx context.Context, feature string) (string, error) {
 	list := &corev1.PodList{}
-	require.NoError(t, w.Client.List(t.Context(), list, client.InNamespace(install.Namespace),
-		client.MatchingLabels{"app.kubernetes.io/name": feature + "-manager"}))
-	return Active(list.Items)
+	err := w.Client.List(ctx, list, client.InNamespace(install.Namespace), client.MatchingLabels{"app.kubernetes.io/name": feature + "-manager"})
+	if err != nil {
+		return "", err
+	}
+	pods := Active(list.Items)
+	if len(pods) != 1 {
+		return "", fmt.Errorf("%d pods of %s are there", len(pods), feature)
+	}
+	return w.page(ctx, "/api/v1/namespaces/"+install.Namespace+"/pods/"+pods[0].Name+":8080/proxy/metrics")
+}
+
+// page is what the API server answers at the path.
+func (w World) page(ctx context.Context, path string) (string, error) {
+	out, err := w.kubectl(ctx, "", "get", "--raw", path)
+	if err != nil {
+		return "", fmt.Errorf("get %s: %w: %s", path, err, out)
+	}
+	return out, nil
 }
 
 // Of are the samples of the metric, whatever their labels.

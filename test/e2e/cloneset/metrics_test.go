@@ -8,10 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/flotilla-project/flotilla/test/install"
 )
 
 // What the page of metrics says of every operator and of the libraries is served by this one.
@@ -19,18 +15,7 @@ func TestMetricsOfThePageAreServed(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1)
 	givenSet(t, set)
-	pods := &corev1.PodList{}
-	require.NoError(t, world.Client.List(t.Context(), pods, client.InNamespace(install.Namespace),
-		client.MatchingLabels{"app.kubernetes.io/name": "cloneset-manager"}))
-	served := ""
-	for i := range pods.Items {
-		if pods.Items[i].DeletionTimestamp != nil {
-			continue
-		}
-		out, err := world.Kubectl(t, "", "get", "--raw", "/api/v1/namespaces/"+install.Namespace+"/pods/"+pods.Items[i].Name+":8080/proxy/metrics")
-		require.NoError(t, err, out)
-		served += out
-	}
+	served := world.MetricsPage(t, "cloneset")
 	page, err := os.ReadFile("../../../docs/metrics.md")
 	require.NoError(t, err)
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` ").FindAllStringSubmatch(string(page), -1)
