@@ -192,6 +192,17 @@ func TestGrace(t *testing.T) {
 			assert.Equal(t, "app:v2", pod.Spec.Containers[0].Image)
 		})
 	}
+	t.Run("begun by a clock that was ahead", func(t *testing.T) {
+		pod, p, writes := refresh(t, start(), at(-5*time.Minute))
+		assert.True(t, p.InGrace)
+		assert.Equal(t, 10*time.Second, p.WakeAfter)
+		assert.Equal(t, []string{"pod"}, writes)
+		pod, p, writes = refresh(t, pod, at(-5*time.Minute+4*time.Second))
+		assert.Equal(t, 6*time.Second, p.WakeAfter)
+		assert.Empty(t, writes)
+		pod, _, _ = refresh(t, pod, at(-5*time.Minute+10*time.Second))
+		assert.Equal(t, "app:v2", pod.Spec.Containers[0].Image)
+	})
 	t.Run("written by OpenKruise under the legacy keys", func(t *testing.T) {
 		pod := start()
 		pod.Annotations = map[string]string{

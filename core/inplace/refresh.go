@@ -107,6 +107,10 @@ func refreshGrace(c *action.PodChange, before prior) Progress {
 		p.InGrace, p.WakeAfter = true, grace
 		return *p
 	}
+	if s.UpdateTimestamp.After(c.Now.Time) { // an earlier leader's clock was ahead: nobody waits for ours to catch up
+		s.UpdateTimestamp = c.Now
+		writeState(c, s)
+	}
 	if left := s.UpdateTimestamp.Add(grace).Sub(c.Now.Time); left > 0 {
 		p := waitFor(ReasonGracePeriod, "the grace period ends at %s", s.UpdateTimestamp.Add(grace).UTC().Format(time.RFC3339))
 		p.InGrace, p.WakeAfter = true, (left + time.Second - 1).Truncate(time.Second)
