@@ -98,13 +98,7 @@ func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 	}
 	wanted := runs(status, spec.Image) || startedFrom(pod, spec, status)
 	if last.ContainerID == nil {
-		switch {
-		case wanted || !sameImageID(status.ImageID, last.ImageID):
-			return nil
-		case pod.Status.ObservedGeneration > 0 && status.State.Running != nil:
-			return s.doubt(spec, status, false, now)
-		}
-		return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", name, spec.Image)
+		return s.judgeUnnamed(pod, spec, status, wanted, now)
 	}
 	sure := *last.ContainerID != ""
 	switch {
@@ -116,6 +110,17 @@ func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 		return nil
 	}
 	return s.doubt(spec, status, sure, now)
+}
+
+// judgeUnnamed is judgeImage for a state that OpenKruise wrote, which names no container.
+func (s *State) judgeUnnamed(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, wanted bool, now time.Time) *Progress {
+	switch {
+	case wanted || !sameImageID(status.ImageID, s.LastContainerStatuses[spec.Name].ImageID):
+		return nil
+	case pod.Status.ObservedGeneration > 0 && status.State.Running != nil:
+		return s.doubt(spec, status, false, now)
+	}
+	return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", spec.Name, spec.Image)
 }
 
 // otherImage says whether both image IDs are known and differ.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/revision"
@@ -24,7 +25,7 @@ func TestDefaultsAreNoDifference(t *testing.T) {
 		"defaults written":  {written, variant(defaulted, newImage)},
 	} {
 		_, err := Diff(revisionOf("w-1", ends[0]), revisionOf("w-2", ends[1]), Options{})
-		assert.NoError(t, err, name)
+		require.NoError(t, err, name)
 	}
 	assert.Equal(t, before, defaulted, "nothing is written to a template")
 }
