@@ -76,17 +76,20 @@ func hostilePod(t *testing.T, random *rand.Rand) (pod *corev1.Pod, from, to *Rev
 		pod.Status.Conditions[2].Status = corev1.ConditionFalse
 	}
 	pod.Annotations = map[string]string{}
-	for key, value := range map[string]any{
-		contract.InPlaceUpdateStateAnnotation:    some(state, state, state, []any{}, "x", nil),
-		contract.InPlaceUpdateGraceAnnotation:    some(grace, nil, "x"),
-		contract.RuntimeContainersMetaAnnotation: some(nil, map[string]any{"containers": []any{nil, map[string]any{"name": "app", "containerID": "app-0"}}}),
+	for _, annotation := range []struct {
+		key   string
+		value any
+	}{
+		{contract.InPlaceUpdateStateAnnotation, some(state, state, state, []any{}, "x", nil)},
+		{contract.InPlaceUpdateGraceAnnotation, some(grace, nil, "x")},
+		{contract.RuntimeContainersMetaAnnotation, some(nil, map[string]any{"containers": []any{nil, map[string]any{"name": "app", "containerID": "app-0"}}})},
 	} {
 		if random.IntN(4) == 0 {
 			continue
 		}
-		text, err := json.Marshal(value)
+		text, err := json.Marshal(annotation.value)
 		require.NoError(t, err)
-		pod.Annotations[key] = string(text)
+		pod.Annotations[annotation.key] = string(text)
 	}
 	return pod, revisionOf("w-1", v1), revisionOf("w-2", v2)
 }
