@@ -70,6 +70,30 @@ func assertGolden(t *testing.T, name, got string) {
 	assert.Equal(t, string(want), got)
 }
 
+// Every overlay brings the namespace along, which kustomize refuses twice: features that go together share
+// the base. No two objects of theirs have one name.
+func TestFeaturesShareOneKustomization(t *testing.T) {
+	tree, err := render.NewTree(map[string]fs.FS{
+		"kustomize":          kustomize.Files,
+		"cloneset/config":    cloneset.Files,
+		"daemon/config":      daemon.Files,
+		"statefulset/config": statefulset.Files,
+		"mine": fstest.MapFS{"kustomization.yaml": {Data: []byte(`
+resources: [../kustomize/base, ../cloneset/config/default, ../daemon/config/default, ../statefulset/config/default]
+`)}},
+	})
+	require.NoError(t, err)
+	var renderer render.Renderer
+
+	manifests, err := renderer.Build(tree, "mine")
+
+	require.NoError(t, err)
+	assert.Contains(t, string(manifests), "  name: flotilla-system\n")
+	for _, name := range []string{"cloneset-manager", "daemon-manager", "statefulset-manager"} {
+		assert.Contains(t, string(manifests), "image: flotilla/"+name+":")
+	}
+}
+
 func TestImagesAndComponentsAreChosenByAnOverlay(t *testing.T) {
 	tree, err := render.NewTree(map[string]fs.FS{
 		"cloneset/config": cloneset.Files,
