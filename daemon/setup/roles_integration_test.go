@@ -61,9 +61,10 @@ func imagesAreLookedAfter(t *testing.T, c client.Client, node *corev1.Node) {
 	image := &v1beta1.NodeImage{}
 	testenv.Eventually(t, func(check *assert.CollectT) { assert.NoError(check, c.Get(t.Context(), key, image)) })
 	gone := v1beta1.SecretReference{Namespace: v1beta1.DefaultConfigNamespace, Name: "gone"}
-	image.Spec = newImage(node.Name, gone).Spec
-	image.Spec.Images["nginx"].Tags[0].CreatedAt = new(metav1.NewTime(time.Now().Add(-time.Hour)))
-	require.NoError(t, c.Update(t.Context(), image))
+	testenv.Edit(t, c, image, func(image *v1beta1.NodeImage) {
+		image.Spec = newImage(node.Name, gone).Spec
+		image.Spec.Images["nginx"].Tags[0].CreatedAt = new(metav1.NewTime(time.Now().Add(-time.Hour)))
+	})
 	testenv.Eventually(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), key, image))
 		assert.Empty(check, image.Spec.Images["nginx"].PullSecrets)
@@ -85,12 +86,13 @@ func podsAreStartedInOrder(t *testing.T, c client.Client, node *corev1.Node) *co
 			assert.Contains(check, barriers.Data, map[string]string{"proxy": "p_1", "main": "p_0"}[name])
 		})
 		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
+		before := client.MergeFrom(pod.DeepCopy())
 		pod.Status.Phase = corev1.PodRunning
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
 			Name: name, Image: "app:1", ImageID: "app@1", ContainerID: "containerd://" + name, Ready: true, Started: new(true),
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
 		})
-		require.NoError(t, c.Status().Update(t.Context(), pod))
+		require.NoError(t, c.Status().Patch(t.Context(), pod, before))
 	}
 	testenv.Eventually(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
@@ -111,8 +113,9 @@ func requestsAreEnded(t *testing.T, c client.Client, pod *corev1.Pod) {
 		},
 	}
 	require.NoError(t, c.Create(t.Context(), request))
+	before := client.MergeFrom(request.DeepCopy())
 	request.Status.Phase = v1beta1.RecreateRecreating
-	require.NoError(t, c.Status().Update(t.Context(), request))
+	require.NoError(t, c.Status().Patch(t.Context(), request, before))
 	held := false
 	testenv.Eventually(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
