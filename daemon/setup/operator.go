@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/features"
 	"github.com/flotilla-project/flotilla/core/manager"
@@ -64,22 +64,13 @@ func (s *settings) add(flags *pflag.FlagSet) {
 }
 
 // Cache says what of each kind the operator keeps in memory: of pods what decides about requests and barriers,
-// of ConfigMaps those with barriers, nodes without their images. An empty namespace means all. The operator's
-// own kinds are not among them: the cache wants to know every kind here when it is made, which may be before
-// the CRDs are installed.
+// of ConfigMaps those with barriers, nodes without their images. An empty namespace means all.
 func Cache(namespace string) cache.Options {
-	o := cache.Options{
-		DefaultTransform: fastclient.Trim,
-		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:       podcache.ByObject(namespace),
-			&corev1.ConfigMap{}: launch.ConfigMaps(namespace),
-			&corev1.Node{}:      fastclient.Nodes(),
-		},
-	}
-	if namespace != "" {
-		o.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace)
-	}
-	return o
+	return engine.Cache(namespace, map[client.Object]cache.ByObject{
+		&corev1.Pod{}:       podcache.ByObject(namespace),
+		&corev1.ConfigMap{}: launch.ConfigMaps(namespace),
+		&corev1.Node{}:      fastclient.Nodes(),
+	})
 }
 
 func (s *settings) setup(ctx context.Context, env *manager.Environment) error {

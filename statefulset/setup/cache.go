@@ -9,15 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 )
 
 // podLabel is the label by which the cache selects pods.
 const podLabel = appsv1.StatefulSetPodNameLabel
 
-// Cache says what of each kind the operator keeps in memory. An empty namespace means all. The set itself
-// is not among the kinds: the cache wants to know every kind here when it is made, which may be before the
-// CRD is installed.
+// Cache says what of each kind the operator keeps in memory. An empty namespace means all.
 //
 // Pods are those with a name label. Built-in StatefulSets put it on their pods too, and they must be seen:
 // left behind by a built-in set they are to be adopted as soon as they have no owner. While they have one,
@@ -28,15 +27,10 @@ func Cache(namespace string) cache.Options {
 	if err != nil {
 		panic(err) // the label is a constant
 	}
-	o := cache.Options{DefaultTransform: fastclient.Trim}
-	if namespace != "" {
-		o.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace)
-	}
-	o.ByObject = map[client.Object]cache.ByObject{
+	return engine.Cache(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                   fastclient.Within(namespace, pods),
 		&corev1.PersistentVolumeClaim{}: fastclient.Within(namespace, cache.ByObject{Transform: fastclient.Trim}),
 		&appsv1.ControllerRevision{}:    fastclient.Within(namespace, fastclient.Revisions(contract.AppsGroup)),
 		&storagev1.StorageClass{}:       {Transform: fastclient.Trim, Field: fields.Everything()},
-	}
-	return o
+	})
 }
