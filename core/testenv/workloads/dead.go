@@ -33,7 +33,7 @@ func (w Webhooks) TestDeadOperator(t *testing.T, serve func(*testing.T) client.C
 		"change": c.Patch(t.Context(), running.DeepCopy(), patch(`{"spec":{"template":{"metadata":{"labels":{"more":"x"}}}}}`)),
 	} {
 		assert.True(t, apierrors.IsInternalError(err), what)
-		assert.ErrorContains(t, err, `failed calling webhook "m`+strings.ToLower(w.Kind)+`.kb.io"`, what)
+		require.ErrorContains(t, err, `failed calling webhook "m`+strings.ToLower(w.Kind)+`.kb.io"`, what)
 	}
 	assert.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(another), another)))
 
