@@ -63,6 +63,9 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 			return nil, err
 		}
 	}
+	if err := fastclient.IndexUncontrolled(ctx, mgr.GetFieldIndexer(), &corev1.Pod{}); err != nil {
+		return nil, err
+	}
 	kinds[o.Kind] = fastclient.Within(o.Namespace, cache.ByObject{})
 	base, err := NewBase(ctx, mgr, BaseOptions{Settings: o.Settings, Controller: o.Controller, EventSource: o.EventSource, Kinds: kinds})
 	if err != nil {
@@ -77,7 +80,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 		Base:      base,
 		Templates: templates,
 		History:   history.New(base.Reader, templates),
-		Orphans:   orphans.New(base.Live, o.PodLabel),
+		Orphans:   orphans.New(base.uncontrolled, base.Live, o.PodLabel),
 		PullJobs: pulljobs.New(pulljobs.Options{
 			Discovery: served, Cache: mgr.GetCache(), Executor: base.Executor, Events: base.Events, Clock: base.Clock,
 		}),
@@ -94,6 +97,11 @@ func written(o cache.Options) map[client.Object]cache.ByObject {
 		}
 	}
 	return kinds
+}
+
+// uncontrolled are the cached pods of a namespace that have no controller.
+func (b *Base) uncontrolled(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+	return fastclient.Uncontrolled[corev1.Pod](ctx, b.Reader, namespace)
 }
 
 // Forget drops what is remembered of a workload that is gone.

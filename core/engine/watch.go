@@ -82,8 +82,7 @@ func (o Owners) of(object client.Object) (reconcile.Request, bool) {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: ref.Name}}, true
 }
 
-// Selecting finds the workloads whose selector matches a pod, and lets Orphans ask about them anew. It
-// is made for Owners.Candidates.
+// Selecting finds the workloads whose selector matches a pod. It is made for Owners.Candidates.
 func Selecting[T any, P fastclient.Object[T]](e *Engine, selector func(P) *metav1.LabelSelector) func(context.Context, *corev1.Pod) []types.NamespacedName {
 	return func(ctx context.Context, pod *corev1.Pod) []types.NamespacedName {
 		workloads, err := fastclient.All[T, P](ctx, e.Reader, pod.Namespace)
@@ -94,9 +93,7 @@ func Selecting[T any, P fastclient.Object[T]](e *Engine, selector func(P) *metav
 		for _, w := range workloads {
 			s, err := metav1.LabelSelectorAsSelector(selector(w))
 			if err == nil && !s.Empty() && s.Matches(labels.Set(pod.Labels)) {
-				name := client.ObjectKeyFromObject(P(w))
-				e.Orphans.Forget(name)
-				names = append(names, name)
+				names = append(names, client.ObjectKeyFromObject(P(w)))
 			}
 		}
 		return names

@@ -13,6 +13,8 @@ import (
 const (
 	// OwnerIndex holds the UIDs of all owners of an object.
 	OwnerIndex = "ownerRefUID"
+	// UncontrolledIndex holds "true" for objects without a controlling owner.
+	UncontrolledIndex = "uncontrolled"
 	// NodeNameIndex holds the name of a pod's node; pods without a node are not in it.
 	NodeNameIndex = "spec.nodeName"
 	// ControllerIndex holds the name of the controlling owner of the kind that IndexController was given.
@@ -26,6 +28,22 @@ func IndexOwners(ctx context.Context, indexer client.FieldIndexer, kinds ...clie
 	for _, kind := range kinds {
 		if err := indexer.IndexField(ctx, kind, OwnerIndex, ownerUIDs); err != nil {
 			return fmt.Errorf("index the owners of %T: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// IndexUncontrolled adds UncontrolledIndex to the informers of the objects' kinds.
+func IndexUncontrolled(ctx context.Context, indexer client.FieldIndexer, kinds ...client.Object) error {
+	for _, kind := range kinds {
+		err := indexer.IndexField(ctx, kind, UncontrolledIndex, func(o client.Object) []string {
+			if metav1.GetControllerOfNoCopy(o) == nil {
+				return []string{"true"}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("index %T without a controller: %w", kind, err)
 		}
 	}
 	return nil

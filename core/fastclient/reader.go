@@ -51,6 +51,13 @@ func Owned[T any, P Object[T]](ctx context.Context, r *Reader, namespace string,
 	return ByIndex[T, P](ctx, r, namespace, OwnerIndex, string(owner))
 }
 
+// Uncontrolled lists the objects of type T in the namespace that have no controlling owner, in no particular
+// order. The objects belong to the cache: they must not be changed. IndexUncontrolled must have been called for
+// the kind.
+func Uncontrolled[T any, P Object[T]](ctx context.Context, r *Reader, namespace string) ([]*T, error) {
+	return ByIndex[T, P](ctx, r, namespace, UncontrolledIndex, "true")
+}
+
 // ByIndex lists the objects of type T whose index has the value, in one namespace or, when it is
 // empty, in all, in no particular order. The objects belong to the cache: they must not be changed.
 func ByIndex[T any, P Object[T]](ctx context.Context, r *Reader, namespace, index, value string) ([]*T, error) {

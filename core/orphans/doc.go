@@ -1,7 +1,8 @@
-// Package orphans finds the pods that a workload should have in its hands and the operator's cache does
-// not show: without a controller though the selector matches, or without the label by which the cache
-// selects pods.
+// Package orphans finds the pods that a workload could own and does not hold: those without a controller that
+// its selector matches, and its own without the label by which the operator's cache selects pods.
 //
-// A workload goes in, its lost pods come out, read from the server itself. That is done when the
-// workload is first met, when its spec changes and every ten minutes; in between the answer is none.
+// A workload goes in, its lost pods come out. Those with the label are in the cache, by an index. For the others
+// the server is asked, for nothing but pods without the label: when the workload is first met, when its spec
+// changes and every ten minutes. A workload that lacks nothing, as after a restart, can wait for its first
+// question, so that an operator does not ask for all of them at once.
 package orphans

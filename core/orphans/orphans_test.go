@@ -3,6 +3,8 @@ package orphans
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,24 +21,35 @@ import (
 
 const label = "example.com/id"
 
-// server answers lists of pods, and counts them.
-type server struct {
+// world is a cache and a server of pods; it counts the questions to the server.
+type world struct {
 	client.Reader
 	pods  []*corev1.Pod
 	asked int
 	err   error
 }
 
-func (s *server) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
-	s.asked++
+func (w *world) finder() *Finder { return New(w.uncontrolled, w, label) }
+
+func (w *world) uncontrolled(_ context.Context, namespace string) (found []*corev1.Pod, err error) {
+	for _, pod := range w.pods {
+		if pod.Namespace == namespace && pod.Labels[label] != "" && metav1.GetControllerOf(pod) == nil {
+			found = append(found, pod)
+		}
+	}
+	return found, nil
+}
+
+func (w *world) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	w.asked++
 	var o client.ListOptions
 	o.ApplyOptions(options)
-	for _, pod := range s.pods {
+	for _, pod := range w.pods {
 		if pod.Namespace == o.Namespace && o.LabelSelector.Matches(labels.Set(pod.Labels)) {
 			list.(*corev1.PodList).Items = append(list.(*corev1.PodList).Items, *pod)
 		}
 	}
-	return s.err
+	return w.err
 }
 
 func owner() *corev1.ConfigMap {
@@ -52,29 +65,36 @@ func pod(name string, options ...gen.PodOption) *corev1.Pod {
 }
 
 func TestLostPodsAreFound(t *testing.T) {
-	own := gen.OwnedBy(owner())
+	own, labelled := gen.OwnedBy(owner()), gen.Label(label, "1")
 	other := owner()
 	other.UID = "other-uid"
-	s := &server{pods: []*corev1.Pod{
-		pod("orphan"), pod("unlabelled", own), pod("owned", own, gen.Label(label, "1")),
-		pod("foreign", gen.OwnedBy(other)), pod("leaving", gen.Terminating()),
-		pod("unselected", gen.Label("app", "db")), pod("elsewhere", gen.Namespaced("elsewhere")), pod("unwanted"),
+	w := &world{pods: []*corev1.Pod{
+		pod("orphan"), pod("orphan-labelled", labelled), pod("unlabelled", own), pod("owned", own, labelled),
+		pod("foreign", gen.OwnedBy(other)), pod("foreign-labelled", gen.OwnedBy(other), labelled),
+		pod("leaving", gen.Terminating()), pod("leaving-labelled", gen.Terminating(), labelled),
+		pod("unselected", gen.Label("app", "db")), pod("unselected-labelled", gen.Label("app", "db"), labelled),
+		pod("elsewhere", gen.Namespaced("elsewhere")), pod("elsewhere-labelled", gen.Namespaced("elsewhere"), labelled),
+		pod("unwanted"), pod("unwanted-labelled", labelled),
 	}}
 	asking := search(owner())
-	asking.Wanted = func(pod *corev1.Pod) bool { return pod.Name != "unwanted" }
-	found, err := New(s, label).Find(t.Context(), asking, time.Time{})
-	require.NoError(t, err)
-	var names []string
-	for _, o := range found {
-		names = append(names, o.Name)
+	asking.Wanted = func(pod *corev1.Pod) bool { return !strings.HasPrefix(pod.Name, "unwanted") }
+	find := func(f *Finder) (names []string) {
+		found, err := f.Find(t.Context(), asking, time.Time{})
+		require.NoError(t, err)
+		for _, o := range found {
+			names = append(names, o.Name)
+		}
+		return names
 	}
-	assert.Equal(t, []string{"orphan", "unlabelled"}, names)
+	assert.Equal(t, []string{"orphan-labelled", "orphan", "unlabelled"}, find(w.finder()))
+	asking.Complete = true
+	assert.Equal(t, []string{"orphan-labelled"}, find(w.finder()), "the cache is looked at whenever the server is asked")
 }
 
 func TestTheServerIsAskedOnlyWhenItMayKnowMore(t *testing.T) {
 	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	s := &server{}
-	f := New(s, label)
+	s := &world{}
+	f := s.finder()
 	ask := func(after time.Duration, change func(*corev1.ConfigMap)) int {
 		before, o := s.asked, owner()
 		change(o)
@@ -95,9 +115,58 @@ func TestTheServerIsAskedOnlyWhenItMayKnowMore(t *testing.T) {
 	assert.Equal(t, 0, ask(time.Hour, func(o *corev1.ConfigMap) { o.DeletionTimestamp = &metav1.Time{Time: start} }), "being deleted")
 }
 
+func TestACompleteWorkloadIsAskedAboutLater(t *testing.T) {
+	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	w := &world{}
+	f := w.finder()
+	complete := search(owner())
+	complete.Complete = true
+	ask := func(after time.Duration, s Search) int {
+		before := w.asked
+		_, err := f.Find(t.Context(), s, start.Add(after))
+		require.NoError(t, err)
+		return w.asked - before
+	}
+	assert.Equal(t, 0, ask(0, complete), "first sync")
+	assert.Equal(t, 1, ask(Interval, complete), "at the end of the first interval at the latest")
+	assert.Equal(t, 0, ask(Interval+time.Minute, search(owner())), "it lacks something, and has just been asked about")
+
+	f = w.finder()
+	assert.Equal(t, 0, ask(0, complete))
+	assert.Equal(t, 1, ask(time.Second, search(owner())), "before anything is done for want of a pod")
+	assert.Equal(t, 0, ask(2*time.Second, search(owner())))
+
+	f = w.finder()
+	changed := complete
+	changed.Owner = owner()
+	changed.Owner.SetGeneration(2)
+	assert.Equal(t, 0, ask(0, complete))
+	assert.Equal(t, 1, ask(time.Second, changed), "the spec changed")
+}
+
+func TestFirstQuestionsAreSpreadOverAnInterval(t *testing.T) {
+	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	w := &world{}
+	f := w.finder()
+	const sets, minutes = 1000, int(Interval / time.Minute)
+	for minute := range minutes + 1 {
+		before := w.asked
+		for i := range sets {
+			s := search(owner())
+			s.Complete = true
+			s.Owner.SetName(fmt.Sprint("web-", i))
+			s.Owner.SetUID(types.UID(fmt.Sprint("uid-", i)))
+			_, err := f.Find(t.Context(), s, start.Add(time.Duration(minute)*time.Minute))
+			require.NoError(t, err)
+		}
+		assert.Less(t, w.asked-before, 2*sets/minutes, "minute %d", minute)
+	}
+	assert.Equal(t, sets, w.asked)
+}
+
 func TestWhatWasFoundIsFoundAgain(t *testing.T) {
-	s := &server{pods: []*corev1.Pod{pod("orphan")}}
-	f := New(s, label)
+	s := &world{pods: []*corev1.Pod{pod("orphan")}}
+	f := s.finder()
 	for range 2 {
 		found, err := f.Find(t.Context(), search(owner()), time.Time{})
 		require.NoError(t, err)
@@ -106,8 +175,8 @@ func TestWhatWasFoundIsFoundAgain(t *testing.T) {
 }
 
 func TestFailuresAreAskedAgain(t *testing.T) {
-	s := &server{err: errors.New("down")}
-	f := New(s, label)
+	s := &world{err: errors.New("down")}
+	f := s.finder()
 	_, err := f.Find(t.Context(), search(owner()), time.Time{})
 	require.EqualError(t, err, "list pods by selector: down")
 	_, err = f.Find(t.Context(), search(owner()), time.Time{})
@@ -120,8 +189,8 @@ func TestSelectorsOfEverythingHaveNoOrphans(t *testing.T) {
 		"nil": nil, "empty": {}, "invalid": {MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &server{pods: []*corev1.Pod{pod("orphan")}}
-			found, err := New(s, label).Find(t.Context(), Search{Owner: owner(), Selector: selector}, time.Time{})
+			s := &world{pods: []*corev1.Pod{pod("orphan"), pod("labelled", gen.Label(label, "1"))}}
+			found, err := s.finder().Find(t.Context(), Search{Owner: owner(), Selector: selector}, time.Time{})
 			require.NoError(t, err)
 			assert.Empty(t, found)
 			assert.Zero(t, s.asked)

@@ -51,7 +51,6 @@ func (r *Reconciler) adopters(ctx context.Context, pod *corev1.Pod) []types.Name
 	if set == nil || !selects(set, pod.Labels) {
 		return nil
 	}
-	r.Orphans.Forget(name)
 	return []types.NamespacedName{name}
 }
 
