@@ -87,36 +87,30 @@ func Trim(object any) (any, error) {
 }
 
 // TrimPod leaves of a pod what plans read. Of the metadata all but the managed fields and what
-// kubectl applied last. Of the spec: where it runs and how it is scheduled, gates, priority,
-// hostname, volumes backed by claims, and of each container name, image, resources, restart and
-// resize policy, and variables that take their value from elsewhere or whose name begins with
-// KRUISE_. Of the status: phase, reason, conditions and container states.
+// kubectl applied last. Of the spec: the node, gates, volumes backed by claims, and of each container
+// name, image, resources, restart and resize policy, and variables that take their value from elsewhere
+// or whose name begins with KRUISE_. Of the status: phase, conditions but those of the steps of a start,
+// and of each container what runs in it and with which resources. Strings that many pods have in common
+// are kept once.
 func TrimPod(object any) (any, error) {
-	trimMeta(object)
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
+		trimMeta(object)
 		return object, nil
 	}
-	s := &pod.Spec
-	pod.Spec = corev1.PodSpec{
-		NodeName: s.NodeName, NodeSelector: s.NodeSelector, Affinity: s.Affinity, Tolerations: s.Tolerations,
-		SchedulerName: s.SchedulerName, SchedulingGates: s.SchedulingGates, ReadinessGates: s.ReadinessGates,
-		TopologySpreadConstraints: s.TopologySpreadConstraints,
-		PriorityClassName:         s.PriorityClassName, Priority: s.Priority,
-		RestartPolicy: s.RestartPolicy, TerminationGracePeriodSeconds: s.TerminationGracePeriodSeconds,
-		ActiveDeadlineSeconds: s.ActiveDeadlineSeconds,
-		Hostname:              s.Hostname, Subdomain: s.Subdomain, HostNetwork: s.HostNetwork,
-		Resources: s.Resources, Overhead: s.Overhead,
-		Volumes:        claimVolumes(s.Volumes),
-		Containers:     trimContainers(s.Containers),
-		InitContainers: trimContainers(s.InitContainers),
+	s, st := &pod.Spec, &pod.Status
+	if s.RestartPolicy == "" { // which the server always sets: trimmed before
+		return pod, nil
 	}
-	st := &pod.Status
+	trimMeta(pod)
+	shareMeta(&pod.ObjectMeta)
+	pod.Spec = corev1.PodSpec{
+		NodeName: shared(s.NodeName), ReadinessGates: shareGates(s.ReadinessGates), Volumes: claimVolumes(s.Volumes),
+		Containers: trimContainers(s.Containers), InitContainers: trimContainers(s.InitContainers),
+	}
 	pod.Status = corev1.PodStatus{
-		ObservedGeneration: st.ObservedGeneration, Phase: st.Phase, Reason: st.Reason, Message: st.Message,
-		Conditions: st.Conditions, QOSClass: st.QOSClass, StartTime: st.StartTime,
-		NominatedNodeName: st.NominatedNodeName, Resize: st.Resize,
-		Resources: st.Resources, AllocatedResources: st.AllocatedResources,
+		ObservedGeneration: st.ObservedGeneration, Phase: shared(st.Phase),
+		Conditions:            trimConditions(st.Conditions),
 		ContainerStatuses:     trimStatuses(st.ContainerStatuses),
 		InitContainerStatuses: trimStatuses(st.InitContainerStatuses),
 	}
@@ -150,7 +144,7 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 	for i := range containers {
 		c := &containers[i]
 		trimmed[i] = corev1.Container{
-			Name: c.Name, Image: c.Image, ImagePullPolicy: c.ImagePullPolicy,
+			Name: shared(c.Name), Image: shared(c.Image),
 			Resources: c.Resources, ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy,
 			RestartPolicyRules: c.RestartPolicyRules,
 		}
@@ -173,9 +167,27 @@ func claimVolumes(volumes []corev1.Volume) []corev1.Volume {
 	return kept
 }
 
-func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
-	for i := range statuses {
-		statuses[i].VolumeMounts, statuses[i].User, statuses[i].AllocatedResourcesStatus = nil, nil, nil
+func trimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
+	unread := func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReadyToStartContainers || c.Type == corev1.PodInitialized
 	}
-	return statuses
+	conditions = slices.DeleteFunc(conditions, unread)
+	kept := make([]corev1.PodCondition, len(conditions))
+	for i, c := range conditions {
+		c.Type, c.Status, c.Reason = shared(c.Type), shared(c.Status), shared(c.Reason)
+		kept[i] = c
+	}
+	return kept
+}
+
+func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	trimmed := make([]corev1.ContainerStatus, len(statuses))
+	for i := range statuses {
+		s := &statuses[i]
+		trimmed[i] = corev1.ContainerStatus{
+			Name: shared(s.Name), Image: shared(s.Image), ImageID: shared(s.ImageID), ContainerID: s.ContainerID,
+			Ready: s.Ready, RestartCount: s.RestartCount, State: s.State, Resources: s.Resources,
+		}
+	}
+	return trimmed
 }

@@ -1,0 +1,62 @@
+package fastclient
+
+import (
+	"strings"
+	"unique"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// shared is the one copy of a string that everybody has who asked for an equal one. It goes when nobody
+// has it any more.
+func shared[S ~string](s S) S {
+	if s == "" {
+		return ""
+	}
+	return unique.Make(s).Value()
+}
+
+// shareMeta keeps once what the pods of a workload have in common.
+func shareMeta(m *metav1.ObjectMeta) {
+	m.Namespace, m.GenerateName = shared(m.Namespace), shared(m.GenerateName)
+	m.Labels = sharedLabels(m.Labels, m.Name)
+	m.Annotations = sharedKeys(m.Annotations)
+	for i := range m.OwnerReferences {
+		r := &m.OwnerReferences[i]
+		r.APIVersion, r.Kind, r.Name, r.UID = shared(r.APIVersion), shared(r.Kind), shared(r.Name), shared(r.UID)
+	}
+}
+
+// sharedLabels leaves out values that end the object's name: they are its own, such as an ordinal.
+func sharedLabels(labels map[string]string, name string) map[string]string {
+	if labels == nil {
+		return nil
+	}
+	all := make(map[string]string, len(labels))
+	for key, value := range labels {
+		if !strings.HasSuffix(name, value) {
+			value = shared(value)
+		}
+		all[shared(key)] = value
+	}
+	return all
+}
+
+func sharedKeys(annotations map[string]string) map[string]string {
+	if annotations == nil {
+		return nil
+	}
+	all := make(map[string]string, len(annotations))
+	for key, value := range annotations {
+		all[shared(key)] = value
+	}
+	return all
+}
+
+func shareGates(gates []corev1.PodReadinessGate) []corev1.PodReadinessGate {
+	for i := range gates {
+		gates[i].ConditionType = shared(gates[i].ConditionType)
+	}
+	return gates
+}
