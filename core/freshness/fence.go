@@ -24,7 +24,7 @@ const (
 	// the server does not have its object.
 	doubtAge = 2 * time.Second
 	// pageSize bounds one answer of a live list.
-	pageSize = 1000
+	pageSize = 250
 )
 
 // Start opens the gate once every store has reached the version of the write that made this process
