@@ -125,8 +125,11 @@ func (b *Base) PatchStatus(ctx context.Context, before, after client.Object) (wr
 	return wrote, again, nil
 }
 
-// Wait is how long to leave an object alone, because the cache has yet to show what was written for it.
-func (b *Base) Wait(name types.NamespacedName) time.Duration { return b.Freshness.Wait(name) }
+// Wait is how long to leave an object alone, because the cache has yet to show what was written for it. A new
+// leader stays until all caches have shown what earlier ones wrote, or until ctx ends.
+func (b *Base) Wait(ctx context.Context, name types.NamespacedName) time.Duration {
+	return b.Freshness.Wait(ctx, name)
+}
 
 // Forget drops what is remembered of an object that is gone.
 func (b *Base) Forget(name types.NamespacedName) { b.Freshness.Forget(name) }

@@ -33,7 +33,7 @@ type Pass struct {
 // Memory is what a controller remembers of an object: a Base or an Engine.
 type Memory interface {
 	// Wait is how long to leave the object alone.
-	Wait(name types.NamespacedName) time.Duration
+	Wait(ctx context.Context, name types.NamespacedName) time.Duration
 	// Forget drops what is remembered of an object that is gone.
 	Forget(name types.NamespacedName)
 }
@@ -45,7 +45,7 @@ func Handle[W any](
 	ctx context.Context, m Memory, req ctrl.Request,
 	look func(context.Context, types.NamespacedName) (W, error), run func(context.Context, W) (ctrl.Result, error),
 ) (ctrl.Result, error) {
-	if wait := m.Wait(req.NamespacedName); wait > 0 {
+	if wait := m.Wait(ctx, req.NamespacedName); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	world, err := look(ctx, req.NamespacedName)

@@ -44,7 +44,7 @@ func (g *Gate) Start(ctx context.Context) error {
 			return nil
 		}
 	}
-	g.open.Store(true)
+	close(g.opened)
 	for g.pause(ctx, retryAfter) {
 		g.settleDoubts(ctx)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +19,7 @@ import (
 )
 
 const (
-	// closedWait is the wait while the gate of a new leader is closed.
+	// closedWait is the wait for a gate that has not opened as long as the caller could stay.
 	closedWait = 100 * time.Millisecond
 	// minWait and maxWait bound the wait for outstanding writes. It is as long as they have been
 	// outstanding already: the event of the write usually wakes the workload first, so the wait is a
@@ -52,7 +51,7 @@ type Options struct {
 type Gate struct {
 	options Options
 	sources map[schema.GroupKind]*source
-	open    atomic.Bool
+	opened  chan struct{} // closed by Start
 
 	mu      sync.Mutex
 	waiting map[types.NamespacedName]*writes
@@ -72,7 +71,7 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 	if !clientfeatures.FeatureGates().Enabled(clientfeatures.AtomicFIFO) {
 		return nil, errors.New("client-go's feature AtomicFIFO is off: the cache tells no resourceVersion")
 	}
-	g := &Gate{options: o, sources: map[schema.GroupKind]*source{}, waiting: map[types.NamespacedName]*writes{}}
+	g := &Gate{options: o, opened: make(chan struct{}), sources: map[schema.GroupKind]*source{}, waiting: map[types.NamespacedName]*writes{}}
 	for kind, settings := range o.Kinds {
 		gvk, err := apiutil.GVKForObject(kind, o.Scheme)
 		if err != nil {
@@ -133,9 +132,11 @@ func (g *Gate) Doubtful(workload types.NamespacedName, o client.Object) {
 
 // Wait is zero when the cache has reached every write of the workload; otherwise it is the time
 // after which to ask again if no event comes earlier. It costs a lookup for each outstanding write
-// and forgets those that are reached.
-func (g *Gate) Wait(workload types.NamespacedName) time.Duration {
-	if !g.open.Load() {
+// and forgets those that are reached. At a closed gate it stays until the gate opens or ctx ends.
+func (g *Gate) Wait(ctx context.Context, workload types.NamespacedName) time.Duration {
+	select {
+	case <-g.opened:
+	case <-ctx.Done():
 		return closedWait
 	}
 	g.mu.Lock()

@@ -28,9 +28,10 @@ func openGate() (*Gate, toolscache.Store, *clocktesting.FakeClock) {
 		sources: map[schema.GroupKind]*source{
 			{Kind: "Pod"}: {kind: corev1.SchemeGroupVersion.WithKind("Pod"), store: store},
 		},
+		opened:  make(chan struct{}),
 		waiting: map[types.NamespacedName]*writes{},
 	}
-	g.open.Store(true)
+	close(g.opened)
 	return g, store, fakeClock
 }
 
@@ -86,7 +87,7 @@ func TestWaitEndsWhenTheCacheHasReachedTheWrites(t *testing.T) {
 			if test.passed != "" {
 				store.Bookmark(test.passed)
 			}
-			assert.Equal(t, test.waits, g.Wait(workload) > 0, "pending: %v", g.Pending(workload))
+			assert.Equal(t, test.waits, g.Wait(t.Context(), workload) > 0, "pending: %v", g.Pending(workload))
 			assert.Equal(t, test.waits, g.Pending(workload) != nil)
 		})
 	}
@@ -107,11 +108,11 @@ func doubted() func(*Gate) {
 func TestWaitGrowsWithTheAgeOfTheWrites(t *testing.T) {
 	g, _, fakeClock := openGate()
 	g.Created(workload, pod("a", "1", "10"))
-	assert.Equal(t, minWait, g.Wait(workload))
+	assert.Equal(t, minWait, g.Wait(t.Context(), workload))
 	fakeClock.Step(300 * time.Millisecond)
-	assert.Equal(t, 300*time.Millisecond, g.Wait(workload))
+	assert.Equal(t, 300*time.Millisecond, g.Wait(t.Context(), workload))
 	fakeClock.Step(time.Hour)
-	assert.Equal(t, maxWait, g.Wait(workload))
+	assert.Equal(t, maxWait, g.Wait(t.Context(), workload))
 }
 
 func TestForgetDropsTheWritesOfOneWorkload(t *testing.T) {
@@ -120,8 +121,8 @@ func TestForgetDropsTheWritesOfOneWorkload(t *testing.T) {
 	g.Created(workload, pod("a", "1", "10"))
 	g.Created(other, pod("b", "2", "11"))
 	g.Forget(workload)
-	assert.Zero(t, g.Wait(workload))
-	assert.NotZero(t, g.Wait(other))
+	assert.Zero(t, g.Wait(t.Context(), workload))
+	assert.NotZero(t, g.Wait(t.Context(), other))
 	assert.Equal(t, []string{"Pod ns/b at 11"}, g.Pending(other))
 }
 
@@ -161,7 +162,7 @@ func BenchmarkWait(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				require.NotZero(b, g.Wait(workload))
+				require.NotZero(b, g.Wait(b.Context(), workload))
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func TestPassesNeverCreateTwice(t *testing.T) {
 	audit := env.Audit(t)
 	names := 0
 	pass := func() bool {
-		if gate.Wait(key) > 0 {
+		if gate.Wait(t.Context(), key) > 0 {
 			return false
 		}
 		owned, err := fastclient.Owned[corev1.Pod](t.Context(), reader, ns, owner.UID)

@@ -57,51 +57,52 @@ func pod(ns, name string, cached bool) *corev1.Pod {
 	return p
 }
 
-func isFresh(g *freshness.Gate, key types.NamespacedName) func() bool {
-	return func() bool { return g.Wait(key) == 0 }
+func isFresh(t *testing.T, g *freshness.Gate, key types.NamespacedName) func() bool {
+	t.Helper()
+	return func() bool { return g.Wait(t.Context(), key) == 0 }
 }
 
 func TestGateFollowsTheServer(t *testing.T) {
 	ns, c, g := env.Namespace(t), env.Client(t), gate(t, nil)
 	key := types.NamespacedName{Namespace: ns, Name: "workload"}
-	require.Eventually(t, isFresh(g, key), soon, tick, "the gate does not open")
+	require.Eventually(t, isFresh(t, g, key), soon, tick, "the gate does not open")
 
 	one := pod(ns, "one", true)
 	require.NoError(t, c.Create(t.Context(), one))
 	g.Created(key, one)
-	require.Eventually(t, isFresh(g, key), soon, tick)
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
 	require.NoError(t, c.Patch(t.Context(), one, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`))))
 	g.Written(key, one)
-	require.Eventually(t, isFresh(g, key), soon, tick)
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
 	require.NoError(t, c.Delete(t.Context(), one))
 	g.Deleted(key, one)
-	require.Eventually(t, isFresh(g, key), soon, tick)
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
 }
 
 func TestObjectThatIsNeverCachedIsPassedByOthers(t *testing.T) {
 	ns, c, g := env.Namespace(t), env.Client(t), gate(t, nil)
 	key := types.NamespacedName{Namespace: ns, Name: "workload"}
-	require.Eventually(t, isFresh(g, key), soon, tick)
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
 
 	hidden := pod(ns, "hidden", false)
 	require.NoError(t, c.Create(t.Context(), hidden))
 	g.Created(key, hidden)
-	require.NotZero(t, g.Wait(key))
+	require.NotZero(t, g.Wait(t.Context(), key))
 	require.NoError(t, c.Create(t.Context(), pod(ns, "other", true)))
-	require.Eventually(t, isFresh(g, key), soon, tick)
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
 }
 
 func TestDoubtsAreSettledByTheServer(t *testing.T) {
 	ns, c, g := env.Namespace(t), env.Client(t), gate(t, nil)
 	key := types.NamespacedName{Namespace: ns, Name: "workload"}
-	require.Eventually(t, isFresh(g, key), soon, tick)
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
 
 	g.Doubtful(key, pod(ns, "never-made", true))
 	made := pod(ns, "made", true)
 	g.Doubtful(key, made)
-	require.NotZero(t, g.Wait(key))
+	require.NotZero(t, g.Wait(t.Context(), key))
 	require.NoError(t, c.Create(t.Context(), made))
-	require.Eventually(t, isFresh(g, key), soon, tick, "pending: %v", g.Pending(key))
+	require.Eventually(t, isFresh(t, g, key), soon, tick, "pending: %v", g.Pending(key))
 }
 
 func TestNewLeaderWaitsUntilItsQuietStoresAreComplete(t *testing.T) {
@@ -117,10 +118,12 @@ func TestNewLeaderWaitsUntilItsQuietStoresAreComplete(t *testing.T) {
 		}
 	})
 	key := types.NamespacedName{Namespace: ns, Name: "workload"}
-	assert.NotZero(t, g.Wait(key), "the gate is open though nobody knows of which version the leader is")
+	impatient, leave := context.WithCancel(t.Context())
+	leave()
+	assert.NotZero(t, g.Wait(impatient, key), "the gate is open though nobody knows of which version the leader is")
 
 	lease := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "lease"}}
 	require.NoError(t, c.Create(t.Context(), lease))
 	won <- lease.ResourceVersion
-	require.Eventually(t, isFresh(g, key), soon, tick)
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
 }

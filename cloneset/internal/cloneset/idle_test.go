@@ -46,6 +46,13 @@ func passes(t testing.TB) int {
 	return metric(t, "controller_runtime_reconcile_total")
 }
 
+// underWay are the passes that have begun and those that wait in a queue. Those of an operator that a test
+// has killed are among them for ever.
+func underWay(t testing.TB) int {
+	t.Helper()
+	return metric(t, "workqueue_depth") + metric(t, "controller_runtime_active_workers")
+}
+
 // numbered is one of several sets of a namespace, whose pods are its own.
 func numbered(namespace string, i int, replicas int32) *v1beta1.CloneSet {
 	set := newSet(namespace, replicas, v1beta1.InPlaceIfPossible, 1)
@@ -73,24 +80,25 @@ func givenSettledSets(t *testing.T) (namespace string) {
 	return namespace
 }
 
-// awaitStart waits until the controller that was started after so many passes has looked at every set and
-// has nothing more to look at.
-func awaitStart(t *testing.T, before int) {
+// started starts a controller, and waits until it has looked at every set and has nothing more to look at.
+// It returns how many passes there were before.
+func started(t *testing.T, namespace string) (before int) {
 	t.Helper()
+	before, others := passes(t), underWay(t)
+	startController(t, namespace)
 	testenv.Eventually(t, func(collect *assert.CollectT) {
 		assert.GreaterOrEqual(collect, passes(t)-before, settledSets)
-		assert.Zero(collect, metric(t, "workqueue_depth"))
-		assert.Zero(collect, metric(t, "controller_runtime_active_workers"))
+		assert.LessOrEqual(collect, underWay(t), others)
 	})
+	return before
 }
 
 // 1026, 1027: at the start the queue was full of passes for nothing. A start looks at every settled set
 // at most twice, and writes nothing.
 func TestAStartLooksAtEachSetAtMostTwice(t *testing.T) {
 	namespace := givenSettledSets(t)
-	audit, before := env.Audit(t), passes(t)
-	startController(t, namespace)
-	awaitStart(t, before)
+	audit := env.Audit(t)
+	before := started(t, namespace)
 	assert.LessOrEqual(t, passes(t)-before, 2*settledSets)
 	assert.Empty(t, audit.Writes(t, userAgent))
 }
@@ -99,9 +107,8 @@ func TestAStartLooksAtEachSetAtMostTwice(t *testing.T) {
 // others, makes no pass and no request. A set that is made afterwards shows that all of it was seen.
 func TestTheNoiseOfOthersMakesNoPass(t *testing.T) {
 	namespace := givenSettledSets(t)
-	c, begin := env.Client(t), passes(t)
-	startController(t, namespace)
-	awaitStart(t, begin)
+	c := env.Client(t)
+	started(t, namespace)
 
 	audit, before := env.Audit(t), passes(t)
 	makeNoise(t, c, namespace)

@@ -39,7 +39,7 @@ func newReconciler(base *engine.Base, mapper meta.RESTMapper, clock clock.WithTi
 
 // Reconcile runs one pass over the NodeImage of the request's node.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if wait := r.Wait(req.NamespacedName); wait > 0 {
+	if wait := r.Wait(ctx, req.NamespacedName); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	snap, err := r.snapshot(ctx, req.Name)
