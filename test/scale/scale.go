@@ -47,7 +47,7 @@ type Options struct {
 	StartDelay time.Duration
 	// Rounds is how often everything is measured.
 	Rounds int
-	// Only restricts a round to some of "idle", "floor", "dead", "built-in" and the Feature; empty means all.
+	// Only restricts a round to some of "idle", "floor", "ready", "dead", "built-in" and the Feature; empty means all.
 	Only []string
 	// PprofAddress is where the operator serves profiles; empty means nowhere.
 	PprofAddress string
@@ -173,7 +173,7 @@ func (b *bench) round(ctx context.Context) ([]Row, error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) ([]Row, error)
-	}{{"idle", b.idle}, {"floor", b.floor}, {"dead", b.dead}, {"built-in", b.beside}, {b.Feature, b.own}} {
+	}{{"idle", b.idle}, {"floor", b.floor}, {"ready", b.toReady}, {"dead", b.dead}, {"built-in", b.beside}, {b.Feature, b.own}} {
 		if len(b.Only) > 0 && !slices.Contains(b.Only, part.name) {
 			continue
 		}

@@ -1,0 +1,99 @@
+package scale
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+)
+
+// toReady brings pods to Ready by bare requests: what no controller can be faster than on the same machine,
+// where scheduler and nodes take their share. First pods with nothing else, then such as a CloneSet's: with
+// its labels and readiness gates, which one PATCH a pod opens at once.
+func (b *bench) toReady(ctx context.Context) ([]Row, error) {
+	plain, err := b.readied(ctx, "bare POST pods, to Ready", func(string) *corev1.Pod { return &corev1.Pod{} }, nil)
+	if err != nil {
+		return nil, err
+	}
+	opening, err := json.Marshal(opened())
+	if err != nil {
+		return nil, fmt.Errorf("encode the patch: %w", err)
+	}
+	gated, err := b.readied(ctx, "bare POST and PATCH pods/status, to Ready", gatedPod, opening)
+	return []Row{plain, gated}, err
+}
+
+// gatedPod has what a CloneSet puts on a pod.
+func gatedPod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels: map[string]string{
+				contract.InstanceIDLabel: name, contract.RevisionLabel: "web-5f4d8", contract.TemplateHashLabel: "5f4d8",
+				contract.LifecycleStateLabel: contract.LifecyclePreparingNormal,
+			},
+			Annotations: map[string]string{contract.LifecycleTimestampAnnotation: time.RFC3339},
+		},
+		Spec: corev1.PodSpec{ReadinessGates: []corev1.PodReadinessGate{
+			{ConditionType: contract.InPlaceUpdateReady}, {ConditionType: contract.KruisePodReady},
+		}},
+	}
+}
+
+// opened is the change of a gated pod that lets it serve.
+func opened() map[string]any {
+	now := metav1.Now()
+	condition := func(kind corev1.PodConditionType) corev1.PodCondition {
+		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now}
+	}
+	return map[string]any{
+		"metadata": map[string]any{"labels": map[string]string{contract.LifecycleStateLabel: contract.LifecycleNormal}},
+		"status":   map[string]any{"conditions": []corev1.PodCondition{condition(contract.InPlaceUpdateReady), condition(contract.KruisePodReady)}},
+	}
+}
+
+// readied makes pods, patches each when there is a patch, and waits until all are ready.
+func (b *bench) readied(ctx context.Context, what string, made func(name string) *corev1.Pod, patch []byte) (Row, error) {
+	b.tell("%s", what)
+	space, err := b.namespace(ctx)
+	if err != nil {
+		return Row{}, err
+	}
+	store, pods := b.watch(ctx, space), b.kube.CoreV1().Pods(space)
+	row := Row{Load: what, Pods: b.Pods}
+	meter, err := startMeter([]process{b.controllerManager, b.apiServer, b.scheduler, b.database})
+	if err != nil {
+		return row, err
+	}
+	began := time.Now()
+	err = forEach(ctx, b.Pods, func(ctx context.Context, i int) error {
+		pod := made(podName(i))
+		pod.Name, pod.Spec.Containers = podName(i), podSpec(imageBefore).Containers
+		if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil || patch == nil {
+			return err
+		}
+		_, err := pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		return err
+	})
+	if err != nil {
+		return row, fmt.Errorf("%s: %w", what, err)
+	}
+	row.LastWrite = time.Since(began).Seconds()
+	all := load{done: isReady, pods: b.Pods}
+	if err := await(ctx, "the pods", func() (bool, error) { return all.complete(store), nil }); err != nil {
+		return row, err
+	}
+	row.Done = time.Since(began).Seconds()
+	if row.Costs, err = meter.cost(); err != nil {
+		return row, err
+	}
+	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		return row, fmt.Errorf("delete the pods: %w", err)
+	}
+	return row, await(ctx, "the end of the pods", func() (bool, error) { return len(store.List()) == 0, nil })
+}
