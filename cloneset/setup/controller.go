@@ -7,28 +7,17 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset"
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
 )
 
-// Options change how the controller works.
+// Options change how the controller works; 0 workers mean DefaultWorkers.
 type Options struct {
+	engine.Settings
 	// Gates are the feature gates of plans.
 	Gates plan.Gates
-	// Workers is how many sets are reconciled at a time; 0 means DefaultWorkers.
-	Workers int
-	// Reader says how cached objects are handed out.
-	Reader fastclient.Options
-	// LeaderVersion returns the resourceVersion of the write that made this process leader; nil
-	// without leader election.
-	LeaderVersion func(context.Context) (string, error)
-	// Namespace restricts the controller to one namespace; empty means all.
-	Namespace string
-	// UserAgent is the name under which the controller writes.
-	UserAgent string
 }
 
 // DefaultWorkers is how many sets are reconciled at a time unless Options say otherwise.
@@ -43,9 +32,7 @@ func Controller(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	e, err := engine.New(ctx, mgr, engine.Options{
 		Controller: cloneset.ControllerName, EventSource: "cloneset-controller",
 		Kind: &v1beta1.CloneSet{}, Cache: cached, PodLabel: contract.InstanceIDLabel,
-		Settings: engine.Settings{
-			Reader: o.Reader, LeaderVersion: o.LeaderVersion, Namespace: o.Namespace, UserAgent: o.UserAgent,
-		},
+		Settings: o.Settings,
 	})
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/features"
 	"github.com/flotilla-project/flotilla/core/manager"
 
@@ -67,14 +66,7 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 		return err
 	}
 	gates.ExcludePreparingDelete, gates.UnkeyedFirst = s.excludePreparingDelete, s.unkeyedFirst
-	return Controller(ctx, env.Manager, Options{
-		Gates:         gates,
-		Workers:       s.workers,
-		Reader:        fastclient.Options{Copy: env.Options.DisableNoDeepCopy},
-		LeaderVersion: env.Fence,
-		Namespace:     env.Options.Namespace,
-		UserAgent:     "cloneset-manager/" + cloneset.ControllerName,
-	})
+	return Controller(ctx, env.Manager, Options{Settings: env.Settings(cloneset.ControllerName, s.workers), Gates: gates})
 }
 
 // gatesOf reads the gates of plans once.

@@ -6,28 +6,17 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
 
-// Options change how the controller works.
+// Options change how the controller works; 0 workers mean DefaultWorkers.
 type Options struct {
+	engine.Settings
 	// Gates are the feature gates of plans.
 	Gates plan.Gates
-	// Workers is how many sets are reconciled at a time; 0 means DefaultWorkers.
-	Workers int
-	// Reader says how cached objects are handed out.
-	Reader fastclient.Options
-	// LeaderVersion returns the resourceVersion of the write that made this process leader; nil
-	// without leader election.
-	LeaderVersion func(context.Context) (string, error)
-	// Namespace restricts the controller to one namespace; empty means all.
-	Namespace string
-	// UserAgent is the name under which the controller writes.
-	UserAgent string
 }
 
 // DefaultWorkers is how many sets are reconciled at a time unless Options say otherwise.
@@ -38,9 +27,7 @@ func Controller(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	e, err := engine.New(ctx, mgr, engine.Options{
 		Controller: statefulset.ControllerName, EventSource: "statefulset-controller",
 		Kind: &v1beta1.StatefulSet{}, Cache: Cache(o.Namespace), PodLabel: podLabel,
-		Settings: engine.Settings{
-			Reader: o.Reader, LeaderVersion: o.LeaderVersion, Namespace: o.Namespace, UserAgent: o.UserAgent,
-		},
+		Settings: o.Settings,
 	})
 	if err != nil {
 		return err

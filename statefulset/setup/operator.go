@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/features"
 	"github.com/flotilla-project/flotilla/core/manager"
 
@@ -57,14 +56,7 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 		return err
 	}
 	gates.UnkeyedFirst = s.unkeyedFirst
-	return Controller(ctx, env.Manager, Options{
-		Gates:         gates,
-		Workers:       s.workers,
-		Reader:        fastclient.Options{Copy: env.Options.DisableNoDeepCopy},
-		LeaderVersion: env.Fence,
-		Namespace:     env.Options.Namespace,
-		UserAgent:     "statefulset-manager/" + statefulset.ControllerName,
-	})
+	return Controller(ctx, env.Manager, Options{Settings: env.Settings(statefulset.ControllerName, s.workers), Gates: gates})
 }
 
 // gatesOf reads the gates of plans once.

@@ -10,6 +10,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/simnodes"
 	"github.com/flotilla-project/flotilla/core/testenv"
@@ -77,9 +78,8 @@ func startControllerIn(t *testing.T, env testenv.Environment, namespace string, 
 	options, err := setup.Cache(namespace)
 	require.NoError(t, err)
 	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = options })
-	require.NoError(t, setup.Controller(t.Context(), mgr, setup.Options{
-		Gates: on, UserAgent: userAgent, Reader: fastclient.Options{Detector: detector},
-		Namespace: namespace,
-	}))
+	require.NoError(t, setup.Controller(t.Context(), mgr, setup.Options{Gates: on, Settings: engine.Settings{
+		UserAgent: userAgent, Reader: fastclient.Options{Detector: detector}, Namespace: namespace,
+	}}))
 	env.Start(t, mgr)
 }

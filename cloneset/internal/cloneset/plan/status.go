@@ -130,7 +130,7 @@ func progressWake(s Snapshot) time.Duration {
 // summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
 func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition, todo Plan, done action.Result) conditions.Summary {
 	if todo.Err != nil {
-		return conditions.Summary{Stalled: true, Reason: "InvalidSpec", Message: todo.Err.Error()}
+		return conditions.Summary{Stalled: true, Reason: v1beta1.ReasonInvalidSpec, Message: todo.Err.Error()}
 	}
 	r := rollingUpdate(p.Set)
 	updates := !r.Paused && !onDelete(p.Set)

@@ -17,10 +17,8 @@ import (
 
 // Reasons of conditions besides those of the API.
 const (
-	reasonComplete    = "Complete"
-	reasonInvalidSpec = "InvalidSpec"
-	reasonError       = "Error"
-	reasonRecovered   = "Recovered"
+	reasonError     = "Error"
+	reasonRecovered = "Recovered"
 )
 
 func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done action.Result, now metav1.Time) []workload.Condition {
@@ -98,7 +96,7 @@ func (p *pass) progress(todo Plan) conditions.Summary {
 	left := p.left()
 	switch {
 	case todo.Err != nil:
-		return conditions.Summary{Stalled: true, Reason: reasonInvalidSpec, Message: todo.Err.Error()}
+		return conditions.Summary{Stalled: true, Reason: v1beta1.ReasonInvalidSpec, Message: todo.Err.Error()}
 	case wait != nil && blockedReason(wait.Reason) != v1beta1.ReasonRollingOut:
 		return conditions.Summary{Reason: blockedReason(wait.Reason), Message: p.withSince(wait), Stalled: isFinal(wait.Reason)}
 	case rollingUpdate(p.Set).Paused && left.waiting > 0:
@@ -108,7 +106,7 @@ func (p *pass) progress(todo Plan) conditions.Summary {
 	case left.inRange == 0 && left.kept > 0 && p.servingPods() == int(p.numbers.replicas):
 		return conditions.Summary{Reason: v1beta1.ReasonPartitionReached, Message: fmt.Sprintf("%d pods stay at the current revision", left.kept)}
 	case left.waiting == 0 && len(p.condemned) == 0 && p.servingPods() == int(p.numbers.replicas):
-		return conditions.Summary{Reason: reasonComplete, Message: "all pods are as wanted and available"}
+		return conditions.Summary{Reason: v1beta1.ReasonComplete, Message: "all pods are as wanted and available"}
 	}
 	return conditions.Summary{Reason: v1beta1.ReasonRollingOut, Message: fmt.Sprintf("%d of %d pods available, %d wait for the update",
 		p.servingPods(), p.numbers.replicas, left.inRange)}
@@ -178,7 +176,7 @@ func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done action.
 	healthy := p.servingPods() == int(p.numbers.replicas) && len(p.condemned) == 0
 	switch {
 	case todo.Err != nil:
-	case len(todo.Waits) == 0 && healthy && (s.Reason == reasonComplete || paused):
+	case len(todo.Waits) == 0 && healthy && (s.Reason == v1beta1.ReasonComplete || paused):
 		return conditions.Summary{Done: true, Reason: "Available", Message: "all pods are as wanted and available"}
 	case done.ScaleError != "":
 		s.Reason, s.Message = "FailedScale", done.ScaleError

@@ -12,6 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/simulate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
 var (
@@ -141,7 +143,7 @@ func TestAnInvalidReservationAddsAndRemovesNoPod(t *testing.T) {
 	assert.Equal(t, []string{}, w.did())
 	require.ErrorContains(t, todo.Err, "spec.reserveOrdinals[1]")
 	require.Len(t, todo.Notices, 1)
-	assert.Equal(t, reasonInvalidSpec, todo.Notices[0].Reason)
+	assert.Equal(t, v1beta1.ReasonInvalidSpec, todo.Notices[0].Reason)
 	assert.Contains(t, todo.Notices[0].Note, `"3-1" is not a valid range`)
 	w.set.Status = w.status()
 	assert.Empty(t, w.plan().Notices, "the user knows")

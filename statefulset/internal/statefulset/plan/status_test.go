@@ -64,7 +64,7 @@ func TestConditionsSayForWhomTheSetWaits(t *testing.T) {
 		reason, names string
 		ready         corev1.ConditionStatus
 	}{
-		{"all is well", given(t, 2).updated(span(0, 1)), reasonComplete, "", corev1.ConditionTrue},
+		{"all is well", given(t, 2).updated(span(0, 1)), v1beta1.ReasonComplete, "", corev1.ConditionTrue},
 		{"an unready predecessor", given(t, 3, inOrder()).updated(at(0), unready), v1beta1.ReasonBlockedByUnavailablePods, "web-0", corev1.ConditionFalse},
 		{"a pod below the partition", given(t, 3, partition(1)).old(at(0), unready).old(at(1, 2)), v1beta1.ReasonBlockedByUnavailablePods, "web-0", corev1.ConditionFalse},
 		{"scaleStrategy", given(t, 3, scaleUnavailable("1")).updated(at(0), unready), v1beta1.ReasonBlockedByUnavailablePods, "web-0", corev1.ConditionFalse},
@@ -78,7 +78,7 @@ func TestConditionsSayForWhomTheSetWaits(t *testing.T) {
 		{"preNormal", given(t, 1, preNormalHook()).updated(at(0), preparing), v1beta1.ReasonBlockedByHook, "web-0: the preNormal hook", corev1.ConditionFalse},
 		{"a stale claim", given(t, 1, claimed("data"), retention("Retain", "Delete")).claim("data-web-0", ownedBy(plainRef("v1", "Pod", "web-0", "former"))),
 			v1beta1.ReasonBlockedByVolume, "data-web-0", corev1.ConditionFalse},
-		{"an invalid spec", given(t, 1, reserved("3-1")).updated(at(0)), reasonInvalidSpec, "spec.reserveOrdinals[0]", corev1.ConditionFalse},
+		{"an invalid spec", given(t, 1, reserved("3-1")).updated(at(0)), v1beta1.ReasonInvalidSpec, "spec.reserveOrdinals[0]", corev1.ConditionFalse},
 		{"it goes on", given(t, 3).old(span(0, 2)), v1beta1.ReasonBlockedByUnavailablePods, "web-1", corev1.ConditionFalse},
 		{"the last one", given(t, 1).old(at(0)), v1beta1.ReasonRollingOut, "", corev1.ConditionFalse},
 	}
