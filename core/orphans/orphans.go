@@ -152,7 +152,14 @@ func (f *Finder) isLost(pod *corev1.Pod, s Search) bool {
 	return controller.UID == s.Owner.GetUID()
 }
 
-// Forget lets the next Find ask the server about the workload.
+// Doubt lets the next Find ask the server about the workload, whatever its pods are.
+func (f *Finder) Doubt(name types.NamespacedName) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked[name] = question{}
+}
+
+// Forget drops what is remembered of a workload that is gone.
 func (f *Finder) Forget(name types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -112,6 +112,8 @@ func TestTheServerIsAskedOnlyWhenItMayKnowMore(t *testing.T) {
 	assert.Equal(t, 1, ask(13*time.Minute, func(o *corev1.ConfigMap) { o.Generation, o.UID = 2, "another" }), "another object of the name")
 	f.Forget(types.NamespacedName{Namespace: gen.Namespace, Name: "web"})
 	assert.Equal(t, 1, ask(14*time.Minute, same), "forgotten")
+	f.Doubt(types.NamespacedName{Namespace: gen.Namespace, Name: "web"})
+	assert.Equal(t, 1, ask(15*time.Minute, same), "in doubt")
 	assert.Equal(t, 0, ask(time.Hour, func(o *corev1.ConfigMap) { o.DeletionTimestamp = &metav1.Time{Time: start} }), "being deleted")
 }
 

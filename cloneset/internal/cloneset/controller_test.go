@@ -1,6 +1,7 @@
 package cloneset_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,8 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/simnodes"
 
@@ -167,6 +170,30 @@ func TestOrphansAreAdopted(t *testing.T) {
 			assert.Len(collect, pods[i].OwnerReferences, 1, pods[i].Name)
 		}
 	})
+}
+
+// A pod that loses its instance id leaves the operator's cache. It is found again before another one is made in
+// its place.
+func TestLostIDsAreGivenBack(t *testing.T) {
+	givenController(t)
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), 2, v1beta1.InPlaceIfPossible, 1)
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	before := podsOf(t, c, set)
+	audit := env.Audit(t)
+	bare := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, contract.InstanceIDLabel))
+	require.NoError(t, c.Patch(t.Context(), before[0].DeepCopy(), bare))
+	eventually(t, func(collect *assert.CollectT) {
+		pod := &corev1.Pod{}
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(&before[0]), pod))
+		assert.Equal(collect, before[0].UID, pod.UID)
+		assert.Equal(collect, before[0].Labels, pod.Labels)
+	})
+	settles(t, c, set)
+	writes := audit.Writes(t, userAgent)
+	assert.NotContains(t, writes, "create pods")
+	assert.NotContains(t, writes, "delete pods")
 }
 
 // An operator restricted to one namespace sees and changes nothing elsewhere.

@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"slices"
+	"strings"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -33,6 +36,23 @@ func (p *pass) freshID() string {
 			return string(id)
 		}
 	}
+}
+
+// idOf is the instance id of a pod that has lost its label: the one in its name, which its claims have
+// too, or a fresh one where the name tells of none.
+func (p *pass) idOf(o *corev1.Pod) string {
+	id, ok := strings.CutPrefix(o.Name, p.Set.Name+"-")
+	if !ok || len(id) != idLength || strings.Trim(id, idAlphabet) != "" || p.hasPod(id) {
+		return p.freshID()
+	}
+	return id
+}
+
+// hasPod says whether a pod of the set has the id.
+func (p *pass) hasPod(id string) bool {
+	return slices.ContainsFunc(slices.Concat(p.Snapshot.Pods, p.Orphans), func(o *corev1.Pod) bool {
+		return o.Labels[contract.InstanceIDLabel] == id
+	})
 }
 
 func (p *pass) idsInUse() map[string]bool {

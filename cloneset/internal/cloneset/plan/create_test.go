@@ -174,6 +174,28 @@ func TestReleaseAndAdopt(t *testing.T) {
 	assert.NotEmpty(t, labels[contract.InstanceIDLabel], "a pod without an id gets one")
 }
 
+// An id that somebody has removed comes back, because claims are known by it.
+func TestLostIDsComeBack(t *testing.T) {
+	for name, want := range map[string]string{"web-bcd24": "bcd24", "web-stray": "", "web-bcd2": "", "bcd24": "", "web-kkkkk": ""} {
+		t.Run(name, func(t *testing.T) {
+			w := given(t, 2).updated(1, gen.Label(contract.InstanceIDLabel, "kkkkk"))
+			s := w.snapshot()
+			s.Orphans = []*corev1.Pod{gen.Pod(name, gen.Label("app", "web"), gen.OwnedBy(w.set))}
+			todo := Compute(s)
+			require.Equal(t, 1, todo.Count(action.Adopt), text(todo))
+			assert.Zero(t, todo.Count(action.Create), text(todo))
+			labels := todo.Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)["labels"].(map[string]any)
+			got := labels[contract.InstanceIDLabel]
+			assert.Contains(t, text(todo), "it has lost its instance id")
+			if want != "" {
+				assert.Equal(t, want, got)
+			} else {
+				assert.NotContains(t, []any{"", "kkkkk", "bcd24"}, got)
+			}
+		})
+	}
+}
+
 func TestAdoptedPodsCountAtOnce(t *testing.T) {
 	w := given(t, 2).updated(1)
 	s := w.snapshot()

@@ -39,16 +39,19 @@ func release(p *pass) {
 }
 
 // adopt takes pods without a controller that the selector matches. A pod without an instance id gets
-// one. The pods count at once, so that none is created in their place, but not as available.
+// one; the set's own get theirs back. The pods count at once, so that none is created in their place, but not as available.
 func adopt(p *pass) {
 	step := action.Step{Name: StepOwn}
 	ref := controllerRef(p.Set)
 	for _, o := range p.Orphans {
-		labels := map[string]string{}
+		labels, why := map[string]string{}, "it has no controller and matches spec.selector"
 		if o.Labels[contract.InstanceIDLabel] == "" {
-			labels[contract.InstanceIDLabel] = p.freshID()
+			labels[contract.InstanceIDLabel] = p.idOf(o)
 		}
-		step.Actions = append(step.Actions, ownership.Adopt(o, ref, labels, "it has no controller and matches spec.selector"))
+		if metav1.IsControlledBy(o, p.Set) {
+			why = "it has lost its instance id"
+		}
+		step.Actions = append(step.Actions, ownership.Adopt(o, ref, labels, why))
 		if adopted := p.judge(o); adopted.Active {
 			adopted.touched, adopted.Available = true, false
 			p.pods = append(p.pods, adopted)
