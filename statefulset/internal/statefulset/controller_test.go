@@ -121,8 +121,8 @@ func TestReservedOrdinals(t *testing.T) {
 	assert.Equal(t, []string{"web-0", "web-2", "web-4", "web-5"}, names(env.Pods(t, set.Namespace)))
 }
 
-// Orphans are taken by name: one that only has the labels is left alone, and a member that is set loose
-// later comes back as soon as that is seen.
+// Orphans are taken by name: one that only has the labels is left alone. A member that is set loose later, or
+// loses the label by which the cache selects pods, comes back as soon as that is seen.
 func TestOrphansAreAdoptedByName(t *testing.T) {
 	givenController(t)
 	c := env.Client(t)
@@ -149,6 +149,8 @@ func TestOrphansAreAdoptedByName(t *testing.T) {
 	}
 	testenv.Eventually(t, owned)
 	testenv.Edit(t, c, &env.Pods(t, namespace)[2], func(o *corev1.Pod) { o.OwnerReferences = nil })
+	testenv.Eventually(t, owned)
+	testenv.Edit(t, c, &env.Pods(t, namespace)[2], func(o *corev1.Pod) { delete(o.Labels, appsv1.StatefulSetPodNameLabel) })
 	testenv.Eventually(t, owned)
 }
 
