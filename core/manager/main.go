@@ -13,10 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 )
 
-// garbagePercent is how much garbage may be for each byte that is in use, in percent, unless GOGC says
-// otherwise. Most of what an operator holds are caches that stay: Go's own 100 would take twice their size.
-const garbagePercent = 40
-
 // Main runs an operator as the process that it is: arguments, environment, signals. It returns the exit code:
 // 0 after a signal or for --help, 2 for bad arguments, 1 for everything else.
 func Main(operator Operator) int {
@@ -33,9 +29,6 @@ func Main(operator Operator) int {
 	klog.SetLogger(log)
 	for _, note := range parsed.notes {
 		log.Info(note)
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbagePercent)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		if limit, ok := memoryLimit(os.DirFS("/")); ok {

@@ -50,6 +50,9 @@ type Options struct {
 	// AllowPrivileged accepts privileged containers in templates.
 	AllowPrivileged bool
 
+	// BoundGarbage lets the operator decide when garbage is collected. Variable GOGC says otherwise.
+	BoundGarbage bool
+
 	// Gates are the feature gates.
 	Gates features.Set
 	// Certificates name the Secret and the webhook server.
@@ -117,6 +120,7 @@ func (p *parsed) readEnvironment(operator Operator, gates string, getenv func(st
 		return err
 	}
 	p.Gates, p.notes = set, append(p.notes, notes...)
+	p.BoundGarbage = getenv("GOGC") == ""
 
 	p.Certificates, notes, err = certs.ReadSettings(operator.Feature, DefaultNamespace, getenv)
 	if err != nil {

@@ -65,6 +65,11 @@ func runManager(ctx context.Context, operator Operator, env *Environment, hooks 
 	if err := operator.Setup(ctx, env); err != nil {
 		return fmt.Errorf("set up controllers: %w", err)
 	}
+	if env.Options.BoundGarbage {
+		if err := env.Manager.Add(newGarbage()); err != nil {
+			return fmt.Errorf("bound the garbage: %w", err)
+		}
+	}
 	startup.done()
 	return env.Manager.Start(ctx)
 }
