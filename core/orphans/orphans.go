@@ -57,6 +57,13 @@ type Search struct {
 	Complete bool
 }
 
+// IsComplete says that a workload has as many pods as it wants, where that is known, and that its status tells of
+// its present generation and of no other pods. It is made for Search.Complete.
+func IsComplete(owner metav1.Object, pods int, wanted *int32, counted int32, observed int64) bool {
+	n := int32(pods)
+	return wanted != nil && *wanted == n && counted == n && observed == owner.GetGeneration()
+}
+
 // Find returns the pods that could be the workload's: wanted ones without a controller, and its own without
 // the label. What the server told of is told again until it is in the cache.
 func (f *Finder) Find(ctx context.Context, s Search, now time.Time) ([]*corev1.Pod, error) {

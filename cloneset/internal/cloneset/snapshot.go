@@ -36,7 +36,10 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if s.Revisions, err = engine.Controlled[appsv1.ControllerRevision](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list revisions: %w", err)
 	}
-	if s.Orphans, err = r.Orphans.Find(ctx, orphans.Search{Owner: set, Selector: set.Spec.Selector, Complete: isComplete(set, s.Pods)}, now); err != nil {
+	if s.Orphans, err = r.Orphans.Find(ctx, orphans.Search{
+		Owner: set, Selector: set.Spec.Selector,
+		Complete: orphans.IsComplete(set, len(s.Pods), set.Spec.Replicas, set.Status.Replicas, set.Status.ObservedGeneration),
+	}, now); err != nil {
 		return s, fmt.Errorf("list orphans: %w", err)
 	}
 	if s.ClaimsHash, err = revision.ClaimsHash(set.Spec.VolumeClaimTemplates); err != nil {
@@ -49,12 +52,6 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 		s.PullJobs = r.PullJobs.Of(ctx, set, c.Update.Name, c.Update.Name != c.Current.Name)
 	}
 	return s, nil
-}
-
-// isComplete says that the set has the pods that it wants, and that its status tells of no others.
-func isComplete(set *v1beta1.CloneSet, pods []*corev1.Pod) bool {
-	n := int32(len(pods))
-	return set.Spec.Replicas != nil && *set.Spec.Replicas == n && set.Status.Replicas == n && set.Status.ObservedGeneration == set.Generation
 }
 
 // choose finds the revision of the set's template.

@@ -66,14 +66,8 @@ func (r *Reconciler) orphans(ctx context.Context, s plan.Snapshot) ([]*corev1.Po
 	return r.Orphans.Find(ctx, orphans.Search{
 		Owner: s.Set, Selector: s.Set.Spec.Selector,
 		Wanted:   func(pod *corev1.Pod) bool { return plan.IsMember(s.Set, pod.Name) },
-		Complete: isComplete(s.Set, s.Pods),
+		Complete: orphans.IsComplete(s.Set, len(s.Pods), s.Set.Spec.Replicas, s.Set.Status.Replicas, s.Set.Status.ObservedGeneration),
 	}, s.Now)
-}
-
-// isComplete says that the set has the pods that it wants, and that its status tells of no others.
-func isComplete(set *v1beta1.StatefulSet, pods []*corev1.Pod) bool {
-	n := int32(len(pods))
-	return set.Spec.Replicas != nil && *set.Spec.Replicas == n && set.Status.Replicas == n && set.Status.ObservedGeneration == set.Generation
 }
 
 func (r *Reconciler) choose(ctx context.Context, s plan.Snapshot) (revision.Choice, error) {

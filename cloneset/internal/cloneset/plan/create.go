@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -39,29 +38,28 @@ func (p *pass) freshID() string {
 }
 
 // idOf is the instance id of a pod that has lost its label: the one in its name, which its claims have
-// too, or a fresh one where the name tells of none.
-func (p *pass) idOf(o *corev1.Pod) string {
+// too, or a fresh one where the name tells of none that pods have not taken.
+func (p *pass) idOf(o *corev1.Pod, taken map[string]bool) string {
 	id, ok := strings.CutPrefix(o.Name, p.Set.Name+"-")
-	if !ok || len(id) != idLength || strings.Trim(id, idAlphabet) != "" || p.hasPod(id) {
+	if !ok || len(id) != idLength || strings.Trim(id, idAlphabet) != "" || taken[id] {
 		return p.freshID()
 	}
 	return id
 }
 
-// hasPod says whether a pod of the set has the id.
-func (p *pass) hasPod(id string) bool {
-	return slices.ContainsFunc(slices.Concat(p.Snapshot.Pods, p.Orphans), func(o *corev1.Pod) bool {
-		return o.Labels[contract.InstanceIDLabel] == id
-	})
+// idsOfPods are the instance ids that pods have.
+func (p *pass) idsOfPods() map[string]bool {
+	ids := make(map[string]bool, len(p.Snapshot.Pods)+len(p.Orphans))
+	for _, list := range [][]*corev1.Pod{p.Snapshot.Pods, p.Orphans} {
+		for _, o := range list {
+			ids[o.Labels[contract.InstanceIDLabel]] = true
+		}
+	}
+	return ids
 }
 
 func (p *pass) idsInUse() map[string]bool {
-	used := make(map[string]bool, len(p.Snapshot.Pods)+len(p.Claims))
-	for _, list := range [][]*corev1.Pod{p.Snapshot.Pods, p.Orphans} {
-		for _, o := range list {
-			used[o.Labels[contract.InstanceIDLabel]] = true
-		}
-	}
+	used := p.idsOfPods()
 	for _, claim := range p.Claims {
 		used[claim.Labels[contract.InstanceIDLabel]] = true
 	}

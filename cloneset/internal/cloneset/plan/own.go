@@ -43,10 +43,14 @@ func release(p *pass) {
 func adopt(p *pass) {
 	step := action.Step{Name: StepOwn}
 	ref := controllerRef(p.Set)
+	if len(p.Orphans) == 0 {
+		return
+	}
+	taken := p.idsOfPods()
 	for _, o := range p.Orphans {
 		labels, why := map[string]string{}, "it has no controller and matches spec.selector"
 		if o.Labels[contract.InstanceIDLabel] == "" {
-			labels[contract.InstanceIDLabel] = p.idOf(o)
+			labels[contract.InstanceIDLabel] = p.idOf(o, taken)
 		}
 		if metav1.IsControlledBy(o, p.Set) {
 			why = "it has lost its instance id"
