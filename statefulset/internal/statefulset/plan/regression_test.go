@@ -44,6 +44,20 @@ func TestAPodThatNeverEndsHoldsUpNoOther(t *testing.T) {
 	arrived(t, w)
 }
 
+// Two pods of a bad image are not wanted any more: each waited for the other, whatever the template.
+func TestANewTemplateEndsTheWaitOfCondemnedPods(t *testing.T) {
+	w, p := play(t, simulate.Options{Seed: 1, Images: badImages()}, 4, inOrder(), policy(v1beta1.InPlaceIfPossible), maxUnavailable("2"))
+	simulate.Settle(t, w, p, 500)
+	edit(w, image("app:pull"))
+	simulate.Settle(t, w, p, 500)
+	edit(w, replicas(2))
+	simulate.Settle(t, w, p, 500)
+	assert.Equal(t, at(0, 1, 2, 3), running(w), "as long as the template stays they are waited for")
+	edit(w, image("app:2"))
+	simulate.Settle(t, w, p, 500)
+	arrived(t, w)
+}
+
 // 1480: unavailable pods later in the order did not count. 196, 1134: small percentages hung, and so
 // did 100%.
 func TestNoPercentageHangsARollout(t *testing.T) {

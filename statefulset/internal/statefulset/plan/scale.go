@@ -53,11 +53,17 @@ func (p *pass) fillInOrder() (done bool) {
 // update is not wanted any more.
 func (o *pod) healthy() bool { return o.Ready && o.AvailableIn == 0 }
 
-// removeInOrder removes the highest condemned pod once the one before it is gone. One that is not
-// available holds up the others, unless it is the lowest of such pods. One that its hook holds goes
-// before all others, so that there are never two.
+// halts says that a condemned pod holds up the removal of others: it is out of service and may yet come
+// up. One of another template will not: whoever wants it up has changed the template since.
+func (o *pod) halts() bool { return o.Active && !o.healthy() && o.updated }
+
+// removeInOrder removes the highest condemned pod once the one before it is gone. One that halts holds up
+// the others, unless it is the lowest of such pods; meanwhile those go that hold up nobody and do not
+// serve. One that its hook holds goes before all others, so that there are never two.
+//
+//	condemned 1 to 4, of which 3 and 4 at the update revision, none ready: 2, then 1; 4 waits for 3.
 func (p *pass) removeInOrder() {
-	var unhealthy, next *pod
+	var halting, next, useless *pod
 	for _, o := range p.condemned { // descending
 		if o.Terminating {
 			p.waitFor([]*pod{o}, "pods are removed in order")
@@ -66,15 +72,18 @@ func (p *pass) removeInOrder() {
 		if next == nil || o.deleting && !next.deleting {
 			next = o
 		}
-		if !o.healthy() {
-			unhealthy = o
+		switch {
+		case o.halts():
+			halting = o
+		case useless == nil && !o.healthy():
+			useless = o
 		}
 	}
-	switch {
-	case next == nil || next.touched:
-	case !next.deleting && !next.healthy() && next.Active && next != unhealthy:
-		p.waitFor([]*pod{unhealthy}, "pods are removed in order")
-	default:
+	if next != nil && !next.deleting && next.halts() && next != halting {
+		p.waitFor([]*pod{halting}, "pods are removed in order")
+		next = useless
+	}
+	if next != nil && !next.touched {
 		step := action.Step{Name: StepDelete}
 		p.removePod(&step, next)
 		p.plan.Add(step)
