@@ -22,6 +22,9 @@ const (
 	eventPodFailed      = "PodFailed"
 )
 
+// waitScaleLimit is the reason of the wait for scaleStrategy.maxUnavailable.
+const waitScaleLimit = "ScaleMaxUnavailable"
+
 func preDelete(set *v1beta1.CloneSet) *workload.LifecycleHook {
 	if set.Spec.Lifecycle == nil {
 		return nil

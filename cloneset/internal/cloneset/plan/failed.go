@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/podstate"
 )
 
@@ -28,6 +29,19 @@ func warnOfFailed(p *pass) {
 			Note: fmt.Sprintf("pod %s has failed: %s", o.Pod.Name, whyFailed(o.Pod)),
 		})
 	}
+}
+
+// tellOfLimit tells users that only so many pods are created for now, once: as long as the status says so
+// of the present spec, nothing is told again.
+func (p *pass) tellOfLimit(creations int32) {
+	ready := conditions.Get(p.Set.Status.Conditions, conditions.Ready)
+	if ready != nil && strings.Contains(ready.Message, waitScaleLimit) && p.Set.Status.ObservedGeneration == p.Set.Generation {
+		return
+	}
+	p.plan.Notices = append(p.plan.Notices, action.Notice{
+		Type: corev1.EventTypeWarning, Reason: eventScaleUpLimited,
+		Note: fmt.Sprintf("scaleUp is limited because of scaleStrategy.maxUnavailable, limit: %d", creations),
+	})
 }
 
 // whyFailed is what the kubelet says of the pod, and the exit codes of its containers.

@@ -76,7 +76,7 @@ func count(pods []pod, preparingAsUpdated bool) tally {
 	var t tally
 	for i := range pods {
 		o := &pods[i]
-		updated := o.updated || preparingAsUpdated && o.Lifecycle == contract.LifecyclePreparingUpdate
+		updated := o.countsAsUpdated(preparingAsUpdated)
 		t.total++
 		switch {
 		case o.deleting && updated:
@@ -103,6 +103,15 @@ func count(pods []pod, preparingAsUpdated bool) tally {
 		}
 	}
 	return t
+}
+
+func (o *pod) countsAsUpdated(preparingAsUpdated bool) bool {
+	return o.updated || preparingAsUpdated && o.Lifecycle == contract.LifecyclePreparingUpdate
+}
+
+// scalesAsUpdated says whether the pod is one of the updated ones while scaling.
+func (p *pass) scalesAsUpdated(o *pod) bool {
+	return o.countsAsUpdated(p.Gates.PreparingUpdateAsUpdate)
 }
 
 // staying is the tally of old and updated pods without the specified ones, for which others will stand.

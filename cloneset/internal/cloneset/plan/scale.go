@@ -1,10 +1,6 @@
 package plan
 
 import (
-	"fmt"
-
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/lifecycle"
 	"github.com/flotilla-project/flotilla/core/ordering"
@@ -53,11 +49,8 @@ func scaleOut(p *pass) {
 	}
 	b := p.weigh()
 	if b.missing > b.create {
-		p.plan.Wait("ScaleMaxUnavailable", "", "%d more pods wait for scaleStrategy.maxUnavailable", b.missing-b.create)
-		p.plan.Notices = append(p.plan.Notices, action.Notice{
-			Type: corev1.EventTypeWarning, Reason: eventScaleUpLimited,
-			Note: fmt.Sprintf("scaleUp is limited because of scaleStrategy.maxUnavailable, limit: %d", b.create),
-		})
+		p.plan.Wait(waitScaleLimit, "", "%d more pods wait for scaleStrategy.maxUnavailable", b.missing-b.create)
+		p.tellOfLimit(b.create)
 	}
 	if b.create == 0 {
 		return
@@ -136,7 +129,7 @@ func scaleIn(p *pass) {
 		switch o := &p.pods[i]; {
 		case o.specified || o.deleting:
 			return
-		case o.updated:
+		case p.scalesAsUpdated(o):
 			updated = append(updated, i)
 		default:
 			old = append(old, i)

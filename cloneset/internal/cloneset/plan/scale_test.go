@@ -7,6 +7,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
 func TestScale(t *testing.T) {
@@ -55,4 +57,13 @@ func TestScale(t *testing.T) {
 			require.Equal(t, tt.want, tt.give.outcome())
 		})
 	}
+}
+
+// With gate PreparingUpdateAsUpdate pods in PreparingUpdate are counted and chosen as updated ones: the
+// pod that is out of service goes, not the one that serves in its stead.
+func TestScalingInChoosesAsItCounts(t *testing.T) {
+	w := given(t, 2, partition("1"), policy(v1beta1.InPlaceIfPossible)).old(1).old(1, gen.Lifecycle(contract.LifecyclePreparingUpdate)).updated(1)
+	require.Contains(t, w.plan().String(), "Delete pod web-old1")
+	w.gates.PreparingUpdateAsUpdate = true
+	require.Contains(t, w.plan().String(), "Delete pod web-old1")
 }

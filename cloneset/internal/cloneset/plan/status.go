@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,7 +64,7 @@ func (p *pass) countInto(status *v1beta1.CloneSetStatus) {
 
 func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done action.Result, now metav1.Time) []workload.Condition {
 	list := status.Conditions
-	if done.ScaleError != "" || !p.creationFails() || todo.Count(action.Create) > 0 { // else nothing was tried
+	if done.ScaleError != "" || !p.creationFails() || createsPods(todo) { // else nothing was tried
 		list = conditions.Failure(list, v1beta1.CloneSetFailedScale, done.ScaleError, now)
 	}
 	list = conditions.Failure(list, v1beta1.CloneSetFailedUpdate, done.UpdateError, now)
@@ -76,6 +77,17 @@ func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done act
 		}
 	}
 	return conditions.Summarize(list, p.summary(status, list, todo, done), now)
+}
+
+func createsPods(todo Plan) bool {
+	for _, step := range todo.Steps {
+		for _, a := range step.Actions {
+			if _, isPod := a.Object.(*corev1.Pod); isPod && a.Verb == action.Create {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // progressDeadline is spec.progressDeadlineSeconds, 0 without one.
@@ -100,7 +112,7 @@ func (p *pass) progress(status v1beta1.CloneSetStatus, deadline time.Duration) w
 		c.Reason, c.Message = v1beta1.ReasonAvailable, "CloneSet is available"
 	case rollingUpdate(p.Set).Paused:
 		c.Reason, c.Message = v1beta1.ReasonPaused, "CloneSet is paused"
-	case status.ExpectedUpdatedReplicas < status.Replicas && status.ExpectedUpdatedReplicas <= status.UpdatedAvailableReplicas:
+	case status.ExpectedUpdatedReplicas < p.numbers.replicas && status.ExpectedUpdatedReplicas <= status.UpdatedAvailableReplicas:
 		c.Reason, c.Message = v1beta1.ReasonPartitionAvailable, "CloneSet has been paused due to partition ready"
 	case exceeded:
 		c.Status, c.Reason = corev1.ConditionFalse, v1beta1.ReasonDeadlineExceeded
@@ -117,12 +129,13 @@ func (p *pass) complete(status v1beta1.CloneSetStatus) bool {
 		status.UpdatedReplicas == status.Replicas && status.UpdatedAvailableReplicas == status.Replicas
 }
 
-// progressWake is the time until the progress deadline must be judged.
+// progressWake is the time until the progress deadline must be judged; 0 while its clock does not run.
+// The write that starts the clock brings the set back.
 func progressWake(s Snapshot) time.Duration {
 	deadline := progressDeadline(s.Set)
 	c := conditions.Get(s.Set.Status.Conditions, v1beta1.CloneSetProgressing)
 	if deadline == 0 || c == nil || c.Reason != v1beta1.ReasonUpdated {
-		return deadline
+		return 0
 	}
 	return max(c.LastUpdateTime.Add(deadline).Sub(s.Now), 0) + time.Second
 }
@@ -150,10 +163,22 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 	case len(todo.Waits) > 0:
 		s.Reason, s.Message = todo.Waits[0].Reason, s.Message+"; "+todo.Waits[0].String()
 	}
+	if limit := limitOf(todo); limit != nil && s.Reason != limit.Reason {
+		s.Message += "; " + limit.String()
+	}
 	if c := conditions.Get(list, v1beta1.CloneSetProgressing); c != nil && c.Reason == v1beta1.ReasonDeadlineExceeded {
 		s.Stalled, s.Reason = true, c.Reason
 	}
 	return s
+}
+
+// limitOf is the wait for scaleStrategy.maxUnavailable, or nil.
+func limitOf(todo Plan) *action.Wait {
+	i := slices.IndexFunc(todo.Waits, func(w action.Wait) bool { return w.Reason == waitScaleLimit })
+	if i < 0 {
+		return nil
+	}
+	return &todo.Waits[i]
 }
 
 func selectorText(set *v1beta1.CloneSet) string {

@@ -76,6 +76,11 @@ func TestProgressing(t *testing.T) {
 		{"paused", given(t, 2, deadline(60), paused()).old(2), v1beta1.ReasonPaused, corev1.ConditionTrue},
 		{"paused but complete", given(t, 2, deadline(60), paused()).updated(2), v1beta1.ReasonAvailable, corev1.ConditionTrue},
 		{"partition reached", given(t, 2, deadline(60), partition("1")).old(1).updated(1), v1beta1.ReasonPartitionAvailable, corev1.ConditionTrue},
+		{"a pod too many is no partition", given(t, 2, deadline(60)).updated(3), v1beta1.ReasonUpdated, corev1.ConditionTrue},
+		{"nor is a pod that a hook keeps from going", given(t, 2, deadline(60)).updated(2).updated(1, gen.Lifecycle(contract.LifecyclePreparingDelete)), v1beta1.ReasonUpdated, corev1.ConditionTrue},
+		{"nor is surge", given(t, 2, deadline(60), maxSurge("1")).old(1).updated(2), v1beta1.ReasonUpdated, corev1.ConditionTrue},
+		{"partition reached with a pod too many", given(t, 2, deadline(60), partition("1")).old(1).updated(2), v1beta1.ReasonPartitionAvailable, corev1.ConditionTrue},
+		{"too many are past the deadline, too", given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 60)).updated(3), v1beta1.ReasonDeadlineExceeded, corev1.ConditionFalse},
 		{"on the way", given(t, 2, deadline(60)).old(1).updated(1), v1beta1.ReasonUpdated, corev1.ConditionTrue},
 		{"within the deadline", given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 59)).old(1).updated(1), v1beta1.ReasonUpdated, corev1.ConditionTrue},
 		{"beyond it", given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 60)).old(1).updated(1), v1beta1.ReasonDeadlineExceeded, corev1.ConditionFalse},
@@ -115,6 +120,13 @@ func TestProgressing(t *testing.T) {
 		w := given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 20)).updated(2, unready)
 		w.set.Status.UpdateRevision = w.revisions[1].Name
 		assert.Equal(t, 41*time.Second, w.plan().WakeAfter)
+	})
+	t.Run("a set at rest is not planned again", func(t *testing.T) {
+		for _, reason := range []string{v1beta1.ReasonAvailable, v1beta1.ReasonPaused, v1beta1.ReasonPartitionAvailable, v1beta1.ReasonDeadlineExceeded} {
+			w := given(t, 2, deadline(60), before(reason, 20)).updated(2)
+			w.set.Status.UpdateRevision = w.revisions[1].Name
+			assert.Zero(t, w.plan().WakeAfter, reason)
+		}
 	})
 }
 
@@ -193,4 +205,7 @@ func TestFailedScaleStaysUntilCreationIsTriedAgain(t *testing.T) {
 	require.Nil(t, conditions.Get(trying.status(action.Result{}).Conditions, v1beta1.CloneSetFailedScale), "it succeeded")
 	whole := given(t, 4, inPlace, failing).updated(4)
 	require.Nil(t, conditions.Get(whole.status(action.Result{}).Conditions, v1beta1.CloneSetFailedScale), "nothing is missing")
+	revised := given(t, 5, inPlace, maxUnavailable("2"), failing).old(4)
+	revised.unsaved = true
+	require.NotNil(t, conditions.Get(revised.status(action.Result{}).Conditions, v1beta1.CloneSetFailedScale), "a revision is no pod")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/simulate"
@@ -58,15 +59,32 @@ func TestTheFlagExcludesPodsInPreparingDelete(t *testing.T) {
 	require.Equal(t, outcome{createNew: 1}, w.outcome())
 }
 
-// Users are told once in a pass how far scaling out goes.
-func TestLimitedScalingOutIsTold(t *testing.T) {
-	notices := given(t, 5, scaleUnavailable("2")).updated(1, unready).plan().Notices
-	require.Len(t, notices, 1)
-	assert.Equal(t, action.Notice{
+// Users are told that scaling out is limited when it begins and after each edit, and not in each pass.
+func TestLimitedScalingOutIsToldOnce(t *testing.T) {
+	w := given(t, 5, scaleUnavailable("2")).updated(1, unready)
+	told := action.Notice{
 		Type: corev1.EventTypeWarning, Reason: "ScaleUpLimited",
 		Note: "scaleUp is limited because of scaleStrategy.maxUnavailable, limit: 1",
-	}, notices[0])
+	}
+	assert.Equal(t, []action.Notice{told}, w.plan().Notices)
+	w.set.Status = w.status(action.Result{})
+	assert.Empty(t, w.plan().Notices, "the status says so")
+	w.updated(1, unready)
+	w.set.Status = w.status(action.Result{ScaleError: "create pod: quota exceeded"})
+	assert.Empty(t, w.plan().Notices, "with another number and a failure, too")
+	w.set.Generation++
+	told.Note = "scaleUp is limited because of scaleStrategy.maxUnavailable, limit: 0"
+	assert.Equal(t, []action.Notice{told}, w.plan().Notices, "after an edit")
 	assert.Empty(t, given(t, 2, scaleUnavailable("2")).plan().Notices)
+}
+
+// A hook that holds a pod is not all that users should know of.
+func TestTheLimitIsToldBesidesOtherWaits(t *testing.T) {
+	w := given(t, 5, scaleUnavailable("1"), hooked()).updated(2).updated(1, held...)
+	w.set.Status = w.status(action.Result{})
+	message := conditions.Get(w.set.Status.Conditions, conditions.Ready).Message
+	assert.Contains(t, message, "ScaleMaxUnavailable: 2 more pods wait for scaleStrategy.maxUnavailable")
+	assert.Empty(t, w.plan().Notices, message)
 }
 
 func TestUsersAreToldOfDeletions(t *testing.T) {
