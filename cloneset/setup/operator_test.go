@@ -19,7 +19,7 @@ import (
 var env testenv.Environment
 
 func TestMain(m *testing.M) {
-	env.Run(m, testenv.Options{Scheme: testenv.Scheme(v1beta1.AddToScheme)})
+	env.Run(m, testenv.Options{Scheme: testenv.Scheme(v1beta1.AddToScheme), AdmissionPlugins: testenv.OwnersChecked})
 }
 
 // An operator that is installed before its CRD waits for it and then works, without a restart.

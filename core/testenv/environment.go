@@ -37,7 +37,13 @@ type Options struct {
 	RuntimeConfig string
 	// FeatureGates is the value of the API server's --feature-gates; empty leaves its default.
 	FeatureGates string
+	// AdmissionPlugins are switched on besides those that are by default, separated by commas.
+	AdmissionPlugins string
 }
+
+// OwnersChecked is an admission plugin that some distributions switch on: whoever changes owners of an object
+// must be allowed to delete it, and whoever makes an owner block a deletion to update the owner's finalizers.
+const OwnersChecked = "OwnerReferencesPermissionEnforcement"
 
 // Environment is the control plane of one test package. Its zero value is ready for Run.
 type Environment struct {
@@ -102,6 +108,9 @@ func (e *Environment) start(folder string, o Options) error {
 	}
 	if o.FeatureGates != "" {
 		args.Set("feature-gates", o.FeatureGates)
+	}
+	if o.AdmissionPlugins != "" {
+		args.Set("enable-admission-plugins", o.AdmissionPlugins)
 	}
 	config, err := e.envtest.Start()
 	if err != nil {

@@ -20,8 +20,9 @@ var env testenv.Environment
 
 func TestMain(m *testing.M) {
 	env.Run(m, testenv.Options{
-		Scheme:   testenv.Scheme(v1alpha1.AddToScheme, v1beta1.AddToScheme),
-		Webhooks: envtest.WebhookInstallOptions{Paths: []string{"../config/webhook"}},
+		Scheme:           testenv.Scheme(v1alpha1.AddToScheme, v1beta1.AddToScheme),
+		Webhooks:         envtest.WebhookInstallOptions{Paths: []string{"../config/webhook"}},
+		AdmissionPlugins: testenv.OwnersChecked,
 	})
 }
 

@@ -42,5 +42,6 @@ func spare() map[string]string {
 		"list leases.coordination.k8s.io":                                   "without leader election the version of a list is the fence",
 		"update secrets":                                                    "certificates are renewed after months",
 		"update statefulsets.apps.kruise.io/finalizers":                     "clusters may ask for it of whoever makes an owner block a deletion",
+		"delete persistentvolumeclaims":                                     "clusters may ask for it of whoever changes the owners of claims",
 	}
 }

@@ -100,9 +100,12 @@ func isOwner(claim *corev1.PersistentVolumeClaim, uid types.UID) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == uid })
 }
 
-// podRef names a pod as the controller of a claim.
+// podRef names a pod as the controller of a claim. The pod's deletion does not wait for the claim: asking for
+// that takes the right to update finalizers of all pods.
 func podRef(o *corev1.Pod) metav1.OwnerReference {
-	return *metav1.NewControllerRef(o, corev1.SchemeGroupVersion.WithKind("Pod"))
+	ref := ownership.ByPod(o)
+	ref.Controller = new(true)
+	return ref
 }
 
 // hasForeignOwner says that somebody else controls the claim, or that it belongs to a former pod or set
