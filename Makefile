@@ -11,11 +11,14 @@ PLATFORMS ?= linux/amd64,linux/arm64
 # How many nodes `make up` and `make demo` start.
 NODES ?= 3
 
+# How long `make soak` plays, which tests (a regular expression), from which seed, and how many worlds at a time.
+export DURATION PLANS FROM PROCS
+
 CLUSTER = go run ./test/cluster/cmd/cluster
 
 include .make/tools.mk
 
-.PHONY: help all build test test-unit test-e2e bench generate lint verify images demo up down
+.PHONY: help all build test test-unit test-e2e soak bench generate lint verify images demo up down
 
 help: ## list what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9%-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +40,9 @@ test-e2e: ## end-to-end tests on real nodes
 	@./test/run e2e
 
 test-%: ; @./test/run module $*
+
+soak: ## new random worlds of all plans for DURATION=1h, on PROCS cores; PLANS=regexp and FROM=seed choose
+	@./test/run soak
 
 bench: ## benchmarks of the plans and of the operator under load
 	@./test/run bench

@@ -7,6 +7,9 @@ RUN ?= .
 # The workspace gives all modules one list of dependencies and would hide that one does not stand alone.
 export GOWORK := off
 
+# Each commit's tests play random worlds of its own, and the same ones every time (core/seeds).
+export FLOTILLA_SEED ?= $(shell git rev-parse 'HEAD^{tree}' 2>/dev/null)
+
 PACKAGES ?= $(shell go list ./...)
 # Pure packages start no goroutine, so the race detector has nothing to find in them and would only
 # make their many random worlds ten times slower.

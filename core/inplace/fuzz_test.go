@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/seeds"
 )
 
 // story is one pod, its workload and its node, played by chance.
@@ -28,26 +29,25 @@ type story struct {
 // TestUpdatesConverge plays many stories: new revisions arrive while earlier ones are in grace, between
 // batches or in the middle of a restart, writes are lost half way, and the node is slow and crashes.
 func TestUpdatesConverge(t *testing.T) {
-	for seed := range uint64(80) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			s := newStory(t, seed)
-			for range 60 {
-				if s.random.IntN(8) == 0 && !s.resized {
-					s.retarget()
-				}
-				s.round()
+	seeds.Each(t, 80, func(t *testing.T, seed uint64) {
+		t.Helper()
+		s := newStory(t, seed)
+		for range 60 {
+			if s.random.IntN(8) == 0 && !s.resized {
+				s.retarget()
 			}
-			s.node.calm = true
-			for range 3000 {
-				if s.round() {
-					s.requireAtTarget()
-					return
-				}
+			s.round()
+		}
+		s.node.calm = true
+		for range 3000 {
+			if s.round() {
+				s.requireAtTarget()
+				return
 			}
-			c := action.NewPodChange(s.pod, at(s.elapsed))
-			require.Fail(t, "the update never ends", "%+v\n%v", Refresh(c, allGates), s.pod.Annotations)
-		})
-	}
+		}
+		c := action.NewPodChange(s.pod, at(s.elapsed))
+		require.Fail(t, "the update never ends", "%+v\n%v", Refresh(c, allGates), s.pod.Annotations)
+	})
 }
 
 func newStory(t *testing.T, seed uint64) *story {

@@ -11,19 +11,21 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/seeds"
 )
 
 // Annotations of a pod are anybody's to write. Whatever they hold, a pass over the pod comes to its end.
 func TestHostileAnnotationsStopNobody(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 3000 {
+	seeds.Each(t, 3000, func(t *testing.T, seed uint64) {
+		t.Helper()
+		random := rand.New(rand.NewPCG(seed, 2))
 		pod, from, to := hostilePod(t, random)
 		now := at(time.Duration(random.IntN(300)) * time.Second)
 		c := action.NewPodChange(pod, now)
 		p := Refresh(c, allGates)
 		written(t, c)
 		if p.InGrace {
-			continue
+			return
 		}
 		if u, err := Diff(from, to, allGates); err == nil {
 			c := action.NewPodChange(pod, now)
@@ -32,7 +34,7 @@ func TestHostileAnnotationsStopNobody(t *testing.T) {
 			u.Begin(c, int32(random.IntN(2)*10))
 			written(t, c)
 		}
-	}
+	})
 }
 
 // hostilePod is a pod whose annotations name what is there, what is not, and what makes no sense.

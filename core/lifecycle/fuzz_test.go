@@ -10,14 +10,16 @@ import (
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/seeds"
 )
 
 // TestEveryStateHasAWayOut plays random wishes, hooks and users: whatever the state, a wish that lasts
 // is fulfilled once the user releases and takes hooks as asked, and no key is left behind.
 func TestEveryStateHasAWayOut(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 0))
 	states := []string{"", normal, preparingNormal, preparingUpdate, updating, updated, preparingDelete}
-	for range 3000 {
+	seeds.Each(t, 3000, func(t *testing.T, seed uint64) {
+		t.Helper()
+		random := rand.New(rand.NewPCG(seed, 0))
 		l := randomLifecycle(random)
 		pod := podIn(states[random.IntN(len(states))])
 		for range random.IntN(12) {
@@ -38,7 +40,7 @@ func TestEveryStateHasAWayOut(t *testing.T) {
 		requireUpdateIsReachable(t, pod.DeepCopy(), l)
 		delete(pod.Labels, "hook")
 		require.True(t, BeginDelete(action.NewPodChange(pod, now), l), "delete from %s", State(pod))
-	}
+	})
 }
 
 func randomLifecycle(random *rand.Rand) *workload.Lifecycle {

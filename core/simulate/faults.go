@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -132,6 +133,18 @@ func (o *Operator) active() bool {
 
 func (o *Operator) roll(probability float64) bool {
 	return probability > 0 && o.active() && o.rng.Float64() < probability
+}
+
+// meddle lets a foreign actor act.
+func (o *Operator) meddle() {
+	if len(o.faults.Actors) == 0 || !o.roll(o.faults.Foreign) {
+		return
+	}
+	o.world.acts++
+	act := o.faults.Actors[o.rng.IntN(len(o.faults.Actors))]
+	if !o.world.without[fmt.Sprintf("act%d", o.world.acts)] {
+		act(o.world, o.rng)
+	}
 }
 
 // refusal is the error that a write meets instead of being done, or nil.

@@ -135,7 +135,7 @@ func TestCoursesEndTheSameWhateverHappens(t *testing.T) {
 
 func TestWalksTellWhereTheyFail(t *testing.T) {
 	walk := simulate.Walk{
-		From: 7, Count: 2, Faults: simulate.Nasty, Describe: func(*simulate.World) string { return "three pods" },
+		Count: 2, Faults: simulate.Nasty, Describe: func(*simulate.World) string { return "three pods" },
 		Start: func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
 			return course(bugs{}).Start(t, simulate.Options{Seed: seed})
 		},
@@ -144,7 +144,7 @@ func TestWalksTellWhereTheyFail(t *testing.T) {
 	walk.Run(t)
 	walk.Unarrived = func(*simulate.World) []string { return []string{"lost"} }
 	failed := &failing{TB: t}
-	assert.Panics(t, func() { walk.Run(failed) })
+	assert.Panics(t, func() { walk.Play(failed, 7) })
 	assert.Contains(t, failed.text, "did not arrive: lost")
 	assert.Contains(t, failed.text, "-walk=7, spec three pods")
 }

@@ -115,9 +115,8 @@ func (o *Operator) Restart() {
 // which the planner wants to think again.
 func (o *Operator) Pass() (Outcome, time.Duration) {
 	o.passes++
-	if len(o.faults.Actors) > 0 && o.roll(o.faults.Foreign) {
-		o.faults.Actors[o.rng.IntN(len(o.faults.Actors))](o.world, o.rng)
-	}
+	o.world.passes++
+	o.meddle()
 	steps, wake := o.planner.Plan(o.look(), o.world.now, o.rng.Uint64())
 	return o.Run(steps), wake
 }

@@ -100,6 +100,10 @@ type World struct {
 	silent     map[string]bool // nodes whose kubelet does not report
 	operators  uint64
 	seen       map[string]int // events of a kind that the operator's last view contained
+	edits      int            // of users, so far as they were announced
+	acts       int            // of foreign actors
+	passes     int            // of operators
+	without    cuts           // what is left out to tell a shorter story
 }
 
 // table holds the objects of one kind, in the order of their creation, and what happened to them.

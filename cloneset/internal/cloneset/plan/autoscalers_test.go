@@ -86,7 +86,7 @@ func TestResizesOfAnAutoscalerAreNotFought(t *testing.T) {
 func TestAutoscalersEverywhereKeepTheInvariants(t *testing.T) {
 	t.Parallel()
 	simulate.Walk{
-		From: *walkFrom, Count: *walks,
+		Count: 200,
 		Faults: func(seed uint64) simulate.Faults {
 			f := simulate.Nasty(seed)
 			f.Passes, f.Foreign, f.Actors = 60, 0.3, []simulate.Actor{resizes, resizes, evicts, flapsReplicas}

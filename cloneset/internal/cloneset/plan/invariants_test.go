@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -12,11 +11,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
-)
-
-var (
-	walks    = flag.Int("walks", 200, "how many random worlds to walk through")
-	walkFrom = flag.Uint64("walk", 1, "the seed of the first random world")
 )
 
 // badImages never become ready, each in its own way.
@@ -36,7 +30,7 @@ func TestRandomEditsKeepTheInvariants(t *testing.T) {
 func explore(t *testing.T, faults func(seed uint64) simulate.Faults) {
 	t.Helper()
 	simulate.Walk{
-		From: *walkFrom, Count: *walks, Faults: faults, Unarrived: unarrived,
+		Count: 200, Faults: faults, Unarrived: unarrived,
 		Start:    func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) { return walk(t, seed) },
 		Describe: func(w *simulate.World) string { return describeSpec(present(w)) },
 	}.Run(t)
@@ -65,7 +59,7 @@ func walk(t testing.TB, seed uint64) (*simulate.World, *player) {
 		if kind := rng.IntN(10); kind == 0 {
 			change, kept = image([]string{"app:crash", "app:pull", "app:unready"}[rng.IntN(3)]), partition("0")
 		}
-		w.After(at, func() {
+		w.EditAfter(at, func() {
 			edit(w, change, valid)
 			w.Tell(simulate.UserActor, "edits: image %s %s", present(w).Spec.Template.Spec.Containers[0].Image, describeSpec(present(w)))
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/seeds"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )
@@ -148,9 +149,10 @@ func (w *world) step() {
 // Highest first, whatever crashes, restarts and leftovers come in between; all start in the end; and once the
 // pod is marked, every container can start again without the controller.
 func TestInvariants(t *testing.T) {
-	for seed := range uint64(400) {
+	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
+		t.Helper()
 		play(t, seed, 120)
-	}
+	})
 }
 
 func play(t *testing.T, seed uint64, steps int) {

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/seeds"
+
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
 )
@@ -107,29 +109,27 @@ func after(t *testing.T, s Snapshot, p Plan) Snapshot {
 }
 
 func TestInvariants(t *testing.T) {
-	for seed := range uint64(5000) {
-		d := dice{rand.New(rand.NewPCG(seed, seed))}
-		before := d.world()
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			unchanged := before.Image.DeepCopy()
-			p := Compute(before)
-			require.Equal(t, unchanged, before.Image, "a plan changes nothing by itself")
-			if before.Node == nil {
-				require.Equal(t, "delete", p.Steps[0].Name)
-				return
-			}
-			once := after(t, before, p)
-			nothingIsAdded(t, before, once)
-			nothingWantedIsDropped(t, before, once)
+	seeds.Each(t, 5000, func(t *testing.T, seed uint64) {
+		t.Helper()
+		before := dice{rand.New(rand.NewPCG(seed, seed))}.world()
+		unchanged := before.Image.DeepCopy()
+		p := Compute(before)
+		require.Equal(t, unchanged, before.Image, "a plan changes nothing by itself")
+		if before.Node == nil {
+			require.Equal(t, "delete", p.Steps[0].Name)
+			return
+		}
+		once := after(t, before, p)
+		nothingIsAdded(t, before, once)
+		nothingWantedIsDropped(t, before, once)
 
-			second := Compute(once)
-			require.True(t, second.Empty(), "a second plan has nothing left to write")
-			settled := after(t, once, second)
-			endsAreKept(t, once, settled)
-			nobodyWaitsForEver(t, settled, second)
-			noCredentialOutlivesItsSecret(t, settled)
-		})
-	}
+		second := Compute(once)
+		require.True(t, second.Empty(), "a second plan has nothing left to write")
+		settled := after(t, once, second)
+		endsAreKept(t, once, settled)
+		nobodyWaitsForEver(t, settled, second)
+		noCredentialOutlivesItsSecret(t, settled)
+	})
 }
 
 // nothingIsAdded: pulls are asked for by others.

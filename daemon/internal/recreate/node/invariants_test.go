@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/seeds"
+
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
@@ -170,9 +172,10 @@ func play(t *testing.T, seed uint64, steps int) {
 // only when that is written; only what was named, only in the pod that was meant; one request at a time;
 // and all come to an end.
 func TestInvariants(t *testing.T) {
-	for seed := range uint64(400) {
+	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
+		t.Helper()
 		play(t, seed, 250)
-	}
+	})
 }
 
 func FuzzInvariants(f *testing.F) {

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/seeds"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
@@ -165,7 +166,8 @@ func (w *world) step() {
 
 // Whatever happens in which order, the pod is held only by requests that will let go of it, and they do.
 func TestHolds(t *testing.T) {
-	for seed := range uint64(200) {
+	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
+		t.Helper()
 		w := newWorld(t, seed)
 		for range 150 {
 			w.step()
@@ -185,5 +187,5 @@ func TestHolds(t *testing.T) {
 			require.Nil(t, r.Spec.TTLSecondsAfterFinished)
 			require.False(t, slices.Contains(r.Finalizers, v1beta1.UnreadyAcquiredFinalizer))
 		}
-	}
+	})
 }

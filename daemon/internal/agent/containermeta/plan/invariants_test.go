@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/inplace"
+	"github.com/flotilla-project/flotilla/core/seeds"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
 )
@@ -121,11 +122,9 @@ func (n *node) live() {
 	}
 }
 
-func FuzzOneChangeIsOneRestartOfItsReaders(f *testing.F) {
-	for seed := range uint64(15) {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, seed uint64) {
+func TestOneChangeIsOneRestartOfItsReaders(t *testing.T) {
+	seeds.Each(t, 15, func(t *testing.T, seed uint64) {
+		t.Helper()
 		n := givenNode(t, seed)
 		for range 6 {
 			n.settle()

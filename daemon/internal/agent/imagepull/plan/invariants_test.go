@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/seeds"
+
 	"github.com/flotilla-project/flotilla/daemon/api/imageref"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 
@@ -31,11 +33,9 @@ type world struct {
 	gaveUp  map[plan.ID]bool
 }
 
-func FuzzPullsKeepTheirInvariants(f *testing.F) {
-	for seed := range uint64(40) {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, seed uint64) {
+func TestPullsKeepTheirInvariants(t *testing.T) {
+	seeds.Each(t, 40, func(t *testing.T, seed uint64) {
+		t.Helper()
 		w := &world{
 			t: t, random: rand.New(rand.NewPCG(seed, 1)), now: now, runtime: true,
 			image:  &v1beta1.NodeImage{Spec: v1beta1.NodeImageSpec{Images: map[string]v1beta1.ImageSpec{}}},

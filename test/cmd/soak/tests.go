@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// suite is a package with tests that play random worlds.
+type suite struct {
+	dir, path string
+	tests     []string
+}
+
+// findSuites are the suites of a module.
+func findSuites(ctx context.Context, module string) ([]suite, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-json=Dir,ImportPath,TestGoFiles,XTestGoFiles", "./...")
+	list.Dir = module
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the packages of %s: %w", module, err)
+	}
+	var suites []suite
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			Dir, ImportPath           string
+			TestGoFiles, XTestGoFiles []string
+		}
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return suites, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("listing the packages of %s: %w", module, err)
+		}
+		tests, err := findTests(p.Dir, append(p.TestGoFiles, p.XTestGoFiles...))
+		if err != nil {
+			return nil, err
+		}
+		if len(tests) > 0 {
+			suites = append(suites, suite{dir: p.Dir, path: p.ImportPath, tests: tests})
+		}
+	}
+}
+
+// findTests are the tests that play worlds: those that lead to a use of seeds.Each or simulate.Walk.
+func findTests(dir string, files []string) ([]string, error) {
+	var names []string
+	uses := map[string][]string{}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		for _, declaration := range file.Decls {
+			f, ok := declaration.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			uses[f.Name.Name] = append(uses[f.Name.Name], namesIn(f.Body)...)
+			if f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
+				names = append(names, f.Name.Name)
+			}
+		}
+	}
+	var tests []string
+	for _, name := range names {
+		if leads(name, uses, map[string]bool{}) {
+			tests = append(tests, name)
+		}
+	}
+	return tests, nil
+}
+
+func namesIn(body ast.Node) []string {
+	var names []string
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok {
+				names = append(names, x.Name+"."+n.Sel.Name)
+			}
+		case *ast.Ident:
+			names = append(names, n.Name)
+		}
+		return true
+	})
+	return names
+}
+
+func leads(name string, uses map[string][]string, seen map[string]bool) bool {
+	if name == "seeds.Each" || name == "simulate.Walk" {
+		return true
+	}
+	if seen[name] {
+		return false
+	}
+	seen[name] = true
+	for _, used := range uses[name] {
+		if leads(used, uses, seen) {
+			return true
+		}
+	}
+	return false
+}
