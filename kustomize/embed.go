@@ -8,5 +8,5 @@ import "embed"
 
 // Files are the kustomizations below this folder.
 //
-//go:embed base overlays
+//go:embed argocd base overlays
 var Files embed.FS

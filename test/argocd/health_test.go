@@ -1,0 +1,189 @@
+package argocd_test
+
+import (
+	"fmt"
+	"io/fs"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	clonesetv1alpha1 "github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
+	clonesetv1beta1 "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	daemonv1alpha1 "github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
+	daemonv1beta1 "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/kustomize"
+	"github.com/flotilla-project/flotilla/kustomize/render"
+	statefulsetv1alpha1 "github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
+	statefulsetv1beta1 "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/argocd"
+)
+
+// types make an empty object of a kind in a version.
+func types(kind, version string) any {
+	return map[string]any{
+		"CloneSet v1alpha1": new(clonesetv1alpha1.CloneSet), "CloneSet v1beta1": new(clonesetv1beta1.CloneSet),
+		"StatefulSet v1alpha1": new(statefulsetv1alpha1.StatefulSet), "StatefulSet v1beta1": new(statefulsetv1beta1.StatefulSet),
+		"NodeImage v1alpha1": new(daemonv1alpha1.NodeImage), "NodeImage v1beta1": new(daemonv1beta1.NodeImage),
+		"ContainerRecreateRequest v1alpha1": new(daemonv1alpha1.ContainerRecreateRequest),
+		"ContainerRecreateRequest v1beta1":  new(daemonv1beta1.ContainerRecreateRequest),
+	}[kind+" "+version]
+}
+
+// state is an object as its operator leaves it, and what Argo CD is to say about it.
+type state struct {
+	name, object string
+	want         argocd.Health
+}
+
+// judge runs the kind's check on all states. Both versions have the fields that the checks read; where a field
+// has another place in v1alpha1, the state says only v1beta1.
+func judge(t *testing.T, kind string, states []state, versions ...string) {
+	t.Helper()
+	checks, err := argocd.Checks()
+	require.NoError(t, err)
+	script := checks[schema.GroupKind{Group: "apps.kruise.io", Kind: kind}]
+	require.NotEmpty(t, script)
+	for _, version := range versions {
+		for _, s := range states {
+			t.Run(version+" "+s.name, func(t *testing.T) {
+				manifest := fmt.Sprintf("apiVersion: apps.kruise.io/%s\nkind: %s\n%s", version, kind, s.object)
+				require.NoError(t, yaml.UnmarshalStrict([]byte(manifest), types(kind, version)), "no such object")
+				var object map[string]any
+				require.NoError(t, yaml.Unmarshal([]byte(manifest), &object))
+				got, err := argocd.Judge(script, object)
+				require.NoError(t, err)
+				assert.Equal(t, s.want, got)
+			})
+		}
+	}
+}
+
+// set is a workload at generation 2 with three pods.
+func set(spec, status string) string {
+	return "metadata: {name: web, generation: 2}\nspec: {replicas: 3, " + spec + "}\nstatus: {observedGeneration: 2, " + status + "}\n"
+}
+
+// conditions that every set shares.
+const (
+	done       = `{type: Ready, status: "True", reason: Available, message: all pods are as wanted and available}`
+	underWay   = `{type: Ready, status: "False", reason: Progressing, message: 1 of 3 pods available}, {type: Reconciling, status: "True", reason: Progressing, message: 1 of 3 pods available}`
+	badImage   = `{type: Ready, status: "False", reason: ContainerPending, message: "2 of 3 pods available; pod web-x: ErrImagePull"}, {type: Reconciling, status: "True", reason: ContainerPending, message: m}`
+	tooLate    = `{type: Ready, status: "False", reason: ProgressDeadlineExceeded, message: "2 of 3 pods available; pod web-x: ErrImagePull"}, {type: Stalled, status: "True", reason: ProgressDeadlineExceeded, message: "2 of 3 pods available; pod web-x: ErrImagePull"}`
+	invalid    = `{type: Ready, status: "False", reason: InvalidSpec, message: bad partition}, {type: Stalled, status: "True", reason: InvalidSpec, message: bad partition}`
+	paused     = `{type: Ready, status: "True", reason: Paused, message: the update is paused; 2 pods wait for it}`
+	quota      = `{type: FailedScale, status: "True", reason: Error, message: exceeded quota}, {type: Ready, status: "False", reason: FailedScale, message: exceeded quota}, {type: Reconciling, status: "True", reason: FailedScale, message: exceeded quota}`
+	deadline   = `{type: Progressing, status: "False", reason: ProgressDeadlineExceeded, message: timed out}`
+	heldByUser = `{type: Progressing, status: "True", reason: ProgressPartitionAvailable, message: CloneSet has been paused due to partition ready}`
+)
+
+func setStates() []state {
+	counts := func(replicas, updated int) string {
+		return fmt.Sprintf("replicas: %d, readyReplicas: %d, updatedReplicas: %d", replicas, replicas, updated)
+	}
+	with := func(replicas, updated int, conditions string) string {
+		return set("", counts(replicas, updated)+", conditions: ["+conditions+"]")
+	}
+	return []state{
+		{"created", "metadata: {name: web, generation: 1}\nspec: {replicas: 3}\n", argocd.Health{Status: "Progressing", Message: "the operator has not seen the newest spec yet"}},
+		{"edited a moment ago", "metadata: {name: web, generation: 3}\nspec: {}\nstatus: {observedGeneration: 2, conditions: [" + done + "]}\n", argocd.Health{Status: "Progressing", Message: "the operator has not seen the newest spec yet"}},
+		{"not yet judged", with(0, 0, ""), argocd.Health{Status: "Progressing", Message: "the operator has not said yet whether it is ready"}},
+		{"progressing", with(3, 1, underWay), argocd.Health{Status: "Progressing", Message: "1 of 3 pods available"}},
+		{"ready", with(3, 3, done), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
+		{"partition held", with(3, 1, heldByUser+", "+done), argocd.Health{Status: "Suspended", Message: "1 of 3 pods are of the newest template, as the partition wants it"}},
+		{"paused", with(3, 1, paused), argocd.Health{Status: "Suspended", Message: "the update is paused; 2 pods wait for it"}},
+		{"paused with a broken pod", with(3, 1, underWay), argocd.Health{Status: "Progressing", Message: "1 of 3 pods available"}},
+		{"bad image", with(3, 1, badImage), argocd.Health{Status: "Progressing", Message: "2 of 3 pods available; pod web-x: ErrImagePull"}},
+		{"past its deadline", with(3, 1, deadline+", "+tooLate), argocd.Health{Status: "Degraded", Message: "2 of 3 pods available; pod web-x: ErrImagePull"}},
+		{"a spec that cannot be followed", with(3, 3, invalid), argocd.Health{Status: "Degraded", Message: "bad partition"}},
+		{"a quota", with(1, 1, quota), argocd.Health{Status: "Progressing", Message: "exceeded quota"}},
+		{"no replicas", with(0, 0, done), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
+		{"no replicas, and no counters", set("", "replicas: 0, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
+		{
+			"being deleted",
+			"metadata: {name: web, generation: 3, deletionTimestamp: \"2026-01-02T12:00:00Z\"}\nspec: {}\nstatus: {observedGeneration: 3, conditions: [" + done + "]}\n",
+			argocd.Health{Status: "Progressing", Message: "it is being deleted"},
+		},
+	}
+}
+
+func TestHealthOfSets(t *testing.T) {
+	onDelete := []state{{
+		"pods that wait to be deleted", set("updateStrategy: {type: OnDelete}", "replicas: 3, updatedReplicas: 0, conditions: ["+done+"]"),
+		argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"},
+	}}
+	for _, kind := range []string{"CloneSet", "StatefulSet"} {
+		t.Run(kind, func(t *testing.T) {
+			judge(t, kind, setStates(), "v1alpha1", "v1beta1")
+			judge(t, kind, onDelete, "v1beta1")
+		})
+	}
+}
+
+func TestHealthOfNodeImages(t *testing.T) {
+	image := func(status string) string {
+		return "metadata: {name: node-1}\nspec: {images: {nginx: {tags: [{tag: \"1\"}, {tag: \"2\"}]}, redis: {tags: [{tag: \"7\"}]}}}\n" + status
+	}
+	judge(t, "NodeImage", []state{
+		{"created", "metadata: {name: node-1}\nspec: {}\n", argocd.Health{Status: "Healthy", Message: "all images are on the node"}},
+		{"new tags", image("status: {desired: 0}\n"), argocd.Health{Status: "Progressing", Message: "0 of 3 images are on the node"}},
+		{"pulling", image("status: {desired: 3, succeeded: 1, pulling: 1, waiting: 1}\n"), argocd.Health{Status: "Progressing", Message: "1 of 3 images are on the node"}},
+		{"pulling beside a failure", image("status: {desired: 3, succeeded: 1, pulling: 1, failed: 1}\n"), argocd.Health{Status: "Progressing", Message: "1 of 3 images are on the node"}},
+		{"bad image", image("status: {desired: 3, succeeded: 2, failed: 1}\n"), argocd.Health{Status: "Degraded", Message: "1 of 3 images could not be pulled"}},
+		{"ready", image("status: {desired: 3, succeeded: 3}\n"), argocd.Health{Status: "Healthy", Message: "all images are on the node"}},
+		{"being deleted", "metadata: {name: node-1, deletionTimestamp: \"2026-01-02T12:00:00Z\"}\nspec: {}\n", argocd.Health{Status: "Progressing", Message: "it is being deleted"}},
+	}, "v1alpha1", "v1beta1")
+}
+
+func TestHealthOfContainerRecreateRequests(t *testing.T) {
+	request := func(status string) string {
+		return "metadata: {name: again}\nspec: {podName: web, containers: [{name: main}, {name: log}]}\n" + status
+	}
+	states := func(phase, main, log string) string {
+		return request("status: {phase: " + phase + ", containerRecreateStates: [{name: main, " + main + "}, {name: log, " + log + "}]}\n")
+	}
+	judge(t, "ContainerRecreateRequest", []state{
+		{"created", request(""), argocd.Health{Status: "Progressing", Message: "no node agent has taken it up yet"}},
+		{"pending", request("status: {phase: Pending}\n"), argocd.Health{Status: "Progressing", Message: "Pending"}},
+		{"recreating", states("Recreating", "phase: Succeeded", "phase: Recreating"), argocd.Health{Status: "Progressing", Message: "Recreating"}},
+		{"done", states("Completed", "phase: Succeeded", "phase: Succeeded"), argocd.Health{Status: "Healthy", Message: "all containers were recreated"}},
+		{"failed", states("Completed", "phase: Failed, message: no such container", "phase: Succeeded"), argocd.Health{Status: "Degraded", Message: "container main: no such container"}},
+		{
+			"past its deadline", request("status: {phase: Completed, message: recreating has exceeded the activeDeadlineSeconds, containerRecreateStates: [{name: main, phase: Pending}]}\n"),
+			argocd.Health{Status: "Degraded", Message: "container main: recreating has exceeded the activeDeadlineSeconds"},
+		},
+		{"without its pod", request("status: {phase: Completed, message: pod has gone}\n"), argocd.Health{Status: "Degraded", Message: "pod has gone"}},
+		{"being deleted", "metadata: {name: again, deletionTimestamp: \"2026-01-02T12:00:00Z\"}\nspec: {podName: web, containers: []}\n", argocd.Health{Status: "Progressing", Message: "it is being deleted"}},
+	}, "v1alpha1", "v1beta1")
+}
+
+// Whoever installs Argo CD with kustomize adds the component; what its ConfigMap holds besides stays.
+func TestTheComponentAddsTheChecks(t *testing.T) {
+	tree, err := render.NewTree(map[string]fs.FS{
+		"kustomize": kustomize.Files,
+		"mine": fstest.MapFS{
+			"kustomization.yaml": {Data: []byte("resources: [argocd.yaml]\ncomponents: [../kustomize/argocd]\n")},
+			"argocd.yaml":        {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: argocd}\ndata: {url: https://argocd.example}\n")},
+		},
+	})
+	require.NoError(t, err)
+	var renderer render.Renderer
+	manifests, err := renderer.Build(tree, "mine")
+	require.NoError(t, err)
+	var built corev1.ConfigMap
+	require.NoError(t, yaml.UnmarshalStrict(manifests, &built))
+	checks, err := argocd.Checks()
+	require.NoError(t, err)
+	require.Len(t, checks, 4)
+	want := map[string]string{"url": "https://argocd.example"}
+	for kind, script := range checks {
+		want["resource.customizations.health."+kind.Group+"_"+kind.Kind] = script
+	}
+	assert.Equal(t, "argocd", built.Namespace)
+	assert.Equal(t, want, built.Data)
+}
