@@ -29,8 +29,11 @@ func judgeUpdate(subresource string, old, n action.Object) (specChanged bool, er
 		status = !same(o.Status, n.Status)
 		bare := n.Spec.DeepCopy()
 		bare.Resources.Requests = o.Spec.Resources.Requests
-		if !same(o.Spec, *bare) {
+		switch {
+		case !same(o.Spec, *bare):
 			errs = append(errs, forbidden("spec", "only the requested storage may change"))
+		case !same(o.Spec, n.Spec) && o.Status.Phase != corev1.ClaimBound:
+			errs = append(errs, forbidden("spec", "the requested storage changes only of bound claims"))
 		}
 	case *appsv1.ControllerRevision:
 		if !same(old.(*appsv1.ControllerRevision).Data, n.Data) {

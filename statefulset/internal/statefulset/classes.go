@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
 
-// fillTimeout is how long a pass waits for the cache of storage classes.
+// fillTimeout is how long the first pass that asks for storage classes waits for their cache.
 const fillTimeout = 2 * time.Second
 
 // expandable says of every storage class whether it allows expansion. Nobody else needs storage
@@ -39,15 +39,19 @@ func (r *Reconciler) expandable(ctx context.Context, s plan.Snapshot) (map[strin
 	return found, nil
 }
 
-// fillClasses waits a little until the cache is filled. Without permission to list it never is.
+// fillClasses begins to fill the cache, and waits a little for it the first time. Without permission to
+// list it is never filled, and no pass waits for that.
 func (r *Reconciler) fillClasses(ctx context.Context) error {
 	informer, err := r.cache.GetInformer(ctx, &storagev1.StorageClass{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("cache storage classes: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, fillTimeout)
-	defer cancel()
-	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+	if r.classesAsked.CompareAndSwap(false, true) {
+		ctx, cancel := context.WithTimeout(ctx, fillTimeout)
+		defer cancel()
+		toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
+	}
+	if !informer.HasSynced() {
 		return errors.New("the cache of storage classes cannot be filled: may the operator list them?")
 	}
 	return nil

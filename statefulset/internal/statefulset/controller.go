@@ -2,6 +2,7 @@ package statefulset
 
 import (
 	"context"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,7 +22,8 @@ type Reconciler struct {
 	// Gates are the feature gates of plans.
 	Gates plan.Gates
 
-	cache cache.Cache // for kinds that few sets need
+	cache        cache.Cache // for kinds that few sets need
+	classesAsked atomic.Bool // storage classes are read
 }
 
 // Reconcile runs one pass over the StatefulSet of the request.

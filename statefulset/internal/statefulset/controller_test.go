@@ -1,6 +1,9 @@
 package statefulset_test
 
 import (
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,9 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/simnodes"
 	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
@@ -221,6 +226,55 @@ func TestClaimsGrowWithTheUpdate(t *testing.T) {
 	settles(t, c, set)
 	assert.Equal(t, []v1beta1.VolumeClaimStatus{{VolumeClaimName: "data", CompatibleReplicas: 2, CompatibleReadyReplicas: 2}}, set.Status.VolumeClaims)
 	assert.EqualValues(t, 2, set.Status.UpdatedReplicas)
+}
+
+// Nobody lets the operator read storage classes: the set is created and scaled as any other, and its claims
+// grow once they can be read.
+func TestUnreadableStorageClassesHoldUpGrowthOnly(t *testing.T) {
+	givenNodes(t, simnodes.Options{Bind: true})
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), 1, v1beta1.ReCreate, 1)
+	claim := gen.Claim("data", "1Gi")
+	claim.Spec.StorageClassName = new("unreadable")
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
+	set.Spec.VolumeClaimUpdateStrategy.Type = v1beta1.OnPodRollingUpdate
+	var readable atomic.Bool
+	startController(t, faults.Over(env, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if strings.Contains(r.URL.Path, "/storageclasses") && !readable.Load() {
+			return nil, faults.ErrCut
+		}
+		return next.RoundTrip(r)
+	}), set.Namespace, func(g *plan.Gates) { g.AutoResizePVC = true })
+	require.NoError(t, c.Create(t.Context(), &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "unreadable"}, Provisioner: "example.com/none", AllowVolumeExpansion: new(true),
+	}))
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	testenv.Edit(t, c, set, func(s *v1beta1.StatefulSet) { s.Spec.Replicas = new(int32(2)) })
+	settles(t, c, set)
+
+	for _, name := range []string{"data-web-1", "data-web-0"} {
+		provision(t, c, set.Namespace, name, "1Gi")
+	}
+	testenv.Edit(t, c, set, func(s *v1beta1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
+	})
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+		progressing := conditions.Get(set.Status.Conditions, v1beta1.StatefulSetProgressing)
+		require.NotNil(collect, progressing)
+		assert.Contains(collect, progressing.Message, "the cache of storage classes cannot be filled")
+	})
+	readable.Store(true)
+	for _, name := range []string{"data-web-1", "data-web-0"} {
+		grown := &corev1.PersistentVolumeClaim{}
+		testenv.Eventually(t, func(collect *assert.CollectT) {
+			require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Namespace: set.Namespace, Name: name}, grown))
+			assert.Equal(collect, "2Gi", grown.Spec.Resources.Requests.Storage().String())
+		})
+		provision(t, c, set.Namespace, name, "2Gi")
+	}
+	settles(t, c, set)
 }
 
 // provision says what a provisioner would say of the claim: that it is bound and how large it is.

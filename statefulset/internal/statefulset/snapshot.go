@@ -52,9 +52,7 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if s.Chosen, err = r.choose(ctx, s); err != nil {
 		return s, fmt.Errorf("find the template's revision: %w", err)
 	}
-	if s.Expandable, err = r.expandable(ctx, s); err != nil {
-		return s, fmt.Errorf("look at storage classes: %w", err)
-	}
+	s.Expandable, s.ClassesErr = r.expandable(ctx, s)
 	if c := s.Chosen; r.Gates.PreDownload && c.Update != nil && c.Current != nil {
 		s.PullJobs = r.PullJobs.Of(ctx, set, c.Update.Name, c.Update.Name != c.Current.Name)
 	}

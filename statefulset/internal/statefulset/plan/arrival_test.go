@@ -45,6 +45,7 @@ func unarrived(w *simulate.World) []string {
 		ordinal, _ := ordinalOf(set.Name, o.Name)
 		rank, _ := live.Rank(ordinal)
 		f.member(w, set, o)
+		f.grown(w, set, o, rank)
 		if podstate.ShortHash(o.Labels[contract.RevisionLabel]) != podstate.ShortHash(set.Status.UpdateRevision) {
 			f.demand(rollingUpdate(set).UnorderedUpdate != nil || rank < int(n.partition) || onDelete(set) || rollingUpdate(set).Paused, "pod %s is old", o.Name)
 			continue
@@ -68,6 +69,19 @@ func (f *findings) member(w *simulate.World, set *v1beta1.StatefulSet, o *corev1
 		if c := v.PersistentVolumeClaim; c != nil {
 			f.demand(simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, c.ClaimName) != nil, "claim %s does not exist", c.ClaimName)
 		}
+	}
+}
+
+// grown judges whether the claims of the pod have followed their templates.
+func (f *findings) grown(w *simulate.World, set *v1beta1.StatefulSet, o *corev1.Pod, rank int) {
+	r := rollingUpdate(set)
+	if set.Spec.VolumeClaimUpdateStrategy.Type != v1beta1.OnPodRollingUpdate || onDelete(set) || r.Paused || r.UnorderedUpdate != nil || rank < int(valueOr(r.Partition, 0)) {
+		return
+	}
+	for i := range set.Spec.VolumeClaimTemplates {
+		t := &set.Spec.VolumeClaimTemplates[i]
+		claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, claimName(t, o.Name))
+		f.demand(claim != nil && !isSmall(claim, t) && isReady(claim), "claim %s has not grown", claimName(t, o.Name))
 	}
 }
 

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/simulate"
 
@@ -262,15 +265,8 @@ func TestClaimsGrowInUpdateOrder(t *testing.T) {
 	w = resizing(t, 2).claim("data-web-0", small).claim("data-web-1", fits).old(span(0, 1))
 	assert.Equal(t, []string{"delete 1"}, w.did(), "the claim is done")
 
-	w = resizing(t, 2).claim("data-web-0", small).claim("data-web-1", sized("2Gi", "1Gi", corev1.PersistentVolumeClaimFileSystemResizePending)).old(span(0, 1))
-	assert.Equal(t, []string{"delete 1"}, w.did(), "the file system grows with the next mount")
-
 	w = resizing(t, 2).claim("data-web-0", fits).claim("data-web-1", small).updated(span(0, 1))
 	assert.Equal(t, []string{"PatchSpec data-web-1 " + grown}, w.claimActions(), "only the size changed")
-
-	w = resizing(t, 1).claim("data-web-0", sized("2Gi", "1Gi", corev1.PersistentVolumeClaimFileSystemResizePending)).updated(at(0))
-	assert.Equal(t, []string{}, w.did(), "a pod that has arrived is not restarted for the file system's sake")
-	assert.Equal(t, []string{"VolumeResizing data-web-0"}, w.waits())
 
 	w = resizing(t, 2, partition(2)).claim("data-web-0", small).claim("data-web-1", small).old(span(0, 1))
 	assert.Empty(t, w.claimActions(), "below the partition")
@@ -281,6 +277,124 @@ func TestClaimsGrowInUpdateOrder(t *testing.T) {
 	assert.Empty(t, w.claimActions(), "without the gate")
 	w = resizing(t, 1, growing("1Gi")).claim("data-web-0", fits).updated(at(0))
 	assert.Empty(t, w.claimActions(), "a claim that is larger stays")
+}
+
+// The volume has grown and its file system grows with the next mount: a new pod mounts it.
+func TestPodsAreReplacedForTheNextMount(t *testing.T) {
+	awaits := sized("2Gi", "1Gi", corev1.PersistentVolumeClaimFileSystemResizePending)
+	replaces := func(ordinal int32, size string) gen.ClaimOption {
+		return func(c *corev1.PersistentVolumeClaim) {
+			awaits(c)
+			c.Annotations = map[string]string{v1beta1.RemountAnnotation: string(gen.UID(podName("web", ordinal))) + "/" + size}
+		}
+	}
+	mark := func(ordinal int32) string {
+		name := podName("web", ordinal)
+		return `PatchMetadata data-` + name + ` {"metadata":{"annotations":{"apps.kruise.io/remount-for":"` + string(gen.UID(name)) + `/2Gi"}}}`
+	}
+	for _, way := range []v1beta1.PodUpdatePolicy{v1beta1.ReCreate, v1beta1.InPlaceIfPossible} {
+		w := resizing(t, 1, policy(way)).claim("data-web-0", awaits).updated(at(0))
+		assert.Equal(t, []string{mark(0)}, w.claimActions(), "the claim says first for which pod")
+		assert.Equal(t, []string{}, w.did())
+		w = resizing(t, 1, policy(way)).claim("data-web-0", replaces(0, "2Gi")).updated(at(0))
+		assert.Empty(t, w.claimActions())
+		assert.Equal(t, []string{"delete 0"}, w.did(), "only the size changed")
+		w = resizing(t, 1, policy(way)).claim("data-web-0", replaces(0, "2Gi")).old(at(0))
+		assert.Equal(t, []string{"delete 0"}, w.did(), "never in place first, and then by a new pod")
+		w = resizing(t, 1, policy(way)).claim("data-web-0", replaces(7, "2Gi")).updated(at(0))
+		assert.Equal(t, []string{}, append(w.did(), w.claimActions()...), "the new pod stays, even if the claim goes on awaiting a mount")
+		assert.Equal(t, []string{"VolumeResizing data-web-0"}, w.waits())
+		w = resizing(t, 1, policy(way)).claim("data-web-0", replaces(7, "1Gi")).updated(at(0))
+		assert.Equal(t, []string{mark(0)}, w.claimActions(), "it has grown again")
+		w = resizing(t, 1, policy(way)).claim("data-web-0", awaits).updated(at(0), gen.Phase(corev1.PodPending))
+		assert.Equal(t, []string{}, append(w.did(), w.claimActions()...), "a pod that has not started will mount it")
+	}
+	w := resizing(t, 1, policy(v1beta1.InPlaceOnly)).claim("data-web-0", awaits).updated(at(0))
+	assert.Equal(t, []string{}, append(w.did(), w.claimActions()...), "nobody may replace it")
+	assert.Equal(t, []string{"VolumeResizing data-web-0"}, w.waits())
+
+	w = resizing(t, 3, maxUnavailable("2"))
+	for ordinal := range int32(3) {
+		w.claim("data-"+podName("web", ordinal), replaces(ordinal, "2Gi"))
+	}
+	w.updated(span(0, 2))
+	assert.Equal(t, []string{"delete 2", "delete 1"}, w.did(), "pods that serve go as far as maxUnavailable lets them")
+	w.pods[0].DeletionTimestamp = &metav1.Time{Time: now}
+	assert.Equal(t, []string{"delete 2"}, w.did())
+	w = resizing(t, 3, partition(2)).claim("data-web-1", replaces(1, "2Gi")).updated(span(0, 2))
+	assert.Equal(t, []string{}, w.did(), "below the partition")
+	w = resizing(t, 1, hooked()).claim("data-web-0", replaces(0, "2Gi")).updated(at(0), heldBefore(contract.LifecyclePreparingDelete))
+	assert.Equal(t, []string{}, w.did())
+	assert.NotContains(t, w.plan().String(), "Regret")
+}
+
+// An edit of sizes alone, with a driver that grows file systems at the next mount, ends without a human.
+func TestSizesGrowWithADriverThatResizesOffline(t *testing.T) {
+	for _, change := range [][]setOption{{inOrder()}, {maxUnavailable("2")}, {policy(v1beta1.InPlaceIfPossible)}, {hooked(), hookTaken()}} {
+		w, p := play(t, simulate.Options{Seed: 1}, 4, append(change, claimed("data", "log"), growing("1Gi"))...)
+		p.offline = true
+		answers(w, 3*time.Second)
+		simulate.Settle(t, w, p, 500)
+		before := identities(w)
+		edit(w, growing("2Gi"))
+		simulate.Settle(t, w, p, 500)
+		arrived(t, w)
+		assert.Equal(t, int32(4), present(w).Status.VolumeClaims[0].CompatibleReadyReplicas)
+		for name, uid := range identities(w) {
+			assert.NotEqual(t, before[name], uid, name)
+		}
+	}
+}
+
+// A claim without a volume cannot grow and has nothing to wait for: the pod that waits for the volume
+// is updated and deleted as any other.
+func TestClaimsWithoutAVolumeHoldUpNoPod(t *testing.T) {
+	unbound := func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.StorageClassName = new("big")
+		c.Status.Phase = corev1.ClaimPending
+	}
+	unschedulable := gen.Phase(corev1.PodPending)
+	w := resizing(t, 2).claim("data-web-0", sized("2Gi", "2Gi")).claim("data-web-1", unbound).updated(at(0)).old(at(1), unschedulable, unready)
+	assert.Equal(t, []string{"delete 1"}, w.did(), "fixed forward")
+	assert.Empty(t, w.claimActions(), "no server lets it grow")
+	assert.NotContains(t, w.waits(), "VolumeResizing data-web-1")
+	w = resizing(t, 2).claim("data-web-0", sized("2Gi", "2Gi")).claim("data-web-1", unbound).updated(at(0)).updated(at(1), unschedulable, unready, marked())
+	assert.Equal(t, []string{"delete 1"}, w.did(), "specified for deletion")
+	assert.Empty(t, w.claimActions())
+}
+
+// What is out of service is fixed forward whatever becomes of its claims.
+func TestClaimsHoldUpOnlyPodsThatServe(t *testing.T) {
+	for name, claim := range map[string]gen.ClaimOption{
+		"grows":       sized("2Gi", "1Gi"),
+		"cannot grow": func(c *corev1.PersistentVolumeClaim) { sized("1Gi", "1Gi")(c); c.Spec.StorageClassName = new("fixed") },
+	} {
+		w := resizing(t, 1).claim("data-web-0", claim).old(at(0))
+		assert.Equal(t, []string{}, w.did(), name)
+		w = resizing(t, 1).claim("data-web-0", claim).old(at(0), unready)
+		assert.Equal(t, []string{"delete 0"}, w.did(), name)
+		w = resizing(t, 1).claim("data-web-0", claim).updated(at(0), unready)
+		assert.Equal(t, []string{}, w.did(), name)
+	}
+}
+
+// Nobody may list storage classes: only the growth of claims waits.
+func TestUnreadableClassesHoldUpGrowthOnly(t *testing.T) {
+	small, fits := sized("1Gi", "1Gi"), sized("2Gi", "2Gi")
+	unreadable := func(w *world) *world {
+		w.expandable, w.classesErr = nil, errors.New("forbidden")
+		return w
+	}
+	w := unreadable(resizing(t, 3).claim("data-web-0", small).claim("data-web-1", small).updated(at(0, 1, 7)))
+	assert.Equal(t, []string{"create 2", "delete 7"}, w.did())
+	assert.Empty(t, w.claimActions(), "nothing grows")
+	assert.Contains(t, w.waits(), "VolumeResizing data-web-1")
+	assert.Contains(t, w.plan().String(), "claim data-web-1 cannot grow yet: forbidden")
+	assert.LessOrEqual(t, w.plan().WakeAfter, 10*time.Second, "it is tried again")
+	w = unreadable(resizing(t, 2).claim("data-web-0", fits).claim("data-web-1", fits).old(span(0, 1)))
+	assert.Equal(t, []string{"delete 1"}, w.did(), "no claim is to grow")
+	w = unreadable(resizing(t, 1).claim("data-web-0", small).old(at(0), unready))
+	assert.Equal(t, []string{"delete 0"}, w.did(), "fixed forward")
 }
 
 // W18, W19: a claim that cannot follow holds up its own pod, and the user is told which and why.

@@ -39,10 +39,10 @@ func explore(t *testing.T, faults func(seed uint64) simulate.Faults) {
 
 func describeSpec(set *v1beta1.StatefulSet) string {
 	r := rollingUpdate(set)
-	return fmt.Sprintf("%s replicas %d reserved %v ordinals %v policy %s type %s maxUnavailable %v partition %d paused %t unordered %v minReady %d scale %v claims %d retention %v lifecycle %v",
+	return fmt.Sprintf("%s replicas %d reserved %v ordinals %v policy %s type %s maxUnavailable %v partition %d paused %t unordered %v minReady %d scale %v claims %d %s retention %v lifecycle %v",
 		set.Spec.PodManagementPolicy, *set.Spec.Replicas, set.Spec.ReserveOrdinals, set.Spec.Ordinals, r.PodUpdatePolicy, set.Spec.UpdateStrategy.Type,
 		r.MaxUnavailable, valueOr(r.Partition, 0), r.Paused, r.UnorderedUpdate, valueOr(r.MinReadySeconds, 0), set.Spec.ScaleStrategy,
-		len(set.Spec.VolumeClaimTemplates), set.Spec.PersistentVolumeClaimRetentionPolicy, set.Spec.Lifecycle)
+		len(set.Spec.VolumeClaimTemplates), set.Spec.VolumeClaimUpdateStrategy.Type, set.Spec.PersistentVolumeClaimRetentionPolicy, set.Spec.Lifecycle)
 }
 
 // walk is a random world with a random set and random edits ahead of it.
@@ -50,7 +50,7 @@ func walk(t testing.TB, seed uint64) (*simulate.World, *player) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 99))
 	w, p := play(t, simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3)}, int32(rng.IntN(6)), randomSet(rng))
-	p.gates.PreparingUpdateAsUpdate = rng.IntN(4) == 0
+	p.gates.PreparingUpdateAsUpdate, p.offline = rng.IntN(4) == 0, rng.IntN(2) == 0
 	answers(w, time.Duration(1+rng.IntN(20))*time.Second)
 	at, kept := time.Duration(0), randomPartition(rng)
 	for range rng.IntN(6) {
@@ -82,7 +82,7 @@ func randomSet(rng *rand.Rand) setOption {
 	options := []setOption{
 		sometimes(40, inOrder()), randomPolicy(rng), maxUnavailable(pick("1", "2", "20%", "50%", "100%")),
 		sometimes(50, randomPartition(rng)), history(int32(rng.IntN(4))), sometimes(30, minReady(5)),
-		sometimes(30, claimed("data")), sometimes(30, randomRetention(rng)),
+		sometimes(30, claimed("data")), sometimes(30, growing("1Gi")), sometimes(30, randomRetention(rng)),
 		sometimes(30, func(s *v1beta1.StatefulSet) { hooked()(s); hookTaken()(s) }), sometimes(10, preNormalHook()),
 		sometimes(25, grace(int32(1+rng.IntN(15)))), sometimes(20, scaleUnavailable(pick("1", "2", "50%"))),
 		sometimes(30, unorderedBy(nil)), sometimes(10, unorderedBy(&workload.UpdatePriorityStrategy{
@@ -113,7 +113,7 @@ func randomRetention(rng *rand.Rand) setOption {
 
 func randomEdit(w *simulate.World, rng *rand.Rand) setOption {
 	pick := func(texts ...string) string { return texts[rng.IntN(len(texts))] }
-	switch rng.IntN(20) {
+	switch rng.IntN(21) {
 	case 0, 1, 2:
 		return image(pick("app:1", "app:2", "app:3"))
 	case 3, 4:
@@ -146,6 +146,8 @@ func randomEdit(w *simulate.World, rng *rand.Rand) setOption {
 		return startAt(int32(rng.IntN(4)))
 	case 18:
 		return claimedOnce(pick("data", "log"))
+	case 19:
+		return growing(pick("1Gi", "2Gi", "3Gi"))
 	default:
 		return randomRetention(rng)
 	}

@@ -97,11 +97,16 @@ type pod struct {
 // serving says that the pod is available and stays so, as far as is known.
 func (o *pod) serving() bool { return o.Available && o.Active && !o.foreign }
 
-// out says that the pod counts against maxUnavailable.
-func (o *pod) out() bool { return !o.serving() || o.leaving || o.updating || o.claims.unready }
+// down says that the pod is out of service: what an update does to it costs nothing.
+func (o *pod) down() bool { return !o.serving() || o.leaving }
+
+// out says that the pod counts against maxUnavailable: it is down, or serves in the middle of a change.
+func (o *pod) out() bool { return o.down() || o.updating || o.claims.unready }
 
 // arrived says that an update has nothing left to do with the pod.
-func (o *pod) arrived() bool { return o.updated && o.stored && len(o.claims.small) == 0 }
+func (o *pod) arrived() bool {
+	return o.updated && o.stored && len(o.claims.small) == 0 && !o.claims.remount
+}
 
 // slot is an ordinal that runs, with its pod, if there is one.
 type slot struct {
@@ -178,7 +183,7 @@ func (p *pass) judge(o *corev1.Pod, ordinal int32) pod {
 		State:    state,
 		ordinal:  ordinal,
 		updated:  p.saysTheSame(state.Revision),
-		claims:   p.judgeClaims(o.Name),
+		claims:   p.judgeClaims(o),
 		stored:   hasStorage(o, p.Set.Spec.VolumeClaimTemplates),
 		deleting: state.Lifecycle == contract.LifecyclePreparingDelete,
 	}

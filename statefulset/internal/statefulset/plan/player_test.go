@@ -27,6 +27,7 @@ type player struct {
 	world      *simulate.World
 	gates      Gates
 	expandable map[string]bool
+	offline    bool // file systems grow when they are mounted the next time
 }
 
 // Plan reads the snapshot from the view and returns what Compute and Status want.
@@ -85,23 +86,49 @@ func play(t testing.TB, options simulate.Options, replicas int32, change ...setO
 	w := simulate.New(options, set)
 	p := &player{world: w, gates: allGates(), expandable: map[string]bool{"big": true, "fixed": false}}
 	watch(w)
-	growVolumes(w)
+	p.growVolumes()
 	return w, p
 }
 
 // growVolumes lets the storage of the world follow claims that ask for more, after a while.
-func growVolumes(w *simulate.World) {
-	w.OnEvent(func(w *simulate.World, e simulate.Event) {
-		claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
-		if !ok || e.Actor != simulate.OperatorActor || e.Type != simulate.Modified || isReady(claim) {
+func (p *player) growVolumes() {
+	p.world.OnEvent(func(w *simulate.World, e simulate.Event) {
+		switch o := e.Object.(type) {
+		case *corev1.PersistentVolumeClaim:
+			if e.Actor == simulate.OperatorActor && e.Type == simulate.Modified && !isReady(o) && !awaitsMount(o) {
+				w.After(5*time.Second, func() { p.grow(o) })
+			}
+		case *corev1.Pod:
+			if old, ok := e.Old.(*corev1.Pod); ok && old.Status.Phase == corev1.PodPending && o.Status.Phase == corev1.PodRunning {
+				w.After(0, func() { mount(w, o) })
+			}
+		}
+	})
+}
+
+func (p *player) grow(claim *corev1.PersistentVolumeClaim) {
+	_ = simulate.Change(p.world, simulate.BinderActor, "status", claim, func(c *corev1.PersistentVolumeClaim) {
+		if p.offline {
+			c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue}}
 			return
 		}
-		w.After(5*time.Second, func() {
-			_ = simulate.Change(w, simulate.BinderActor, "status", claim, func(c *corev1.PersistentVolumeClaim) {
-				c.Status.Capacity = c.Spec.Resources.Requests
-			})
-		})
+		c.Status.Capacity = c.Spec.Resources.Requests
 	})
+}
+
+// mount grows the file systems of the pod that await it.
+func mount(w *simulate.World, o *corev1.Pod) {
+	for _, v := range o.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), o.Namespace, v.PersistentVolumeClaim.ClaimName)
+		if claim != nil && awaitsMount(claim) {
+			_ = simulate.Change(w, simulate.BinderActor, "status", claim, func(c *corev1.PersistentVolumeClaim) {
+				c.Status.Capacity, c.Status.Conditions = c.Spec.Resources.Requests, nil
+			})
+		}
+	}
 }
 
 // edit changes the set in the way of a user.

@@ -60,10 +60,10 @@ func regretDeletion(p *pass) {
 
 // wantsNewPod says whether the update replaces the pod rather than changing it.
 func (p *pass) wantsNewPod(o *pod) bool {
-	if !o.wanted || o.updated && o.stored {
+	if !o.wanted || o.updated && o.stored && !o.claims.remount {
 		return false
 	}
-	if !o.stored {
+	if !o.stored || o.claims.remount {
 		return p.workload.Policy != podupdate.InPlaceOnly
 	}
 	u, err := p.workload.Way(o.State, p.Chosen.Update)

@@ -3,32 +3,40 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/podupdate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
 // storage says how far the claims of a pod follow their templates, where the strategy makes them.
 type storage struct {
-	small   []*corev1.PersistentVolumeClaim // claims to grow
-	wants   []*corev1.PersistentVolumeClaim // the templates of those
-	unready bool                            // a claim has not got what it asks for
-	open    string                          // a claim that grows and is not done: its pod is not to be touched
-	unmade  string                          // a claim whose file system grows when it is mounted anew
-	trouble *trouble                        // why a claim cannot follow
+	small    []*corev1.PersistentVolumeClaim // claims to grow
+	wants    []*corev1.PersistentVolumeClaim // the templates of those
+	unready  bool                            // a claim has not got what it asks for
+	open     string                          // a claim that grows and is not done
+	unmade   string                          // a claim whose file system grows when it is mounted anew
+	remount  bool                            // only a new pod mounts such a claim anew
+	unmarked []*corev1.PersistentVolumeClaim // claims that do not say yet for which pod that is so
+	trouble  *trouble                        // why a claim cannot follow
 }
 
 // trouble is why a claim cannot follow its template.
 type trouble struct {
 	claim   string
+	reason  string // of the wait
 	event   string
 	message string
 }
+
+// classesCheck is when storage classes are asked for again that could not be read.
+const classesCheck = 10 * time.Second
 
 // growsClaims says whether claims grow with their templates.
 func (p *pass) growsClaims() bool {
@@ -36,39 +44,55 @@ func (p *pass) growsClaims() bool {
 }
 
 // judgeClaims looks at the claims of a pod, where they grow. One that is missing or on its way out is
-// left out.
-func (p *pass) judgeClaims(name string) storage {
+// left out, and one without a volume can only differ from its template: no server lets it grow.
+func (p *pass) judgeClaims(o *corev1.Pod) storage {
 	var s storage
 	if !p.growsClaims() {
 		return s
 	}
 	for i := range p.Set.Spec.VolumeClaimTemplates {
 		t := &p.Set.Spec.VolumeClaimTemplates[i]
-		claim := p.Claim(claimName(t, name))
+		claim := p.Claim(claimName(t, o.Name))
 		if claim == nil || claim.DeletionTimestamp != nil {
 			continue
 		}
-		if !isReady(claim) {
+		bound := claim.Status.Phase == corev1.ClaimBound
+		if bound && !isReady(claim) {
 			s.unready = true
-			if awaitsMount(claim) {
-				s.unmade = claim.Name
-			} else {
-				s.open = claim.Name
-			}
+			p.judgeGrowth(&s, claim, o)
 		}
 		switch {
 		case !sameKind(claim, t):
-			s.trouble = &trouble{claim.Name, eventClaimDiffers, fmt.Sprintf(
+			s.trouble = &trouble{claim.Name, waitResizeFailed, eventClaimDiffers, fmt.Sprintf(
 				"claim %s differs from its template in more than its size; delete it to have it made anew", claim.Name)}
-		case isSmall(claim, t):
-			if text := p.cannotGrow(claim, t); text != "" {
-				s.trouble = &trouble{claim.Name, eventResizeFailed, text}
+		case bound && isSmall(claim, t):
+			if trouble := p.cannotGrow(claim, t); trouble != nil {
+				s.trouble = trouble
 				continue
 			}
 			s.small, s.wants = append(s.small, claim), append(s.wants, t)
 		}
 	}
 	return s
+}
+
+// judgeGrowth looks at a claim of the pod that has not got what it asks for.
+func (p *pass) judgeGrowth(s *storage, claim *corev1.PersistentVolumeClaim, o *corev1.Pod) {
+	if !awaitsMount(claim) {
+		s.open = claim.Name
+		return
+	}
+	s.unmade = claim.Name
+	if p.workload.Policy == podupdate.InPlaceOnly {
+		return
+	}
+	want := requested(claim)
+	switch pod, size := remountOf(claim); {
+	case size == want.String():
+		s.remount = s.remount || pod == o.UID
+	case o.Status.Phase == corev1.PodRunning: // one that has not mounted it yet will
+		s.remount, s.unmarked = true, append(s.unmarked, claim)
+	}
 }
 
 // sameKind compares class and access modes. An absent class is any class.
@@ -100,24 +124,28 @@ func requested(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 	return claim.Spec.Resources.Requests[corev1.ResourceStorage]
 }
 
-// cannotGrow says why the claim's class lets no volume grow; empty when it does. A template without a
+// cannotGrow says why the claim's class lets no volume grow; nil when it does. A template without a
 // class is not asked.
-func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) string {
-	class := t.Spec.StorageClassName
-	if class == nil {
-		return ""
+func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) *trouble {
+	if t.Spec.StorageClassName == nil {
+		return nil
 	}
-	switch expandable, exists := p.Expandable[*class]; {
+	class, why := *t.Spec.StorageClassName, ""
+	switch expandable, exists := p.Expandable[class]; {
+	case p.ClassesErr != nil:
+		return &trouble{claim.Name, waitResize, waitResize, fmt.Sprintf("claim %s cannot grow yet: %v", claim.Name, p.ClassesErr)}
 	case !exists:
-		return fmt.Sprintf("claim %s cannot grow: storage class %s does not exist", claim.Name, *class)
+		why = "does not exist"
 	case !expandable:
-		return fmt.Sprintf("claim %s cannot grow: storage class %s does not support volume expansion", claim.Name, *class)
+		why = "does not support volume expansion"
+	default:
+		return nil
 	}
-	return ""
+	return &trouble{claim.Name, waitResizeFailed, eventResizeFailed, fmt.Sprintf("claim %s cannot grow: storage class %s %s", claim.Name, class, why)}
 }
 
-// growFor begins to grow the claims of the pod. Until they are done the pod counts as out of service and
-// is left alone.
+// growFor begins to grow the claims of the pod. Until they are done the pod counts against maxUnavailable,
+// and as long as it serves it is left alone.
 func (p *pass) growFor(o *pod) {
 	for i, claim := range o.claims.small {
 		p.grow = append(p.grow, action.Action{
@@ -153,10 +181,13 @@ func resourcesOf(t *corev1.PersistentVolumeClaim) map[string]any {
 // growClaims writes the claims that grow, and tells of those that cannot.
 func growClaims(p *pass) {
 	p.plan.Add(action.Step{Name: StepClaims, Actions: p.grow})
+	if p.ClassesErr != nil {
+		p.plan.Wake(classesCheck)
+	}
 	for _, o := range p.targets {
 		switch c := o.claims; {
 		case c.trouble != nil:
-			p.plan.Wait(waitResizeFailed, c.trouble.claim, "%s", c.trouble.message)
+			p.plan.Wait(c.trouble.reason, c.trouble.claim, "%s", c.trouble.message)
 		case c.open != "":
 			p.plan.Wait(waitResize, c.open, "claim %s grows; pod %s waits for it", c.open, o.Pod.Name)
 		case c.unmade != "" && o.arrived():

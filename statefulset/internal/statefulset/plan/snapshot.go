@@ -33,6 +33,8 @@ type Snapshot struct {
 	// Expandable says of each StorageClass that exists whether its volumes may grow. It is read with
 	// gate AutoResizePVC and strategy OnPodRollingUpdate only.
 	Expandable map[string]bool
+	// ClassesErr is why Expandable could not be read. It holds up the growth of claims, and nothing else.
+	ClassesErr error
 	// PullJobs is what is known of image pull jobs, with gate PreDownload.
 	PullJobs predownload.Jobs
 	// Now is the moment of the pass.

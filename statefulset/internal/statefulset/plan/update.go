@@ -52,15 +52,15 @@ func (p *pass) abandonPod(step *action.Step, o *pod) {
 	}
 }
 
-// broken are the pods in the range of the update that are out of service and have not arrived. In
-// order only the lowest one may be touched, since it is the one that the others wait for.
+// broken are the pods in the range of the update that are down and have not arrived. In order only the
+// lowest one may be touched, since it is the one that the others wait for.
 //
 //	ordered, 0 available, 1 and 2 crash at a bad revision: 1. Once its successor is available: 2.
 func (p *pass) broken() []*pod {
 	if !ordered(p.Set) {
 		var all []*pod
 		for _, o := range p.targets {
-			if o.out() && p.mayMove(o) {
+			if o.down() && o.mayMove() && !o.touched {
 				all = append(all, o)
 			}
 		}
@@ -70,8 +70,8 @@ func (p *pass) broken() []*pod {
 		switch o := p.slots[i].pod; {
 		case o == nil:
 			return nil
-		case !o.wanted || !o.out():
-		case p.mayMove(o):
+		case !o.wanted || !o.down():
+		case o.mayMove() && !o.touched:
 			return []*pod{o}
 		default:
 			return nil
@@ -80,9 +80,10 @@ func (p *pass) broken() []*pod {
 	return nil
 }
 
-// mayMove says whether an update of the pod may begin now.
-func (p *pass) mayMove(o *pod) bool {
-	return !o.touched && o.Active && !o.inGrace && !o.arrived() && o.claims.open == "" && o.claims.trouble == nil
+// mayMove says whether an update of the pod may begin. One that serves waits for its claims.
+func (o *pod) mayMove() bool {
+	held := o.claims.open != "" || o.claims.trouble != nil
+	return o.Active && !o.inGrace && !o.arrived() && (o.down() || !held)
 }
 
 // walk updates available pods. It stops at the first for which there is no room.
@@ -90,36 +91,27 @@ func (p *pass) mayMove(o *pod) bool {
 //	maxUnavailable 2 of 5: 4 and 3 go; as soon as one of them is available, 2.
 //	Six pods, partition 3, maxUnavailable 2, pod 0 terminating: 5 only.
 func (p *pass) walk(step *action.Step) {
-	out := p.outOfService()
+	b := p.budget()
 	for _, o := range p.targets {
 		switch {
-		case o.out() || o.arrived() || o.claims.trouble != nil:
+		case o.down() || !o.mayMove():
 			continue
 		case o.touched: // its turn comes when its present change is seen
 			return
 		case ordered(p.Set) && len(p.condemned) > 0:
 			p.waitFor(p.condemned[:1], "pods are updated once others are removed: pod "+o.Pod.Name+" waits")
 			return
-		case p.missing+len(out) >= p.numbers.maxUnavailable:
-			p.waitFor(out, "maxUnavailable lets pod "+o.Pod.Name+" not be updated")
+		case !b.hasRoom(o):
+			p.waitFor(b.out, "maxUnavailable lets pod "+o.Pod.Name+" not be updated")
 			return
-		case p.move(step, o):
-			out = append(out, o)
-		case ordered(p.Set):
+		}
+		counted := o.out()
+		if p.move(step, o) {
+			b.take(o, counted)
+		} else if ordered(p.Set) {
 			return
 		}
 	}
-}
-
-// outOfService are the live pods that count against maxUnavailable. Ordinals without a pod do too.
-func (p *pass) outOfService() []*pod {
-	var out []*pod
-	for i := range p.slots {
-		if o := p.slots[i].pod; o != nil && o.out() {
-			out = append(out, o)
-		}
-	}
-	return out
 }
 
 // move brings one pod on towards the update revision, and says whether that takes it out of service:
@@ -138,7 +130,7 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 		return false
 	}
 	if u == nil {
-		p.deletePod(step, o, "Recreate", "revision "+p.updateHash()+" needs a new pod")
+		p.replace(step, o)
 		return true
 	}
 	if a := p.workload.UpdateInPlace(o.State, u, p.Chosen.Update); podupdate.Writes(a) {
@@ -151,9 +143,22 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 	return true
 }
 
+// replace deletes a pod that a new one is to follow, once the claims say so that the new one mounts anew.
+func (p *pass) replace(step *action.Step, o *pod) {
+	switch {
+	case len(o.claims.unmarked) > 0:
+		p.markForRemount(o)
+		o.touched, o.leaving = true, true
+	case o.claims.remount && o.updated:
+		p.deletePod(step, o, "Recreate", "the file system of claim "+o.claims.unmade+" grows with the next mount")
+	default:
+		p.deletePod(step, o, "Recreate", "revision "+p.updateHash()+" needs a new pod")
+	}
+}
+
 // way is how the pod gets to the update revision: in place, or by a new pod where there is no update.
 func (p *pass) way(o *pod) (*inplace.Update, error) {
-	if o.stored {
+	if o.stored && !o.claims.remount {
 		return p.workload.Way(o.State, p.Chosen.Update)
 	}
 	if p.workload.Policy == podupdate.InPlaceOnly {
@@ -170,21 +175,21 @@ func deleteSpecified(p *pass) {
 		return
 	}
 	step := action.Step{Name: StepDelete}
-	var out []*pod
+	var b *budget
 	for _, s := range slices.Backward(p.slots) {
 		o := s.pod
-		if o == nil || !o.SpecifiedDelete || o.touched || !o.Active || o.claims.open != "" {
+		if o == nil || !o.SpecifiedDelete || o.touched || !o.Active || o.claims.open != "" && !o.down() {
 			continue
 		}
-		if out == nil {
-			out = p.outOfService()
+		if b == nil {
+			b = p.budget()
 		}
-		if !o.out() {
-			if p.missing+len(out) >= p.numbers.maxUnavailable {
-				p.waitFor(out, "maxUnavailable lets pod "+o.Pod.Name+", which is specified for deletion, not be deleted")
+		if !o.down() {
+			if !b.hasRoom(o) {
+				p.waitFor(b.out, "maxUnavailable lets pod "+o.Pod.Name+", which is specified for deletion, not be deleted")
 				continue
 			}
-			out = append(out, o)
+			b.take(o, o.out())
 		}
 		p.deletePod(&step, o, "SpecifiedDelete", "it is specified for deletion")
 	}

@@ -36,6 +36,7 @@ type world struct {
 	revisions       []*appsv1.ControllerRevision
 	orphanRevisions []*appsv1.ControllerRevision
 	expandable      map[string]bool
+	classesErr      error
 	gates           Gates
 	pulls           predownload.Jobs
 	unsaved         bool // the newer revision is not written yet
@@ -149,8 +150,11 @@ func (w *world) pod(r *appsv1.ControllerRevision, ordinal int32, options ...gen.
 func (w *world) claim(name string, change ...gen.ClaimOption) *world {
 	claim := gen.Claim(name, "1Gi", change...)
 	claim.Namespace, claim.UID = gen.Namespace, gen.UID(name)
-	if claim.Status.Capacity == nil {
-		claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: claim.Spec.Resources.Requests}
+	if claim.Status.Phase == "" {
+		claim.Status.Phase = corev1.ClaimBound
+	}
+	if claim.Status.Capacity == nil && claim.Status.Phase == corev1.ClaimBound {
+		claim.Status.Capacity = claim.Spec.Resources.Requests
 	}
 	w.claims[name] = &claim
 	return w
@@ -161,7 +165,7 @@ func (w *world) snapshot() Snapshot {
 		Set: w.set, Pods: w.pods, Orphans: w.orphans, Revisions: w.revisions, OrphanRevisions: w.orphanRevisions, Now: now, Gates: w.gates,
 		Claim:      func(name string) *corev1.PersistentVolumeClaim { return w.claims[name] },
 		Chosen:     revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},
-		Expandable: w.expandable, PullJobs: w.pulls,
+		Expandable: w.expandable, ClassesErr: w.classesErr, PullJobs: w.pulls,
 	}
 	return s
 }

@@ -1,0 +1,36 @@
+package plan
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/action"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// Where a driver grows file systems at the next mount only, a pod whose volume has grown is replaced. Its
+// claim says so first: should the claim await a mount all the same once there is a new pod, or a view be
+// old, that pod is not replaced in its turn.
+
+// remountOf reads from a claim which pod is replaced for its sake, and for which size.
+func remountOf(claim *corev1.PersistentVolumeClaim) (pod types.UID, size string) {
+	uid, size, _ := strings.Cut(claim.Annotations[v1beta1.RemountAnnotation], "/")
+	return types.UID(uid), size
+}
+
+// markForRemount writes on claims of the pod that await a mount that it is replaced for their sake.
+func (p *pass) markForRemount(o *pod) {
+	for _, claim := range o.claims.unmarked {
+		size := requested(claim)
+		p.grow = append(p.grow, action.Action{
+			Verb: action.PatchMetadata, Object: claim, Reason: "Remount", Message: "pod " + o.Pod.Name + " is replaced for its sake",
+			Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
+				"metadata": map[string]any{"annotations": map[string]any{v1beta1.RemountAnnotation: string(o.Pod.UID) + "/" + size.String()}},
+			}}},
+			Event: &action.Event{Failed: eventUpdateFailed},
+		})
+	}
+}
