@@ -14,13 +14,13 @@ import (
 )
 
 // told lets the node agent tell of the pod's containers: they run with their present environment,
-// but for the stale ones.
-func told(pod *corev1.Pod, stale ...string) *corev1.Pod {
+// but for those whose environment it does not know.
+func told(pod *corev1.Pod, unknown ...string) *corev1.Pod {
 	meta := RuntimeContainersMeta{}
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		entry := RuntimeContainer{Name: c.Name, ContainerID: statusOf(pod, c.Name).ContainerID}
-		if !sets.New(stale...).Has(c.Name) {
+		if !sets.New(unknown...).Has(c.Name) {
 			entry.Hashes.ExtractedEnvFromMetadataHash = expectedEnvHash(c, pod)
 		}
 		meta.Containers = append(meta.Containers, entry)
@@ -64,7 +64,7 @@ func TestContainersFollowEachOtherByLaunchPriority(t *testing.T) {
 		"containerBatchesRecord":[{"timestamp":"2026-01-01T12:00:00Z","containers":["sidecar"]}]}`,
 		pod.Annotations[contract.InPlaceUpdateStateAnnotation])
 
-	pod, p, writes := refresh(t, told(pod, "sidecar"), at(time.Second))
+	pod, p, writes := refresh(t, pod, at(time.Second))
 	assert.Equal(t, ReasonContainer, p.Reason)
 	assert.Contains(t, p.Message, "sidecar")
 	assert.Empty(t, writes)
@@ -74,14 +74,19 @@ func TestContainersFollowEachOtherByLaunchPriority(t *testing.T) {
 	assert.Equal(t, ReasonNodeAgentMissing, p.Reason, "the agent has not told about the new container")
 
 	told(pod)
+	_, p, writes = refresh(t, pod, at(time.Second))
+	assert.Equal(t, ReasonContainer, p.Reason, "the old container may have crashed just before the write")
+	assert.Equal(t, readTime-time.Second, p.WakeAfter)
+	assert.Empty(t, writes)
+
 	statusOf(pod, "sidecar").Ready = false
-	pod, p, writes = refresh(t, pod, at(time.Second))
+	pod, p, writes = refresh(t, pod, at(readTime))
 	assert.Equal(t, ReasonNotReady, p.Reason)
 	assert.Contains(t, p.Message, "sidecar")
 	assert.Empty(t, writes)
 
 	statusOf(pod, "sidecar").Ready = true
-	pod, p, writes = refresh(t, pod, at(2*time.Second))
+	pod, p, writes = refresh(t, pod, at(readTime+time.Second))
 	assert.Equal(t, ReasonBatch, p.Reason)
 	assert.Equal(t, []string{"pod"}, writes)
 	assert.Equal(t, "main:v2", pod.Spec.Containers[1].Image)
@@ -89,11 +94,11 @@ func TestContainersFollowEachOtherByLaunchPriority(t *testing.T) {
 		"lastContainerStatuses":{"main":{"imageID":"`+imageIDOf("main:v1")+`","containerID":"main-0"}},
 		"updateEnvFromMetadata":true,"updateImages":true,
 		"containerBatchesRecord":[{"timestamp":"2026-01-01T12:00:00Z","containers":["sidecar"]},
-			{"timestamp":"2026-01-01T12:00:02Z","containers":["main"]}]}`,
+			{"timestamp":"2026-01-01T12:00:06Z","containers":["main"]}]}`,
 		pod.Annotations[contract.InPlaceUpdateStateAnnotation])
 
 	restarted(pod, "main", "main-1")
-	pod, p, writes = refresh(t, told(pod), at(3*time.Second))
+	pod, p, writes = refresh(t, told(pod), at(readTime+2*time.Second))
 	assert.True(t, p.Complete)
 	assert.Equal(t, []string{"status"}, writes)
 	assert.Equal(t, corev1.ConditionTrue, gateOf(pod))

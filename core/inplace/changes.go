@@ -54,7 +54,9 @@ func (ch changes) split(chosen sets.Set[string]) (now, later changes) {
 	return now, later
 }
 
-// besides leaves out what the pod has already and containers that it does not have.
+// besides leaves out what the pod has already and containers that it does not have. A label or an annotation
+// counts as had only when the container was started with it: whoever has written it to the pod has restarted
+// nothing.
 func (ch changes) besides(pod *corev1.Pod) changes {
 	rest := newChanges()
 	for name, image := range ch.images {
@@ -70,8 +72,14 @@ func (ch changes) besides(pod *corev1.Pod) changes {
 		}
 	}
 	for name, m := range ch.metadata {
-		m = Metadata{Labels: differing(pod.Labels, m.Labels), Annotations: differing(pod.Annotations, m.Annotations)}
-		if containerOf(pod, name) != nil && !m.empty() {
+		c := containerOf(pod, name)
+		if c == nil {
+			continue
+		}
+		if hasRead(m, c, pod) {
+			m = m.besides(pod)
+		}
+		if !m.empty() {
 			rest.metadata[name] = m
 		}
 	}
@@ -104,6 +112,11 @@ func (ch changes) write(c *action.PodChange) {
 }
 
 func (m Metadata) empty() bool { return len(m.Labels)+len(m.Annotations) == 0 }
+
+// besides leaves out the keys that have their value on the pod.
+func (m Metadata) besides(pod *corev1.Pod) Metadata {
+	return Metadata{Labels: differing(pod.Labels, m.Labels), Annotations: differing(pod.Annotations, m.Annotations)}
+}
 
 func (m Metadata) write(c *action.PodChange) {
 	for key, value := range m.Labels {

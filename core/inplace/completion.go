@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/podstate"
 )
 
@@ -36,6 +37,10 @@ import (
 // observed the spec. So no naming can hang an update for ever.
 const (
 	settleTime = 10 * time.Second
+	// readTime is how long after a write to the metadata a container may still be started with what the kubelet
+	// saw before: one that has crashed, and of whose successor the status does not tell yet. The node agent takes
+	// no less for a restart.
+	readTime   = 5 * time.Second
 	unsureTime = 2 * time.Minute
 )
 
@@ -65,11 +70,17 @@ func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 			add(&a.images, name, judgeImage(c.Pod, s, name, c.Now.Time))
 		}
 	}
-	for _, container := range s.touched(c.Pod) {
-		if s.UpdateEnvFromMetadata && o.EnvFromMetadata && !gateOpen(c) {
-			add(&a.env, container.Name, judgeEnv(c.Pod, container))
+	for i := range c.Pod.Spec.Containers {
+		container := &c.Pod.Spec.Containers[i]
+		touched := s.touched(container.Name)
+		if o.EnvFromMetadata && !gateOpen(c) {
+			if touched && s.UpdateEnvFromMetadata {
+				add(&a.env, container.Name, s.judgeEnv(c, container))
+			} else if p := s.judgeOtherEnv(c, container); p != nil && a.first == nil {
+				a.first = p
+			}
 		}
-		if s.UpdateResources && o.Resize {
+		if touched && s.UpdateResources && o.Resize {
 			add(&a.resources, container.Name, judgeResources(c.Pod, container))
 		}
 	}
@@ -182,32 +193,55 @@ func runtimeContainer(pod *corev1.Pod, status *corev1.ContainerStatus) *RuntimeC
 	return nil
 }
 
-// touched are the containers of the batches so far; all that the pod has where none is recorded.
-func (s *State) touched(pod *corev1.Pod) []*corev1.Container {
-	var list []*corev1.Container
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
-		inBatch := func(b Batch) bool { return slices.Contains(b.Containers, c.Name) }
-		if len(s.ContainerBatchesRecord) == 0 || slices.ContainsFunc(s.ContainerBatchesRecord, inBatch) {
-			list = append(list, c)
-		}
-	}
-	return list
+// touched says whether the container is one of the batches so far; all are where no batch is recorded.
+func (s *State) touched(container string) bool {
+	inBatch := func(b Batch) bool { return slices.Contains(b.Containers, container) }
+	return len(s.ContainerBatchesRecord) == 0 || slices.ContainsFunc(s.ContainerBatchesRecord, inBatch)
 }
 
 // judgeEnv says what the container's environment waits for, nil when it is that of the present metadata.
-func judgeEnv(pod *corev1.Pod, c *corev1.Container) *Progress {
-	if !readsMetadata(c, "", "") {
+func (s *State) judgeEnv(c *action.PodChange, container *corev1.Container) *Progress {
+	if !readsMetadata(container, "", "") {
 		return nil
 	}
-	running := runtimeContainer(pod, statusOf(pod, c.Name))
+	read, known := startedWith(c.Pod, container.Name)
 	switch {
-	case running == nil:
-		return waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", c.Name)
-	case running.Hashes.ExtractedEnvFromMetadataHash != expectedEnvHash(c, pod):
-		return waitFor(ReasonContainer, "container %s has not been restarted with its new environment yet", c.Name)
+	case !known:
+		return waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", container.Name)
+	case read != expectedEnvHash(container, c.Pod):
+		return waitFor(ReasonContainer, "container %s has not been restarted with its new environment yet", container.Name)
 	}
-	return nil
+	left := s.writtenAt(container.Name).Add(readTime).Sub(c.Now.Time)
+	if left <= 0 {
+		return nil
+	}
+	p := waitFor(ReasonContainer, "container %s may have been started with its former environment a moment ago", container.Name)
+	p.WakeAfter = left
+	return p
+}
+
+// judgeOtherEnv is judgeEnv for a container whose environment the update leaves alone. Where somebody has
+// changed what it reads, the node agent restarts it while the pod is out of service. That is awaited, but not
+// for ever: the update can do without a node agent.
+func (s *State) judgeOtherEnv(c *action.PodChange, container *corev1.Container) *Progress {
+	if _, known := startedWith(c.Pod, container.Name); !known || !podstate.HasGate(c.Pod, contract.InPlaceUpdateReady) {
+		return nil
+	}
+	left := s.lastWrite().Add(unsureTime).Sub(c.Now.Time)
+	if left <= 0 || hasRead(Metadata{}, container, c.Pod) {
+		return nil
+	}
+	p := waitFor(ReasonContainer, "container %s has not been restarted with its new environment yet", container.Name)
+	p.WakeAfter = left
+	return p
+}
+
+// lastWrite is the moment of the last batch.
+func (s *State) lastWrite() time.Time {
+	if n := len(s.ContainerBatchesRecord); n > 0 {
+		return s.ContainerBatchesRecord[n-1].Timestamp.Time
+	}
+	return s.UpdateTimestamp.Time
 }
 
 // judgeResources says what the container's resources wait for, nil when they are those of the spec.

@@ -27,12 +27,46 @@ func EnvHash(c *corev1.Container, value func(env *corev1.EnvVar, field, key stri
 
 // expectedEnvHash is the hash that the container has once it has read the pod's present metadata.
 func expectedEnvHash(c *corev1.Container, pod *corev1.Pod) uint64 {
+	return envHashAfter(Metadata{}, c, pod)
+}
+
+// envHashAfter is expectedEnvHash for the metadata that the pod will have after the change.
+func envHashAfter(m Metadata, c *corev1.Container, pod *corev1.Pod) uint64 {
 	return EnvHash(c, func(_ *corev1.EnvVar, field, key string) string {
-		if field == fieldLabels {
-			return pod.Labels[key]
+		have, changed := pod.Labels, m.Labels
+		if field == fieldAnnotations {
+			have, changed = pod.Annotations, m.Annotations
 		}
-		return pod.Annotations[key]
+		value, ok := changed[key]
+		switch {
+		case !ok:
+			return have[key]
+		case value == nil:
+			return ""
+		}
+		return *value
 	})
+}
+
+// hasRead says whether the container was started with the environment that the metadata gives it, by what the
+// node agent tells.
+func hasRead(m Metadata, c *corev1.Container, pod *corev1.Pod) bool {
+	if !readsMetadata(c, "", "") {
+		return true
+	}
+	read, known := startedWith(pod, c.Name)
+	return known && read == envHashAfter(m, c, pod)
+}
+
+// startedWith is the hash of the environment of the container that the status shows; false when the node
+// agent has not told about that container, or does not look at environments.
+func startedWith(pod *corev1.Pod, name string) (uint64, bool) {
+	running := runtimeContainer(pod, statusOf(pod, name))
+	if running == nil {
+		return 0, false
+	}
+	read := running.Hashes.ExtractedEnvFromMetadataHash
+	return read, read != 0
 }
 
 // plainHashes are the hashes by which kubelets know a container of the spec: those from 1.31 on hash

@@ -33,6 +33,7 @@ type kubelet struct {
 	random *rand.Rand
 	seen   *corev1.Pod
 	real   map[string]process
+	env    map[string]uint64 // of all containers that ever ran, by ID
 	outbox *report
 	todo   []string // containers that the running sync still has to start
 	pull   int      // steps until the next one starts
@@ -47,7 +48,7 @@ func runtimeName(image string) string { return strings.TrimSuffix(image, "b") }
 func contentOf(image string) string { return imageIDOf(runtimeName(image)) }
 
 func newKubelet(random *rand.Rand, pod *corev1.Pod) *kubelet {
-	k := &kubelet{random: random, seen: pod.DeepCopy(), real: map[string]process{}}
+	k := &kubelet{random: random, seen: pod.DeepCopy(), real: map[string]process{}, env: map[string]uint64{}}
 	for i := range pod.Spec.Containers {
 		k.start(pod.Spec.Containers[i].Name)
 	}
@@ -61,6 +62,7 @@ func (k *kubelet) start(name string) {
 		id: fmt.Sprintf("%s-%d", name, k.serial), image: c.Image,
 		env: expectedEnvHash(c, k.seen), resources: *c.Resources.DeepCopy(),
 	}
+	k.env[k.real[name].id] = k.real[name].env
 }
 
 // step lets the node do a little, and writes what it reports to the pod.
@@ -128,20 +130,21 @@ func (k *kubelet) work() {
 	k.todo, k.pull = k.todo[1:], k.random.IntN(4)
 }
 
-// agent tells of the running containers and stops those with another environment, only while the
-// gate is closed.
+// agent tells of the containers that the status shows, which may be gone by now, and stops those that run
+// with another environment, only while the gate is closed.
 func (k *kubelet) agent(pod *corev1.Pod) {
 	meta := RuntimeContainersMeta{}
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		p, known := k.real[c.Name]
-		if !known {
+		status := statusOf(pod, c.Name)
+		if status == nil {
 			continue
 		}
+		env := k.env[status.ContainerID]
 		meta.Containers = append(meta.Containers, RuntimeContainer{
-			Name: c.Name, ContainerID: p.id, Hashes: ContainerHashes{ExtractedEnvFromMetadataHash: p.env},
+			Name: c.Name, ContainerID: status.ContainerID, Hashes: ContainerHashes{ExtractedEnvFromMetadataHash: env},
 		})
-		if gateOf(pod) == corev1.ConditionFalse && p.env != expectedEnvHash(c, pod) {
+		if gateOf(pod) == corev1.ConditionFalse && env != expectedEnvHash(c, pod) && k.real[c.Name].id == status.ContainerID {
 			k.kill(c.Name)
 		}
 	}

@@ -2,6 +2,7 @@ package inplace
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +46,7 @@ func (u *Update) Check(pod *corev1.Pod) error {
 		}
 	}
 	for _, name := range sets.List(sets.KeySet(ch.metadata)) {
-		if runtimeContainer(pod, statusOf(pod, name)) == nil {
+		if _, known := startedWith(pod, name); !known {
 			return &NodeAgentMissingError{Container: name}
 		}
 	}
@@ -148,6 +149,12 @@ func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, se
 	u.sortKeys(&ch, &plain, fieldAnnotations, s.annotations, u.template.Annotations)
 	plain.Labels, plain.Annotations = differing(pod.Labels, plain.Labels), differing(pod.Annotations, plain.Annotations)
 	ch = ch.besides(pod)
+	if before.lost() { // what nobody can tell is not asked for: it could hold up the pod for ever
+		maps.DeleteFunc(ch.metadata, func(name string, m Metadata) bool {
+			_, known := startedWith(pod, name)
+			return !known && m.besides(pod).empty()
+		})
+	}
 	return ch, plain, resizedBefore(pod, s.resources, ch)
 }
 
