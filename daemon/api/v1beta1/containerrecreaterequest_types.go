@@ -46,8 +46,8 @@ type ContainerRecreateRequestSpec struct {
 	// strategy says how.
 	// +optional
 	Strategy *RecreateStrategy `json:"strategy,omitempty"`
-	// activeDeadlineSeconds: the request is completed that long after its creation, whatever its state.
-	// Absent means no deadline. It must be at least 3.
+	// activeDeadlineSeconds: the request is completed that long after the operator first saw it, whatever its
+	// state. Absent means no deadline. It must be at least 3.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more"
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
@@ -164,6 +164,10 @@ type ContainerRecreateRequestStatus struct {
 	// message says why the request ended where that is not the end of its work.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// lastHeartbeatTime is when the node agent last said that it works on the request, by the node's clock.
+	// An agent that is at work renews it every 20 seconds.
+	// +optional
+	LastHeartbeatTime *metav1.Time `json:"lastHeartbeatTime,omitempty"`
 	// containerRecreateStates are the states of the containers, in the order of the spec.
 	// +optional
 	ContainerRecreateStates []ContainerRecreateState `json:"containerRecreateStates,omitempty"`
@@ -184,7 +188,7 @@ type ContainerRecreateState struct {
 	Name string `json:"name"`
 	// phase is Pending, Recreating, Succeeded or Failed.
 	Phase RecreatePhase `json:"phase"`
-	// isKilled says that the container has been stopped for this request, or had restarted by itself.
+	// isKilled says that the container was told to stop for this request, or had restarted by itself.
 	// +optional
 	IsKilled bool `json:"isKilled,omitempty"`
 	// message says why the container is in this phase.

@@ -113,6 +113,10 @@ func (in *ContainerRecreateRequestStatus) DeepCopyInto(out *ContainerRecreateReq
 		in, out := &in.CompletionTime, &out.CompletionTime
 		*out = (*in).DeepCopy()
 	}
+	if in.LastHeartbeatTime != nil {
+		in, out := &in.LastHeartbeatTime, &out.LastHeartbeatTime
+		*out = (*in).DeepCopy()
+	}
 	if in.ContainerRecreateStates != nil {
 		in, out := &in.ContainerRecreateStates, &out.ContainerRecreateStates
 		*out = make([]ContainerRecreateState, len(*in))

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -175,17 +176,52 @@ func TestADeletedRequestEndsTheWaitForItsHook(t *testing.T) {
 	assert.Equal(t, []string{containerID(pod, "app")}, n.stopped(), "by the second request only")
 }
 
-func TestADeadlineCompletesTheRequestWhateverTheAgentDoes(t *testing.T) {
+// A deadline ends the request, not the stop that has begun: its hook runs to the end, the container restarts, and
+// the request says so.
+func TestAStopThatHasBegunOutlastsTheDeadline(t *testing.T) {
 	n := givenNode(t)
 	n.givenManager()
 	pod := n.run(n.podNamed("web", "app", "proxy"))
 	request := n.requestFor(pod, "app", "proxy")
-	request.Spec.ActiveDeadlineSeconds = new(int64(2))
-	request.Spec.Strategy.TerminationGracePeriodSeconds = new(int64(100))
-	request.Spec.Containers[0].PreStop = &v1beta1.PreStopHandler{Sleep: &corev1.SleepAction{Seconds: 99}}
-	_, result := n.eventuallyCompleted(n.ask(request))
+	request.Spec.ActiveDeadlineSeconds = new(int64(3))
+	request.Spec.Containers[0].PreStop = &v1beta1.PreStopHandler{Sleep: &corev1.SleepAction{Seconds: 8}}
+	phases, result := n.eventuallyCompleted(n.ask(request))
 	assert.Equal(t, "recreating has exceeded the activeDeadlineSeconds", result.Message)
-	assert.Empty(t, n.stopped())
+	assert.Equal(t, []v1beta1.RecreatePhase{v1beta1.RecreatePending, v1beta1.RecreatePending}, phases)
+	assert.Equal(t, "in the preStop hook of "+containerID(pod, "app"), result.ContainerRecreateStates[0].Message)
+	assert.Empty(t, n.stopped(), "the hook runs")
+
+	require.Eventually(t, func() bool { return len(n.stopped()) > 0 }, patience, moment)
+	_, after := n.eventuallyCompleted(request)
+	assert.Equal(t, []v1beta1.ContainerRecreateState{
+		{Name: "app", Phase: v1beta1.RecreateRecreating, IsKilled: true, Message: "recreating " + containerID(pod, "app")},
+		{Name: "proxy", Phase: v1beta1.RecreatePending},
+	}, after.ContainerRecreateStates)
+	assert.Equal(t, result.CompletionTime, after.CompletionTime)
+
+	n.eventuallyCompleted(n.ask(n.requestFor(n.fresh(pod), "proxy")))
+	assert.Equal(t, []string{containerID(pod, "app"), containerID(pod, "proxy")}, n.stopped(), "each once, the proxy for the second request")
+}
+
+func TestAStopIsGivenUpWithItsPod(t *testing.T) {
+	n := givenNode(t)
+	n.givenManager()
+	pod := n.podNamed("web", "app")
+	pod.Finalizers = []string{"example.io/stays"}
+	pod = n.run(pod)
+	request := n.requestFor(pod, "app")
+	request.Spec.Containers[0].PreStop = &v1beta1.PreStopHandler{Sleep: &corev1.SleepAction{Seconds: 3}}
+	n.ask(request)
+	n.eventuallyEvent("web", "Killing")
+	require.NoError(t, n.client.Delete(t.Context(), pod))
+	_, result := n.eventuallyCompleted(request)
+	assert.Equal(t, "pod has gone", result.Message)
+	again := n.run(n.podNamed("web-2", "app"))
+	request = n.requestFor(again, "app")
+	request.Spec.Containers[0].PreStop = &v1beta1.PreStopHandler{Sleep: &corev1.SleepAction{Seconds: 4}}
+	n.eventuallyCompleted(n.ask(request))
+	assert.Equal(t, []string{containerID(again, "app")}, n.stopped(), "a hook that began later is over, and that of the pod has stopped nothing")
+	require.NoError(t, n.client.Patch(t.Context(), n.fresh(pod), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 }
 
 func TestARestartedAgentTakesUpARequest(t *testing.T) {

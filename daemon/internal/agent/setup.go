@@ -35,7 +35,7 @@ func (a *agent) setUp(mgr ctrl.Manager) error {
 		return fmt.Errorf("set up image pulls: %w", err)
 	}
 	restarts := containerrestart.New(containerrestart.Config{
-		Client: mgr.GetClient(), Runtimes: a.runtimes, Stopper: stopper, Clock: a.clock,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Runtimes: a.runtimes, Stopper: stopper, Clock: a.clock,
 	})
 	if err := restarts.SetUp(mgr); err != nil {
 		return fmt.Errorf("set up container restarts: %w", err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/features"
 	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 
@@ -48,7 +49,8 @@ type node struct {
 	folder  string
 	runtime *simulate.Runtime
 	options agent.Options
-	stop    func() // ends the agent
+	send    faults.Send // how the agent's requests are made
+	stop    func()      // ends the agent
 }
 
 // givenNode runs an agent beside a runtime until the end of the test.
@@ -81,7 +83,11 @@ func (n *node) start() {
 	n.t.Helper()
 	ctx, cancel := context.WithCancel(n.t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- agent.Run(ctx, n.options, env.ConfigAs(n.t, "administrator")) }()
+	config := env.ConfigAs(n.t, "administrator")
+	if n.send != nil {
+		config = faults.Wrapped(config, n.send)
+	}
+	go func() { ended <- agent.Run(ctx, n.options, config) }()
 	stopped := false
 	n.stop = func() {
 		if !stopped {

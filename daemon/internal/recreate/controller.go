@@ -2,6 +2,7 @@ package recreate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/execute"
 	"github.com/flotilla-project/flotilla/core/fastclient"
@@ -18,8 +20,13 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
 
-// reconciler does the manager's part of requests. It holds no state.
-type reconciler struct{ *engine.Base }
+// reconciler does the manager's part of requests.
+type reconciler struct {
+	*engine.Base
+	memory *plan.Memory
+	// clock names the machine's clock.
+	clock string
+}
 
 // Reconcile runs one pass over the request that the key names.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -30,14 +37,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *reconciler) run(ctx context.Context, snap plan.Snapshot) (ctrl.Result, error) {
 	todo := plan.Compute(snap)
 	done := r.Execute(ctx, snap.Request, todo.Plan)
-	if done.Err != nil {
-		return ctrl.Result{}, done.Err
-	}
 	todo.Wake(done.RetryAfter)
+	if done.Done(action.PatchMetadata) > 0 {
+		return ctrl.Result{RequeueAfter: todo.WakeAfter}, done.Err
+	}
 	after := snap.Request.DeepCopy()
 	after.Status = todo.Status
 	wrote, again, err := r.PatchStatus(ctx, snap.Request, after)
-	if err != nil {
+	if err := errors.Join(done.Err, err); err != nil {
 		return ctrl.Result{}, err
 	}
 	if wrote {
@@ -47,14 +54,26 @@ func (r *reconciler) run(ctx context.Context, snap plan.Snapshot) (ctrl.Result, 
 	return ctrl.Result{RequeueAfter: todo.WakeAfter}, nil
 }
 
+// Forget drops what is remembered of a request that is gone.
+func (r *reconciler) Forget(name types.NamespacedName) {
+	r.Base.Forget(name)
+	r.memory.Forget(name)
+}
+
 // snapshot reads the world of one request. Its error satisfies IsNotFound only when the request is gone.
 func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
 	request, err := fastclient.Get[v1beta1.ContainerRecreateRequest](ctx, r.Reader, key)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
-	pod, err := r.pod(ctx, request)
-	return plan.Snapshot{Request: request, Pod: pod, Now: r.Clock.Now()}, err
+	s := plan.Snapshot{Request: request, Now: r.Clock.Now(), Clock: r.clock}
+	if plan.Open(request) {
+		s.FirstSeen, s.LastSign = r.memory.See(request, s.Now)
+	} else {
+		r.memory.Forget(key)
+	}
+	s.Pod, err = r.pod(ctx, request)
+	return s, err
 }
 
 // pod is the pod of the request's name, nil when there is none. A request is completed for good when its pod

@@ -138,7 +138,7 @@ func (m *machine) patch(ctx context.Context, write node.Write) error {
 // stop ends a run; the kubelet starts the next one.
 func (m *machine) stop(ctx context.Context, kill *node.Kill) {
 	m.kills = append(m.kills, kill.ContainerID)
-	m.stops[kill.ContainerID] = node.Stop{Request: kill.Request.UID, Ended: true, At: m.now()}
+	m.stops[kill.ContainerID] = node.Stop{Request: kill.Request.UID, Stage: node.Ended, At: m.now()}
 	for i := range m.runs {
 		if run := &m.runs[i]; run.ID == kill.ContainerID {
 			run.Running, run.Exited, run.FinishedAt = false, true, m.now()

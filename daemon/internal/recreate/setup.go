@@ -52,7 +52,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o engine.Settings) error {
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Base: base}
+	r := &reconciler{Base: base, memory: plan.NewMemory(), clock: clockName()}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.ContainerRecreateRequest{}).

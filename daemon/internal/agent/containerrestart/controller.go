@@ -2,13 +2,10 @@ package containerrestart
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -37,14 +34,14 @@ const (
 	stalePause = 2 * time.Second
 	// awayPause is how long a pass waits for a runtime that does not answer.
 	awayPause = 5 * time.Second
-
-	killReason = "ContainerRecreateRequest"
 )
 
 // Config is what a Reconciler works with.
 type Config struct {
 	// Client reads requests from the cache, which holds the active ones of this node, and writes to the server.
-	Client   client.Client
+	Client client.Client
+	// Live reads from the server: requests that are over, and their pods, while a stop of theirs is under way.
+	Live     client.Reader
 	Runtimes *cri.Runtimes
 	Stopper  *containerstop.Stopper
 	Clock    clock.Clock
@@ -97,11 +94,14 @@ func (r *Reconciler) Start(ctx context.Context) error {
 	return nil
 }
 
-// wake asks for a pass over a pod.
-func (r *Reconciler) wake(key ctrl.Request) {
+// wake has a pass made over a pod. When the agent ends nobody else makes one: what is under way goes on here.
+func (r *Reconciler) wake(ctx context.Context, key ctrl.Request) {
 	select {
 	case r.wakeup <- event.TypedGenericEvent[ctrl.Request]{Object: key}:
 	case <-r.ending:
+		if _, err := r.Reconcile(ctx, key); err != nil {
+			ctrl.LoggerFrom(ctx).Info("A stop is left to the next agent", "pod", key.Name, "reason", err.Error())
+		}
 	}
 }
 
@@ -114,6 +114,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, key ctrl.Request) (ctrl.Resu
 	if r.memory.ahead(requests) {
 		return ctrl.Result{RequeueAfter: stalePause}, nil
 	}
+	over, err := r.over(ctx, key, requests)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	requests = append(requests, over...)
 	snapshot, containers, err := r.snapshot(ctx, key, requests)
 	if err != nil {
 		if cri.IsAway(err) {
@@ -125,13 +130,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, key ctrl.Request) (ctrl.Resu
 	todo := node.Compute(snapshot)
 	r.memory.abort(key, todo.Abort)
 	for _, write := range todo.Writes {
-		done, err := r.write(ctx, write)
-		if err != nil {
-			return ctrl.Result{}, err
+		if pause := r.write(ctx, write); pause > 0 {
+			return ctrl.Result{RequeueAfter: pause}, nil
 		}
-		if !done {
-			return ctrl.Result{RequeueAfter: stalePause}, nil
-		}
+	}
+	if todo.Hook != nil {
+		r.hook(ctx, key, todo.Hook, containers)
 	}
 	if todo.Kill != nil {
 		r.kill(ctx, key, todo.Kill, containers)
@@ -174,6 +178,12 @@ func (r *Reconciler) snapshot(ctx context.Context, key ctrl.Request, requests []
 		s.Containers = append(s.Containers, c)
 	}
 	s.GraceSeen, s.Stops = r.memory.remember(key, requests, now)
+	if node.Asks(s) {
+		var err error
+		if s.PodGone, err = r.podGone(ctx, key, requests[0].Spec.PodName); err != nil {
+			return s, nil, err
+		}
+	}
 	return s, containers, nil
 }
 
@@ -196,53 +206,6 @@ func (r *Reconciler) detail(ctx context.Context, c *cri.Container) (node.Contain
 	}
 	out.StartedAt, out.FinishedAt = status.StartedAt, status.FinishedAt
 	return out, nil
-}
-
-// write patches the status of a request. It reports false when somebody else has written since.
-func (r *Reconciler) write(ctx context.Context, write node.Write) (bool, error) {
-	patch, err := json.Marshal(write.Patch())
-	if err != nil {
-		return false, fmt.Errorf("make patch of request %s: %w", write.Request.Name, err)
-	}
-	written := &v1beta1.ContainerRecreateRequest{}
-	written.Namespace, written.Name = write.Request.Namespace, write.Request.Name
-	err = r.Client.Status().Patch(ctx, written, client.RawPatch(types.MergePatchType, patch))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("write status of request %s: %w", write.Request.Name, err)
-	}
-	r.memory.wrote(written)
-	return true, nil
-}
-
-// kill begins the stop of a container. A later pass learns how it ended.
-func (r *Reconciler) kill(ctx context.Context, key ctrl.Request, kill *node.Kill, containers []cri.Container) {
-	i := slices.IndexFunc(containers, func(c cri.Container) bool { return c.ID == kill.ContainerID })
-	if i < 0 {
-		return // the plan stops what is in its snapshot only
-	}
-	order := containerstop.Order{
-		Container: containers[i], PreStop: hookOf(kill.PreStop), Ports: kill.Ports, Grace: kill.Grace,
-		Reason: killReason, Message: kill.Message,
-	}
-	stopping, ok := r.memory.begin(ctx, key, kill)
-	if !ok {
-		return
-	}
-	go func() {
-		err := r.Stopper.Stop(stopping, order)
-		r.memory.ended(key, kill.ContainerID, err, r.Clock.Now())
-		r.wake(key)
-	}()
-}
-
-func hookOf(hook *v1beta1.PreStopHandler) *corev1.LifecycleHandler {
-	if hook == nil {
-		return nil
-	}
-	return &corev1.LifecycleHandler{Exec: hook.Exec, HTTPGet: hook.HTTPGet, TCPSocket: hook.TCPSocket, Sleep: hook.Sleep}
 }
 
 // graceBegan says whether the manager has made the pod not ready for a request.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
@@ -33,17 +34,24 @@ type pod struct {
 	graceSeen map[types.UID]time.Time
 	stops     map[string]*stop // by container ID
 	written   map[types.UID]string
+	refused   map[types.UID]refusal
 }
 
 type stop struct {
 	node.Stop
+	name   types.NamespacedName // of the request
+	over   *v1beta1.ContainerRecreateRequest
+	took   time.Duration // by the hook
 	cancel context.CancelFunc
 }
 
 // of returns the memory of a pod. The lock is held.
 func (m *memory) of(key ctrl.Request) *pod {
 	if m.pods[key] == nil {
-		m.pods[key] = &pod{graceSeen: map[types.UID]time.Time{}, stops: map[string]*stop{}, written: map[types.UID]string{}}
+		m.pods[key] = &pod{
+			graceSeen: map[types.UID]time.Time{}, stops: map[string]*stop{},
+			written: map[types.UID]string{}, refused: map[types.UID]refusal{},
+		}
 	}
 	return m.pods[key]
 }
@@ -62,11 +70,13 @@ func (m *memory) ahead(requests []*v1beta1.ContainerRecreateRequest) bool {
 	})
 }
 
-// wrote notes the version of a write.
+// wrote notes the version of a write that succeeded.
 func (m *memory) wrote(request *v1beta1.ContainerRecreateRequest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.of(keyOf(request)).written[request.UID] = request.ResourceVersion
+	p := m.of(keyOf(request))
+	p.written[request.UID] = request.ResourceVersion
+	delete(p.refused, request.UID)
 }
 
 // remember brings the memory of a pod in step with its requests and returns copies of it.
@@ -84,9 +94,10 @@ func (m *memory) remember(key ctrl.Request, requests []*v1beta1.ContainerRecreat
 	gone := func(request types.UID) bool { return !live[request] }
 	maps.DeleteFunc(p.graceSeen, func(request types.UID, _ time.Time) bool { return gone(request) })
 	maps.DeleteFunc(p.written, func(request types.UID, _ string) bool { return gone(request) })
+	maps.DeleteFunc(p.refused, func(request types.UID, _ refusal) bool { return gone(request) })
 	stops := make(map[string]node.Stop, len(p.stops))
 	for id, s := range p.stops {
-		if len(requests) == 0 && s.Ended {
+		if len(requests) == 0 && s.Stage == node.Ended {
 			delete(p.stops, id)
 			continue
 		}
@@ -98,47 +109,125 @@ func (m *memory) remember(key ctrl.Request, requests []*v1beta1.ContainerRecreat
 	return maps.Clone(p.graceSeen), stops
 }
 
+// asked is a request that has asked for a stop.
+type asked struct {
+	name types.NamespacedName
+	over *v1beta1.ContainerRecreateRequest // as last read from the server, nil when it was not
+}
+
+// stopping are the requests, by UID, of stops that the runtime was not told of yet.
+func (m *memory) stopping(key ctrl.Request) map[types.UID]asked {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := map[types.UID]asked{}
+	if p := m.pods[key]; p != nil {
+		for _, s := range p.stops {
+			if s.Stage == node.InHook || s.Stage == node.AfterHook {
+				all[s.Request] = asked{name: s.name, over: s.over}
+			}
+		}
+	}
+	return all
+}
+
+// keep notes a request that is over, as the server has it.
+func (m *memory) keep(key ctrl.Request, request *v1beta1.ContainerRecreateRequest) {
+	m.setOver(key, request.UID, request)
+}
+
+// outdated says that a request that is over has changed.
+func (m *memory) outdated(key ctrl.Request, request types.UID) { m.setOver(key, request, nil) }
+
+func (m *memory) setOver(key ctrl.Request, uid types.UID, request *v1beta1.ContainerRecreateRequest) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.pods[key]; p != nil {
+		for _, s := range p.stops {
+			if s.Request == uid {
+				s.over = request
+			}
+		}
+	}
+}
+
 // abort gives up stops that the runtime has not been told of.
 func (m *memory) abort(key ctrl.Request, ids []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, id := range ids {
-		if s := m.of(key).stops[id]; s != nil && !s.Ended {
+		s := m.of(key).stops[id]
+		switch {
+		case s == nil:
+		case s.Stage == node.InHook:
 			s.cancel()
+		case s.Stage == node.AfterHook:
+			delete(m.of(key).stops, id)
 		}
 	}
 }
 
-// begin notes a stop before it begins and returns the context that it runs in. It reports false when the
-// agent is about to end, when the container is being stopped already, and when this request has had its try.
-func (m *memory) begin(ctx context.Context, key ctrl.Request, kill *node.Kill) (context.Context, bool) {
+// hookTook is how much of the grace the hook of a stop took that this process has run.
+func (m *memory) hookTook(key ctrl.Request, kill *node.Kill) (time.Duration, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.of(key).stops[kill.ContainerID]
+	if s == nil || s.Stage != node.AfterHook || s.Request != kill.Request.UID {
+		return 0, false
+	}
+	return s.took, true
+}
+
+// begin notes that a stop reaches a stage and does its work beside the passes. It does nothing when the agent is
+// about to end, unless the stop is under way, when the container is being stopped already, and when this request
+// has had its try.
+func (m *memory) begin(ctx context.Context, key ctrl.Request, kill *node.Kill, stage node.Stage, work func(context.Context)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key)
-	if s := p.stops[kill.ContainerID]; m.closed || s != nil && (!s.Ended || s.Request == kill.Request.UID) {
-		return nil, false
+	s := p.stops[kill.ContainerID]
+	mine := s != nil && s.Request == kill.Request.UID
+	goesOn := mine && s.Stage == node.AfterHook && stage == node.Told
+	if !goesOn && (m.closed || s != nil && (mine || s.Stage != node.Ended)) {
+		return
 	}
 	// The stop outlasts the pass, and the agent's own end as long as its grace period allows.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p.stops[kill.ContainerID] = &stop{Stop: node.Stop{Request: kill.Request.UID}, cancel: cancel}
+	p.stops[kill.ContainerID] = &stop{
+		Stop: node.Stop{Request: kill.Request.UID, Stage: stage}, name: client.ObjectKeyFromObject(kill.Request), cancel: cancel,
+	}
 	m.group.Add(1)
-	return ctx, true
+	go func() {
+		defer m.group.Done()
+		defer cancel()
+		work(ctx)
+	}()
+}
+
+// hooked notes that a hook is over. A stop that was given up meanwhile, or whose runtime is away, is forgotten,
+// so that it can be tried again.
+func (m *memory) hooked(key ctrl.Request, id string, took time.Duration, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.of(key)
+	if err != nil {
+		delete(p.stops, id)
+		return
+	}
+	p.stops[id].Stage, p.stops[id].took = node.AfterHook, took
 }
 
 // ended notes how a stop ended. One that never reached the runtime is forgotten, so that it can be tried
 // again.
 func (m *memory) ended(key ctrl.Request, id string, err error, now time.Time) {
-	defer m.group.Done()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key)
-	s := p.stops[id]
-	s.cancel()
 	if errors.Is(err, containerstop.ErrAborted) || cri.IsAway(err) {
 		delete(p.stops, id)
 		return
 	}
-	s.Ended, s.Err, s.At = true, err, now
+	s := p.stops[id]
+	s.Stage, s.Err, s.At = node.Ended, err, now
 }
 
 // wait lets no stop begin any more and returns when those under way have ended.

@@ -16,10 +16,13 @@ import (
 )
 
 // hook runs a preStop hook within the grace of its order.
-func (s *Stopper) hook(ctx context.Context, runtime *cri.Runtime, o *Order) error {
+func (s *Stopper) hook(ctx context.Context, o *Order) error {
+	runtime, err := s.Runtimes.Of(o.Container.ID)
+	if err != nil {
+		return err
+	}
 	limited, cancel := context.WithTimeout(ctx, o.Grace)
 	defer cancel()
-	var err error
 	switch h := o.PreStop; {
 	case h.Exec != nil:
 		_, err = runtime.Exec(limited, o.Container.ID, h.Exec.Command, o.Grace)

@@ -51,38 +51,51 @@ type Order struct {
 	Message string
 }
 
-// Stop stops a container and returns when it has ended. When ctx ends earlier, the hook is given up and the
-// error is ErrAborted; what the runtime has been told goes on to its end. A hook that fails is an event and no
-// more.
+// Stop runs the hook of a container and stops it. It returns when the container has ended. When ctx ends
+// earlier, the hook is given up and the error is ErrAborted; what the runtime has been told goes on to its end.
 func (s *Stopper) Stop(ctx context.Context, o Order) error {
-	err := s.stop(ctx, o)
-	if !errors.Is(err, ErrAborted) {
-		s.Metrics.Kills.WithLabelValues(o.Reason, metrics.Result(err)).Inc()
-	}
-	return err
-}
-
-func (s *Stopper) stop(ctx context.Context, o Order) error {
-	runtime, err := s.Runtimes.Of(o.Container.ID)
+	took, err := s.Hook(ctx, o)
 	if err != nil {
 		return err
 	}
+	return s.Signal(ctx, o, took)
+}
+
+// Hook tells that the container is being stopped, runs its hook, if any, and returns how long it took. A hook
+// that fails is an event and no more. The error is ErrAborted when ctx ended before the hook, or that the runtime
+// is away.
+func (s *Stopper) Hook(ctx context.Context, o Order) (time.Duration, error) {
 	if ctx.Err() != nil {
-		return ErrAborted
+		return 0, ErrAborted
 	}
 	s.tell(&o, corev1.EventTypeNormal, reasonKilling, o.Message)
+	if o.PreStop == nil || o.Grace <= 0 {
+		return 0, nil
+	}
 	began := s.Clock.Now()
-	if o.PreStop != nil && o.Grace > 0 {
-		if err := s.hook(ctx, runtime, &o); err != nil && ctx.Err() == nil {
-			s.tell(&o, corev1.EventTypeWarning, reasonFailedHook, fmt.Sprintf("PreStop hook failed: %v", err))
-		}
-		s.Metrics.PreStopSeconds.Observe(s.Clock.Since(began).Seconds())
+	err := s.hook(ctx, &o)
+	took := s.Clock.Since(began)
+	switch {
+	case ctx.Err() != nil:
+		return took, ErrAborted
+	case cri.IsAway(err):
+		return took, err
+	case err != nil:
+		s.tell(&o, corev1.EventTypeWarning, reasonFailedHook, fmt.Sprintf("PreStop hook failed: %v", err))
 	}
-	if ctx.Err() != nil {
-		return ErrAborted
+	s.Metrics.PreStopSeconds.Observe(took.Seconds())
+	return took, nil
+}
+
+// Signal tells the runtime to stop a container whose hook took so much of the grace, and returns when the
+// container has ended. The end of ctx does not end it.
+func (s *Stopper) Signal(ctx context.Context, o Order, took time.Duration) error {
+	runtime, err := s.Runtimes.Of(o.Container.ID)
+	if err == nil {
+		err = runtime.Stop(context.WithoutCancel(ctx), o.Container.ID, max(o.Grace-took, leastGrace))
 	}
-	rest := max(o.Grace-s.Clock.Since(began), leastGrace)
-	return runtime.Stop(context.WithoutCancel(ctx), o.Container.ID, rest)
+	s.Metrics.Kills.WithLabelValues(o.Reason, metrics.Result(err)).Inc()
+	return err
 }
 
 // tell sends an event that the pod shows, about the container.

@@ -5,94 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/seeds"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
 )
-
-// watch shows the agent the next event.
-func (w *world) watch() {
-	if len(w.events) == 0 {
-		return
-	}
-	next := w.events[0]
-	w.events = w.events[1:]
-	if next.object == nil {
-		delete(w.cache, next.uid)
-		return
-	}
-	w.cache[next.uid] = next.object
-}
-
-func (w *world) uids() []types.UID {
-	var uids []types.UID
-	for uid := range w.server {
-		uids = append(uids, uid)
-	}
-	slices.Sort(uids)
-	w.rng.Shuffle(len(uids), func(i, j int) { uids[i], uids[j] = uids[j], uids[i] })
-	return uids
-}
-
-// manager does its part for one request: the end of requests whose pod is gone, the deadline, the snapshot
-// and the grace.
-func (w *world) manager() {
-	for _, uid := range w.uids() {
-		r := w.server[uid]
-		if r == nil || r.Status.Phase == v1beta1.RecreateCompleted {
-			continue
-		}
-		r = r.DeepCopy()
-		switch {
-		case types.UID(r.Labels[v1beta1.PodUIDLabel]) != w.pod:
-			r.Status.Phase, r.Status.Message = v1beta1.RecreateCompleted, "pod has gone"
-			w.put(r)
-			return
-		case !w.calm && w.rng.IntN(40) == 0:
-			r.Status.Phase, r.Status.Message = v1beta1.RecreateCompleted, "recreating has exceeded the activeDeadlineSeconds"
-			w.note("%s has exceeded its deadline", r.Name)
-			w.put(r)
-			return
-		case r.Status.Phase == v1beta1.RecreateRecreating:
-			if w.observe(r) {
-				w.put(r)
-				return
-			}
-		}
-	}
-}
-
-func (w *world) observe(r *v1beta1.ContainerRecreateRequest) bool {
-	before := r.DeepCopy()
-	if r.Spec.Strategy.UnreadyGracePeriodSeconds != nil {
-		meta.SetStatusCondition(&r.Status.Conditions, metav1.Condition{Type: v1beta1.PreRecreateGrace, Status: metav1.ConditionTrue, Reason: v1beta1.PreRecreateGrace})
-	}
-	var snapshot []v1beta1.ContainerStatusSnapshot
-	for _, c := range r.Spec.Containers {
-		if run := w.newest(c.Name); run.Running && run.ID != c.StatusContext.ContainerID {
-			snapshot = append(snapshot, v1beta1.ContainerStatusSnapshot{
-				Name: c.Name, Ready: w.calm || w.rng.IntN(3) > 0, RestartCount: run.RestartCount, ContainerID: run.ID,
-			})
-		}
-	}
-	r.Status.ContainerStatusSnapshot = snapshot
-	return len(before.Status.Conditions) != len(r.Status.Conditions) || !slices.Equal(before.Status.ContainerStatusSnapshot, snapshot)
-}
-
-func (w *world) removeOne() {
-	for _, uid := range w.uids() {
-		if w.server[uid] != nil {
-			w.note("%s is deleted", w.server[uid].Name)
-			delete(w.server, uid)
-			w.events = append(w.events, event{uid: uid})
-			return
-		}
-	}
-}
 
 func (w *world) pods() []types.UID {
 	var pods []types.UID
@@ -109,54 +28,95 @@ func (w *world) step() {
 	case n < 30:
 		pods := w.pods()
 		w.agent(pods[w.rng.IntN(len(pods))])
-	case n < 55:
+	case n < 50:
 		for range 1 + w.rng.IntN(3) {
 			w.watch()
 		}
-	case n < 65:
+	case n < 58:
 		w.kubelet()
-	case n < 75:
+	case n < 65:
 		w.runtime()
-	case n < 86:
-		w.manager()
-	case n < 92:
+	case n < 70:
+		w.hooks()
+	case n < 85:
+		for _, uid := range w.uids() {
+			w.manager(uid)
+		}
+	case n < 91:
 		w.request()
 	case n < 95:
-		w.crash()
+		w.trouble()
 	case n < 97:
-		if run := w.newest(w.names()[w.rng.IntN(3)]); run.Running {
+		if run := w.newest(w.names()); run.Running {
 			w.end(run, "by itself")
 		}
 	case n < 98:
 		w.removeOne()
+	case w.rng.IntN(4) > 0:
+	case w.object.DeletionTimestamp == nil:
+		w.deletePod()
 	default:
-		if w.rng.IntN(4) == 0 {
-			w.replacePod()
-		}
+		w.replacePod()
+	}
+	w.judgeHolds()
+}
+
+func (w *world) names() string { return w.choice(names()...) }
+
+// trouble comes to the agent, the manager or the server.
+func (w *world) trouble() {
+	switch w.rng.IntN(5) {
+	case 0, 1:
+		w.crash()
+	case 2:
+		w.away = !w.away
+		w.note("the agent is away: %v", w.away)
+		w.crash()
+	case 3:
+		w.newManager()
+	default:
+		w.refuse()
 	}
 }
 
-// settle lets everybody work without faults until every request is complete.
+// settle lets everybody work without faults until every request is over. The agent comes back, or never.
 func (w *world) settle() {
 	w.calm = true
+	clear(w.refused)
+	if w.away = w.away && w.rng.IntN(2) == 0; w.away {
+		w.note("the agent never comes back")
+	}
+	if w.object.DeletionTimestamp != nil {
+		w.replacePod()
+	}
 	for range 4000 {
 		w.now = w.now.Add(500 * time.Millisecond)
 		w.list()
 		w.agent(w.pod)
+		w.hooks()
 		w.runtime()
 		w.kubelet()
-		w.manager()
-		open := 0
-		for _, r := range w.server {
-			if r.Status.Phase != v1beta1.RecreateCompleted {
-				open++
-			}
+		for _, uid := range w.uids() {
+			w.manager(uid)
 		}
-		if open == 0 {
+		w.judgeHolds()
+		w.judgeLate()
+		if !slices.ContainsFunc(w.uids(), w.unfinished) && len(w.stopping) == 0 {
+			w.judgeRest()
 			return
 		}
 	}
-	w.must(false, "requests are stuck")
+	for _, uid := range slices.DeleteFunc(w.uids(), func(uid types.UID) bool { return !w.unfinished(uid) }) {
+		w.note("%s: %+v, finalizers %v, owed %s", uid, w.server[uid].Status, w.server[uid].Finalizers, w.owed[uid])
+	}
+	w.must(false, "requests are stuck; the runtime works on %v, the agent on %v", w.stopping, w.stops)
+}
+
+// unfinished says that something is left to do for a request.
+func (w *world) unfinished(uid types.UID) bool {
+	r := w.server[uid]
+	stop, begun := w.stops[w.owed[uid]]
+	return r.Status.Phase != v1beta1.RecreateCompleted || len(r.Finalizers) > 0 || begun && stop.Stage != node.Ended
 }
 
 func play(t *testing.T, seed uint64, steps int) {
@@ -168,9 +128,10 @@ func play(t *testing.T, seed uint64, steps int) {
 	w.settle()
 }
 
-// Whatever the order of events, crashes and lost answers: a container is stopped once for a request and
-// only when that is written; only what was named, only in the pod that was meant; one request at a time;
-// and all come to an end.
+// Whatever the order of events, crashes, refusals and lost answers, whatever the clocks say, and whether or not
+// the agent comes back: a container is stopped once for a request and only when that is written; only what was
+// named, only in the pod that was meant; one request at a time; all come to an end, none before its time, and
+// what was begun is ended and told.
 func TestInvariants(t *testing.T) {
 	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
 		t.Helper()

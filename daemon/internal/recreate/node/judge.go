@@ -9,9 +9,12 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// recordPrefix starts the message of a container that is stopped, before its ID: the record by which an
-// agent that has restarted knows which run was meant.
-const recordPrefix = "recreating "
+// Starts of the messages of a container that is stopped, before its ID: the record by which an agent that has
+// restarted knows which run was meant, and whether its hook is over.
+const (
+	hookPrefix   = "in the preStop hook of "
+	recordPrefix = "recreating "
+)
 
 // Messages of containers.
 const (
@@ -64,7 +67,7 @@ func (p *pass) judge(c *v1beta1.ContainerToRecreate) judged {
 		return j.recreating(p.patience(run.FinishedAt))
 	case was.IsKilled && run.ID == recorded(was, c.StatusContext):
 		return p.stopped(j)
-	case was.IsKilled, !p.strategy().ForceRecreate && restarted(run, c.StatusContext):
+	case was.IsKilled, endedInHook(was, run), !p.strategy().ForceRecreate && restarted(run, c.StatusContext):
 		return p.fresh(j)
 	default:
 		return p.untouched(j)
@@ -97,18 +100,18 @@ func (j judged) fail(message string) judged {
 	return j
 }
 
-// stopped: the run that the status marks is still there. It is stopped once by each process at most; an
-// agent that was restarted in between takes up what its predecessor has marked.
+// stopped: the run that the status marks is still there. Its hook is over. It is told to stop once by each
+// process at most; an agent that was restarted in between takes up what its predecessor has marked.
 func (p *pass) stopped(j judged) judged {
 	stop, begun := p.Stops[j.run.ID]
 	j.verdict = stopping
 	switch {
-	case !begun:
+	case !begun, stop.Stage == AfterHook && stop.Request == p.request.UID:
 		j.verdict = stoppable
 		if !j.run.Running {
 			j.verdict, j.wake = moving, lookAgain
 		}
-	case !stop.Ended: // its end is an event
+	case stop.Stage != Ended: // its end is an event
 	case stop.Err != nil && stop.Request == p.request.UID:
 		return j.fail(messageKillFailed + stop.Err.Error())
 	case stop.Err != nil: // another request's
@@ -139,12 +142,20 @@ func (p *pass) fresh(j judged) judged {
 
 // untouched: the run that is meant. One that does not run yet is about to.
 func (p *pass) untouched(j judged) judged {
-	j.state.Phase, j.state.IsKilled, j.state.Message = v1beta1.RecreatePending, false, ""
+	j.state.Phase, j.state.IsKilled = v1beta1.RecreatePending, false
+	if j.state.Message != hookPrefix+j.run.ID {
+		j.state.Message = ""
+	}
 	stop, begun := p.Stops[j.run.ID]
+	mine := stop.Request == p.request.UID
 	switch {
 	case !j.run.Running:
 		j.verdict, j.wake = moving, lookAgain
-	case begun && stop.Request == p.request.UID, begun && p.takesEffect(stop):
+	case begun && mine && stop.Stage == AfterHook:
+		j.verdict = stoppable
+	case begun && mine && stop.Stage == InHook:
+		j.verdict = stopping // its end is an event
+	case begun && (mine || p.takesEffect(stop)):
 		j.verdict, j.wake = stopping, lookAgain // the mark is not in this view yet, or another request's stop has an effect soon
 	default:
 		j.verdict = stoppable
@@ -154,7 +165,7 @@ func (p *pass) untouched(j judged) judged {
 
 // takesEffect says that the stop is under way or that the runtime has just done it.
 func (p *pass) takesEffect(stop Stop) bool {
-	return !stop.Ended || stop.Err == nil && p.Now.Sub(stop.At) <= stopSettles
+	return stop.Stage != Ended || stop.Err == nil && p.Now.Sub(stop.At) <= stopSettles
 }
 
 func (p *pass) before(name string) v1beta1.ContainerRecreateState {
@@ -203,7 +214,16 @@ func restarted(run Container, context *v1beta1.ContainerStatusContext) bool {
 	return run.ID != context.ContainerID || run.RestartCount > context.RestartCount
 }
 
-func recordOf(id string) string { return recordPrefix + id }
+// endedInHook says that the run is another one than that whose hook had begun.
+func endedInHook(was v1beta1.ContainerRecreateState, run Container) bool {
+	id, begun := strings.CutPrefix(was.Message, hookPrefix)
+	return begun && run.ID != id
+}
+
+// mark says that the run is told to stop.
+func mark(state *v1beta1.ContainerRecreateState, run string) {
+	state.Phase, state.IsKilled, state.Message = v1beta1.RecreateRecreating, true, recordPrefix+run
+}
 
 // recorded is the run that the state marks. Marks of other agents have no record and mean the run of the
 // time of the request.

@@ -55,11 +55,26 @@ func phase(p v1beta1.RecreatePhase) option {
 
 func older(r *v1beta1.ContainerRecreateRequest) { r.CreationTimestamp = metav1.NewTime(at(-10)) }
 
-// recreating puts the request into phase Recreating with the states of its containers.
+// recreating puts the request into phase Recreating with the states of its containers, written just now.
 func recreating(states ...v1beta1.ContainerRecreateState) option {
 	return func(r *v1beta1.ContainerRecreateRequest) {
 		r.Status.Phase, r.Status.ContainerRecreateStates = v1beta1.RecreateRecreating, states
+		r.Status.LastHeartbeatTime = new(metav1.NewTime(at(10)))
 	}
+}
+
+// heard says when the agent last wrote.
+func heard(seconds int) option {
+	return func(r *v1beta1.ContainerRecreateRequest) {
+		r.Status.LastHeartbeatTime = new(metav1.NewTime(at(seconds)))
+	}
+}
+
+// ended is a request that the manager has completed.
+func ended(r *v1beta1.ContainerRecreateRequest) { r.Status.Phase = v1beta1.RecreateCompleted }
+
+func hook(r *v1beta1.ContainerRecreateRequest) {
+	r.Spec.Containers[0].PreStop = &v1beta1.PreStopHandler{}
 }
 
 func seen(snapshot ...v1beta1.ContainerStatusSnapshot) option {
@@ -78,6 +93,11 @@ func pending(name string) v1beta1.ContainerRecreateState {
 // marked is a container of which the run is stopped, or was.
 func marked(name string, run int32) v1beta1.ContainerRecreateState {
 	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateRecreating, IsKilled: true, Message: "recreating " + id(name, run)}
+}
+
+// hooked is container a while the hook of its run is under way.
+func hooked(run int32) v1beta1.ContainerRecreateState {
+	return v1beta1.ContainerRecreateState{Name: "a", Phase: v1beta1.RecreatePending, Message: "in the preStop hook of " + id("a", run)}
 }
 
 // moved is a container that restarts by itself.
@@ -139,24 +159,25 @@ func TestOneRequest(t *testing.T) {
 		graceSeen  map[types.UID]time.Time
 		phase      v1beta1.RecreatePhase // written, empty for no write
 		states     states
-		kill       string
-		wake       time.Duration
+		hook, kill string
+		abort      []string
+		wake       time.Duration // 0 until the next sign of life
 	}{
 		{name: "the first container is marked and stopped", request: request("r"), containers: both(),
 			phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
 		{name: "nothing more while it is stopped", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
-			stops: begun(node.Stop{})},
+			stops: begun(node.Stop{Stage: node.Told})},
 		{name: "a stop that another agent has marked is taken up", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
-			kill: id("a", 0)},
+			phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
 		{name: "a mark without a record means the run of the time of the request", request: request("r", recreating(moved("a"), pending("b"))), containers: both(),
 			phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
 		{name: "a mark that this view does not show is not repeated", request: request("r", recreating(pending("a"), pending("b"))), containers: both(),
-			stops: begun(node.Stop{}), wake: time.Second},
+			stops: begun(node.Stop{Stage: node.Told}), wake: time.Second},
 		{name: "the next one as soon as it has stopped", request: request("r", recreating(marked("a", 0), pending("b"))),
-			containers: containers(exited(0, at(9)), running("b", 0, at(-50))), stops: begun(node.Stop{Ended: true, At: at(9)}),
+			containers: containers(exited(0, at(9)), running("b", 0, at(-50))), stops: begun(node.Stop{Stage: node.Ended, At: at(9)}),
 			phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
 		{name: "in order the next one waits until it has succeeded", request: request("r", strategy(ordered), recreating(marked("a", 0), pending("b"))),
-			containers: containers(running("a", 1, at(9)), running("b", 0, at(-50))), stops: begun(node.Stop{Ended: true, At: at(9)}), wake: time.Second},
+			containers: containers(running("a", 1, at(9)), running("b", 0, at(-50))), stops: begun(node.Stop{Stage: node.Ended, At: at(9)}), wake: time.Second},
 		{name: "in order the next one follows", request: request("r", strategy(ordered), recreating(marked("a", 0), pending("b")), seen(ready("a"))),
 			containers: containers(running("a", 1, at(9)), running("b", 0, at(-50))),
 			phase:      v1beta1.RecreateRecreating, states: states{done("a"), marked("b", 0)}, kill: id("b", 0)},
@@ -185,20 +206,20 @@ func TestOneRequest(t *testing.T) {
 		{name: "a container that is not there is waited for", request: request("r"), containers: containers(running("b", 0, at(-50))),
 			phase: v1beta1.RecreateRecreating, states: states{{Name: "a", Phase: v1beta1.RecreatePending, Message: "not found container on Node"}, marked("b", 0)}, kill: id("b", 0), wake: time.Second},
 		{name: "a stopped container that was removed comes back", request: request("r", recreating(marked("a", 0), marked("b", 0))), containers: containers(running("b", 0, at(-50))),
-			stops: map[string]node.Stop{id("b", 0): {Request: "r"}}, wake: time.Second},
+			stops: map[string]node.Stop{id("b", 0): {Request: "r", Stage: node.Told}}, wake: time.Second},
 		{name: "a container that cannot be stopped fails the request", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
-			stops: begun(node.Stop{Ended: true, Err: errors.New("no answer"), At: at(9)}),
+			stops: begun(node.Stop{Stage: node.Ended, Err: errors.New("no answer"), At: at(9)}),
 			phase: v1beta1.RecreateCompleted, states: states{broken("kill container error: no answer", true), pending("b")}},
 		{name: "or is ignored", request: request("r", strategy(ignore), recreating(marked("a", 0), pending("b"))), containers: both(),
-			stops: begun(node.Stop{Ended: true, Err: errors.New("no answer"), At: at(9)}),
+			stops: begun(node.Stop{Stage: node.Ended, Err: errors.New("no answer"), At: at(9)}),
 			phase: v1beta1.RecreateRecreating, states: states{broken("kill container error: no answer", true), marked("b", 0)}, kill: id("b", 0)},
 		{name: "with Ignore the request completes with what failed", request: request("r", strategy(ignore), recreating(broken("x", true), marked("b", 0)), seen(ready("b"))),
 			containers: containers(running("a", 0, at(-50)), running("b", 1, at(9))),
 			phase:      v1beta1.RecreateCompleted, states: states{broken("x", true), done("b")}},
 		{name: "a stop whose effect is not listed yet", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
-			stops: begun(node.Stop{Ended: true, At: at(9)}), wake: time.Second},
+			stops: begun(node.Stop{Stage: node.Ended, At: at(9)}), wake: time.Second},
 		{name: "a stop without effect", request: request("r", recreating(marked("a", 0), pending("b"))), containers: both(),
-			stops: begun(node.Stop{Ended: true, At: at(-1)}),
+			stops: begun(node.Stop{Stage: node.Ended, At: at(-1)}),
 			phase: v1beta1.RecreateCompleted, states: states{broken("the container still runs after the runtime has stopped it", true), pending("b")}},
 		{name: "a container without context fails", request: request("r", func(r *v1beta1.ContainerRecreateRequest) { r.Spec.Containers[0].StatusContext = nil }), containers: both(),
 			phase: v1beta1.RecreateCompleted, states: states{broken("statusContext is missing: it is not known which run of the container is meant", false), pending("b")}},
@@ -220,6 +241,37 @@ func TestOneRequest(t *testing.T) {
 		{name: "one that is about to start is left alone", request: request("r", strategy(force)),
 			containers: containers(node.Container{Name: "a", ID: id("a", 0)}, running("b", 0, at(-50))),
 			phase:      v1beta1.RecreateRecreating, states: states{pending("a"), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
+		{name: "the hook comes first, and the container is Pending", request: request("r", hook), containers: both(),
+			phase: v1beta1.RecreateRecreating, states: states{hooked(0), pending("b")}, hook: id("a", 0)},
+		{name: "without any grace there is no hook", request: request("r", hook, strategy(func(s *v1beta1.RecreateStrategy) { s.TerminationGracePeriodSeconds = new(int64(0)) })), containers: both(),
+			phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
+		{name: "nothing happens during the hook", request: request("r", hook, recreating(hooked(0), pending("b"))), containers: both(),
+			stops: begun(node.Stop{Stage: node.InHook})},
+		{name: "but a sign of life", request: request("r", hook, recreating(hooked(0), pending("b")), heard(-10)), containers: both(),
+			stops: begun(node.Stop{Stage: node.InHook}), phase: v1beta1.RecreateRecreating, states: states{hooked(0), pending("b")}},
+		{name: "no sooner than it is due", request: request("r", hook, recreating(hooked(0), pending("b")), heard(-9)), containers: both(),
+			stops: begun(node.Stop{Stage: node.InHook}), wake: time.Second},
+		{name: "and at once when the clock was set back", request: request("r", hook, recreating(hooked(0), pending("b")), heard(11)), containers: both(),
+			stops: begun(node.Stop{Stage: node.InHook}), phase: v1beta1.RecreateRecreating, states: states{hooked(0), pending("b")}},
+		{name: "after the hook it is marked and stopped", request: request("r", hook, recreating(hooked(0), pending("b"))), containers: both(),
+			stops: begun(node.Stop{Stage: node.AfterHook}), phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
+		{name: "also when the mark has been written and its answer was lost", request: request("r", hook, recreating(marked("a", 0), pending("b"))), containers: both(),
+			stops: begun(node.Stop{Stage: node.AfterHook}), phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
+		{name: "a hook that an earlier agent has begun begins again", request: request("r", hook, recreating(hooked(0), pending("b"))), containers: both(),
+			phase: v1beta1.RecreateRecreating, states: states{hooked(0), pending("b")}, hook: id("a", 0)},
+		{name: "a hook that an earlier agent has ended does not", request: request("r", hook, recreating(marked("a", 0), pending("b"))), containers: both(),
+			phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
+		{name: "a container that ends in its hook is not stopped", request: request("r", hook, recreating(hooked(0), pending("b"))),
+			containers: containers(exited(0, at(9)), running("b", 0, at(-50))), stops: begun(node.Stop{Stage: node.AfterHook}), abort: []string{id("a", 0)},
+			phase: v1beta1.RecreateRecreating, states: states{moved("a"), pending("b")}, wake: time.Second},
+		{name: "nor the next run of it, with force either", request: request("r", hook, strategy(force), recreating(hooked(0), pending("b"))),
+			containers: containers(running("a", 1, at(9)), running("b", 0, at(-50))),
+			phase:      v1beta1.RecreateRecreating, states: states{moved("a"), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
+		{name: "a sign of life in the grace", request: request("r", strategy(grace10), recreating(pending("a"), pending("b")), heard(-10)), containers: both(),
+			phase: v1beta1.RecreateRecreating, states: states{pending("a"), pending("b")}},
+		{name: "a sign of life while a container does not come back", request: request("r", recreating(marked("a", 0), done("b")), heard(-10)),
+			containers: containers(exited(0, at(-90)), running("b", 1, at(0))),
+			phase:      v1beta1.RecreateRecreating, states: states{marked("a", 0), done("b")}, wake: 10 * time.Second},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -237,17 +289,27 @@ func TestOneRequest(t *testing.T) {
 				require.Len(t, plan.Writes, 1)
 				assert.Equal(t, c.phase, plan.Writes[0].Status["phase"])
 				assert.Equal(t, c.states, plan.Writes[0].Status["containerRecreateStates"])
-				assert.Equal(t, c.phase == v1beta1.RecreateCompleted, plan.Writes[0].Status["completionTime"] != nil)
+				over := c.phase == v1beta1.RecreateCompleted
+				assert.Equal(t, over, plan.Writes[0].Status["completionTime"] != nil)
+				assert.Equal(t, !over, plan.Writes[0].Status["lastHeartbeatTime"] == metav1.NewTime(at(10)), "a sign of life")
 				assert.Equal(t, map[string]any{"uid": types.UID("r"), "resourceVersion": "7"}, plan.Writes[0].Patch()["metadata"])
 			}
-			stop := ""
-			if plan.Kill != nil {
-				stop = plan.Kill.ContainerID
+			assert.Equal(t, c.hook, idOf(plan.Hook))
+			assert.Equal(t, c.kill, idOf(plan.Kill))
+			assert.Equal(t, c.abort, plan.Abort)
+			if c.wake == 0 && c.phase != v1beta1.RecreateCompleted {
+				c.wake = 20 * time.Second
 			}
-			assert.Equal(t, c.kill, stop)
 			assert.Equal(t, c.wake, plan.WakeAfter)
 		})
 	}
+}
+
+func idOf(kill *node.Kill) string {
+	if kill == nil {
+		return ""
+	}
+	return kill.ContainerID
 }
 
 func TestTurns(t *testing.T) {
@@ -296,39 +358,16 @@ func TestTurns(t *testing.T) {
 		"no UID is no pod")
 }
 
-func TestStopsOfOthers(t *testing.T) {
-	compute := func(stop node.Stop, requests ...*v1beta1.ContainerRecreateRequest) node.Plan {
-		return node.Compute(node.Snapshot{
-			PodUID: podUID, Requests: requests, Containers: both(), Stops: map[string]node.Stop{id("a", 0): stop}, Now: at(10),
-		})
-	}
-	over := request("over", phase(v1beta1.RecreateCompleted))
-	plan := compute(node.Stop{Request: "over"}, over)
-	assert.Equal(t, []string{id("a", 0)}, plan.Abort, "a request that is over wants nothing stopped")
-	assert.Equal(t, []string{id("a", 0)}, compute(node.Stop{Request: "gone"}).Abort)
-	assert.Empty(t, compute(node.Stop{Request: "over", Ended: true}, over).Abort)
-	assert.Empty(t, compute(node.Stop{Request: "r"}, request("r")).Abort)
-
-	plan = compute(node.Stop{Request: "over"}, over, request("r"))
-	assert.Nil(t, plan.Kill, "one stop at a time")
-	plan = compute(node.Stop{Request: "over", Ended: true, At: at(9)}, over, request("r"))
-	assert.Nil(t, plan.Kill, "it has just been stopped")
-	plan = compute(node.Stop{Request: "over", Ended: true, Err: errors.New("x"), At: at(9)}, over, request("r"))
-	assert.NotNil(t, plan.Kill)
-	plan = compute(node.Stop{Request: "over", Ended: true, Err: errors.New("x"), At: at(9)}, over, request("r", recreating(marked("a", 0), pending("b"))))
-	assert.NotNil(t, plan.Kill, "another request's failure is not ours")
-}
-
 func TestWhatIsStopped(t *testing.T) {
-	hook := &v1beta1.PreStopHandler{}
+	preStop := &v1beta1.PreStopHandler{}
 	r := request("r", strategy(func(s *v1beta1.RecreateStrategy) { s.TerminationGracePeriodSeconds = new(int64(3)) }))
-	r.Spec.Containers[0].PreStop = hook
-	kill := node.Compute(node.Snapshot{PodUID: podUID, Requests: []*v1beta1.ContainerRecreateRequest{r}, Containers: both(), Now: at(10)}).Kill
+	r.Spec.Containers[0].PreStop = preStop
+	kill := node.Compute(node.Snapshot{PodUID: podUID, Requests: []*v1beta1.ContainerRecreateRequest{r}, Containers: both(), Now: at(10)}).Hook
 	assert.Equal(t, &node.Kill{
-		Request: r, Container: "a", ContainerID: id("a", 0), PreStop: hook, Grace: 3 * time.Second,
+		Request: r, Container: "a", ContainerID: id("a", 0), PreStop: preStop, Grace: 3 * time.Second,
 		Message: "Stopping container a by ContainerRecreateRequest r",
 	}, kill)
 	r.Spec.Strategy = nil
-	kill = node.Compute(node.Snapshot{PodUID: podUID, Requests: []*v1beta1.ContainerRecreateRequest{r}, Containers: both(), Now: at(10)}).Kill
+	kill = node.Compute(node.Snapshot{PodUID: podUID, Requests: []*v1beta1.ContainerRecreateRequest{r}, Containers: both(), Now: at(10)}).Hook
 	assert.Equal(t, 30*time.Second, kill.Grace)
 }

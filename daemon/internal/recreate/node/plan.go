@@ -3,14 +3,12 @@ package node
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -22,12 +20,16 @@ const (
 	lookAgain = time.Second
 	// lookAgainAtMost bounds the time between two looks at a container that does not come back.
 	lookAgainAtMost = 10 * time.Second
+	// heartbeat is how long a request that is worked on may go without a write. The manager waits for three of
+	// them.
+	heartbeat = 20 * time.Second
 )
 
 // Compute says what to do next for the requests of one pod: one request at a time, one stop at a time.
 func Compute(s Snapshot) Plan {
+	plan := Plan{Abort: abandoned(s)}
+	carryThrough(s, &plan)
 	queue := waiting(s)
-	plan := Plan{Abort: abandoned(s, queue)}
 	if len(queue) == 0 {
 		return plan
 	}
@@ -45,8 +47,7 @@ func Compute(s Snapshot) Plan {
 func waiting(s Snapshot) []*v1beta1.ContainerRecreateRequest {
 	var queue []*v1beta1.ContainerRecreateRequest
 	for _, r := range s.Requests {
-		mine := s.PodUID != "" && r.Labels[v1beta1.PodUIDLabel] == string(s.PodUID)
-		if mine && r.DeletionTimestamp == nil && r.Status.Phase != v1beta1.RecreateCompleted {
+		if s.stands(r) && r.Status.Phase != v1beta1.RecreateCompleted {
 			queue = append(queue, r)
 		}
 	}
@@ -71,21 +72,6 @@ func rank(r *v1beta1.ContainerRecreateRequest) int {
 	}
 }
 
-// abandoned are the stops under way that no waiting request has asked for.
-func abandoned(s Snapshot, queue []*v1beta1.ContainerRecreateRequest) []string {
-	wanted := map[types.UID]bool{}
-	for _, r := range queue {
-		wanted[r.UID] = true
-	}
-	var ids []string
-	for _, id := range slices.Sorted(maps.Keys(s.Stops)) {
-		if stop := s.Stops[id]; !stop.Ended && !wanted[stop.Request] {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
 // pass is the working state of one computation.
 type pass struct {
 	Snapshot
@@ -96,7 +82,7 @@ type pass struct {
 // advance takes the request whose turn it is one step further. Containers are judged once the pod has been out
 // of service for long enough.
 func (p *pass) advance() {
-	if grace := p.graceLeft(); grace != 0 {
+	if grace := p.graceLeft(); grace != 0 || p.PodGone {
 		p.record(p.present())
 		p.wake(grace)
 		return
@@ -106,18 +92,26 @@ func (p *pass) advance() {
 	for i := range containers {
 		all[i] = p.judge(&containers[i])
 	}
-	kill := p.choose(all)
+	chosen := p.choose(all)
+	if chosen != nil {
+		p.begin(chosen)
+	}
 	states := make([]v1beta1.ContainerRecreateState, len(all))
 	for i := range all {
 		states[i] = all[i].state
-		p.wake(all[i].wake)
 	}
 	if p.over(all) {
 		p.complete(states)
 		return
 	}
+	for i := range all {
+		p.wake(all[i].wake)
+	}
+	if chosen != nil {
+		p.report(states) // nothing begins on a view that the server does not confirm
+		return
+	}
 	p.record(states)
-	p.plan.Kill = kill
 }
 
 // present are the states as they are, Pending for containers without one.
@@ -129,15 +123,35 @@ func (p *pass) present() []v1beta1.ContainerRecreateState {
 	return states
 }
 
-// record writes the states of a request that goes on, if they are news.
+// record writes the states of a request that goes on, if they are news or it is time for a sign of life.
 func (p *pass) record(states []v1beta1.ContainerRecreateState) {
-	if p.request.Status.Phase != v1beta1.RecreateRecreating || !equality.Semantic.DeepEqual(p.request.Status.ContainerRecreateStates, states) {
-		p.write(map[string]any{"phase": v1beta1.RecreateRecreating, "containerRecreateStates": states})
+	same := p.request.Status.Phase == v1beta1.RecreateRecreating && equality.Semantic.DeepEqual(p.request.Status.ContainerRecreateStates, states)
+	if left := p.untilHeartbeat(); same && left > 0 {
+		p.wake(left)
+		return
 	}
+	p.report(states)
 }
 
-// choose picks the container to stop, and marks it in its state, so that the mark is written first.
-func (p *pass) choose(all []judged) *Kill {
+// report writes the states, with a sign of life.
+func (p *pass) report(states []v1beta1.ContainerRecreateState) {
+	p.write(map[string]any{
+		"phase": v1beta1.RecreateRecreating, "containerRecreateStates": states, "lastHeartbeatTime": metav1.NewTime(p.Now),
+	})
+	p.wake(heartbeat)
+}
+
+// untilHeartbeat is how long the last write may go without another one. Its time is this node's.
+func (p *pass) untilHeartbeat() time.Duration {
+	last := p.request.Status.LastHeartbeatTime
+	if last == nil || last.After(p.Now) {
+		return 0
+	}
+	return max(last.Add(heartbeat).Sub(p.Now), 0)
+}
+
+// choose picks the container to stop, none as nil.
+func (p *pass) choose(all []judged) *judged {
 	strategy := p.strategy()
 	for i := range all {
 		j := &all[i]
@@ -151,30 +165,45 @@ func (p *pass) choose(all []judged) *Kill {
 			if strategy.OrderedRecreate {
 				return nil
 			}
-		case p.stopUnderWay():
+		case p.stopsAnother(j.run.ID):
 			return nil
 		default:
-			j.state.Phase, j.state.IsKilled, j.state.Message = v1beta1.RecreateRecreating, true, recordOf(j.run.ID)
-			return p.kill(&p.request.Spec.Containers[i], j.run.ID)
+			return j
 		}
 	}
 	return nil
 }
 
-func (p *pass) kill(c *v1beta1.ContainerToRecreate, id string) *Kill {
+// begin takes the stop of a container one step further, and marks that in its state: first the hook, then the
+// stop itself.
+func (p *pass) begin(j *judged) {
+	i := slices.IndexFunc(p.request.Spec.Containers, func(c v1beta1.ContainerToRecreate) bool { return c.Name == j.state.Name })
+	kill := killOf(p.request, &p.request.Spec.Containers[i], j.run.ID)
+	hookOver := j.state.IsKilled || p.Stops[j.run.ID].Stage == AfterHook
+	if kill.PreStop != nil && kill.Grace > 0 && !hookOver {
+		j.state.Message = hookPrefix + j.run.ID
+		p.plan.Hook = kill
+		return
+	}
+	mark(&j.state, j.run.ID)
+	p.plan.Kill = kill
+}
+
+func killOf(r *v1beta1.ContainerRecreateRequest, c *v1beta1.ContainerToRecreate, id string) *Kill {
 	grace := defaultGrace
-	if seconds := p.strategy().TerminationGracePeriodSeconds; seconds != nil {
-		grace = time.Duration(*seconds) * time.Second
+	if s := r.Spec.Strategy; s != nil && s.TerminationGracePeriodSeconds != nil {
+		grace = time.Duration(*s.TerminationGracePeriodSeconds) * time.Second
 	}
 	return &Kill{
-		Request: p.request, Container: c.Name, ContainerID: id, PreStop: c.PreStop, Ports: c.Ports, Grace: grace,
-		Message: fmt.Sprintf("Stopping container %s by ContainerRecreateRequest %s", c.Name, p.request.Name),
+		Request: r, Container: c.Name, ContainerID: id, PreStop: c.PreStop, Ports: c.Ports, Grace: grace,
+		Message: fmt.Sprintf("Stopping container %s by ContainerRecreateRequest %s", c.Name, r.Name),
 	}
 }
 
-func (p *pass) stopUnderWay() bool {
-	for _, stop := range p.Stops {
-		if !stop.Ended {
+// stopsAnother says that a stop of another container is under way.
+func (p *pass) stopsAnother(id string) bool {
+	for other, stop := range p.Stops {
+		if other != id && stop.Stage != Ended {
 			return true
 		}
 	}
@@ -218,7 +247,6 @@ func (p *pass) over(all []judged) bool {
 }
 
 func (p *pass) complete(states []v1beta1.ContainerRecreateState) {
-	p.plan.WakeAfter = 0
 	p.write(map[string]any{
 		"phase": v1beta1.RecreateCompleted, "completionTime": metav1.NewTime(p.Now), "containerRecreateStates": states,
 	})

@@ -13,8 +13,12 @@ import (
 type Snapshot struct {
 	// PodUID is the pod that all of this is about. Requests with another one are skipped.
 	PodUID types.UID
-	// Requests are those for the pod, in any state and order; completed and terminating ones are skipped.
+	// Requests are those for the pod, in any state and order. Of completed ones those matter for which a stop
+	// has begun; terminating ones are skipped.
 	Requests []*v1beta1.ContainerRecreateRequest
+	// PodGone says that the server has the pod no more or is deleting it. It need be known only where Asks
+	// says so.
+	PodGone bool
 	// Containers are those of the pod in the runtime, init containers included, in any order. Of several
 	// runs of one container the newest counts.
 	Containers []Container
@@ -45,23 +49,40 @@ type Container struct {
 type Stop struct {
 	// Request is the UID of the request that asked for it.
 	Request types.UID
-	// Ended says that the attempt is over: the runtime has stopped the container, or Err is set.
-	Ended bool
-	Err   error
+	// Stage is how far it is.
+	Stage Stage
+	// Err says why it has failed, once it has ended.
+	Err error
 	// At is when it ended.
 	At time.Time
 }
 
+// Stage is how far a stop is.
+type Stage int
+
+// A stop goes through these in turn; without a hook it begins as Told.
+const (
+	// InHook: the preStop hook runs.
+	InHook Stage = iota
+	// AfterHook: the hook is over, and the runtime is to be told.
+	AfterHook
+	// Told: the runtime stops the container.
+	Told
+	// Ended: the runtime has stopped the container, or Err is set.
+	Ended
+)
+
 // Plan is what to do next, in the order of its fields.
 type Plan struct {
-	// Abort are the container IDs of stops under way whose request wants nothing any more: their hooks are
-	// cancelled, and what the runtime was not told yet it need not be told. What it was told is left alone.
+	// Abort are the container IDs of stops that the runtime was not told of and that nothing wants any more.
+	// Their hooks are cancelled.
 	Abort []string
 	// Writes are status patches. A failed one, and one that meets another version, ends the round.
 	Writes []Write
-	// Kill is the container to stop once all writes have succeeded, or nil. Its Stop must be in the snapshot
-	// from then on.
-	Kill *Kill
+	// Hook is the container whose hook to run once all writes have succeeded, Kill the one to be told to stop:
+	// its hook is over, or it has none. One of them at least is nil. The Stop must be in the snapshot from
+	// then on.
+	Hook, Kill *Kill
 	// WakeAfter is when to look again if no event comes earlier; 0 waits for the next event.
 	WakeAfter time.Duration
 }
@@ -89,7 +110,7 @@ type Kill struct {
 	Request *v1beta1.ContainerRecreateRequest
 	// Container is the name, ContainerID the run. No other run may be stopped in its place.
 	Container, ContainerID string
-	// PreStop is the hook to run first, or nil; Ports are those that it may name.
+	// PreStop is the hook, or nil; Ports are those that it may name.
 	PreStop *v1beta1.PreStopHandler
 	Ports   []corev1.ContainerPort
 	// Grace is the time for the hook and the stop together.

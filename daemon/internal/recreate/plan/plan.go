@@ -13,12 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// NoAnswer is how long a node agent may take to pick a request up.
+// NoAnswer is how long a request waits for a sign of life of its node agent.
 const NoAnswer = 60 * time.Second
-
-// CompletionSeenAnnotation is when the manager first saw a request complete, by its own clock, RFC 3339 with
-// fractions. ttlSecondsAfterFinished counts from it: the completion time is the node's.
-const CompletionSeenAnnotation = "crr.apps.kruise.io/completion-seen"
 
 // Messages of requests that the manager completes.
 const (
@@ -31,6 +27,7 @@ const (
 
 // Names of the steps of a plan.
 const (
+	StepSeen    = "seen"
 	StepRelease = "release"
 	StepLabels  = "labels"
 	StepTTL     = "ttl"
@@ -44,27 +41,35 @@ type Snapshot struct {
 	Request *v1beta1.ContainerRecreateRequest
 	// Pod is the pod of its name, nil when there is none.
 	Pod *corev1.Pod
+	// FirstSeen is when this process first saw the request, LastSign when it last saw that the agent had
+	// written into a request for the pod, but no earlier than FirstSeen.
+	FirstSeen, LastSign time.Time
 	// Now is the moment of the pass.
 	Now time.Time
+	// Clock names the machine whose time all of these are.
+	Clock string
 }
 
 // Plan is what one pass over a request wants: steps, or a status.
 type Plan struct {
 	action.Plan
-	// Status is the next status. With steps it is the present one: they change the version that a status
-	// patch would name, and bring the request back.
+	// Status is the next status. A step on the request changes the version that a status patch would name,
+	// and brings the request back: the status is patched once no such step is done.
 	Status v1beta1.ContainerRecreateRequestStatus
 }
 
-// Active says that a request holds its pod or waits for it.
-func Active(r *v1beta1.ContainerRecreateRequest) bool {
-	return r.Status.Phase != v1beta1.RecreateCompleted && r.DeletionTimestamp == nil || hasFinalizer(r)
+// Open says that something is still to be done for a request.
+func Open(r *v1beta1.ContainerRecreateRequest) bool {
+	return r.Status.Phase != v1beta1.RecreateCompleted && r.DeletionTimestamp == nil
 }
+
+// Active says that a request holds its pod or waits for it.
+func Active(r *v1beta1.ContainerRecreateRequest) bool { return Open(r) || hasFinalizer(r) }
 
 // Compute thinks one pass through. It never changes the snapshot.
 func Compute(s Snapshot) Plan {
 	p := &pass{Snapshot: s, plan: Plan{Status: *s.Request.Status.DeepCopy()}}
-	if s.Request.Status.Phase == v1beta1.RecreateCompleted || s.Request.DeletionTimestamp != nil {
+	if !Open(s.Request) {
 		p.finish()
 		return p.plan
 	}
@@ -77,6 +82,9 @@ func Compute(s Snapshot) Plan {
 		if p.plan.Empty() {
 			p.observe()
 		}
+	}
+	if s.Request.Spec.ActiveDeadlineSeconds != nil {
+		p.rememberFirst()
 	}
 	return p.plan
 }
@@ -96,7 +104,7 @@ func (p *pass) pod() *corev1.Pod {
 
 // ends says whether the request is to be completed unfinished, and why; if not, when to ask again.
 func (p *pass) ends() (message string, ends bool) {
-	age := p.Now.Sub(p.Request.CreationTimestamp.Time)
+	age, silence := p.Now.Sub(p.firstSeen()), p.Now.Sub(p.LastSign)
 	var limit time.Duration
 	if seconds := p.Request.Spec.ActiveDeadlineSeconds; seconds != nil {
 		limit = time.Duration(*seconds) * time.Second
@@ -109,13 +117,19 @@ func (p *pass) ends() (message string, ends bool) {
 		return MessagePodOver, true
 	case limit > 0 && age >= limit:
 		return MessageDeadline, true
-	case p.Request.Status.Phase == "" && age >= NoAnswer:
+	case p.expectsSigns() && silence >= NoAnswer:
 		return MessageNoAnswer, true
-	case p.Request.Status.Phase == "":
-		p.plan.Wake(NoAnswer - age)
+	case p.expectsSigns():
+		p.plan.Wake(NoAnswer - silence)
 	}
 	p.plan.Wake(limit - age)
 	return "", false
+}
+
+// expectsSigns says that an agent which is at work on the request says so again and again. Providers of virtual
+// nodes need only pick it up.
+func (p *pass) expectsSigns() bool {
+	return p.Request.Status.Phase == "" || p.Request.Labels[v1beta1.NodeTypeLabel] != v1beta1.VirtualKubelet
 }
 
 // complete ends the request. What is known of its containers stays.
@@ -157,23 +171,18 @@ func (p *pass) marks(completed bool) map[string]any {
 		}
 		body["finalizers"] = left
 	}
-	_, active := p.Request.Labels[v1beta1.ActiveLabel]
-	if active && completed {
+	if _, active := p.Request.Labels[v1beta1.ActiveLabel]; active && completed {
 		body["labels"] = map[string]any{v1beta1.ActiveLabel: nil}
 	}
-	_, seen := p.Request.Annotations[CompletionSeenAnnotation]
-	unknown := active || p.Request.Status.CompletionTime == nil
-	if p.Request.Spec.TTLSecondsAfterFinished != nil && completed && !seen && unknown && p.Request.DeletionTimestamp == nil {
-		body["annotations"] = map[string]any{CompletionSeenAnnotation: p.Now.UTC().Format(time.RFC3339Nano)}
+	_, seen := p.recall(CompletionSeenAnnotation)
+	if p.Request.Spec.TTLSecondsAfterFinished != nil && completed && !seen && p.Request.DeletionTimestamp == nil {
+		body["annotations"] = map[string]any{CompletionSeenAnnotation: p.moment(p.Now)}
 	}
 	return body
 }
 
 func (p *pass) expire(ttl time.Duration) {
-	since, err := time.Parse(time.RFC3339Nano, p.Request.Annotations[CompletionSeenAnnotation])
-	if err != nil && p.Request.Status.CompletionTime != nil {
-		since = p.Request.Status.CompletionTime.Time
-	}
+	since, _ := p.recall(CompletionSeenAnnotation)
 	if left := ttl - p.Now.Sub(since); left > 0 {
 		p.plan.Wake(left)
 		return

@@ -24,11 +24,12 @@ func at(seconds int) time.Time { return gen.Epoch().Add(time.Duration(seconds) *
 // option changes a request under construction.
 type option func(*v1beta1.ContainerRecreateRequest)
 
-// request is one for container main of pod web, created at second 0.
+// request is one for container main of pod web, created at second 0 of the manager and an hour later by the API
+// server's clock.
 func request(options ...option) *v1beta1.ContainerRecreateRequest {
 	r := &v1beta1.ContainerRecreateRequest{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: "again", UID: "again", ResourceVersion: "3", CreationTimestamp: metav1.NewTime(at(0)),
+			Namespace: "default", Name: "again", UID: "again", ResourceVersion: "3", CreationTimestamp: metav1.NewTime(at(3600)),
 			Labels: map[string]string{v1beta1.PodUIDLabel: string(gen.UID("web")), v1beta1.NodeNameLabel: "node-1", v1beta1.ActiveLabel: "true"},
 		},
 		Spec: v1beta1.ContainerRecreateRequestSpec{
@@ -71,8 +72,22 @@ func finalizer(r *v1beta1.ContainerRecreateRequest) {
 func deleted(r *v1beta1.ContainerRecreateRequest) { r.DeletionTimestamp = new(metav1.NewTime(at(1))) }
 func seenAt(seconds int) option {
 	return func(r *v1beta1.ContainerRecreateRequest) {
-		r.Annotations = map[string]string{plan.CompletionSeenAnnotation: at(seconds).Format(time.RFC3339Nano)}
+		r.Annotations = map[string]string{plan.CompletionSeenAnnotation: at(seconds).Format(time.RFC3339Nano) + " " + here}
 	}
+}
+
+// metAt says that a manager on the machine first saw the request then.
+func metAt(seconds int, machine string) option {
+	return func(r *v1beta1.ContainerRecreateRequest) {
+		r.Annotations = map[string]string{plan.FirstSeenAnnotation: at(seconds).Format(time.RFC3339Nano) + " " + machine}
+	}
+}
+
+// here is the machine of the manager under test.
+const here = "here"
+
+func virtual(r *v1beta1.ContainerRecreateRequest) {
+	r.Labels[v1beta1.NodeTypeLabel] = v1beta1.VirtualKubelet
 }
 
 // pod is pod web that runs the container of the time of the request.
@@ -126,14 +141,25 @@ func TestCompute(t *testing.T) {
 		request *v1beta1.ContainerRecreateRequest
 		pod     *corev1.Pod
 		now     int
+		sign    int // when the agent was last heard of; 0 is when the request was first seen
 		steps   string
 		message string // of a request that is completed
 		wake    time.Duration
 	}{
 		{name: "a new one waits for the node", request: request(), pod: pod(), now: 10, wake: 50 * time.Second},
 		{name: "not for ever", request: request(), pod: pod(), now: 60, message: plan.MessageNoAnswer},
-		{name: "who waits for others has an answer", request: request(phase(v1beta1.RecreatePending)), pod: pod(), now: 600},
-		{name: "a deadline to come", request: request(deadline(30)), pod: pod(), now: 10, wake: 20 * time.Second},
+		{name: "an agent that is at work", request: request(recreating), pod: pod(), now: 600, sign: 580, wake: 40 * time.Second},
+		{name: "an agent that is silent", request: request(recreating), pod: pod(), now: 600, sign: 540, message: plan.MessageNoAnswer},
+		{name: "an agent that was never heard of since the manager began", request: request(recreating), pod: pod(), now: 60, message: plan.MessageNoAnswer},
+		{name: "who waits for others waits as long as the agent is at work", request: request(phase(v1beta1.RecreatePending)), pod: pod(), now: 600, sign: 590, wake: 50 * time.Second},
+		{name: "no longer", request: request(phase(v1beta1.RecreatePending)), pod: pod(), now: 600, sign: 540, message: plan.MessageNoAnswer},
+		{name: "a provider of virtual nodes that has picked it up", request: request(recreating, virtual), pod: pod(), now: 600},
+		{name: "and one that has not", request: request(virtual), pod: pod(), now: 60, message: plan.MessageNoAnswer},
+		{name: "a deadline is written down, to count on after a restart", request: request(deadline(30)), pod: pod(), now: 10, steps: "seen", wake: 20 * time.Second},
+		{name: "a deadline to come", request: request(deadline(30), metAt(0, here)), pod: pod(), now: 10, wake: 20 * time.Second},
+		{name: "a manager that was restarted counts on", request: request(deadline(30), metAt(-12, here)), pod: pod(), now: 10, wake: 8 * time.Second},
+		{name: "one that was moved to another machine counts anew", request: request(deadline(30), metAt(-300, "there")), pod: pod(), now: 10, steps: "seen", wake: 20 * time.Second},
+		{name: "so does one whose clock was set back", request: request(deadline(30), metAt(300, here)), pod: pod(), now: 10, steps: "seen", wake: 20 * time.Second},
 		{name: "the deadline", request: request(recreating, deadline(30)), pod: pod(), now: 30, message: plan.MessageDeadline},
 		{name: "the deadline of one that waits", request: request(phase(v1beta1.RecreatePending), deadline(30)), pod: pod(), now: 30, message: plan.MessageDeadline},
 		{name: "no pod", request: request(recreating), now: 1, message: plan.MessagePodGone},
@@ -141,13 +167,13 @@ func TestCompute(t *testing.T) {
 		{name: "a pod that is going", request: request(), pod: pod(gen.Terminating()), now: 1, message: plan.MessagePodGone},
 		{name: "a pod that is over", request: request(recreating), pod: pod(gen.Phase(corev1.PodFailed)), now: 1, message: plan.MessagePodOver},
 		{name: "a pod that is over but for its sidecars", request: request(recreating),
-			pod: pod(gen.Phase(corev1.PodSucceeded), gen.Condition(plan.SidecarTerminated, corev1.ConditionTrue, at(0))), now: 1},
+			pod: pod(gen.Phase(corev1.PodSucceeded), gen.Condition(plan.SidecarTerminated, corev1.ConditionTrue, at(0))), now: 1, wake: 59 * time.Second},
 		{name: "and then they too", request: request(recreating),
 			pod: pod(gen.Phase(corev1.PodSucceeded), gen.Condition(plan.SidecarTerminated, corev1.ConditionTrue, at(0)), gen.Change(ended)), now: 1, message: plan.MessagePodOver},
 		{name: "a request without the label of a pod", request: request(func(r *v1beta1.ContainerRecreateRequest) { r.Labels = nil }), pod: pod(), now: 1, message: plan.MessagePodGone},
 		{name: "no hold before the node has picked it up", request: request(unready), pod: pod(gated()), now: 1, wake: 59 * time.Second},
-		{name: "the hold, with the finalizer first", request: request(recreating, unready), pod: pod(gated()), now: 1, steps: "mark hold"},
-		{name: "the hold after a crash", request: request(recreating, unready, finalizer), pod: pod(gated()), now: 1, steps: "hold"},
+		{name: "the hold, with the finalizer first", request: request(recreating, unready), pod: pod(gated()), now: 1, steps: "mark hold", wake: 59 * time.Second},
+		{name: "the hold after a crash", request: request(recreating, unready, finalizer), pod: pod(gated()), now: 1, steps: "hold", wake: 59 * time.Second},
 		{name: "a finished request loses its label", request: request(completed), pod: pod(), now: 9, steps: "labels"},
 		{name: "that is all", request: request(completed, inactive), pod: pod(), now: 9},
 		{name: "the pod is released first", request: request(completed, finalizer), pod: pod(held("[" + ours + "]")), now: 9, steps: "release"},
@@ -160,13 +186,13 @@ func TestCompute(t *testing.T) {
 		{name: "ttl begins when the end is seen", request: request(completed, ttl(10)), pod: pod(), now: 400, steps: "labels"},
 		{name: "ttl", request: request(completed, ttl(10), inactive, seenAt(400)), pod: pod(), now: 404, wake: 6 * time.Second},
 		{name: "the end of ttl", request: request(completed, ttl(10), inactive, seenAt(400)), pod: pod(), now: 410, steps: "ttl"},
-		{name: "ttl of one that was finished by others", request: request(completed, ttl(10), inactive), pod: pod(), now: 12, steps: "ttl"},
+		{name: "ttl of one that was finished by others begins when that is seen", request: request(completed, ttl(10), inactive), pod: pod(), now: 12, steps: "labels"},
 		{name: "ttl without any time", request: request(phase(v1beta1.RecreateCompleted), ttl(10), inactive), pod: pod(), now: 12, steps: "labels"},
 		{name: "no ttl for what is being deleted", request: request(completed, ttl(0), inactive, deleted), pod: pod(), now: 12},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			s := plan.Snapshot{Request: c.request, Pod: c.pod, Now: at(c.now)}
+			s := plan.Snapshot{Request: c.request, Pod: c.pod, FirstSeen: at(0), LastSign: at(c.sign), Now: at(c.now), Clock: here}
 			before := c.request.DeepCopy()
 			podBefore := c.pod.DeepCopy()
 			got := plan.Compute(s)
@@ -203,22 +229,22 @@ func messageOf(t *testing.T, p plan.Plan, verb action.Verb) map[string]any {
 
 func TestTheHoldIsSharedWithOthers(t *testing.T) {
 	r := request(phase(v1beta1.RecreateRecreating), unready, finalizer)
-	c := messageOf(t, plan.Compute(plan.Snapshot{Request: r, Pod: pod(held("[" + theirs + "]")), Now: at(1)}), action.PatchStatus)
+	c := messageOf(t, plan.Compute(plan.Snapshot{Request: r, Pod: pod(held("[" + theirs + "]")), FirstSeen: at(0), LastSign: at(0), Now: at(1)}), action.PatchStatus)
 	assert.Equal(t, "["+ours+","+theirs+"]", c["message"])
 	assert.Equal(t, "False", c["status"])
 
-	c = messageOf(t, plan.Compute(plan.Snapshot{Request: request(completed, finalizer), Pod: pod(held("[" + ours + "," + theirs + "]")), Now: at(1)}), action.PatchStatus)
+	c = messageOf(t, plan.Compute(plan.Snapshot{Request: request(completed, finalizer), Pod: pod(held("[" + ours + "," + theirs + "]")), FirstSeen: at(0), LastSign: at(0), Now: at(1)}), action.PatchStatus)
 	assert.Equal(t, "["+theirs+"]", c["message"])
 	assert.Equal(t, "False", c["status"], "others hold it still")
 
-	c = messageOf(t, plan.Compute(plan.Snapshot{Request: request(completed, finalizer), Pod: pod(held("[" + ours + "]")), Now: at(1)}), action.PatchStatus)
+	c = messageOf(t, plan.Compute(plan.Snapshot{Request: request(completed, finalizer), Pod: pod(held("[" + ours + "]")), FirstSeen: at(0), LastSign: at(0), Now: at(1)}), action.PatchStatus)
 	assert.Equal(t, "True", c["status"])
 }
 
 func TestTheGraceBeginsWhenThePodIsHeld(t *testing.T) {
 	grace := func(options ...gen.PodOption) *metav1.Condition {
 		r := request(phase(v1beta1.RecreateRecreating), unready, finalizer)
-		status := plan.Compute(plan.Snapshot{Request: r, Pod: pod(options...), Now: at(7)}).Status
+		status := plan.Compute(plan.Snapshot{Request: r, Pod: pod(options...), FirstSeen: at(0), LastSign: at(0), Now: at(7)}).Status
 		return meta.FindStatusCondition(status.Conditions, v1beta1.PreRecreateGrace)
 	}
 	assert.Nil(t, grace(gated()), "nobody has taken it out of service yet")
@@ -230,15 +256,15 @@ func TestTheGraceBeginsWhenThePodIsHeld(t *testing.T) {
 
 	r := request(phase(v1beta1.RecreateRecreating), unready, finalizer)
 	r.Status.Conditions = []metav1.Condition{*held}
-	again := plan.Compute(plan.Snapshot{Request: r, Pod: pod(gated()), Now: at(9)})
+	again := plan.Compute(plan.Snapshot{Request: r, Pod: pod(gated()), FirstSeen: at(0), LastSign: at(0), Now: at(9)})
 	assert.True(t, again.Empty())
 	assert.Equal(t, r.Status.Conditions, again.Status.Conditions, "its time never moves")
 }
 
 func TestTheFinalizersOfOthersStay(t *testing.T) {
-	p := plan.Compute(plan.Snapshot{Request: request(phase(v1beta1.RecreateRecreating), unready, func(r *v1beta1.ContainerRecreateRequest) { r.Finalizers = []string{"a/b"} }), Pod: pod(gated()), Now: at(1)})
+	p := plan.Compute(plan.Snapshot{Request: request(phase(v1beta1.RecreateRecreating), unready, func(r *v1beta1.ContainerRecreateRequest) { r.Finalizers = []string{"a/b"} }), Pod: pod(gated()), FirstSeen: at(0), LastSign: at(0), Now: at(1)})
 	assert.Equal(t, []any{"a/b", v1beta1.UnreadyAcquiredFinalizer}, p.Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)["finalizers"])
-	p = plan.Compute(plan.Snapshot{Request: request(completed, finalizer), Now: at(1)})
+	p = plan.Compute(plan.Snapshot{Request: request(completed, finalizer), FirstSeen: at(0), LastSign: at(0), Now: at(1)})
 	assert.Equal(t, []any{"example.io/other"}, p.Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)["finalizers"])
 }
 
@@ -270,10 +296,10 @@ func TestSnapshot(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			c.request.Status.Phase = v1beta1.RecreateRecreating
-			assert.Equal(t, c.want, plan.Compute(plan.Snapshot{Request: c.request, Pod: c.pod, Now: at(5)}).Status.ContainerStatusSnapshot)
+			assert.Equal(t, c.want, plan.Compute(plan.Snapshot{Request: c.request, Pod: c.pod, FirstSeen: at(0), LastSign: at(0), Now: at(5)}).Status.ContainerStatusSnapshot)
 			c.request.Status.Phase = v1beta1.RecreatePending
 			before := c.request.Status.ContainerStatusSnapshot
-			assert.Equal(t, before, plan.Compute(plan.Snapshot{Request: c.request, Pod: c.pod, Now: at(5)}).Status.ContainerStatusSnapshot)
+			assert.Equal(t, before, plan.Compute(plan.Snapshot{Request: c.request, Pod: c.pod, FirstSeen: at(0), LastSign: at(0), Now: at(5)}).Status.ContainerStatusSnapshot)
 		})
 	}
 }

@@ -1,0 +1,107 @@
+package containerrestart
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
+)
+
+const killReason = "ContainerRecreateRequest"
+
+// over are the requests that are not among the active ones any more while a stop of theirs is under way, as the
+// server has them. It has those no more that are deleted.
+func (r *Reconciler) over(ctx context.Context, key ctrl.Request, active []*v1beta1.ContainerRecreateRequest) ([]*v1beta1.ContainerRecreateRequest, error) {
+	var over []*v1beta1.ContainerRecreateRequest
+	for uid, kept := range r.memory.stopping(key) {
+		if slices.ContainsFunc(active, func(request *v1beta1.ContainerRecreateRequest) bool { return request.UID == uid }) {
+			continue
+		}
+		if kept.over == nil {
+			request := &v1beta1.ContainerRecreateRequest{}
+			err := r.Live.Get(ctx, kept.name, request)
+			if apierrors.IsNotFound(err) || err == nil && request.UID != uid {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("get request %s: %w", kept.name, err)
+			}
+			r.memory.keep(key, request)
+			kept.over = request
+		}
+		over = append(over, kept.over)
+	}
+	return over, nil
+}
+
+// podGone asks the server whether the pod is gone or going.
+func (r *Reconciler) podGone(ctx context.Context, key ctrl.Request, name string) (bool, error) {
+	pod := &corev1.Pod{}
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name}, pod)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("get pod %s/%s: %w", key.Namespace, name, err)
+	}
+	return err != nil || string(pod.UID) != key.Name || pod.DeletionTimestamp != nil, nil
+}
+
+// hook begins the stop of a container with its hook. A later pass goes on.
+func (r *Reconciler) hook(ctx context.Context, key ctrl.Request, kill *node.Kill, containers []cri.Container) {
+	order, found := orderOf(kill, containers)
+	if !found {
+		return
+	}
+	r.memory.begin(ctx, key, kill, node.InHook, func(ctx context.Context) {
+		took, err := r.Stopper.Hook(ctx, order)
+		r.memory.hooked(key, kill.ContainerID, took, err)
+		r.wake(ctx, key)
+	})
+}
+
+// kill has the runtime stop a container. A later pass learns how it ended.
+func (r *Reconciler) kill(ctx context.Context, key ctrl.Request, kill *node.Kill, containers []cri.Container) {
+	order, found := orderOf(kill, containers)
+	if !found {
+		return
+	}
+	took, hooked := r.memory.hookTook(key, kill)
+	r.memory.begin(ctx, key, kill, node.Told, func(ctx context.Context) {
+		var err error
+		if hooked {
+			err = r.Stopper.Signal(ctx, order, took)
+		} else {
+			order.PreStop = nil // it has none, or an earlier agent has run it
+			err = r.Stopper.Stop(ctx, order)
+		}
+		r.memory.ended(key, kill.ContainerID, err, r.Clock.Now())
+		r.wake(ctx, key)
+	})
+}
+
+// orderOf is what to stop. The plan stops what is in its snapshot only.
+func orderOf(kill *node.Kill, containers []cri.Container) (containerstop.Order, bool) {
+	i := slices.IndexFunc(containers, func(c cri.Container) bool { return c.ID == kill.ContainerID })
+	if i < 0 {
+		return containerstop.Order{}, false
+	}
+	return containerstop.Order{
+		Container: containers[i], PreStop: hookOf(kill.PreStop), Ports: kill.Ports, Grace: kill.Grace,
+		Reason: killReason, Message: kill.Message,
+	}, true
+}
+
+func hookOf(hook *v1beta1.PreStopHandler) *corev1.LifecycleHandler {
+	if hook == nil {
+		return nil
+	}
+	return &corev1.LifecycleHandler{Exec: hook.Exec, HTTPGet: hook.HTTPGet, TCPSocket: hook.TCPSocket, Sleep: hook.Sleep}
+}

@@ -1,0 +1,161 @@
+package node_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/podstate"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
+)
+
+// judgeStates judges a write of the agent.
+func (w *world) judgeStates(old, now *v1beta1.ContainerRecreateRequest) {
+	if old.Status.Phase == v1beta1.RecreateCompleted {
+		if !equality.Semantic.DeepEqual(old.Status, now.Status) {
+			w.records[now.UID]++
+		}
+		w.must(w.records[now.UID] <= 1, "%s is complete and was written to again", now.Name)
+	}
+	mine := types.UID(now.Labels[v1beta1.PodUIDLabel]) == w.pod
+	for i := range now.Status.ContainerRecreateStates {
+		was := v1beta1.ContainerRecreateState{}
+		if i < len(old.Status.ContainerRecreateStates) {
+			was = old.Status.ContainerRecreateStates[i]
+		}
+		w.judgeState(old, now, i, was, mine)
+	}
+	if now.Status.Phase == v1beta1.RecreateCompleted && old.Status.Phase != now.Status.Phase {
+		w.over[now.UID] = w.now
+	}
+	for uid, other := range w.server {
+		both := other.Status.Phase == v1beta1.RecreateRecreating && now.Status.Phase == v1beta1.RecreateRecreating
+		same := other.Labels[v1beta1.PodUIDLabel] == now.Labels[v1beta1.PodUIDLabel]
+		w.must(uid == now.UID || !both || !same || other.DeletionTimestamp != nil, "%s and %s at a time", other.Name, now.Name)
+	}
+}
+
+// judgeState judges what is written about one container.
+func (w *world) judgeState(old, now *v1beta1.ContainerRecreateRequest, i int, was v1beta1.ContainerRecreateState, mine bool) {
+	state, spec := now.Status.ContainerRecreateStates[i], now.Spec.Containers[i]
+	key := string(now.UID) + "/" + state.Name
+	if old.Status.Phase != v1beta1.RecreateRecreating && old.Status.Phase != v1beta1.RecreateCompleted && mine {
+		w.picked[key] = w.newest(state.Name).ID
+		if run := w.newest(state.Name); run.Exited || !now.Spec.Strategy.ForceRecreate {
+			w.picked[key] = spec.StatusContext.ContainerID
+		}
+	}
+	if mine && state.Phase == v1beta1.RecreateSucceeded && was.Phase != state.Phase {
+		w.must(w.newest(state.Name).ID != w.picked[key], "%s of %s has succeeded and runs as before", state.Name, now.Name)
+	}
+	if id, told := strings.CutPrefix(state.Message, "recreating "); told && !was.IsKilled && spec.PreStop != nil {
+		stop := w.stops[id]
+		w.must(stop.Stage == node.AfterHook && stop.Request == now.UID, "%s of %s is marked before its hook is over", state.Name, now.Name)
+	}
+}
+
+// judgeKill judges the agent telling the runtime, or beginning a hook.
+func (w *world) judgeKill(kill *node.Kill, hook bool) {
+	stop, begun := w.stops[kill.ContainerID]
+	goesOn := begun && stop.Stage == node.AfterHook && stop.Request == kill.Request.UID
+	stored := w.server[kill.Request.UID]
+	w.must(stored != nil && stored.DeletionTimestamp == nil, "%s is stopped for nobody", kill.ContainerID)
+	w.must(stored.Status.Phase != v1beta1.RecreateCompleted || goesOn && !hook, "%s is stopped for a request that is over", kill.ContainerID)
+	w.must(!goesOn || w.object.DeletionTimestamp == nil, "%s is stopped in a pod that is going", kill.ContainerID)
+	want := v1beta1.ContainerRecreateState{Name: kill.Container, Phase: v1beta1.RecreateRecreating, IsKilled: true, Message: "recreating " + kill.ContainerID}
+	if hook {
+		want = v1beta1.ContainerRecreateState{Name: kill.Container, Phase: v1beta1.RecreatePending, Message: "in the preStop hook of " + kill.ContainerID}
+	}
+	w.must(slices.Contains(stored.Status.ContainerRecreateStates, want), "%s is stopped before that is written", kill.ContainerID)
+	named := false
+	for _, c := range kill.Request.Spec.Containers {
+		named = named || c.Name == kill.Container
+		if c.Name == kill.Container && !kill.Request.Spec.Strategy.ForceRecreate {
+			w.must(c.StatusContext.ContainerID == kill.ContainerID, "%s had restarted by itself", kill.Container)
+		}
+	}
+	w.must(named, "%s was not asked for", kill.Container)
+	found := false
+	for _, run := range w.runs[types.UID(kill.Request.Labels[v1beta1.PodUIDLabel])] {
+		found = found || run.ID == kill.ContainerID && run.Name == kill.Container
+		other, begun := w.stops[run.ID]
+		this := run.ID == kill.ContainerID
+		w.must(!begun || other.Stage == node.Ended || this && goesOn, "%s is stopped beside %s", kill.ContainerID, run.ID)
+		w.must(!begun || !this || other.Request != kill.Request.UID || goesOn, "%s is stopped twice", run.ID)
+	}
+	w.must(found, "%s is no container of the pod that was meant", kill.ContainerID)
+}
+
+// meets notes when a manager first saw a request.
+func (w *world) meets(uid types.UID) {
+	if _, known := w.first[uid]; !known {
+		w.first[uid] = w.now
+	}
+	if _, known := w.met[uid]; !known {
+		w.met[uid] = w.now
+	}
+}
+
+// judgeEnd judges a request that the manager completes. No clock of the world counts but the true one.
+func (w *world) judgeEnd(r *v1beta1.ContainerRecreateRequest) {
+	w.note("%s ends: %s", r.Name, r.Status.Message)
+	w.over[r.UID] = w.now
+	switch r.Status.Message {
+	case plan.MessageDeadline:
+		w.must(w.now.Sub(w.first[r.UID]) >= time.Duration(*r.Spec.ActiveDeadlineSeconds)*time.Second, "%s ends before its deadline", r.Name)
+	case plan.MessageNoAnswer:
+		w.must(w.now.Sub(w.heard[r.UID]) >= plan.NoAnswer, "%s ends, and its agent was there", r.Name)
+	case plan.MessagePodGone:
+		w.must(w.object.DeletionTimestamp != nil || r.Labels[v1beta1.PodUIDLabel] != string(w.pod), "%s ends, and its pod is there", r.Name)
+		return
+	}
+	for id, stop := range w.stops {
+		if stop.Request == r.UID && (stop.Stage == node.InHook || stop.Stage == node.AfterHook) {
+			w.owed[r.UID] = id
+		}
+	}
+}
+
+// judgeLate judges that no open request is past a deadline that this manager has watched from the beginning.
+func (w *world) judgeLate() {
+	for uid, since := range w.met {
+		r := w.server[uid]
+		if r != nil && plan.Open(r) && r.Spec.ActiveDeadlineSeconds != nil {
+			w.must(w.now.Sub(since) < time.Duration(*r.Spec.ActiveDeadlineSeconds+1)*time.Second, "%s outlives its deadline", r.Name)
+		}
+	}
+}
+
+// judgeHolds judges that whoever holds the pod is there to let go of it.
+func (w *world) judgeHolds() {
+	var keys []struct{ Key string }
+	message := podstate.Condition(w.object, contract.KruisePodReady).Message
+	w.must(message == "" || json.Unmarshal([]byte(message), &keys) == nil, "%s", message)
+	for _, held := range keys {
+		r := w.server[types.UID(strings.TrimPrefix(held.Key, "default/"))]
+		w.must(r != nil && slices.Contains(r.Finalizers, v1beta1.UnreadyAcquiredFinalizer), "nobody lets go of %s", held.Key)
+	}
+}
+
+// judgeRest judges the world when all requests are over.
+func (w *world) judgeRest() {
+	w.must(podstate.Condition(w.object, contract.KruisePodReady).Status == corev1.ConditionTrue, "the pod is held for ever")
+	for uid, id := range w.owed {
+		r := w.server[uid]
+		for _, run := range w.runs[w.pod] {
+			w.must(run.ID != id || run.Exited, "the stop of %s was begun for %s and not ended", id, r.Name)
+		}
+		w.must(slices.ContainsFunc(r.Status.ContainerRecreateStates, func(s v1beta1.ContainerRecreateState) bool {
+			return s.IsKilled && s.Message == "recreating "+id
+		}), "%s does not tell of the stop of %s", r.Name, id)
+	}
+}

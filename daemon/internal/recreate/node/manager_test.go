@@ -1,0 +1,136 @@
+package node_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/podstate"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
+)
+
+// newPodObject is the pod that is there now, as the server has it.
+func (w *world) newPodObject() *corev1.Pod {
+	return gen.Pod("web", gen.Ready(at(0)), gen.Gate(contract.KruisePodReady), gen.Change(func(o *corev1.Pod) {
+		o.UID = w.pod
+		o.Status.Conditions = append(o.Status.Conditions, corev1.PodCondition{Type: contract.KruisePodReady, Status: corev1.ConditionTrue})
+	}))
+}
+
+// report is the status of the containers as the kubelet last wrote it.
+func (w *world) report() {
+	w.object.Status.ContainerStatuses = nil
+	for _, name := range names() {
+		run := w.newest(name)
+		status := corev1.ContainerStatus{Name: name, ContainerID: run.ID, RestartCount: run.RestartCount}
+		if run.Running {
+			status.Ready = w.calm || w.rng.IntN(3) > 0
+			status.State.Running = &corev1.ContainerStateRunning{}
+		}
+		w.object.Status.ContainerStatuses = append(w.object.Status.ContainerStatuses, status)
+	}
+}
+
+// newManager is one that begins, on this machine or another one whose clock has another time.
+func (w *world) newManager() {
+	w.memory, w.met = plan.NewMemory(), map[types.UID]time.Time{}
+	if w.clock == "" || w.rng.IntN(2) == 0 {
+		w.next++
+		w.clock, w.skew["manager"] = "machine-"+strconv.Itoa(w.next), w.anySkew()
+	}
+	w.note("a manager begins on %s", w.clock)
+}
+
+// manager is one pass over a request. It may end between any two writes.
+func (w *world) manager(uid types.UID) {
+	r := w.server[uid]
+	if r == nil {
+		return
+	}
+	s := plan.Snapshot{Request: r.DeepCopy(), Pod: w.object.DeepCopy(), Now: w.at("manager"), Clock: w.clock}
+	if plan.Open(r) {
+		s.FirstSeen, s.LastSign = w.memory.See(r, s.Now)
+		w.meets(uid)
+	} else {
+		w.memory.Forget(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+	}
+	todo := plan.Compute(s)
+	marked := false
+	for _, step := range todo.Steps {
+		for _, a := range step.Actions {
+			switch err := w.act(uid, a); {
+			case w.odds(20):
+				w.newManager()
+				return
+			case err != nil && a.Verb != action.PatchStatus:
+				w.finish(uid, todo.Status)
+				return
+			case err == nil && a.Verb == action.PatchMetadata:
+				marked = true
+			}
+		}
+	}
+	if !marked {
+		w.finish(uid, todo.Status)
+	}
+}
+
+// finish writes the manager's status.
+func (w *world) finish(uid types.UID, status v1beta1.ContainerRecreateRequestStatus) {
+	r := w.server[uid]
+	if r == nil || w.refused["status"] || equality.Semantic.DeepEqual(r.Status, status) {
+		return
+	}
+	changed := r.DeepCopy()
+	changed.Status = status
+	if status.Phase == v1beta1.RecreateCompleted && r.Status.Phase != status.Phase {
+		w.judgeEnd(changed)
+	}
+	w.put(changed)
+}
+
+// act writes one action of the manager.
+func (w *world) act(uid types.UID, a action.Action) error {
+	r := w.server[uid]
+	switch a.Verb {
+	case action.Delete:
+		if w.refused["metadata"] {
+			return errRefused
+		}
+		w.must(w.now.Sub(w.over[uid]) >= time.Duration(*r.Spec.TTLSecondsAfterFinished)*time.Second, "%s is deleted before its time", r.Name)
+		w.note("%s is deleted in its time", r.Name)
+		w.remove(uid)
+	case action.PatchStatus:
+		if w.refused["pod"] {
+			return errRefused
+		}
+		c := a.Patches[0].Body["status"].(map[string]any)["conditions"].([]any)[0].(map[string]any)
+		condition := podstate.Condition(w.object, contract.KruisePodReady)
+		key := `"` + r.Namespace + "/" + r.Name + `"`
+		if message := c["message"].(string); strings.Contains(message, key) && !strings.Contains(condition.Message, key) {
+			w.holds[uid]++
+			w.must(w.holds[uid] == 1, "%s takes the pod out of service twice", r.Name)
+		}
+		condition.Status, condition.Message = corev1.ConditionStatus(c["status"].(string)), c["message"].(string)
+		w.note("the pod is held by %s", condition.Message)
+	default:
+		if w.refused["metadata"] {
+			return errRefused
+		}
+		body, err := json.Marshal(a.Patches[0].Body)
+		w.must(err == nil, "%v", err)
+		w.note("metadata of %s: %s", r.Name, body)
+		w.put(w.merge(r, body))
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package node
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+// Asks says whether PodGone has to be known: a stop is about to reach the runtime, or its request has ended and
+// that may have been why.
+func Asks(s Snapshot) bool {
+	for _, stop := range s.Stops {
+		r := s.requestOf(stop)
+		if stop.Stage == AfterHook || stop.Stage == InHook && r != nil && r.Status.Phase == v1beta1.RecreateCompleted {
+			return true
+		}
+	}
+	return false
+}
+
+// stands says that a request is for this pod and nobody has deleted it.
+func (s *Snapshot) stands(r *v1beta1.ContainerRecreateRequest) bool {
+	return s.PodUID != "" && r.Labels[v1beta1.PodUIDLabel] == string(s.PodUID) && r.DeletionTimestamp == nil
+}
+
+// requestOf is the request that asked for a stop, nil when it is gone or going.
+func (s *Snapshot) requestOf(stop Stop) *v1beta1.ContainerRecreateRequest {
+	for _, r := range s.Requests {
+		if r.UID == stop.Request && s.stands(r) {
+			return r
+		}
+	}
+	return nil
+}
+
+// running says that the runtime has the container of the ID and that it runs.
+func (s *Snapshot) running(id string) bool {
+	return slices.ContainsFunc(s.Containers, func(c Container) bool { return c.ID == id && c.Running })
+}
+
+// abandoned are the stops before the runtime is told of which the request or the pod is gone, or of which the
+// container has ended and nothing is left to write.
+func abandoned(s Snapshot) []string {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(s.Stops)) {
+		stop := s.Stops[id]
+		if stop.Stage != InHook && stop.Stage != AfterHook {
+			continue
+		}
+		r := s.requestOf(stop)
+		owed := r != nil && r.Status.Phase == v1beta1.RecreateCompleted && recordOf(r, hookPrefix+id) >= 0
+		if r == nil || s.PodGone || !s.running(id) && !owed {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// carryThrough ends what had begun when its request was completed: the run whose hook is over is told to stop,
+// and the request says so.
+func carryThrough(s Snapshot, plan *Plan) {
+	for _, id := range slices.Sorted(maps.Keys(s.Stops)) {
+		stop := s.Stops[id]
+		r := s.requestOf(stop)
+		if stop.Stage != AfterHook || r == nil || r.Status.Phase != v1beta1.RecreateCompleted || slices.Contains(plan.Abort, id) {
+			continue
+		}
+		states := slices.Clone(r.Status.ContainerRecreateStates)
+		i := max(recordOf(r, hookPrefix+id), recordOf(r, recordPrefix+id))
+		if i < 0 {
+			continue
+		}
+		mark(&states[i], id)
+		plan.Writes = append(plan.Writes, Write{r, map[string]any{"containerRecreateStates": states}})
+		plan.WakeAfter = lookAgain // the cache may not show it
+		named := func(c v1beta1.ContainerToRecreate) bool { return c.Name == states[i].Name }
+		if at := slices.IndexFunc(r.Spec.Containers, named); at >= 0 && s.running(id) {
+			plan.Kill = killOf(r, &r.Spec.Containers[at], id)
+		}
+	}
+}
+
+// recordOf is the index of the state with the message, -1 when there is none.
+func recordOf(r *v1beta1.ContainerRecreateRequest, message string) int {
+	return slices.IndexFunc(r.Status.ContainerRecreateStates, func(s v1beta1.ContainerRecreateState) bool { return s.Message == message })
+}

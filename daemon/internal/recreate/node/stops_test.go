@@ -1,0 +1,89 @@
+package node_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
+)
+
+func TestStopsOfOthers(t *testing.T) {
+	compute := func(stop node.Stop, requests ...*v1beta1.ContainerRecreateRequest) node.Plan {
+		return node.Compute(node.Snapshot{
+			PodUID: podUID, Requests: requests, Containers: both(), Stops: map[string]node.Stop{id("a", 0): stop}, Now: at(10),
+		})
+	}
+	over := request("over", ended)
+	plan := compute(node.Stop{Request: "over", Stage: node.Told}, over, request("r"))
+	assert.Nil(t, plan.Kill, "one stop at a time")
+	assert.Empty(t, plan.Abort)
+	plan = compute(node.Stop{Request: "over", Stage: node.Ended, At: at(9)}, over, request("r"))
+	assert.Nil(t, plan.Kill, "it has just been stopped")
+	plan = compute(node.Stop{Request: "over", Stage: node.Ended, Err: errors.New("x"), At: at(9)}, over, request("r"))
+	assert.NotNil(t, plan.Kill)
+	plan = compute(node.Stop{Request: "over", Stage: node.Ended, Err: errors.New("x"), At: at(9)}, over, request("r", recreating(marked("a", 0), pending("b"))))
+	assert.NotNil(t, plan.Kill, "another request's failure is not ours")
+}
+
+// A stop outlasts the end of its request, not its deletion nor that of the pod.
+func TestAStopThatHasBegun(t *testing.T) {
+	over := func(state v1beta1.ContainerRecreateState) *v1beta1.ContainerRecreateRequest {
+		return request("r", hook, recreating(state, pending("b")), ended)
+	}
+	going := func(r *v1beta1.ContainerRecreateRequest) { r.DeletionTimestamp = new(metav1.NewTime(at(1))) }
+	gone := containers(running("a", 1, at(9)), running("b", 0, at(-50)))
+	other := request("other")
+	type list = []*v1beta1.ContainerRecreateRequest
+	cases := []struct {
+		name       string
+		stage      node.Stage
+		requests   list
+		containers []node.Container
+		podGone    bool
+		asks       bool
+		abort      bool
+		written    bool // that the container is Recreating
+		kill       bool
+	}{
+		{name: "its hook goes on past the end", stage: node.InHook, requests: list{over(hooked(0))}, asks: true},
+		{name: "then it is carried through", stage: node.AfterHook, requests: list{over(hooked(0))}, asks: true, written: true, kill: true},
+		{name: "beside a request that waits", stage: node.AfterHook, requests: list{other, over(hooked(0))}, asks: true, written: true, kill: true},
+		{name: "also when the record's answer was lost", stage: node.AfterHook, requests: list{over(marked("a", 0))}, asks: true, written: true, kill: true},
+		{name: "also when the container has ended by itself", stage: node.AfterHook, requests: list{over(hooked(0))}, containers: gone, asks: true, written: true},
+		{name: "that is all then", stage: node.AfterHook, requests: list{over(marked("a", 0))}, containers: gone, asks: true, abort: true},
+		{name: "a deleted request wants nothing", stage: node.InHook, abort: true},
+		{name: "neither after the hook", stage: node.AfterHook, asks: true, abort: true},
+		{name: "nor while it is going", stage: node.AfterHook, requests: list{request("r", hook, recreating(hooked(0), pending("b")), ended, going)}, asks: true, abort: true},
+		{name: "nor a pod that is gone", stage: node.InHook, requests: list{over(hooked(0))}, podGone: true, asks: true, abort: true},
+		{name: "also after the hook", stage: node.AfterHook, requests: list{over(hooked(0))}, podGone: true, asks: true, abort: true},
+		{name: "also when nobody has completed the request yet", stage: node.AfterHook, requests: list{request("r", hook, recreating(hooked(0), pending("b")))}, podGone: true, asks: true, abort: true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := node.Snapshot{
+				PodUID: podUID, Requests: c.requests, Containers: both(), PodGone: c.podGone,
+				Stops: map[string]node.Stop{id("a", 0): {Request: "r", Stage: c.stage}}, Now: at(10),
+			}
+			if c.containers != nil {
+				s.Containers = c.containers
+			}
+			assert.Equal(t, c.asks, node.Asks(s))
+			plan := node.Compute(s)
+			assert.Equal(t, c.abort, len(plan.Abort) > 0)
+			written := false
+			for _, w := range plan.Writes {
+				if w.Request.Name == "r" {
+					written = true
+					assert.Equal(t, map[string]any{"containerRecreateStates": []v1beta1.ContainerRecreateState{marked("a", 0), pending("b")}}, w.Status)
+				}
+			}
+			assert.Equal(t, c.written, written)
+			assert.Equal(t, c.kill, plan.Kill != nil)
+			assert.Nil(t, plan.Hook)
+		})
+	}
+}

@@ -1,0 +1,92 @@
+package plan
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+// Memory is what this process has seen of requests that are not over, and when, by its own clock. It may be
+// lost: then silent agents are waited for anew. It is safe for concurrent use.
+type Memory struct {
+	mu       sync.Mutex
+	requests map[types.NamespacedName]*sighting
+	pods     map[types.UID]*podSighting
+}
+
+type sighting struct {
+	uid   types.UID
+	first time.Time
+	sign  string
+	pod   types.UID
+}
+
+// podSighting is what the requests for one pod have in common. An agent that works on one of them is alive for
+// those that wait.
+type podSighting struct {
+	lastSign time.Time
+	requests int
+}
+
+// NewMemory makes an empty memory.
+func NewMemory() *Memory {
+	return &Memory{requests: map[types.NamespacedName]*sighting{}, pods: map[types.UID]*podSighting{}}
+}
+
+// See notes a look at a request. It returns when the first one was, and when an agent's writing was last new in
+// a request for the pod, which counts as if it was so at the first look.
+func (m *Memory) See(r *v1beta1.ContainerRecreateRequest, now time.Time) (first, lastSign time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key, sign := client.ObjectKeyFromObject(r), signOfLife(r)
+	s := m.requests[key]
+	if s == nil || s.uid != r.UID {
+		m.drop(key)
+		s = &sighting{uid: r.UID, first: now, sign: sign, pod: types.UID(r.Labels[v1beta1.PodUIDLabel])}
+		m.requests[key] = s
+		if m.pods[s.pod] == nil {
+			m.pods[s.pod] = &podSighting{}
+		}
+		m.pods[s.pod].requests++
+	}
+	pod := m.pods[s.pod]
+	if s.sign != sign {
+		s.sign, pod.lastSign = sign, now
+	}
+	if pod.lastSign.After(s.first) {
+		return s.first, pod.lastSign
+	}
+	return s.first, s.first
+}
+
+// Forget drops what is known of a request that is over.
+func (m *Memory) Forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.drop(key)
+}
+
+// drop is Forget with the lock held.
+func (m *Memory) drop(key types.NamespacedName) {
+	s := m.requests[key]
+	if s == nil {
+		return
+	}
+	delete(m.requests, key)
+	if pod := m.pods[s.pod]; pod.requests > 1 {
+		pod.requests--
+	} else {
+		delete(m.pods, s.pod)
+	}
+}
+
+// signOfLife is what agents have written into a request. As long as it stays the same they have not been heard
+// of.
+func signOfLife(r *v1beta1.ContainerRecreateRequest) string {
+	return fmt.Sprint(r.Status.LastHeartbeatTime, r.Status.Phase, r.Status.ContainerRecreateStates)
+}
