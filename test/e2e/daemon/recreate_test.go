@@ -87,6 +87,7 @@ func TestForceRecreate(t *testing.T) {
 	}
 }
 
+// A deadline ends the request, not the stop that has begun with its hook.
 func TestADeadlineEndsTheRequest(t *testing.T) {
 	t.Parallel()
 	slow := newContainer("slow", 8080)
@@ -99,9 +100,15 @@ func TestADeadlineEndsTheRequest(t *testing.T) {
 	completes(t, r)
 	assert.Equal(t, "recreating has exceeded the activeDeadlineSeconds", r.Status.Message)
 	assert.Less(t, r.Status.CompletionTime.Sub(r.CreationTimestamp.Time), 8*time.Second)
-	assert.NotContains(t, phases(r), v1beta1.RecreateSucceeded)
-	require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+	assert.Equal(t, []v1beta1.RecreatePhase{v1beta1.RecreatePending, v1beta1.RecreatePending}, phases(r))
+
+	story.Reaches(t, world, o, "started again", func(o *corev1.Pod) error {
+		return story.Want(restarts(o)["slow"] == 1 && story.IsReady(o), "containers are %+v", o.Status.ContainerStatuses)
+	})
 	assert.Zero(t, restarts(o)["other"], "no stop begins after the deadline")
+	require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(r), r))
+	assert.Equal(t, []v1beta1.RecreatePhase{v1beta1.RecreateRecreating, v1beta1.RecreatePending}, phases(r))
+	assert.True(t, r.Status.ContainerRecreateStates[0].IsKilled)
 }
 
 func TestPreStopComesBeforeTheStop(t *testing.T) {
