@@ -52,6 +52,43 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 			},
 			want: "claim data is deleted and pod a uses it",
 		},
+		"a pod made in vain": {
+			check: func(w *simulate.World) { w.CheckCreations(madeFor(), nil) },
+			act: func(t *testing.T, w *simulate.World) {
+				w.Add(madeFor())
+				require.NoError(t, w.Delete(simulate.OperatorActor, create(t, w, owned("a"))))
+			},
+			want: "pod a was made for generation 1 and is taken away for it",
+		},
+		"a pod made in vain that its hook holds": {
+			check: func(w *simulate.World) { w.CheckCreations(madeFor(), nil) },
+			act: func(t *testing.T, w *simulate.World) {
+				w.Add(madeFor())
+				made := create(t, w, owned("a"))
+				_, err := w.Patch(simulate.OperatorActor, made, relabelled(bare("a"), contract.LifecycleStateLabel, contract.LifecyclePreparingDelete).Patches[0])
+				require.NoError(t, err)
+			},
+			want: "pod a was made for generation 1",
+		},
+		"more pods made in vain than may surge": {
+			check: func(w *simulate.World) { w.CheckCreations(madeFor(), func(*simulate.View) int { return 1 }) },
+			act: func(t *testing.T, w *simulate.World) {
+				w.Add(madeFor())
+				for _, name := range []string{"a", "b"} {
+					require.NoError(t, w.Delete(simulate.OperatorActor, create(t, w, owned(name))))
+				}
+			},
+			want: "pod b was made for generation 1",
+		},
+		"pods that others gave a reason to go": {
+			check: func(w *simulate.World) { w.CheckCreations(madeFor(), nil) },
+			act: func(t *testing.T, w *simulate.World) {
+				set := w.Add(madeFor())
+				made := create(t, w, owned("a"))
+				require.NoError(t, simulate.Change(w, simulate.UserActor, "", set.(*corev1.Pod), func(o *corev1.Pod) { o.Labels["a"] = "b" }))
+				require.NoError(t, w.Delete(simulate.OperatorActor, made))
+			},
+		},
 		"what users do is their own affair": {
 			check: func(w *simulate.World) { w.CheckOwnership("set"); w.CheckClaims(nil) },
 			act: func(t *testing.T, w *simulate.World) {
@@ -72,6 +109,19 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 			assert.Contains(t, w.Violations()[0], tt.want)
 		})
 	}
+}
+
+// madeFor is what owns pods, and owned is one of them.
+func madeFor() *corev1.Pod {
+	o := bare("set")
+	o.UID = "set"
+	return o
+}
+
+func owned(name string) *corev1.Pod {
+	o := bare(name)
+	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "set", UID: "set", Controller: new(true)}}
+	return o
 }
 
 func mustMake(t *testing.T, w *simulate.World, actor, name string) *corev1.Pod {

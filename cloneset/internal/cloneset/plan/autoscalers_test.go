@@ -95,9 +95,7 @@ func TestAutoscalersEverywhereKeepTheInvariants(t *testing.T) {
 		Unarrived: unarrived,
 		Start: func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
 			t.Helper()
-			w, p := walk(t, seed)
-			edit(w, asks("1"))
-			return w, p
+			return walk(t, seed, asks("1")) // from the start: no pod can begin to ask in place
 		},
 		Describe: func(w *simulate.World) string { return describeSpec(present(w)) },
 	}.Run(t)

@@ -167,8 +167,7 @@ func randomWrite(rng *rand.Rand, o *corev1.Pod) {
 func TestFilteredEventsGetEverywhere(t *testing.T) {
 	seeds.Each(t, 66, func(t *testing.T, seed uint64) {
 		t.Helper()
-		w, p := walk(t, seed)
-		edit(w, requests("1"))
+		w, p := walk(t, seed, requests("1"))
 		rng := rand.New(rand.NewPCG(seed, 13))
 		for i := range rng.IntN(4) {
 			cpu := []string{"1", "2", "3"}[rng.IntN(3)]

@@ -43,11 +43,11 @@ func describeSpec(set *v1beta1.CloneSet) string {
 		set.Spec.MinReadySeconds, set.Spec.ScaleStrategy, len(set.Spec.VolumeClaimTemplates), set.Spec.Lifecycle)
 }
 
-// walk is a random world with a random set and random edits ahead of it.
-func walk(t testing.TB, seed uint64) (*simulate.World, *player) {
+// walk is a random world with a random set, which is as given in all else, and random edits ahead of it.
+func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *player) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 99))
-	w, p := play(t, simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3)}, int32(rng.IntN(6)), randomSet(rng))
+	w, p := play(t, simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3)}, int32(rng.IntN(6)), append([]setOption{randomSet(rng)}, given...)...)
 	p.gates.PartitionRollback = rng.IntN(4) == 0
 	p.gates.PreparingUpdateAsUpdate = rng.IntN(4) == 0
 	p.gates.ShortHash = rng.IntN(4) == 0

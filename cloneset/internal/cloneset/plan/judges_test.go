@@ -29,6 +29,7 @@ func watch(w *simulate.World) {
 	w.CheckInPlace()
 	w.CheckClaims(inSight)
 	w.CheckOwnership("set-uid")
+	w.CheckCreations(newSet(0), mostSurge)
 	w.CheckUnique(contract.InstanceIDLabel)
 	w.OnEvent(claimsComeBeforePods)
 }
@@ -54,6 +55,14 @@ func mostPods(v *simulate.View) int {
 		return math.MaxInt
 	}
 	return int(n.replicas + n.maxSurge)
+}
+
+func mostSurge(v *simulate.View) int {
+	n, err := readNumbers(setIn(v))
+	if err != nil {
+		return math.MaxInt
+	}
+	return int(n.maxSurge)
 }
 
 func missingAvailable(v *simulate.View) int {

@@ -169,11 +169,7 @@ func (p *pass) weighAnew() balance {
 	b.removeOld = max(haveOld-scaling.specifiedOld-wantOld, 0)
 	b.readyLimit = n.maxUnavailable + scaling.total - n.replicas - unavailable - scaling.specifiedUnavailable
 	b.updateBudget = n.maxUnavailable + t.total - n.replicas
-	if abs(deltaOld) <= abs(deltaNew) {
-		b.updateNum = deltaOld
-	} else {
-		b.updateNum = -deltaNew
-	}
+	b.updateNum = toMove(deltaOld, deltaNew)
 	return b
 }
 
@@ -185,6 +181,15 @@ func (p *pass) deltas(t tally) (old, updated int32) {
 		old, updated = max(old, 0), min(updated, 0)
 	}
 	return old, updated
+}
+
+// toMove is how many pods are at the one revision and missing at the other: to move to the update
+// revision, or, negative, back to the current one. Pods that are missing at both are made, not moved.
+func toMove(deltaOld, deltaNew int32) int32 {
+	if deltaOld < 0 {
+		return -min(-deltaOld, max(deltaNew, 0))
+	}
+	return min(deltaOld, max(-deltaNew, 0))
 }
 
 // surge is how many pods may exist above replicas now, and how many of them at the current revision:
@@ -201,11 +206,9 @@ func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 	if specified > 0 {
 		forScale = min(max(unavailable+specified-n.maxUnavailable, 0), specified)
 	}
-	forUpdate, forUpdateOld := int32(0), int32(0)
-	if deltaOld < 0 && deltaNew > 0 || deltaOld > 0 && deltaNew < 0 {
-		forUpdate = min(abs(deltaOld), abs(deltaNew))
-	}
-	if abs(deltaOld) <= abs(deltaNew) && deltaOld < 0 || abs(deltaOld) > abs(deltaNew) && deltaNew > 0 {
+	forUpdate, forUpdateOld := toMove(deltaOld, deltaNew), int32(0)
+	if forUpdate < 0 {
+		forUpdate = -forUpdate
 		forUpdateOld = forUpdate
 	}
 	if n.maxUnavailable > 0 {
@@ -228,5 +231,3 @@ func (p *pass) rollsBack() bool {
 func (p *pass) excludesPreparingDelete() bool {
 	return p.Gates.ExcludePreparingDelete || p.Set.Spec.ScaleStrategy.ExcludePreparingDelete
 }
-
-func abs(n int32) int32 { return max(n, -n) }

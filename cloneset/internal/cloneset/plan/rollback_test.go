@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -44,4 +45,27 @@ func TestSurgeForPodsThatCannotGoBackInPlace(t *testing.T) {
 	w.updated(5)
 	w.gates.PartitionRollback = true
 	require.Equal(t, outcome{createOld: 1}, w.outcome())
+}
+
+// Pods that are missing at both revisions are made; those just made at the update revision stay there.
+func TestPodsDoNotGoBackInPlaceOfMissingOnes(t *testing.T) {
+	specified := gen.Label(contract.SpecifiedDeleteLabel, "true")
+	w := given(t, 4, partition("2"), excluding()).old(1).old(2, specified).updated(1, unready)
+	w.gates.PartitionRollback = true
+	require.Equal(t, outcome{}, w.outcome(), "the specified ones wait for the new one")
+	w = given(t, 4, partition("2"), failing).old(1).updated(1, unready)
+	w.gates.PartitionRollback = true
+	require.Equal(t, outcome{createOld: 1, createNew: 1}, w.outcome(), "also while pods cannot be created")
+}
+
+// Where there are too many pods of both revisions, none moves from one to the other.
+func TestSurplusPodsDoNotMove(t *testing.T) {
+	fresh := gen.Change(func(o *corev1.Pod) {
+		o.Labels[contract.LifecycleStateLabel] = contract.LifecyclePreparingNormal
+		o.Status.Conditions = nil
+	})
+	w := given(t, 1, partition("1"), policy(v1beta1.InPlaceIfPossible)).old(1).old(1, fresh).updated(1, fresh)
+	w.gates.PartitionRollback = true
+	require.Equal(t, "refresh", w.plan().Steps[0].Name, "they are too many and go in the next pass")
+	require.Equal(t, outcome{}, w.outcome())
 }

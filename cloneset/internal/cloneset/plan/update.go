@@ -54,7 +54,7 @@ func update(p *pass) {
 	if back {
 		waiting, rest = p.updatedAmong(waiting)
 	}
-	wanted := waiting[:min(int(abs(b.updateNum)), len(waiting))]
+	wanted := waiting[:min(int(max(b.updateNum, -b.updateNum)), len(waiting))]
 	rest = append(rest, waiting[len(wanted):]...)
 	step := action.Step{Name: StepUpdate}
 	step.Actions = append(step.Actions, p.abandon(rest)...)

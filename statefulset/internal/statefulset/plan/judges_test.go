@@ -22,6 +22,7 @@ func watch(w *simulate.World) {
 	w.Limit("live ordinals out of service", outOfService, mostOutOfService)
 	w.CheckInPlace()
 	w.CheckOwnership("set-uid")
+	w.CheckCreations(newSet(0), nil)
 	w.OnEvent(claimsAreNeverDeleted)
 	w.OnEvent(podsHaveTheirClaims)
 	w.OnEvent(onePodForEachOrdinal())
