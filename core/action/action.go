@@ -52,7 +52,13 @@ type Action struct {
 	Message string
 	// Event is what the user is told once the action has succeeded or failed. Nil tells nothing.
 	Event *Event
+	// Until is the moment from which on time alone has changed what was judged, such as that a pod is not
+	// available: an action that has not begun by then does not begin. Zero means never.
+	Until time.Time
 }
+
+// Outdated says that the action is not to begin any more at the moment now.
+func (a *Action) Outdated(now time.Time) bool { return !a.Until.IsZero() && !now.Before(a.Until) }
 
 // Patch is one write to an object.
 type Patch struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/action"
@@ -53,6 +54,8 @@ type Options struct {
 	Parallelism int
 	// Timeout bounds one write; 0 means DefaultTimeout.
 	Timeout time.Duration
+	// Clock tells which actions are outdated; nil means the real one.
+	Clock clock.PassiveClock
 }
 
 // Executor runs steps. It is safe for concurrent use by passes over different owners.
@@ -68,6 +71,9 @@ func New(o Options) (*Executor, error) {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
 	}
 	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_noop_writes_total",
@@ -88,7 +94,8 @@ func New(o Options) (*Executor, error) {
 // A step runs to its end unless the server cannot be reached or fails, or the step starts slowly and
 // an action of it did not succeed for another reason than that its name is taken. A step with an error ends the plan; so does one in which the world
 // had lost or gained an object, or in which anything but a pod was refused or had changed. A refused
-// or changed pod is a matter of that pod: the steps after it run.
+// or changed pod is a matter of that pod: the steps after it run. An action that is outdated when its turn
+// comes is stale.
 func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.Step) Outcome {
 	var out Outcome
 	p := &pass{Executor: e, owner: owner, workload: client.ObjectKeyFromObject(owner)}

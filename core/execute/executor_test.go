@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
@@ -109,6 +110,21 @@ func states(o execute.Outcome) []execute.State {
 		list = append(list, r.State)
 	}
 	return list
+}
+
+// What time has changed is not written, and the steps after it run.
+func TestOutdatedActionsAreStale(t *testing.T) {
+	w := newWorld(t)
+	late, soon := w.existing(t, "late"), w.existing(t, "soon")
+	one, other := label(late, "new"), label(soon, "new")
+	one.Until, other.Until = time.Now().Add(-time.Second), time.Now().Add(time.Hour)
+
+	out := w.Run(t.Context(), w.owner, []action.Step{step(one), step(other)})
+
+	require.NoError(t, out.Err)
+	assert.Equal(t, []execute.State{execute.Stale, execute.Done}, states(out))
+	assert.Equal(t, execute.StaleRetry, out.RetryAfter)
+	assert.Equal(t, []string{"written soon"}, w.writes.list)
 }
 
 func TestCreateMakesWhatComesFirstFirst(t *testing.T) {

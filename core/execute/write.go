@@ -3,6 +3,7 @@ package execute
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -28,13 +29,18 @@ type pass struct {
 	adopts   error
 }
 
+// errOutdated says that time has changed what was judged.
+var errOutdated = errors.New("what was judged is no longer so")
+
 // try writes one action.
 func (p *pass) try(ctx context.Context, a *action.Action) Result {
 	var r Result
-	switch a.Verb {
-	case action.Create:
+	switch {
+	case a.Outdated(p.options.Clock.Now()):
+		r = Result{State: Stale, Err: fmt.Errorf("%s: %w", a, errOutdated)}
+	case a.Verb == action.Create:
 		r = p.create(ctx, a)
-	case action.Delete:
+	case a.Verb == action.Delete:
 		r = p.delete(ctx, a)
 	default:
 		r = p.patch(ctx, a)

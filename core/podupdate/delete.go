@@ -22,10 +22,12 @@ type Why struct {
 func (w *Workload) Delete(o podstate.State, why Why) action.Action {
 	c := w.Change(o.Pod)
 	if lifecycle.BeginDelete(c, w.Lifecycle) {
-		return action.Action{Verb: action.Delete, Object: o.Pod, Reason: why.Reason, Message: why.Message, Event: why.Event}
+		return action.Action{Verb: action.Delete, Object: o.Pod, Reason: why.Reason, Message: why.Message, Event: why.Event, Until: w.until(o)}
 	}
 	setLabels(c, why.Held)
-	return changed(c, why.Reason, why.Message+"; the preDelete hook holds it")
+	a := changed(c, why.Reason, why.Message+"; the preDelete hook holds it")
+	a.Until = w.until(o)
+	return a
 }
 
 // Regret takes a pod back from PreparingDelete and says whether it did. A hook that marks pods not ready

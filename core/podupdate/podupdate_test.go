@@ -171,6 +171,28 @@ func TestPodsThatNothingHoldsAreDeleted(t *testing.T) {
 	assert.Empty(t, a.Patches)
 }
 
+// A pod that time alone makes available is out of service until then, and not a moment longer.
+func TestPodsThatBecomeAvailableAreTouchedBeforeOnly(t *testing.T) {
+	for name, c := range map[string]struct {
+		ready time.Duration
+		until time.Time
+	}{
+		"available":                {time.Hour, time.Time{}},
+		"available in two seconds": {8 * time.Second, now.Add(2 * time.Second)},
+	} {
+		for _, l := range []*workload.Lifecycle{nil, {InPlaceUpdate: hook, PreDelete: hook}} {
+			t.Run(fmt.Sprintf("%s, hooks %t", name, l != nil), func(t *testing.T) {
+				g := givenWorkload(t, InPlaceIfPossible, l)
+				o := podstate.Of(g.pod(t, gen.Label("hook", "on"), gen.Ready(now.Add(-c.ready))).Pod, now, 10)
+				u, err := g.Way(o, g.revisions[1])
+				require.NoError(t, err)
+				assert.Equal(t, c.until, g.UpdateInPlace(o, u, g.revisions[1]).Until)
+				assert.Equal(t, c.until, g.Delete(o, Why{Reason: "ScaleIn"}).Until)
+			})
+		}
+	}
+}
+
 func TestThereAreWaysBack(t *testing.T) {
 	marking := &workload.LifecycleHook{LabelsHandler: hook.LabelsHandler, MarkPodNotReady: true}
 	for name, c := range map[string]struct {

@@ -25,7 +25,9 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 	c := w.Change(o.Pod)
 	text := "revision " + podstate.ShortHash(target.Name)
 	if !lifecycle.BeginUpdate(c, w.Lifecycle) {
-		return changed(c, "InPlaceUpdateHook", text+"; the inPlaceUpdate hook holds it")
+		a := changed(c, "InPlaceUpdateHook", text+"; the inPlaceUpdate hook holds it")
+		a.Until = w.until(o)
+		return a
 	}
 	w.Plan.Wake(u.Begin(c, w.GraceSeconds))
 	setLabels(c, w.Labels(target.Name))
@@ -33,7 +35,7 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 		lifecycle.Refresh(c, w.Lifecycle, true)
 	}
 	return action.Action{
-		Verb: action.UpdateInPlace, Object: o.Pod, Patches: c.Patches(), Reason: "Update", Message: text,
+		Verb: action.UpdateInPlace, Object: o.Pod, Patches: c.Patches(), Reason: "Update", Message: text, Until: w.until(o),
 		Event: &action.Event{
 			Succeeded: EventInPlace, Failed: EventInPlaceFailed,
 			Note: fmt.Sprintf("successfully update pod %s in-place(revision %s)", o.Pod.Name, target.Name),

@@ -58,3 +58,12 @@ func changed(c *action.PodChange, reason, message string) action.Action {
 	}
 	return a
 }
+
+// until is the moment until which the pod may be taken out of service as one that is not in it: when time
+// alone makes it available, another plan decides.
+func (w *Workload) until(o podstate.State) time.Time {
+	if o.AvailableIn == 0 {
+		return time.Time{}
+	}
+	return w.Now.Add(o.AvailableIn)
+}

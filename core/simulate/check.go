@@ -29,7 +29,7 @@ type measures struct{ real, known []int }
 // Limit demands that no write of the operator brings the value above the bound, or further above
 // it. What users, kubelets and time do is their own affair, and what the operator cannot know yet
 // excuses it: a breach counts when it is one both in the world as it is and in the world as the
-// operator's last view and its own writes show it. Adopting and releasing only follow what somebody
+// operator's last view and its own writes show it at the moment at which it sends the write. Adopting and releasing only follow what somebody
 // else did to labels and owners, so they never count.
 func (w *World) Limit(name string, value, bound func(*View) int) {
 	w.limits = append(w.limits, limit{name, value, bound})
@@ -66,8 +66,8 @@ func (w *World) judge(e Event, before measures) {
 	}
 }
 
-// Now is the virtual moment.
-func (v *View) Now() time.Time { return v.world.now }
+// Now is the virtual moment of the view.
+func (v *View) Now() time.Time { return v.now }
 
 // Owned are the pods that the object with the UID controls, in any state.
 func (v *View) Owned(owner types.UID) []*corev1.Pod { return ListOwned[*corev1.Pod](v, owner) }

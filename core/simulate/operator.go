@@ -37,7 +37,10 @@ func (f PlannerFunc) Plan(view *View, now time.Time, seed uint64) ([]action.Step
 // ErrCrash is the end of an operator in the middle of its plan.
 var ErrCrash = errors.New("the operator crashed")
 
-var errFault = errors.New("injected fault")
+var (
+	errFault    = errors.New("injected fault")
+	errOutdated = errors.New("what was judged is no longer so")
+)
 
 // Outcome counts what became of the actions of a plan, in the words of package execute.
 type Outcome struct {
@@ -151,7 +154,7 @@ func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
 			}
 			stop = stop || err != nil && step.SlowStart && !o.nameTaken(&rest[i], err)
 			_, isPod := rest[i].Object.(*corev1.Pod)
-			endsPlan = endsPlan || err != nil && (!isPod || !apierrors.IsConflict(err) && !isRefusal(err))
+			endsPlan = endsPlan || err != nil && (!isPod || !apierrors.IsConflict(err) && !errors.Is(err, errOutdated) && !isRefusal(err))
 		}
 		stop = stop || out.Failed > 0
 		rest = rest[batch:]
@@ -181,6 +184,9 @@ func (o *Operator) order(n int) []int {
 
 // do writes one action.
 func (o *Operator) do(a *action.Action) error {
+	if a.Outdated(o.world.now) {
+		return errOutdated
+	}
 	switch a.Verb {
 	case action.Create:
 		return o.create(a)
@@ -251,6 +257,8 @@ func (o *Operator) create(a *action.Action) error {
 
 // request sends one write, with all that can happen to it on the way.
 func (o *Operator) request(object action.Object, write func() (action.Object, error)) (action.Object, error) {
+	o.world.sent = o.world.now
+	defer func() { o.world.sent = time.Time{} }()
 	if o.roll(o.faults.Interleave) {
 		o.world.Step()
 	}
@@ -286,7 +294,7 @@ func (o *Operator) request(object action.Object, write func() (action.Object, er
 
 // isStale says that the world was not as judged.
 func isStale(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
+	return errors.Is(err, errOutdated) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
 }
 
 // isRefusal says that admission or validation refuse the write.

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"reflect"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,6 +13,7 @@ import (
 // stay valid and are read-only.
 type View struct {
 	world *World
+	now   time.Time
 	// past holds the objects that the view shows in an older state; nil where they did not exist yet.
 	past map[string]map[types.NamespacedName]action.Object
 	// gone are objects that the view still shows and the world no longer has, the latest first.
@@ -20,7 +22,7 @@ type View struct {
 
 // View shows every kind as it was lag(kind) events of this kind ago. A nil lag shows the present.
 func (w *World) View(lag func(kind string) int) *View {
-	v := &View{world: w}
+	v := &View{world: w, now: w.now}
 	if lag == nil {
 		return v
 	}
@@ -32,9 +34,13 @@ func (w *World) View(lag func(kind string) int) *View {
 	return v
 }
 
-// known is what the operator can know: its last view and its own writes.
+// known is what the operator can know when it sends a write: its last view and its own writes, at that
+// moment.
 func (w *World) known() *View {
-	v := &View{world: w}
+	v := &View{world: w, now: w.now}
+	if !w.sent.IsZero() {
+		v.now = w.sent
+	}
 	for _, kind := range w.kinds() {
 		if seen, ok := w.seen[kind]; ok && seen < len(w.tables[kind].events) {
 			v.rewind(kind, len(w.tables[kind].events)-seen, OperatorActor)

@@ -100,6 +100,7 @@ type World struct {
 	silent     map[string]bool // nodes whose kubelet does not report
 	operators  uint64
 	seen       map[string]int // events of a kind that the operator's last view contained
+	sent       time.Time      // when the operator sent the request that is under way
 	edits      int            // of users, so far as they were announced
 	acts       int            // of foreign actors
 	passes     int            // of operators
