@@ -321,6 +321,8 @@ func TestPodsAreReplacedForTheNextMount(t *testing.T) {
 	assert.Equal(t, []string{"delete 2", "delete 1"}, w.did(), "pods that serve go as far as maxUnavailable lets them")
 	w.pods[0].DeletionTimestamp = &metav1.Time{Time: now}
 	assert.Equal(t, []string{"delete 2"}, w.did())
+	w = resizing(t, 3, partition(1)).claim("data-web-0", awaits).claim("data-web-1", sized("2Gi", "2Gi")).claim("data-web-2", sized("2Gi", "2Gi")).old(span(0, 2))
+	assert.Equal(t, []string{"delete 2"}, w.did(), "one that is left alone holds up nobody")
 	w = resizing(t, 3, partition(2)).claim("data-web-1", replaces(1, "2Gi")).updated(span(0, 2))
 	assert.Equal(t, []string{}, w.did(), "below the partition")
 	w = resizing(t, 1, hooked()).claim("data-web-0", replaces(0, "2Gi")).updated(at(0), heldBefore(contract.LifecyclePreparingDelete))

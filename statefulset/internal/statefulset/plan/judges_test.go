@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -241,7 +242,11 @@ func nobodyWaitsWithoutAWord(s Snapshot, todo Plan) []string {
 	}
 	acted, waits := map[string]bool{}, len(todo.Waits) > 0
 	for a := range simulate.Actions(todo.Steps, "") {
-		acted[a.Object.GetName()] = true
+		name := a.Object.GetName()
+		if _, claim := a.Object.(*corev1.PersistentVolumeClaim); claim { // what is done to a claim is done for its pod
+			name = name[strings.Index(name, s.Set.Name+"-"):]
+		}
+		acted[name] = true
 	}
 	var wrong []string
 	p := newPass(s)

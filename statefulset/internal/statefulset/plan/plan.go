@@ -100,8 +100,9 @@ func (o *pod) serving() bool { return o.Available && o.Active && !o.foreign }
 // down says that the pod is out of service: what an update does to it costs nothing.
 func (o *pod) down() bool { return !o.serving() || o.leaving }
 
-// out says that the pod counts against maxUnavailable: it is down, or serves in the middle of a change.
-func (o *pod) out() bool { return o.down() || o.updating || o.claims.unready }
+// out says that the pod counts against maxUnavailable: it is down, or serves in the middle of a change. One
+// whose claim awaits a mount serves as well as any: it may never get its turn.
+func (o *pod) out() bool { return o.down() || o.updating || o.claims.open != "" }
 
 // arrived says that an update has nothing left to do with the pod.
 func (o *pod) arrived() bool {

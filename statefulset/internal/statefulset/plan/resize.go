@@ -19,8 +19,7 @@ import (
 type storage struct {
 	small    []*corev1.PersistentVolumeClaim // claims to grow
 	wants    []*corev1.PersistentVolumeClaim // the templates of those
-	unready  bool                            // a claim has not got what it asks for
-	open     string                          // a claim that grows and is not done
+	open     string                          // a claim whose volume grows
 	unmade   string                          // a claim whose file system grows when it is mounted anew
 	remount  bool                            // only a new pod mounts such a claim anew
 	unmarked []*corev1.PersistentVolumeClaim // claims that do not say yet for which pod that is so
@@ -58,7 +57,6 @@ func (p *pass) judgeClaims(o *corev1.Pod) storage {
 		}
 		bound := claim.Status.Phase == corev1.ClaimBound
 		if bound && !isReady(claim) {
-			s.unready = true
 			p.judgeGrowth(&s, claim, o)
 		}
 		switch {
