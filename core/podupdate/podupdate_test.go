@@ -234,6 +234,17 @@ func TestFirstConditionsOfNewPodsAskForNoVersion(t *testing.T) {
 	assert.True(t, r.Action.Patches[0].AnyVersion)
 }
 
+// What is written to a new pod besides its first conditions may be wrong by then: somebody may have released it.
+func TestLabelsOfNewPodsAskForTheirVersion(t *testing.T) {
+	g := givenWorkload(t, ReCreate, nil)
+	g.Missing = func(podstate.State) map[string]string { return map[string]string{"pod-name": "web-1"} }
+	o := g.pod(t, gen.Lifecycle(contract.LifecyclePreparingNormal), gen.OnNode(""), gen.Change(func(o *corev1.Pod) { o.Status.Conditions = nil }))
+	r := g.Refresh(o, true)
+	require.NotNil(t, r.Action)
+	assert.Equal(t, action.PatchMetadata, r.Action.Verb)
+	assert.False(t, r.Action.Patches[0].AnyVersion)
+}
+
 func TestRefreshCompletesLabels(t *testing.T) {
 	g := givenWorkload(t, ReCreate, nil)
 	g.Missing = func(podstate.State) map[string]string { return map[string]string{"pod-name": "web-1"} }

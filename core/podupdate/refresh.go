@@ -46,7 +46,7 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	}
 	a := changed(c, "Refresh", describe(o, c))
 	for k := range a.Patches {
-		a.Patches[k].AnyVersion = isNew(o)
+		a.Patches[k].AnyVersion = isNew(o) && a.Patches[k].Subresource == "status"
 	}
 	found.Action = &a
 	return found
