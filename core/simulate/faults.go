@@ -142,8 +142,9 @@ func (o *Operator) meddle() {
 	}
 	o.world.acts++
 	act := o.faults.Actors[o.rng.IntN(len(o.faults.Actors))]
+	chance := rand.New(rand.NewPCG(o.rng.Uint64(), 0)) //nolint:gosec // its own, so that others act the same without it
 	if !o.world.without[fmt.Sprintf("act%d", o.world.acts)] {
-		act(o.world, o.rng)
+		act(o.world, chance)
 	}
 }
 

@@ -208,6 +208,10 @@ func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
 		return action.Action{Verb: action.PatchMetadata, Object: o, Patches: []action.Patch{{Body: body{"metadata": body{"labels": body{"a": "b"}}}}}}
 	}
 	makes := func(name string) action.Action { return action.Action{Verb: action.Create, Object: bare(name)} }
+	overdue := func(a action.Action) action.Action {
+		a.Until = w.Now()
+		return a
+	}
 	tests := map[string]struct {
 		steps []action.Step
 		want  simulate.Outcome
@@ -223,6 +227,10 @@ func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
 		"a slow start stops at once": {
 			steps: []action.Step{{SlowStart: true, Actions: []action.Action{makes("stale"), makes("c1")}}},
 			want:  simulate.Outcome{Stale: 1},
+		},
+		"what time has overtaken is its own affair": {
+			steps: []action.Step{{Actions: []action.Action{overdue(makes("e1")), makes("e2")}}, {Actions: []action.Action{makes("e3")}}},
+			want:  simulate.Outcome{Stale: 1, Done: 2},
 		},
 		"what must exist first may exist": {
 			steps: []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: bare("d1"), First: []action.Object{bare("stale")}}}}},

@@ -1,0 +1,37 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/simulate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// Each test here is something that random worlds found.
+
+// A pod that becomes available between a plan and its write was taken out of service as one that was not in it.
+func TestPodsThatBecameAvailableMeanwhileAreSpared(t *testing.T) {
+	for _, way := range []v1beta1.PodUpdatePolicy{v1beta1.ReCreate, v1beta1.InPlaceIfPossible} {
+		w, p := play(t, simulate.Options{Seed: 1, Calm: true}, 2, policy(way), minReady(5), inOrder())
+		operator := simulate.NewOperator(w, p, simulate.Faults{})
+		for len(w.View(nil).Available("set-uid", 0)) < 1 {
+			operator.Pass()
+			w.Advance(time.Second)
+		}
+		edit(w, image("app:2"))
+		steps, _ := p.Plan(w.View(nil), w.Now(), 1)
+		require.Empty(t, w.View(nil).Available("set-uid", 5))
+		w.Advance(5 * time.Second)
+		require.Len(t, w.View(nil).Available("set-uid", 5), 1)
+		operator.Run(steps)
+		assert.Len(t, w.View(nil).Available("set-uid", 5), 1, "the story:\n%s", w.Story())
+		assert.Empty(t, w.Violations())
+		simulate.Settle(t, w, p, 500)
+		arrived(t, w)
+	}
+}
