@@ -31,8 +31,8 @@ func newReconciler(base *engine.Base, mapper meta.RESTMapper, clock clock.WithTi
 	return &reconciler{
 		Base:          base,
 		creationDelay: creationDelay,
-		jobs:          &jobs{mapper: mapper, clock: clock},
-		secrets:       &secrets{live: base.Live, clock: clock, known: map[types.NamespacedName]answer{}},
+		jobs:          &jobs{mapper: mapper, live: base.Live, clock: clock, gone: answers[plan.Job]{age: goneAge}},
+		secrets:       &secrets{live: base.Live, clock: clock, known: answers[types.NamespacedName]{age: secretAge}},
 		agents:        &agents{since: map[string]time.Time{}},
 	}
 }

@@ -1,6 +1,9 @@
 package nodeimage_test
 
 import (
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/testenv"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -101,6 +105,75 @@ func TestATagGoesWithItsLastJob(t *testing.T) {
 	eventually(t, c, "jobs", func(collect *assert.CollectT, image *v1beta1.NodeImage) {
 		assert.Empty(collect, image.Spec.Images)
 	})
+}
+
+// A cache that lags behind proves nothing: whoever writes a tag has made its job before.
+func TestATagOfAJobThatTheCacheDoesNotShowYetStays(t *testing.T) {
+	env.ServePullJobs(t)
+	shown := make(chan struct{})
+	show := sync.OnceFunc(func() { close(shown) })
+	t.Cleanup(show)
+	c := givenControllerWith(t, func(object any) (any, error) {
+		if o, ok := object.(*metav1.PartialObjectMetadata); ok && o.Name == "late" {
+			<-shown
+		}
+		return fastclient.Trim(object)
+	})
+	namespace := env.Namespace(t)
+	_, known := givenJob(t, c, namespace, "known")
+	gone := known
+	gone.UID = "former"
+	givenImage(t, c, "begun", map[string]v1beta1.ImageSpec{"nginx": {Tags: []v1beta1.ImageTagSpec{wanted("1", 0, known), wanted("2", 0, gone)}}})
+	eventually(t, c, "begun", func(collect *assert.CollectT, image *v1beta1.NodeImage) {
+		assert.Len(collect, image.Spec.Images["nginx"].Tags, 1, "jobs are known from here on")
+	})
+
+	late, owner := givenJob(t, c, namespace, "late")
+	gone = owner
+	gone.UID = "former"
+	givenImage(t, c, "late", map[string]v1beta1.ImageSpec{"nginx": {Tags: []v1beta1.ImageTagSpec{wanted("1", 0, owner), wanted("2", 0, gone)}}})
+	eventually(t, c, "late", func(collect *assert.CollectT, image *v1beta1.NodeImage) {
+		assert.Equal(collect, []corev1.ObjectReference{owner}, ownersOf(image), "the server knows which of them is gone")
+	})
+	show()
+	require.NoError(t, c.Delete(t.Context(), late))
+	eventually(t, c, "late", func(collect *assert.CollectT, image *v1beta1.NodeImage) {
+		assert.Empty(collect, image.Spec.Images)
+	})
+}
+
+func ownersOf(image *v1beta1.NodeImage) []corev1.ObjectReference {
+	var all []corev1.ObjectReference
+	for _, tag := range image.Spec.Images["nginx"].Tags {
+		all = append(all, tag.OwnerReferences...)
+	}
+	return all
+}
+
+// However many nodes a job had, its end is asked for once.
+func TestTheEndOfAJobIsAskedForOnce(t *testing.T) {
+	env.ServePullJobs(t)
+	c := givenController(t)
+	namespace := env.Namespace(t)
+	job, owner := givenJob(t, c, namespace, "wide")
+	for i := range 10 {
+		givenImage(t, c, fmt.Sprint("wide-", i), map[string]v1beta1.ImageSpec{"nginx": {Tags: []v1beta1.ImageTagSpec{wanted("1", 0, owner)}}})
+	}
+	audit := env.Audit(t)
+	require.NoError(t, c.Delete(t.Context(), job))
+	for i := range 10 {
+		eventually(t, c, fmt.Sprint("wide-", i), func(collect *assert.CollectT, image *v1beta1.NodeImage) {
+			assert.Empty(collect, image.Spec.Images)
+		})
+	}
+	asked := 0
+	for _, request := range audit.Requests(t, "") {
+		if request.Verb == "list" && strings.Contains(request.URI, "fieldSelector=metadata.name%3Dwide") {
+			asked++
+		}
+	}
+	assert.Positive(t, asked)
+	assert.LessOrEqual(t, asked, 3, "once, and by no more than all workers at the same time")
 }
 
 func TestSilentAgentsAreReported(t *testing.T) {

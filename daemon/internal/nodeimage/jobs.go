@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -11,23 +12,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
 
 // jobsPause lies between two looks for the kind ImagePullJob, which another module may install at any time.
 const jobsPause = 30 * time.Second
 
+// goneAge is how long it is remembered that a job is gone. It never comes back: a new one has another UID.
+const goneAge = 10 * time.Minute
+
 // jobs knows the ImagePullJobs once their kind is served. Until then nothing is known of any.
 type jobs struct {
 	mapper meta.RESTMapper
+	live   client.Reader
 	clock  clock.WithTicker
 	cached atomic.Pointer[jobCache]
+	gone   answers[plan.Job]
 }
 
 // jobCache is the cache of jobs in the version that is served.
@@ -36,18 +43,43 @@ type jobCache struct {
 	version string
 }
 
-// uid is the UID of a job, empty when there is none; false when that is not known.
-func (j *jobs) uid(ctx context.Context, name types.NamespacedName) (types.UID, bool) {
+// there says whether the job exists; the latter is false when that is not known. A cache that does not show the
+// job may lag behind, so that only the server can say that it is gone: whoever wrote the tag had seen it.
+func (j *jobs) there(ctx context.Context, job plan.Job) (there, known bool) {
 	from := j.cached.Load()
 	if from == nil {
-		return "", false
+		return false, false
 	}
-	job := newJob(from.version)
-	err := from.cache.Get(ctx, name, job, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		return "", true
+	shown := newJob(from.version)
+	err := from.cache.Get(ctx, job.NamespacedName, shown, client.UnsafeDisableDeepCopy)
+	switch {
+	case err == nil && shown.UID == job.UID:
+		return true, true
+	case err != nil && !apierrors.IsNotFound(err):
+		return false, false
 	}
-	return job.UID, err == nil
+	if _, gone := j.gone.recall(job, j.clock.Now()); gone {
+		return false, true
+	}
+	if there, err = j.ask(ctx, from.version, job); err != nil {
+		log.FromContext(ctx).Error(err, "It is not known whether an image pull job is gone")
+		return false, false
+	}
+	if !there {
+		j.gone.note(job, false, j.clock.Now())
+	}
+	return there, true
+}
+
+// ask asks the server with the permission to list, which the cache needs as well.
+func (j *jobs) ask(ctx context.Context, version string, job plan.Job) (bool, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(contract.ImagePullJobGVK(version))
+	err := j.live.List(ctx, list, client.InNamespace(job.Namespace), client.MatchingFields{"metadata.name": job.Name})
+	if err != nil {
+		return false, fmt.Errorf("look for image pull job %s: %w", job, err)
+	}
+	return slices.ContainsFunc(list.Items, func(o metav1.PartialObjectMetadata) bool { return o.UID == job.UID }), nil
 }
 
 // await waits until jobs are served, calls watch, and lets uid read the cache from then on.

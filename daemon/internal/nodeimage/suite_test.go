@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -35,8 +36,14 @@ func TestMain(m *testing.M) {
 // givenController runs the controller until the end of the test.
 func givenController(t *testing.T) client.Client {
 	t.Helper()
+	return givenControllerWith(t, fastclient.Trim)
+}
+
+// givenControllerWith runs the controller with a transform of what its cache takes in.
+func givenControllerWith(t *testing.T, transform toolscache.TransformFunc) client.Client {
+	t.Helper()
 	cached := cache.Options{
-		DefaultTransform: fastclient.Trim,
+		DefaultTransform: transform,
 		ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: fastclient.Nodes()},
 	}
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {

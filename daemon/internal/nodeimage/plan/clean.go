@@ -99,18 +99,18 @@ func livingOwners(s Snapshot, p *Plan, owners []corev1.ObjectReference) []corev1
 		if !ok {
 			return false
 		}
-		uid, known := s.Jobs[job]
+		there, known := s.Jobs[job]
 		if !known {
 			p.Wake(jobRecheck)
 		}
-		return known && uid != owner.UID
+		return known && !there
 	})
 }
 
 // JobOf is the ImagePullJob that an owner is, in whichever version; false for another kind.
-func JobOf(owner corev1.ObjectReference) (types.NamespacedName, bool) {
+func JobOf(owner corev1.ObjectReference) (Job, bool) {
 	group, _, _ := strings.Cut(owner.APIVersion, "/")
-	return types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name},
+	return Job{types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}, owner.UID},
 		group == contract.AppsGroup && owner.Kind == contract.ImagePullJobKind
 }
 

@@ -50,16 +50,21 @@ func (d dice) state(name string) v1beta1.ImageTagStatus {
 	return s
 }
 
+func jobNamed(name string, uid types.UID) Job { return Job{types.NamespacedName{Name: name}, uid} }
+
 func (d dice) world() Snapshot {
 	s := Snapshot{
 		Name: "n1", Now: now, CreationDelay: delay, Image: nodeImage(),
-		Jobs: map[types.NamespacedName]types.UID{}, Secrets: map[types.NamespacedName]bool{},
+		Jobs: map[Job]bool{}, Secrets: map[types.NamespacedName]bool{},
 	}
 	if !d.once(5) {
 		s.Node = node()
 	}
 	for _, name := range []string{"job-0", "job-1"} {
-		s.Jobs[types.NamespacedName{Name: name}] = types.UID([]string{"", "uid-0", "uid-1"}[d.IntN(3)])
+		there := d.IntN(3) // one of two that had the name, or none
+		for i := range 2 {
+			s.Jobs[jobNamed(name, types.UID(fmt.Sprint("uid-", i)))] = i == there
+		}
 	}
 	for i := range 2 {
 		s.Secrets[types.NamespacedName{Name: fmt.Sprint("secret-", i)}] = d.once(2)
@@ -154,8 +159,8 @@ func nothingWantedIsDropped(t *testing.T, before, after Snapshot) {
 			}
 			alive := len(tag.OwnerReferences) == 0
 			for _, owner := range tag.OwnerReferences {
-				uid, known := before.Jobs[types.NamespacedName{Name: owner.Name}]
-				alive = alive || owner.Kind != "ImagePullJob" || !known || uid == owner.UID
+				there, known := before.Jobs[jobNamed(owner.Name, owner.UID)]
+				alive = alive || owner.Kind != "ImagePullJob" || !known || there
 			}
 			at, over := ended[key]
 			over = over && now.Sub(at) >= time.Duration(*tag.PullPolicy.TTLSecondsAfterFinished)*time.Second

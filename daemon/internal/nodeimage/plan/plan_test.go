@@ -223,12 +223,12 @@ func TestMetadataFollowsTheNode(t *testing.T) {
 }
 
 func TestWhatIsOverIsDropped(t *testing.T) {
-	known := map[types.NamespacedName]types.UID{job: "job-uid"}
-	gone := map[types.NamespacedName]types.UID{job: ""}
+	known := map[Job]bool{{job, "job-uid"}: true, {job, "former"}: false}
+	gone := map[Job]bool{{job, "job-uid"}: false}
 	other := corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: job.Namespace, Name: job.Name, UID: "c"}
 	cases := []struct {
 		name string
-		jobs map[types.NamespacedName]types.UID
+		jobs map[Job]bool
 		o    *v1beta1.NodeImage
 		want map[string]any // of nginx
 		all  bool           // nginx goes
@@ -328,7 +328,7 @@ func TestFailuresAreToldToTheOwners(t *testing.T) {
 	owner := byJob("v1beta1", "job-uid")
 	o := nodeImage(wants(tag("1", asked(time.Hour), owned(owner))))
 
-	got := compute(Snapshot{Node: node(), Image: o, Jobs: map[types.NamespacedName]types.UID{job: "job-uid"}})
+	got := compute(Snapshot{Node: node(), Image: o, Jobs: map[Job]bool{{job, "job-uid"}: true}})
 
 	require.Equal(t, []Failure{{
 		Image: imageref.Ref{Name: "nginx", Tag: "1"}, Message: MessageSilent, Owners: []corev1.ObjectReference{owner},

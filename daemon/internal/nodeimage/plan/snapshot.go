@@ -9,6 +9,12 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
+// Job is an ImagePullJob. One of the same name that was made later is another.
+type Job struct {
+	types.NamespacedName
+	UID types.UID
+}
+
 // Snapshot is the read-only view of the world for one node.
 type Snapshot struct {
 	// Name is that of the node and of its NodeImage.
@@ -17,9 +23,9 @@ type Snapshot struct {
 	Node *corev1.Node
 	// Image is the NodeImage, nil when there is none.
 	Image *v1beta1.NodeImage
-	// Jobs are the UIDs of the ImagePullJobs that own tags; empty for one that is not there. Of a job
-	// that is not in the map nothing is known.
-	Jobs map[types.NamespacedName]types.UID
+	// Jobs says which of the ImagePullJobs that own tags are there. Of a job that is not in the map nothing
+	// is known.
+	Jobs map[Job]bool
 	// Secrets says which secrets of references without a mode are there. Of a secret that is not in the
 	// map nothing is known.
 	Secrets map[types.NamespacedName]bool
