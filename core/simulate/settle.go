@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/seeds"
 )
 
 const (
@@ -143,18 +145,18 @@ func sweepCrashes(setup func() (*World, Planner), check func(*World)) (runs int,
 	return writes, nil
 }
 
-// Explore plays the setup for seeds 1 to n, each until it has settled under the faults that the
-// setup gives, and calls check, which may be nil. It stops at the first seed that fails and tells
-// its story.
-func Explore(t testing.TB, n int, setup func(seed uint64) (*World, Planner, Faults), check func(*World)) {
+// Explore plays n worlds of the setup, each until it has settled under the faults that the setup gives, and
+// calls check, which may be nil.
+func Explore(t *testing.T, n int, setup func(seed uint64) (*World, Planner, Faults), check func(testing.TB, *World)) {
 	t.Helper()
-	for seed := uint64(1); seed <= uint64(n); seed++ {
+	seeds.Each(t, n, func(t *testing.T, seed uint64) {
+		t.Helper()
 		w, p, f := setup(seed)
 		if err := NewOperator(w, p, f).Settle(sweepLimit); err != nil {
-			require.NoError(t, err, "seed %d, the story:\n%s", seed, w.Story())
+			require.NoError(t, err, "the story:\n%s", w.Story())
 		}
 		if check != nil {
-			check(w)
+			check(t, w)
 		}
-	}
+	})
 }

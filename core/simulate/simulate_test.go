@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/simulate"
 )
 
-func allUpdated(t *testing.T, w *simulate.World) {
+func allUpdated(t testing.TB, w *simulate.World) {
 	t.Helper()
 	pods := w.View(nil).Available("set", 0)
 	require.Len(t, pods, wantedReplicas(w.View(nil)), "the story:\n%s", w.Story())
@@ -79,7 +79,7 @@ func TestRolloutsSettleUnderNastyFaults(t *testing.T) {
 		w := newWorld(simulate.Options{Seed: seed, Flaps: 0.1}, 5)
 		w.After(time.Duration(seed%30)*time.Second, func() { wants(w, "app:v2") })
 		return w, &miniSet{}, simulate.Nasty(seed)
-	}, func(w *simulate.World) { allUpdated(t, w) })
+	}, allUpdated)
 }
 
 func TestRolloutsSettleAmongForeignActors(t *testing.T) {
@@ -90,7 +90,7 @@ func TestRolloutsSettleAmongForeignActors(t *testing.T) {
 		f.Foreign = 0.2
 		f.Actors = []simulate.Actor{simulate.DeletesPods, simulate.Orphans, simulate.Holds("example.com/hold", time.Minute), simulate.Relabels("example.com/x", "y")}
 		return w, &miniSet{}, f
-	}, func(w *simulate.World) { allUpdated(t, w) })
+	}, allUpdated)
 }
 
 func TestBadImageIsLeftBehindByAGoodOne(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -50,7 +51,12 @@ func findSuites(ctx context.Context, module string) ([]suite, error) {
 	}
 }
 
-// findTests are the tests that play worlds: those that lead to a use of seeds.Each or simulate.Walk.
+// players play random worlds.
+func players() []string {
+	return []string{"seeds.Each", "simulate.Walk", "simulate.Explore", "simulate.CheckFaults"}
+}
+
+// findTests are the tests that play worlds: those that lead to a use of a player.
 func findTests(dir string, files []string) ([]string, error) {
 	var names []string
 	uses := map[string][]string{}
@@ -96,7 +102,7 @@ func namesIn(body ast.Node) []string {
 }
 
 func leads(name string, uses map[string][]string, seen map[string]bool) bool {
-	if name == "seeds.Each" || name == "simulate.Walk" {
+	if slices.Contains(players(), name) {
 		return true
 	}
 	if seen[name] {

@@ -69,7 +69,7 @@ func givenPuller(seed uint64) (*simulate.World, *puller) {
 }
 
 // Each of the two later revisions got its job once, and no job is left.
-func (p *puller) pulledOnce(t *testing.T) {
+func (p *puller) pulledOnce(t testing.TB) {
 	t.Helper()
 	assert.Empty(t, p.jobs(), "the story:\n%s", p.world.Story())
 	assert.Len(t, p.made, 2)
@@ -100,7 +100,8 @@ func TestFaultsPullImagesOnceAllTheSame(t *testing.T) {
 		w, p := givenPuller(seed)
 		last = p
 		return w, p, simulate.Refusals(seed)
-	}, func(w *simulate.World) {
+	}, func(t testing.TB, w *simulate.World) {
+		t.Helper()
 		require.Empty(t, w.Violations())
 		last.pulledOnce(t)
 	})
