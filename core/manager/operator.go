@@ -65,12 +65,27 @@ func WebhooksOf(w Webhook) Webhooks {
 
 // Register makes the server answer at the endpoints.
 func (w Webhooks) Register(server webhook.Server) {
+	limit := admission.Reviews()
 	for _, endpoint := range slices.Concat(w.Mutating, w.Validating) {
-		server.Register(endpoint.Path, endpoint.Handler)
+		server.Register(endpoint.Path, limit.Handle(endpoint.Handler))
 	}
 	if w.Converting != nil {
 		server.Register(admission.ConvertPath, w.Converting)
 	}
+}
+
+// restricted are the endpoints for these callers only. Conversion stays open: API servers show no certificate
+// there, and it tells nothing that the request does not say.
+func (w Webhooks) restricted(to *callers) Webhooks {
+	only := func(endpoints []admission.Endpoint) []admission.Endpoint {
+		var all []admission.Endpoint
+		for _, e := range endpoints {
+			all = append(all, admission.Endpoint{Path: e.Path, Handler: to.only(e.Handler)})
+		}
+		return all
+	}
+	w.Mutating, w.Validating = only(w.Mutating), only(w.Validating)
+	return w
 }
 
 func (w Webhooks) empty() bool {

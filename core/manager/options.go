@@ -21,14 +21,23 @@ import (
 // DefaultNamespace is where operators live unless told otherwise.
 const DefaultNamespace = "flotilla-system"
 
-// Options are the settings of a process. Names of flags are OpenKruise's, and so are defaults with two
+// Options are the settings of a process. Names of flags are OpenKruise's, and so are defaults with these
 // exceptions: the leader gives up 3 s earlier, so that its writes have time to end before the next one
-// starts, and requests are not limited here.
+// starts; requests are not limited here; metrics are served to those who may read them, and profiles to the
+// pod itself.
 type Options struct {
-	MetricsAddr     string // ":8080"; "0" switches metrics off
+	MetricsAddr string // ":8080"; "0" switches metrics off
+	// MetricsSecure serves metrics by TLS, to those who may get the path /metrics.
+	MetricsSecure   bool
 	HealthProbeAddr string // ":8000"
 	EnablePprof     bool
-	PprofAddr       string // ":8090"
+	PprofAddr       string // "localhost:8090"
+
+	// WebhookClientCAFile holds the CA of the client certificates that callers of admission webhooks must show.
+	// Empty means that everybody may call.
+	WebhookClientCAFile string
+	// WebhookClientNames are the common names that those certificates may have. Empty means any.
+	WebhookClientNames []string
 
 	LeaderElection Election
 
@@ -135,9 +144,10 @@ func (p *parsed) readEnvironment(operator Operator, gates string, getenv func(st
 
 func (o *Options) addFlags(set *pflag.FlagSet, operator Operator) {
 	set.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "Address of the metrics; 0 switches them off.")
+	set.BoolVar(&o.MetricsSecure, "metrics-secure", true, "Serve metrics by HTTPS, to those whose token may get /metrics; otherwise by HTTP to everybody.")
 	set.StringVar(&o.HealthProbeAddr, "health-probe-addr", ":8000", "Address of /healthz and /readyz.")
 	set.BoolVar(&o.EnablePprof, "enable-pprof", true, "Serve profiles for debugging.")
-	set.StringVar(&o.PprofAddr, "pprof-addr", ":8090", "Address of the profiles.")
+	set.StringVar(&o.PprofAddr, "pprof-addr", "localhost:8090", "Address of the profiles, which everybody may read who can reach it.")
 
 	election := &o.LeaderElection
 	set.BoolVar(&election.Enabled, "enable-leader-election", true, "Let one replica at a time run the controllers.")
@@ -146,6 +156,9 @@ func (o *Options) addFlags(set *pflag.FlagSet, operator Operator) {
 	set.DurationVar(&election.LeaseDuration, "leader-election-lease-duration", 15*time.Second, "Others take over so long after the last renewal.")
 	set.DurationVar(&election.RenewDeadline, "leader-election-renew-deadline", 7*time.Second, "The leader gives up when renewing has failed so long.")
 	set.DurationVar(&election.RetryPeriod, "leader-election-retry-period", 2*time.Second, "Pause between attempts to get or renew the Lease.")
+
+	set.StringVar(&o.WebhookClientCAFile, "webhook-client-ca-file", "", "CA of the client certificates that callers of admission webhooks must show; empty means that everybody may call.")
+	set.StringSliceVar(&o.WebhookClientNames, "webhook-client-names", nil, "Common names that these certificates may have; empty means any.")
 
 	set.StringVar(&o.Namespace, "namespace", "", "Restrict the operator to one namespace.")
 	set.DurationVar(&o.SyncPeriod, "sync-period", 0, "Deliver all cached objects again so often; 0 means never.")

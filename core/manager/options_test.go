@@ -24,7 +24,9 @@ func TestParseDefaults(t *testing.T) {
 	assert.Equal(t, ":8080", options.MetricsAddr)
 	assert.Equal(t, ":8000", options.HealthProbeAddr)
 	assert.True(t, options.EnablePprof)
-	assert.Equal(t, ":8090", options.PprofAddr)
+	assert.Equal(t, "localhost:8090", options.PprofAddr, "profiles are for those who can enter the pod")
+	assert.True(t, options.MetricsSecure)
+	assert.Empty(t, options.WebhookClientCAFile)
 	assert.Equal(t, Election{
 		Enabled: true, Namespace: "flotilla-system", ID: "cloneset-manager",
 		LeaseDuration: 15 * time.Second, RenewDeadline: 7 * time.Second, RetryPeriod: 2 * time.Second,

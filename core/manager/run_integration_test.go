@@ -59,7 +59,7 @@ func freeAddress(t *testing.T) (address string, port int) {
 func testOptions(t *testing.T, namespace string) Options {
 	t.Helper()
 	options, err := ReadOptions(Operator{Feature: "widget"}, []string{
-		"--enable-pprof=false", "--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=200ms",
+		"--enable-pprof=false", "--metrics-secure=false", "--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=200ms",
 	}, environment(map[string]string{"POD_NAMESPACE": namespace, "WEBHOOK_HOST": "localhost"}))
 	require.NoError(t, err)
 	options.HealthProbeAddr, _ = freeAddress(t)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
@@ -30,7 +31,7 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 	if err != nil {
 		return nil, fmt.Errorf("listen for probes: %w", err)
 	}
-	scrapes, err := metricsserver.NewServer(metricsserver.Options{BindAddress: env.Options.MetricsAddr}, config, http.DefaultClient)
+	scrapes, err := newMetricsServer(env.Options, withUserAgent(config, env.Feature, "metrics"))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("set up metrics: %w", err), probes.Close())
 	}
@@ -53,6 +54,10 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 	if hooks != nil {
 		group.Go(func() error { return hooks.certificates.Start(ended) })
 		group.Go(func() error { return hooks.server.Start(ended) })
+		group.Go(func() error {
+			hooks.callers.start(ended)
+			return nil
+		})
 	}
 	group.Go(func() error {
 		select {
@@ -63,6 +68,20 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 		return nil
 	})
 	return &services{group: group, ended: ended.Done(), cancel: cancel, unregister: unregister}, nil
+}
+
+// newMetricsServer returns nil when metrics are switched off. The certificate is signed by itself: no other
+// needs to be there first, and metrics tell of certificates, too.
+func newMetricsServer(options Options, config *rest.Config) (metricsserver.Server, error) {
+	settings := metricsserver.Options{BindAddress: options.MetricsAddr, SecureServing: options.MetricsSecure}
+	if options.MetricsSecure {
+		settings.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return metricsserver.NewServer(settings, config, client)
 }
 
 // whileRunning runs something that ends when a service fails.

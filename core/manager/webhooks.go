@@ -29,6 +29,7 @@ const (
 type webhooks struct {
 	server       webhook.Server
 	certificates *certs.Controller
+	callers      *callers
 	address      string // of this server, as this process reaches it
 	name         string // of this server, as the API server knows it
 }
@@ -60,17 +61,26 @@ func newWebhooks(endpoints Webhooks, operator Operator, config *rest.Config, env
 		return nil, err
 	}
 
+	callers, err := newCallers(env.Options)
+	if err != nil {
+		return nil, err
+	}
+
 	server := webhook.NewServer(webhook.Options{
-		Port:    env.Options.Certificates.Port,
-		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificates.Source().GetCertificate }},
+		Port: env.Options.Certificates.Port,
+		TLSOpts: []func(*tls.Config){
+			func(c *tls.Config) { c.GetCertificate = certificates.Source().GetCertificate },
+			callers.configure,
+		},
 	})
-	endpoints.Register(server)
+	endpoints.restricted(callers).Register(server)
 	server.Register(healthPath, http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
 		answer.WriteHeader(http.StatusOK)
 	}))
 	return &webhooks{
 		server:       server,
 		certificates: certificates,
+		callers:      callers,
 		address:      net.JoinHostPort("localhost", strconv.Itoa(env.Options.Certificates.Port)),
 		name:         env.Options.Certificates.Names()[0],
 	}, nil

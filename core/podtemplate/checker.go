@@ -9,21 +9,23 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/admission"
 )
 
 const (
 	// timeout bounds one question: admission has to answer within the API server's own limit.
 	timeout = 2 * time.Second
-	// remembered is how many answers are kept, and rememberedFor for how long: an upgraded API server
+	// remembered is how many bytes of answers are kept, and rememberedFor for how long: an upgraded API server
 	// may answer otherwise.
-	remembered    = 1000
+	remembered    = 8 << 20
 	rememberedFor = 10 * time.Minute
 	// dryRunName begins the names in the audit log.
 	dryRunName = "flotilla-dry-run-"
@@ -50,21 +52,23 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Checker asks the cluster. It is safe for concurrent use.
 type Checker struct {
-	client client.Client
-	clock  clock.PassiveClock
-	cache  *lru.Cache
+	client    client.Client
+	clock     clock.PassiveClock
+	questions *rate.Limiter
+	answers   *memory
 }
 
-// answer is what the server says about one template: the defaulted one or why it is invalid.
+// answer is what the server says about one template: the defaulted one, as JSON, or why it is invalid.
 type answer struct {
-	defaulted *corev1.PodTemplateSpec
+	defaulted []byte
 	causes    []metav1.StatusCause
 	at        time.Time
 }
 
-// New makes a checker that asks through the client.
+// New makes a checker that asks through the client, and not more often than a caller of webhooks may have the
+// cluster asked.
 func New(c client.Client, now clock.PassiveClock) *Checker {
-	return &Checker{client: c, clock: now, cache: lru.New(remembered)}
+	return &Checker{client: c, clock: now, questions: admission.Questions(), answers: newMemory(remembered)}
 }
 
 // Default is the template with the cluster's defaults. The volumes are names that claim templates
@@ -79,7 +83,11 @@ func (c *Checker) Default(ctx context.Context, namespace string, template *corev
 		list := errorsAt(field.NewPath("template"), a.causes)
 		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PodTemplate").GroupKind(), "", list)
 	}
-	return a.defaulted.DeepCopy(), nil
+	defaulted := &corev1.PodTemplateSpec{}
+	if err := json.Unmarshal(a.defaulted, defaulted); err != nil {
+		return nil, fmt.Errorf("decode the pod template: %w", err)
+	}
+	return defaulted, nil
 }
 
 // Validate is what the cluster finds wrong with the template, with paths that begin at the path. The
@@ -94,21 +102,19 @@ func (c *Checker) Validate(ctx context.Context, namespace string, template *core
 }
 
 func (c *Checker) ask(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, volumes []string) (answer, error) {
-	key, err := keyOf(namespace, template, volumes)
+	k, err := keyOf(namespace, template, volumes)
 	if err != nil {
 		return answer{}, err
 	}
-	if known, ok := c.cache.Get(key); ok {
-		if a := known.(answer); c.clock.Since(a.at) < rememberedFor {
-			return a, nil
-		}
+	if a, ok := c.answers.get(k); ok && c.clock.Since(a.at) < rememberedFor {
+		return a, nil
 	}
 	a, err := c.dryRun(ctx, namespace, template, volumes)
 	if err != nil {
 		return answer{}, err
 	}
 	a.at = c.clock.Now()
-	c.cache.Add(key, a)
+	c.answers.add(k, a)
 	return a, nil
 }
 
@@ -120,19 +126,30 @@ func (c *Checker) dryRun(ctx context.Context, namespace string, template *corev1
 		Template:   *template.DeepCopy(),
 	}
 	added := addVolumes(&object.Template.Spec, volumes)
+	if err := c.questions.Wait(ctx); err != nil {
+		return answer{}, &UnavailableError{Namespace: namespace, Err: fmt.Errorf("too many templates are asked about: %w", err)}
+	}
 	err := c.client.Create(ctx, object, client.DryRunAll)
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
 		removeVolumes(&object.Template.Spec, added)
-		return answer{defaulted: &object.Template}, nil
+		return asAnswer(&object.Template)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
-		return answer{defaulted: template.DeepCopy()}, nil
+		return asAnswer(template)
 	case errors.As(err, &status) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
 		return answer{causes: causesOf(status.Status())}, nil
 	default:
 		return answer{}, &UnavailableError{Namespace: namespace, Err: err}
 	}
+}
+
+func asAnswer(defaulted *corev1.PodTemplateSpec) (answer, error) {
+	text, err := json.Marshal(defaulted)
+	if err != nil {
+		return answer{}, fmt.Errorf("encode the pod template: %w", err)
+	}
+	return answer{defaulted: text}, nil
 }
 
 // addVolumes adds empty volumes with the names that the template does not have, and returns those
@@ -158,10 +175,10 @@ func removeVolumes(spec *corev1.PodSpec, names []string) {
 	}
 }
 
-func keyOf(namespace string, template *corev1.PodTemplateSpec, volumes []string) ([sha256.Size]byte, error) {
+func keyOf(namespace string, template *corev1.PodTemplateSpec, volumes []string) (key, error) {
 	text, err := json.Marshal([]any{namespace, template, volumes})
 	if err != nil {
-		return [sha256.Size]byte{}, fmt.Errorf("encode the pod template: %w", err)
+		return key{}, fmt.Errorf("encode the pod template: %w", err)
 	}
 	return sha256.Sum256(text), nil
 }

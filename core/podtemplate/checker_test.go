@@ -1,6 +1,13 @@
 package podtemplate_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,4 +184,61 @@ func TestUnreachableServerIsToldApart(t *testing.T) {
 	var unavailable *podtemplate.UnavailableError
 	require.ErrorAs(t, err, &unavailable)
 	require.ErrorContains(t, err, "try again")
+}
+
+// Templates may be large, and whoever can reach the webhook can send any number of them.
+func TestAnswersAreBoundedInBytes(t *testing.T) {
+	ns := env.Namespace(t)
+	audit := env.Audit(t)
+	c, _ := checker(t, env.ClientAs(t, "large"))
+	ask := func(image string) {
+		t.Helper()
+		_, err := c.Validate(t.Context(), ns, template(func(t *corev1.PodTemplateSpec) {
+			t.Spec.Containers[0].Image = image
+			t.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LARGE", Value: strings.Repeat("x", 1<<20)}}
+		}), field.NewPath("spec"))
+		require.NoError(t, err)
+	}
+	for i := range 9 {
+		ask(fmt.Sprintf("image:%d", i))
+	}
+	require.Len(t, audit.Requests(t, "large"), 9)
+	ask("image:8")
+	assert.Len(t, audit.Requests(t, "large"), 9, "the last one is remembered")
+	ask("image:0")
+	assert.Len(t, audit.Requests(t, "large"), 10, "more than 8 MiB are remembered")
+}
+
+// countingClient answers each dry run at once.
+type countingClient struct {
+	client.Client
+	asked atomic.Int64
+}
+
+func (c *countingClient) Create(context.Context, client.Object, ...client.CreateOption) error {
+	c.asked.Add(1)
+	return nil
+}
+
+// A caller of the webhook cannot make the operator ask the API server as often as they like.
+func TestQuestionsAreLimited(t *testing.T) {
+	server := &countingClient{}
+	c, _ := checker(t, server)
+	var refused atomic.Int64
+	var group sync.WaitGroup
+	for i := range 1000 {
+		group.Go(func() {
+			_, err := c.Validate(t.Context(), "any", template(func(t *corev1.PodTemplateSpec) {
+				t.Labels["number"] = strconv.Itoa(i)
+			}), field.NewPath("spec"))
+			var unavailable *podtemplate.UnavailableError
+			if errors.As(err, &unavailable) {
+				refused.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	assert.LessOrEqual(t, server.asked.Load(), int64(300))
+	assert.GreaterOrEqual(t, server.asked.Load(), int64(100))
+	assert.EqualValues(t, 1000, server.asked.Load()+refused.Load())
 }

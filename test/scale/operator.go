@@ -66,7 +66,7 @@ func newOperator(ctx context.Context, c *cluster.Cluster, kube kubernetes.Interf
 	return &operator{
 		process: process{name: o.operator()}, binary: binary, log: o.OperatorLog,
 		arguments: []string{
-			"--kubeconfig=" + kubeconfig, "--metrics-addr=" + metrics, "--health-probe-addr=" + health,
+			"--kubeconfig=" + kubeconfig, "--metrics-addr=" + metrics, "--metrics-secure=false", "--health-probe-addr=" + health,
 			"--enable-pprof=" + strconv.FormatBool(o.PprofAddress != ""), "--pprof-addr=" + o.PprofAddress,
 		},
 		env:    []string{"POD_NAMESPACE=" + install.Namespace, "WEBHOOK_HOST=" + webhook, "WEBHOOK_PORT=" + strconv.Itoa(ports[0])},

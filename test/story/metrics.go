@@ -2,18 +2,31 @@ package story
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
 	"maps"
+	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/test/install"
 )
+
+// tokenLife is longer than the stories of a suite take.
+const tokenLife = 6 * time.Hour
 
 // Samples are the values of metrics by name and labels, such as `workqueue_depth{name="cloneset"}`.
 type Samples map[string]float64
@@ -48,7 +61,84 @@ func (w World) metricsPage(ctx context.Context, feature string) (string, error) 
 	if len(pods) != 1 {
 		return "", fmt.Errorf("%d pods of %s are there", len(pods), feature)
 	}
-	return w.page(ctx, "/api/v1/namespaces/"+install.Namespace+"/pods/"+pods[0].Name+":8080/proxy/metrics")
+	code, page, err := w.scrape(ctx, "https://"+pods[0].Status.PodIP+":8080/metrics", w.token)
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("the metrics of %s answer %d: %s", feature, code, page)
+	}
+	return page, err
+}
+
+// MetricsAreForReaders checks that the ports of all pods with the label app.kubernetes.io/name tell metrics to
+// those who may read them, by TLS, and profiles to nobody.
+func (w World) MetricsAreForReaders(t *testing.T, name string, metrics, profiles int) {
+	t.Helper()
+	list := &corev1.PodList{}
+	require.NoError(t, w.Client.List(t.Context(), list, client.InNamespace(install.Namespace), client.MatchingLabels{"app.kubernetes.io/name": name}))
+	pods := Active(list.Items)
+	require.NotEmpty(t, pods)
+	for _, pod := range pods {
+		at := fmt.Sprintf("%s:%d/metrics", pod.Status.PodIP, metrics)
+		code, page, err := w.scrape(t.Context(), "https://"+at, w.token)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusOK, code, page)
+		assert.Contains(t, page, "process_cpu_seconds_total")
+		code, page, err = w.scrape(t.Context(), "https://"+at, "")
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusUnauthorized, code, page)
+		code, page, err = w.scrape(t.Context(), "http://"+at, w.token)
+		assert.False(t, err == nil && code == http.StatusOK, page)
+		_, page, err = w.scrape(t.Context(), fmt.Sprintf("http://%s:%d/debug/pprof/cmdline", pod.Status.PodIP, profiles), w.token)
+		assert.Error(t, err, page)
+	}
+}
+
+// newReader makes an account that may read the metrics of the suite's features, as Prometheus would have it,
+// and returns a token of it.
+func (w World) newReader(ctx context.Context) (string, error) {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "prometheus"}}
+	made := []client.Object{account}
+	for _, feature := range w.suite.Features {
+		made = append(made, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "prometheus-" + feature},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: feature + "-metrics-reader"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
+		})
+	}
+	for _, object := range made {
+		if err := w.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+			return "", fmt.Errorf("let somebody read metrics: %w", err)
+		}
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLife.Seconds()))}}
+	if err := w.Client.SubResource("token").Create(ctx, account, request); err != nil {
+		return "", fmt.Errorf("make a token: %w", err)
+	}
+	return request.Status.Token, nil
+}
+
+// scrape asks a pod for a page. Metrics are served under a certificate that signed itself.
+func (w World) scrape(ctx context.Context, url, token string) (code int, page string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			return w.Cluster.DialContext(ctx, address)
+		},
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return 0, "", fmt.Errorf("get %s: %w", url, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
 }
 
 // page is what the API server answers at the path.

@@ -49,6 +49,7 @@ type World struct {
 	Cluster *cluster.Cluster
 
 	suite Suite
+	token string // of somebody who may read metrics
 }
 
 // Run puts the suite's features on the running cluster, runs the tests of the package and ends the
@@ -109,7 +110,8 @@ func (w *World) setUp(ctx context.Context, s Suite) error {
 		return fmt.Errorf("make a client: %w", err)
 	}
 	*w = World{Client: api, Cluster: c, suite: s}
-	return nil
+	w.token, err = w.newReader(ctx)
+	return err
 }
 
 // Namespace makes a namespace for the test and deletes it at its end, without waiting for that. Pods

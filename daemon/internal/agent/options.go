@@ -29,9 +29,11 @@ type Options struct {
 	// ConfigNamespace is where pull secrets are.
 	ConfigNamespace string
 
-	Addr        string // ":10221", of metrics and probes
-	EnablePprof bool
-	PprofAddr   string // "localhost:10222"
+	Addr string // ":10221", of metrics and probes
+	// MetricsSecure serves Addr by TLS, and metrics to those who may get the path /metrics.
+	MetricsSecure bool
+	EnablePprof   bool
+	PprofAddr     string // "localhost:10222"
 
 	// SocketRoot is the folder of runtimes' sockets, SocketFile the only one to use, relative to it.
 	SocketRoot, SocketFile string
@@ -80,6 +82,7 @@ func ReadOptions(arguments []string, getenv func(string) string) (Options, error
 
 func (o *Options) addFlags(set *pflag.FlagSet) {
 	set.StringVar(&o.Addr, "addr", ":10221", "Address of /metrics, /healthz and /readyz.")
+	set.BoolVar(&o.MetricsSecure, "metrics-secure", true, "Serve that address by HTTPS, and /metrics to those whose token may get it; otherwise by HTTP to everybody.")
 	set.BoolVar(&o.EnablePprof, "enable-pprof", false, "Serve profiles for debugging.")
 	set.StringVar(&o.PprofAddr, "pprof-addr", "localhost:10222", "Address of the profiles.")
 	set.StringVar(&o.SocketFile, "socket-file", "", "The runtime's socket, relative to "+socketRoot+"; by default the usual ones are tried.")

@@ -20,7 +20,7 @@ func TestOptionsHaveOpenKruisesNamesAndSafeDefaults(t *testing.T) {
 	o, err := agent.ReadOptions(nil, environment(map[string]string{"NODE_NAME": "node-1"}))
 	require.NoError(t, err)
 	assert.Equal(t, "node-1", o.Node)
-	assert.Equal(t, []any{":10221", false, "localhost:10222"}, []any{o.Addr, o.EnablePprof, o.PprofAddr})
+	assert.Equal(t, []any{":10221", true, false, "localhost:10222"}, []any{o.Addr, o.MetricsSecure, o.EnablePprof, o.PprofAddr})
 	assert.Equal(t, []any{"/hostvarrun", "", -1}, []any{o.SocketRoot, o.SocketFile, o.MaxWorkersForPullImage})
 	assert.Equal(t, []any{"/kruise/CredentialProviderPlugin.yaml", "/kruise/plugins"}, []any{o.PluginConfigFile, o.PluginBinDir})
 	assert.Equal(t, "kruise-daemon-config", o.ConfigNamespace)

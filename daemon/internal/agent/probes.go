@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +15,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 )
 
 // probes answer the kubelet: alive is who answers, ready is who can do all of its work. A missing runtime or
@@ -54,13 +58,47 @@ func (p *probes) ServeHTTP(answer http.ResponseWriter, _ *http.Request) {
 
 func alive(answer http.ResponseWriter, _ *http.Request) { fmt.Fprint(answer, "ok") }
 
-// handler is what --addr serves.
-func handler(p *probes, gatherer prometheus.Gatherer) http.Handler {
+// front is what --addr serves, with the certificate for it: nil for plain HTTP. The kubelet shows no token and
+// checks no certificate, so that probes are open and one that signs itself will do.
+func (a *agent) front(gatherer prometheus.Gatherer) (http.Handler, *tls.Certificate, error) {
+	var certificate *tls.Certificate
+	metrics := promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{})
+	if a.MetricsSecure {
+		var err error
+		if metrics, err = a.guarded(metrics); err != nil {
+			return nil, nil, fmt.Errorf("guard metrics: %w", err)
+		}
+		if certificate, err = signedByItself(); err != nil {
+			return nil, nil, fmt.Errorf("make a certificate: %w", err)
+		}
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", alive)
-	mux.Handle("/readyz", p)
-	mux.Handle("/metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
-	return mux
+	mux.Handle("/readyz", a.probes)
+	mux.Handle("/metrics", metrics)
+	return mux, certificate, nil
+}
+
+// guarded answers those whose token may get the path.
+func (a *agent) guarded(handler http.Handler) (http.Handler, error) {
+	client, err := rest.HTTPClientFor(a.config)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := filters.WithAuthenticationAndAuthorization(a.config, client)
+	if err != nil {
+		return nil, err
+	}
+	return filter(a.Log.WithName("metrics"), handler)
+}
+
+func signedByItself() (*tls.Certificate, error) {
+	certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	return &pair, err
 }
 
 // profiles is what --pprof-addr serves.
@@ -74,11 +112,14 @@ func profiles() http.Handler {
 	return mux
 }
 
-// serve answers on an address until ctx ends.
-func serve(ctx context.Context, address string, handler http.Handler) error {
+// serve answers on an address until ctx ends: by TLS with a certificate, plainly without.
+func serve(ctx context.Context, address string, handler http.Handler, certificate *tls.Certificate) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", address, err)
+	}
+	if certificate != nil {
+		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12})
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()

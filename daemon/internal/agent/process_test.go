@@ -2,7 +2,9 @@ package agent_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -14,11 +16,15 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/flotilla-project/flotilla/core/features"
 
+	"github.com/flotilla-project/flotilla/daemon/config"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/simulate"
 )
@@ -85,4 +91,54 @@ func TestProfilesAreServedOnlyWhereAskedFor(t *testing.T) {
 	n.options.Addr = n.options.PprofAddr
 	code, _ = n.get("/debug/pprof/cmdline")
 	assert.Equal(t, http.StatusOK, code)
+}
+
+// Metrics tell what runs on a node. Probes come from the kubelet, which shows no token.
+func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
+	n := givenNode(t, func(o *agent.Options) { o.MetricsSecure = true })
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // as the kubelet does
+	get := func(path, token string) (int, string) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+n.options.Addr+path, nil)
+		require.NoError(t, err)
+		request.Header.Set("Authorization", token)
+		response, err := client.Do(request)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return response.StatusCode, string(body)
+	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		code, body := get("/readyz", "")
+		assert.Equal(c, http.StatusOK, code, body)
+	}, patience, moment)
+	code, page := get("/metrics", "")
+	assert.Equal(t, http.StatusUnauthorized, code)
+	assert.NotContains(t, page, "kruise_agent")
+
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: n.name, Name: "reader"}}
+	require.NoError(t, n.client.Create(t.Context(), account))
+	request := &authenticationv1.TokenRequest{}
+	require.NoError(t, n.client.SubResource("token").Create(t.Context(), account, request))
+	token := "Bearer " + request.Status.Token
+	code, page = get("/metrics", token)
+	assert.Equal(t, http.StatusForbidden, code, page)
+
+	env.Install(t, config.Files, "rbac/metrics_role.yaml")
+	other := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: n.name, Name: "prometheus"}}
+	require.NoError(t, n.client.Create(t.Context(), other))
+	require.NoError(t, n.client.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: n.name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "daemon-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: n.name, Name: other.Name}},
+	}))
+	request = &authenticationv1.TokenRequest{}
+	require.NoError(t, n.client.SubResource("token").Create(t.Context(), other, request))
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // the server takes a moment to notice the binding
+		code, page := get("/metrics", "Bearer "+request.Status.Token)
+		assert.Equal(c, http.StatusOK, code, page)
+		assert.Contains(c, page, "kruise_agent_runtime_ready 1")
+	}, 2*patience, moment)
 }

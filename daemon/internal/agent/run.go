@@ -49,13 +49,17 @@ func Run(ctx context.Context, options Options, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
+	front, certificate, err := a.front(registry)
+	if err != nil {
+		return err
+	}
 	// Probes and runtimes outlive the work: stops under way go on when the agent is told to end.
 	services, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, services := errgroup.WithContext(services)
-	group.Go(func() error { return serve(services, options.Addr, handler(a.probes, registry)) })
+	group.Go(func() error { return serve(services, options.Addr, front, certificate) })
 	if options.EnablePprof {
-		group.Go(func() error { return serve(services, options.PprofAddr, profiles()) })
+		group.Go(func() error { return serve(services, options.PprofAddr, profiles(), nil) })
 	}
 	a.runtimes.Look(ctx)
 	group.Go(func() error { return a.runtimes.Start(services) })

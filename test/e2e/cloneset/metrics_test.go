@@ -27,3 +27,7 @@ func TestMetricsOfThePageAreServed(t *testing.T) {
 		}
 	}
 }
+
+func TestMetricsAreForReaders(t *testing.T) {
+	world.MetricsAreForReaders(t, "cloneset-manager", 8080, 8090)
+}

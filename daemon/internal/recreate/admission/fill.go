@@ -2,7 +2,6 @@ package admission
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,7 +59,7 @@ func usable(r *v1beta1.ContainerRecreateRequest, t Target) *field.Error {
 	case t.Pod.Spec.NodeName == "":
 		return invalid("pod %q is not scheduled yet", name)
 	case !t.NodeFound:
-		return invalid("node %q of pod %q not found", t.Pod.Spec.NodeName, name)
+		return invalid("the node of pod %q was not found", name)
 	case podstate.Condition(t.Pod, plan.SidecarTerminated) != nil: // its sidecars run though it is over
 		return nil
 	case t.Pod.DeletionTimestamp != nil:
@@ -105,14 +104,13 @@ func fillContainer(c *v1beta1.ContainerToRecreate, pod *corev1.Pod, path *field.
 	return nil
 }
 
-// find is a container that restarts, with its status, or the reason why there is none of the name.
+// find is a container that restarts, with its status, or the reason why there is none of the name. The reason
+// names no other container: whoever can reach the webhook reads it.
 func find(pod *corev1.Pod, name string) (*corev1.Container, *corev1.ContainerStatus, string) {
-	var names []string
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == name {
 			return c, statusOf(pod.Status.ContainerStatuses, name), ""
 		}
-		names = append(names, pod.Spec.Containers[i].Name)
 	}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
@@ -122,8 +120,6 @@ func find(pod *corev1.Pod, name string) (*corev1.Container, *corev1.ContainerSta
 			return c, statusOf(pod.Status.InitContainerStatuses, name), ""
 		case c.Name == name:
 			return nil, nil, fmt.Sprintf("container %q is an init container, which runs once", name)
-		case sidecar:
-			names = append(names, c.Name)
 		}
 	}
 	for i := range pod.Spec.EphemeralContainers {
@@ -131,7 +127,7 @@ func find(pod *corev1.Pod, name string) (*corev1.Container, *corev1.ContainerSta
 			return nil, nil, fmt.Sprintf("container %q is an ephemeral container, which is never restarted", name)
 		}
 	}
-	return nil, nil, fmt.Sprintf("pod has no container %q, it has: %s", name, strings.Join(names, ", "))
+	return nil, nil, fmt.Sprintf("pod has no container %q", name)
 }
 
 func statusOf(list []corev1.ContainerStatus, name string) *corev1.ContainerStatus {

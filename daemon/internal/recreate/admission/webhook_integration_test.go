@@ -131,7 +131,7 @@ func testRefusals(t *testing.T, u *user) {
 	t.Helper()
 	namespace := givenPod(t, u, nil)
 	for want, r := range map[string]client.Object{
-		`spec.containers[1].name: Invalid value: "db": pod has no container "db", it has: main, proxy`: alpha(namespace, "a", "main", "db"),
+		`spec.containers[1].name: Invalid value: "db": pod has no container "db"`: alpha(namespace, "a", "main", "db"),
 		`spec.containers[1].name: Duplicate value: "main"`:                                             beta(namespace, "b", "main", "main"),
 		`spec.podName: Invalid value: "web": pod "web" not found in namespace`:                         beta(env.Namespace(t), "c", "main"),
 		`spec.containers: Required value: name at least one container`:                                 alpha(namespace, "d"),
