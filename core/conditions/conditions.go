@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,6 +65,14 @@ func Failure(list []workload.Condition, conditionType, text string, now metav1.T
 	}, now)
 }
 
+// Reasons of Ready while it is True.
+const (
+	// ReasonAvailable says that all pods are as wanted and available.
+	ReasonAvailable = "Available"
+	// ReasonPaused says that all pods are available and that some wait for the end of a pause.
+	ReasonPaused = "Paused"
+)
+
 // Summary is what kstatus wants to know of a workload.
 type Summary struct {
 	// Done says that everything is as the spec wants it.
@@ -74,6 +83,23 @@ type Summary struct {
 	Reason string
 	// Message says for whom or what the workload waits.
 	Message string
+}
+
+// Done is the summary of a workload whose pods are all available, and of which so many wait for the end of a
+// pause.
+func Done(paused int) Summary {
+	if paused == 0 {
+		return Summary{Done: true, Reason: ReasonAvailable, Message: "all pods are as wanted and available"}
+	}
+	return Summary{Done: true, Reason: ReasonPaused, Message: Waiting(paused)}
+}
+
+// Waiting says how many pods, at least one, wait for the end of a pause.
+func Waiting(pods int) string {
+	if pods == 1 {
+		return "the update is paused; 1 pod waits for it"
+	}
+	return fmt.Sprintf("the update is paused; %d pods wait for it", pods)
 }
 
 // Summarize writes the summary into Ready, Reconciling and Stalled. The latter two are present only

@@ -28,7 +28,8 @@ func TestThePageExplainsEveryWord(t *testing.T) {
 	flags.VisitAll(func(f *pflag.Flag) { explained("--" + f.Name) })
 	for _, words := range []struct{ files, pattern string }{
 		{"plan/*.go", `Wait\("(\w+)"`},
-		{"plan/*.go", `\bevent\w+ += "(\w+)"`},
+		{"plan/*.go", `\b(?:event|wait)\w+ += "(\w+)"`},
+		{"../../../core/conditions/conditions.go", `\tReason\w+ += "(\w+)"`},
 		{"../../../core/podupdate/*.go", `Wait\("(\w+)"`},
 		{"../../../core/podupdate/*.go", `\t(?:Event|Wait)\w+ += "(\w+)"`},
 		{"../../../core/predownload/predownload.go", `\tEvent\w+ += "(\w+)"`},

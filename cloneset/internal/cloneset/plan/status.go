@@ -149,7 +149,7 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 	updates := !r.Paused && !onDelete(p.Set)
 	if len(todo.Waits) == 0 && status.Replicas == p.numbers.replicas && status.AvailableReplicas == status.Replicas &&
 		(!updates || status.UpdatedReplicas >= status.ExpectedUpdatedReplicas) {
-		return conditions.Summary{Done: true, Reason: "Available", Message: "all pods are as wanted and available"}
+		return conditions.Done(p.held())
 	}
 	s := conditions.Summary{Reason: "Progressing", Message: fmt.Sprintf("%d of %d pods available, %d of %d updated",
 		status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, status.ExpectedUpdatedReplicas)}
@@ -170,6 +170,15 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 		s.Stalled, s.Reason = true, c.Reason
 	}
 	return s
+}
+
+// held is how many pods would move to another revision if the set were not paused.
+func (p *pass) held() int {
+	if !rollingUpdate(p.Set).Paused {
+		return 0
+	}
+	n := p.weigh().updateNum
+	return int(max(n, -n))
 }
 
 // limitOf is the wait for scaleStrategy.maxUnavailable, or nil.

@@ -154,6 +154,40 @@ func TestAWaitIsTold(t *testing.T) {
 	assert.Equal(t, "2 of 3 pods available, 1 of 3 updated; MaxUnavailable web-old0: the update waits until other pods are available", c.Message)
 }
 
+// A paused set is as it should be, and says how many pods would be updated if it were not paused.
+func TestAPausedSetCountsThePodsThatWait(t *testing.T) {
+	seconds := int32(60)
+	deadline := func(s *v1beta1.CloneSet) { s.Spec.ProgressDeadlineSeconds = &seconds }
+	rows := map[string]struct {
+		give            *world
+		reason, message string
+	}{
+		"all wait":               {given(t, 3, paused(), deadline).old(3), conditions.ReasonPaused, "the update is paused; 3 pods wait for it"},
+		"one waits":              {given(t, 3, paused(), deadline).old(1).updated(2), conditions.ReasonPaused, "the update is paused; 1 pod waits for it"},
+		"but for the partition":  {given(t, 3, paused(), deadline, partition("2")).old(3), conditions.ReasonPaused, "the update is paused; 1 pod waits for it"},
+		"none waits":             {given(t, 3, paused(), deadline).updated(3), "Available", "all pods are as wanted and available"},
+		"none but the partition": {given(t, 3, paused(), deadline, partition("2")).old(2).updated(1), "Available", "all pods are as wanted and available"},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			list := r.give.status(action.Result{}).Conditions
+			ready := conditions.Get(list, conditions.Ready)
+			assert.Equal(t, corev1.ConditionTrue, ready.Status)
+			assert.Equal(t, r.reason, ready.Reason)
+			assert.Equal(t, r.message, ready.Message)
+			assert.Nil(t, conditions.Get(list, conditions.Reconciling))
+			progressing := conditions.Get(list, v1beta1.CloneSetProgressing)
+			assert.Equal(t, corev1.ConditionTrue, progressing.Status)
+			if r.reason == conditions.ReasonPaused {
+				assert.Equal(t, "CloneSetPaused: CloneSet is paused", progressing.Reason+": "+progressing.Message)
+			}
+		})
+	}
+	rolled := given(t, 3, paused(), partition("2")).old(1).updated(2)
+	rolled.gates.PartitionRollback = true
+	assert.Equal(t, "the update is paused; 1 pod waits for it", conditions.Get(rolled.status(action.Result{}).Conditions, conditions.Ready).Message, "to go back")
+}
+
 func TestABadSpecStallsAndTouchesNothing(t *testing.T) {
 	w := given(t, 3, partition("abc")).old(3)
 	todo := w.plan()

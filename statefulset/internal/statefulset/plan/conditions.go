@@ -99,8 +99,8 @@ func (p *pass) progress(todo Plan) conditions.Summary {
 		return conditions.Summary{Stalled: true, Reason: v1beta1.ReasonInvalidSpec, Message: todo.Err.Error()}
 	case wait != nil && blockedReason(wait.Reason) != v1beta1.ReasonRollingOut:
 		return conditions.Summary{Reason: blockedReason(wait.Reason), Message: p.withSince(wait), Stalled: isFinal(wait.Reason)}
-	case rollingUpdate(p.Set).Paused && left.waiting > 0:
-		return conditions.Summary{Reason: v1beta1.ReasonPaused, Message: fmt.Sprintf("the update is paused; %d pods wait for it", left.waiting)}
+	case rollingUpdate(p.Set).Paused && left.inRange > 0:
+		return conditions.Summary{Reason: v1beta1.ReasonPaused, Message: conditions.Waiting(left.inRange)}
 	case wait != nil:
 		return conditions.Summary{Reason: v1beta1.ReasonRollingOut, Message: wait.String()}
 	case left.inRange == 0 && left.kept > 0 && p.servingPods() == int(p.numbers.replicas):
@@ -172,12 +172,13 @@ func blockedReason(reason string) string {
 // summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
 func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done action.Result) conditions.Summary {
 	s := p.progress(todo)
-	paused := s.Reason == v1beta1.ReasonPaused || s.Reason == v1beta1.ReasonPartitionReached
 	healthy := p.servingPods() == int(p.numbers.replicas) && len(p.condemned) == 0
 	switch {
 	case todo.Err != nil:
-	case len(todo.Waits) == 0 && healthy && (s.Reason == v1beta1.ReasonComplete || paused):
-		return conditions.Summary{Done: true, Reason: "Available", Message: "all pods are as wanted and available"}
+	case len(todo.Waits) == 0 && healthy && s.Reason == v1beta1.ReasonPaused:
+		return conditions.Done(p.left().inRange)
+	case len(todo.Waits) == 0 && healthy && (s.Reason == v1beta1.ReasonComplete || s.Reason == v1beta1.ReasonPartitionReached):
+		return conditions.Done(0)
 	case done.ScaleError != "":
 		s.Reason, s.Message = "FailedScale", done.ScaleError
 	case done.UpdateError != "":

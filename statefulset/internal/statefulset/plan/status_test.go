@@ -95,6 +95,29 @@ func TestConditionsSayForWhomTheSetWaits(t *testing.T) {
 	}
 }
 
+// A paused set is as it should be, and says how many pods would be updated if it were not paused.
+func TestAPausedSetCountsThePodsThatWait(t *testing.T) {
+	rows := map[string]struct {
+		world                        *world
+		progressing, reason, message string
+	}{
+		"all wait":               {given(t, 3, paused(true)).old(span(0, 2)), v1beta1.ReasonPaused, conditions.ReasonPaused, "the update is paused; 3 pods wait for it"},
+		"but for the partition":  {given(t, 3, paused(true), partition(2)).old(span(0, 2)), v1beta1.ReasonPaused, conditions.ReasonPaused, "the update is paused; 1 pod waits for it"},
+		"none waits":             {given(t, 3, paused(true)).updated(span(0, 2)), v1beta1.ReasonComplete, "Available", "all pods are as wanted and available"},
+		"none but the partition": {given(t, 3, paused(true), partition(2)).old(span(0, 1)).updated(at(2)), v1beta1.ReasonPartitionReached, "Available", "all pods are as wanted and available"},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			progressing, ready := condition(t, r.world, v1beta1.StatefulSetProgressing), condition(t, r.world, conditions.Ready)
+			assert.Equal(t, corev1.ConditionTrue, progressing.Status)
+			assert.Equal(t, r.progressing, progressing.Reason)
+			assert.Equal(t, corev1.ConditionTrue, ready.Status)
+			assert.Equal(t, r.reason, ready.Reason)
+			assert.Equal(t, r.message, ready.Message)
+		})
+	}
+}
+
 // Conditions stay, with the moments at which they changed.
 func TestFailuresAreRememberedAsFalse(t *testing.T) {
 	w := given(t, 1)
