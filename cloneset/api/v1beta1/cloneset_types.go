@@ -189,25 +189,32 @@ type CloneSetStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// replicas is the number of active pods.
 	// +optional
+	// +kubebuilder:default=0
 	Replicas int32 `json:"replicas"`
 	// readyReplicas is the number of pods that run and are ready.
 	// +optional
+	// +kubebuilder:default=0
 	ReadyReplicas int32 `json:"readyReplicas"`
 	// availableReplicas is the number of pods that have been ready for minReadySeconds and are held by no hook.
 	// +optional
+	// +kubebuilder:default=0
 	AvailableReplicas int32 `json:"availableReplicas"`
 	// updatedReplicas is the number of active pods of the update revision.
 	// +optional
+	// +kubebuilder:default=0
 	UpdatedReplicas int32 `json:"updatedReplicas"`
 	// updatedReadyReplicas is the number of ready pods of the update revision.
 	// +optional
+	// +kubebuilder:default=0
 	UpdatedReadyReplicas int32 `json:"updatedReadyReplicas"`
 	// updatedAvailableReplicas is the number of available pods of the update revision.
 	// +optional
-	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas,omitempty"`
+	// +kubebuilder:default=0
+	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
 	// expectedUpdatedReplicas is the number of pods that partition asks to be of the update revision.
 	// +optional
-	ExpectedUpdatedReplicas int32 `json:"expectedUpdatedReplicas,omitempty"`
+	// +kubebuilder:default=0
+	ExpectedUpdatedReplicas int32 `json:"expectedUpdatedReplicas"`
 	// updateRevision is the name of the revision that the template stands for.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`

@@ -110,7 +110,7 @@ func TestStoredCloneSetsAreAccepted(t *testing.T) {
 		if want.Object["status"] != nil {
 			set.Object["status"] = want.Object["status"]
 			require.NoError(t, c.Status().Update(t.Context(), set, client.FieldValidation(metav1.FieldValidationStrict)), set.GetName())
-			assert.Equal(t, want.Object["status"], set.Object["status"], set.GetName())
+			assert.Subset(t, set.Object["status"], want.Object["status"], set.GetName())
 		}
 	}
 }
@@ -200,4 +200,12 @@ func TestScaleSubresource(t *testing.T) {
 	replicas, _, err = unstructured.NestedInt64(set.Object, "spec", "replicas")
 	require.NoError(t, err)
 	assert.Equal(t, int64(3), replicas)
+}
+
+func TestCountersAreShownAtZero(t *testing.T) {
+	env.Need(t)
+	set := object(t, frame)
+	set.SetNamespace(env.Namespace(t))
+	testenv.CountAtZero(t, env.Client(t), set, "replicas", "readyReplicas", "availableReplicas",
+		"updatedReplicas", "updatedReadyReplicas", "updatedAvailableReplicas", "expectedUpdatedReplicas")
 }

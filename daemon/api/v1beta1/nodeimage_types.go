@@ -141,19 +141,24 @@ type ImageTagPullPolicy struct {
 // NodeImageStatus says how far the pulls are. The numbers count tags.
 type NodeImageStatus struct {
 	// desired is the number of tags wanted.
+	// +kubebuilder:default=0
 	Desired int32 `json:"desired"`
 	// succeeded is the number of tags that the node has.
 	// +optional
-	Succeeded int32 `json:"succeeded,omitempty"`
+	// +kubebuilder:default=0
+	Succeeded int32 `json:"succeeded"`
 	// failed is the number of tags whose pull failed.
 	// +optional
-	Failed int32 `json:"failed,omitempty"`
+	// +kubebuilder:default=0
+	Failed int32 `json:"failed"`
 	// pulling is the number of tags that are being pulled.
 	// +optional
-	Pulling int32 `json:"pulling,omitempty"`
+	// +kubebuilder:default=0
+	Pulling int32 `json:"pulling"`
 	// waiting is the number of tags that wait for their turn.
 	// +optional
-	Waiting int32 `json:"waiting,omitempty"`
+	// +kubebuilder:default=0
+	Waiting int32 `json:"waiting"`
 	// imageStatuses are the states of the tags by the name of their image.
 	// +optional
 	ImageStatuses map[string]ImageStatus `json:"imageStatuses,omitempty"`

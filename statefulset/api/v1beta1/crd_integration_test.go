@@ -80,7 +80,7 @@ func TestStoredStatefulSetsAreAccepted(t *testing.T) {
 		assert.Equal(t, want.Object["spec"], set.Object["spec"], set.GetName())
 		set.Object["status"] = want.Object["status"]
 		require.NoError(t, env.Client(t).Status().Update(t.Context(), set, client.FieldValidation(metav1.FieldValidationStrict)), set.GetName())
-		assert.Equal(t, want.Object["status"], set.Object["status"], set.GetName())
+		assert.Subset(t, set.Object["status"], want.Object["status"], set.GetName())
 	}
 }
 
@@ -200,4 +200,10 @@ func TestAppliersMergeContainersByName(t *testing.T) {
 	containers, _, err := unstructured.NestedSlice(got.Object, "spec", "template", "spec", "containers")
 	require.NoError(t, err)
 	assert.Len(t, containers, 2)
+}
+
+func TestCountersAreShownAtZero(t *testing.T) {
+	env.Need(t)
+	testenv.CountAtZero(t, env.Client(t), given(t, frame), "replicas", "readyReplicas", "availableReplicas",
+		"currentReplicas", "updatedReplicas", "updatedReadyReplicas", "updatedAvailableReplicas")
 }

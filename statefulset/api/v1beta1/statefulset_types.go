@@ -232,25 +232,32 @@ type StatefulSetStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// replicas is the number of pods of the set that exist.
 	// +optional
+	// +kubebuilder:default=0
 	Replicas int32 `json:"replicas"`
 	// readyReplicas is the number of pods that run and are ready.
 	// +optional
+	// +kubebuilder:default=0
 	ReadyReplicas int32 `json:"readyReplicas"`
 	// availableReplicas is the number of pods that have been ready for minReadySeconds and are held by no hook.
 	// +optional
+	// +kubebuilder:default=0
 	AvailableReplicas int32 `json:"availableReplicas"`
 	// currentReplicas is the number of pods of the current revision that are not being deleted.
 	// +optional
+	// +kubebuilder:default=0
 	CurrentReplicas int32 `json:"currentReplicas"`
 	// updatedReplicas is the number of pods of the update revision that are not being deleted.
 	// +optional
+	// +kubebuilder:default=0
 	UpdatedReplicas int32 `json:"updatedReplicas"`
 	// updatedReadyReplicas is the number of ready pods of the update revision.
 	// +optional
-	UpdatedReadyReplicas int32 `json:"updatedReadyReplicas,omitempty"`
+	// +kubebuilder:default=0
+	UpdatedReadyReplicas int32 `json:"updatedReadyReplicas"`
 	// updatedAvailableReplicas is the number of available pods of the update revision.
 	// +optional
-	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas,omitempty"`
+	// +kubebuilder:default=0
+	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
 	// currentRevision is the name of the revision that pods kept back by partition are of.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`
