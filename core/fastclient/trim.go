@@ -14,6 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
+// longestMessage is how much is kept of what a kubelet says of a pod that has failed, in bytes.
+const longestMessage = 256
+
 // reservedEnvPrefix starts the names of environment variables whose plain value plans read.
 const reservedEnvPrefix = "KRUISE_"
 
@@ -90,8 +93,8 @@ func Trim(object any) (any, error) {
 // kubectl applied last. Of the spec: the node, gates, volumes backed by claims, and of each container
 // name, image, resources, restart and resize policy, and variables that take their value from elsewhere
 // or whose name begins with KRUISE_. Of the status: phase, conditions but those of the steps of a start,
-// and of each container what runs in it and with which resources. Strings that many pods have in common
-// are kept once.
+// of each container what runs in it and with which resources, and why a pod has failed, the message cut to
+// its first 256 bytes. Strings that many pods have in common are kept once.
 func TrimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -108,12 +111,14 @@ func TrimPod(object any) (any, error) {
 		NodeName: shared(s.NodeName), ReadinessGates: shareGates(s.ReadinessGates), Volumes: claimVolumes(s.Volumes),
 		Containers: trimContainers(s.Containers), InitContainers: trimContainers(s.InitContainers),
 	}
+	reason, message := whyFailed(st)
 	pod.Status = corev1.PodStatus{
 		ObservedGeneration: st.ObservedGeneration, Phase: shared(st.Phase),
 		Conditions:            trimConditions(st.Conditions),
 		ContainerStatuses:     trimStatuses(st.ContainerStatuses),
 		InitContainerStatuses: trimStatuses(st.InitContainerStatuses),
 	}
+	pod.Status.Reason, pod.Status.Message = reason, message
 	return pod, nil
 }
 
@@ -137,6 +142,22 @@ func trimMeta(object any) {
 	if annotations := m.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		delete(annotations, corev1.LastAppliedConfigAnnotation)
 	}
+}
+
+// whyFailed is what the kubelet says of a pod that has failed.
+func whyFailed(s *corev1.PodStatus) (reason, message string) {
+	if s.Phase != corev1.PodFailed {
+		return "", ""
+	}
+	return shared(s.Reason), shared(begin(s.Message))
+}
+
+// begin is at most the first 256 bytes of a text for people.
+func begin(text string) string {
+	if len(text) > longestMessage {
+		return strings.ToValidUTF8(text[:longestMessage], "")
+	}
+	return text
 }
 
 func trimContainers(containers []corev1.Container) []corev1.Container {

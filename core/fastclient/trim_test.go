@@ -1,8 +1,10 @@
 package fastclient_test
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
@@ -56,6 +58,23 @@ func TestTrimmedPodsKeepWhatPlansRead(t *testing.T) {
 	assert.Empty(t, p.Status.PodIP)
 	w.Status.ContainerStatuses[0].VolumeMounts = nil
 	assert.Equal(t, w.Status.ContainerStatuses, p.Status.ContainerStatuses)
+}
+
+// Why a pod has failed is told to users, and nobody reads why another one has not.
+func TestTrimmedPodsSayWhyTheyHaveFailed(t *testing.T) {
+	evicted := whole("web-1")
+	evicted.Status.Phase, evicted.Status.Reason = corev1.PodFailed, "Evicted"
+	evicted.Status.Message = "The node was low on resource: memory. " + strings.Repeat("é", 500)
+	evicted.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}
+	p := trimmed(t, evicted)
+	assert.Equal(t, "Evicted", p.Status.Reason)
+	assert.True(t, strings.HasPrefix(p.Status.Message, "The node was low on resource: memory. é"))
+	assert.LessOrEqual(t, len(p.Status.Message), 256)
+	assert.True(t, utf8.ValidString(p.Status.Message))
+	assert.Equal(t, int32(137), p.Status.ContainerStatuses[0].State.Terminated.ExitCode)
+	running := whole("web-1")
+	running.Status.Reason, running.Status.Message = "NodeLost", "the node does not answer"
+	assert.Empty(t, trimmed(t, running).Status.Reason+trimmed(t, running).Status.Message)
 }
 
 func TestTrimmingTwiceChangesNothing(t *testing.T) {

@@ -118,7 +118,7 @@ func CheckReplays(t *testing.T, courses []Course) {
 			w, p := c.start(t, 1)
 			operator, replayed := NewOperator(w, p, Faults{}), 0
 			for pass := uint64(0); !w.Quiet() || pass < patience; pass++ {
-				steps, _ := p.Plan(w.View(nil), w.Now(), pass)
+				steps, _ := p.Plan(w.CacheView(nil), w.Now(), pass)
 				for _, step := range steps {
 					for _, a := range step.Actions {
 						operator.Run([]action.Step{{Name: step.Name, Actions: []action.Action{a}}})

@@ -166,7 +166,7 @@ func (o *Operator) refusal(object action.Object) error {
 func (o *Operator) look() *View {
 	w := o.world
 	w.seen = o.shown
-	return w.View(func(kind string) int {
+	return w.CacheView(func(kind string) int {
 		all := len(w.tables[kind].events)
 		known := o.shown[kind]
 		if !o.faults.NoGate {

@@ -181,6 +181,22 @@ func TestPlannersThatChangeWhatTheyReadAreFoundOut(t *testing.T) {
 	simulate.Settle(t, w, &miniSet{}, 500)
 }
 
+// Planners see of a pod what a cache shows, and those that change it are found out, too.
+func TestPlannersSeeWhatACacheShows(t *testing.T) {
+	w := simulate.New(simulate.Options{DetectMutation: true}, newSet(1, "app:v1"))
+	simulate.Settle(t, w, &miniSet{}, 500)
+	require.NotEmpty(t, w.Pods()[0].Status.PodIP)
+	guilty := simulate.PlannerFunc(func(v *simulate.View, _ time.Time, _ uint64) ([]action.Step, time.Duration) {
+		pod := simulate.List[*corev1.Pod](v)[0]
+		assert.Empty(t, pod.Status.PodIP)
+		assert.NotEmpty(t, pod.Status.ContainerStatuses)
+		pod.Spec.NodeName = "elsewhere"
+		return nil, 0
+	})
+	err := simulate.NewOperator(w, guilty, simulate.Faults{}).Settle(10)
+	require.ErrorContains(t, err, "may only read")
+}
+
 func TestAdmissionBlocksOneWriteAndNotTheOthers(t *testing.T) {
 	w := simulate.New(simulate.Options{Calm: true, Admission: func(_ *simulate.World, e simulate.Event) error {
 		if e.Type == simulate.Modified && e.Object.GetName() == "web-1" {

@@ -16,6 +16,8 @@ type View struct {
 	now   time.Time
 	// past holds the objects that the view shows in an older state; nil where they did not exist yet.
 	past map[string]map[types.NamespacedName]action.Object
+	// cached shows pods as an operator's cache holds them.
+	cached bool
 	// gone are objects that the view still shows and the world no longer has, the latest first.
 	gone map[string][]types.NamespacedName
 }
@@ -119,6 +121,13 @@ func ListOwned[T action.Object](v *View, owner types.UID) []T {
 }
 
 func (v *View) get(kind string, key types.NamespacedName) action.Object {
+	if v.cached {
+		return v.world.cached(v.stored(kind, key))
+	}
+	return v.stored(kind, key)
+}
+
+func (v *View) stored(kind string, key types.NamespacedName) action.Object {
 	if o, ok := v.past[kind][key]; ok {
 		return o
 	}

@@ -99,12 +99,13 @@ type World struct {
 	originals  []action.Object
 	silent     map[string]bool // nodes whose kubelet does not report
 	operators  uint64
-	seen       map[string]int // events of a kind that the operator's last view contained
-	sent       time.Time      // when the operator sent the request that is under way
-	edits      int            // of users, so far as they were announced
-	acts       int            // of foreign actors
-	passes     int            // of operators
-	without    cuts           // what is left out to tell a shorter story
+	seen       map[string]int              // events of a kind that the operator's last view contained
+	sent       time.Time                   // when the operator sent the request that is under way
+	edits      int                         // of users, so far as they were announced
+	acts       int                         // of foreign actors
+	passes     int                         // of operators
+	without    cuts                        // what is left out to tell a shorter story
+	shown      map[*corev1.Pod]*corev1.Pod // what caches show of pods
 }
 
 // table holds the objects of one kind, in the order of their creation, and what happened to them.
@@ -126,6 +127,7 @@ func New(options Options, objects ...action.Object) *World {
 		tables:   map[string]*table{},
 		runtimes: map[types.UID]*podRuntime{},
 		silent:   map[string]bool{},
+		shown:    map[*corev1.Pod]*corev1.Pod{},
 		writes:   map[string]int{}, noops: map[string]int{},
 	}
 	for _, o := range objects {
@@ -202,9 +204,7 @@ func (w *World) commit(e Event) action.Object {
 		t.order = slices.DeleteFunc(t.order, func(k types.NamespacedName) bool { return k == key })
 	}
 	t.events = append(t.events, e)
-	if w.options.DetectMutation {
-		w.originals, w.copies = append(w.originals, e.Object), append(w.copies, e.Object.DeepCopyObject().(action.Object))
-	}
+	w.watchForChanges(e.Object)
 	w.writes[e.Actor]++
 	w.judge(e, before)
 	w.narrate(e)

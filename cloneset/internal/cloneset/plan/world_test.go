@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/podstate"
 	"github.com/flotilla-project/flotilla/core/predownload"
 	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -128,7 +129,7 @@ func (w *world) add(r int, prefix string, n int, options []gen.PodOption) *world
 
 func (w *world) snapshot() Snapshot {
 	s := Snapshot{
-		Set: w.set, Pods: w.pods, Claims: w.claims, Revisions: w.revisions[:], Now: now, Seed: 7, Gates: w.gates,
+		Set: w.set, Pods: simulate.Snapshot(w.pods), Claims: w.claims, Revisions: w.revisions[:], Now: now, Seed: 7, Gates: w.gates,
 		PullJobs:   w.pulls,
 		Chosen:     revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},
 		NodeLabels: func(string) map[string]string { return nil },
@@ -145,13 +146,13 @@ func (w *world) plan() Plan {
 	s := w.snapshot()
 	before := w.set.DeepCopy()
 	var pods []*corev1.Pod
-	for _, o := range w.pods {
+	for _, o := range s.Pods {
 		pods = append(pods, o.DeepCopy())
 	}
 	first, second := Compute(s), Compute(s)
 	require.Equal(w.t, first.String(), second.String(), "equal snapshots make equal plans")
 	require.Equal(w.t, before, w.set, "the set was changed")
-	require.Equal(w.t, pods, w.pods, "a pod was changed")
+	require.Equal(w.t, pods, s.Pods, "a pod was changed")
 	return first
 }
 

@@ -162,7 +162,7 @@ func (w *world) claim(name string, change ...gen.ClaimOption) *world {
 
 func (w *world) snapshot() Snapshot {
 	s := Snapshot{
-		Set: w.set, Pods: w.pods, Orphans: w.orphans, Revisions: w.revisions, OrphanRevisions: w.orphanRevisions, Now: now, Gates: w.gates,
+		Set: w.set, Pods: simulate.Snapshot(w.pods), Orphans: simulate.Snapshot(w.orphans), Revisions: w.revisions, OrphanRevisions: w.orphanRevisions, Now: now, Gates: w.gates,
 		Claim:      func(name string) *corev1.PersistentVolumeClaim { return w.claims[name] },
 		Chosen:     revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},
 		Expandable: w.expandable, ClassesErr: w.classesErr, PullJobs: w.pulls,
@@ -176,13 +176,13 @@ func (w *world) plan() Plan {
 	s := w.snapshot()
 	before := w.set.DeepCopy()
 	var pods []*corev1.Pod
-	for _, o := range w.pods {
+	for _, o := range s.Pods {
 		pods = append(pods, o.DeepCopy())
 	}
 	first, second := Compute(s), Compute(s)
 	require.Equal(w.t, first.String(), second.String(), "equal snapshots make equal plans")
 	require.Equal(w.t, before, w.set, "the set was changed")
-	require.Equal(w.t, pods, w.pods, "a pod was changed")
+	require.Equal(w.t, pods, s.Pods, "a pod was changed")
 	return first
 }
 
