@@ -94,8 +94,8 @@ func All[T any, P Object[T]](ctx context.Context, r *Reader, namespace string) (
 	return handOut[T, P](r, items), nil
 }
 
-// Get finds the object of type T. An absent one is an error for which apierrors.IsNotFound holds.
-// The object belongs to the cache: it must not be changed.
+// Get finds the object of type T. An absent one is an error for which apierrors.IsNotFound holds, and so is one
+// of which a transform has left an object of another type. The object belongs to the cache: it must not be changed.
 func Get[T any, P Object[T]](ctx context.Context, r *Reader, key types.NamespacedName) (*T, error) {
 	store, err := r.store(ctx, P(new(T)))
 	if err != nil {
@@ -116,7 +116,7 @@ func Get[T any, P Object[T]](ctx context.Context, r *Reader, key types.Namespace
 	if err != nil {
 		return nil, fmt.Errorf("get %T %s: %w", *new(T), key, err)
 	}
-	if !found {
+	if _, whole := item.(P); !found || !whole {
 		gvk, _ := apiutil.GVKForObject(P(new(T)), r.scheme)
 		return nil, apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
 	}
@@ -150,7 +150,7 @@ func handOut[T any, P Object[T]](r *Reader, items []any) []*T {
 	for _, item := range items {
 		object, ok := item.(P)
 		if !ok {
-			continue // the informer of a type holds nothing else
+			continue // what a transform has left of an object that nobody reads
 		}
 		if r.options.Copy {
 			object = object.DeepCopyObject().(P)

@@ -79,6 +79,29 @@ func names(pods []*corev1.Pod) []string {
 	return list
 }
 
+// What a transform has left of an object is no object of the type.
+func TestReadsDoNotFindWhatATransformHasReplaced(t *testing.T) {
+	ns := env.Namespace(t)
+	c := env.Client(t)
+	require.NoError(t, c.Create(t.Context(), pod(ns, "whole")))
+	require.NoError(t, c.Create(t.Context(), pod(ns, "stub")))
+	mgr := env.Manager(t, func(o *manager.Options) {
+		o.Cache.ByObject = map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: func(object any) (any, error) {
+			if p, ok := object.(*corev1.Pod); ok && p.Name == "stub" {
+				return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}, nil
+			}
+			return object, nil
+		}}}
+	})
+	env.Start(t, mgr)
+	reader := fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), fastclient.Options{})
+	all, err := fastclient.All[corev1.Pod](t.Context(), reader, ns)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"whole"}, names(all))
+	_, err = fastclient.Get[corev1.Pod](t.Context(), reader, types.NamespacedName{Namespace: ns, Name: "stub"})
+	assert.True(t, apierrors.IsNotFound(err), "got %v", err)
+}
+
 func TestOwnedFindsWhatAListByTheIndexFinds(t *testing.T) {
 	ns, other := env.Namespace(t), env.Namespace(t)
 	c := env.Client(t)

@@ -14,10 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
-	"github.com/flotilla-project/flotilla/core/podstate"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -65,7 +63,7 @@ func concerns() predicate.Predicate {
 	})
 	p.DeleteFunc = func(e event.DeleteEvent) bool {
 		pod, ok := e.Object.(*corev1.Pod)
-		return ok && (plan.HasBarrier(pod) || podstate.HasGate(pod, contract.KruisePodReady))
+		return ok && plan.Concerns(pod)
 	}
 	return p
 }

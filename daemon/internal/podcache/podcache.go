@@ -2,6 +2,7 @@ package podcache
 
 import (
 	"slices"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 
-	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )
 
 // ByObject is the cache of pods, trimmed by Trim, in one namespace or, when it is empty, in all.
@@ -18,12 +19,17 @@ func ByObject(namespace string) cache.ByObject {
 	return fastclient.Within(namespace, cache.ByObject{Transform: Trim})
 }
 
-// Trim leaves of a pod who it is, who controls it and whether it is going; its node, its readiness gates
-// and its launch barriers; its phase, its conditions and which runs of its containers are in which state.
+// Trim leaves of a pod that container launch priority is concerned with who it is, who controls it and whether
+// it is going; its node, its readiness gates and its launch barriers; its phase, its conditions and which of its
+// containers are in which state. Of any other pod it leaves a *metav1.PartialObjectMetadata with name, UID and
+// version: reads of pods do not find it, and events of it still tell that it has changed.
 func Trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
-		return object, nil // the mark of a deletion that the watch missed
+		return object, nil // trimmed before, or the mark of a deletion that the watch missed
+	}
+	if !plan.Concerns(pod) {
+		return stub(pod), nil
 	}
 	kept := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
@@ -37,11 +43,16 @@ func Trim(object any) (any, error) {
 	}
 	kept.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, ReadinessGates: pod.Spec.ReadinessGates, Containers: barriers(pod.Spec.Containers)}
 	kept.Status = corev1.PodStatus{
-		Phase: pod.Status.Phase, Conditions: conditions(pod.Status.Conditions),
-		ContainerStatuses:     states(pod.Status.ContainerStatuses),
-		InitContainerStatuses: states(pod.Status.InitContainerStatuses),
+		Phase: pod.Status.Phase, Conditions: conditions(pod.Status.Conditions), ContainerStatuses: states(pod.Status.ContainerStatuses),
 	}
 	return kept, nil
+}
+
+// stub has the strings of the decoded pod, and a namespace that all its pods have in common.
+func stub(pod *corev1.Pod) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: unique.Make(pod.Namespace).Value(), Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+	}}
 }
 
 // barriers are the containers that have a launch barrier, with nothing else.
@@ -58,19 +69,14 @@ func barriers(containers []corev1.Container) []corev1.Container {
 }
 
 func conditions(all []corev1.PodCondition) []corev1.PodCondition {
-	read := []corev1.PodConditionType{
-		corev1.PodReady, corev1.ContainersReady, contract.KruisePodReady, contract.InPlaceUpdateReady, plan.SidecarTerminated,
-	}
+	read := []corev1.PodConditionType{corev1.PodReady, corev1.ContainersReady, contract.KruisePodReady, contract.InPlaceUpdateReady}
 	return slices.DeleteFunc(slices.Clone(all), func(c corev1.PodCondition) bool { return !slices.Contains(read, c.Type) })
 }
 
 func states(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for i := range all {
-		s := &all[i]
-		kept = append(kept, corev1.ContainerStatus{
-			Name: s.Name, Ready: s.Ready, RestartCount: s.RestartCount, ContainerID: s.ContainerID, State: s.State,
-		})
+		kept = append(kept, corev1.ContainerStatus{Name: all[i].Name, Ready: all[i].Ready, State: all[i].State})
 	}
 	return kept
 }

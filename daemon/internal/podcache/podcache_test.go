@@ -6,23 +6,25 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 
+	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
 )
 
 func TestTrimKeepsWhatPlansRead(t *testing.T) {
-	barrier := corev1.EnvVar{Name: contract.ContainerBarrierEnv, Value: "x"}
+	barrier := plan.Barrier("web", 10)
 	pod := gen.Pod("web", gen.Label("app", "web"), gen.OwnedBy(gen.Pod("owner")), gen.Gate(contract.KruisePodReady),
 		gen.Annotation(contract.ContainerLaunchPriorityCompletedAnnotation, "true"), gen.Annotation("note", "long"),
 		gen.Image("main", "app:1"), gen.Image("side", "side:1"), gen.Ready(gen.Epoch()),
 		gen.Condition(corev1.PodScheduled, corev1.ConditionTrue, gen.Epoch()),
 		gen.Change(func(pod *corev1.Pod) {
 			pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "SECRET", Value: "s"}, barrier}
-			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "proxy", ContainerID: "containerd://p", Image: "proxy"}}
+			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "proxy"}}
 		}))
 	before := pod.DeepCopy()
 	trimmed, err := podcache.Trim(pod)
@@ -37,13 +39,54 @@ func TestTrimKeepsWhatPlansRead(t *testing.T) {
 	assert.Equal(t, pod.Spec.ReadinessGates, kept.Spec.ReadinessGates)
 	assert.Equal(t, pod.Spec.NodeName, kept.Spec.NodeName)
 	assert.Len(t, kept.Status.Conditions, len(pod.Status.Conditions)-1)
-	assert.Equal(t, "containerd://p", kept.Status.InitContainerStatuses[0].ContainerID)
-	assert.Empty(t, kept.Status.InitContainerStatuses[0].Image)
+	assert.Empty(t, kept.Status.InitContainerStatuses)
 	assert.Len(t, kept.Status.ContainerStatuses, 2)
 	assert.Equal(t, pod.Status.ContainerStatuses[0].State, kept.Status.ContainerStatuses[0].State)
+
+	again, err := podcache.Trim(kept)
+	require.NoError(t, err)
+	assert.Equal(t, kept, again)
 
 	mark := cache.DeletedFinalStateUnknown{Key: "default/web"}
 	same, err := podcache.Trim(mark)
 	require.NoError(t, err)
 	assert.Equal(t, mark, same)
+}
+
+func TestOfOtherPodsTheNameIsKept(t *testing.T) {
+	gate := gen.Gate(contract.KruisePodReady)
+	ours := func(pod *corev1.Pod) {
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps.kruise.io/v1beta1", Kind: "CloneSet", Name: "web", UID: "u", Controller: new(true)}}
+	}
+	for name, tt := range map[string]struct {
+		pod   *corev1.Pod
+		whole bool
+	}{
+		"nothing asks for us":             {gen.Pod("web", gen.Image("main", "app:1"), gen.Ready(gen.Epoch())), false},
+		"a gate that nobody answers":      {gen.Pod("web", gate), true},
+		"a gate that its workload does":   {gen.Pod("web", gate, gen.Change(ours)), false},
+		"a barrier of another pod's name": {gen.Pod("web", gen.Image("main", "app:1"), gen.Change(waits("other"))), false},
+		"a barrier":                       {gen.Pod("web", gen.Image("main", "app:1"), gen.Change(waits("web"))), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trimmed, err := podcache.Trim(tt.pod)
+			require.NoError(t, err)
+			_, whole := trimmed.(*corev1.Pod)
+			assert.Equal(t, tt.whole, whole)
+			if whole {
+				return
+			}
+			stub := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: tt.pod.Namespace, Name: "web", UID: tt.pod.UID, ResourceVersion: tt.pod.ResourceVersion,
+			}}
+			assert.Equal(t, stub, trimmed)
+			again, err := podcache.Trim(trimmed)
+			require.NoError(t, err)
+			assert.Equal(t, stub, again)
+		})
+	}
+}
+
+func waits(name string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Spec.Containers[0].Env = []corev1.EnvVar{plan.Barrier(name, 10)} }
 }

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/engine"
@@ -76,17 +75,15 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	return s, err
 }
 
-// pod is the pod of the request's name, nil when there is none. A request is completed for good when its pod
-// is not there, so where the cache, which may lag behind the one of requests, does not show it, the server is
-// asked.
+// pod is the pod of the name that an active request has, nil when there is none. The cache holds next to nothing
+// of most pods, so the server is asked.
 func (r *reconciler) pod(ctx context.Context, request *v1beta1.ContainerRecreateRequest) (*corev1.Pod, error) {
-	key := types.NamespacedName{Namespace: request.Namespace, Name: request.Spec.PodName}
-	pod, err := fastclient.Get[corev1.Pod](ctx, r.Reader, key)
-	if err == nil && string(pod.UID) == request.Labels[v1beta1.PodUIDLabel] || !plan.Active(request) {
-		return pod, client.IgnoreNotFound(err)
+	if !plan.Active(request) {
+		return nil, nil
 	}
-	pod = &corev1.Pod{}
-	err = r.Live.Get(ctx, key, pod)
+	key := types.NamespacedName{Namespace: request.Namespace, Name: request.Spec.PodName}
+	pod := &corev1.Pod{}
+	err := r.Live.Get(ctx, key, pod)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

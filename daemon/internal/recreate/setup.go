@@ -4,24 +4,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
-	"github.com/flotilla-project/flotilla/core/podstate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -56,7 +49,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o engine.Settings) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.ContainerRecreateRequest{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.requestsFor), builder.WithPredicates(changes())).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.requestsFor)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
 		Complete(r)
 }
@@ -69,7 +62,7 @@ func podOf(o client.Object) []string {
 	return nil
 }
 
-// requestsFor are the active requests for a pod.
+// requestsFor are the active requests for a pod, of which the cache may hold no more than its UID.
 func (r *reconciler) requestsFor(ctx context.Context, pod client.Object) []reconcile.Request {
 	all, err := fastclient.ByIndex[v1beta1.ContainerRecreateRequest](ctx, r.Reader, pod.GetNamespace(), podIndex, string(pod.GetUID()))
 	if err != nil {
@@ -80,27 +73,4 @@ func (r *reconciler) requestsFor(ctx context.Context, pod client.Object) []recon
 		keys = append(keys, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 	}
 	return keys
-}
-
-// changes lets events of pods through that a plan could judge differently.
-func changes() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		old, okOld := e.ObjectOld.(*corev1.Pod)
-		now, okNow := e.ObjectNew.(*corev1.Pod)
-		return !okOld || !okNow || changed(old, now)
-	}}
-}
-
-func changed(old, now *corev1.Pod) bool {
-	hold := func(pod *corev1.Pod) *corev1.PodCondition { return podstate.Condition(pod, contract.KruisePodReady) }
-	return old.UID != now.UID || (old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
-		old.Status.Phase != now.Status.Phase || !equality.Semantic.DeepEqual(hold(old), hold(now)) ||
-		!slices.EqualFunc(old.Status.ContainerStatuses, now.Status.ContainerStatuses, same) ||
-		!slices.EqualFunc(old.Status.InitContainerStatuses, now.Status.InitContainerStatuses, same)
-}
-
-// same says that nothing of a container's status has changed that the snapshot of a request shows.
-func same(a, b corev1.ContainerStatus) bool {
-	return a.Name == b.Name && a.ContainerID == b.ContainerID && a.RestartCount == b.RestartCount && a.Ready == b.Ready &&
-		(a.State.Running == nil) == (b.State.Running == nil) && (a.State.Terminated == nil) == (b.State.Terminated == nil)
 }

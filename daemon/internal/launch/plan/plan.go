@@ -51,14 +51,21 @@ func NeedsConfigMap(pod *corev1.Pod) bool {
 		(ready == nil || ready.Status != corev1.ConditionTrue)
 }
 
-// NeedsReadiness says that the pod has a readiness gate of ours that nobody has answered and nobody else will:
-// workloads of our own group answer for their pods themselves.
+// Concerns says that a plan may want something for the pod, now or at another time of its life.
+func Concerns(pod *corev1.Pod) bool {
+	return HasBarrier(pod) || podstate.HasGate(pod, contract.KruisePodReady) && !answersItself(pod)
+}
+
+// NeedsReadiness says that the pod has a readiness gate of ours that nobody has answered and nobody else will.
 func NeedsReadiness(pod *corev1.Pod) bool {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && strings.HasPrefix(owner.APIVersion, contract.AppsGroup+"/") {
-		return false
-	}
-	return podstate.HasGate(pod, contract.KruisePodReady) && podstate.Condition(pod, contract.KruisePodReady) == nil &&
+	return !answersItself(pod) && podstate.HasGate(pod, contract.KruisePodReady) && podstate.Condition(pod, contract.KruisePodReady) == nil &&
 		pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !over(pod)
+}
+
+// answersItself says that the pod's workload, one of our own group, answers its readiness gates.
+func answersItself(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && strings.HasPrefix(owner.APIVersion, contract.AppsGroup+"/")
 }
 
 // Compute thinks one pass through. It never changes the snapshot.
