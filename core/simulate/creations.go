@@ -13,21 +13,23 @@ type creations struct {
 	made       map[types.UID]int64 // the generation of the workload for which a pod was made
 	generation int64               // the last generation for which a pod was taken away again
 	taken      int                 // and how many were
+	meddled    map[string]int      // the number of events of a kind at the last change by somebody else
 }
 
 // CheckCreations demands that the operator takes away no pod that it made for the same generation of its
-// workload, unless the pod has failed or somebody has changed something since: it would make another one for
-// it, and so on without end. As many pods as spare says, such as maxSurge, may be made to go again; nil
+// workload, unless the pod has failed or somebody has changed something that it had not seen when it made the
+// pod: it would make another one for it, and so on without end. As many pods as spare says, such as maxSurge, may be made to go again; nil
 // says none.
 func (w *World) CheckCreations(workload action.Object, spare func(*View) int) {
-	c := creations{made: map[types.UID]int64{}}
+	c := creations{made: map[types.UID]int64{}, meddled: map[string]int{}}
 	w.OnEvent(func(w *World, e Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		switch {
 		case meddles(e.Actor):
 			clear(c.made)
+			c.meddled[e.Kind] = len(w.table(e.Kind).events)
 		case !ok || e.Actor != OperatorActor || controllerOf(pod) != workload.GetUID():
-		case e.Type == Added:
+		case e.Type == Added && c.seen(w):
 			c.made[pod.UID] = w.knownGeneration(workload)
 		case takesAway(e, pod):
 			c.judge(w, pod, w.knownGeneration(workload), spare)
@@ -41,6 +43,16 @@ func (w *World) knownGeneration(o action.Object) int64 {
 		return known.GetGeneration()
 	}
 	return 0
+}
+
+// seen says that the operator's last view showed all that others have changed.
+func (c *creations) seen(w *World) bool {
+	for kind, events := range c.meddled {
+		if seen, looked := w.seen[kind]; looked && seen < events {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *creations) judge(w *World, pod *corev1.Pod, generation int64, spare func(*View) int) {

@@ -100,6 +100,9 @@ func (w *World) sync(key types.NamespacedName, uid types.UID) {
 	case pod.DeletionTimestamp != nil:
 		w.end(r)
 		return
+	case r.ended != "": // nothing starts again, but the node may have been silent when it ended
+		w.report(r)
+		return
 	}
 	r.generation = pod.Generation
 	for i, c := range r.containers {
@@ -132,17 +135,23 @@ func (w *World) end(r *podRuntime) {
 	}
 	r.ending = true
 	w.After(w.delay(5*time.Second), func() {
-		for _, c := range r.containers {
-			c.epoch++
-			c.running, c.ready, c.waiting = false, false, ""
-		}
-		r.ended = corev1.PodSucceeded
+		phase := corev1.PodSucceeded
 		if w.chance(0.5) {
-			r.ended = corev1.PodFailed
+			phase = corev1.PodFailed
 		}
-		w.report(r)
+		w.stop(r, phase)
 	})
 	w.After(w.delay(5*time.Second)+5*time.Second, func() { w.remove(r.key, r.uid) })
+}
+
+// stop stops all containers for good.
+func (w *World) stop(r *podRuntime, phase corev1.PodPhase) {
+	for _, c := range r.containers {
+		c.epoch++
+		c.running, c.ready, c.waiting = false, false, ""
+	}
+	r.ended = phase
+	w.report(r)
 }
 
 // remove is the kubelet's last word: the grace period is over. Finalizers may keep the object.

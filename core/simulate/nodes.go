@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,5 +33,31 @@ func (w *World) RecoverNode(name string) {
 		if pod.Spec.NodeName == name {
 			w.After(w.delay(time.Second), func() { w.sync(keyOf(pod), pod.UID) })
 		}
+	}
+}
+
+// FailsNodes fails a node at random and lets it recover after the time.
+func FailsNodes(d time.Duration) Actor {
+	return func(w *World, rng *rand.Rand) {
+		name := fmt.Sprintf("node-%d", rng.IntN(w.options.Nodes))
+		if w.silent[name] {
+			return
+		}
+		w.FailNode(name)
+		w.After(d, func() { w.RecoverNode(name) })
+	}
+}
+
+// EvictsPods lets the kubelet of a pod at random end its containers for want of memory. The pod has
+// failed then and stays until somebody deletes it.
+func EvictsPods(w *World, rng *rand.Rand) {
+	pod := anyPod(w, rng)
+	if pod == nil || pod.DeletionTimestamp != nil {
+		return
+	}
+	if r := w.runtimes[pod.UID]; r != nil && !r.ending && !w.silent[r.node] {
+		w.Tell(KubeletActor, "evicts pod %s", pod.Name)
+		r.ending = true
+		w.stop(r, corev1.PodFailed)
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -51,6 +53,7 @@ func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *play
 	p.gates.PartitionRollback = rng.IntN(4) == 0
 	p.gates.PreparingUpdateAsUpdate = rng.IntN(4) == 0
 	p.gates.ShortHash = rng.IntN(4) == 0
+	p.gates.RecreateOnClaimChange = rng.IntN(4) == 0
 	answers(w, time.Duration(1+rng.IntN(20))*time.Second)
 	at, kept := time.Duration(0), randomPartition(rng)
 	for range rng.IntN(6) {
@@ -85,6 +88,7 @@ func randomSet(rng *rand.Rand) setOption {
 		sometimes(30, minReady(5)), sometimes(30, claimed("data")), sometimes(15, reusing),
 		sometimes(30, func(s *v1beta1.CloneSet) { hooked()(s); hookTaken()(s) }), sometimes(10, preNormalHook()),
 		sometimes(25, grace(int32(1+rng.IntN(15)))), sometimes(20, scaleUnavailable(pick("1", "2", "50%"))), sometimes(15, excluding()),
+		sometimes(10, randomOrder(rng)), sometimes(10, paused()),
 	}
 	return func(s *v1beta1.CloneSet) {
 		for _, o := range options {
@@ -100,7 +104,7 @@ func randomPolicy(rng *rand.Rand) setOption {
 
 func randomEdit(w *simulate.World, rng *rand.Rand) setOption {
 	pick := func(texts ...string) string { return texts[rng.IntN(len(texts))] }
-	switch rng.IntN(19) {
+	switch rng.IntN(22) {
 	case 0, 1, 2:
 		return image(pick("app:1", "app:2", "app:3"))
 	case 3, 4:
@@ -131,6 +135,12 @@ func randomEdit(w *simulate.World, rng *rand.Rand) setOption {
 		return minReady(int32(rng.IntN(10)))
 	case 17:
 		return grace(int32(rng.IntN(10)))
+	case 18:
+		return sized("data", pick("1Gi", "2Gi"))
+	case 19:
+		return scaleUnavailable(pick("1", "2", "50%"))
+	case 20:
+		return randomOrder(rng)
 	default:
 		return newEnvironment(pick("x", "y"))
 	}
@@ -145,6 +155,20 @@ func nameSome(w *simulate.World, rng *rand.Rand) setOption {
 			}
 		}
 	}
+}
+
+// randomOrder lets pods be updated in an order of their user's, or in none.
+func randomOrder(rng *rand.Rand) setOption {
+	kind := rng.IntN(3)
+	return rolling(func(r *v1beta1.RollingUpdateCloneSetStrategy) {
+		r.PriorityStrategy, r.ScatterStrategy = nil, nil
+		switch kind {
+		case 0:
+			r.PriorityStrategy = &workload.UpdatePriorityStrategy{OrderPriority: []workload.UpdatePriorityOrderTerm{{OrderedKey: contract.InstanceIDLabel}}}
+		case 1:
+			r.ScatterStrategy = workload.UpdateScatterStrategy{{Key: "app", Value: "web"}}
+		}
+	})
 }
 
 func randomPartition(rng *rand.Rand) setOption {
