@@ -2,6 +2,7 @@ package action
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,6 +56,29 @@ type Action struct {
 	// Until is the moment from which on time alone has changed what was judged, such as that a pod is not
 	// available: an action that has not begun by then does not begin. Zero means never.
 	Until time.Time
+	// MadeUpName says that the name of an Object to be created was made at random: it means nothing to
+	// anybody as long as there is no such object.
+	MadeUpName bool
+	// Later are patches that follow once time has passed. The action does not write them.
+	Later []Patch
+	// Rehearse sends what would be refused too late, as a dry run, before anything is written: the Object of
+	// a create that comes after others, all patches but the first, and Later. What a dry run is refused, the
+	// action is.
+	Rehearse bool
+	// RehearseFirst has Rehearse begin with the first patch.
+	RehearseFirst bool
+}
+
+// Trials are the patches that Rehearse sends.
+func (a *Action) Trials() []Patch {
+	if len(a.Patches) == 0 {
+		return nil
+	}
+	first := 1
+	if a.RehearseFirst {
+		first = 0
+	}
+	return slices.Concat(a.Patches[first:], a.Later)
 }
 
 // Outdated says that the action is not to begin any more at the moment now.
@@ -125,11 +149,23 @@ type Plan struct {
 	Notices []Notice
 	// WakeAfter asks for another pass after this time; 0 waits for the next event.
 	WakeAfter time.Duration
+
+	// Refusals are what the server has refused before, and Now is the moment of the pass; both are given.
+	Refusals Refusals
+	Now      time.Time
+	// Distrusted are verbs of which the workload's status says that such actions were refused, perhaps to
+	// an earlier process: they are rehearsed. They are given.
+	Distrusted []Verb
+	// Held are the actions that wait because of Refusals.
+	Held []Held
+
+	probes map[Purpose]string // targets of what is tried of a purpose of which all is refused
+	cut    bool               // nothing can follow what is held
 }
 
-// Add appends a step unless it has no actions.
+// Add appends a step, without the actions that wait for what was refused, unless no actions are left.
 func (p *Plan) Add(s Step) {
-	if len(s.Actions) > 0 {
+	if s = p.admit(s); len(s.Actions) > 0 {
 		p.Steps = append(p.Steps, s)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
 )
 
@@ -118,4 +119,19 @@ func Summarize(list []workload.Condition, s Summary, now metav1.Time) []workload
 	ready.Status = corev1.ConditionFalse
 	list = Set(Remove(list, absent), other, now)
 	return Set(list, ready, now)
+}
+
+// Distrusted are the verbs of which conditions of these types say that the server refused such actions:
+// creating, and updating in place.
+func Distrusted(list []workload.Condition, failedScale, failedUpdate string) []action.Verb {
+	var verbs []action.Verb
+	for _, failed := range []struct {
+		condition string
+		verb      action.Verb
+	}{{failedScale, action.Create}, {failedUpdate, action.UpdateInPlace}} {
+		if c := Get(list, failed.condition); c != nil && c.Status == corev1.ConditionTrue {
+			verbs = append(verbs, failed.verb)
+		}
+	}
+	return verbs
 }

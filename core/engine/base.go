@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -19,6 +20,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/execute"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/freshness"
+	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/refusals"
 	"github.com/flotilla-project/flotilla/core/status"
 )
 
@@ -58,6 +61,8 @@ type Base struct {
 	Reader *fastclient.Reader
 	// Freshness knows the writes that the cache has not shown yet.
 	Freshness *freshness.Gate
+	// Refusals knows the writes that the server has refused, and when to try them again.
+	Refusals *refusals.Memory
 	// Executor writes what plans want.
 	Executor *execute.Executor
 	// Status writes statuses.
@@ -85,20 +90,26 @@ func NewBase(ctx context.Context, mgr ctrl.Manager, o BaseOptions) (*Base, error
 	if err := mgr.Add(gate); err != nil {
 		return nil, fmt.Errorf("add the freshness gate: %w", err)
 	}
+	memory := &refusals.Memory{}
 	executor, err := execute.New(execute.Options{
-		Client: writer, Live: mgr.GetAPIReader(), Recorder: gate, Metrics: metrics.Registry, Controller: o.Controller,
+		Client: writer, Live: mgr.GetAPIReader(), Recorder: gate, Refusals: memory, Metrics: metrics.Registry, Controller: o.Controller,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the executor: %w", err)
+	}
+	told, err := events.Broadcast(mgr, o.EventSource)
+	if err != nil {
+		return nil, err
 	}
 	return &Base{
 		Client:    writer,
 		Live:      mgr.GetAPIReader(),
 		Reader:    fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), o.Settings.Reader),
 		Freshness: gate,
+		Refusals:  memory,
 		Executor:  executor,
 		Status:    status.Writer{Client: writer, Recorder: gate},
-		Events:    events.NewRecorder(mgr.GetEventRecorder(o.EventSource)),
+		Events:    events.NewRecorder(told, mgr.GetScheme()),
 		Clock:     clock.RealClock{},
 	}, nil
 }
@@ -111,18 +122,39 @@ func (b *Base) Execute(ctx context.Context, object client.Object, p action.Plan)
 	return b.Executor.Run(ctx, object, p.Steps)
 }
 
-// PatchStatus patches the status of an object when it changed, and says whether it did. A refused patch met
-// another version of the object; again is when to look at it at the latest, should no event tell of that
-// version.
+// PatchStatus patches the status of an object when it changed, and says whether it did. A refused patch, or
+// one that met another version of the object, is not repeated before a pause is over; again is when to look
+// at the object at the latest.
 func (b *Base) PatchStatus(ctx context.Context, before, after client.Object) (wrote bool, again time.Duration, err error) {
+	if equality.Semantic.DeepEqual(before, after) {
+		return false, 0, nil
+	}
+	name, now := client.ObjectKeyFromObject(before), b.Clock.Now()
+	a := action.Action{Verb: action.PatchStatus, Object: before, Reason: "Status"}
+	known := action.Plan{Now: now, Refusals: b.Refusals.Of(name, refusals.Moment{Now: now, Generation: before.GetGeneration()})}
+	if known.Holds(&a) {
+		return false, known.WakeAfter, nil
+	}
 	wrote, err = b.Status.Patch(ctx, before, after)
+	if wrote {
+		b.Refusals.Done(name, &a)
+		return true, 0, nil
+	}
+	f := refusals.Failure{Message: "the status was changed by somebody else", Conflict: err == nil}
 	if err != nil {
-		return false, 0, fmt.Errorf("patch status: %w", err)
+		err = fmt.Errorf("patch status: %w", err)
+		f.Message = err.Error()
 	}
-	if !wrote && !equality.Semantic.DeepEqual(before, after) {
-		again = execute.StaleRetry
-	}
-	return wrote, again, nil
+	again, _ = b.Refusals.Failed(name, before.GetGeneration(), &a, f, now)
+	return false, again, err
+}
+
+// Known is what the server has refused to a workload with the pods before.
+func (b *Base) Known(workload client.Object, pods []*corev1.Pod, minReadySeconds int32, now time.Time) action.Refusals {
+	return b.Refusals.Of(client.ObjectKeyFromObject(workload), refusals.Moment{
+		Now: now, Generation: workload.GetGeneration(),
+		Available: func() int { return podstate.CountAvailable(pods, now, minReadySeconds) },
+	})
 }
 
 // Wait is how long to leave an object alone, because the cache has yet to show what was written for it. A new
@@ -132,4 +164,7 @@ func (b *Base) Wait(ctx context.Context, name types.NamespacedName) time.Duratio
 }
 
 // Forget drops what is remembered of an object that is gone.
-func (b *Base) Forget(name types.NamespacedName) { b.Freshness.Forget(name) }
+func (b *Base) Forget(name types.NamespacedName) {
+	b.Freshness.Forget(name)
+	b.Refusals.Forget(name)
+}

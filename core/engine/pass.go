@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-project/flotilla/core/action"
@@ -68,18 +69,26 @@ func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context
 // when to look at the workload again, should nothing happen before.
 func (e *Engine) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 	done := e.Execute(ctx, p.Workload, p.Plan)
-	_, again, statusErr := e.PatchStatus(ctx, p.Workload, p.Status(done.Result()))
+	_, again, statusErr := e.PatchStatus(ctx, p.Workload, p.Status(done.Result().With(p.Plan.Held)))
 	e.Events.Tell(p.Workload, p.Plan.Notices, &done)
 	if p.Update != "" {
 		p.Plan.Wake(e.PullJobs.Run(ctx, p.Workload, p.Update, p.Pulls))
 	}
-	if err := errors.Join(done.Err, statusErr); err != nil {
-		return ctrl.Result{}, err
-	}
-	if p.Err != nil {
-		return ctrl.Result{}, reconcile.TerminalError(p.Err)
-	}
 	p.Plan.Wake(done.RetryAfter)
 	p.Plan.Wake(again)
+	return p.end(ctx, errors.Join(done.Err, statusErr))
+}
+
+// end is what the queue is told. A spec that cannot be followed is an error for good, unless what keeps
+// running pods in order wants another look.
+func (p *Pass) end(ctx context.Context, err error) (ctrl.Result, error) {
+	switch {
+	case err != nil:
+		return ctrl.Result{}, err
+	case p.Err != nil && p.Plan.WakeAfter == 0:
+		return ctrl.Result{}, reconcile.TerminalError(p.Err)
+	case p.Err != nil:
+		log.FromContext(ctx).Error(p.Err, "The spec cannot be followed")
+	}
 	return ctrl.Result{RequeueAfter: p.Plan.WakeAfter}, nil
 }

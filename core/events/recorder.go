@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientevents "k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/reference"
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/execute"
@@ -23,12 +24,14 @@ const (
 
 // Recorder sends the events of one controller.
 type Recorder struct {
-	sink clientevents.EventRecorder
+	sink   clientevents.EventRecorder
+	scheme *runtime.Scheme
 }
 
-// NewRecorder makes a recorder over the manager's GetEventRecorder(name); the name is shown to users
-// as the source of the events.
-func NewRecorder(sink clientevents.EventRecorder) *Recorder { return &Recorder{sink: sink} }
+// NewRecorder makes a recorder over what Broadcast returns. The scheme knows the kinds of owners.
+func NewRecorder(sink clientevents.EventRecorder, scheme *runtime.Scheme) *Recorder {
+	return &Recorder{sink: sink, scheme: scheme}
+}
 
 type event struct {
 	kind, reason, action, note string
@@ -42,15 +45,29 @@ func (r *Recorder) Tell(owner runtime.Object, notices []action.Notice, outcome *
 	for i := range outcome.Results {
 		all = appendResult(all, &outcome.Results[i])
 	}
-	sent := 0
+	sent, about := 0, r.refer(owner)
 	for _, kind := range []string{corev1.EventTypeWarning, corev1.EventTypeNormal} {
 		for _, e := range all {
 			if e.kind == kind && sent < PerPass {
-				r.sink.Eventf(owner, e.related, e.kind, e.reason, e.action, "%s", shorten(e.note))
+				r.sink.Eventf(about, r.refer(e.related), e.kind, e.reason, e.action, "%s", shorten(e.note))
 				sent++
 			}
 		}
 	}
+}
+
+// refer is a reference to the object without its version: events that differ only in that are counted up
+// as one.
+func (r *Recorder) refer(o runtime.Object) runtime.Object {
+	if o == nil {
+		return nil
+	}
+	ref, err := reference.GetReference(r.scheme, o)
+	if err != nil {
+		return o
+	}
+	ref.ResourceVersion = ""
+	return ref
 }
 
 func ofNotices(notices []action.Notice) []event {
@@ -70,15 +87,18 @@ func appendResult(all []event, result *execute.Result) []event {
 	if told == nil {
 		return all
 	}
-	e := event{action: string(result.Action.Verb), related: result.Action.Object}
-	if result.Object != nil {
+	e := event{action: string(result.Action.Verb)}
+	switch {
+	case result.Object != nil:
 		e.related = result.Object // a created object has its UID only there
+	case result.Action.Verb != action.Create:
+		e.related = result.Action.Object
 	}
 	switch result.State {
 	case execute.Done:
 		e.kind, e.reason, e.note = corev1.EventTypeNormal, told.Succeeded, told.Note
 	case execute.Blocked, execute.Failed:
-		e.kind, e.reason, e.note = corev1.EventTypeWarning, told.Failed, result.Err.Error()
+		e.kind, e.reason, e.note = corev1.EventTypeWarning, told.Failed, result.Text()
 	case execute.Stale: // nothing was written, and the next pass judges anew
 	}
 	if e.reason == "" {

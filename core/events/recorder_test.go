@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/action"
@@ -29,22 +30,24 @@ type sink struct{ sent []string }
 
 func (s *sink) Eventf(_, related runtime.Object, kind, reason, action, note string, args ...any) {
 	text := fmt.Sprintf("%s %s %s ", kind, reason, action) + fmt.Sprintf(note, args...)
-	if o, ok := related.(client.Object); ok {
-		text += " (" + o.GetName() + ")"
+	if ref, ok := related.(*corev1.ObjectReference); ok {
+		text += " (" + ref.Name + ref.ResourceVersion + ")"
 	}
 	s.sent = append(s.sent, text)
 }
 
 func pod(name string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "7"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "image"}}},
 	}
 }
 
 func result(name string, state execute.State, told *action.Event) execute.Result {
 	r := execute.Result{Action: &action.Action{Verb: action.Create, Object: pod(name), Event: told}, State: state}
-	if state != execute.Done {
+	if state == execute.Done {
+		r.Object = pod(name)
+	} else {
 		r.Err = errors.New("create pod " + name + ": 100% refused")
 	}
 	return r
@@ -61,14 +64,14 @@ func TestTellSendsWarningsFirst(t *testing.T) {
 		result("failed", execute.Failed, told),
 	}}
 	var got sink
-	events.NewRecorder(&got).Tell(pod("owner"), []action.Notice{
+	events.NewRecorder(&got, clientgoscheme.Scheme).Tell(pod("owner"), []action.Notice{
 		{Type: corev1.EventTypeNormal, Reason: "Note", Note: "something"},
 		{Type: corev1.EventTypeWarning, Reason: "PodFailed", Note: "pod x failed", Related: pod("x")},
 	}, outcome)
 	assert.Equal(t, []string{
 		"Warning PodFailed Reconcile pod x failed (x)",
-		"Warning FailedCreate Create create pod blocked: 100% refused (blocked)",
-		"Warning FailedCreate Create create pod failed: 100% refused (failed)",
+		"Warning FailedCreate Create create pod blocked: 100% refused",
+		"Warning FailedCreate Create create pod failed: 100% refused",
 		"Normal Note Reconcile something",
 		"Normal SuccessfulCreate Create succeed to create pod %s (done)",
 	}, got.sent)
@@ -81,20 +84,22 @@ func TestTellHasACapPerPass(t *testing.T) {
 	}
 	outcome.Results = append(outcome.Results, result("last", execute.Failed, &action.Event{Failed: "Failed"}))
 	var got sink
-	events.NewRecorder(&got).Tell(pod("owner"), nil, outcome)
+	events.NewRecorder(&got, clientgoscheme.Scheme).Tell(pod("owner"), nil, outcome)
 	require.Len(t, got.sent, events.PerPass)
 	assert.Contains(t, got.sent[0], "last")
 }
 
 func TestEventsAreVisibleAsCoreEvents(t *testing.T) {
 	ns, c, mgr := env.Namespace(t), env.Client(t), env.Manager(t)
+	sink, err := events.Broadcast(mgr, "test-controller")
+	require.NoError(t, err)
 	env.Start(t, mgr)
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "owner"}}
 	require.NoError(t, c.Create(t.Context(), owner))
 	outcome := &execute.Outcome{}
 	for _, name := range []string{"one", "two"} {
 		made := pod(name)
-		made.Namespace = ns
+		made.Namespace, made.ResourceVersion = ns, ""
 		require.NoError(t, c.Create(t.Context(), made))
 		r := result(name, execute.Done, &action.Event{Succeeded: "SuccessfulCreate", Note: "succeed to create pod " + name})
 		r.Object = made
@@ -103,7 +108,7 @@ func TestEventsAreVisibleAsCoreEvents(t *testing.T) {
 	long := strings.Repeat("ü", 1000)
 	notices := []action.Notice{{Type: corev1.EventTypeWarning, Reason: "Long", Note: long}}
 
-	events.NewRecorder(mgr.GetEventRecorder("test-controller")).Tell(owner, notices, outcome)
+	events.NewRecorder(sink, mgr.GetScheme()).Tell(owner, notices, outcome)
 
 	var list corev1.EventList
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {

@@ -22,7 +22,7 @@ func classify(err error) Result {
 	case isRefusal(err):
 		return Result{State: Blocked, Err: err, retryAfter: retryAfter(err)}
 	default:
-		return Result{State: Failed, Err: err, fatal: true}
+		return Result{State: Failed, Err: err, fatal: true, retryAfter: retryAfter(err)}
 	}
 }
 
@@ -52,11 +52,17 @@ func isAdmission(text string) bool {
 		strings.Contains(text, "failed calling webhook")
 }
 
+// retryAfter is the pause that the server asks for, 0 for none.
 func retryAfter(err error) time.Duration {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok && seconds > 0 {
 		return time.Duration(seconds) * time.Second
 	}
-	return BlockedRetry
+	return 0
+}
+
+// isUnrehearsable says that an admission webhook in the way does not let anything be rehearsed.
+func isUnrehearsable(err error) bool {
+	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }
 
 // isDoubtful says whether a create may have happened all the same.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/refusals"
 )
 
 const (
@@ -21,13 +22,10 @@ const (
 	// DefaultTimeout bounds one write where the client does not. That of package manager ends writes
 	// before the next leader may look at the world.
 	DefaultTimeout = 7 * time.Second
-	// BlockedRetry is when a refused action is tried again at the latest, unless the server names a
-	// time. Events of the workload's pods usually bring it back earlier.
-	BlockedRetry = 10 * time.Second
-	// StaleRetry is when an action that met a changed object is tried again at the latest. The change
-	// itself need not bring the workload back: a kubelet's write that tells a plan nothing is filtered,
-	// and yet makes the version outdated that was judged.
-	StaleRetry = time.Second
+	// mostRefused is how many refusals in a row end a step: the rest would fare no better.
+	mostRefused = 3
+	// fewAtFirst is how many writes a step begins with: what is refused to one may be refused to all.
+	fewAtFirst = 4
 )
 
 // Recorder is told of every write. The freshness gate is one.
@@ -50,12 +48,14 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Controller is the value of that counter's label "controller".
 	Controller string
+	// Refusals remembers what is refused; nil for a memory of the executor's own.
+	Refusals *refusals.Memory
+	// Clock tells the time; nil means the real one.
+	Clock clock.PassiveClock
 	// Parallelism bounds the writes under way; 0 means DefaultParallelism.
 	Parallelism int
 	// Timeout bounds one write; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Clock tells which actions are outdated; nil means the real one.
-	Clock clock.PassiveClock
 }
 
 // Executor runs steps. It is safe for concurrent use by passes over different owners.
@@ -71,6 +71,9 @@ func New(o Options) (*Executor, error) {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
+	}
+	if o.Refusals == nil {
+		o.Refusals = &refusals.Memory{}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -92,17 +95,20 @@ func New(o Options) (*Executor, error) {
 // Run runs the steps in order for the owner, which is the workload as it was judged.
 //
 // A step runs to its end unless the server cannot be reached or fails, or the step starts slowly and
-// an action of it did not succeed for another reason than that its name is taken. A step with an error ends the plan; so does one in which the world
+// an action of it did not succeed for another reason than that its name is taken, or several are refused in
+// a row. A step with an error ends the plan; so does one in which the world
 // had lost or gained an object, or in which anything but a pod was refused or had changed. A refused
-// or changed pod is a matter of that pod: the steps after it run. An action that is outdated when its turn
-// comes is stale.
+// or changed pod is a matter of that pod, and a refused deletion of that object: the steps after it run. An
+// action that is outdated when its turn comes is stale.
+// What is not done is remembered, so that it is not tried again before a pause is over.
 func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.Step) Outcome {
 	var out Outcome
 	p := &pass{Executor: e, owner: owner, workload: client.ObjectKeyFromObject(owner)}
 	for i := range steps {
 		results := p.step(ctx, &steps[i])
-		for _, r := range results {
-			out.add(r)
+		for i := range results {
+			pause := p.remember(&results[i])
+			out.add(results[i], pause)
 		}
 		if len(results) < len(steps[i].Actions) {
 			out.Ended = true
@@ -118,10 +124,26 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 	return out
 }
 
+// remember has the pauses of refused actions grow, and returns that of this one.
+func (p *pass) remember(r *Result) (pause time.Duration) {
+	switch {
+	case r.State == Done:
+		p.options.Refusals.Done(p.workload, r.Action)
+		return 0
+	case errors.Is(r.Err, errOutdated): // nobody was asked
+		return time.Second
+	}
+	pause, r.refused = p.options.Refusals.Failed(p.workload, p.owner.GetGeneration(), r.Action, refusals.Failure{
+		Message: r.Text(), RetryAfter: r.retryAfter, Late: r.late, Unclear: r.State == Failed && isDoubtful(r.Err), Conflict: r.State == Stale, Alone: r.alone,
+	}, p.options.Clock.Now())
+	return pause
+}
+
 func endsPlan(results []Result) bool {
 	for _, r := range results {
 		_, isPod := r.Action.Object.(*corev1.Pod)
 		switch {
+		case r.State == Blocked && r.Action.Verb == action.Delete: // nothing builds on it
 		case r.State == Failed, r.gone, r.State != Done && !isPod:
 			return true
 		}
@@ -142,6 +164,8 @@ func (p *pass) step(ctx context.Context, s *action.Step) []Result {
 			return succeeded
 		case results[i].fatal || s.SlowStart && !results[i].alone:
 			return stop
+		case results[i].State == Blocked && !results[i].alone:
+			return refused
 		default:
 			return failed
 		}
@@ -161,19 +185,20 @@ type verdict int
 const (
 	succeeded verdict = iota
 	failed            // this one only
+	refused           // perhaps those after it, too
 	stop              // start no further one
 )
 
 // inParallel calls do for 0, 1, ... n-1, at most limit at a time, and returns how many were called.
-// A slow start begins with one at a time and allows one more with each success: 1, 2, 4, 8 per
+// It begins with a few, a slow start with one, and allows one more with each success: 1, 2, 4, 8 per
 // round trip, without waiting for the slowest of a batch.
 func inParallel(n, limit int, slowStart bool, do func(i int) verdict) int {
-	allowed := limit
+	allowed := min(fewAtFirst, limit)
 	if slowStart {
 		allowed = 1
 	}
 	verdicts := make(chan verdict, limit)
-	started, running, stopped := 0, 0, false
+	started, running, inARow, stopped := 0, 0, 0, false
 	for {
 		for ; started < n && running < allowed && !stopped; started++ {
 			running++
@@ -184,8 +209,11 @@ func inParallel(n, limit int, slowStart bool, do func(i int) verdict) int {
 		}
 		switch <-verdicts {
 		case succeeded:
-			allowed = min(allowed+1, limit)
+			allowed, inARow = min(allowed+1, limit), 0
 		case failed:
+		case refused:
+			inARow++
+			stopped = stopped || inARow == mostRefused
 		case stop:
 			stopped = true
 		}

@@ -123,7 +123,7 @@ func TestOutdatedActionsAreStale(t *testing.T) {
 
 	require.NoError(t, out.Err)
 	assert.Equal(t, []execute.State{execute.Stale, execute.Done}, states(out))
-	assert.Equal(t, execute.StaleRetry, out.RetryAfter)
+	assert.Equal(t, time.Second, out.RetryAfter)
 	assert.Equal(t, []string{"written soon"}, w.writes.list)
 }
 
@@ -193,7 +193,7 @@ func TestWritesMissAWorldThatMovedOn(t *testing.T) {
 			require.NoError(t, out.Err)
 			assert.Equal(t, []execute.State{execute.Stale}, states(out), "got %v", out.Results[0].Err)
 			assert.Equal(t, 1, out.Stale)
-			assert.Equal(t, execute.StaleRetry, out.RetryAfter)
+			assert.Equal(t, time.Second, out.RetryAfter)
 		})
 	}
 	require.NoError(t, w.get(t, changed))
@@ -284,7 +284,7 @@ func TestRefusedPodDoesNotKeepTheNextStepsBack(t *testing.T) {
 	out := w.Run(t.Context(), w.owner, []action.Step{step(label(invalid, "not a label")), step(label(good, "fine"))})
 	require.NoError(t, out.Err)
 	assert.Equal(t, []execute.State{execute.Blocked, execute.Done}, states(out))
-	assert.Equal(t, execute.BlockedRetry, out.RetryAfter)
+	assert.Equal(t, time.Second, out.RetryAfter)
 	assert.Contains(t, out.Blocked[0].Message, "not a label")
 	assert.False(t, out.Ended)
 }

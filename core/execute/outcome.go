@@ -2,7 +2,6 @@ package execute
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,7 +17,7 @@ const (
 	// Done actions are written completely.
 	Done State = "Done"
 	// Stale actions met an object that had changed, gone or appeared since it was judged. That is no
-	// error: the event of that change brings the workload back, or StaleRetry does.
+	// error: the event of that change brings the workload back, or a pause does.
 	Stale State = "Stale"
 	// Blocked actions were refused by admission or validation.
 	Blocked State = "Blocked"
@@ -38,10 +37,12 @@ type Result struct {
 	// Err says why an action that is not done is not; it says what was being done.
 	Err error
 
-	retryAfter time.Duration
-	gone       bool // the world has lost or gained an object that the plan counted
-	fatal      bool // the next action would meet the same error
-	alone      bool // what is in the way of this action says nothing of the others, even in a slow start
+	retryAfter time.Duration // what the server asks for
+	late       bool          // writes of the action were done before, or it was rehearsed
+	refused    bool          // it is not to be tried again before a pause is over
+	gone       bool          // the world has lost or gained an object that the plan counted
+	fatal      bool          // the next action would meet the same error
+	alone      bool          // what is in the way of this action says nothing of the others, even in a slow start
 }
 
 // Refusal is an action that the server refuses.
@@ -50,7 +51,7 @@ type Refusal struct {
 	Action *action.Action
 	// Message is the server's, such as that of an admission webhook.
 	Message string
-	// RetryAfter is the time after which the server asks to try again, or BlockedRetry.
+	// RetryAfter is the pause before it is tried again.
 	RetryAfter time.Duration
 }
 
@@ -64,7 +65,7 @@ type Outcome struct {
 	Stale int
 	// Ended says that not all of the plan was tried.
 	Ended bool
-	// RetryAfter is the shortest time after which a refused or stale action is worth another try; 0
+	// RetryAfter is the shortest time after which an action that is not done is worth another try; 0
 	// when there is none.
 	RetryAfter time.Duration
 	// Err joins the errors of the failed actions.
@@ -82,19 +83,20 @@ func (o *Outcome) Done(v action.Verb) int {
 	return n
 }
 
-func (o *Outcome) add(r Result) {
+// add counts a result; pause is the time before its action is tried again.
+func (o *Outcome) add(r Result, pause time.Duration) {
 	o.Results = append(o.Results, r)
 	switch r.State {
 	case Done:
+		return
 	case Stale:
 		o.Stale++
-		o.retryIn(StaleRetry)
 	case Failed:
 		o.Err = errors.Join(o.Err, r.Err)
 	case Blocked:
-		o.Blocked = append(o.Blocked, Refusal{Action: r.Action, Message: message(r.Err), RetryAfter: r.retryAfter})
-		o.retryIn(r.retryAfter)
+		o.Blocked = append(o.Blocked, Refusal{Action: r.Action, Message: message(r.Err), RetryAfter: pause})
 	}
+	o.retryIn(pause)
 }
 
 func (o *Outcome) retryIn(d time.Duration) {
@@ -105,31 +107,17 @@ func (o *Outcome) retryIn(d time.Duration) {
 
 // Result says what of the outcome a status tells.
 func (o *Outcome) Result() action.Result {
-	var scale, update []error
-	for _, result := range o.Results {
-		if result.State != Failed && result.State != Blocked {
-			continue
-		}
-		if result.Action.Verb == action.Create || result.Action.Verb == action.Delete {
-			scale = append(scale, result.Err)
-		} else {
-			update = append(update, result.Err)
+	var result action.Result
+	for i := range o.Results {
+		if r := &o.Results[i]; r.refused {
+			result.Tell(r.Action.Verb, r.Text())
 		}
 	}
-	result := action.Result{ScaleError: first(scale), UpdateError: first(update)}
 	if len(o.Blocked) > 0 {
 		result.Blocked = o.Blocked[0].Message
 	}
 	return result
 }
 
-// first is the text of the errors, shortened to one and the number of others.
-func first(errs []error) string {
-	switch len(errs) {
-	case 0:
-		return ""
-	case 1:
-		return errs[0].Error()
-	}
-	return fmt.Sprintf("%v (and %d more)", errs[0], len(errs)-1)
-}
+// Text says why the action is not done, in words that are the same for every name that is made up for it.
+func (r *Result) Text() string { return r.Action.Unnamed(r.Err.Error()) }

@@ -3,6 +3,7 @@ package execute
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -11,7 +12,7 @@ import (
 
 func TestResultTellsWhatFailed(t *testing.T) {
 	ended := func(verb action.Verb, state State, text string) Result {
-		return Result{Action: &action.Action{Verb: verb}, State: state, Err: errors.New(text)}
+		return Result{Action: &action.Action{Verb: verb}, State: state, Err: errors.New(text), refused: state == Blocked || state == Failed}
 	}
 	var o Outcome
 	assert.Equal(t, action.Result{}, o.Result())
@@ -19,7 +20,9 @@ func TestResultTellsWhatFailed(t *testing.T) {
 		ended(action.Create, Done, "ignored"), ended(action.Create, Stale, "ignored"), ended(action.Create, Failed, "no quota"),
 		ended(action.Delete, Blocked, "a budget"), ended(action.UpdateInPlace, Failed, "no server"),
 	} {
-		o.add(r)
+		o.add(r, time.Minute)
 	}
-	assert.Equal(t, action.Result{ScaleError: "no quota (and 1 more)", UpdateError: "no server", Blocked: "a budget"}, o.Result())
+	want := action.Result{ScaleError: "a budget", UpdateError: "no server", Blocked: "a budget"}
+	assert.Equal(t, want, o.Result(), "of several texts the same one stays, whichever was tried last")
+	assert.Equal(t, want, o.Result().With([]action.Held{{Verb: action.Create, Message: "no quota"}}))
 }

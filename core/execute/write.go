@@ -34,10 +34,12 @@ var errOutdated = errors.New("what was judged is no longer so")
 
 // try writes one action.
 func (p *pass) try(ctx context.Context, a *action.Action) Result {
-	var r Result
+	if a.Outdated(p.options.Clock.Now()) {
+		return Result{Action: a, State: Stale, Err: fmt.Errorf("%s: %w", a, errOutdated)}
+	}
+	r := p.rehearse(ctx, a)
 	switch {
-	case a.Outdated(p.options.Clock.Now()):
-		r = Result{State: Stale, Err: fmt.Errorf("%s: %w", a, errOutdated)}
+	case r.State != Done:
 	case a.Verb == action.Create:
 		r = p.create(ctx, a)
 	case a.Verb == action.Delete:
@@ -102,7 +104,7 @@ func (p *pass) collision(ctx context.Context, o client.Object, exists error) Res
 		holder = ref.Kind + " " + ref.Name
 	}
 	return Result{
-		State: Blocked, retryAfter: BlockedRetry, alone: true,
+		State: Blocked, alone: true,
 		Err: fmt.Errorf("create %s: it exists already and belongs to %s", p.name(o), holder),
 	}
 }
@@ -149,13 +151,15 @@ func (p *pass) patch(ctx context.Context, a *action.Action) Result {
 	if err != nil {
 		return Result{State: Failed, Err: err}
 	}
-	for _, change := range a.Patches {
-		if err := p.send(ctx, current, change); err != nil {
-			what := p.name(a.Object)
-			if change.Subresource != "" {
-				what = change.Subresource + " of " + what
-			}
-			return classify(fmt.Errorf("patch %s: %w", what, err))
+	for i, change := range a.Patches {
+		judged := current.ResourceVersion
+		if err := p.send(ctx, current, change, false); err != nil {
+			r := classify(fmt.Errorf("patch %s: %w", p.part(a, change), err))
+			r.late = i > 0
+			return r
+		}
+		if current.ResourceVersion == judged {
+			p.noops.Inc()
 		}
 		p.options.Recorder.Written(p.workload, current)
 	}
@@ -164,7 +168,7 @@ func (p *pass) patch(ctx context.Context, a *action.Action) Result {
 
 // send writes one patch on top of the version in current, where the metadata of the answer
 // replaces it. Asking for metadata only spares the decoding of whole objects.
-func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, change action.Patch) error {
+func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, change action.Patch, trial bool) error {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	body, err := json.Marshal(withPreconditions(change, current))
@@ -175,16 +179,18 @@ func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, 
 	if kind == "" {
 		kind = types.StrategicMergePatchType
 	}
-	judged := current.ResourceVersion
 	if change.Subresource == "" {
-		err = p.options.Client.Patch(ctx, current, client.RawPatch(kind, body))
-	} else {
-		err = p.options.Client.SubResource(change.Subresource).Patch(ctx, current, client.RawPatch(kind, body))
+		o := &client.PatchOptions{}
+		if trial {
+			o.DryRun = []string{metav1.DryRunAll}
+		}
+		return p.options.Client.Patch(ctx, current, client.RawPatch(kind, body), o)
 	}
-	if err == nil && current.ResourceVersion == judged {
-		p.noops.Inc()
+	o := &client.SubResourcePatchOptions{}
+	if trial {
+		o.DryRun = []string{metav1.DryRunAll}
 	}
-	return err
+	return p.options.Client.SubResource(change.Subresource).Patch(ctx, current, client.RawPatch(kind, body), o)
 }
 
 // withPreconditions is a copy of the patch that names the object and the version it is meant for.

@@ -73,6 +73,16 @@ func Refresh(c *action.PodChange, o Options) Progress {
 	return Progress{Complete: true}
 }
 
+// Serve sets condition InPlaceUpdateReady back to True in the middle of an update of which all that was
+// written so far is done. The write of the next containers sets it False again.
+func Serve(c *action.PodChange, o Options) {
+	before := readPrior(c)
+	if before.lost() || before.state != nil && awaitedOf(c, before.state, o).first != nil {
+		return
+	}
+	putIntoService(c, false)
+}
+
 // nextBatch writes the next batch; nil when what was left changes nothing any more.
 func nextBatch(c *action.PodChange, s *State) *Progress {
 	rest := s.next().besides(c.Pod)

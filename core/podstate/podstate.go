@@ -129,3 +129,14 @@ func deletionCost(pod *corev1.Pod) int32 {
 	}
 	return int32(cost)
 }
+
+// CountAvailable counts the active pods that are available.
+func CountAvailable(pods []*corev1.Pod, now time.Time, minReadySeconds int32) int {
+	n := 0
+	for _, o := range pods {
+		if s := Of(o, now, minReadySeconds); s.Active && s.Available {
+			n++
+		}
+	}
+	return n
+}

@@ -45,11 +45,27 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 		return found
 	}
 	a := changed(c, "Refresh", describe(o, c))
+	if a.Verb == action.UpdateInPlace && w.Plan.Refused(&a) && w.Plan.Holds(&a) {
+		found.Action = w.serve(o)
+		return found
+	}
 	for k := range a.Patches {
 		a.Patches[k].AnyVersion = isNew(o) && a.Patches[k].Subresource == "status"
 	}
 	found.Action = &a
 	return found
+}
+
+// serve takes a pod back into service whose next containers the server refuses; nil when it serves already
+// or cannot.
+func (w *Workload) serve(o podstate.State) *action.Action {
+	c := w.Change(o.Pod)
+	inplace.Serve(c, w.Revisions.options)
+	if c.Empty() {
+		return nil
+	}
+	a := changed(c, "Serve", "what comes next in its update is refused")
+	return &a
 }
 
 // beginAgain repeats the update to the pod's own revision when the record of it cannot be read. It

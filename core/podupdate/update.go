@@ -2,6 +2,7 @@ package podupdate
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -30,17 +31,28 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 		return a
 	}
 	w.Plan.Wake(u.Begin(c, w.GraceSeconds))
+	later := w.afterGrace(o, u)
 	setLabels(c, w.Labels(target.Name))
 	if !u.Interrupts(o.Pod) {
 		lifecycle.Refresh(c, w.Lifecycle, true)
 	}
 	return action.Action{
-		Verb: action.UpdateInPlace, Object: o.Pod, Patches: c.Patches(), Reason: "Update", Message: text, Until: w.until(o),
+		Verb: action.UpdateInPlace, Object: o.Pod, Patches: c.Patches(), Later: later, Reason: "Update", Message: text, Until: w.until(o),
 		Event: &action.Event{
 			Succeeded: EventInPlace, Failed: EventInPlaceFailed,
 			Note: fmt.Sprintf("successfully update pod %s in-place(revision %s)", o.Pod.Name, target.Name),
 		},
 	}
+}
+
+// afterGrace are the patches that the update comes to once its grace period is over; nil without one.
+func (w *Workload) afterGrace(o podstate.State, u *inplace.Update) []action.Patch {
+	if w.GraceSeconds == 0 {
+		return nil
+	}
+	c := w.Change(o.Pod)
+	u.Begin(c, 0)
+	return slices.DeleteFunc(c.Patches(), func(p action.Patch) bool { return p.Subresource == "status" })
 }
 
 func setLabels(c *action.PodChange, labels map[string]string) {

@@ -47,7 +47,7 @@ func givenJobs(t *testing.T) (*Jobs, *clocktesting.FakePassiveClock) {
 	require.NoError(t, err)
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	jobs := New(Options{
-		Discovery: d, Cache: mgr.GetCache(), Executor: executor, Events: events.NewRecorder(clientevents.NewFakeRecorder(100)), Clock: clock,
+		Discovery: d, Cache: mgr.GetCache(), Executor: executor, Events: events.NewRecorder(clientevents.NewFakeRecorder(100), mgr.GetScheme()), Clock: clock,
 	})
 	env.Start(t, mgr)
 	return jobs, clock

@@ -18,16 +18,34 @@ type Edit struct {
 	What string
 	// Do makes the edit.
 	Do func()
+	// Ready, if set, is what the user waits for, though not longer than patientUser.
+	Ready func() bool
 }
 
-// Edits makes the first edit after a minute and the others at an interval.
-func (w *World) Edits(interval time.Duration, edits ...Edit) {
-	for i, e := range edits {
-		w.After(time.Minute+time.Duration(i)*interval, func() {
-			w.Tell(UserActor, "%s", e.What)
-			e.Do()
-		})
+const (
+	// patientUser is how long a user waits before an edit.
+	patientUser = 10 * time.Minute
+	// glance is how often a user looks who waits.
+	glance = 10 * time.Second
+)
+
+// Edits makes the first edit after a minute and each other one at an interval from the one before.
+func (w *World) Edits(interval time.Duration, edits ...Edit) { w.edit(time.Minute, interval, 0, edits) }
+
+func (w *World) edit(after, interval, waited time.Duration, edits []Edit) {
+	if len(edits) == 0 {
+		return
 	}
+	w.After(after, func() {
+		e := edits[0]
+		if e.Ready != nil && !e.Ready() && waited < patientUser {
+			w.edit(glance, interval, waited+glance, edits)
+			return
+		}
+		w.Tell(UserActor, "%s", e.What)
+		e.Do()
+		w.edit(interval, interval, 0, edits[1:])
+	})
 }
 
 // Course is a workload and what its user does to it, for runs that are compared with each other.
@@ -118,7 +136,7 @@ func CheckReplays(t *testing.T, courses []Course) {
 			w, p := c.start(t, 1)
 			operator, replayed := NewOperator(w, p, Faults{}), 0
 			for pass := uint64(0); !w.Quiet() || pass < patience; pass++ {
-				steps, _ := p.Plan(w.CacheView(nil), w.Now(), pass)
+				steps := think(p, w.CacheView(nil), w.Now(), pass)
 				for _, step := range steps {
 					for _, a := range step.Actions {
 						operator.Run([]action.Step{{Name: step.Name, Actions: []action.Action{a}}})

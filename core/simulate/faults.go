@@ -33,6 +33,8 @@ type Faults struct {
 	Interleave float64
 	// Conflict, TooManyRequests and InternalError are how often a write is refused.
 	Conflict, TooManyRequests, InternalError float64
+	// Refused are kinds of writes that are refused for a while, whatever the number of passes.
+	Refused []Refused
 	// Timeout is how often a write is done and its answer lost.
 	Timeout float64
 	// ForgetsDoubt lets the gate know nothing of writes whose answer was lost. Only tests of tests
@@ -166,7 +168,7 @@ func (o *Operator) refusal(object action.Object) error {
 func (o *Operator) look() *View {
 	w := o.world
 	w.seen = o.shown
-	return w.CacheView(func(kind string) int {
+	view := w.CacheView(func(kind string) int {
 		all := len(w.tables[kind].events)
 		known := o.shown[kind]
 		if !o.faults.NoGate {
@@ -179,4 +181,6 @@ func (o *Operator) look() *View {
 		o.shown[kind] = all - lag
 		return lag
 	})
+	view.operator = o
+	return view
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/refusals"
 )
 
 // Planner thinks one pass: what to write, and when to think again at the latest (0: at the next
@@ -24,6 +25,12 @@ type Planner interface {
 type Restarter interface {
 	// Restart empties the memory, as a new process would.
 	Restart()
+}
+
+// Reporter is a Planner whose steps write no status: it is asked for that once they have run, or ended early.
+type Reporter interface {
+	// Report are the steps that write what has become of the last plan.
+	Report(done action.Result) []action.Step
 }
 
 // PlannerFunc is a Planner without a memory.
@@ -86,6 +93,12 @@ type Operator struct {
 	written map[string]int // events of a kind that a view must contain: the operator's own writes
 	shown   map[string]int // events of a kind that a view contained
 	crashed bool
+
+	memory     *refusals.Memory // what the server refused
+	generation int64            // of the workload, as the last view showed it
+	result     action.Result    // of the present pass
+	retry      time.Duration    // the shortest pause of what failed in the present pass, 0 for none
+	quiet      *quiet
 }
 
 // NewOperator makes the operator of the world that runs the planner under the faults.
@@ -95,6 +108,7 @@ func NewOperator(w *World, p Planner, f Faults) *Operator {
 		world: w, planner: p, faults: f,
 		rng:     rand.New(rand.NewPCG(f.Seed, w.options.Seed<<8+w.operators)), //nolint:gosec // a simulation needs no secrecy
 		written: map[string]int{}, shown: map[string]int{},
+		memory: &refusals.Memory{}, quiet: watchQuiet(w, f.Refused),
 	}
 }
 
@@ -106,6 +120,7 @@ func (o *Operator) Writes() int { return o.writes }
 func (o *Operator) Restart() {
 	o.crashed = false
 	o.written, o.shown = map[string]int{}, map[string]int{}
+	o.memory = &refusals.Memory{}
 	for kind, t := range o.world.tables {
 		o.written[kind] = len(t.events)
 	}
@@ -120,12 +135,26 @@ func (o *Operator) Pass() (Outcome, time.Duration) {
 	o.passes++
 	o.world.passes++
 	o.meddle()
+	o.result, o.retry = action.Result{}, 0
 	steps, wake := o.planner.Plan(o.look(), o.world.now, o.rng.Uint64())
-	return o.Run(steps), wake
+	o.quiet.judge(o)
+	out := o.Run(steps)
+	again := o.report(&out)
+	return out, shorter(wake, shorter(again, o.retry))
+}
+
+// think is what the planner wants, with the status that follows when all of it is done.
+func think(p Planner, v *View, now time.Time, seed uint64) []action.Step {
+	steps, _ := p.Plan(v, now, seed)
+	if r, ok := p.(Reporter); ok {
+		steps = append(steps, r.Report(action.Result{})...)
+	}
+	return steps
 }
 
 // Run writes steps in the way of package execute: in order; a failure, a lost or additional object,
-// and anything but a pod that is refused or stale end the plan after the step. A crash ends it at once.
+// and anything but a pod that is refused or stale, other than a refused deletion, end the plan after the
+// step. A crash ends it at once.
 func (o *Operator) Run(steps []action.Step) Outcome {
 	var out Outcome
 	for i := range steps {
@@ -136,25 +165,38 @@ func (o *Operator) Run(steps []action.Step) Outcome {
 	return out
 }
 
+// mostRefused is how many refusals in a row end a step.
+const mostRefused = 3
+
 // runStep tries all actions, those of a slow start in batches of 1, 2, 4, ... as long as all succeed.
 func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
 	batch := len(step.Actions)
 	if step.SlowStart {
 		batch = 1
 	}
-	stop := false
+	stop, inARow := false, 0
 	for rest := step.Actions; len(rest) > 0 && !stop; {
 		batch = min(batch, len(rest))
 		for _, i := range o.order(batch) {
-			err := o.do(&rest[i])
+			late, err := o.do(&rest[i])
+			o.remember(&rest[i], err, late)
 			o.world.tellAction(&rest[i], err)
 			out.count(err)
 			if out.Crashed {
 				return true
 			}
+			inARow++
+			if !isRefusal(err) {
+				inARow = 0
+			}
 			stop = stop || err != nil && step.SlowStart && !o.nameTaken(&rest[i], err)
 			_, isPod := rest[i].Object.(*corev1.Pod)
-			endsPlan = endsPlan || err != nil && (!isPod || !apierrors.IsConflict(err) && !errors.Is(err, errOutdated) && !isRefusal(err))
+			harmless := isRefusal(err) && rest[i].Verb == action.Delete ||
+				isPod && (apierrors.IsConflict(err) || errors.Is(err, errOutdated) || isRefusal(err))
+			endsPlan = endsPlan || err != nil && !harmless
+			if inARow == mostRefused {
+				return endsPlan
+			}
 		}
 		stop = stop || out.Failed > 0
 		rest = rest[batch:]
@@ -182,33 +224,36 @@ func (o *Operator) order(n int) []int {
 	return order
 }
 
-// do writes one action.
-func (o *Operator) do(a *action.Action) error {
+// do writes one action. What fails is late when something of the action was done before, or rehearsed.
+func (o *Operator) do(a *action.Action) (late bool, err error) {
 	if a.Outdated(o.world.now) {
-		return errOutdated
+		return false, errOutdated
+	}
+	if err := o.rehearse(a); err != nil {
+		return true, err
 	}
 	switch a.Verb {
 	case action.Create:
-		return o.create(a)
+		return false, o.create(a)
 	case action.Delete:
-		return o.delete(a)
+		return false, o.delete(a)
 	case action.Adopt:
 		if err := o.mayAdopt(a); err != nil {
-			return err
+			return false, err
 		}
 	default: // the patches say it all
 	}
 	object := a.Object
-	for _, patch := range a.Patches {
-		n, err := o.request(object, func() (action.Object, error) {
+	for i, patch := range a.Patches {
+		n, err := o.request(request{object: object, kind: kindOfPatch(object, patch), write: func() (action.Object, error) {
 			return o.world.Patch(OperatorActor, object, patch)
-		})
+		}})
 		if err != nil {
-			return err
+			return i > 0, err
 		}
 		object = n
 	}
-	return nil
+	return false, nil
 }
 
 func (o *Operator) delete(a *action.Action) error {
@@ -218,9 +263,9 @@ func (o *Operator) delete(a *action.Action) error {
 			judged = object.DeepCopyObject().(action.Object)
 			judged.SetResourceVersion("")
 		}
-		_, err := o.request(object, func() (action.Object, error) {
+		_, err := o.request(request{object: object, kind: "delete " + plainKind(object), write: func() (action.Object, error) {
 			return object, o.world.Delete(OperatorActor, judged)
-		})
+		}})
 		if err != nil && (object == a.Object || !apierrors.IsNotFound(err)) {
 			return err
 		}
@@ -247,7 +292,9 @@ func (o *Operator) mayAdopt(a *action.Action) error {
 
 func (o *Operator) create(a *action.Action) error {
 	for _, object := range append(append([]action.Object{}, a.First...), a.Object) {
-		_, err := o.request(object, func() (action.Object, error) { return o.world.Create(OperatorActor, object) })
+		_, err := o.request(request{object: object, kind: "create " + plainKind(object), write: func() (action.Object, error) {
+			return o.world.Create(OperatorActor, object)
+		}})
 		if err != nil && (object == a.Object || !apierrors.IsAlreadyExists(err)) {
 			return err
 		}
@@ -256,17 +303,28 @@ func (o *Operator) create(a *action.Action) error {
 }
 
 // request sends one write, with all that can happen to it on the way.
-func (o *Operator) request(object action.Object, write func() (action.Object, error)) (action.Object, error) {
+func (o *Operator) request(r request) (action.Object, error) {
 	o.world.sent = o.world.now
 	defer func() { o.world.sent = time.Time{} }()
 	if o.roll(o.faults.Interleave) {
 		o.world.Step()
 	}
-	if err := o.refusal(object); err != nil {
+	if err := o.refusal(r.object); err != nil {
 		return nil, err
 	}
+	object := r.object
+	if err := o.refused(r); err != nil {
+		if apierrors.IsTimeout(err) && !r.dryRun && o.rng.IntN(2) == 0 { // nobody knows what became of it
+			_, _ = r.write()
+			o.written[KindOf(object)] = len(o.world.table(KindOf(object)).events)
+		}
+		return nil, err
+	}
+	if r.dryRun {
+		return object, o.world.rehearse(r.write)
+	}
 	noops := o.world.noops[OperatorActor]
-	n, err := write()
+	n, err := r.write()
 	if err != nil {
 		if isMalformed(err) {
 			o.world.Violate("a write that no server takes: %v", err)

@@ -173,6 +173,14 @@ func preconditions(asked, have action.Object, sameVersion bool) error {
 	return nil
 }
 
+// rehearse does a write as a dry run.
+func (w *World) rehearse(write func() (action.Object, error)) error {
+	w.rehearsal = true
+	defer func() { w.rehearsal = false }()
+	_, err := write()
+	return err
+}
+
 func (w *World) kinds() []string { return slices.Sorted(maps.Keys(w.tables)) }
 
 func resourceOf(o action.Object) schema.GroupResource {

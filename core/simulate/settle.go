@@ -83,7 +83,7 @@ func (o *Operator) proveSettled() error {
 	for _, later := range []time.Duration{0, time.Minute, 24 * time.Hour} {
 		o.world.now = now.Add(later)
 		o.Restart()
-		steps, _ := o.planner.Plan(o.world.CacheView(nil), o.world.now, o.rng.Uint64())
+		steps := think(o.planner, o.world.CacheView(nil), o.world.now, o.rng.Uint64())
 		for _, step := range steps {
 			for _, a := range step.Actions {
 				return fmt.Errorf("wants to write although it had settled: %s", a)

@@ -14,6 +14,8 @@ import (
 type View struct {
 	world *World
 	now   time.Time
+	// operator looks; nil for somebody else.
+	operator *Operator
 	// past holds the objects that the view shows in an older state; nil where they did not exist yet.
 	past map[string]map[types.NamespacedName]action.Object
 	// cached shows pods as an operator's cache holds them.

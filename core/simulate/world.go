@@ -99,6 +99,7 @@ type World struct {
 	originals  []action.Object
 	silent     map[string]bool // nodes whose kubelet does not report
 	operators  uint64
+	rehearsal  bool                        // what is written is a dry run
 	seen       map[string]int              // events of a kind that the operator's last view contained
 	sent       time.Time                   // when the operator sent the request that is under way
 	edits      int                         // of users, so far as they were announced
@@ -187,6 +188,9 @@ func (w *World) Pods() []*corev1.Pod { return List[*corev1.Pod](w.View(nil)) }
 
 // commit stores the outcome of a write and lets everybody know.
 func (w *World) commit(e Event) action.Object {
+	if w.rehearsal {
+		return e.Object
+	}
 	before := w.measure(e.Actor)
 	w.version++
 	e.Kind, e.Time = KindOf(e.Object), w.now

@@ -30,6 +30,7 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if s.Pods, err = engine.Controlled[corev1.Pod](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list pods: %w", err)
 	}
+	s.Refusals = r.Known(set, s.Pods, set.Spec.MinReadySeconds, now)
 	if s.Claims, err = engine.Controlled[corev1.PersistentVolumeClaim](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list claims: %w", err)
 	}

@@ -40,6 +40,7 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if s.Pods, err = engine.Controlled[corev1.Pod](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list pods: %w", err)
 	}
+	s.Refusals = r.Known(set, s.Pods, set.Spec.MinReadySeconds, s.Now)
 	if s.Revisions, err = engine.Controlled[appsv1.ControllerRevision](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list revisions: %w", err)
 	}

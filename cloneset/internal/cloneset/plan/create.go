@@ -88,7 +88,7 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
 	}
 	newpod.MountClaims(o, mounts...)
 	a := action.Action{
-		Verb: action.Create, Object: o, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
+		Verb: action.Create, Object: o, MadeUpName: true, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
 		Event: &action.Event{Succeeded: eventCreated, Note: "succeed to create pod " + o.Name, Failed: eventCreateFailed},
 	}
 	for _, claim := range claims {

@@ -41,7 +41,7 @@ func (p *pass) deletePod(o *pod, why podupdate.Why) action.Action {
 		why.Event = &action.Event{Succeeded: eventDeleted, Note: "succeed to delete pod " + o.Pod.Name, Failed: eventDeleteFailed}
 	}
 	a := p.updates.Delete(o.State, why)
-	if a.Verb != action.Delete {
+	if a.Verb != action.Delete || p.plan.Holds(&a) { // one that stays keeps its claims
 		return a
 	}
 	for _, claim := range p.claimsWith(o.Pod.Labels[contract.InstanceIDLabel]) {

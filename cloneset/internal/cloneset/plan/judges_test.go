@@ -130,6 +130,11 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 	for _, w := range todo.Waits {
 		stuck[w.Object] = true
 	}
+	for _, refused := range s.Refusals {
+		for uid := range refused.Targets {
+			stuck[uid] = true
+		}
+	}
 	var wrong []string
 	for _, step := range []string{StepUpdate, StepScale} {
 		for a := range simulate.Actions(todo.Steps, step) {
@@ -139,7 +144,7 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 			}
 			for _, o := range s.Pods {
 				other := stateIn(s, o)
-				if other.Active && !other.Available && !touched[o.Name] && !stuck[o.Name] &&
+				if other.Active && !other.Available && !touched[o.Name] && !stuck[o.Name] && !stuck[string(o.UID)] &&
 					other.Lifecycle != contract.LifecyclePreparingDelete && other.Revision == stateIn(s, victim).Revision {
 					wrong = append(wrong, fmt.Sprintf("%s is taken before %s", victim.Name, o.Name))
 				}

@@ -8,11 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/inplace"
 	"github.com/flotilla-project/flotilla/core/podstate"
 	"github.com/flotilla-project/flotilla/core/podupdate"
 	"github.com/flotilla-project/flotilla/core/predownload"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
 // Names of the steps of a plan.
@@ -125,6 +128,7 @@ func newPass(s Snapshot) *pass {
 		named:    map[string]bool{},
 		rng:      rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // ids need no secrecy
 	}
+	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, Distrusted: distrusted(s.Set)}
 	p.numbers, p.plan.Err = readNumbers(s.Set)
 	p.revisions = podupdate.NewRevisions(s.Revisions, inplace.Options{
 		EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize, CompareClaims: p.comparesClaims(),
@@ -166,6 +170,11 @@ func (p *pass) judge(o *corev1.Pod) pod {
 		deleting:  deleting,
 		specified: !deleting && (state.SpecifiedDelete || p.named[o.Name]),
 	}
+}
+
+// distrusted are the verbs of actions of which the status says that the server refused them.
+func distrusted(set *v1beta1.CloneSet) []action.Verb {
+	return conditions.Distrusted(set.Status.Conditions, v1beta1.CloneSetFailedScale, v1beta1.CloneSetFailedUpdate)
 }
 
 func (p *pass) comparesClaims() bool {

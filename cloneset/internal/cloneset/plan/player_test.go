@@ -24,12 +24,14 @@ import (
 // player plays the plans of CloneSet "web" in a simulated world, as the controller would on a server,
 // and judges every one of them.
 type player struct {
-	world *simulate.World
-	gates Gates
+	world  *simulate.World
+	gates  Gates
+	report func(done action.Result) []action.Step
 }
 
-// Plan reads the snapshot from the view and returns what Compute and Status want.
+// Plan reads the snapshot from the view and returns what Compute wants.
 func (p *player) Plan(view *simulate.View, now time.Time, seed uint64) ([]action.Step, time.Duration) {
+	p.report = nil
 	set := simulate.Get[*v1beta1.CloneSet](view, gen.Namespace, "web")
 	if set == nil {
 		return nil, 0
@@ -40,9 +42,21 @@ func (p *player) Plan(view *simulate.View, now time.Time, seed uint64) ([]action
 		return nil, 0
 	}
 	s.Now, s.Seed, s.Gates = now, seed, p.gates
+	s.Refusals = view.Refusals(set, s.Pods, set.Spec.MinReadySeconds)
 	todo := Compute(s)
 	p.world.Convict(todo.Steps, todo.String(), planJudges(s, todo)...)
-	return append(todo.Steps, simulate.StatusStep(set, Status(s, todo, action.Result{}))), todo.WakeAfter
+	p.report = func(done action.Result) []action.Step {
+		return []action.Step{simulate.StatusStep(set, Status(s, todo, done.With(todo.Held)))}
+	}
+	return todo.Steps, todo.WakeAfter
+}
+
+// Report writes the status that follows from the last plan.
+func (p *player) Report(done action.Result) []action.Step {
+	if p.report == nil {
+		return nil
+	}
+	return p.report(done)
 }
 
 func snapshotOf(view *simulate.View, set *v1beta1.CloneSet) (Snapshot, error) {

@@ -98,8 +98,8 @@ func deleteSpecified(p *pass) {
 		if !o.specified || o.touched {
 			continue
 		}
+		cost := int32(0)
 		if o.serving() {
-			cost := int32(0)
 			if o.Available {
 				cost = 1
 			}
@@ -107,9 +107,13 @@ func deleteSpecified(p *pass) {
 				p.plan.Wait("MaxUnavailable", o.Pod.Name, "the pod is specified for deletion and waits for maxUnavailable")
 				continue
 			}
-			limit -= cost
 		}
-		step.Actions = append(step.Actions, p.deletePod(o, podupdate.Why{Reason: "SpecifiedDelete", Message: "it is specified for deletion"}))
+		a := p.deletePod(o, podupdate.Why{Reason: "SpecifiedDelete", Message: "it is specified for deletion"})
+		if p.plan.Gives(&a) {
+			continue
+		}
+		limit -= cost
+		step.Actions = append(step.Actions, a)
 	}
 	p.addLeaving(step)
 }
@@ -146,14 +150,18 @@ func scaleIn(p *pass) {
 		if o.touched {
 			continue
 		}
+		if o.serving() && limit <= 0 {
+			p.plan.Wait("MaxUnavailable", o.Pod.Name, "the pod is too many and waits until others are available")
+			continue
+		}
+		a := p.deletePod(o, podupdate.Why{Reason: "ScaleIn", Message: "there are more pods than spec.replicas"})
+		if p.plan.Gives(&a) {
+			continue
+		}
 		if o.serving() {
-			if limit <= 0 {
-				p.plan.Wait("MaxUnavailable", o.Pod.Name, "the pod is too many and waits until others are available")
-				continue
-			}
 			limit--
 		}
-		step.Actions = append(step.Actions, p.deletePod(o, podupdate.Why{Reason: "ScaleIn", Message: "there are more pods than spec.replicas"}))
+		step.Actions = append(step.Actions, a)
 	}
 	p.addLeaving(step)
 }

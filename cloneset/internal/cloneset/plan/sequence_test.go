@@ -30,7 +30,7 @@ func TestStories(t *testing.T) {
 		{"hook-delete", 2, []setOption{hooked(), hookTaken()}, minutely(told{"wants 1 replica", replicas(1)})},
 		{"hook-normal", 1, []setOption{preNormalHook()}, nil},
 		{"grace-second-edit", 1, []setOption{inPlace, grace(20)}, timely(10*time.Second, wants("app:2"), wants("app:3"))},
-		{"fix-forward", 3, []setOption{inPlace}, minutely(wants("app:bad"), wants("app:2"))},
+		{"fix-forward", 3, []setOption{inPlace}, timely(time.Minute, wants("app:bad"), wants("app:2"))},
 		{"rollback", 3, []setOption{maxUnavailable("2")}, timely(4*time.Second, wants("app:2"), wants("app:1"))},
 		{"specified-surge", 2, []setOption{maxSurge("1"), maxUnavailable("0")}, func(w *simulate.World) {
 			minutely(told{"names the oldest pod in podsToDelete", nameOne(w)})(w)
@@ -59,16 +59,22 @@ type told struct {
 
 func wants(name string) told { return told{"wants " + name, image(name)} }
 
-// minutely makes one edit a minute.
-func minutely(edits ...told) func(*simulate.World) { return timely(time.Minute, edits...) }
+// minutely makes one edit a minute, or later where faults keep the set from what it wants until then.
+func minutely(edits ...told) func(*simulate.World) {
+	return func(w *simulate.World) {
+		w.Edits(time.Minute, toldEdits(w, func() bool { return len(unarrived(w)) == 0 }, edits)...)
+	}
+}
 
 // timely makes the first edit after a minute and the others at an interval.
 func timely(interval time.Duration, edits ...told) func(*simulate.World) {
-	return func(w *simulate.World) {
-		var all []simulate.Edit
-		for _, e := range edits {
-			all = append(all, simulate.Edit{What: e.what, Do: func() { edit(w, e.change) }})
-		}
-		w.Edits(interval, all...)
+	return func(w *simulate.World) { w.Edits(interval, toldEdits(w, nil, edits)...) }
+}
+
+func toldEdits(w *simulate.World, ready func() bool, edits []told) []simulate.Edit {
+	all := make([]simulate.Edit, 0, len(edits))
+	for _, e := range edits {
+		all = append(all, simulate.Edit{What: e.what, Ready: ready, Do: func() { edit(w, e.change) }})
 	}
+	return all
 }

@@ -155,6 +155,9 @@ func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int3
 			continue
 		}
 		if podupdate.Writes(a) {
+			if p.plan.Gives(&a) {
+				continue
+			}
 			actions = append(actions, a)
 		}
 		chosen++

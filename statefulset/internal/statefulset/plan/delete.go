@@ -25,10 +25,11 @@ const (
 	eventGateMissing     = "ReadinessGateMissing"
 )
 
-// deletePod deletes the pod, or brings it into PreparingDelete while the preDelete hook holds it. It
-// adds nothing to the step when the pod is held already.
-func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) {
-	o.touched, o.leaving = true, true
+// deletePod deletes the pod, or brings it into PreparingDelete while the preDelete hook holds it, and says
+// whether the pod goes. It adds nothing to the step when the pod is held already, or stays because the
+// server refuses that.
+func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goes bool) {
+	o.touched = true
 	a := p.workload.Delete(o.State, podupdate.Why{
 		Reason: reason, Message: message,
 		Event: &action.Event{
@@ -36,13 +37,18 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) {
 			Note: "delete Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful",
 		},
 	})
+	if podupdate.Writes(a) && p.plan.Gives(&a) {
+		return false
+	}
+	o.leaving = true
 	if !podupdate.Writes(a) {
-		return
+		return true
 	}
 	if l := p.Set.Spec.Lifecycle; a.Verb != action.Delete && l.PreDelete.MarkPodNotReady {
 		p.tellMissingGate(o)
 	}
 	step.Actions = append(step.Actions, a)
+	return true
 }
 
 // tellMissingGate tells that the pod stays in service though its hook wants it out of it.

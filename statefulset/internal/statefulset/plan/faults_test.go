@@ -76,6 +76,13 @@ func TestReplayedWritesChangeNothing(t *testing.T) {
 	simulate.CheckReplays(t, simulated())
 }
 
+// While the server refuses some kind of write for minutes, whatever its answer, the operator is quiet, pods
+// serve, and all that was wanted happens once the refusals have ended.
+func TestRefusedWritesLeaveQuietAndServing(t *testing.T) {
+	t.Parallel()
+	explore(t, simulate.RefusedForLong)
+}
+
 // Random worlds keep their invariants under faults as well.
 func TestRandomEditsUnderFaultsKeepTheInvariants(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/inplace"
 	"github.com/flotilla-project/flotilla/core/podstate"
@@ -14,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/predownload"
 	"github.com/flotilla-project/flotilla/core/revision"
 
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
 )
 
@@ -137,6 +139,7 @@ type pass struct {
 func newPass(s Snapshot) *pass {
 	p := &pass{Snapshot: s, same: map[string]bool{}, others: -1}
 	var reserved ordinals.Reserved
+	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, Distrusted: distrusted(s.Set)}
 	p.numbers, reserved, p.plan.Err = readNumbers(s.Set, s.Gates)
 	options := inplace.Options{EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize}
 	p.workload = podupdate.Workload{
@@ -153,6 +156,11 @@ func newPass(s Snapshot) *pass {
 	p.lineUp(reserved)
 	p.aim()
 	return p
+}
+
+// distrusted are the verbs of actions of which the status says that the server refused them.
+func distrusted(set *v1beta1.StatefulSet) []action.Verb {
+	return conditions.Distrusted(set.Status.Conditions, v1beta1.StatefulSetFailedCreatePod, v1beta1.StatefulSetFailedUpdatePod)
 }
 
 // judgePods looks at the pods and puts them in order.

@@ -28,10 +28,12 @@ type player struct {
 	gates      Gates
 	expandable map[string]bool
 	offline    bool // file systems grow when they are mounted the next time
+	report     func(done action.Result) []action.Step
 }
 
-// Plan reads the snapshot from the view and returns what Compute and Status want.
+// Plan reads the snapshot from the view and returns what Compute wants.
 func (p *player) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.Step, time.Duration) {
+	p.report = nil
 	set := setIn(view)
 	if set == nil {
 		return nil, 0
@@ -42,9 +44,21 @@ func (p *player) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.St
 		return nil, 0
 	}
 	s.Now, s.Gates, s.Expandable = now, p.gates, p.expandable
+	s.Refusals = view.Refusals(set, s.Pods, set.Spec.MinReadySeconds)
 	todo := Compute(s)
 	p.world.Convict(todo.Steps, todo.String(), planJudges(s, todo)...)
-	return append(todo.Steps, simulate.StatusStep(set, Status(s, todo, action.Result{}))), todo.WakeAfter
+	p.report = func(done action.Result) []action.Step {
+		return []action.Step{simulate.StatusStep(set, Status(s, todo, done.With(todo.Held)))}
+	}
+	return todo.Steps, todo.WakeAfter
+}
+
+// Report writes the status that follows from the last plan.
+func (p *player) Report(done action.Result) []action.Step {
+	if p.report == nil {
+		return nil
+	}
+	return p.report(done)
 }
 
 func snapshotOf(view *simulate.View, set *v1beta1.StatefulSet) (Snapshot, error) {

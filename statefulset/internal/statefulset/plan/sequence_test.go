@@ -27,8 +27,8 @@ func TestStories(t *testing.T) {
 		{"partition", 3, []setOption{inPlace, partition(2)}, minutely(wants("app:2"), told{"lowers the partition to 0", partition(0)})},
 		{"reserve", 4, []setOption{reserved(1)}, minutely(told{"reserves 3 too", reserved(1, 3)}, told{"wants 3 replicas", replicas(3)})},
 		{"scale-strategy", 2, []setOption{scaleUnavailable("2")}, minutely(told{"wants 6 replicas", replicas(6)})},
-		{"fix-forward-in-order", 3, []setOption{inOrder()}, minutely(wants("app:bad"), wants("app:2"))},
-		{"faulty-first-revision", 3, []setOption{inOrder(), image("app:bad")}, minutely(wants("app:2"))},
+		{"fix-forward-in-order", 3, []setOption{inOrder()}, timely(time.Minute, wants("app:bad"), wants("app:2"))},
+		{"faulty-first-revision", 3, []setOption{inOrder(), image("app:bad")}, timely(time.Minute, wants("app:2"))},
 		{"hook-update-in-order", 2, []setOption{inOrder(), inPlace, hooked(), hookTaken()}, minutely(wants("app:2"))},
 		{"hook-scale-in-order", 3, []setOption{inOrder(), hooked(), hookTaken()}, minutely(told{"wants 1 replica", replicas(1)})},
 		{"claims-go-with-scale", 2, []setOption{claimed("data"), retention("Retain", "Delete")}, minutely(told{"wants 1 replica", replicas(1)}, told{"wants 2 replicas", replicas(2)})},
@@ -65,16 +65,22 @@ func both(changes ...setOption) setOption {
 	}
 }
 
-// minutely makes one edit a minute.
-func minutely(edits ...told) func(*simulate.World) { return timely(time.Minute, edits...) }
+// minutely makes one edit a minute, or later where faults keep the set from what it wants until then.
+func minutely(edits ...told) func(*simulate.World) {
+	return func(w *simulate.World) {
+		w.Edits(time.Minute, toldEdits(w, func() bool { return len(unarrived(w)) == 0 }, edits)...)
+	}
+}
 
 // timely makes the first edit after a minute and the others at an interval.
 func timely(interval time.Duration, edits ...told) func(*simulate.World) {
-	return func(w *simulate.World) {
-		all := make([]simulate.Edit, 0, len(edits))
-		for _, e := range edits {
-			all = append(all, simulate.Edit{What: e.what, Do: func() { edit(w, e.change) }})
-		}
-		w.Edits(interval, all...)
+	return func(w *simulate.World) { w.Edits(interval, toldEdits(w, nil, edits)...) }
+}
+
+func toldEdits(w *simulate.World, ready func() bool, edits []told) []simulate.Edit {
+	all := make([]simulate.Edit, 0, len(edits))
+	for _, e := range edits {
+		all = append(all, simulate.Edit{What: e.what, Ready: ready, Do: func() { edit(w, e.change) }})
 	}
+	return all
 }

@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/predownload"
 	"github.com/flotilla-project/flotilla/core/revision"
 
@@ -37,6 +38,8 @@ type Snapshot struct {
 	ClassesErr error
 	// PullJobs is what is known of image pull jobs, with gate PreDownload.
 	PullJobs predownload.Jobs
+	// Refusals are what the server has refused before.
+	Refusals action.Refusals
 	// Now is the moment of the pass.
 	Now time.Time
 	// Gates are the feature gates that the plan depends on.

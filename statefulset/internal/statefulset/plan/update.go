@@ -130,10 +130,13 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 		return false
 	}
 	if u == nil {
-		p.replace(step, o)
-		return true
+		return p.replace(step, o)
 	}
 	if a := p.workload.UpdateInPlace(o.State, u, p.Chosen.Update); podupdate.Writes(a) {
+		if p.plan.Gives(&a) {
+			o.touched = true
+			return false
+		}
 		if a.Event == nil && p.Set.Spec.Lifecycle.InPlaceUpdate.MarkPodNotReady {
 			p.tellMissingGate(o)
 		}
@@ -143,17 +146,18 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 	return true
 }
 
-// replace deletes a pod that a new one is to follow, once the claims say so that the new one mounts anew.
-func (p *pass) replace(step *action.Step, o *pod) {
+// replace deletes a pod that a new one is to follow, once the claims say so that the new one mounts anew. It
+// says whether the pod goes.
+func (p *pass) replace(step *action.Step, o *pod) bool {
 	switch {
 	case len(o.claims.unmarked) > 0:
 		p.markForRemount(o)
 		o.touched, o.leaving = true, true
+		return true
 	case o.claims.remount && o.updated:
-		p.deletePod(step, o, "Recreate", "the file system of claim "+o.claims.unmade+" grows with the next mount")
-	default:
-		p.deletePod(step, o, "Recreate", "revision "+p.updateHash()+" needs a new pod")
+		return p.deletePod(step, o, "Recreate", "the file system of claim "+o.claims.unmade+" grows with the next mount")
 	}
+	return p.deletePod(step, o, "Recreate", "revision "+p.updateHash()+" needs a new pod")
 }
 
 // way is how the pod gets to the update revision: in place, or by a new pod where there is no update.
@@ -184,14 +188,14 @@ func deleteSpecified(p *pass) {
 		if b == nil {
 			b = p.budget()
 		}
-		if !o.down() {
-			if !b.hasRoom(o) {
-				p.waitFor(b.out, "maxUnavailable lets pod "+o.Pod.Name+", which is specified for deletion, not be deleted")
-				continue
-			}
-			b.take(o, o.out())
+		serves, wasOut := !o.down(), o.out()
+		if serves && !b.hasRoom(o) {
+			p.waitFor(b.out, "maxUnavailable lets pod "+o.Pod.Name+", which is specified for deletion, not be deleted")
+			continue
 		}
-		p.deletePod(&step, o, "SpecifiedDelete", "it is specified for deletion")
+		if p.deletePod(&step, o, "SpecifiedDelete", "it is specified for deletion") && serves {
+			b.take(o, wasOut)
+		}
 	}
 	p.plan.Add(step)
 }

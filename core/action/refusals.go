@@ -1,0 +1,176 @@
+package action
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// WaitRefused is the reason of waits for what the server has refused.
+	WaitRefused = "Refused"
+	// WaitConflict is the reason of waits for the present version of an object.
+	WaitConflict = "Conflict"
+)
+
+// Purpose is what actions have in common that are likely to be refused together.
+type Purpose struct {
+	Verb         Verb
+	Kind, Reason string
+}
+
+// Purpose is what the action is for.
+func (a *Action) Purpose() Purpose { return Purpose{a.Verb, kindOf(a.Object), a.Reason} }
+
+// Target tells the action from others of its purpose: by the object's UID, or its name before it has one.
+// One made-up name is as good as another.
+func (a *Action) Target() string {
+	switch uid := a.Object.GetUID(); {
+	case a.MadeUpName:
+		return ""
+	case uid != "":
+		return string(uid)
+	}
+	return a.Object.GetName()
+}
+
+// Unnamed is a text about the action in which a made-up name is cut down to what it has in common with others.
+func (a *Action) Unnamed(text string) string {
+	if !a.MadeUpName {
+		return text
+	}
+	return strings.ReplaceAll(text, a.Object.GetName(), a.Object.GetGenerateName())
+}
+
+// Refusals are what the server has refused to a workload and has not taken since.
+type Refusals map[Purpose]Refused
+
+// Refused is what is known of one purpose.
+type Refused struct {
+	// Probing says that nothing of the purpose was taken since the last refusal: one action is tried at a
+	// time, and none before Until.
+	Probing bool
+	// Until is the moment before which nothing of the purpose is tried; zero for none.
+	Until time.Time
+	// Message is what the server said last.
+	Message string
+	// Targets are the actions that were refused, by Action.Target.
+	Targets map[string]Refusal
+}
+
+// Refusal is what is known of one refused action.
+type Refusal struct {
+	// Until is the moment before which it is not tried again.
+	Until time.Time
+	// Transient says that an outdated Version of the object was in the way, which is nothing to tell of.
+	Transient bool
+	// Version is then that version; another one is tried at once. Empty means any.
+	Version string
+	// Unclear says that nobody knows whether its first write was done: that is rehearsed, too.
+	Unclear bool
+	// Message is what the server said.
+	Message string
+}
+
+// Held is an action that waits because it was refused, or because the like of it was.
+type Held struct {
+	// Verb is the action's.
+	Verb Verb
+	// Message is what the server said.
+	Message string
+}
+
+// Refused says whether this very action was refused before, at whatever version of its object.
+func (p *Plan) Refused(a *Action) bool {
+	_, refused := p.Refusals[a.Purpose()].Targets[a.Target()]
+	return refused
+}
+
+// Transient says whether all that was in the way of the action so far is an outdated version of its object:
+// it keeps its place.
+func (p *Plan) Transient(a *Action) bool {
+	return p.Refusals[a.Purpose()].Targets[a.Target()].Transient
+}
+
+// Gives says whether the action is refused, so that others may have its place in this pass.
+func (p *Plan) Gives(a *Action) bool { return p.Holds(a) && !p.Transient(a) }
+
+// Holds says whether the action must wait because it was refused, or because the like of it was and is
+// being tried. The plan then has the wait and is not to count on the action.
+func (p *Plan) Holds(a *Action) bool {
+	purpose, target := a.Purpose(), a.Target()
+	known, ok := p.Refusals[purpose]
+	if !ok {
+		return false
+	}
+	until, message, transient := known.Until, known.Message, false
+	if r, refused := known.Targets[target]; refused && (r.Version == "" || r.Version == a.Object.GetResourceVersion()) {
+		message, transient = r.Message, r.Transient
+		if r.Until.After(until) {
+			until = r.Until
+		}
+	}
+	if left := until.Sub(p.Now); left > 0 {
+		p.hold(a, left, message, transient)
+		return true
+	}
+	if !known.Probing {
+		return false
+	}
+	if probe, taken := p.probes[purpose]; taken && probe != target {
+		p.hold(a, time.Second, message, transient)
+		return true
+	}
+	if p.probes == nil {
+		p.probes = map[Purpose]string{}
+	}
+	p.probes[purpose] = target
+	return false
+}
+
+func (p *Plan) hold(a *Action, left time.Duration, message string, transient bool) {
+	p.Wake(left)
+	w := Wait{Reason: WaitRefused, Object: a.Object.GetName(), Message: message}
+	if a.MadeUpName {
+		w.Object = ""
+	}
+	if transient {
+		w.Reason, w.Message = WaitConflict, "somebody else has changed it"
+	}
+	if slices.Contains(p.Waits, w) {
+		return
+	}
+	p.Waits = append(p.Waits, w)
+	if !transient {
+		p.Held = append(p.Held, Held{a.Verb, message})
+	}
+}
+
+// admit drops the actions of a step that wait for refusals, and has those rehearsed whose like was refused.
+// Where something else than a pod waits, what comes after it waits, too: it may build on that. Only what is
+// deleted is missed by nobody.
+func (p *Plan) admit(s Step) Step {
+	if p.cut {
+		return Step{}
+	}
+	if len(p.Refusals) == 0 && len(p.Distrusted) == 0 {
+		return s
+	}
+	kept := make([]Action, 0, len(s.Actions))
+	for i := range s.Actions {
+		a := s.Actions[i]
+		if p.Holds(&a) {
+			_, isPod := a.Object.(*corev1.Pod)
+			p.cut = p.cut || !isPod && a.Verb != Delete
+			continue
+		}
+		_, refused := p.Refusals[a.Purpose()]
+		a.Rehearse = refused || slices.Contains(p.Distrusted, a.Verb)
+		a.RehearseFirst = p.Refusals[a.Purpose()].Targets[a.Target()].Unclear
+		kept = append(kept, a)
+	}
+	s.Actions = kept
+	return s
+}

@@ -1,0 +1,42 @@
+package action
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestHeldActionsLeaveThePlan(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	on := func(o Object, verb Verb) Action { return Action{Verb: verb, Object: o, Patches: []Patch{{}, {}}} }
+	pod, other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "b"}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c"}}
+	refused := func(a Action) Refusals {
+		return Refusals{a.Purpose(): {Targets: map[string]Refusal{a.Target(): {Until: now.Add(time.Minute), Message: "no"}}}}
+	}
+	patch, patchOther := on(pod, UpdateInPlace), on(other, UpdateInPlace)
+
+	p := Plan{Now: now, Refusals: refused(patch)}
+	p.Add(Step{Name: "update", Actions: []Action{patch, patchOther}})
+	assert.Equal(t, "update:\n  UpdateInPlace pod b\nwait: Refused a: no\nwake after 1m0s\n", p.String(), "others go on")
+	assert.True(t, p.Steps[0].Actions[0].Rehearse, "but are rehearsed")
+	assert.Equal(t, []Held{{UpdateInPlace, "no"}}, p.Held)
+
+	p = Plan{Now: now, Refusals: refused(on(claim, PatchMetadata))}
+	p.Add(Step{Name: "claims", Actions: []Action{on(claim, PatchMetadata)}})
+	p.Add(Step{Name: "update", Actions: []Action{patch}})
+	assert.Empty(t, p.Steps, "what comes after may build on it")
+
+	p = Plan{Now: now, Refusals: refused(on(claim, Delete))}
+	p.Add(Step{Name: "claims", Actions: []Action{on(claim, Delete)}})
+	p.Add(Step{Name: "update", Actions: []Action{patch}})
+	assert.Len(t, p.Steps, 1, "nothing builds on a deletion")
+
+	p = Plan{Now: now, Distrusted: []Verb{UpdateInPlace}}
+	p.Add(Step{Name: "update", Actions: []Action{patch, on(pod, PatchStatus)}})
+	assert.True(t, p.Steps[0].Actions[0].Rehearse)
+	assert.False(t, p.Steps[0].Actions[1].Rehearse)
+}

@@ -1,0 +1,236 @@
+package refusals
+
+import (
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/action"
+)
+
+const (
+	// shortest is the first pause before a refused write is repeated as it is.
+	shortest = time.Second
+	// shortestTrial is the first pause before a dry run of what was refused after other writes were done.
+	shortestTrial = 10 * time.Second
+	// Longest is the longest pause of all that is refused for one purpose: one of it is tried twice a minute.
+	// Where several are refused they take turns.
+	Longest = 30 * time.Second
+	// conflicts is how often in a row a change of the object excuses a conflict.
+	conflicts = 3
+	// forgotten is how long after its time a refused write is remembered that nobody wants any more.
+	forgotten = 10 * time.Minute
+)
+
+// Failure is why an action is not done.
+type Failure struct {
+	// Message is the server's.
+	Message string
+	// RetryAfter is what the server asks for, 0 for nothing.
+	RetryAfter time.Duration
+	// Late says that other writes of the action were done before, or that it was rehearsed.
+	Late bool
+	// Unclear says that nobody knows whether the write was done.
+	Unclear bool
+	// Conflict says that the object was not as judged.
+	Conflict bool
+	// Alone says that what was in the way of the action is in the way of no other.
+	Alone bool
+}
+
+// Memory remembers refusals. The zero value remembers nothing and is ready for use, also by several
+// goroutines at a time.
+type Memory struct {
+	mu        sync.Mutex
+	workloads map[types.NamespacedName]*workload
+}
+
+type workload struct {
+	generation int64
+	available  int // at the last pass, -1 before
+	purposes   map[action.Purpose]*refused
+}
+
+type refused struct {
+	streak  int // refusals since the last success
+	until   time.Time
+	message string
+	targets map[string]*target
+}
+
+type target struct {
+	tries        int
+	late, isPod  bool
+	unclear      bool // whether a first write was done
+	transient    bool // so far only an outdated version was in the way
+	tried, until time.Time
+	version      string
+	message      string
+}
+
+// Moment is what a pass over a workload sees.
+type Moment struct {
+	// Now is the time.
+	Now time.Time
+	// Generation is the workload's: an edit ends the present pauses.
+	Generation int64
+	// Available counts the workload's available pods. It is asked only where something is refused: one more
+	// may be what another admission webhook waits for. Nil asks nothing.
+	Available func() int
+}
+
+// Of is what a pass over the workload must know.
+func (m *Memory) Of(name types.NamespacedName, at Moment) action.Refusals {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := m.workloads[name]
+	if w == nil {
+		return nil
+	}
+	w.prune(at.Now)
+	if len(w.purposes) == 0 {
+		delete(m.workloads, name)
+		return nil
+	}
+	w.look(at)
+	known := make(action.Refusals, len(w.purposes))
+	for purpose, r := range w.purposes {
+		known[purpose] = r.view()
+	}
+	return known
+}
+
+// Failed records that the action of the workload is not done. It returns the pause before it is tried again,
+// and whether it counts as refused: a conflict at first does not.
+func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.Action, f Failure, now time.Time) (pause time.Duration, isRefused bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.purpose(name, generation, a.Purpose())
+	t := r.targets[a.Target()]
+	if t == nil {
+		_, isPod := a.Object.(*corev1.Pod)
+		t = &target{isPod: isPod && a.Verb != action.Create}
+		r.targets[a.Target()] = t
+	}
+	t.tries++
+	t.tried, t.message, t.late, t.unclear = now, f.Message, t.late || f.Late, t.unclear || f.Unclear
+	t.transient, t.version = false, ""
+	if f.Conflict && t.tries <= conflicts {
+		t.transient, t.version = true, a.Object.GetResourceVersion()
+		t.until = now.Add(grown(shortest, t.tries))
+		return grown(shortest, t.tries), false
+	}
+	if !f.Alone {
+		r.streak++
+		r.message = f.Message
+		r.until = now.Add(max(grown(shortest, r.streak), f.RetryAfter))
+	}
+	first := shortest
+	if f.Late {
+		first = shortestTrial
+	}
+	pause = max(grown(first, t.tries)*time.Duration(len(r.targets)), f.RetryAfter)
+	t.until = now.Add(pause)
+	return pause, true
+}
+
+// Done records that the server took the action. What else it refused for that purpose need not wait for its
+// turn any more.
+func (m *Memory) Done(name types.NamespacedName, a *action.Action) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := m.workloads[name]
+	if w == nil || w.purposes[a.Purpose()] == nil {
+		return
+	}
+	r := w.purposes[a.Purpose()]
+	delete(r.targets, a.Target())
+	if len(r.targets) == 0 {
+		delete(w.purposes, a.Purpose())
+		return
+	}
+	r.streak, r.until = 0, time.Time{}
+	for _, t := range r.targets {
+		if turn := t.tried.Add(Longest); turn.Before(t.until) {
+			t.until = turn
+		}
+	}
+}
+
+// Forget drops what is remembered of a workload that is gone.
+func (m *Memory) Forget(name types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.workloads, name)
+}
+
+func (m *Memory) purpose(name types.NamespacedName, generation int64, p action.Purpose) *refused {
+	if m.workloads == nil {
+		m.workloads = map[types.NamespacedName]*workload{}
+	}
+	w := m.workloads[name]
+	if w == nil {
+		w = &workload{generation: generation, available: -1, purposes: map[action.Purpose]*refused{}}
+		m.workloads[name] = w
+	}
+	r := w.purposes[p]
+	if r == nil {
+		r = &refused{targets: map[string]*target{}}
+		w.purposes[p] = r
+	}
+	return r
+}
+
+// prune drops what has not been tried though it could have been for long.
+func (w *workload) prune(now time.Time) {
+	for purpose, r := range w.purposes {
+		for key, t := range r.targets {
+			if now.After(t.until.Add(forgotten)) {
+				delete(r.targets, key)
+			}
+		}
+		if len(r.targets) == 0 {
+			delete(w.purposes, purpose)
+		}
+	}
+}
+
+// look ends the pauses that what has happened since makes pointless.
+func (w *workload) look(at Moment) {
+	edited, relieved := at.Generation != w.generation, false
+	w.generation = at.Generation
+	if at.Available != nil {
+		available := at.Available()
+		relieved = w.available >= 0 && available > w.available
+		w.available = available
+	}
+	if !edited && !relieved {
+		return
+	}
+	for _, r := range w.purposes {
+		for _, t := range r.targets {
+			if edited || t.isPod && !t.late {
+				t.until, r.until = at.Now, at.Now
+			}
+		}
+	}
+}
+
+func (r *refused) view() action.Refused {
+	v := action.Refused{Probing: r.streak > 0, Until: r.until, Message: r.message, Targets: make(map[string]action.Refusal, len(r.targets))}
+	for key, t := range r.targets {
+		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, Unclear: t.unclear, Version: t.version, Message: t.message}
+	}
+	return v
+}
+
+// grown is the pause after the nth refusal.
+func grown(first time.Duration, n int) time.Duration {
+	pause := first
+	for ; n > 1 && pause < Longest; n-- {
+		pause *= 2
+	}
+	return min(pause, Longest)
+}

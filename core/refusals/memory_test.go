@@ -1,0 +1,108 @@
+package refusals_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/refusals"
+)
+
+var (
+	web   = types.NamespacedName{Namespace: "default", Name: "web"}
+	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+func update(pod, version string) action.Action {
+	return action.Action{Verb: action.UpdateInPlace, Reason: "Update", Object: &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: pod, UID: types.UID(pod), ResourceVersion: version},
+	}, Patches: []action.Patch{{Subresource: "status"}, {}}}
+}
+
+// attempts are the moments, in seconds, at which a pass each second tries the actions, all of which fail.
+func attempts(seconds int, f refusals.Failure, actions ...action.Action) []int {
+	var m refusals.Memory
+	var tried []int
+	for s := range seconds {
+		now := start.Add(time.Duration(s) * time.Second)
+		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: 1})}
+		p.Add(action.Step{Actions: actions})
+		for _, step := range p.Steps {
+			for i := range step.Actions {
+				m.Failed(web, 1, &step.Actions[i], f, now)
+				tried = append(tried, s)
+			}
+		}
+	}
+	return tried
+}
+
+func TestPausesGrow(t *testing.T) {
+	create := action.Action{Verb: action.Create, MadeUpName: true, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-x", GenerateName: "web-"}}}
+	assert.Equal(t, []int{0, 1, 3, 7, 15, 31, 61, 91}, attempts(100, refusals.Failure{}, create))
+	assert.Equal(t, []int{0, 10, 30, 60, 90}, attempts(100, refusals.Failure{Late: true}, update("a", "1")))
+	assert.Equal(t, []int{0, 5, 10}, attempts(14, refusals.Failure{RetryAfter: 5 * time.Second}, create))
+	assert.Equal(t, []int{0, 1, 3, 7, 15, 31, 61, 91}, attempts(100, refusals.Failure{Conflict: true}, update("a", "1")))
+}
+
+// However many pods are refused, in the long run one of them is tried twice a minute.
+func TestRefusedPodsTakeTurns(t *testing.T) {
+	tried := attempts(1200, refusals.Failure{Late: true}, update("a", "1"), update("b", "1"), update("c", "1"), update("d", "1"))
+	late := slices.DeleteFunc(slices.Clone(tried), func(s int) bool { return s < 600 })
+	assert.LessOrEqual(t, len(late), 20, "tried at %v", tried)
+	assert.GreaterOrEqual(t, len(late), 18)
+}
+
+func TestSuccessFreesOthers(t *testing.T) {
+	var m refusals.Memory
+	a, b := update("a", "1"), update("b", "1")
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	for s := range 3 {
+		m.Failed(web, 1, &a, refusals.Failure{Late: true}, at(40*s))
+		m.Failed(web, 1, &b, refusals.Failure{Late: true}, at(40*s))
+	}
+	held := func(now time.Time, generation int64, x action.Action) bool {
+		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: generation})}
+		return p.Holds(&x)
+	}
+	require.True(t, held(at(100), 1, a))
+	require.True(t, held(at(81), 1, update("c", "1")), "what was never tried waits for the like of it")
+	m.Done(web, &b)
+	assert.False(t, held(at(100), 1, update("c", "1")))
+	assert.True(t, held(at(109), 1, a), "half a minute after its last try")
+	assert.False(t, held(at(110), 1, a))
+	assert.False(t, held(at(100), 2, a), "an edit takes effect at once")
+}
+
+func TestPodThatBecomesAvailableIsWorthATry(t *testing.T) {
+	var m refusals.Memory
+	early, late := update("a", "1"), update("b", "1")
+	late.Reason = "Refresh"
+	m.Failed(web, 1, &early, refusals.Failure{RetryAfter: time.Minute}, start)
+	m.Failed(web, 1, &late, refusals.Failure{RetryAfter: time.Minute, Late: true}, start)
+	for available, want := range []bool{true, false} {
+		p := action.Plan{Now: start, Refusals: m.Of(web, refusals.Moment{Now: start, Generation: 1, Available: func() int { return available }})}
+		assert.Equal(t, want, p.Holds(&early))
+		assert.True(t, p.Holds(&late))
+	}
+}
+
+func TestChangedObjectExcusesConflicts(t *testing.T) {
+	var m refusals.Memory
+	a := update("a", "1")
+	m.Failed(web, 1, &a, refusals.Failure{Conflict: true}, start)
+	p := action.Plan{Now: start, Refusals: m.Of(web, refusals.Moment{Now: start, Generation: 1})}
+	assert.True(t, p.Holds(&a))
+	assert.Empty(t, p.Held, "a conflict at first is no refusal")
+	newer := update("a", "2")
+	assert.False(t, p.Holds(&newer))
+	m.Forget(web)
+	assert.Empty(t, m.Of(web, refusals.Moment{Now: start}))
+}
