@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -33,5 +36,28 @@ func TestPodsThatBecameAvailableMeanwhileAreSpared(t *testing.T) {
 		assert.Empty(t, w.Violations())
 		simulate.Settle(t, w, p, 500)
 		arrived(t, w)
+	}
+}
+
+// With priorities or scatter, an available pod that came first in order waited for a broken one behind it, and
+// no new template helped.
+func TestNoOrderKeepsABrokenPodFromItsUpdate(t *testing.T) {
+	first := gen.Label("order", "9")
+	for name, order := range map[string]setOption{
+		"priority": rolling(func(r *v1beta1.RollingUpdateCloneSetStrategy) {
+			r.PriorityStrategy = &workload.UpdatePriorityStrategy{OrderPriority: []workload.UpdatePriorityOrderTerm{{OrderedKey: "order"}}}
+		}),
+		"scatter": rolling(func(r *v1beta1.RollingUpdateCloneSetStrategy) {
+			r.ScatterStrategy = workload.UpdateScatterStrategy{{Key: "order", Value: "9"}}
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			todo := given(t, 4, order).old(2, first).old(1).old(1, unready).plan()
+			require.Contains(t, todo.String(), "Delete pod web-old3 (Recreate)")
+			require.Equal(t, 1, todo.Count(action.Delete), todo.String())
+			require.Equal(t, []action.Wait{{
+				Reason: "MaxUnavailable", Object: "web-old0", Message: "the update waits until other pods are available",
+			}}, todo.Waits)
+		})
 	}
 }

@@ -122,7 +122,8 @@ func (p *pass) abandon(rest []int) []action.Action {
 // move updates the wanted pods in order as far as the budget allows. A pod that is out of service
 // already costs nothing that is left to spend, so it only has to respect the number of pods at the
 // target that are not available yet, or whose new resources are not in force yet; an available pod also needs room among all unavailable ones.
-// One pod out of service may always be updated, for it may be what everything else waits for.
+// One pod out of service may always be updated, for it may be what everything else waits for; so it also
+// goes before pods that wait for it, whatever the order says.
 //
 // Example: maxUnavailable 2, five old pods, none available: two are updated at a time. With eight
 // old pods, all available, and maxUnavailable 3: three.
@@ -139,12 +140,19 @@ func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int3
 		}
 	}
 	var actions []action.Action
-	chosen, chosenAvailable := int32(0), int32(0)
+	chosen, chosenAvailable, waiting := int32(0), int32(0), false
 	for _, i := range wanted {
 		o := &p.pods[i]
-		if atTarget+chosen >= max(budget, 1) || o.Available && unavailable+chosenAvailable >= budget {
-			p.plan.Wait("MaxUnavailable", o.Pod.Name, "the update waits until other pods are available")
-			break
+		full := atTarget+chosen >= max(budget, 1)
+		if full || o.Available && unavailable+chosenAvailable >= budget {
+			if !waiting {
+				p.plan.Wait("MaxUnavailable", o.Pod.Name, "the update waits until other pods are available")
+			}
+			if full {
+				break
+			}
+			waiting = true
+			continue
 		}
 		a, err := p.updatePod(o, target)
 		if err != nil {
