@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -346,6 +347,22 @@ func TestSizesGrowWithADriverThatResizesOffline(t *testing.T) {
 			assert.NotEqual(t, before[name], uid, name)
 		}
 	}
+}
+
+// A driver whose file systems never grow has each pod replaced once, and not again and again.
+func TestADriverThatNeverGrowsHasPodsReplacedOnce(t *testing.T) {
+	w, p := play(t, simulate.Options{Seed: 1}, 3, claimed("data"), growing("1Gi"))
+	p.offline, p.never = true, true
+	simulate.Settle(t, w, p, 500)
+	before := identities(w)
+	edit(w, growing("2Gi"))
+	simulate.Settle(t, w, p, 500)
+	for name, uid := range identities(w) {
+		assert.NotEqual(t, before[name], uid, name)
+	}
+	assert.Equal(t, at(0, 1, 2), running(w))
+	assert.Contains(t, w.Story(), "Remount")
+	assert.Equal(t, 3, strings.Count(w.Story(), "(Recreate)"), w.Story())
 }
 
 // A claim without a volume cannot grow and has nothing to wait for: the pod that waits for the volume

@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/podstate"
 	"github.com/flotilla-project/flotilla/core/simulate"
 
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
 )
 
@@ -27,6 +29,7 @@ func watch(w *simulate.World) {
 	w.OnEvent(claimsAreNeverDeleted)
 	w.OnEvent(podsHaveTheirClaims)
 	w.OnEvent(onePodForEachOrdinal())
+	w.OnEvent(oneReplacementForEachSize())
 }
 
 // liveIn are the live ordinals of the set in the view, and whether its spec says which.
@@ -98,6 +101,23 @@ func onePodForEachOrdinal() func(*simulate.World, simulate.Event) {
 			w.Violate("two pods %s", name)
 		}
 		exists[name] = e.Type != simulate.Deleted
+	}
+}
+
+// oneReplacementForEachSize demands that a claim that awaits a mount has one pod replaced for each size.
+func oneReplacementForEachSize() func(*simulate.World, simulate.Event) {
+	replaced := map[string]types.UID{}
+	return func(w *simulate.World, e simulate.Event) {
+		claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
+		if !ok || e.Actor != simulate.OperatorActor || claim.Annotations[v1beta1.RemountAnnotation] == "" {
+			return
+		}
+		pod, size := remountOf(claim)
+		key := string(claim.UID) + size
+		if before, known := replaced[key]; known && before != pod {
+			w.Violate("a second pod is replaced for claim %s of %s", claim.Name, size)
+		}
+		replaced[key] = pod
 	}
 }
 

@@ -28,6 +28,7 @@ type player struct {
 	gates      Gates
 	expandable map[string]bool
 	offline    bool // file systems grow when they are mounted the next time
+	never      bool // not even then
 	report     func(done action.Result) []action.Step
 }
 
@@ -113,15 +114,19 @@ func (p *player) growVolumes() {
 				w.After(5*time.Second, func() { p.grow(o) })
 			}
 		case *corev1.Pod:
-			if old, ok := e.Old.(*corev1.Pod); ok && old.Status.Phase == corev1.PodPending && o.Status.Phase == corev1.PodRunning {
+			if e.Subresource == "binding" && !p.never { // a kubelet mounts volumes before it starts containers
 				w.After(0, func() { mount(w, o) })
 			}
 		}
 	})
 }
 
+// driver grows volumes. A volume that grows under a pod is a change of the world: where only a mount grows the
+// file system, it lets another pod be made for a set that nobody has edited.
+const driver = "driver"
+
 func (p *player) grow(claim *corev1.PersistentVolumeClaim) {
-	_ = simulate.Change(p.world, simulate.BinderActor, "status", claim, func(c *corev1.PersistentVolumeClaim) {
+	_ = simulate.Change(p.world, driver, "status", claim, func(c *corev1.PersistentVolumeClaim) {
 		if p.offline {
 			c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue}}
 			return

@@ -12,8 +12,8 @@ import (
 )
 
 // Where a driver grows file systems at the next mount only, a pod whose volume has grown is replaced. Its
-// claim says so first: should the claim await a mount all the same once there is a new pod, or a view be
-// old, that pod is not replaced in its turn.
+// claim says so first: should it await a mount all the same once there is a new pod, that pod stays. A
+// kubelet that has mounted a claim writes to it: what is decided by an older version is refused.
 
 // remountOf reads from a claim which pod is replaced for its sake, and for which size.
 func remountOf(claim *corev1.PersistentVolumeClaim) (pod types.UID, size string) {
