@@ -117,6 +117,13 @@ func strays(w *simulate.World, rng *rand.Rand) {
 			}
 		}
 	})
+	// While it was away, history may have dropped its revision: then policy InPlaceOnly leaves it no way, and
+	// the user is told so and gives in.
+	w.After(10*time.Minute, func() {
+		if r := rollingUpdate(present(w)); r.PodUpdatePolicy == v1beta1.InPlaceOnly {
+			edit(w, policy(v1beta1.InPlaceIfPossible))
+		}
+	})
 }
 
 // flapsReplicas is an autoscaler that cannot decide.
