@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/action"
@@ -125,6 +126,34 @@ func TestOutdatedActionsAreStale(t *testing.T) {
 	assert.Equal(t, []execute.State{execute.Stale, execute.Done}, states(out))
 	assert.Equal(t, time.Second, out.RetryAfter)
 	assert.Equal(t, []string{"written soon"}, w.writes.list)
+}
+
+// hours is a clock that moves on by an hour whenever somebody looks at it.
+type hours struct {
+	clock.PassiveClock
+	looks int
+}
+
+func (c *hours) Now() time.Time {
+	c.looks++
+	return time.Unix(0, 0).Add(time.Duration(c.looks) * time.Hour)
+}
+
+// A rehearsal may take so long that its action is outdated.
+func TestActionsOutdatedByTheirRehearsalAreStale(t *testing.T) {
+	w := newWorld(t)
+	executor, err := execute.New(execute.Options{
+		Client: w.Client, Live: w.Client, Recorder: w.writes, Metrics: w.metric, Controller: "test", Clock: &hours{},
+	})
+	require.NoError(t, err)
+	a := label(w.existing(t, "one"), "new")
+	a.Rehearse, a.Until = true, time.Unix(0, 0).Add(90*time.Minute)
+
+	out := executor.Run(t.Context(), w.owner, []action.Step{step(a)})
+
+	require.NoError(t, out.Err)
+	assert.Equal(t, []execute.State{execute.Stale}, states(out))
+	assert.Empty(t, w.writes.list)
 }
 
 func TestCreateMakesWhatComesFirstFirst(t *testing.T) {

@@ -32,14 +32,17 @@ type pass struct {
 // errOutdated says that time has changed what was judged.
 var errOutdated = errors.New("what was judged is no longer so")
 
-// try writes one action.
+// try writes one action. A rehearsal takes time, too.
 func (p *pass) try(ctx context.Context, a *action.Action) Result {
-	if a.Outdated(p.options.Clock.Now()) {
-		return Result{Action: a, State: Stale, Err: fmt.Errorf("%s: %w", a, errOutdated)}
+	outdated := func() bool { return a.Outdated(p.options.Clock.Now()) }
+	r := Result{State: Done}
+	if !outdated() {
+		r = p.rehearse(ctx, a)
 	}
-	r := p.rehearse(ctx, a)
 	switch {
 	case r.State != Done:
+	case outdated():
+		r = Result{State: Stale, Err: fmt.Errorf("%s: %w", a, errOutdated)}
 	case a.Verb == action.Create:
 		r = p.create(ctx, a)
 	case a.Verb == action.Delete:

@@ -226,11 +226,13 @@ func (o *Operator) order(n int) []int {
 
 // do writes one action. What fails is late when something of the action was done before, or rehearsed.
 func (o *Operator) do(a *action.Action) (late bool, err error) {
-	if a.Outdated(o.world.now) {
-		return false, errOutdated
+	if !a.Outdated(o.world.now) {
+		if err := o.rehearse(a); err != nil {
+			return true, err
+		}
 	}
-	if err := o.rehearse(a); err != nil {
-		return true, err
+	if a.Outdated(o.world.now) { // a rehearsal takes time, too
+		return false, errOutdated
 	}
 	switch a.Verb {
 	case action.Create:

@@ -155,7 +155,8 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 }
 
 // partitionHolds: a plan leaves no more pods at the update revision than replicas less partition,
-// or no more than there were. Specified pods are on their way out.
+// or no more than there were. Specified pods are on their way out, and those in PreparingDelete where the
+// set does not count them.
 func partitionHolds(s Snapshot, todo Plan) []string {
 	n, err := readNumbers(s.Set)
 	if err != nil || onDelete(s.Set) || s.Chosen.Current == nil || s.Chosen.Current.Name == s.Chosen.Update.Name {
@@ -165,7 +166,7 @@ func partitionHolds(s Snapshot, todo Plan) []string {
 	at := map[string]bool{}
 	before := 0
 	for _, o := range s.Pods {
-		if state := stateIn(s, o); state.Active && state.Revision == hash && !isSpecified(s.Set, o) {
+		if state := stateIn(s, o); state.Active && state.Revision == hash && !isSpecified(s.Set, o) && !isExcluded(s.Set, state) {
 			at[o.Name] = true
 			before++
 		}
@@ -190,6 +191,10 @@ func partitionHolds(s Snapshot, todo Plan) []string {
 		return []string{fmt.Sprintf("%d pods at the update revision after %d, wanted %d", after, before, n.replicas-n.partition)}
 	}
 	return nil
+}
+
+func isExcluded(set *v1beta1.CloneSet, o podstate.State) bool {
+	return set.Spec.ScaleStrategy.ExcludePreparingDelete && o.Lifecycle == contract.LifecyclePreparingDelete
 }
 
 func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
