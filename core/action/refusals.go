@@ -113,14 +113,16 @@ func (p *Plan) Holds(a *Action) bool {
 		}
 	}
 	if left := until.Sub(p.Now); left > 0 {
-		p.hold(a, left, message, transient)
+		p.Wake(left)
+		p.explain(a, message, transient)
 		return true
 	}
 	if !known.Probing {
 		return false
 	}
+	p.explain(a, message, transient) // also while it is tried: a status must not change with each try
 	if probe, taken := p.probes[purpose]; taken && probe != target {
-		p.hold(a, time.Second, message, transient)
+		p.Wake(time.Second)
 		return true
 	}
 	if p.probes == nil {
@@ -130,8 +132,8 @@ func (p *Plan) Holds(a *Action) bool {
 	return false
 }
 
-func (p *Plan) hold(a *Action, left time.Duration, message string, transient bool) {
-	p.Wake(left)
+// explain says why the action waits, or has waited until now.
+func (p *Plan) explain(a *Action, message string, transient bool) {
 	w := Wait{Reason: WaitRefused, Object: a.Object.GetName(), Message: message}
 	if a.MadeUpName {
 		w.Object = ""

@@ -102,8 +102,8 @@ func (m *Memory) Of(name types.NamespacedName, at Moment) action.Refusals {
 	return known
 }
 
-// Failed records that the action of the workload is not done. It returns the pause before it is tried again,
-// and whether it counts as refused: a conflict at first does not.
+// Failed records that the action of the workload is not done. It returns the pause before it, or another one
+// of its purpose, is tried again, and whether it counts as refused: a conflict at first does not.
 func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.Action, f Failure, now time.Time) (pause time.Duration, isRefused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,6 +133,9 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 	}
 	pause = max(grown(first, t.tries)*time.Duration(len(r.targets)), f.RetryAfter)
 	t.until = now.Add(pause)
+	if next := r.until.Sub(now); !f.Alone && next < pause { // it may be the turn of another one
+		pause = next
+	}
 	return pause, true
 }
 
