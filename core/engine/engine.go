@@ -63,7 +63,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 			return nil, err
 		}
 	}
-	if err := fastclient.IndexUncontrolled(ctx, mgr.GetFieldIndexer(), &corev1.Pod{}); err != nil {
+	if err := fastclient.IndexUncontrolled(ctx, mgr.GetFieldIndexer(), &corev1.Pod{}, &appsv1.ControllerRevision{}); err != nil {
 		return nil, err
 	}
 	kinds[o.Kind] = fastclient.Within(o.Namespace, cache.ByObject{})

@@ -9,7 +9,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/fastclient"
@@ -83,6 +86,23 @@ func (h *History) same(ctx context.Context, in revision.Input, volumes []string)
 	}
 }
 
+// Orphans are the revisions in the cache that have no controller and that the selector of a workload
+// matches: what is left when a workload was deleted and its dependants were kept. One that is being
+// deleted takes none, nor does a selector that matches nothing or everything.
+func (h *History) Orphans(ctx context.Context, owner client.Object, of *metav1.LabelSelector) ([]*appsv1.ControllerRevision, error) {
+	selector, err := metav1.LabelSelectorAsSelector(of)
+	if err != nil || selector.Empty() || owner.GetDeletionTimestamp() != nil {
+		return nil, nil //nolint:nilerr // the plan reports a selector that cannot be read
+	}
+	all, err := fastclient.Uncontrolled[appsv1.ControllerRevision](ctx, h.reader, owner.GetNamespace())
+	if err != nil {
+		return nil, fmt.Errorf("list revisions without a controller: %w", err)
+	}
+	return slices.DeleteFunc(all, func(r *appsv1.ControllerRevision) bool {
+		return r.DeletionTimestamp != nil || !selector.Matches(labels.Set(r.Labels))
+	}), nil
+}
+
 // Forget drops what is remembered of a workload.
 func (h *History) Forget(name types.NamespacedName) {
 	h.mu.Lock()
@@ -91,8 +111,8 @@ func (h *History) Forget(name types.NamespacedName) {
 }
 
 func keyOf(in revision.Input) string {
-	parts := make([]string, 0, len(in.Owned))
-	for _, r := range in.Owned {
+	parts := make([]string, 0, len(in.Owned)+len(in.Orphans))
+	for _, r := range slices.Concat(in.Owned, in.Orphans) {
 		parts = append(parts, string(r.UID)+"@"+r.ResourceVersion)
 	}
 	slices.Sort(parts)

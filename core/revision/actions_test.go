@@ -13,7 +13,7 @@ import (
 )
 
 func TestWhatWasChosenIsRecorded(t *testing.T) {
-	r := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "web-x"}, Revision: 3}
+	r := owned("web-x", 3)
 	raised := map[string]any{"revision": int64(5)}
 	withHash := map[string]any{"revision": int64(5), "metadata": map[string]any{
 		"annotations": map[string]any{contract.VolumeClaimTemplateHashAnnotation: "h"},
@@ -39,6 +39,30 @@ func TestWhatWasChosenIsRecorded(t *testing.T) {
 	}
 	assert.Empty(t, Record(Choice{Update: r}, "h"), "the newest one is there")
 	assert.Empty(t, Record(Choice{}, "h"), "there is none")
+	assert.Empty(t, Record(Choice{Update: orphaned("web-x", 3), Renumber: true, Number: 5}, "h"), "it is adopted first")
+}
+
+func owned(name string, number int64) *appsv1.ControllerRevision {
+	r := orphaned(name, number)
+	r.OwnerReferences = []metav1.OwnerReference{{Kind: "CloneSet", Name: "web", UID: "set-uid", Controller: new(true)}}
+	return r
+}
+
+func orphaned(name string, number int64) *appsv1.ControllerRevision {
+	return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Revision: number}
+}
+
+// Only what was chosen or is live is taken: others may be left of a workload that had the same labels.
+func TestOrphansThatAreNeededAreAdopted(t *testing.T) {
+	chosen, live, idle := orphaned("web-chosen", 3), orphaned("web-live", 2), orphaned("web-idle", 1)
+	c := Choice{Update: chosen, Current: owned("web-mine", 4)}
+	var names []string
+	for _, a := range Adopt(c, []*appsv1.ControllerRevision{idle, live, chosen}, map[string]bool{"live": true, "mine": true}, metav1.OwnerReference{UID: "set-uid"}) {
+		assert.Equal(t, action.Adopt, a.Verb)
+		names = append(names, a.Object.GetName())
+	}
+	assert.Equal(t, []string{"web-chosen", "web-live"}, names)
+	assert.Empty(t, Adopt(Choice{Update: owned("web-x", 1), Create: true}, nil, nil, metav1.OwnerReference{}))
 }
 
 func TestRevisionsBeyondTheLimitExpire(t *testing.T) {

@@ -30,9 +30,12 @@ type Input struct {
 	HashLabel string
 	// ClaimsHash is ClaimsHash of the present claim templates; nil for kinds that record none.
 	ClaimsHash *string
-	// Owned are the revisions that the workload controls, and orphans that its selector matches, in
-	// any order. Ones that cannot be decoded are never chosen as Update.
+	// Owned are the revisions that the workload controls, in any order. Ones that cannot be decoded are
+	// never chosen as Update.
 	Owned []*appsv1.ControllerRevision
+	// Orphans are revisions without a controller that the workload's selector matches. They are chosen
+	// where no owned one would be.
+	Orphans []*appsv1.ControllerRevision
 	// Current is status.currentRevision, the name of a revision.
 	Current string
 	// CollisionCount is status.collisionCount.
@@ -62,20 +65,20 @@ type Choice struct {
 }
 
 // Choose finds the revision of the workload's template: the newest one when its template is equal,
-// else the newest of the older ones that are equal, which is raised, else a new one. An orphan that
-// is chosen is for the caller to adopt.
+// else the newest of the older ones that are equal, which is raised, else an orphan in the same way,
+// else a new one. An orphan that is chosen is for the caller to adopt.
 func Choose(in Input) (Choice, error) {
 	if in.Same == nil {
 		in.Same = func(stored, present *corev1.PodTemplateSpec) bool { return Equal(stored, present, in.Absent) }
 	}
 	sorted := slices.SortedFunc(slices.Values(in.Owned), compare)
+	all := slices.SortedFunc(slices.Values(slices.Concat(in.Owned, in.Orphans)), compare)
 	choice := Choice{CollisionCount: in.CollisionCount, Number: 1}
-	if len(sorted) > 0 {
-		choice.Number = sorted[len(sorted)-1].Revision + 1
-	}
-	for i, r := range slices.Backward(sorted) {
-		if in.holds(r) {
-			choice.take(r, i == len(sorted)-1, in.ClaimsHash)
+	for _, candidates := range [][]*appsv1.ControllerRevision{sorted, all} {
+		if len(candidates) > 0 {
+			choice.Number = candidates[len(candidates)-1].Revision + 1
+		}
+		if choice.takeEqual(in, candidates) {
 			break
 		}
 	}
@@ -85,12 +88,23 @@ func Choose(in Input) (Choice, error) {
 		}
 	}
 	choice.Current = choice.Update
-	for _, r := range sorted {
+	for _, r := range all {
 		if podstate.ShortHash(in.Current) != "" && Hash(r) == podstate.ShortHash(in.Current) {
 			choice.Current = r
 		}
 	}
 	return choice, nil
+}
+
+// takeEqual takes the newest of the candidates, sorted from old to new, that holds the template.
+func (c *Choice) takeEqual(in Input, candidates []*appsv1.ControllerRevision) bool {
+	for i, r := range slices.Backward(candidates) {
+		if in.holds(r) {
+			c.take(r, i == len(candidates)-1, in.ClaimsHash)
+			return true
+		}
+	}
+	return false
 }
 
 // take uses a revision that exists.

@@ -96,6 +96,27 @@ func TestRollbackToARevisionWithoutClaimsHashRecordsEvenNone(t *testing.T) {
 	assert.True(t, choice.SetClaimsHash)
 }
 
+// An orphan is chosen where no owned revision would be, and named by the status as any other.
+func TestOrphansAreChosenAfterOwnedRevisions(t *testing.T) {
+	mine, other, equal := revisionOf(t, image("app:2"), 3), revisionOf(t, image("app:9"), 8), revisionOf(t, image("app:2"), 9)
+	equal.Name = "former-xyz"
+	orphans := []*appsv1.ControllerRevision{equal, other}
+	choice := choose(t, Input{Template: image("app:2"), Owned: []*appsv1.ControllerRevision{mine}, Orphans: orphans})
+	assert.Same(t, mine, choice.Update)
+	assert.False(t, choice.Renumber, "numbers of orphans are not the set's")
+	choice = choose(t, Input{Template: image("app:2"), Orphans: orphans, Current: other.Name})
+	assert.Same(t, equal, choice.Update)
+	assert.Same(t, other, choice.Current)
+	assert.False(t, choice.Create || choice.Renumber)
+	choice = choose(t, Input{Template: image("app:9"), Orphans: orphans})
+	assert.Same(t, other, choice.Update)
+	assert.True(t, choice.Renumber)
+	assert.Equal(t, int64(10), choice.Number)
+	choice = choose(t, Input{Template: image("app:1"), Owned: []*appsv1.ControllerRevision{mine}, Orphans: orphans})
+	assert.True(t, choice.Create)
+	assert.Equal(t, int64(10), choice.Number)
+}
+
 func TestRevisionsOfOneNumberAreToldApartByAge(t *testing.T) {
 	older, newer := revisionOf(t, image("app:1"), 2), revisionOf(t, image("app:2"), 2)
 	older.CreationTimestamp = metav1.NewTime(gen.Epoch())

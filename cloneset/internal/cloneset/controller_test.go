@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/simnodes"
+	"github.com/flotilla-project/flotilla/core/testenv"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -233,4 +234,30 @@ func TestUsedUpQuotasHoldUpNoUpdate(t *testing.T) {
 	eventually(t, atImage("app:1"))
 	edit(t, c, set, image("app:2"))
 	eventually(t, atImage("app:2"))
+}
+
+// A set that was deleted with its pods kept and created again takes its revisions back.
+func TestASetCreatedAgainTakesItsRevisionsBack(t *testing.T) {
+	givenController(t)
+	c := env.Client(t)
+	namespace := env.Namespace(t)
+	set := newSet(namespace, 3, v1beta1.InPlaceIfPossible, 2)
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	before := identities(podsOf(t, c, set))
+	testenv.Leave(t, c, set)
+
+	audit := env.Audit(t)
+	again := newSet(namespace, 3, v1beta1.InPlaceIfPossible, 2)
+	require.NoError(t, c.Create(t.Context(), again))
+	settles(t, c, again)
+	eventually(t, func(collect *assert.CollectT) {
+		revisions := revisionsOf(t, namespace)
+		assert.Len(collect, revisions, 1)
+		assert.True(collect, metav1.IsControlledBy(&revisions[0], again))
+	})
+	edit(t, c, again, image("app:2"))
+	settles(t, c, again)
+	assert.Equal(t, before, identities(podsOf(t, c, again)))
+	assert.Equal(t, 1, audit.Writes(t, userAgent)["patch controllerrevisions"])
 }

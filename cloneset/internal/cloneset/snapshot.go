@@ -37,6 +37,9 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if s.Revisions, err = engine.Controlled[appsv1.ControllerRevision](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list revisions: %w", err)
 	}
+	if s.OrphanRevisions, err = r.History.Orphans(ctx, set, set.Spec.Selector); err != nil {
+		return s, err
+	}
 	if s.Orphans, err = r.Orphans.Find(ctx, orphans.Search{
 		Owner: set, Selector: set.Spec.Selector,
 		Complete: orphans.IsComplete(set, len(s.Pods), set.Spec.Replicas, set.Status.Replicas, set.Status.ObservedGeneration),
@@ -59,7 +62,8 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 func (r *Reconciler) choose(ctx context.Context, s plan.Snapshot) (revision.Choice, error) {
 	in := revision.Input{
 		Owner: s.Set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &s.Set.Spec.Template,
-		Absent: revision.PullAlways, ClaimsHash: &s.ClaimsHash, Owned: s.Revisions, Current: s.Set.Status.CurrentRevision,
+		Absent: revision.PullAlways, ClaimsHash: &s.ClaimsHash, Owned: s.Revisions, Orphans: s.OrphanRevisions,
+		Current: s.Set.Status.CurrentRevision,
 	}
 	if c := s.Set.Status.CollisionCount; c != nil {
 		in.CollisionCount = *c

@@ -304,3 +304,28 @@ func TestOneNamespaceOnly(t *testing.T) {
 	settles(t, c, mine)
 	assert.Empty(t, env.Pods(t, other.Namespace))
 }
+
+// A set that was deleted with its pods kept and created again takes its revisions back.
+func TestASetCreatedAgainTakesItsRevisionsBack(t *testing.T) {
+	givenController(t)
+	c := env.Client(t)
+	namespace := env.Namespace(t)
+	set := newSet(namespace, 3, v1beta1.InPlaceIfPossible, 2)
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	before := testenv.Identities(env.Pods(t, namespace))
+	testenv.Leave(t, c, set)
+
+	again := newSet(namespace, 3, v1beta1.InPlaceIfPossible, 2)
+	require.NoError(t, c.Create(t.Context(), again))
+	settles(t, c, again)
+	revisions := &appsv1.ControllerRevisionList{}
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		require.NoError(collect, c.List(t.Context(), revisions, client.InNamespace(namespace)))
+		assert.Len(collect, revisions.Items, 1)
+		assert.True(collect, metav1.IsControlledBy(&revisions.Items[0], again))
+	})
+	testenv.Edit(t, c, again, image("app:2"))
+	settles(t, c, again)
+	assert.Equal(t, before, testenv.Identities(env.Pods(t, namespace)))
+}

@@ -3,7 +3,6 @@ package statefulset
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,8 +46,8 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if s.Orphans, err = r.orphans(ctx, s); err != nil {
 		return s, fmt.Errorf("list orphans: %w", err)
 	}
-	if s.OrphanRevisions, err = r.orphanRevisions(ctx, s); err != nil {
-		return s, fmt.Errorf("list orphan revisions: %w", err)
+	if s.OrphanRevisions, err = r.History.Orphans(ctx, set, set.Spec.Selector); err != nil {
+		return s, err
 	}
 	if s.Chosen, err = r.choose(ctx, s); err != nil {
 		return s, fmt.Errorf("find the template's revision: %w", err)
@@ -72,7 +71,7 @@ func (r *Reconciler) orphans(ctx context.Context, s plan.Snapshot) ([]*corev1.Po
 func (r *Reconciler) choose(ctx context.Context, s plan.Snapshot) (revision.Choice, error) {
 	in := revision.Input{
 		Owner: s.Set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &s.Set.Spec.Template,
-		Absent: revision.PullAlways, Owned: slices.Concat(s.Revisions, s.OrphanRevisions),
+		Absent: revision.PullAlways, Owned: s.Revisions, Orphans: s.OrphanRevisions,
 		Current: s.Set.Status.CurrentRevision, Same: sameAsBuiltIn,
 	}
 	if c := s.Set.Status.CollisionCount; c != nil {

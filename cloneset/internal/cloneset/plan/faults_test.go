@@ -93,7 +93,7 @@ func TestForeignActorsAreRepaired(t *testing.T) {
 		f := simulate.Nasty(seed)
 		f.Passes, f.Foreign = 60, 0.15
 		f.Actors = []simulate.Actor{
-			simulate.DeletesPods, simulate.Orphans, simulate.Holds("example.com/hold", time.Minute),
+			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.Holds("example.com/hold", time.Minute),
 			simulate.Relabels("app", "other"), simulate.Relabels("app", "web"), simulate.Relabels(contract.SpecifiedDeleteLabel, "true"),
 			simulate.Relabels("example.com/x", "y"), flapsReplicas,
 		}

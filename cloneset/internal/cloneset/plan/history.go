@@ -9,6 +9,12 @@ import (
 	"github.com/flotilla-project/flotilla/core/revision"
 )
 
+// adoptRevisions takes revisions without a controller that the set cannot do without: a pod of a revision
+// that nobody knows could not be updated in place.
+func adoptRevisions(p *pass) {
+	p.plan.Add(action.Step{Name: StepOwn, Actions: revision.Adopt(p.Chosen, p.OrphanRevisions, p.live(), controllerRef(p.Set))})
+}
+
 // recordRevision writes the template as the newest revision.
 func recordRevision(p *pass) {
 	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.Record(p.Chosen, p.ClaimsHash)})

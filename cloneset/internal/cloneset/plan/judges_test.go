@@ -270,6 +270,7 @@ func unarrived(w *simulate.World) []string {
 	ready := conditions.Get(status.Conditions, conditions.Ready)
 	demand(ready != nil && ready.Status == corev1.ConditionTrue, "not Ready: %+v", ready)
 	wrong = append(wrong, misplacedClaims(w, set, ids)...)
+	wrong = append(wrong, simulate.OrphanedRevisions(w, active)...)
 	return append(wrong, surplusRevisions(w, set)...)
 }
 
@@ -290,7 +291,7 @@ func surplusRevisions(w *simulate.World, set *v1beta1.CloneSet) []string {
 		limit = int(*set.Spec.RevisionHistoryLimit)
 	}
 	live := simulate.CountByRevision(activePods(w))
-	for _, r := range simulate.List[*appsv1.ControllerRevision](w.View(nil)) {
+	for _, r := range simulate.ListOwned[*appsv1.ControllerRevision](w.View(nil), set.UID) {
 		if live[podstate.ShortHash(r.Name)] == 0 && r.Name != set.Status.UpdateRevision && r.Name != set.Status.CurrentRevision {
 			idle++
 		}

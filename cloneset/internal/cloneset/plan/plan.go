@@ -42,6 +42,7 @@ func rules() []rule {
 	return []rule{
 		{release, false},         // pods that the selector no longer matches
 		{adopt, false},           // orphans that it matches
+		{adoptRevisions, false},  // those that orphaned pods or an orphaning deletion have left
 		{recordRevision, false},  // the template as a ControllerRevision
 		{cleanClaims, false},     // claims whose pod is gone, when claims are not reused
 		{refresh, false},         // updates and lifecycle states that go on by themselves
@@ -130,7 +131,7 @@ func newPass(s Snapshot) *pass {
 	}
 	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, Distrusted: distrusted(s.Set)}
 	p.numbers, p.plan.Err = readNumbers(s.Set)
-	p.revisions = podupdate.NewRevisions(s.Revisions, inplace.Options{
+	p.revisions = podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), inplace.Options{
 		EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize, CompareClaims: p.comparesClaims(),
 	})
 	p.updates = podupdate.Workload{

@@ -63,10 +63,12 @@ func snapshotOf(view *simulate.View, set *v1beta1.CloneSet) (Snapshot, error) {
 	s := Snapshot{
 		Set:        set,
 		Pods:       simulate.ListOwned[*corev1.Pod](view, set.UID),
-		Orphans:    orphansOf(view, set),
+		Orphans:    orphansOf[*corev1.Pod](view, set),
 		Claims:     simulate.ListOwned[*corev1.PersistentVolumeClaim](view, set.UID),
 		Revisions:  simulate.ListOwned[*appsv1.ControllerRevision](view, set.UID),
 		NodeLabels: func(string) map[string]string { return nil },
+
+		OrphanRevisions: orphansOf[*appsv1.ControllerRevision](view, set),
 	}
 	var err error
 	if s.ClaimsHash, err = revision.ClaimsHash(set.Spec.VolumeClaimTemplates); err != nil {
@@ -74,7 +76,7 @@ func snapshotOf(view *simulate.View, set *v1beta1.CloneSet) (Snapshot, error) {
 	}
 	s.Chosen, err = revision.Choose(revision.Input{
 		Owner: set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &set.Spec.Template,
-		Absent: revision.PullAlways, ClaimsHash: &s.ClaimsHash, Owned: s.Revisions,
+		Absent: revision.PullAlways, ClaimsHash: &s.ClaimsHash, Owned: s.Revisions, Orphans: s.OrphanRevisions,
 		Current: set.Status.CurrentRevision, CollisionCount: ptr.Deref(set.Status.CollisionCount, 0),
 		Lookup: func(name string) *appsv1.ControllerRevision {
 			return simulate.Get[*appsv1.ControllerRevision](view, set.Namespace, name)
@@ -83,10 +85,10 @@ func snapshotOf(view *simulate.View, set *v1beta1.CloneSet) (Snapshot, error) {
 	return s, err
 }
 
-func orphansOf(view *simulate.View, set *v1beta1.CloneSet) []*corev1.Pod {
+func orphansOf[T action.Object](view *simulate.View, set *v1beta1.CloneSet) []T {
 	selector := labels.SelectorFromSet(set.Spec.Selector.MatchLabels)
-	return slices.DeleteFunc(simulate.List[*corev1.Pod](view), func(o *corev1.Pod) bool {
-		return metav1.GetControllerOfNoCopy(o) != nil || o.DeletionTimestamp != nil || !selector.Matches(labels.Set(o.Labels))
+	return slices.DeleteFunc(simulate.List[T](view), func(o T) bool {
+		return metav1.GetControllerOfNoCopy(o) != nil || o.GetDeletionTimestamp() != nil || !selector.Matches(labels.Set(o.GetLabels()))
 	})
 }
 

@@ -234,3 +234,22 @@ func TestNoPercentageHangsARollout(t *testing.T) {
 		}
 	}
 }
+
+// A set that was deleted with its pods kept and created again knows their revisions again: in the middle of
+// a rollout, and for the next image.
+func TestASetCreatedAgainKnowsItsRevisions(t *testing.T) {
+	given := []setOption{policy(v1beta1.InPlaceIfPossible), maxUnavailable("2"), partition("1"), claimed("data")}
+	w, p := play(t, simulate.Options{Seed: 5}, 3, given...)
+	simulate.Settle(t, w, p, 500)
+	edit(w, image("app:2"))
+	simulate.Settle(t, w, p, 500)
+	before := identities(w)
+	require.NoError(t, w.Leave(simulate.UserActor, present(w)))
+	w.Add(newSet(3, append(given, image("app:2"))...))
+	simulate.Settle(t, w, p, 500)
+	arrived(t, w)
+	edit(w, image("app:3"), partition("0"))
+	simulate.Settle(t, w, p, 500)
+	arrived(t, w)
+	assert.Equal(t, before, identities(w), "the story:\n%s", w.Story())
+}

@@ -25,6 +25,9 @@ type Snapshot struct {
 	Claims []*corev1.PersistentVolumeClaim
 	// Revisions are the ControllerRevisions that the set owns.
 	Revisions []*appsv1.ControllerRevision
+	// OrphanRevisions are ControllerRevisions without a controller that the selector matches. Those that
+	// were chosen, or that active pods are of, are adopted.
+	OrphanRevisions []*appsv1.ControllerRevision
 	// Chosen says which revisions are current and wanted, and whether the wanted one must be written.
 	Chosen revision.Choice
 	// ClaimsHash is the hash of the present claim templates.

@@ -57,7 +57,7 @@ func unarrived(w *simulate.World) []string {
 	f.demand(onDelete(set) || rollingUpdate(set).Paused || updated >= int(n.replicas-n.partition), "%d pods updated, not %d", updated, n.replicas-n.partition)
 	f.status(set, len(available), updated)
 	f.revisions(w, set)
-	return f
+	return append(f, simulate.OrphanedRevisions(w, active)...)
 }
 
 // member judges what only stateful pods have.
@@ -98,7 +98,7 @@ func (f *findings) status(set *v1beta1.StatefulSet, available, updated int) {
 func (f *findings) revisions(w *simulate.World, set *v1beta1.StatefulSet) {
 	limit, idle := valueOr(set.Spec.RevisionHistoryLimit, defaultHistory), int32(0)
 	live := simulate.CountByRevision(w.View(nil).Owned(set.UID))
-	for _, r := range simulate.List[*appsv1.ControllerRevision](w.View(nil)) {
+	for _, r := range simulate.ListOwned[*appsv1.ControllerRevision](w.View(nil), set.UID) {
 		if live[podstate.ShortHash(r.Name)] == 0 && r.Name != set.Status.UpdateRevision && r.Name != set.Status.CurrentRevision {
 			idle++
 		}

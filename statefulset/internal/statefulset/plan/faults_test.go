@@ -97,7 +97,7 @@ func TestForeignActorsAreRepaired(t *testing.T) {
 		f := simulate.Nasty(seed)
 		f.Passes, f.Foreign = 60, 0.15
 		f.Actors = []simulate.Actor{
-			simulate.DeletesPods, simulate.Orphans, simulate.Holds("example.com/hold", time.Minute), strays,
+			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.Holds("example.com/hold", time.Minute), strays,
 			simulate.Relabels(contract.SpecifiedDeleteLabel, "true"), simulate.Relabels("example.com/x", "y"), flapsReplicas,
 			simulate.Relabels("statefulset.kubernetes.io/pod-name", "other"),
 		}

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
@@ -15,16 +13,13 @@ import (
 const defaultHistory = 10
 
 // recordRevision writes the template as the newest revision: a new one, or an old one raised to the
-// top after a rollback. One that is being adopted is raised by the next pass.
+// top after a rollback.
 func recordRevision(p *pass) {
-	if p.Chosen.Update == nil || slices.Contains(p.OrphanRevisions, p.Chosen.Update) {
-		return
-	}
 	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.Record(p.Chosen, "")})
 }
 
-// truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit that no pod carries.
-func truncateHistory(p *pass) {
+// liveRevisions are the short hashes of the revisions that pods are of and of those that were chosen.
+func (p *pass) liveRevisions() map[string]bool {
 	live := map[string]bool{}
 	for i := range p.pods {
 		live[podstate.ShortHash(p.pods[i].Pod.Labels[contract.RevisionLabel])] = true
@@ -34,8 +29,13 @@ func truncateHistory(p *pass) {
 			live[revision.Hash(r)] = true
 		}
 	}
+	return live
+}
+
+// truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit that no pod carries.
+func truncateHistory(p *pass) {
 	limit := valueOr(p.Set.Spec.RevisionHistoryLimit, defaultHistory)
-	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.Expire(p.Revisions, live, limit)})
+	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.Expire(p.Revisions, p.liveRevisions(), limit)})
 }
 
 func (p *pass) updateHash() string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/ownership"
+	"github.com/flotilla-project/flotilla/core/revision"
 )
 
 // release gives up pods whose labels the selector no longer matches, and those whose name is not that
@@ -34,9 +35,7 @@ func release(p *pass) {
 func adopt(p *pass) {
 	step := action.Step{Name: StepOwn}
 	ref := controllerRef(p.Set)
-	for _, r := range p.OrphanRevisions {
-		step.Actions = append(step.Actions, ownership.Adopt(r, ref, nil, "it has no controller and matches spec.selector"))
-	}
+	step.Actions = append(step.Actions, revision.Adopt(p.Chosen, p.OrphanRevisions, p.liveRevisions(), ref)...)
 	for i := range p.pods {
 		o := &p.pods[i]
 		if !o.foreign || o.touched {

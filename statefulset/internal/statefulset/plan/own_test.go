@@ -158,6 +158,7 @@ func TestAnAdoptedRevisionIsRaisedLater(t *testing.T) {
 	w := given(t, 1).updated(at(0))
 	s := w.snapshot()
 	s.Revisions, s.OrphanRevisions = s.Revisions[:1], s.Revisions[1:]
+	s.OrphanRevisions[0].OwnerReferences = nil
 	s.Chosen.Renumber, s.Chosen.Number = true, 3
 	var verbs []action.Verb
 	for a := range simulate.Actions(Compute(s).Steps, "") {

@@ -77,7 +77,7 @@ func snapshotOf(view *simulate.View, set *v1beta1.StatefulSet) (Snapshot, error)
 	var err error
 	s.Chosen, err = revision.Choose(revision.Input{
 		Owner: set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &set.Spec.Template,
-		Absent: revision.PullAlways, Owned: slices.Concat(s.Revisions, s.OrphanRevisions),
+		Absent: revision.PullAlways, Owned: s.Revisions, Orphans: s.OrphanRevisions,
 		Current: set.Status.CurrentRevision, CollisionCount: ptr.Deref(set.Status.CollisionCount, 0),
 		Lookup: func(name string) *appsv1.ControllerRevision {
 			return simulate.Get[*appsv1.ControllerRevision](view, set.Namespace, name)

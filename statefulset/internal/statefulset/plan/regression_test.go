@@ -328,3 +328,24 @@ func TestAStaleViewDeletesNoFreshPod(t *testing.T) {
 	simulate.NewOperator(w, p, simulate.Faults{}).Run([]action.Step{{Actions: []action.Action{{Verb: action.Delete, Object: stale}}}})
 	assert.Nil(t, podOf(w, 1).DeletionTimestamp)
 }
+
+// A set that was deleted with its pods kept and created again knows their revisions again: in the middle of
+// a rollout, and for the next image.
+func TestASetCreatedAgainKnowsItsRevisions(t *testing.T) {
+	given := []setOption{policy(v1beta1.InPlaceIfPossible), maxUnavailable("2"), partition(1), claimed("data")}
+	w, p := play(t, simulate.Options{Seed: 5}, 3, given...)
+	simulate.Settle(t, w, p, 500)
+	edit(w, image("app:2"))
+	simulate.Settle(t, w, p, 500)
+	before := identities(w)
+	require.NoError(t, w.Leave(simulate.UserActor, present(w)))
+	again := newSet(3, append(given, image("app:2"))...)
+	again.Generation = 1
+	w.Add(again)
+	simulate.Settle(t, w, p, 500)
+	arrived(t, w)
+	edit(w, image("app:3"), partition(0))
+	simulate.Settle(t, w, p, 500)
+	arrived(t, w)
+	require.Equal(t, before, identities(w), "the story:\n%s", w.Story())
+}

@@ -27,7 +27,8 @@ type Snapshot struct {
 	// Revisions are the ControllerRevisions that the set owns.
 	Revisions []*appsv1.ControllerRevision
 	// OrphanRevisions are those without a controller that the selector matches, such as a built-in
-	// StatefulSet leaves behind that was deleted without its pods. They may be chosen and are adopted.
+	// StatefulSet leaves behind that was deleted without its pods. Those that were chosen, or that pods
+	// are of, are adopted.
 	OrphanRevisions []*appsv1.ControllerRevision
 	// Chosen says which revisions are current and wanted, and whether the wanted one must be written.
 	Chosen revision.Choice
