@@ -132,9 +132,9 @@ func testRefusals(t *testing.T, u *user) {
 	namespace := givenPod(t, u, nil)
 	for want, r := range map[string]client.Object{
 		`spec.containers[1].name: Invalid value: "db": pod has no container "db"`: alpha(namespace, "a", "main", "db"),
-		`spec.containers[1].name: Duplicate value: "main"`:                                             beta(namespace, "b", "main", "main"),
-		`spec.podName: Invalid value: "web": pod "web" not found in namespace`:                         beta(env.Namespace(t), "c", "main"),
-		`spec.containers: Required value: name at least one container`:                                 alpha(namespace, "d"),
+		`spec.containers[1].name: Duplicate value: "main"`:                        beta(namespace, "b", "main", "main"),
+		`spec.podName: Invalid value: "web": pod "web" not found in namespace`:    beta(env.Namespace(t), "c", "main"),
+		`spec.containers: Required value: name at least one container`:            alpha(namespace, "d"),
 	} {
 		err := u.Create(t.Context(), r)
 		require.ErrorContains(t, err, want)
