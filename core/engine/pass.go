@@ -69,6 +69,7 @@ func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context
 // when to look at the workload again, should nothing happen before.
 func (e *Engine) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 	done := e.Execute(ctx, p.Workload, p.Plan)
+	e.follow(client.ObjectKeyFromObject(p.Workload), done.Results)
 	_, again, statusErr := e.PatchStatus(ctx, p.Workload, p.Status(done.Result().With(p.Plan.Held)))
 	e.Events.Tell(p.Workload, p.Plan.Notices, &done)
 	if p.Update != "" {

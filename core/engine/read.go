@@ -22,6 +22,15 @@ func Controlled[T any, P fastclient.Object[T]](ctx context.Context, r *fastclien
 	return slices.DeleteFunc(all, func(o *T) bool { return !metav1.IsControlledBy(P(o), owner) }), err
 }
 
+// Claim is the claim of the name in the cache, whoever owns it; nil for none.
+func (e *Engine) Claim(ctx context.Context, namespace, name string) *corev1.PersistentVolumeClaim {
+	claim, err := fastclient.Get[corev1.PersistentVolumeClaim](ctx, e.Reader, types.NamespacedName{Namespace: namespace, Name: name})
+	if err != nil {
+		return nil
+	}
+	return claim
+}
+
 // NodeLabels finds the labels of a node in the cache; an unknown node has none.
 func (e *Engine) NodeLabels(ctx context.Context) func(name string) map[string]string {
 	return func(name string) map[string]string {

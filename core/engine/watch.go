@@ -25,9 +25,6 @@ type Owners struct {
 	Kind schema.GroupKind
 	// Candidates are the workloads that could adopt a pod without a controller; nil for none.
 	Candidates func(ctx context.Context, pod *corev1.Pod) []types.NamespacedName
-	// Lost is told whose pod left the cache though nobody was deleting it: it may have lost the label by which
-	// the cache selects pods. Nil tells nobody.
-	Lost func(owner types.NamespacedName)
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -37,12 +34,7 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 func (o Owners) Pods() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { o.wake(ctx, e.Object, q) },
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			if owner, ok := o.of(e.Object); ok && o.Lost != nil && e.Object.GetDeletionTimestamp() == nil {
-				o.Lost(owner.NamespacedName)
-			}
-			o.wake(ctx, e.Object, q)
-		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { o.wake(ctx, e.Object, q) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			old, okOld := e.ObjectOld.(*corev1.Pod)
 			now, okNow := e.ObjectNew.(*corev1.Pod)

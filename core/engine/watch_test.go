@@ -63,26 +63,6 @@ func TestPodsWakeTheirOwners(t *testing.T) {
 	}
 }
 
-func TestPodsThatNobodyDeletesAreLost(t *testing.T) {
-	for name, c := range map[string]struct {
-		pod  *corev1.Pod
-		want []string
-	}{
-		"left the cache":  {gen.Pod("p", controlledBy("CloneSet", "web")), []string{"web"}},
-		"was deleted":     {gen.Pod("p", controlledBy("CloneSet", "web"), gen.Terminating()), nil},
-		"of another kind": {gen.Pod("p", controlledBy("StatefulSet", "db")), nil},
-		"of nobody":       {gen.Pod("p", controlledBy("", "")), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var lost []string
-			watching := owners
-			watching.Lost = func(owner types.NamespacedName) { lost = append(lost, owner.Name) }
-			woken(t, func(q queue) { watching.Pods().Delete(t.Context(), event.DeleteEvent{Object: c.pod}, q) })
-			assert.Equal(t, c.want, lost)
-		})
-	}
-}
-
 func TestChangesWakeWhomTheyConcern(t *testing.T) {
 	owned := gen.Pod("p", controlledBy("CloneSet", "web"))
 	for name, c := range map[string]struct {

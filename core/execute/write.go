@@ -27,6 +27,7 @@ type pass struct {
 
 	adoption sync.Once
 	adopts   error
+	mounts   mounts
 }
 
 // errOutdated says that time has changed what was judged.
@@ -86,6 +87,13 @@ func (p *pass) post(ctx context.Context, o client.Object) (client.Object, error)
 	return created, err
 }
 
+var (
+	// ErrTaken says that an object of somebody else has the name of one that was to be created.
+	ErrTaken = errors.New("it exists already")
+	// ErrMounted says that a pod mounts the claim that was to be deleted.
+	ErrMounted = errors.New("it is mounted")
+)
+
 // collision tells our own object, which the cache does not show yet, from somebody else's, which is
 // in the way for as long as it stands there.
 func (p *pass) collision(ctx context.Context, o client.Object, exists error) Result {
@@ -108,15 +116,32 @@ func (p *pass) collision(ctx context.Context, o client.Object, exists error) Res
 	}
 	return Result{
 		State: Blocked, alone: true,
-		Err: fmt.Errorf("create %s: it exists already and belongs to %s", p.name(o), holder),
+		Err: fmt.Errorf("create %s: %w and belongs to %s", p.name(o), ErrTaken, holder),
 	}
 }
 
 func (p *pass) delete(ctx context.Context, a *action.Action) Result {
+	switch pod, err := p.keeper(ctx, a.Object); {
+	case err != nil:
+		return classify(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
+	case pod != "":
+		return Result{
+			State: Blocked, alone: true,
+			Err: fmt.Errorf("delete %s: %w by pod %s", p.name(a.Object), ErrMounted, pod),
+		}
+	}
 	if err := p.remove(ctx, a.Object, judged(a.Object)); err != nil {
 		return classify(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
 	}
+	p.mounts.removed.Store(a.Object.GetUID(), true)
 	for _, then := range a.Then {
+		pod, err := p.keeper(ctx, then)
+		if err != nil {
+			return classify(fmt.Errorf("delete %s: %w", p.name(then), err))
+		}
+		if pod != "" { // it is judged anew now that its own pod is on its way out
+			continue
+		}
 		if err := p.remove(ctx, then, client.Preconditions{UID: new(then.GetUID())}); err != nil && !apierrors.IsNotFound(err) {
 			return classify(fmt.Errorf("delete %s: %w", p.name(then), err))
 		}

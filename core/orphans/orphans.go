@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -15,25 +18,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Interval is how often the server is asked about a workload that does not change.
-const Interval = 10 * time.Minute
+const (
+	// Interval is how often the server is asked about a workload that does not change.
+	Interval = 10 * time.Minute
+	// page is how many pods the server is asked for at a time.
+	page = 500
+)
 
-// Finder is safe for concurrent use.
+// Finder is safe for concurrent use by workloads that differ.
 type Finder struct {
 	cached Cached
 	live   client.Reader
 	label  string
 
-	mu    sync.Mutex
-	asked map[types.NamespacedName]question
-}
-
-type question struct {
-	uid        types.UID
-	generation int64
-	at         time.Time
-	// put off says that the server was not asked: the workload lacked nothing.
-	putOff bool
+	mu     sync.Mutex
+	memory map[types.NamespacedName]*memory
 }
 
 // Cached lists the pods without a controller that the cache has of a namespace. They must not be changed.
@@ -41,7 +40,7 @@ type Cached func(ctx context.Context, namespace string) ([]*corev1.Pod, error)
 
 // New makes a finder. The label is the one by whose presence the cache selects pods; live reads from the server.
 func New(cached Cached, live client.Reader, label string) *Finder {
-	return &Finder{cached: cached, live: live, label: label, asked: map[types.NamespacedName]question{}}
+	return &Finder{cached: cached, live: live, label: label, memory: map[types.NamespacedName]*memory{}}
 }
 
 // Search says whose pods are looked for.
@@ -50,78 +49,80 @@ type Search struct {
 	Owner client.Object
 	// Selector is the workload's. One that selects every pod, or none, has no orphans.
 	Selector *metav1.LabelSelector
+	// Pods are the workload's own that the cache shows, in any state.
+	Pods []*corev1.Pod
 	// Wanted says of a pod without a controller whether the workload takes it; nil takes all.
 	Wanted func(*corev1.Pod) bool
-	// Complete says that the cache shows as many pods as the workload wants and as its status tells of, so
-	// that nothing is done for want of knowing more: the first question then waits for up to an Interval.
-	Complete bool
+	// Replicas are the pods that the workload wants; nil where that is not known.
+	Replicas *int32
+	// Counted are the pods that the workload's status tells of, and Observed the generation that it describes.
+	Counted  int32
+	Observed int64
 }
 
-// IsComplete says that a workload has as many pods as it wants, where that is known, and that its status tells of
-// its present generation and of no other pods. It is made for Search.Complete.
-func IsComplete(owner metav1.Object, pods int, wanted *int32, counted int32, observed int64) bool {
-	n := int32(pods)
-	return wanted != nil && *wanted == n && counted == n && observed == owner.GetGeneration()
+// isComplete says that the cache shows as many pods as the workload wants and as its status tells of, so that
+// nothing is done for want of knowing more.
+func (s *Search) isComplete() bool {
+	n := int32(len(s.Pods))
+	return s.Replicas != nil && *s.Replicas == n && s.Counted == n && s.Observed == s.Owner.GetGeneration()
 }
 
-// Find returns the pods that could be the workload's: wanted ones without a controller, and its own without
-// the label. What the server told of is told again until it is in the cache.
-func (f *Finder) Find(ctx context.Context, s Search, now time.Time) ([]*corev1.Pod, error) {
+// Found are the pods that could be the workload's.
+type Found struct {
+	// Orphans have no controller, the selector matches them, the workload wants them, and nobody deletes them.
+	Orphans []*corev1.Pod
+	// Own are the workload's that the cache does not show, in any state and with any labels.
+	Own []*corev1.Pod
+	// Taken are the names that pods of others have and the claims that they mount, as far as they were in the way
+	// of the workload, with the moment until which that is remembered: an Interval after it was seen. Such pods may
+	// be out of sight of the cache. It must not be changed.
+	Taken map[string]time.Time
+}
+
+// Find returns the lost pods of the workload. What the server told of is asked for again until it is in the cache
+// or not the workload's any more.
+func (f *Finder) Find(ctx context.Context, s Search, now time.Time) (Found, error) {
 	selector, err := metav1.LabelSelectorAsSelector(s.Selector)
 	if err != nil || s.Selector == nil || selector.Empty() || s.Owner.GetDeletionTimestamp() != nil {
-		return nil, nil //nolint:nilerr // a selector that selects nothing has no orphans; the plan reports it
+		return Found{}, nil //nolint:nilerr // a selector that selects nothing has no orphans; the plan reports it
 	}
-	found, err := f.look(ctx, s, selector)
-	if err != nil || !f.isDue(s, now) {
+	var found Found
+	if found.Orphans, err = f.look(ctx, &s, selector); err != nil {
 		return found, err
 	}
-	unlabelled, err := f.ask(ctx, s, selector)
+	m := f.recall(s.Owner)
+	m.follow(s.Pods, found.Orphans)
+	maps.DeleteFunc(m.taken, func(_ string, until time.Time) bool { return !now.Before(until) })
+	found.Taken = m.taken
+	q := m.next(&s, now)
+	if q == nothing {
+		return found, nil
+	}
+	hidden, err := f.ask(ctx, &s, selector, q)
 	if err != nil {
-		return nil, err
+		return Found{}, err
 	}
-	if len(unlabelled) == 0 {
-		f.remember(s, now, false)
+	if q == all {
+		relabelled, err := f.get(ctx, &s, m.missing(hidden.Own))
+		if err != nil {
+			return Found{}, err
+		}
+		hidden.Own = append(hidden.Own, relabelled...)
 	}
-	return append(found, unlabelled...), nil
+	m.answered(&s, q, hidden, now)
+	found.Orphans, found.Own = append(found.Orphans, hidden.Orphans...), hidden.Own
+	return found, nil
 }
 
-// isDue says whether the server is to be asked now.
-func (f *Finder) isDue(s Search, now time.Time) bool {
-	f.mu.Lock()
-	last, known := f.asked[client.ObjectKeyFromObject(s.Owner)]
-	f.mu.Unlock()
-	switch {
-	case known && last.uid == s.Owner.GetUID() && last.generation == s.Owner.GetGeneration():
-		return now.Sub(last.at) >= Interval || last.putOff && !s.Complete
-	case known || !s.Complete:
-		return true
-	}
-	f.remember(s, now.Add(-ahead(s.Owner.GetUID())), true)
-	return false
-}
-
-// ahead spreads the first questions about many workloads over an Interval.
-func ahead(uid types.UID) time.Duration {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(uid)) // the hash never returns an error
-	return time.Duration(h.Sum64() % uint64(Interval))
-}
-
-func (f *Finder) remember(s Search, at time.Time, putOff bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.asked[client.ObjectKeyFromObject(s.Owner)] = question{s.Owner.GetUID(), s.Owner.GetGeneration(), at, putOff}
-}
-
-// look finds the pods with the label.
-func (f *Finder) look(ctx context.Context, s Search, selector labels.Selector) ([]*corev1.Pod, error) {
+// look finds the orphans with the label.
+func (f *Finder) look(ctx context.Context, s *Search, selector labels.Selector) ([]*corev1.Pod, error) {
 	pods, err := f.cached(ctx, s.Owner.GetNamespace())
 	if err != nil {
 		return nil, fmt.Errorf("list pods without a controller: %w", err)
 	}
 	var found []*corev1.Pod
 	for _, pod := range pods {
-		if selector.Matches(labels.Set(pod.Labels)) && f.isLost(pod, s) {
+		if s.wants(pod, selector) {
 			found = append(found, pod)
 		}
 	}
@@ -129,46 +130,121 @@ func (f *Finder) look(ctx context.Context, s Search, selector labels.Selector) (
 }
 
 // ask finds the pods without the label.
-func (f *Finder) ask(ctx context.Context, s Search, selector labels.Selector) ([]*corev1.Pod, error) {
+func (f *Finder) ask(ctx context.Context, s *Search, selector labels.Selector, q question) (Found, error) {
 	unlabelled, err := labels.NewRequirement(f.label, selection.DoesNotExist, nil)
 	if err != nil {
-		return nil, fmt.Errorf("select pods without label %s: %w", f.label, err)
+		return Found{}, fmt.Errorf("select pods without label %s: %w", f.label, err)
 	}
-	list := &corev1.PodList{}
-	err = f.live.List(ctx, list, client.InNamespace(s.Owner.GetNamespace()), client.MatchingLabelsSelector{Selector: selector.Add(*unlabelled)})
-	if err != nil {
-		return nil, fmt.Errorf("list pods by selector: %w", err)
+	asked := selector.Add(*unlabelled)
+	if q == all {
+		asked = labels.NewSelector().Add(*unlabelled)
 	}
+	var found Found
+	for list := (&corev1.PodList{}); ; {
+		options := []client.ListOption{
+			client.InNamespace(s.Owner.GetNamespace()), client.MatchingLabelsSelector{Selector: asked}, client.Limit(page), client.Continue(list.Continue),
+		}
+		list = &corev1.PodList{}
+		if err := f.live.List(ctx, list, options...); err != nil {
+			return Found{}, fmt.Errorf("list pods without label %s: %w", f.label, err)
+		}
+		for i := range list.Items {
+			switch o := &list.Items[i]; {
+			case metav1.IsControlledBy(o, s.Owner) && !s.shows(o):
+				found.Own = append(found.Own, o.DeepCopy()) // a pointer into the page would keep all of it
+			case s.wants(o, selector):
+				found.Orphans = append(found.Orphans, o.DeepCopy())
+			}
+		}
+		if list.Continue == "" {
+			return found, nil
+		}
+	}
+}
+
+// get reads pods of the workload by name: one that has its label again is in no list of pods without it, and need
+// not be in the cache yet.
+func (f *Finder) get(ctx context.Context, s *Search, names []string) ([]*corev1.Pod, error) {
 	var found []*corev1.Pod
-	for i := range list.Items {
-		if f.isLost(&list.Items[i], s) {
-			found = append(found, &list.Items[i])
+	for _, name := range names {
+		pod := &corev1.Pod{}
+		err := f.live.Get(ctx, types.NamespacedName{Namespace: s.Owner.GetNamespace(), Name: name}, pod)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("look for pod %s: %w", name, err)
+		case metav1.IsControlledBy(pod, s.Owner) && !s.shows(pod):
+			found = append(found, pod)
 		}
 	}
 	return found, nil
 }
 
-func (f *Finder) isLost(pod *corev1.Pod, s Search) bool {
-	controller := metav1.GetControllerOfNoCopy(pod)
-	switch {
-	case pod.DeletionTimestamp != nil:
-		return false
-	case controller == nil:
-		return s.Wanted == nil || s.Wanted(pod)
-	}
-	return controller.UID == s.Owner.GetUID()
+// wants says whether the workload takes the pod.
+func (s *Search) wants(pod *corev1.Pod, selector labels.Selector) bool {
+	return metav1.GetControllerOfNoCopy(pod) == nil && pod.DeletionTimestamp == nil &&
+		selector.Matches(labels.Set(pod.Labels)) && (s.Wanted == nil || s.Wanted(pod))
 }
 
-// Doubt lets the next Find ask the server about the workload, whatever its pods are.
-func (f *Finder) Doubt(name types.NamespacedName) {
+// shows says whether the cache, which may be behind, still has the pod.
+func (s *Search) shows(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(s.Pods, func(o *corev1.Pod) bool { return o.UID == pod.UID })
+}
+
+// Created tells of a pod that was created for the workload. It can be lost before the cache shows it.
+func (f *Finder) Created(workload types.NamespacedName, pod metav1.Object) {
+	f.tell(workload, func(m *memory) { m.pods[pod.GetUID()] = sighting{pod.GetName(), m.looks} })
+}
+
+// Left tells of a pod that the workload has deleted or released. It is not missed.
+func (f *Finder) Left(workload types.NamespacedName, pod types.UID) {
+	f.tell(workload, func(m *memory) { delete(m.pods, pod) })
+}
+
+// Doubt tells that the workload may have a pod that the cache does not show: one whose name is in the way of a new
+// one, or that was created though the answer was lost.
+func (f *Finder) Doubt(workload types.NamespacedName) {
+	f.tell(workload, func(m *memory) { m.inDoubt = true })
+}
+
+// Taken tells that a pod of somebody else has the name of a pod that was to be created, or mounts the claim that was
+// to be deleted.
+func (f *Finder) Taken(workload types.NamespacedName, name string, now time.Time) {
+	f.tell(workload, func(m *memory) { m.taken[name] = now.Add(Interval) })
+}
+
+func (f *Finder) tell(workload types.NamespacedName, change func(*memory)) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.asked[name] = question{}
+	m := f.memory[workload]
+	f.mu.Unlock()
+	if m != nil {
+		change(m)
+	}
 }
 
 // Forget drops what is remembered of a workload that is gone.
 func (f *Finder) Forget(name types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.asked, name)
+	delete(f.memory, name)
+}
+
+// recall returns what is remembered of the workload.
+func (f *Finder) recall(owner client.Object) *memory {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	name := client.ObjectKeyFromObject(owner)
+	m := f.memory[name]
+	if m == nil || m.uid != owner.GetUID() {
+		m = &memory{uid: owner.GetUID(), pods: map[types.UID]sighting{}, taken: map[string]time.Time{}}
+		f.memory[name] = m
+	}
+	return m
+}
+
+// ahead spreads the first questions about many workloads over an Interval.
+func ahead(uid types.UID) time.Duration {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(uid)) // the hash never returns an error
+	return time.Duration(h.Sum64() % uint64(Interval))
 }

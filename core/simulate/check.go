@@ -128,21 +128,31 @@ func (w *World) CheckOwnership(owner types.UID) {
 	})
 }
 
-// CheckClaims demands that the operator never deletes a claim that a pod uses which is not on its
-// way out. A pod that is not in sight does not count: whoever takes a pod from its workload and out of
-// the selector takes it out of sight. Nil sees all.
-func (w *World) CheckClaims(inSight func(*corev1.Pod) bool) {
+// CheckClaims demands that no claim is deleted that a pod uses which is not on its way out, whoever's the pod is:
+// neither by the operator nor by the collector, who deletes what the operator has given to owners that are gone.
+func (w *World) CheckClaims() {
 	w.OnEvent(func(w *World, e Event) {
 		claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
-		if !ok || e.Actor != OperatorActor || e.Old == nil || e.Old.GetDeletionTimestamp() != nil || claim.DeletionTimestamp == nil {
+		if !ok || e.Actor != OperatorActor && e.Actor != CollectorActor || e.Old == nil || e.Old.GetDeletionTimestamp() != nil || claim.DeletionTimestamp == nil {
 			return
 		}
-		for _, pod := range w.Pods() {
-			if pod.DeletionTimestamp == nil && pod.Namespace == claim.Namespace && uses(pod, claim.Name) && (inSight == nil || inSight(pod)) {
-				w.Violate("claim %s is deleted and pod %s uses it", claim.Name, pod.Name)
-			}
+		if pod := w.mounter(claim); pod != "" {
+			w.Violate("claim %s is deleted and pod %s uses it", claim.Name, pod)
 		}
 	})
+}
+
+// mounter is the name of a pod that mounts the object, a claim, and is not on its way out; empty for none.
+func (w *World) mounter(o action.Object) string {
+	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
+		return ""
+	}
+	for _, pod := range w.Pods() {
+		if pod.DeletionTimestamp == nil && pod.Namespace == o.GetNamespace() && uses(pod, o.GetName()) {
+			return pod.Name
+		}
+	}
+	return ""
 }
 
 func uses(pod *corev1.Pod, claim string) bool {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/ownership"
 	"github.com/flotilla-project/flotilla/core/simulate"
 )
 
@@ -40,7 +41,7 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 			want: "pod a of somebody else",
 		},
 		"a claim in use": {
-			check: func(w *simulate.World) { w.CheckClaims(nil) },
+			check: func(w *simulate.World) { w.CheckClaims() },
 			act: func(t *testing.T, w *simulate.World) {
 				o := bare("a")
 				o.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
@@ -89,8 +90,24 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 				require.NoError(t, w.Delete(simulate.OperatorActor, made))
 			},
 		},
+		"a claim in use, whose owner is gone": {
+			check: func(w *simulate.World) { w.CheckClaims() },
+			act: func(t *testing.T, w *simulate.World) {
+				owner, user := mustMake(t, w, simulate.UserActor, "owner"), bare("a")
+				user.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+				}}}
+				create(t, w, user)
+				create(t, w, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+					Name: "data", Namespace: namespace, OwnerReferences: []metav1.OwnerReference{ownership.ByPod(owner)},
+				}})
+				require.NoError(t, w.Delete(simulate.UserActor, owner))
+				w.Advance(time.Hour)
+			},
+			want: "claim data is deleted and pod a uses it",
+		},
 		"what users do is their own affair": {
-			check: func(w *simulate.World) { w.CheckOwnership("set"); w.CheckClaims(nil) },
+			check: func(w *simulate.World) { w.CheckOwnership("set"); w.CheckClaims() },
 			act: func(t *testing.T, w *simulate.World) {
 				require.NoError(t, w.Delete(simulate.UserActor, mustMake(t, w, simulate.UserActor, "a")))
 			},
@@ -129,6 +146,24 @@ func mustMake(t *testing.T, w *simulate.World, actor, name string) *corev1.Pod {
 	pod, err := w.Create(actor, bare(name))
 	require.NoError(t, err)
 	return pod.(*corev1.Pod)
+}
+
+// An operator does not delete a claim that a pod mounts, whatever its plan says, nor does it stop over it.
+func TestOperatorsLeaveClaimsInUse(t *testing.T) {
+	w := simulate.New(simulate.Options{})
+	user := bare("a")
+	user.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+	}}}
+	create(t, w, user)
+	claim := create(t, w, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: namespace}})
+	other := create(t, w, bare("b"))
+	out := simulate.NewOperator(w, &miniSet{}, simulate.Faults{}).Run([]action.Step{
+		{Name: "first", Actions: []action.Action{{Verb: action.Delete, Object: claim}}},
+		{Name: "second", Actions: []action.Action{{Verb: action.Delete, Object: other, Then: []action.Object{claim}}}},
+	})
+	assert.Equal(t, simulate.Outcome{Done: 1}, out)
+	assert.Nil(t, w.Latest(claim).GetDeletionTimestamp())
 }
 
 func TestLimitExcusesWhatTheOperatorCannotKnow(t *testing.T) {

@@ -25,7 +25,7 @@ func (w *World) CheckCreations(workload action.Object, spare func(*View) int) {
 	w.OnEvent(func(w *World, e Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		switch {
-		case meddles(e.Actor):
+		case meddles(e.Actor), ok && e.Old != nil && controllerOf(e.Old) != controllerOf(pod): // or what one did is seen now
 			clear(c.made)
 			c.meddled[e.Kind] = len(w.table(e.Kind).events)
 		case !ok || e.Actor != OperatorActor || controllerOf(pod) != workload.GetUID():

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -76,6 +77,24 @@ func Relabels(key, value string) Actor {
 			pod.Labels = map[string]string{}
 		}
 		pod.Labels[key] = value
+	})
+}
+
+// Bares takes all labels off a pod at random and puts them back after the time.
+func Bares(d time.Duration) Actor {
+	return editsPods("take all labels off pod %s", func(w *World, pod *corev1.Pod) {
+		had := pod.Labels
+		pod.Labels = nil
+		w.After(d, func() {
+			_ = Change(w, UserActor, "", pod, func(p *corev1.Pod) {
+				if p.UID == pod.UID {
+					labels := map[string]string{}
+					maps.Copy(labels, had)
+					maps.Copy(labels, p.Labels)
+					p.Labels = labels
+				}
+			})
+		})
 	})
 }
 

@@ -33,6 +33,11 @@ type Reporter interface {
 	Report(done action.Result) []action.Step
 }
 
+// Follower is a Planner that is told what became of its actions.
+type Follower interface {
+	Followed(a *action.Action, err error)
+}
+
 // PlannerFunc is a Planner without a memory.
 type PlannerFunc func(view *View, now time.Time, seed uint64) ([]action.Step, time.Duration)
 
@@ -47,6 +52,7 @@ var ErrCrash = errors.New("the operator crashed")
 var (
 	errFault    = errors.New("injected fault")
 	errOutdated = errors.New("what was judged is no longer so")
+	errMounted  = errors.New("the claim is in use")
 )
 
 // Outcome counts what became of the actions of a plan, in the words of package execute.
@@ -181,7 +187,12 @@ func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
 			late, err := o.do(&rest[i])
 			o.remember(&rest[i], err, late)
 			o.world.tellAction(&rest[i], err)
-			out.count(err)
+			if f, ok := o.planner.(Follower); ok && !errors.Is(err, ErrCrash) {
+				f.Followed(&rest[i], err)
+			}
+			if !errors.Is(err, errMounted) { // which the server was asked for, and no more
+				out.count(err)
+			}
 			if out.Crashed {
 				return true
 			}
@@ -260,6 +271,12 @@ func (o *Operator) do(a *action.Action) (late bool, err error) {
 
 func (o *Operator) delete(a *action.Action) error {
 	for _, object := range append([]action.Object{a.Object}, a.Then...) {
+		if pod := o.world.mounter(object); pod != "" {
+			if object != a.Object {
+				continue
+			}
+			return errors.Join(errMounted, apierrors.NewForbidden(resourceOf(object), object.GetName(), errors.New("pod "+pod+" mounts it")))
+		}
 		judged := object
 		if object != a.Object { // what goes along is deleted in any version
 			judged = object.DeepCopyObject().(action.Object)

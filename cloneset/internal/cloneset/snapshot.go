@@ -26,7 +26,10 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 		return plan.Snapshot{}, err
 	}
 	now := r.Clock.Now()
-	s := plan.Snapshot{Set: set, Now: now, Seed: engine.Seed(set.UID, now), Gates: r.Gates, NodeLabels: r.NodeLabels(ctx)}
+	s := plan.Snapshot{
+		Set: set, Now: now, Seed: engine.Seed(set.UID, now), Gates: r.Gates, NodeLabels: r.NodeLabels(ctx),
+		Claim: func(name string) *corev1.PersistentVolumeClaim { return r.Claim(ctx, set.Namespace, name) },
+	}
 	if s.Pods, err = engine.Controlled[corev1.Pod](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list pods: %w", err)
 	}
@@ -40,12 +43,11 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if s.OrphanRevisions, err = r.History.Orphans(ctx, set, set.Spec.Selector); err != nil {
 		return s, err
 	}
-	if s.Orphans, err = r.Orphans.Find(ctx, orphans.Search{
-		Owner: set, Selector: set.Spec.Selector,
-		Complete: orphans.IsComplete(set, len(s.Pods), set.Spec.Replicas, set.Status.Replicas, set.Status.ObservedGeneration),
-	}, now); err != nil {
-		return s, fmt.Errorf("list orphans: %w", err)
+	lost, err := r.Orphans.Find(ctx, search(s), now)
+	if err != nil {
+		return s, fmt.Errorf("find lost pods: %w", err)
 	}
+	s.Pods, s.Orphans, s.Taken = append(s.Pods, lost.Own...), lost.Orphans, lost.Taken
 	if s.ClaimsHash, err = revision.ClaimsHash(set.Spec.VolumeClaimTemplates); err != nil {
 		return s, fmt.Errorf("hash claim templates: %w", err)
 	}
@@ -56,6 +58,14 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 		s.PullJobs = r.PullJobs.Of(ctx, set, c.Update.Name, c.Update.Name != c.Current.Name)
 	}
 	return s, nil
+}
+
+// search says which pods besides the cached ones could be the set's.
+func search(s plan.Snapshot) orphans.Search {
+	return orphans.Search{
+		Owner: s.Set, Selector: s.Set.Spec.Selector, Pods: s.Pods, Replicas: s.Set.Spec.Replicas,
+		Counted: s.Set.Status.Replicas, Observed: s.Set.Status.ObservedGeneration,
+	}
 }
 
 // choose finds the revision of the set's template.

@@ -21,7 +21,6 @@ func (r *Reconciler) SetUp(mgr ctrl.Manager, workers int) error {
 	owners := engine.Owners{
 		Kind:       v1beta1.GroupVersion.WithKind(v1beta1.Kind).GroupKind(),
 		Candidates: engine.Selecting(r.Engine, func(set *v1beta1.CloneSet) *metav1.LabelSelector { return set.Spec.Selector }),
-		Lost:       r.Orphans.Doubt,
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).

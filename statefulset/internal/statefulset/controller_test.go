@@ -1,6 +1,7 @@
 package statefulset_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -157,6 +158,45 @@ func TestOrphansAreAdoptedByName(t *testing.T) {
 	testenv.Eventually(t, owned)
 	testenv.Edit(t, c, &env.Pods(t, namespace)[2], func(o *corev1.Pod) { delete(o.Labels, appsv1.StatefulSetPodNameLabel) })
 	testenv.Eventually(t, owned)
+}
+
+// A member that loses all its labels is found, too: it is given up with its claims, which go with the set no more, and
+// its ordinal waits for its name without asking for it again and again.
+func TestPodsThatLoseAllLabelsAreReleased(t *testing.T) {
+	givenController(t)
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), 2, v1beta1.ReCreate, 1)
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{gen.Claim("data", "1Gi")}
+	set.Spec.PersistentVolumeClaimRetentionPolicy = &v1beta1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+		WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType, WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+	}
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "data-web-1"}}
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
+	require.Len(t, claim.OwnerReferences, 1)
+	bare := env.Pods(t, set.Namespace)[1]
+	audit := env.Audit(t)
+	testenv.Edit(t, c, &bare, func(o *corev1.Pod) { o.Labels = nil })
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(&bare), &bare))
+		assert.Empty(collect, bare.OwnerReferences)
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+		assert.Contains(collect, fmt.Sprint(set.Status.Conditions), "web-1: it exists already and belongs to nobody")
+	})
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
+	assert.Nil(t, claim.DeletionTimestamp)
+	assert.Empty(t, claim.OwnerReferences)
+	assert.LessOrEqual(t, audit.Writes(t, userAgent)["create pods"], 3)
+
+	testenv.Edit(t, c, &bare, func(o *corev1.Pod) {
+		o.Labels = map[string]string{"app": "web", appsv1.StatefulSetPodNameLabel: "web-1"}
+	})
+	settles(t, c, set)
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
+		assert.Len(collect, claim.OwnerReferences, 1)
+	})
 }
 
 // A claim that is deleted under a pod that has not started comes back: nothing but the claim's end can

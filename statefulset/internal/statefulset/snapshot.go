@@ -28,13 +28,7 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 		Set:   set,
 		Now:   r.Clock.Now(),
 		Gates: r.Gates,
-		Claim: func(name string) *corev1.PersistentVolumeClaim {
-			claim, err := fastclient.Get[corev1.PersistentVolumeClaim](ctx, r.Reader, types.NamespacedName{Namespace: set.Namespace, Name: name})
-			if err != nil {
-				return nil
-			}
-			return claim
-		},
+		Claim: func(name string) *corev1.PersistentVolumeClaim { return r.Claim(ctx, set.Namespace, name) },
 	}
 	if s.Pods, err = engine.Controlled[corev1.Pod](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list pods: %w", err)
@@ -43,9 +37,11 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if s.Revisions, err = engine.Controlled[appsv1.ControllerRevision](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list revisions: %w", err)
 	}
-	if s.Orphans, err = r.orphans(ctx, s); err != nil {
-		return s, fmt.Errorf("list orphans: %w", err)
+	lost, err := r.Orphans.Find(ctx, search(s), s.Now)
+	if err != nil {
+		return s, fmt.Errorf("find lost pods: %w", err)
 	}
+	s.Pods, s.Orphans = append(s.Pods, lost.Own...), lost.Orphans
 	if s.OrphanRevisions, err = r.History.Orphans(ctx, set, set.Spec.Selector); err != nil {
 		return s, err
 	}
@@ -59,13 +55,13 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	return s, nil
 }
 
-// orphans are the pods that the set may adopt: named after it and matched by its selector.
-func (r *Reconciler) orphans(ctx context.Context, s plan.Snapshot) ([]*corev1.Pod, error) {
-	return r.Orphans.Find(ctx, orphans.Search{
-		Owner: s.Set, Selector: s.Set.Spec.Selector,
-		Wanted:   func(pod *corev1.Pod) bool { return plan.IsMember(s.Set, pod.Name) },
-		Complete: orphans.IsComplete(s.Set, len(s.Pods), s.Set.Spec.Replicas, s.Set.Status.Replicas, s.Set.Status.ObservedGeneration),
-	}, s.Now)
+// search says which pods besides the cached ones could be the set's: orphans that are members by name.
+func search(s plan.Snapshot) orphans.Search {
+	return orphans.Search{
+		Owner: s.Set, Selector: s.Set.Spec.Selector, Pods: s.Pods, Replicas: s.Set.Spec.Replicas,
+		Wanted:  func(pod *corev1.Pod) bool { return plan.IsMember(s.Set, pod.Name) },
+		Counted: s.Set.Status.Replicas, Observed: s.Set.Status.ObservedGeneration,
+	}
 }
 
 func (r *Reconciler) choose(ctx context.Context, s plan.Snapshot) (revision.Choice, error) {

@@ -28,7 +28,7 @@ const ControllerName = "statefulset"
 // claims that its pods have by name wakes it; of its pods those that a plan could judge differently.
 func (r *Reconciler) SetUp(mgr ctrl.Manager, workers int) error {
 	r.cache = mgr.GetCache()
-	owners := engine.Owners{Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind).GroupKind(), Candidates: r.adopters, Lost: r.Orphans.Doubt}
+	owners := engine.Owners{Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind).GroupKind(), Candidates: r.adopters}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.StatefulSet{}).

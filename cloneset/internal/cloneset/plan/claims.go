@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"iter"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +14,11 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/newpod"
 	"github.com/flotilla-project/flotilla/core/ownership"
+	"github.com/flotilla-project/flotilla/core/podstate"
 )
+
+// claimsPatience is how long after its deletion should have been over a pod's claims and name are waited for.
+const claimsPatience = time.Minute
 
 // claimsOf are the claims of the instance, made from spec.volumeClaimTemplates.
 func (p *pass) claimsOf(id string) []*corev1.PersistentVolumeClaim {
@@ -30,21 +37,148 @@ func (p *pass) claimsOf(id string) []*corev1.PersistentVolumeClaim {
 	return claims
 }
 
+// instance is what there is of a pod and its claims.
+type instance struct {
+	id string
+	// claims are those of the set with the id that are not on their way out; going says that others are.
+	claims []*corev1.PersistentVolumeClaim
+	going  bool
+	// pod is the pod that has the id or a claim of it, one that runs before one that has ended or is about to;
+	// runs says which. shared says that several run.
+	pod          *corev1.Pod
+	runs, shared bool
+}
+
+// stock is what the set has of claims. Those without an instance id are not in it.
+type stock struct {
+	instances []instance // in the order of the claims
+	byID      map[string]*instance
+	byClaim   map[string]*instance
+}
+
+// claimed is the stock of the pass. Pods use what they mount as well as what has their id, which somebody may have
+// changed or taken from them.
+func (p *pass) claimed() *stock {
+	if p.stock != nil {
+		return p.stock
+	}
+	p.stock = &stock{
+		instances: make([]instance, 0, len(p.Claims)), byID: make(map[string]*instance, len(p.Claims)), byClaim: make(map[string]*instance, len(p.Claims)),
+	}
+	for _, claim := range p.Claims {
+		p.stock.add(claim)
+	}
+	if len(p.Claims) == 0 {
+		return p.stock
+	}
+	for _, list := range [][]*corev1.Pod{p.Snapshot.Pods, p.Orphans} {
+		for _, o := range list {
+			runs := podstate.Of(o, p.Now, 0).Active
+			p.stock.each(o, func(in *instance) { in.use(o, runs) })
+		}
+	}
+	return p.stock
+}
+
+func (s *stock) add(claim *corev1.PersistentVolumeClaim) {
+	id := claim.Labels[contract.InstanceIDLabel]
+	if id == "" {
+		return
+	}
+	in := s.byID[id]
+	if in == nil {
+		s.instances = append(s.instances, instance{id: id}) // never more than there are claims: pointers stay good
+		in = &s.instances[len(s.instances)-1]
+		s.byID[id] = in
+	}
+	s.byClaim[claim.Name] = in
+	if claim.DeletionTimestamp != nil {
+		in.going = true
+		return
+	}
+	in.claims = append(in.claims, claim)
+}
+
+// each visits the instances that the pod uses, each once.
+func (s *stock) each(o *corev1.Pod, visit func(*instance)) {
+	own := s.byID[o.Labels[contract.InstanceIDLabel]]
+	if own != nil {
+		visit(own)
+	}
+	last := own
+	for name := range mounted(o) {
+		if in := s.byClaim[name]; in != nil && in != own && in != last {
+			visit(in)
+			last = in
+		}
+	}
+}
+
+// mounted are the names of the claims that the pod mounts.
+func mounted(o *corev1.Pod) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range o.Spec.Volumes {
+			if c := o.Spec.Volumes[i].PersistentVolumeClaim; c != nil && !yield(c.ClaimName) {
+				return
+			}
+		}
+	}
+}
+
+func (in *instance) use(o *corev1.Pod, runs bool) {
+	switch {
+	case in.runs && runs && in.pod != o:
+		in.shared = true
+	case !in.runs:
+		in.pod, in.runs = o, runs
+	}
+}
+
+// spareIDs are the ids of claims without a pod, and the pods on their way out for whose ids and names new pods
+// wait: a pod that does not go in time is not waited for, nor one that has failed and stays.
+func (p *pass) spareIDs() (free []string, held []*corev1.Pod) {
+	stock := p.claimed()
+	for i := range stock.instances {
+		switch in := &stock.instances[i]; {
+		case in.going || len(in.claims) == 0 || in.runs:
+		case in.pod == nil:
+			if p.Taken[p.podName(in.id)].IsZero() {
+				free = append(free, in.id)
+			}
+		case p.timeToGo(in.pod) > 0:
+			held = append(held, in.pod)
+		}
+	}
+	return free, held
+}
+
+// timeToGo is how long the pod is waited for; 0 when it is not on its way out, or should be gone by now.
+func (p *pass) timeToGo(o *corev1.Pod) time.Duration {
+	if o.DeletionTimestamp == nil {
+		return 0
+	}
+	return max(o.DeletionTimestamp.Add(claimsPatience).Sub(p.Now), 0)
+}
+
+// awaitClaims says how many of n new pods wait for pods that are about to leave their claims to them.
+func (p *pass) awaitClaims(n int32) int32 {
+	if !p.Set.Spec.ScaleStrategy.EnablePVCReuse {
+		return 0
+	}
+	free, held := p.spareIDs()
+	waits := min(max(n-int32(len(free)), 0), int32(len(held)))
+	for _, o := range held[:waits] {
+		p.plan.Wake(p.timeToGo(o))
+		p.plan.Wait(waitClaimsInUse, o.Name, "a new pod takes its claims and its name once it is gone")
+	}
+	return waits
+}
+
 // freeID is the id of claims without a pod, and whether there is one. Each is given out once.
 func (p *pass) freeID() (string, bool) {
 	if p.freeIDs == nil {
-		taken := map[string]bool{"": true}
-		for _, o := range slices.Concat(p.Snapshot.Pods, p.Orphans) {
-			taken[o.Labels[contract.InstanceIDLabel]] = true
-		}
-		p.freeIDs = []string{}
-		for _, claim := range p.Claims {
-			id := claim.Labels[contract.InstanceIDLabel]
-			if !taken[id] && claim.DeletionTimestamp == nil {
-				taken[id] = true
-				p.freeIDs = append(p.freeIDs, id)
-			}
-		}
+		free, _ := p.spareIDs()
+		p.freeIDs = append([]string{}, free...)
 	}
 	if len(p.freeIDs) == 0 {
 		return "", false
@@ -54,54 +188,43 @@ func (p *pass) freeID() (string, bool) {
 	return id, true
 }
 
-// claimsWith are the claims of the instance that are not on their way out. No claim belongs to a pod
-// without an id.
-func (p *pass) claimsWith(id string) []*corev1.PersistentVolumeClaim {
-	if p.claims == nil {
-		p.claims = map[string][]*corev1.PersistentVolumeClaim{}
-		for _, claim := range p.Claims {
-			if claim.DeletionTimestamp == nil {
-				owner := claim.Labels[contract.InstanceIDLabel]
-				p.claims[owner] = append(p.claims[owner], claim)
-			}
+// claimsWith are the claims that go with the pod: those that no other pod uses.
+func (p *pass) claimsWith(o *corev1.Pod) []*corev1.PersistentVolumeClaim {
+	var claims []*corev1.PersistentVolumeClaim
+	p.claimed().each(o, func(in *instance) {
+		if in.pod == o && !in.shared {
+			claims = append(claims, in.claims...)
 		}
-		delete(p.claims, "")
-	}
-	return p.claims[id]
+	})
+	return claims
 }
 
 // cleanClaims ends claims whose pod is gone, unless scaleStrategy.enablePVCReuse keeps them: a claim
-// of a pod that is on its way out goes to that pod and with it, any other is deleted. A claim
-// without an instance id belongs to no pod and is left alone.
+// of a pod that is on its way out goes to that pod and with it, any other is deleted. A pass that takes pods
+// deletes none: what is known of them may not be all. Nor is one deleted of which the server said that a pod of
+// somebody else mounts it.
 func cleanClaims(p *pass) {
-	if p.Set.Spec.ScaleStrategy.EnablePVCReuse || len(p.Claims) == 0 {
+	if p.Set.Spec.ScaleStrategy.EnablePVCReuse {
 		return
 	}
-	active := map[string]bool{"": true}
-	for i := range p.pods {
-		active[p.pods[i].Pod.Labels[contract.InstanceIDLabel]] = true
-	}
-	for _, o := range p.Orphans {
-		active[o.Labels[contract.InstanceIDLabel]] = true
-	}
-	leaving := map[string]*corev1.Pod{}
-	for i := range p.inactive {
-		leaving[p.inactive[i].Pod.Labels[contract.InstanceIDLabel]] = p.inactive[i].Pod
-	}
 	step := action.Step{Name: StepClaims}
-	for _, claim := range p.Claims {
-		id := claim.Labels[contract.InstanceIDLabel]
-		if active[id] || claim.DeletionTimestamp != nil {
-			continue
+	stock := p.claimed()
+	for i := range stock.instances {
+		in := &stock.instances[i]
+		for _, claim := range in.claims {
+			switch {
+			case in.runs:
+			case in.pod != nil:
+				step.Actions = append(step.Actions, p.handOver(claim, in.pod))
+			case !p.Taken[claim.Name].IsZero():
+				p.plan.Wake(p.Taken[claim.Name].Sub(p.Now))
+			case !p.adopts:
+				step.Actions = append(step.Actions, action.Action{
+					Verb: action.Delete, Object: claim, Reason: "PodGone", Message: "no pod has its instance id",
+					Event: &action.Event{Failed: eventDeleteFailed},
+				})
+			}
 		}
-		if o := leaving[id]; o != nil {
-			step.Actions = append(step.Actions, p.handOver(claim, o))
-			continue
-		}
-		step.Actions = append(step.Actions, action.Action{
-			Verb: action.Delete, Object: claim, Reason: "PodGone", Message: "no pod has its instance id",
-			Event: &action.Event{Failed: eventDeleteFailed},
-		})
 	}
 	p.plan.Add(step)
 }
@@ -113,4 +236,35 @@ func (p *pass) handOver(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) acti
 		Patches: []action.Patch{ownership.Patch([]types.UID{p.Set.UID}, ownership.ByPod(o))},
 		Event:   &action.Event{Failed: eventFailedUpdate},
 	}
+}
+
+// takeBack gives the set the claims that pods own which do not go after all: their deletion was refused, or
+// is not wanted any more. The next pod that ends would take them along.
+func (p *pass) takeBack() {
+	step := action.Step{Name: StepClaims}
+	for i := range p.pods {
+		o := &p.pods[i]
+		if o.touched || o.deleting || o.specified {
+			continue
+		}
+		for name := range mounted(o.Pod) {
+			if p.claimed().byClaim[name] != nil || !strings.HasSuffix(name, o.Pod.Name) { // the set's, or none of it
+				continue
+			}
+			if claim := p.Claim(name); claim != nil && isGivenTo(claim, o.Pod) {
+				step.Actions = append(step.Actions, action.Action{
+					Verb: action.Adopt, Object: claim, Reason: "PodStays", Message: "pod " + o.Pod.Name + " stays",
+					Patches: []action.Patch{ownership.Patch([]types.UID{o.Pod.UID}, controllerRef(p.Set))},
+					Event:   &action.Event{Failed: eventFailedUpdate},
+				})
+			}
+		}
+	}
+	p.plan.Add(step)
+}
+
+// isGivenTo says that the claim is to go with the pod.
+func isGivenTo(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) bool {
+	return claim.DeletionTimestamp == nil && claim.Labels[contract.InstanceIDLabel] != "" && metav1.GetControllerOfNoCopy(claim) == nil &&
+		slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == o.UID })
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -37,29 +38,43 @@ func (p *pass) freshID() string {
 	}
 }
 
-// idOf is the instance id of a pod that has lost its label: the one in its name, which its claims have
-// too, or a fresh one where the name tells of none that pods have not taken.
-func (p *pass) idOf(o *corev1.Pod, taken map[string]bool) string {
-	id, ok := strings.CutPrefix(o.Name, p.Set.Name+"-")
-	if !ok || len(id) != idLength || strings.Trim(id, idAlphabet) != "" || taken[id] {
-		return p.freshID()
+// idOf is the instance id of a pod that has lost its label: that of its claims, or the one in its name, or a fresh
+// one where neither tells of one that no other pod has. Each is given out once.
+func (p *pass) idOf(o *corev1.Pod) string {
+	if p.takenIDs == nil {
+		p.takenIDs = map[string]bool{"": true}
+		for _, other := range slices.Concat(p.Snapshot.Pods, p.Orphans) {
+			p.takenIDs[other.Labels[contract.InstanceIDLabel]] = true
+		}
 	}
+	id := p.lostID(o)
+	if p.takenIDs[id] {
+		id = p.freshID()
+	}
+	p.takenIDs[id] = true
 	return id
 }
 
-// idsOfPods are the instance ids that pods have.
-func (p *pass) idsOfPods() map[string]bool {
-	ids := make(map[string]bool, len(p.Snapshot.Pods)+len(p.Orphans))
-	for _, list := range [][]*corev1.Pod{p.Snapshot.Pods, p.Orphans} {
-		for _, o := range list {
-			ids[o.Labels[contract.InstanceIDLabel]] = true
+// lostID is the id that the pod seems to have had, empty where nothing tells.
+func (p *pass) lostID(o *corev1.Pod) string {
+	for name := range mounted(o) {
+		if claim := p.Claim(name); claim != nil && claim.Labels[contract.InstanceIDLabel] != "" {
+			return claim.Labels[contract.InstanceIDLabel]
 		}
 	}
-	return ids
+	if id, ok := strings.CutPrefix(o.Name, p.Set.Name+"-"); ok && len(id) == idLength && strings.Trim(id, idAlphabet) == "" {
+		return id
+	}
+	return ""
 }
 
+// idsInUse are the instance ids of pods and claims, and those in the names of pods that have lost theirs.
 func (p *pass) idsInUse() map[string]bool {
-	used := p.idsOfPods()
+	used := map[string]bool{}
+	for _, o := range slices.Concat(p.Snapshot.Pods, p.Orphans) {
+		used[o.Labels[contract.InstanceIDLabel]] = true
+		used[strings.TrimPrefix(o.Name, p.Set.Name+"-")] = true
+	}
 	for _, claim := range p.Claims {
 		used[claim.Labels[contract.InstanceIDLabel]] = true
 	}
@@ -77,7 +92,7 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
 	labels := p.revisionLabels(from.Name)
 	labels[contract.InstanceIDLabel] = id
 	o := newpod.Of(template, newpod.Options{
-		Name: p.Set.Name + "-" + id, GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace,
+		Name: p.podName(id), GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace,
 		Owner: controllerRef(p.Set), Labels: labels, Absent: revision.PullAlways, Lifecycle: true,
 		Gates: []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}, Now: p.Now,
 	})
@@ -96,6 +111,8 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
 	}
 	return a, nil
 }
+
+func (p *pass) podName(id string) string { return p.Set.Name + "-" + id }
 
 // nextID is the id of the next pod.
 func (p *pass) nextID() string {

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,6 +14,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/newpod"
+	"github.com/flotilla-project/flotilla/core/ownership"
+	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -104,8 +109,170 @@ func TestClaimsAreReusedWhenAsked(t *testing.T) {
 	w := given(t, 2, claimed("data"), reusing).updated(1).claim("data", "new0").claim("data", "lost1").claim("old", "")
 	o := created(t, w.plan())[0].Object
 	assert.Equal(t, "web-lost1", o.GetName(), "the free id is taken, the claim without an id never")
-	w.pods = append(w.pods, gen.Pod("web-lost1", gen.Terminating(), gen.OwnedBy(w.set), gen.Label(contract.InstanceIDLabel, "lost1")))
-	assert.NotEqual(t, "web-lost1", created(t, w.plan())[0].Object.GetName(), "its pod has not left yet")
+}
+
+// A new pod takes the claims, the id and the name of one that is about to end, once it has; one that does not end
+// holds up nobody for ever.
+func TestNewPodsWaitForClaimsThatAreAboutToBeFree(t *testing.T) {
+	leaving := func(since time.Duration) gen.PodOption {
+		return gen.Change(func(o *corev1.Pod) { o.DeletionTimestamp = &metav1.Time{Time: now.Add(-since)} })
+	}
+	failed := gen.Change(func(o *corev1.Pod) { o.Status.Phase = corev1.PodFailed })
+	for name, c := range map[string]struct {
+		replicas int32
+		pods     []gen.PodOption
+		creates  int
+		wake     time.Duration
+	}{
+		"one waits":                    {1, []gen.PodOption{leaving(0)}, 0, claimsPatience},
+		"as long as its grace":         {1, []gen.PodOption{leaving(-time.Hour)}, 0, time.Hour + claimsPatience},
+		"others do not":                {3, []gen.PodOption{leaving(0)}, 2, claimsPatience},
+		"each pod is waited for":       {3, []gen.PodOption{leaving(10 * time.Second), leaving(0)}, 1, claimsPatience - 10*time.Second},
+		"no more than are wanted":      {0, []gen.PodOption{leaving(0)}, 0, 0},
+		"it should be gone":            {1, []gen.PodOption{leaving(claimsPatience)}, 1, 0},
+		"it has failed":                {1, []gen.PodOption{failed}, 1, 0},
+		"it has failed on its way out": {1, []gen.PodOption{gen.Change(func(o *corev1.Pod) { failed(o); leaving(0)(o) })}, 0, claimsPatience},
+		"nothing is on its way":        {2, nil, 2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := given(t, c.replicas, claimed("data"), reusing)
+			for i, o := range c.pods {
+				w.updated(1, o).claim("data", fmt.Sprintf("new%d", i))
+			}
+			todo := w.plan()
+			creates := created(t, todo)
+			assert.Len(t, creates, c.creates, text(todo))
+			for _, a := range creates {
+				assert.NotContains(t, []string{"web-new0", "web-new1"}, a.Object.GetName())
+			}
+			assert.Equal(t, c.wake, todo.WakeAfter, text(todo))
+			if c.wake > 0 {
+				assert.Contains(t, text(todo), "wait: ClaimsInUse web-new0: a new pod takes its claims and its name once it is gone")
+			}
+		})
+	}
+	w := given(t, 1, claimed("data")).updated(1, leaving(0)).claim("data", "new0")
+	assert.Len(t, created(t, w.plan()), 1, "claims are not reused")
+	w = given(t, 1, claimed("data"), reusing).updated(1, leaving(0))
+	assert.Len(t, created(t, w.plan()), 1, "the pod takes its claims along")
+	w = given(t, 1, claimed("data", "log"), reusing).claim("data", "lost1").claim("log", "lost1")
+	w.claims[1].DeletionTimestamp = &metav1.Time{Time: now}
+	assert.NotEqual(t, "web-lost1", created(t, w.plan())[0].Object.GetName(), "one of its claims is about to go")
+}
+
+// The name that goes with a claim may be somebody else's.
+func TestTakenAreNotTriedAgain(t *testing.T) {
+	w := given(t, 1, claimed("data"), reusing).claim("data", "lost1")
+	s := w.snapshot()
+	s.Taken = map[string]time.Time{"web-lost1": now}
+	assert.NotEqual(t, "web-lost1", created(t, Compute(s))[0].Object.GetName())
+	w = given(t, 0, claimed("data")).claim("data", "lost1")
+	s = w.snapshot()
+	s.Taken = map[string]time.Time{"data-web-lost1": now.Add(time.Minute)}
+	assert.Equal(t, "wake after 1m0s\n", text(Compute(s)), "a pod of somebody else mounts it")
+}
+
+// What a pod mounts is in use, whoever's the pod is and whatever its labels say.
+func TestClaimsThatPodsMountStay(t *testing.T) {
+	mounts := func(claim string) gen.PodOption {
+		return gen.Change(func(o *corev1.Pod) { newpod.MountClaims(o, newpod.Mount{Volume: "data", Claim: claim}) })
+	}
+	bare := gen.Change(func(o *corev1.Pod) { delete(o.Labels, contract.InstanceIDLabel) })
+	nothing := gen.Change(func(o *corev1.Pod) { o.Labels = nil })
+	other := gen.Label(contract.InstanceIDLabel, "other")
+	for name, c := range map[string]struct {
+		options []gen.PodOption
+		want    string
+	}{
+		"the id is lost": {[]gen.PodOption{mounts("data-web-new0"), bare},
+			"own:\n  Adopt pod web-new0 (SelectorMatch): it has lost its instance id\n"},
+		"the id is lost and tells of nothing": {[]gen.PodOption{bare},
+			"own:\n  Adopt pod web-new0 (SelectorMatch): it has lost its instance id\n"},
+		"all labels are lost": {[]gen.PodOption{mounts("data-web-new0"), nothing},
+			"claims:\n  Release claim data-web-new0 (PodLeaving): it goes with pod web-new0\n" +
+				"own:\n  Release pod web-new0 (SelectorMismatch): its labels no longer match spec.selector\n"},
+		"the id is another one": {[]gen.PodOption{mounts("data-web-new0"), other}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := given(t, 1, claimed("data")).updated(1, c.options...).claim("data", "new0")
+			assert.Equal(t, c.want, text(w.plan()))
+			reusing(w.set)
+			assert.Equal(t, c.want, text(w.plan()), "claims are reused")
+		})
+	}
+	t.Run("an orphan mounts it", func(t *testing.T) {
+		w := given(t, 0, claimed("data")).claim("data", "lost1")
+		s := w.snapshot()
+		s.Orphans = []*corev1.Pod{gen.Pod("mine", gen.Label("app", "web"), mounts("data-web-lost1"))}
+		assert.Equal(t, "own:\n  Adopt pod mine (SelectorMatch): it has no controller and matches spec.selector\n", text(Compute(s)))
+	})
+}
+
+// A pod that goes takes no claim along that another one mounts, though both say that they are the same instance.
+func TestNoPodTakesTheClaimsOfAnother(t *testing.T) {
+	for _, reuse := range []bool{false, true} {
+		w := given(t, 1, claimed("data"), named("web-new1")).updated(2, gen.Label(contract.InstanceIDLabel, "new0")).claim("data", "new0")
+		w.set.Spec.ScaleStrategy.EnablePVCReuse = reuse
+		for _, o := range w.pods {
+			newpod.MountClaims(o, newpod.Mount{Volume: "data", Claim: "data-" + o.Name})
+		}
+		todo := w.plan()
+		require.Equal(t, 1, todo.Count(action.Delete), text(todo))
+		assert.Zero(t, todo.Count(action.Release), text(todo))
+		for a := range simulate.Actions(todo.Steps, StepScale) {
+			assert.Empty(t, a.Then)
+		}
+	}
+}
+
+// A pass that takes pods knows of them what they show, and not more.
+func TestNoClaimIsDeletedWhilePodsAreTaken(t *testing.T) {
+	w := given(t, 2, claimed("data"), named("web-new1")).updated(2).claim("data", "new1").claim("data", "lost1")
+	s := w.snapshot()
+	s.Orphans = []*corev1.Pod{gen.Pod("stray", gen.Label("app", "web"))}
+	todo := Compute(s)
+	require.Equal(t, 1, todo.Count(action.Adopt), text(todo))
+	for a := range simulate.Actions(todo.Steps, "") {
+		if a.Verb == action.Delete {
+			assert.Equal(t, "web-new1", a.Object.GetName())
+			assert.Empty(t, a.Then)
+		}
+	}
+}
+
+// A pod whose deletion was refused, or is not wanted any more, does not take its claims along one day.
+func TestPodsThatStayGiveTheirClaimsBack(t *testing.T) {
+	back := "claims:\n  Adopt claim data-web-new0 (PodStays): pod web-new0 stays\n"
+	for name, c := range map[string]struct {
+		replicas int32
+		options  []gen.PodOption
+		want     string
+	}{
+		"it stays":             {1, nil, back},
+		"it is to go":          {0, nil, "scale:\n  Delete pod web-new0 (ScaleIn): there are more pods than spec.replicas\n"},
+		"its hook holds it":    {0, []gen.PodOption{gen.Label("hook", "on"), gen.Lifecycle(contract.LifecyclePreparingDelete)}, "wait: PreDeleteHook web-new0: the preDelete hook holds the pod\n"},
+		"it is on its way out": {0, []gen.PodOption{gen.Terminating()}, ""},
+		"it is to be released": {1, []gen.PodOption{gen.Label("app", "other")}, "own:\n  Release pod web-new0 (SelectorMismatch): its labels no longer match spec.selector\n"},
+		"somebody named it":    {1, []gen.PodOption{gen.Label(contract.SpecifiedDeleteLabel, "true"), gen.NotReady(now)}, "scale:\n  Delete pod web-new0 (SpecifiedDelete): it is specified for deletion\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, reuse := range []bool{false, true} {
+				w := given(t, c.replicas, claimed("data"), hooked()).updated(1, c.options...).claim("data", "new0")
+				w.set.Spec.ScaleStrategy.EnablePVCReuse = reuse
+				newpod.MountClaims(w.pods[0], newpod.Mount{Volume: "data", Claim: "data-web-new0"})
+				w.claims[0].OwnerReferences = []metav1.OwnerReference{ownership.ByPod(w.pods[0])}
+				assert.Equal(t, c.want, text(w.plan()))
+			}
+		})
+	}
+	w := given(t, 1, claimed("data")).updated(1).claim("data", "new0")
+	newpod.MountClaims(w.pods[0], newpod.Mount{Volume: "data", Claim: "data-web-new0"})
+	for name, owners := range map[string][]metav1.OwnerReference{
+		"of another pod": {ownership.ByPod(gen.Pod("web-other"))}, "of nobody": nil, "of another controller": {*metav1.NewControllerRef(w.pods[0], corev1.SchemeGroupVersion.WithKind("Pod"))},
+	} {
+		w.claims[0].OwnerReferences = owners
+		assert.Empty(t, text(w.plan()), name)
+	}
 }
 
 func TestClaimsOfLostPodsGoWhenNotReused(t *testing.T) {
@@ -179,9 +346,8 @@ func TestLostIDsComeBack(t *testing.T) {
 	for name, want := range map[string]string{"web-bcd24": "bcd24", "web-stray": "", "web-bcd2": "", "bcd24": "", "web-kkkkk": ""} {
 		t.Run(name, func(t *testing.T) {
 			w := given(t, 2).updated(1, gen.Label(contract.InstanceIDLabel, "kkkkk"))
-			s := w.snapshot()
-			s.Orphans = []*corev1.Pod{gen.Pod(name, gen.Label("app", "web"), gen.OwnedBy(w.set))}
-			todo := Compute(s)
+			w.pods = append(w.pods, gen.Pod(name, gen.Label("app", "web"), gen.OwnedBy(w.set)))
+			todo := w.plan()
 			require.Equal(t, 1, todo.Count(action.Adopt), text(todo))
 			assert.Zero(t, todo.Count(action.Create), text(todo))
 			labels := todo.Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)["labels"].(map[string]any)

@@ -3,7 +3,6 @@ package plan
 import (
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/podupdate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -44,10 +43,11 @@ func (p *pass) deletePod(o *pod, why podupdate.Why) action.Action {
 	if a.Verb != action.Delete || p.plan.Holds(&a) { // one that stays keeps its claims
 		return a
 	}
-	for _, claim := range p.claimsWith(o.Pod.Labels[contract.InstanceIDLabel]) {
-		if p.Set.Spec.ScaleStrategy.EnablePVCReuse {
+	for _, claim := range p.claimsWith(o.Pod) {
+		switch {
+		case p.Set.Spec.ScaleStrategy.EnablePVCReuse:
 			p.leaving = append(p.leaving, p.handOver(claim, o.Pod))
-		} else {
+		case !p.adopts: // else the next pass finds them without a pod
 			a.Then = append(a.Then, claim)
 		}
 	}

@@ -96,6 +96,7 @@ func TestForeignActorsAreRepaired(t *testing.T) {
 			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.Holds("example.com/hold", time.Minute),
 			simulate.Relabels("app", "other"), simulate.Relabels("app", "web"), simulate.Relabels(contract.SpecifiedDeleteLabel, "true"),
 			simulate.Relabels("example.com/x", "y"), flapsReplicas,
+			simulate.Relabels(contract.InstanceIDLabel, ""), simulate.Bares(20 * time.Second),
 		}
 		return f
 	})

@@ -27,7 +27,7 @@ func watch(w *simulate.World) {
 	w.Limit("pods above replicas and maxSurge", countedPods, mostPods)
 	w.Limit("pods below replicas that are not available", missingAvailable, mostUnavailable)
 	w.CheckInPlace()
-	w.CheckClaims(inSight)
+	w.CheckClaims()
 	w.CheckOwnership("set-uid")
 	w.CheckCreations(newSet(0), mostSurge)
 	w.CheckUnique(contract.InstanceIDLabel)
@@ -78,12 +78,6 @@ func mostUnavailable(v *simulate.View) int {
 	return int(n.maxUnavailable)
 }
 
-// inSight are the pods that the set has or could adopt.
-func inSight(o *corev1.Pod) bool {
-	ref := metav1.GetControllerOfNoCopy(o)
-	return ref != nil && ref.UID == "set-uid" || o.Labels["app"] == "web"
-}
-
 // claimsComeBeforePods demands that a pod that is created finds the claims of its instance.
 func claimsComeBeforePods(w *simulate.World, e simulate.Event) {
 	pod, ok := e.Object.(*corev1.Pod)
@@ -111,6 +105,7 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 		ofPlan("the partition holds", partitionHolds),
 		ofPlan("paused changes no revision", pausedChangesNoRevision),
 		ofPlan("specified pods go first", specifiedPodsGoFirst),
+		ofPlan("claims in use stay", claimsInUseStay),
 		simulate.HooksHold(s.Set.Spec.Lifecycle),
 		simulate.RevisionsStay(s.Chosen, s.Pods),
 	)
@@ -225,6 +220,30 @@ func specifiedPodsGoFirst(s Snapshot, todo Plan) []string {
 	return wrong
 }
 
+// claimsInUseStay: no plan deletes a claim that a pod mounts of which it knows, unless it deletes the pod.
+func claimsInUseStay(s Snapshot, todo Plan) []string {
+	inUse := map[string]string{}
+	for _, o := range slices.Concat(s.Pods, s.Orphans) {
+		for name := range mounted(o) {
+			if o.DeletionTimestamp == nil {
+				inUse[name] = o.Name
+			}
+		}
+	}
+	var wrong []string
+	for a := range simulate.Actions(todo.Steps, "") {
+		if a.Verb != action.Delete {
+			continue
+		}
+		for _, o := range append([]action.Object{a.Object}, a.Then...) {
+			if user := inUse[o.GetName()]; user != "" && user != a.Object.GetName() && simulate.KindOf(o) == "PersistentVolumeClaim" {
+				wrong = append(wrong, fmt.Sprintf("%s goes and %s mounts it", o.GetName(), user))
+			}
+		}
+	}
+	return wrong
+}
+
 func stateIn(s Snapshot, o *corev1.Pod) podstate.State {
 	return podstate.Of(o, s.Now, s.Set.Spec.MinReadySeconds)
 }
@@ -274,11 +293,18 @@ func unarrived(w *simulate.World) []string {
 	return append(wrong, surplusRevisions(w, set)...)
 }
 
-// misplacedClaims: with claims reused, those of lost pods may wait for a new one.
+// misplacedClaims: with claims reused, those of lost pods may wait for a new one. One that a pod of somebody else
+// mounts stays.
 func misplacedClaims(w *simulate.World, set *v1beta1.CloneSet, ids map[string]bool) []string {
 	var wrong []string
+	inUse := map[string]bool{}
+	for _, o := range w.Pods() {
+		for name := range mounted(o) {
+			inUse[name] = true
+		}
+	}
 	for _, claim := range simulate.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
-		if claim.DeletionTimestamp == nil && !ids[claim.Labels[contract.InstanceIDLabel]] && metav1.IsControlledBy(claim, set) && !set.Spec.ScaleStrategy.EnablePVCReuse {
+		if claim.DeletionTimestamp == nil && !inUse[claim.Name] && !ids[claim.Labels[contract.InstanceIDLabel]] && metav1.IsControlledBy(claim, set) && !set.Spec.ScaleStrategy.EnablePVCReuse {
 			wrong = append(wrong, "claim "+claim.Name+" belongs to nobody")
 		}
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -30,7 +31,7 @@ func release(p *pass) {
 			continue
 		}
 		o.touched, o.Available = true, false
-		for _, claim := range p.claimsWith(o.Pod.Labels[contract.InstanceIDLabel]) {
+		for _, claim := range p.claimsWith(o.Pod) {
 			p.leaving = append(p.leaving, p.handOver(claim, o.Pod))
 		}
 		step.Actions = append(step.Actions, ownership.Release(o.Pod, p.Set.UID, "its labels no longer match spec.selector"))
@@ -38,28 +39,41 @@ func release(p *pass) {
 	p.addLeaving(step)
 }
 
-// adopt takes pods without a controller that the selector matches. A pod without an instance id gets
-// one; the set's own get theirs back. The pods count at once, so that none is created in their place, but not as available.
+// adopt takes pods without a controller that the selector matches, and gives the set's own pods back the
+// instance id that they have lost: without it they are out of the operator's sight. The pods count at once, so that
+// none is created in their place, but not as available.
 func adopt(p *pass) {
 	step := action.Step{Name: StepOwn}
-	ref := controllerRef(p.Set)
-	if len(p.Orphans) == 0 {
-		return
+	for i := range p.pods {
+		if o := &p.pods[i]; !o.touched && o.Pod.Labels[contract.InstanceIDLabel] == "" {
+			o.touched, o.Available = true, false
+			step.Actions = append(step.Actions, p.take(o.Pod))
+		}
 	}
-	taken := p.idsOfPods()
+	for i := range p.inactive {
+		if o := p.inactive[i].Pod; o.Labels[contract.InstanceIDLabel] == "" {
+			step.Actions = append(step.Actions, p.take(o))
+		}
+	}
 	for _, o := range p.Orphans {
-		labels, why := map[string]string{}, "it has no controller and matches spec.selector"
-		if o.Labels[contract.InstanceIDLabel] == "" {
-			labels[contract.InstanceIDLabel] = p.idOf(o, taken)
-		}
-		if metav1.IsControlledBy(o, p.Set) {
-			why = "it has lost its instance id"
-		}
-		step.Actions = append(step.Actions, ownership.Adopt(o, ref, labels, why))
+		step.Actions = append(step.Actions, p.take(o))
 		if adopted := p.judge(o); adopted.Active {
 			adopted.touched, adopted.Available = true, false
 			p.pods = append(p.pods, adopted)
 		}
 	}
+	p.adopts = len(step.Actions) > 0
 	p.plan.Add(step)
+}
+
+// take makes the pod one of the set, with an instance id.
+func (p *pass) take(o *corev1.Pod) action.Action {
+	labels, why := map[string]string{}, "it has no controller and matches spec.selector"
+	if o.Labels[contract.InstanceIDLabel] == "" {
+		labels[contract.InstanceIDLabel] = p.idOf(o)
+	}
+	if metav1.IsControlledBy(o, p.Set) {
+		why = "it has lost its instance id"
+	}
+	return ownership.Adopt(o, controllerRef(p.Set), labels, why)
 }

@@ -30,6 +30,9 @@ const (
 	StepNames    = "names"
 )
 
+// waitClaimsInUse is the reason of waits for pods whose claims new pods are to have.
+const waitClaimsInUse = "ClaimsInUse"
+
 // rule is one part of the thinking of a pass.
 type rule struct {
 	think func(*pass)
@@ -84,6 +87,7 @@ func Compute(s Snapshot) Plan {
 			break
 		}
 	}
+	p.takeBack()
 	for i := range p.pods {
 		p.plan.Wake(p.pods[i].AvailableIn)
 	}
@@ -117,10 +121,12 @@ type pass struct {
 	revisions *podupdate.Revisions // templates and how they differ
 	updates   podupdate.Workload   // how pods are changed
 	rng       *rand.Rand
-	usedIDs   map[string]bool                            // instance ids, nil before they are asked for
-	freeIDs   []string                                   // ids of claims without a pod, nil before they are asked for
-	claims    map[string][]*corev1.PersistentVolumeClaim // by instance id, nil before they are asked for
-	leaving   []action.Action                            // claims that are given to pods about to leave
+	usedIDs   map[string]bool // instance ids, nil before they are asked for
+	freeIDs   []string        // ids of claims without a pod, nil before they are asked for
+	takenIDs  map[string]bool // instance ids of pods, nil before they are asked for
+	stock     *stock          // claims and their pods, nil before they are asked for
+	leaving   []action.Action // claims that are given to pods about to leave
+	adopts    bool            // pods are taken in this pass
 }
 
 func newPass(s Snapshot) *pass {

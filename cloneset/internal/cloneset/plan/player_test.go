@@ -14,7 +14,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/orphans"
 	"github.com/flotilla-project/flotilla/core/revision"
 	"github.com/flotilla-project/flotilla/core/simulate"
 
@@ -27,6 +29,19 @@ type player struct {
 	world  *simulate.World
 	gates  Gates
 	report func(done action.Result) []action.Step
+	lost   *simulate.LostPods
+}
+
+func newPlayer(w *simulate.World) *player {
+	return &player{world: w, lost: w.LostPods(contract.InstanceIDLabel)}
+}
+
+// Restart is a new operator.
+func (p *player) Restart() { p.lost.Restart() }
+
+// Followed tells the finder what was done to pods.
+func (p *player) Followed(a *action.Action, err error) {
+	p.lost.Followed(gen.Namespace, "web", a, err)
 }
 
 // Plan reads the snapshot from the view and returns what Compute wants.
@@ -36,7 +51,7 @@ func (p *player) Plan(view *simulate.View, now time.Time, seed uint64) ([]action
 	if set == nil {
 		return nil, 0
 	}
-	s, err := snapshotOf(view, set)
+	s, err := p.snapshot(view, set, now)
 	if err != nil {
 		p.world.Violate("no snapshot: %v", err)
 		return nil, 0
@@ -59,18 +74,26 @@ func (p *player) Report(done action.Result) []action.Step {
 	return p.report(done)
 }
 
-func snapshotOf(view *simulate.View, set *v1beta1.CloneSet) (Snapshot, error) {
+func (p *player) snapshot(view *simulate.View, set *v1beta1.CloneSet, now time.Time) (Snapshot, error) {
 	s := Snapshot{
 		Set:        set,
-		Pods:       simulate.ListOwned[*corev1.Pod](view, set.UID),
-		Orphans:    orphansOf[*corev1.Pod](view, set),
+		Pods:       simulate.ListLabelled[*corev1.Pod](view, set.UID, contract.InstanceIDLabel),
 		Claims:     simulate.ListOwned[*corev1.PersistentVolumeClaim](view, set.UID),
 		Revisions:  simulate.ListOwned[*appsv1.ControllerRevision](view, set.UID),
 		NodeLabels: func(string) map[string]string { return nil },
-
-		OrphanRevisions: orphansOf[*appsv1.ControllerRevision](view, set),
+		Claim: func(name string) *corev1.PersistentVolumeClaim {
+			return simulate.Get[*corev1.PersistentVolumeClaim](view, set.Namespace, name)
+		},
+		OrphanRevisions: orphanRevisions(view, set),
 	}
-	var err error
+	lost, err := p.lost.Find(view, orphans.Search{
+		Owner: set, Selector: set.Spec.Selector, Pods: s.Pods, Replicas: set.Spec.Replicas,
+		Counted: set.Status.Replicas, Observed: set.Status.ObservedGeneration,
+	}, now)
+	if err != nil {
+		return s, err
+	}
+	s.Pods, s.Orphans, s.Taken = append(s.Pods, lost.Own...), lost.Orphans, lost.Taken
 	if s.ClaimsHash, err = revision.ClaimsHash(set.Spec.VolumeClaimTemplates); err != nil {
 		return s, err
 	}
@@ -85,10 +108,10 @@ func snapshotOf(view *simulate.View, set *v1beta1.CloneSet) (Snapshot, error) {
 	return s, err
 }
 
-func orphansOf[T action.Object](view *simulate.View, set *v1beta1.CloneSet) []T {
+func orphanRevisions(view *simulate.View, set *v1beta1.CloneSet) []*appsv1.ControllerRevision {
 	selector := labels.SelectorFromSet(set.Spec.Selector.MatchLabels)
-	return slices.DeleteFunc(simulate.List[T](view), func(o T) bool {
-		return metav1.GetControllerOfNoCopy(o) != nil || o.GetDeletionTimestamp() != nil || !selector.Matches(labels.Set(o.GetLabels()))
+	return slices.DeleteFunc(simulate.List[*appsv1.ControllerRevision](view), func(o *appsv1.ControllerRevision) bool {
+		return metav1.GetControllerOfNoCopy(o) != nil || o.DeletionTimestamp != nil || !selector.Matches(labels.Set(o.Labels))
 	})
 }
 
@@ -96,7 +119,8 @@ func orphansOf[T action.Object](view *simulate.View, set *v1beta1.CloneSet) []T 
 func play(t testing.TB, options simulate.Options, replicas int32, change ...setOption) (*simulate.World, *player) {
 	t.Helper()
 	w := simulate.New(options, newSet(replicas, change...))
-	p := &player{world: w, gates: Gates{EnvFromMetadata: true, Resize: true}}
+	p := newPlayer(w)
+	p.gates = Gates{EnvFromMetadata: true, Resize: true}
 	watch(w)
 	return w, p
 }

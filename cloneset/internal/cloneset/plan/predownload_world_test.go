@@ -26,7 +26,7 @@ type puller struct {
 
 func (p *puller) Plan(view *simulate.View, now time.Time, seed uint64) ([]action.Step, time.Duration) {
 	set := simulate.Get[*v1beta1.CloneSet](view, gen.Namespace, "web")
-	s, err := snapshotOf(view, set)
+	s, err := newPlayer(p.world).snapshot(view, set, now)
 	if err != nil {
 		p.world.Violate("no snapshot: %v", err)
 		return nil, 0

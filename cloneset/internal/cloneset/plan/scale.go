@@ -52,11 +52,8 @@ func scaleOut(p *pass) {
 		p.plan.Wait(waitScaleLimit, "", "%d more pods wait for scaleStrategy.maxUnavailable", b.missing-b.create)
 		p.tellOfLimit(b.create)
 	}
-	if b.create == 0 {
-		return
-	}
 	step := action.Step{Name: StepScale, SlowStart: true}
-	for i := range b.create {
+	for i := range b.create - p.awaitClaims(b.create) {
 		from := p.Chosen.Update
 		if i < b.createOld && p.Chosen.Current != nil {
 			from = p.Chosen.Current

@@ -17,12 +17,18 @@ import (
 type Snapshot struct {
 	// Set is the CloneSet, defaulted.
 	Set *v1beta1.CloneSet
-	// Pods are the pods whose controller is the set, in any state.
+	// Pods are the pods whose controller is the set, in any state. Those without an instance id are not in the
+	// cache.
 	Pods []*corev1.Pod
 	// Orphans are pods without a controller that the selector matches and that may be adopted.
 	Orphans []*corev1.Pod
+	// Taken are names of pods of others and claims that such pods mount, as far as they were in the set's way
+	// lately, with when that is to be tried again.
+	Taken map[string]time.Time
 	// Claims are the claims that the set owns.
 	Claims []*corev1.PersistentVolumeClaim
+	// Claim is the claim of the set's namespace with the name, whoever owns it; nil for none.
+	Claim func(name string) *corev1.PersistentVolumeClaim
 	// Revisions are the ControllerRevisions that the set owns.
 	Revisions []*appsv1.ControllerRevision
 	// OrphanRevisions are ControllerRevisions without a controller that the selector matches. Those that

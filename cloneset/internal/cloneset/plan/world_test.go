@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,8 +130,9 @@ func (w *world) add(r int, prefix string, n int, options []gen.PodOption) *world
 
 func (w *world) snapshot() Snapshot {
 	s := Snapshot{
-		Set: w.set, Pods: simulate.Snapshot(w.pods), Claims: w.claims, Revisions: w.revisions[:], Now: now, Seed: 7, Gates: w.gates,
+		Set: w.set, Pods: simulate.Snapshot(w.pods), Claims: controlledBy(w.set, w.claims), Revisions: w.revisions[:], Now: now, Seed: 7, Gates: w.gates,
 		PullJobs:   w.pulls,
+		Claim:      func(name string) *corev1.PersistentVolumeClaim { return claimNamed(w.claims, name) },
 		Chosen:     revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},
 		NodeLabels: func(string) map[string]string { return nil },
 	}
@@ -138,6 +140,19 @@ func (w *world) snapshot() Snapshot {
 		s.Chosen = revision.Choice{Update: w.revisions[0], Current: w.revisions[0]}
 	}
 	return s
+}
+
+func controlledBy(set *v1beta1.CloneSet, claims []*corev1.PersistentVolumeClaim) []*corev1.PersistentVolumeClaim {
+	return slices.DeleteFunc(slices.Clone(claims), func(c *corev1.PersistentVolumeClaim) bool { return !metav1.IsControlledBy(c, set) })
+}
+
+func claimNamed(claims []*corev1.PersistentVolumeClaim, name string) *corev1.PersistentVolumeClaim {
+	for _, c := range claims {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
 }
 
 // plan computes twice and requires that both plans are equal and that the snapshot is unchanged.

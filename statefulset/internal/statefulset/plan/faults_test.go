@@ -97,9 +97,9 @@ func TestForeignActorsAreRepaired(t *testing.T) {
 		f := simulate.Nasty(seed)
 		f.Passes, f.Foreign = 60, 0.15
 		f.Actors = []simulate.Actor{
-			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.Holds("example.com/hold", time.Minute), strays,
+			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.Holds("example.com/hold", time.Minute), strays, bares,
 			simulate.Relabels(contract.SpecifiedDeleteLabel, "true"), simulate.Relabels("example.com/x", "y"), flapsReplicas,
-			simulate.Relabels("statefulset.kubernetes.io/pod-name", "other"),
+			simulate.Relabels("statefulset.kubernetes.io/pod-name", "other"), simulate.Relabels("statefulset.kubernetes.io/pod-name", ""),
 		}
 		return f
 	})
@@ -109,7 +109,19 @@ func TestForeignActorsAreRepaired(t *testing.T) {
 // nothing can take its place.
 func strays(w *simulate.World, rng *rand.Rand) {
 	simulate.Relabels("app", "other")(w, rng)
-	w.After(20*time.Second, func() {
+	bringBack(w, 20*time.Second)
+}
+
+// bares does so with all labels of a pod.
+func bares(w *simulate.World, rng *rand.Rand) {
+	simulate.Bares(20*time.Second)(w, rng)
+	bringBack(w, 21*time.Second)
+}
+
+// bringBack brings pods back into the selector after the time. While one was away, history may have dropped its
+// revision: then policy InPlaceOnly leaves it no way, and the user is told so and gives in.
+func bringBack(w *simulate.World, after time.Duration) {
+	w.After(after, func() {
 		for _, o := range w.Pods() {
 			if o.Labels["app"] == "other" {
 				w.Tell("foreign", "bring %s back", o.Name)
@@ -117,8 +129,6 @@ func strays(w *simulate.World, rng *rand.Rand) {
 			}
 		}
 	})
-	// While it was away, history may have dropped its revision: then policy InPlaceOnly leaves it no way, and
-	// the user is told so and gives in.
 	w.After(10*time.Minute, func() {
 		if r := rollingUpdate(present(w)); r.PodUpdatePolicy == v1beta1.InPlaceOnly {
 			edit(w, policy(v1beta1.InPlaceIfPossible))

@@ -24,6 +24,7 @@ import (
 func watch(w *simulate.World) {
 	w.Limit("live ordinals out of service", outOfService, mostOutOfService)
 	w.CheckInPlace()
+	w.CheckClaims()
 	w.CheckOwnership("set-uid")
 	w.CheckCreations(newSet(0), nil)
 	w.OnEvent(claimsAreNeverDeleted)

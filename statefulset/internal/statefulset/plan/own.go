@@ -1,6 +1,7 @@
 package plan
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // release gives up pods whose labels the selector no longer matches, and those whose name is not that
-// of a member. A released pod keeps its name: its ordinal is empty once somebody has deleted it.
+// of a member. A released pod keeps its name: its ordinal is empty once somebody has deleted it. It keeps its claims,
+// which do not go with the set before.
 func release(p *pass) {
 	step := action.Step{Name: StepOwn}
 	for _, o := range p.strangers {
@@ -18,6 +20,7 @@ func release(p *pass) {
 			step.Actions = append(step.Actions, ownership.Release(o, p.Set.UID, "its name is not that of a pod of the set"))
 		}
 	}
+	claims := action.Step{Name: StepClaims}
 	selector, err := metav1.LabelSelectorAsSelector(p.Set.Spec.Selector)
 	for i := range p.pods {
 		o := &p.pods[i]
@@ -25,24 +28,31 @@ func release(p *pass) {
 			continue
 		}
 		o.foreign, o.touched = true, true
+		claims.Actions = append(claims.Actions, p.disowned(o)...)
 		step.Actions = append(step.Actions, ownership.Release(o.Pod, p.Set.UID, "its labels no longer match spec.selector"))
 	}
+	p.plan.Add(claims)
 	p.plan.Add(step)
 }
 
-// adopt takes members and revisions that have no controller. Adopted pods fill their ordinals at once,
-// but do not count as available.
+// adopt takes members and revisions that have no controller, and gives the set's own pods back the labels without
+// which they are out of the operator's sight. Adopted pods fill their ordinals at once, but do not count as available.
 func adopt(p *pass) {
 	step := action.Step{Name: StepOwn}
 	ref := controllerRef(p.Set)
 	step.Actions = append(step.Actions, revision.Adopt(p.Chosen, p.OrphanRevisions, p.liveRevisions(), ref)...)
 	for i := range p.pods {
 		o := &p.pods[i]
-		if !o.foreign || o.touched {
-			continue
+		_, shown := o.Pod.Labels[appsv1.StatefulSetPodNameLabel]
+		switch {
+		case o.touched:
+		case o.foreign:
+			o.touched = true
+			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, ref, p.missingLabels(o.State), "it has no controller and is a member of the set"))
+		case !shown:
+			o.touched = true
+			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, ref, p.missingLabels(o.State), "it has lost its label"))
 		}
-		o.touched = true
-		step.Actions = append(step.Actions, ownership.Adopt(o.Pod, ref, p.missingLabels(o.State), "it has no controller and is a member of the set"))
 	}
 	p.plan.Add(step)
 }

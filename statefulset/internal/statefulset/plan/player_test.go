@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/orphans"
 	"github.com/flotilla-project/flotilla/core/revision"
 	"github.com/flotilla-project/flotilla/core/simulate"
 
@@ -30,6 +31,15 @@ type player struct {
 	offline    bool // file systems grow when they are mounted the next time
 	never      bool // not even then
 	report     func(done action.Result) []action.Step
+	lost       *simulate.LostPods
+}
+
+// Restart is a new operator.
+func (p *player) Restart() { p.lost.Restart() }
+
+// Followed tells the finder what was done to pods.
+func (p *player) Followed(a *action.Action, err error) {
+	p.lost.Followed(gen.Namespace, "web", a, err)
 }
 
 // Plan reads the snapshot from the view and returns what Compute wants.
@@ -39,7 +49,7 @@ func (p *player) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.St
 	if set == nil {
 		return nil, 0
 	}
-	s, err := snapshotOf(view, set)
+	s, err := p.snapshot(view, set, now)
 	if err != nil {
 		p.world.Violate("no snapshot: %v", err)
 		return nil, 0
@@ -62,19 +72,25 @@ func (p *player) Report(done action.Result) []action.Step {
 	return p.report(done)
 }
 
-func snapshotOf(view *simulate.View, set *v1beta1.StatefulSet) (Snapshot, error) {
+func (p *player) snapshot(view *simulate.View, set *v1beta1.StatefulSet, now time.Time) (Snapshot, error) {
 	s := Snapshot{
 		Set:       set,
-		Pods:      simulate.ListOwned[*corev1.Pod](view, set.UID),
-		Orphans:   orphansIn[*corev1.Pod](view, set),
+		Pods:      simulate.ListLabelled[*corev1.Pod](view, set.UID, appsv1.StatefulSetPodNameLabel),
 		Revisions: simulate.ListOwned[*appsv1.ControllerRevision](view, set.UID),
 		Claim: func(name string) *corev1.PersistentVolumeClaim {
 			return simulate.Get[*corev1.PersistentVolumeClaim](view, set.Namespace, name)
 		},
-		OrphanRevisions: orphansIn[*appsv1.ControllerRevision](view, set),
+		OrphanRevisions: orphanRevisions(view, set),
 	}
-	s.Orphans = slices.DeleteFunc(s.Orphans, func(o *corev1.Pod) bool { return !IsMember(set, o.Name) })
-	var err error
+	lost, err := p.lost.Find(view, orphans.Search{
+		Owner: set, Selector: set.Spec.Selector, Pods: s.Pods, Replicas: set.Spec.Replicas,
+		Wanted:  func(o *corev1.Pod) bool { return IsMember(set, o.Name) },
+		Counted: set.Status.Replicas, Observed: set.Status.ObservedGeneration,
+	}, now)
+	if err != nil {
+		return s, err
+	}
+	s.Pods, s.Orphans = append(s.Pods, lost.Own...), lost.Orphans
 	s.Chosen, err = revision.Choose(revision.Input{
 		Owner: set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &set.Spec.Template,
 		Absent: revision.PullAlways, Owned: s.Revisions, Orphans: s.OrphanRevisions,
@@ -86,10 +102,10 @@ func snapshotOf(view *simulate.View, set *v1beta1.StatefulSet) (Snapshot, error)
 	return s, err
 }
 
-func orphansIn[T action.Object](view *simulate.View, set *v1beta1.StatefulSet) []T {
+func orphanRevisions(view *simulate.View, set *v1beta1.StatefulSet) []*appsv1.ControllerRevision {
 	selector := labels.SelectorFromSet(set.Spec.Selector.MatchLabels)
-	return slices.DeleteFunc(simulate.List[T](view), func(o T) bool {
-		return metav1.GetControllerOfNoCopy(o) != nil || o.GetDeletionTimestamp() != nil || !selector.Matches(labels.Set(o.GetLabels()))
+	return slices.DeleteFunc(simulate.List[*appsv1.ControllerRevision](view), func(o *appsv1.ControllerRevision) bool {
+		return metav1.GetControllerOfNoCopy(o) != nil || o.DeletionTimestamp != nil || !selector.Matches(labels.Set(o.Labels))
 	})
 }
 
@@ -99,7 +115,7 @@ func play(t testing.TB, options simulate.Options, replicas int32, change ...setO
 	set := newSet(replicas, change...)
 	set.Generation = 1
 	w := simulate.New(options, set)
-	p := &player{world: w, gates: allGates(), expandable: map[string]bool{"big": true, "fixed": false}}
+	p := &player{world: w, gates: allGates(), expandable: map[string]bool{"big": true, "fixed": false}, lost: w.LostPods(appsv1.StatefulSetPodNameLabel)}
 	watch(w)
 	p.growVolumes()
 	return w, p

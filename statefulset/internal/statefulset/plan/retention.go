@@ -55,7 +55,7 @@ func (p *pass) misowned(o *pod) []action.Action {
 	var actions []action.Action
 	for i := range p.Set.Spec.VolumeClaimTemplates {
 		claim := p.Claim(claimName(&p.Set.Spec.VolumeClaimTemplates[i], o.Pod.Name))
-		if claim == nil || claim.DeletionTimestamp != nil || p.hasForeignOwner(claim, o) {
+		if claim == nil || claim.DeletionTimestamp != nil || p.hasForeignOwner(claim, o) || p.grows(claim) {
 			continue
 		}
 		byPod := !o.live && p.deletesWithScale()
@@ -63,12 +63,41 @@ func (p *pass) misowned(o *pod) []action.Action {
 		if !changes {
 			continue
 		}
-		actions = append(actions, action.Action{
-			Verb: action.PatchMetadata, Object: claim, Patches: []action.Patch{patch}, Reason: "RetentionPolicy",
-			Message: "its owners are not those of persistentVolumeClaimRetentionPolicy", Event: &action.Event{Failed: eventUpdateFailed},
-		})
+		actions = append(actions, reown(claim, patch, "its owners are not those of persistentVolumeClaimRetentionPolicy"))
 	}
 	return actions
+}
+
+// disowned takes the claims of a pod that is released from the set and from the pod: they would go with either, and
+// the pod runs on.
+func (p *pass) disowned(o *pod) []action.Action {
+	if !p.Gates.AutoDeletePVC {
+		return nil
+	}
+	var actions []action.Action
+	for i := range p.Set.Spec.VolumeClaimTemplates {
+		claim := p.Claim(claimName(&p.Set.Spec.VolumeClaimTemplates[i], o.Pod.Name))
+		if claim == nil || claim.DeletionTimestamp != nil {
+			continue
+		}
+		if patch, changes := p.owners(claim, o.Pod, false, false); changes {
+			actions = append(actions, reown(claim, patch, "its pod is released"))
+		}
+	}
+	return actions
+}
+
+// reown gives the claim other owners.
+func reown(claim *corev1.PersistentVolumeClaim, patch action.Patch, why string) action.Action {
+	return action.Action{
+		Verb: action.PatchMetadata, Object: claim, Patches: []action.Patch{patch}, Reason: "RetentionPolicy", Message: why,
+		Event: &action.Event{Failed: eventUpdateFailed},
+	}
+}
+
+// grows says that the claim is written in this pass already.
+func (p *pass) grows(claim *corev1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(p.grow, func(a action.Action) bool { return a.Object.GetName() == claim.Name })
 }
 
 // owners is the patch that makes the set and the pod owners of the claim, or not. A reference that is
@@ -157,10 +186,7 @@ func formerPods(claim *corev1.PersistentVolumeClaim, pod string) []types.UID {
 func (p *pass) keep(claim *corev1.PersistentVolumeClaim, pod string) {
 	p.plan.Wake(ownersCheck)
 	p.plan.Wait(waitClaims, claim.Name, "the claim is taken from a former pod before pod %s is created", pod)
-	p.kept = append(p.kept, action.Action{
-		Verb: action.PatchMetadata, Object: claim, Patches: []action.Patch{ownership.Patch(formerPods(claim, pod))}, Reason: "RetentionPolicy",
-		Message: "it is retained", Event: &action.Event{Failed: eventUpdateFailed},
-	})
+	p.kept = append(p.kept, reown(claim, ownership.Patch(formerPods(claim, pod)), "it is retained"))
 }
 
 func isRefTo(ref *metav1.OwnerReference, kind, group, name string) bool {

@@ -17,7 +17,8 @@ import (
 type Snapshot struct {
 	// Set is the StatefulSet. What its admission fills in may be absent.
 	Set *v1beta1.StatefulSet
-	// Pods are the pods whose controller is the set, in any state and of any name.
+	// Pods are the pods whose controller is the set, in any state and of any name. Those without label
+	// statefulset.kubernetes.io/pod-name are not in the cache.
 	Pods []*corev1.Pod
 	// Orphans are pods without a controller that the selector matches, whose names say that they are
 	// members (IsMember), and that are not terminating.

@@ -1,0 +1,74 @@
+package execute
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// podPage is how many pods the server is asked for at a time.
+const podPage = 500
+
+// mounts are the claims that pods mount, as the server says. It is asked when the first claim of a pass is to be
+// deleted, and not for a pass that deletes none. A claim that is deleted while a pod mounts it is lost as soon as
+// that pod ends, and neither a cache nor a plan knows of all pods.
+type mounts struct {
+	once sync.Once
+	err  error
+	pods map[string][]mounter // by claim
+
+	removed sync.Map // the UIDs of the pods that this pass has deleted
+}
+
+// mounter is a pod that is not on its way out.
+type mounter struct {
+	uid  types.UID
+	name string
+}
+
+// keeper is the name of a pod that keeps the object from being deleted: one that mounts the claim and is not on its
+// way out. It is empty for other objects.
+func (p *pass) keeper(ctx context.Context, o client.Object) (string, error) {
+	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
+		return "", nil
+	}
+	p.mounts.once.Do(func() { p.mounts.pods, p.mounts.err = p.mounters(ctx, o.GetNamespace()) })
+	if p.mounts.err != nil {
+		return "", p.mounts.err
+	}
+	for _, pod := range p.mounts.pods[o.GetName()] {
+		if _, removed := p.mounts.removed.Load(pod.uid); !removed {
+			return pod.name, nil
+		}
+	}
+	return "", nil
+}
+
+// mounters lists who mounts which claim of the namespace.
+func (p *pass) mounters(ctx context.Context, namespace string) (map[string][]mounter, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	found := map[string][]mounter{}
+	for list := (&corev1.PodList{}); ; {
+		from := list.Continue
+		list = &corev1.PodList{}
+		if err := p.options.Live.List(ctx, list, client.InNamespace(namespace), client.Limit(podPage), client.Continue(from)); err != nil {
+			return nil, fmt.Errorf("list the pods that mount claims: %w", err)
+		}
+		for i := range list.Items {
+			pod := &list.Items[i]
+			for k := range pod.Spec.Volumes {
+				if c := pod.Spec.Volumes[k].PersistentVolumeClaim; c != nil && pod.DeletionTimestamp == nil {
+					found[c.ClaimName] = append(found[c.ClaimName], mounter{pod.UID, pod.Name})
+				}
+			}
+		}
+		if list.Continue == "" {
+			return found, nil
+		}
+	}
+}
