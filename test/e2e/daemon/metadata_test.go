@@ -78,6 +78,25 @@ func TestEditsByHandRestartNothing(t *testing.T) {
 	assert.Equal(t, reported, metaOf(t, o))
 }
 
+// Whoever has written the next value to the pod before has restarted nothing: the update does, once.
+func TestAValueThatAHandHasWrittenBeforeIsReadAllTheSame(t *testing.T) {
+	t.Parallel()
+	reader, other := newContainer("reader", 8080), newContainer("other", 8081)
+	reader.Env = []corev1.EnvVar{fromAnnotation("CONFIG", "config")}
+	set := newSet(world.Namespace(t), map[string]string{"config": "a"}, reader, other)
+	require.NoError(t, world.Client.Create(t.Context(), set))
+	before := settles(t, set)
+	metaOf(t, before)
+	story.Edit(t, world, before, func(o *corev1.Pod) { o.Annotations["config"] = "b" })
+	story.Edit(t, world, set, func(s *clonesets.CloneSet) { s.Spec.Template.Annotations["config"] = "b" })
+	after := settles(t, set)
+	assert.Equal(t, story.Identities([]corev1.Pod{*before}), story.Identities([]corev1.Pod{*after}))
+	assert.Equal(t, map[string]int32{"reader": 1, "other": 0}, restarts(after))
+	environment, err := ask(t, after, "/env")
+	require.NoError(t, err)
+	assert.Contains(t, environment, "CONFIG=b\n")
+}
+
 // metaOf waits until the agent has described the containers that run in the pod.
 func metaOf(t *testing.T, o *corev1.Pod) string {
 	t.Helper()
