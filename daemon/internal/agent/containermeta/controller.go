@@ -110,8 +110,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key ctrl.Request) (ctrl.Resu
 	}
 	todo := plan.Compute(snapshot)
 	if todo.Annotation != "" {
-		if err := r.write(ctx, pod, todo.Annotation); err != nil {
-			return ctrl.Result{}, err
+		if pause, err := r.write(ctx, pod, todo.Annotation); pause > 0 || err != nil {
+			return ctrl.Result{RequeueAfter: pause}, err
 		}
 	}
 	r.memory.remember(pod, todo.Outdated)
@@ -161,27 +161,32 @@ func (r *Reconciler) env(ctx context.Context, id string) map[string]string {
 	return env
 }
 
-// write patches the annotation through the status: the agent may not change pods.
-func (r *Reconciler) write(ctx context.Context, pod *corev1.Pod, annotation string) error {
+// write patches the annotation through the status: the agent may not change pods. It returns 0 when that is done,
+// and otherwise when to try.
+func (r *Reconciler) write(ctx context.Context, pod *corev1.Pod, annotation string) (pause time.Duration, err error) {
+	if left := r.memory.refused(pod).Left(pod.ResourceVersion, r.Clock.Now()); left > 0 {
+		return left, nil
+	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":         pod.UID,
 		"annotations": map[string]string{contract.RuntimeContainersMetaAnnotation: annotation},
 	}})
 	if err != nil {
-		return fmt.Errorf("make patch of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return 0, fmt.Errorf("make patch of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	written := &corev1.Pod{}
 	written.Namespace, written.Name = pod.Namespace, pod.Name
 	err = r.Client.Status().Patch(ctx, written, client.RawPatch(types.StrategicMergePatchType, patch))
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the latter: a pod of the same name
-		return nil
-	}
 	if err != nil {
-		return fmt.Errorf("write annotation of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		outdated := apierrors.IsNotFound(err) || apierrors.IsConflict(err) // the latter: a pod of the same name
+		if !outdated {
+			ctrl.LoggerFrom(ctx).Error(err, "Annotation cannot be written")
+		}
+		return r.memory.refuse(pod, outdated, r.Clock.Now()), nil
 	}
 	r.Metrics.MetaPatches.Inc()
 	r.memory.wrote(written)
-	return nil
+	return 0, nil
 }
 
 // stop begins the restart of a container. The pod's spec is not needed: the kubelet has written on the

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 )
 
 const (
@@ -91,6 +92,7 @@ type memory struct {
 type remembered struct {
 	uid      types.UID
 	written  string // version of our last write
+	refused  refusal.Refusal
 	outdated map[string]plan.Outdated
 }
 
@@ -124,8 +126,24 @@ func (m *memory) wrote(pod *corev1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.of(pod)
-	known.written = pod.ResourceVersion
+	known.written, known.refused = pod.ResourceVersion, refusal.Refusal{}
 	m.pods[client.ObjectKeyFromObject(pod)] = known
+}
+
+func (m *memory) refused(pod *corev1.Pod) refusal.Refusal {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.of(pod).refused
+}
+
+// refuse notes a write that did not succeed, and returns when to try again.
+func (m *memory) refuse(pod *corev1.Pod, outdated bool, now time.Time) (pause time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.of(pod)
+	known.refused, pause = known.refused.Again(pod.ResourceVersion, outdated, now)
+	m.pods[client.ObjectKeyFromObject(pod)] = known
+	return pause
 }
 
 func (m *memory) outdated(pod *corev1.Pod) map[string]plan.Outdated {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 )
 
 // memory is what the agent knows beside the cluster: the stops that it has begun, when it saw what, and what
@@ -34,7 +35,7 @@ type pod struct {
 	graceSeen map[types.UID]time.Time
 	stops     map[string]*stop // by container ID
 	written   map[types.UID]string
-	refused   map[types.UID]refusal
+	refused   map[types.UID]refusal.Refusal
 }
 
 type stop struct {
@@ -50,7 +51,7 @@ func (m *memory) of(key ctrl.Request) *pod {
 	if m.pods[key] == nil {
 		m.pods[key] = &pod{
 			graceSeen: map[types.UID]time.Time{}, stops: map[string]*stop{},
-			written: map[types.UID]string{}, refused: map[types.UID]refusal{},
+			written: map[types.UID]string{}, refused: map[types.UID]refusal.Refusal{},
 		}
 	}
 	return m.pods[key]
@@ -94,7 +95,7 @@ func (m *memory) remember(key ctrl.Request, requests []*v1beta1.ContainerRecreat
 	gone := func(request types.UID) bool { return !live[request] }
 	maps.DeleteFunc(p.graceSeen, func(request types.UID, _ time.Time) bool { return gone(request) })
 	maps.DeleteFunc(p.written, func(request types.UID, _ string) bool { return gone(request) })
-	maps.DeleteFunc(p.refused, func(request types.UID, _ refusal) bool { return gone(request) })
+	maps.DeleteFunc(p.refused, func(request types.UID, _ refusal.Refusal) bool { return gone(request) })
 	stops := make(map[string]node.Stop, len(p.stops))
 	for id, s := range p.stops {
 		if len(requests) == 0 && s.Stage == node.Ended {

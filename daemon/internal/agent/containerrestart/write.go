@@ -12,14 +12,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
-)
 
-// A write that is refused is tried again after firstPause, then after twice as long, at most lastPause. No event
-// brings it back earlier, unless another version was in the way, and that not for the excused'th time in a row.
-const (
-	firstPause = time.Second
-	lastPause  = 30 * time.Second
-	excused    = 3
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 )
 
 // write patches the status of a request. It returns 0 when that is done, and otherwise when to look at the
@@ -32,7 +26,7 @@ func (r *Reconciler) write(ctx context.Context, write node.Write) time.Duration 
 	patch, err := json.Marshal(write.Patch())
 	if err != nil {
 		log.Error(err, "Status cannot be written")
-		return lastPause
+		return refusal.LastPause
 	}
 	written := &v1beta1.ContainerRecreateRequest{}
 	written.Namespace, written.Name = write.Request.Namespace, write.Request.Name
@@ -50,35 +44,18 @@ func (r *Reconciler) write(ctx context.Context, write node.Write) time.Duration 
 	return r.memory.refuse(write.Request, outdated, r.Clock.Now())
 }
 
-// refusal is what is known of a request whose last write did not succeed.
-type refusal struct {
-	version  string // that was judged
-	outdated bool   // another version may do better
-	tries    int    // in a row
-	pause    time.Duration
-	until    time.Time
-}
-
 // pauseOf is how long to write nothing into a request.
 func (m *memory) pauseOf(request *v1beta1.ContainerRecreateRequest, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	last, refused := m.of(keyOf(request)).refused[request.UID]
-	if !refused || last.outdated && last.tries < excused && last.version != request.ResourceVersion {
-		return 0
-	}
-	return max(last.until.Sub(now), 0)
+	return m.of(keyOf(request)).refused[request.UID].Left(request.ResourceVersion, now)
 }
 
 // refuse notes a write that did not succeed, and returns when to try again.
-func (m *memory) refuse(request *v1beta1.ContainerRecreateRequest, outdated bool, now time.Time) time.Duration {
+func (m *memory) refuse(request *v1beta1.ContainerRecreateRequest, outdated bool, now time.Time) (pause time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(keyOf(request))
-	last := p.refused[request.UID]
-	pause := min(max(2*last.pause, firstPause), lastPause)
-	p.refused[request.UID] = refusal{
-		version: request.ResourceVersion, outdated: outdated, tries: last.tries + 1, pause: pause, until: now.Add(pause),
-	}
+	p.refused[request.UID], pause = p.refused[request.UID].Again(request.ResourceVersion, outdated, now)
 	return pause
 }

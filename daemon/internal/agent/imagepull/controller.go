@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/events"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 )
 
 // ControllerName is the name of the controller in logs and user agents.
@@ -65,6 +66,7 @@ type Reconciler struct {
 	limiter flowcontrol.RateLimiter
 	wakeup  chan event.GenericEvent
 	written *v1beta1.NodeImage // as the server answered our last write
+	refused refusal.Refusal    // of the status
 }
 
 // New makes a Reconciler.
@@ -123,12 +125,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, nil
 	}
 	r.measure(todo.Status)
-	held, err := r.writeStatus(ctx, snapshot.Image, &todo)
+	pause, err := r.writeStatus(ctx, snapshot.Image, &todo)
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
-	case held:
-		return ctrl.Result{RequeueAfter: heldBackPause}, nil
+	case pause > 0:
+		return ctrl.Result{RequeueAfter: pause}, nil
 	case todo.Unfinished:
 		return ctrl.Result{RequeueAfter: r.Jitter(busyPause)}, nil
 	default:
@@ -165,32 +167,38 @@ func (r *Reconciler) newest(cached *v1beta1.NodeImage) *v1beta1.NodeImage {
 	return cached
 }
 
-// writeStatus patches what differs, and tells what ended. It reports true when the write has to wait.
-func (r *Reconciler) writeStatus(ctx context.Context, image *v1beta1.NodeImage, todo *plan.Plan) (held bool, err error) {
+// writeStatus patches what differs, and tells what ended. It returns 0 when the status is as wanted, and otherwise
+// when to try: writes are rare, and those that did not succeed rarer.
+func (r *Reconciler) writeStatus(ctx context.Context, image *v1beta1.NodeImage, todo *plan.Plan) (pause time.Duration, err error) {
 	after := image.DeepCopy()
 	after.Status = *todo.Status
 	changes, err := client.MergeFrom(image).Data(after)
 	if err != nil {
-		return false, fmt.Errorf("make patch of node image %s: %w", image.Name, err)
+		return 0, fmt.Errorf("make patch of node image %s: %w", image.Name, err)
 	}
 	if string(changes) == "{}" {
-		return false, nil
+		return 0, nil
+	}
+	if left := r.refused.Left(image.ResourceVersion, r.Clock.Now()); left > 0 {
+		return left, nil
 	}
 	if !r.limiter.TryAccept() {
-		return true, nil
+		return heldBackPause, nil
 	}
 	err = r.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(image, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return true, nil // somebody wrote since; the next pass judges that
-	}
 	if err != nil {
-		return false, fmt.Errorf("write status of node image %s: %w", image.Name, err)
+		outdated := apierrors.IsConflict(err) || apierrors.IsNotFound(err)
+		if !outdated {
+			ctrl.LoggerFrom(ctx).Error(err, "Status cannot be written")
+		}
+		r.refused, pause = r.refused.Again(image.ResourceVersion, outdated, r.Clock.Now())
+		return pause, nil
 	}
-	r.written = after
+	r.written, r.refused = after, refusal.Refusal{}
 	for i := range todo.Ended {
 		r.tell(image, &todo.Ended[i])
 	}
-	return false, nil
+	return 0, nil
 }
 
 // tell sends the events of a pull that has ended, once its end is written.

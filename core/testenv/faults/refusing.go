@@ -1,0 +1,81 @@
+package faults
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Refusing is a server that refuses requests for a while.
+type Refusing struct {
+	// Of says which requests are refused, and For how long, from the first of them on.
+	Of  func(*http.Request) bool
+	For time.Duration
+	// Err is the answer, nil for none.
+	Err *apierrors.StatusError
+
+	mu    sync.Mutex
+	began time.Time
+	tries map[string][]time.Duration
+}
+
+// Refusals are the answers to writes that a controller must bear for ever; nil is no answer.
+func Refusals() map[string]*apierrors.StatusError {
+	var any schema.GroupResource
+	return map[string]*apierrors.StatusError{
+		"403 forbidden":         apierrors.NewForbidden(any, "it", ErrCut),
+		"409 conflict":          apierrors.NewConflict(any, "it", ErrCut),
+		"422 invalid":           apierrors.NewInvalid(schema.GroupKind{}, "it", field.ErrorList{field.Forbidden(nil, "refused")}),
+		"429 too many requests": apierrors.NewTooManyRequests("too many", 1),
+		"500 internal error":    apierrors.NewInternalError(ErrCut),
+		"timeout":               nil,
+	}
+}
+
+// Send is the way to the server.
+func (f *Refusing) Send(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	switch {
+	case !f.Of(r) || !f.refuses(r):
+		return next.RoundTrip(r)
+	case f.Err == nil:
+		return nil, context.DeadlineExceeded
+	}
+	return answer(r, f.Err)
+}
+
+func (f *Refusing) refuses(r *http.Request) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.began.IsZero() {
+		f.began, f.tries = time.Now(), map[string][]time.Duration{}
+	}
+	object := strings.TrimSuffix(r.URL.Path, "/status")
+	passed := time.Since(f.began)
+	f.tries[object] = append(f.tries[object], passed)
+	return passed < f.For
+}
+
+// Tries counts the requests for each object, by its path, within the time after its first one.
+func (f *Refusing) Tries(within time.Duration) map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	counts := map[string]int{}
+	for object, times := range f.tries {
+		counts[object] = len(slices.DeleteFunc(slices.Clone(times), func(at time.Duration) bool { return at-times[0] >= within }))
+	}
+	return counts
+}
+
+// Over says whether the time of refusals is over.
+func (f *Refusing) Over() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.began.IsZero() && time.Since(f.began) >= f.For
+}
