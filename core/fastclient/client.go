@@ -13,10 +13,12 @@ import (
 const DisableDeepCopy = client.UnsafeDisableDeepCopy
 
 // NewClient makes a client that reads from the cluster's cache and writes under the user agent,
-// which by convention is "<feature>-manager/<controller>" and tells controllers apart in the audit log.
+// which by convention is "<feature>-manager/<controller>" and tells controllers apart in the audit log. It sends each
+// write once, as WriteOnce says.
 func NewClient(c cluster.Cluster, userAgent string) (client.Client, error) {
 	config := rest.CopyConfig(c.GetConfig())
 	config.UserAgent = userAgent
+	WriteOnce(config)
 	made, err := client.New(config, client.Options{
 		Scheme: c.GetScheme(),
 		Mapper: c.GetRESTMapper(),

@@ -17,6 +17,8 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/flotilla-project/flotilla/core/fastclient"
+
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
@@ -109,6 +111,7 @@ func shapedConfig(config *rest.Config, options *Options) *rest.Config {
 	if options.QPS > 0 {
 		config.QPS, config.Burst = options.QPS, max(options.Burst, int(options.QPS), 1)
 	}
+	fastclient.WriteOnce(config)
 	return config
 }
 

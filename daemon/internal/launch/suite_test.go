@@ -25,10 +25,16 @@ func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
 // givenController runs the controller until the end of the test.
 func givenController(t *testing.T) client.Client {
 	t.Helper()
+	return givenControllerOf(t, env, "")
+}
+
+// givenControllerOf runs the controller of one namespace or, when it is empty, of all.
+func givenControllerOf(t *testing.T, env testenv.Environment, namespace string) client.Client {
+	t.Helper()
 	cached := cache.Options{ByObject: map[client.Object]cache.ByObject{
-		&corev1.Pod{}: podcache.ByObject(""), &corev1.ConfigMap{}: launch.ConfigMaps(""),
+		&corev1.Pod{}: podcache.ByObject(namespace), &corev1.ConfigMap{}: launch.ConfigMaps(namespace),
 	}}
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-		return launch.SetUp(t.Context(), mgr, engine.Settings{Reader: reader, UserAgent: userAgent})
+		return launch.SetUp(t.Context(), mgr, engine.Settings{Reader: reader, Namespace: namespace, UserAgent: userAgent})
 	})
 }

@@ -53,6 +53,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
+	snap.Refusals = r.Known(owner(snap), nil, 0, snap.Now)
 	todo := plan.Compute(snap)
 	done := r.Execute(ctx, owner(snap), todo.Plan)
 	again, statusErr := r.writeStatus(ctx, snap, todo)

@@ -113,7 +113,7 @@ func TestATagOfAJobThatTheCacheDoesNotShowYetStays(t *testing.T) {
 	shown := make(chan struct{})
 	show := sync.OnceFunc(func() { close(shown) })
 	t.Cleanup(show)
-	c := givenControllerWith(t, func(object any) (any, error) {
+	c := givenControllerOf(t, env, func(object any) (any, error) {
 		if o, ok := object.(*metav1.PartialObjectMetadata); ok && o.Name == "late" {
 			<-shown
 		}

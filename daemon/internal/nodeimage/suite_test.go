@@ -36,14 +36,15 @@ func TestMain(m *testing.M) {
 // givenController runs the controller until the end of the test.
 func givenController(t *testing.T) client.Client {
 	t.Helper()
-	return givenControllerWith(t, fastclient.Trim)
+	return givenControllerOf(t, env)
 }
 
-// givenControllerWith runs the controller with a transform of what its cache takes in.
-func givenControllerWith(t *testing.T, transform toolscache.TransformFunc) client.Client {
+// givenControllerOf runs the controller in an environment, with a transform of what its cache takes in if one is
+// given.
+func givenControllerOf(t *testing.T, env testenv.Environment, transform ...toolscache.TransformFunc) client.Client {
 	t.Helper()
 	cached := cache.Options{
-		DefaultTransform: transform,
+		DefaultTransform: append(transform, fastclient.Trim)[0],
 		ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: fastclient.Nodes()},
 	}
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {

@@ -34,6 +34,8 @@ type Snapshot struct {
 	Pod *corev1.Pod
 	// ConfigMap is the one of the name that the pod's barriers have, nil when there is none.
 	ConfigMap *corev1.ConfigMap
+	// Refusals are what the server has refused before.
+	Refusals action.Refusals
 	// Now is the moment of the pass.
 	Now time.Time
 }
@@ -70,7 +72,7 @@ func answersItself(pod *corev1.Pod) bool {
 
 // Compute thinks one pass through. It never changes the snapshot.
 func Compute(s Snapshot) action.Plan {
-	p := &pass{Snapshot: s}
+	p := &pass{Snapshot: s, plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}
 	if NeedsReadiness(s.Pod) {
 		p.answerGate()
 	}

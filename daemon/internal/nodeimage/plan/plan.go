@@ -38,7 +38,7 @@ type Failure struct {
 
 // Compute thinks one pass through. It never changes the snapshot.
 func Compute(s Snapshot) Plan {
-	var p Plan
+	p := Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}
 	switch {
 	case s.Image == nil:
 		create(s, &p)
@@ -123,6 +123,9 @@ func keep(s Snapshot, p *Plan) {
 		Verb: verb, Object: s.Image, Reason: "InOrder", Message: "labels follow the node, what is over is dropped",
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: body}},
 	}}})
+	if p.Empty() { // it was refused and waits: pulls have their ends all the same
+		supervise(s, p)
+	}
 }
 
 // metadata is what of labels and owners must change to follow the node.

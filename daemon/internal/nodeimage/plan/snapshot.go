@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/action"
+
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
@@ -31,6 +33,8 @@ type Snapshot struct {
 	Secrets map[types.NamespacedName]bool
 	// CreationDelay is how long a node must have been ready before it gets a NodeImage.
 	CreationDelay time.Duration
+	// Refusals are what the server has refused before.
+	Refusals action.Refusals
 	// Now is the moment of the pass.
 	Now time.Time
 }

@@ -1,0 +1,70 @@
+package launch_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/testenv/faults"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
+)
+
+// A server that refuses writes to ConfigMaps and statuses of pods hears little of them, however much happens to the
+// pods, and what was wanted happens soon after.
+func TestARefusedControllerIsQuiet(t *testing.T) {
+	env.Need(t)
+	for name, err := range faults.Refusals() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := env.Namespace(t)
+			f := &faults.Refusing{Err: err, For: 11 * time.Second, Of: func(r *http.Request) bool {
+				return faults.IsWrite(r) && strings.Contains(r.URL.Path, "/"+namespace+"/")
+			}}
+			givenControllerOf(t, faults.Over(env, f.Send), namespace)
+			c := env.Client(t)
+			pod := newPod(namespace)
+			pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}}
+			create(t, c, pod)
+			begun := newPod(namespace)
+			begun.Name = "begun"
+			for i := range begun.Spec.Containers {
+				begun.Spec.Containers[i].Env = []corev1.EnvVar{plan.Barrier("begun", 10-i)}
+			}
+			create(t, c, begun)
+			m := ownedBy(namespace, begun, "p_10")
+			m.Name = "begun-barrier"
+			create(t, c, m)
+			becomeReady(t, c, begun, begun.Spec.Containers[0].Name)
+			for !f.Over() {
+				becomeReady(t, c, pod)
+				<-time.After(200 * time.Millisecond)
+				becomeReady(t, c, pod, "none")
+			}
+			opened(t, c, pod, "p_10")
+			testenv.Eventually(t, func(collect *assert.CollectT) {
+				require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(m), m))
+				assert.Len(collect, m.Data, 2)
+				assert.True(collect, metav1.IsControlledBy(m, begun))
+				require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
+				assert.NotNil(collect, podstate.Condition(pod, contract.KruisePodReady))
+			})
+			tries := f.Tries(10 * time.Second)
+			assert.Len(t, tries, 3, "a pod, the ConfigMaps, and one of them")
+			for object, count := range tries {
+				assert.Greater(t, count, 1, object)
+				assert.LessOrEqual(t, count, 10, object)
+			}
+		})
+	}
+}
