@@ -62,13 +62,15 @@ func (f *Refusing) refuses(r *http.Request) bool {
 	return passed < f.For
 }
 
-// Tries counts the requests for each object, by its path, within the time after its first one.
-func (f *Refusing) Tries(within time.Duration) map[string]int {
+// Tries counts the requests for each object, by its path, from one time after its first one until another.
+func (f *Refusing) Tries(from, until time.Duration) map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	counts := map[string]int{}
 	for object, times := range f.tries {
-		counts[object] = len(slices.DeleteFunc(slices.Clone(times), func(at time.Duration) bool { return at-times[0] >= within }))
+		counts[object] = len(slices.DeleteFunc(slices.Clone(times), func(at time.Duration) bool {
+			return at-times[0] < from || at-times[0] >= until
+		}))
 	}
 	return counts
 }

@@ -25,7 +25,7 @@ func TestARefusedAgentIsQuiet(t *testing.T) {
 	for name, err := range faults.Refusals() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := &faults.Refusing{Err: err, For: 12 * time.Second, Of: func(r *http.Request) bool {
+			f := &faults.Refusing{Err: err, For: 25 * time.Second, Of: func(r *http.Request) bool {
 				return faults.IsWrite(r) && strings.HasSuffix(r.URL.Path, "/status") &&
 					(strings.Contains(r.URL.Path, "/nodeimages/") || strings.Contains(r.URL.Path, "/pods/"))
 			}}
@@ -43,11 +43,14 @@ func TestARefusedAgentIsQuiet(t *testing.T) {
 			}
 			n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded})
 			n.eventuallyReported(pod)
-			tries := f.Tries(10 * time.Second)
+			tries := f.Tries(0, 10*time.Second)
 			require.Len(t, tries, 2)
 			for object, count := range tries {
 				assert.Greater(t, count, 1, object)
 				assert.LessOrEqual(t, count, 10, object)
+			}
+			for object, count := range f.Tries(10*time.Second, 25*time.Second) {
+				assert.LessOrEqual(t, count, 2, object)
 			}
 		})
 	}

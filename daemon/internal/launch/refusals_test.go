@@ -59,7 +59,7 @@ func TestARefusedControllerIsQuiet(t *testing.T) {
 				require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 				assert.NotNil(collect, podstate.Condition(pod, contract.KruisePodReady))
 			})
-			tries := f.Tries(10 * time.Second)
+			tries := f.Tries(0, 10*time.Second)
 			assert.Len(t, tries, 3, "a pod, the ConfigMaps, and one of them")
 			for object, count := range tries {
 				assert.Greater(t, count, 1, object)

@@ -67,7 +67,7 @@ func TestARefusedControllerIsQuiet(t *testing.T) {
 		})
 	}
 	for _, f := range all {
-		tries := f.Tries(10 * time.Second)
+		tries := f.Tries(0, 10*time.Second)
 		assert.Len(t, tries, 1)
 		for object, count := range tries {
 			assert.Greater(t, count, 1, object)
