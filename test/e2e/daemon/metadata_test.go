@@ -21,11 +21,26 @@ import (
 // and no other.
 func TestTheEnvironmentFollowsMetadata(t *testing.T) {
 	t.Parallel()
+	followsMetadata(t, func(*corev1.Pod) {})
+}
+
+// Whoever has written the next value to the pod before has restarted nothing: the update does, once.
+func TestAValueThatAHandHasWrittenBeforeIsReadAllTheSame(t *testing.T) {
+	t.Parallel()
+	followsMetadata(t, func(o *corev1.Pod) {
+		metaOf(t, o)
+		story.Edit(t, world, o, func(o *corev1.Pod) { o.Annotations["config"] = "b" })
+	})
+}
+
+func followsMetadata(t *testing.T, meanwhile func(*corev1.Pod)) {
+	t.Helper()
 	reader, other := newContainer("reader", 8080), newContainer("other", 8081)
 	reader.Env = []corev1.EnvVar{fromAnnotation("CONFIG", "config")}
 	set := newSet(world.Namespace(t), map[string]string{"config": "a"}, reader, other)
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	before := settles(t, set)
+	meanwhile(before)
 	story.Edit(t, world, set, func(s *clonesets.CloneSet) { s.Spec.Template.Annotations["config"] = "b" })
 	after := settles(t, set)
 	assert.Equal(t, story.Identities([]corev1.Pod{*before}), story.Identities([]corev1.Pod{*after}))
@@ -76,25 +91,6 @@ func TestEditsByHandRestartNothing(t *testing.T) {
 	require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o))
 	assert.Equal(t, map[string]int32{"main": 0}, restarts(o))
 	assert.Equal(t, reported, metaOf(t, o))
-}
-
-// Whoever has written the next value to the pod before has restarted nothing: the update does, once.
-func TestAValueThatAHandHasWrittenBeforeIsReadAllTheSame(t *testing.T) {
-	t.Parallel()
-	reader, other := newContainer("reader", 8080), newContainer("other", 8081)
-	reader.Env = []corev1.EnvVar{fromAnnotation("CONFIG", "config")}
-	set := newSet(world.Namespace(t), map[string]string{"config": "a"}, reader, other)
-	require.NoError(t, world.Client.Create(t.Context(), set))
-	before := settles(t, set)
-	metaOf(t, before)
-	story.Edit(t, world, before, func(o *corev1.Pod) { o.Annotations["config"] = "b" })
-	story.Edit(t, world, set, func(s *clonesets.CloneSet) { s.Spec.Template.Annotations["config"] = "b" })
-	after := settles(t, set)
-	assert.Equal(t, story.Identities([]corev1.Pod{*before}), story.Identities([]corev1.Pod{*after}))
-	assert.Equal(t, map[string]int32{"reader": 1, "other": 0}, restarts(after))
-	environment, err := ask(t, after, "/env")
-	require.NoError(t, err)
-	assert.Contains(t, environment, "CONFIG=b\n")
 }
 
 // metaOf waits until the agent has described the containers that run in the pod.
