@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/execute"
 	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/refusals"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
@@ -71,6 +72,7 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	} else {
 		r.memory.Forget(key)
 	}
+	s.Refusals = r.Refusals.Of(key, refusals.Moment{Now: s.Now, Generation: request.Generation})
 	s.Pod, err = r.pod(ctx, request)
 	return s, err
 }

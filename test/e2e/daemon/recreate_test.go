@@ -70,7 +70,7 @@ func TestForceRecreate(t *testing.T) {
 			o := givenPod(t, newContainer("main", 8080))
 			r := newRequest("restart", o, "main")
 			r.Spec.Strategy.ForceRecreate = want.force
-			r.Spec.Strategy.UnreadyGracePeriodSeconds = new(int64(6))
+			r.Spec.Strategy.UnreadyGracePeriodSeconds = new(int64(15))
 			require.NoError(t, world.Client.Create(t.Context(), r))
 			story.Reaches(t, world, r, "waiting", func(r *v1beta1.ContainerRecreateRequest) error {
 				return story.Want(r.Status.Phase == v1beta1.RecreateRecreating, "phase is %q", r.Status.Phase)

@@ -36,9 +36,9 @@ func (w *world) step() {
 		w.kubelet()
 	case n < 65:
 		w.runtime()
-	case n < 70:
+	case n < 74:
 		w.hooks()
-	case n < 85:
+	case n < 86:
 		for _, uid := range w.uids() {
 			w.manager(uid)
 		}
@@ -81,7 +81,7 @@ func (w *world) trouble() {
 
 // settle lets everybody work without faults until every request is over. The agent comes back, or never.
 func (w *world) settle() {
-	w.calm = true
+	w.calm, w.calmed = true, w.now
 	clear(w.refused)
 	if w.away = w.away && w.rng.IntN(2) == 0; w.away {
 		w.note("the agent never comes back")
@@ -89,6 +89,8 @@ func (w *world) settle() {
 	if w.object.DeletionTimestamp != nil {
 		w.replacePod()
 	}
+	w.request()
+	w.request()
 	for range 4000 {
 		w.now = w.now.Add(500 * time.Millisecond)
 		w.list()

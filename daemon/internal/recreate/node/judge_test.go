@@ -113,7 +113,8 @@ func (w *world) judgeEnd(r *v1beta1.ContainerRecreateRequest) {
 	case plan.MessageDeadline:
 		w.must(w.now.Sub(w.first[r.UID]) >= time.Duration(*r.Spec.ActiveDeadlineSeconds)*time.Second, "%s ends before its deadline", r.Name)
 	case plan.MessageNoAnswer:
-		w.must(w.now.Sub(w.heard[r.UID]) >= plan.NoAnswer, "%s ends, and its agent was there", r.Name)
+		w.must(w.now.Sub(w.heard[r.UID]) >= plan.NoAnswer, "%s ends, and its agent was heard of", r.Name)
+		w.must(!w.calm || w.away || w.now.Sub(w.calmed) < plan.NoAnswer, "%s ends, and its agent is there", r.Name)
 	case plan.MessagePodGone:
 		w.must(w.object.DeletionTimestamp != nil || r.Labels[v1beta1.PodUIDLabel] != string(w.pod), "%s ends, and its pod is there", r.Name)
 		return
@@ -125,13 +126,19 @@ func (w *world) judgeEnd(r *v1beta1.ContainerRecreateRequest) {
 	}
 }
 
-// judgeLate judges that no open request is past a deadline that this manager has watched from the beginning.
+// judgeLate judges that no open request is past a deadline that this manager has watched from the beginning, nor
+// past the minute after refusals of its end.
 func (w *world) judgeLate() {
 	for uid, since := range w.met {
 		r := w.server[uid]
-		if r != nil && plan.Open(r) && r.Spec.ActiveDeadlineSeconds != nil {
-			w.must(w.now.Sub(since) < time.Duration(*r.Spec.ActiveDeadlineSeconds+1)*time.Second, "%s outlives its deadline", r.Name)
+		if r == nil || !plan.Open(r) || r.Spec.ActiveDeadlineSeconds == nil {
+			continue
 		}
+		due := since.Add(time.Duration(*r.Spec.ActiveDeadlineSeconds+1) * time.Second)
+		if soon := w.calmed.Add(time.Minute); len(w.tries["status of "+r.Name+" for Status"]) > 0 && due.Before(soon) {
+			due = soon
+		}
+		w.must(w.now.Before(due), "%s outlives its deadline", r.Name)
 	}
 }
 
@@ -152,10 +159,13 @@ func (w *world) judgeRest() {
 	for uid, id := range w.owed {
 		r := w.server[uid]
 		for _, run := range w.runs[w.pod] {
-			w.must(run.ID != id || run.Exited, "the stop of %s was begun for %s and not ended", id, r.Name)
+			if run.ID != id {
+				continue
+			}
+			w.must(run.Exited, "the stop of %s was begun for %s and not ended", id, r.Name)
+			w.must(slices.ContainsFunc(r.Status.ContainerRecreateStates, func(s v1beta1.ContainerRecreateState) bool {
+				return s.Name == run.Name && s.IsKilled
+			}), "%s does not tell of the stop of %s", r.Name, id)
 		}
-		w.must(slices.ContainsFunc(r.Status.ContainerRecreateStates, func(s v1beta1.ContainerRecreateState) bool {
-			return s.IsKilled && s.Message == "recreating "+id
-		}), "%s does not tell of the stop of %s", r.Name, id)
 	}
 }

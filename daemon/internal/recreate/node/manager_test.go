@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/refusals"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
@@ -43,7 +44,8 @@ func (w *world) report() {
 
 // newManager is one that begins, on this machine or another one whose clock has another time.
 func (w *world) newManager() {
-	w.memory, w.met = plan.NewMemory(), map[types.UID]time.Time{}
+	w.memory, w.met, w.pauses = plan.NewMemory(), map[types.UID]time.Time{}, &refusals.Memory{}
+	clear(w.tries)
 	if w.clock == "" || w.rng.IntN(2) == 0 {
 		w.next++
 		w.clock, w.skew["manager"] = "machine-"+strconv.Itoa(w.next), w.anySkew()
@@ -57,12 +59,12 @@ func (w *world) manager(uid types.UID) {
 	if r == nil {
 		return
 	}
-	s := plan.Snapshot{Request: r.DeepCopy(), Pod: w.object.DeepCopy(), Now: w.at("manager"), Clock: w.clock}
+	s := plan.Snapshot{Request: r.DeepCopy(), Pod: w.object.DeepCopy(), Refusals: w.paused(r), Now: w.at("manager"), Clock: w.clock}
 	if plan.Open(r) {
 		s.FirstSeen, s.LastSign = w.memory.See(r, s.Now)
 		w.meets(uid)
 	} else {
-		w.memory.Forget(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+		w.memory.Forget(keyOf(r))
 	}
 	todo := plan.Compute(s)
 	marked := false
@@ -85,10 +87,43 @@ func (w *world) manager(uid types.UID) {
 	}
 }
 
+func keyOf(r *v1beta1.ContainerRecreateRequest) types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+}
+
+// paused is what the manager knows to be refused.
+func (w *world) paused(r *v1beta1.ContainerRecreateRequest) action.Refusals {
+	return w.pauses.Of(keyOf(r), refusals.Moment{Now: w.at("manager")})
+}
+
+// ask is the server's answer to a write of the manager. It judges that few are made while they are refused.
+func (w *world) ask(r *v1beta1.ContainerRecreateRequest, kind string, a action.Action) error {
+	key := kind + " of " + r.Name + " for " + a.Reason
+	if !w.refused[kind] {
+		delete(w.tries, key)
+		w.pauses.Done(keyOf(r), &a)
+		return nil
+	}
+	w.pauses.Failed(keyOf(r), 0, &a, refusals.Failure{Message: "refused"}, w.at("manager"))
+	tries := append(w.tries[key], w.now)
+	w.tries[key] = tries
+	if n := len(tries) - 11; n >= 0 {
+		w.must(w.now.Sub(tries[n]) > 10*time.Second, "eleven tries of %s in ten seconds", key)
+	}
+	if n := len(tries) - 3; n >= 6 { // the pauses have grown
+		w.must(w.now.Sub(tries[n]) >= time.Minute, "three tries of %s in a minute", key)
+	}
+	return errRefused
+}
+
 // finish writes the manager's status.
 func (w *world) finish(uid types.UID, status v1beta1.ContainerRecreateRequestStatus) {
 	r := w.server[uid]
-	if r == nil || w.refused["status"] || equality.Semantic.DeepEqual(r.Status, status) {
+	if r == nil || equality.Semantic.DeepEqual(r.Status, status) {
+		return
+	}
+	a := action.Action{Verb: action.PatchStatus, Object: r, Reason: "Status"}
+	if known := (action.Plan{Refusals: w.paused(r), Now: w.at("manager")}); known.Holds(&a) || w.ask(r, "status", a) != nil {
 		return
 	}
 	changed := r.DeepCopy()
@@ -104,15 +139,15 @@ func (w *world) act(uid types.UID, a action.Action) error {
 	r := w.server[uid]
 	switch a.Verb {
 	case action.Delete:
-		if w.refused["metadata"] {
-			return errRefused
+		if err := w.ask(r, "metadata", a); err != nil {
+			return err
 		}
 		w.must(w.now.Sub(w.over[uid]) >= time.Duration(*r.Spec.TTLSecondsAfterFinished)*time.Second, "%s is deleted before its time", r.Name)
 		w.note("%s is deleted in its time", r.Name)
 		w.remove(uid)
 	case action.PatchStatus:
-		if w.refused["pod"] {
-			return errRefused
+		if err := w.ask(r, "pod", a); err != nil {
+			return err
 		}
 		c := a.Patches[0].Body["status"].(map[string]any)["conditions"].([]any)[0].(map[string]any)
 		condition := podstate.Condition(w.object, contract.KruisePodReady)
@@ -124,8 +159,8 @@ func (w *world) act(uid types.UID, a action.Action) error {
 		condition.Status, condition.Message = corev1.ConditionStatus(c["status"].(string)), c["message"].(string)
 		w.note("the pod is held by %s", condition.Message)
 	default:
-		if w.refused["metadata"] {
-			return errRefused
+		if err := w.ask(r, "metadata", a); err != nil {
+			return err
 		}
 		body, err := json.Marshal(a.Patches[0].Body)
 		w.must(err == nil, "%v", err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/types"
@@ -117,7 +118,7 @@ func (w *world) merge(r *v1beta1.ContainerRecreateRequest, body []byte) *v1beta1
 func (w *world) request() {
 	w.next++
 	r := request("r"+strconv.Itoa(w.next), func(r *v1beta1.ContainerRecreateRequest) {
-		r.CreationTimestamp.Time = w.at("server")
+		r.CreationTimestamp.Time = w.at("server").Truncate(time.Second)
 		r.Labels[v1beta1.PodUIDLabel], r.Labels[v1beta1.ActiveLabel] = string(w.pod), "true"
 		r.Spec.Containers = nil
 		s := r.Spec.Strategy
@@ -125,12 +126,15 @@ func (w *world) request() {
 		s.MinStartedSeconds = int32(w.rng.IntN(2) * 3)
 		if w.rng.IntN(3) == 0 {
 			s.UnreadyGracePeriodSeconds = new(int64(w.rng.IntN(4)))
+			if w.rng.IntN(5) == 0 {
+				s.UnreadyGracePeriodSeconds = new(int64(90)) // longer than an agent may be silent
+			}
 		}
 		if w.rng.IntN(2) == 0 {
 			s.FailurePolicy = v1beta1.FailurePolicyIgnore
 		}
 		if w.rng.IntN(3) == 0 {
-			r.Spec.ActiveDeadlineSeconds = new(int64(3 + w.rng.IntN(30)))
+			r.Spec.ActiveDeadlineSeconds = new(int64(3 + w.rng.IntN(12)))
 		}
 		if w.rng.IntN(4) == 0 {
 			r.Spec.TTLSecondsAfterFinished = new(int32(w.rng.IntN(30)))

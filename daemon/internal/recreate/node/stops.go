@@ -40,7 +40,8 @@ func (s *Snapshot) running(id string) bool {
 }
 
 // abandoned are the stops before the runtime is told of which the request or the pod is gone, or of which the
-// container has ended and nothing is left to write.
+// container has ended and the request says so: as long as it tells of the hook, it may have been completed
+// meanwhile, and what became of the stop is still to be written.
 func abandoned(s Snapshot) []string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(s.Stops)) {
@@ -49,7 +50,7 @@ func abandoned(s Snapshot) []string {
 			continue
 		}
 		r := s.requestOf(stop)
-		owed := r != nil && r.Status.Phase == v1beta1.RecreateCompleted && recordOf(r, hookPrefix+id) >= 0
+		owed := r != nil && recordOf(r, hookPrefix+id) >= 0
 		if r == nil || s.PodGone || !s.running(id) && !owed {
 			ids = append(ids, id)
 		}

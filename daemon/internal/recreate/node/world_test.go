@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/refusals"
+
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
@@ -52,6 +54,7 @@ type world struct {
 
 	// the manager
 	memory *plan.Memory
+	pauses *refusals.Memory
 	clock  string
 
 	// what the judge remembers, by the true time
@@ -62,9 +65,11 @@ type world struct {
 	met     map[types.UID]time.Time // when this manager first saw it
 	over    map[types.UID]time.Time // when it was completed
 	records map[types.UID]int       // writes of the agent after that
+	tries   map[string][]time.Time  // refused writes of this manager, by kind and request
 	holds   map[types.UID]int       // how often it took the pod out of service
 	owed    map[types.UID]string    // the run whose stop had begun when it was completed
 	calm    bool                    // no faults any more
+	calmed  time.Time               // since then
 	log     []string
 }
 
@@ -75,7 +80,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		runs: map[types.UID][]node.Container{}, server: map[types.UID]*v1beta1.ContainerRecreateRequest{}, refused: map[string]bool{},
 		cache: map[types.UID]*v1beta1.ContainerRecreateRequest{}, stopping: map[string]types.UID{},
 		effects: map[string]int{}, picked: map[string]string{}, heard: map[types.UID]time.Time{}, first: map[types.UID]time.Time{},
-		over: map[types.UID]time.Time{}, records: map[types.UID]int{}, holds: map[types.UID]int{}, owed: map[types.UID]string{},
+		over: map[types.UID]time.Time{}, records: map[types.UID]int{}, holds: map[types.UID]int{}, tries: map[string][]time.Time{}, owed: map[types.UID]string{},
 	}
 	for _, who := range []string{"node", "manager", "server"} {
 		w.skew[who] = w.anySkew()
@@ -203,8 +208,11 @@ func (w *world) endStopped(id string, request types.UID) {
 	}
 }
 
-// hooks ends the hook that is under way. Now and then the container ends, too.
+// hooks ends the hook that is under way, in its time. Now and then the container ends, too.
 func (w *world) hooks() {
+	if w.rng.IntN(4) > 0 {
+		return
+	}
 	for _, id := range slices.Sorted(maps.Keys(w.stops)) {
 		stop := w.stops[id]
 		if stop.Stage != node.InHook {
@@ -214,7 +222,7 @@ func (w *world) hooks() {
 		w.stops[id] = stop
 		w.note("the hook of %s is over", id)
 		for i := range w.runs[w.pod] {
-			if run := &w.runs[w.pod][i]; run.ID == id && run.Running && w.odds(4) {
+			if run := &w.runs[w.pod][i]; run.ID == id && run.Running && w.rng.IntN(4) == 0 {
 				w.end(run, "in its hook")
 			}
 		}

@@ -44,6 +44,8 @@ type Snapshot struct {
 	// FirstSeen is when this process first saw the request, LastSign when it last saw that the agent had
 	// written into a request for the pod, but no earlier than FirstSeen.
 	FirstSeen, LastSign time.Time
+	// Refusals are what the server has refused before.
+	Refusals action.Refusals
 	// Now is the moment of the pass.
 	Now time.Time
 	// Clock names the machine whose time all of these are.
@@ -68,7 +70,9 @@ func Active(r *v1beta1.ContainerRecreateRequest) bool { return Open(r) || hasFin
 
 // Compute thinks one pass through. It never changes the snapshot.
 func Compute(s Snapshot) Plan {
-	p := &pass{Snapshot: s, plan: Plan{Status: *s.Request.Status.DeepCopy()}}
+	p := &pass{Snapshot: s, plan: Plan{
+		Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Status: *s.Request.Status.DeepCopy(),
+	}}
 	if !Open(s.Request) {
 		p.finish()
 		return p.plan

@@ -32,22 +32,25 @@ func (p *pass) hold() {
 	if s == nil || s.UnreadyGracePeriodSeconds == nil || meta.IsStatusConditionTrue(p.Request.Status.Conditions, v1beta1.PreRecreateGrace) {
 		return
 	}
-	if podstate.HasGate(p.Pod, contract.KruisePodReady) {
-		if !hasFinalizer(p.Request) {
-			finalizers := append(slices.Clone(p.Request.Finalizers), v1beta1.UnreadyAcquiredFinalizer)
-			p.patchRequest(StepMark, "UnreadyGrace", "the pod is about to be held not ready", map[string]any{"finalizers": anyList(finalizers)})
-		}
-		c := p.change()
-		lifecycle.AddNotReadyKey(c, userAgent, p.key())
-		p.patchPod(c, StepHold, "UnreadyGrace", "the pod is not ready for unreadyGracePeriodSeconds before a container is stopped")
-		if !p.plan.Empty() {
-			return // the time counts once the pod shows it
-		}
+	if podstate.HasGate(p.Pod, contract.KruisePodReady) && p.takeOut() {
+		return // the time counts once the pod shows it
 	}
 	meta.SetStatusCondition(&p.plan.Status.Conditions, metav1.Condition{
 		Type: v1beta1.PreRecreateGrace, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.Now),
 		Reason: v1beta1.PreRecreateGrace, Message: v1beta1.PreRecreateGraceMessage,
 	})
+}
+
+// takeOut holds the pod not ready and says whether it has to. Who will let go of it is written down first.
+func (p *pass) takeOut() bool {
+	marked := hasFinalizer(p.Request)
+	if !marked {
+		finalizers := append(slices.Clone(p.Request.Finalizers), v1beta1.UnreadyAcquiredFinalizer)
+		p.patchRequest(StepMark, "UnreadyGrace", "the pod is about to be held not ready", map[string]any{"finalizers": anyList(finalizers)})
+	}
+	c := p.change()
+	lifecycle.AddNotReadyKey(c, userAgent, p.key())
+	return p.patchPod(c, StepHold, "UnreadyGrace", "the pod is not ready for unreadyGracePeriodSeconds before a container is stopped") || !marked
 }
 
 // release gives the pod back and says whether it has to. A pod of another UID was never held.
