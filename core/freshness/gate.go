@@ -91,17 +91,25 @@ func (g *Gate) NeedLeaderElection() bool { return true }
 
 // Created records that the object was created for the workload, with the UID and resourceVersion
 // that the server returned.
-func (g *Gate) Created(workload types.NamespacedName, o client.Object) { g.Written(workload, o) }
+func (g *Gate) Created(workload types.NamespacedName, o client.Object) { g.reach(workload, o, false) }
 
-// Written records that the object was written for the workload, with the UID and resourceVersion
+// Written records that the object was written for the workload, with the UID, the labels and the resourceVersion
 // that the server returned.
-func (g *Gate) Written(workload types.NamespacedName, o client.Object) {
+//
+// No event tells of a write that leaves the object without the labels by which the cache selects: then only that it is
+// not in the cache is waited for.
+func (g *Gate) Written(workload types.NamespacedName, o client.Object) { g.reach(workload, o, true) }
+
+func (g *Gate) reach(workload types.NamespacedName, o client.Object, existed bool) {
 	g.record(workload, o, func(s *source, all *writes) {
 		if !isVersion(o.GetResourceVersion()) {
 			return
 		}
 		w := all.byUID[o.GetUID()]
 		w.source, w.key, w.version = s, storeKey(o), o.GetResourceVersion()
+		if existed && !s.selects(o) {
+			w.version, w.deleted = "", true
+		}
 		all.byUID[o.GetUID()] = w
 		delete(all.doubted, w.key)
 	})

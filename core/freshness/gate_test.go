@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -91,6 +92,24 @@ func TestWaitEndsWhenTheCacheHasReachedTheWrites(t *testing.T) {
 			assert.Equal(t, test.waits, g.Pending(workload) != nil)
 		})
 	}
+}
+
+// No event tells of a write to an object that the store does not hold: it is not waited for, unless the store has the
+// object yet.
+func TestWritesThatTheStoreDoesNotShowAreNotWaitedFor(t *testing.T) {
+	g, store, _ := openGate()
+	g.sources[schema.GroupKind{Kind: "Pod"}].settings.Label = labels.SelectorFromSet(labels.Set{"ours": "yes"})
+	g.Written(workload, pod("a", "1", "10"))
+	assert.Zero(t, g.Wait(t.Context(), workload), "it has lost the label before")
+	require.NoError(t, store.Add(pod("a", "1", "9")))
+	g.Written(workload, pod("a", "1", "10"))
+	assert.NotZero(t, g.Wait(t.Context(), workload), "it has lost the label by the write")
+	require.NoError(t, store.Delete(pod("a", "1", "10")))
+	assert.Zero(t, g.Wait(t.Context(), workload))
+	shown := pod("a", "1", "12")
+	shown.Labels = map[string]string{"ours": "yes"}
+	g.Written(workload, shown)
+	assert.NotZero(t, g.Wait(t.Context(), workload), "it gets the label back by the write")
 }
 
 func created(version string) func(*Gate) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -49,6 +50,11 @@ func newSource(ctx context.Context, c cache.Cache, kind client.Object, gvk schem
 }
 
 func (s *source) version() string { return s.store.LastStoreSyncResourceVersion() }
+
+// selects says whether the store holds objects with the labels of this one.
+func (s *source) selects(o metav1.Object) bool {
+	return s.settings.Label == nil || s.settings.Label.Matches(labels.Set(o.GetLabels()))
+}
 
 // get is the cached object, or nil.
 func (s *source) get(key string) metav1.Object {
