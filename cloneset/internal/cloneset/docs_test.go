@@ -30,6 +30,7 @@ func TestThePageExplainsEveryWord(t *testing.T) {
 		{"plan/*.go", `Wait\("(\w+)"`},
 		{"plan/*.go", `\b(?:event|wait)\w+ += "(\w+)"`},
 		{"../../../core/conditions/conditions.go", `\tReason\w+ += "(\w+)"`},
+		{"../../../core/action/refusals.go", `\tWait\w+ += "(\w+)"`},
 		{"../../../core/podupdate/*.go", `Wait\("(\w+)"`},
 		{"../../../core/podupdate/*.go", `\t(?:Event|Wait)\w+ += "(\w+)"`},
 		{"../../../core/predownload/predownload.go", `\tEvent\w+ += "(\w+)"`},

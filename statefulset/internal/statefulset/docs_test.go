@@ -30,6 +30,7 @@ func TestThePageExplainsEveryWord(t *testing.T) {
 		{"plan/[a-z]*[^t].go", `\b(?:event|wait|reason)[A-Z]\w* += "(\w+)"`},
 		{"plan/conditions.go", `Reason(?:: |, s\.Message = | = .*, )"(\w+)"`},
 		{"../../../core/conditions/conditions.go", `\tReason\w+ += "(\w+)"`},
+		{"../../../core/action/refusals.go", `\tWait\w+ += "(\w+)"`},
 		{"../../../core/podupdate/*.go", `\b(?:Event|Wait)[A-Z]\w* += "(\w+)"`},
 		{"../../../core/predownload/*.go", `\bEvent\w+ += "(\w+)"`},
 		{"../../api/v1beta1/statefulset_conditions.go", `= "(\w+)"`},
