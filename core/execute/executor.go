@@ -94,12 +94,11 @@ func New(o Options) (*Executor, error) {
 
 // Run runs the steps in order for the owner, which is the workload as it was judged.
 //
-// A step runs to its end unless the server cannot be reached or fails, or the step starts slowly and
-// an action of it did not succeed for another reason than that its name is taken, or several are refused in
-// a row. A step with an error ends the plan; so does one in which the world
-// had lost or gained an object, or in which anything but a pod was refused or had changed. A refused
-// or changed pod is a matter of that pod, and a refused deletion of that object: the steps after it run. An
-// action that is outdated when its turn comes is stale.
+// A step runs to its end unless the server cannot be reached or fails, or several of its actions are refused in a
+// row, or the step starts slowly and an action of it did not succeed for another reason than that its name is taken.
+// A step with an error ends the plan; so does one in which the world had lost or gained an object, or in which
+// anything but a pod was refused or had changed. A refused or changed pod is a matter of that pod, and a refused
+// deletion of that object: the steps after it run. An action that is outdated when its turn comes is stale.
 // What is not done is remembered, so that it is not tried again before a pause is over.
 func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.Step) Outcome {
 	var out Outcome
