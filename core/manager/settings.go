@@ -3,6 +3,7 @@ package manager
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/admission"
 	"github.com/flotilla-project/flotilla/core/engine"
 	"github.com/flotilla-project/flotilla/core/fastclient"
 	"github.com/flotilla-project/flotilla/core/features"
@@ -37,7 +38,11 @@ func (e *Environment) InPlace() (inplace.Options, error) {
 	return can, err
 }
 
-// Judge judges pod templates on admission. It asks the cluster through the client.
+// Judge judges pod templates on admission. It asks the cluster through the client, and not more often than a
+// caller of webhooks may have the cluster asked.
 func (e *Environment) Judge(asker client.Client) podtemplate.Judge {
-	return podtemplate.Judge{Cluster: podtemplate.New(asker, e.Clock), ForbidPrivileged: !e.Options.AllowPrivileged}
+	return podtemplate.Judge{
+		Cluster:          podtemplate.NewLimited(asker, e.Clock, admission.Questions()),
+		ForbidPrivileged: !e.Options.AllowPrivileged,
+	}
 }

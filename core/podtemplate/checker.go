@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/flotilla-project/flotilla/core/admission"
 )
 
 const (
@@ -65,10 +63,15 @@ type answer struct {
 	at        time.Time
 }
 
-// New makes a checker that asks through the client, and not more often than a caller of webhooks may have the
-// cluster asked.
+// New makes a checker for a controller: it asks through the client whenever it has no answer.
 func New(c client.Client, now clock.PassiveClock) *Checker {
-	return &Checker{client: c, clock: now, questions: admission.Questions(), answers: newMemory(remembered)}
+	return NewLimited(c, now, rate.NewLimiter(rate.Inf, 0))
+}
+
+// NewLimited makes a checker for callers that nobody knows, as those of webhooks: it asks through the client no
+// more often than the limiter says. Who would wait too long gets an *UnavailableError.
+func NewLimited(c client.Client, now clock.PassiveClock, questions *rate.Limiter) *Checker {
+	return &Checker{client: c, clock: now, questions: questions, answers: newMemory(remembered)}
 }
 
 // Default is the template with the cluster's defaults. The volumes are names that claim templates
