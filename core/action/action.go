@@ -44,6 +44,9 @@ type Action struct {
 	First []Object
 	// Then are objects that are deleted after Object was.
 	Then []Object
+	// Heir is the pod that a claim is released to and goes with. Like a claim that is to be deleted, one
+	// that another pod mounts stays.
+	Heir types.UID
 	// Patches are written in order. Each but the first is based on the version that the write
 	// before it returned; a refused one ends the action.
 	Patches []Patch

@@ -14,7 +14,7 @@ import (
 const podPage = 500
 
 // mounts are the claims that pods mount, as the server says. It is asked when the first claim of a pass is to be
-// deleted, and not for a pass that deletes none. A claim that is deleted while a pod mounts it is lost as soon as
+// deleted or to go with a pod, and not for other passes. A claim that is deleted while a pod mounts it is lost as soon as
 // that pod ends, and neither a cache nor a plan knows of all pods.
 type mounts struct {
 	once sync.Once
@@ -30,9 +30,9 @@ type mounter struct {
 	name string
 }
 
-// keeper is the name of a pod that keeps the object from being deleted: one that mounts the claim and is not on its
-// way out. It is empty for other objects.
-func (p *pass) keeper(ctx context.Context, o client.Object) (string, error) {
+// keeper is the name of a pod that keeps the object from being deleted: one that mounts the claim, is not on its
+// way out and is not the heir. It is empty for other objects.
+func (p *pass) keeper(ctx context.Context, o client.Object, heir types.UID) (string, error) {
 	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
 		return "", nil
 	}
@@ -41,7 +41,7 @@ func (p *pass) keeper(ctx context.Context, o client.Object) (string, error) {
 		return "", p.mounts.err
 	}
 	for _, pod := range p.mounts.pods[o.GetName()] {
-		if _, removed := p.mounts.removed.Load(pod.uid); !removed {
+		if _, removed := p.mounts.removed.Load(pod.uid); !removed && pod.uid != heir {
 			return pod.name, nil
 		}
 	}

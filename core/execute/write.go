@@ -90,7 +90,7 @@ func (p *pass) post(ctx context.Context, o client.Object) (client.Object, error)
 var (
 	// ErrTaken says that an object of somebody else has the name of one that was to be created.
 	ErrTaken = errors.New("it exists already")
-	// ErrMounted says that a pod mounts the claim that was to be deleted.
+	// ErrMounted says that a pod mounts the claim that was to be deleted or to go with another pod.
 	ErrMounted = errors.New("it is mounted")
 )
 
@@ -121,21 +121,15 @@ func (p *pass) collision(ctx context.Context, o client.Object, exists error) Res
 }
 
 func (p *pass) delete(ctx context.Context, a *action.Action) Result {
-	switch pod, err := p.keeper(ctx, a.Object); {
-	case err != nil:
-		return classify(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
-	case pod != "":
-		return Result{
-			State: Blocked, alone: true,
-			Err: fmt.Errorf("delete %s: %w by pod %s", p.name(a.Object), ErrMounted, pod),
-		}
+	if r := p.unmounted(ctx, a); r.State != Done {
+		return r
 	}
 	if err := p.remove(ctx, a.Object, judged(a.Object)); err != nil {
 		return classify(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
 	}
 	p.mounts.removed.Store(a.Object.GetUID(), true)
 	for _, then := range a.Then {
-		pod, err := p.keeper(ctx, then)
+		pod, err := p.keeper(ctx, then, "")
 		if err != nil {
 			return classify(fmt.Errorf("delete %s: %w", p.name(then), err))
 		}
@@ -144,6 +138,21 @@ func (p *pass) delete(ctx context.Context, a *action.Action) Result {
 		}
 		if err := p.remove(ctx, then, client.Preconditions{UID: new(then.GetUID())}); err != nil && !apierrors.IsNotFound(err) {
 			return classify(fmt.Errorf("delete %s: %w", p.name(then), err))
+		}
+	}
+	return Result{State: Done}
+}
+
+// unmounted says whether no pod is in the way of what would end the claim, at once or with its heir.
+func (p *pass) unmounted(ctx context.Context, a *action.Action) Result {
+	verb := strings.ToLower(string(a.Verb))
+	switch pod, err := p.keeper(ctx, a.Object, a.Heir); {
+	case err != nil:
+		return classify(fmt.Errorf("%s %s: %w", verb, p.name(a.Object), err))
+	case pod != "":
+		return Result{
+			State: Blocked, alone: true,
+			Err: fmt.Errorf("%s %s: %w by pod %s", verb, p.name(a.Object), ErrMounted, pod),
 		}
 	}
 	return Result{State: Done}
@@ -173,6 +182,11 @@ func (p *pass) patch(ctx context.Context, a *action.Action) Result {
 	if a.Verb == action.Adopt {
 		if err := p.mayAdopt(ctx); err != nil {
 			return classify(fmt.Errorf("adopt %s: %w", p.name(a.Object), err))
+		}
+	}
+	if a.Heir != "" {
+		if r := p.unmounted(ctx, a); r.State != Done {
+			return r
 		}
 	}
 	current, err := p.metadata(a.Object)

@@ -136,19 +136,19 @@ func (w *World) CheckClaims() {
 		if !ok || e.Actor != OperatorActor && e.Actor != CollectorActor || e.Old == nil || e.Old.GetDeletionTimestamp() != nil || claim.DeletionTimestamp == nil {
 			return
 		}
-		if pod := w.mounter(claim); pod != "" {
+		if pod := w.mounter(claim, ""); pod != "" {
 			w.Violate("claim %s is deleted and pod %s uses it", claim.Name, pod)
 		}
 	})
 }
 
-// mounter is the name of a pod that mounts the object, a claim, and is not on its way out; empty for none.
-func (w *World) mounter(o action.Object) string {
+// mounter is the name of a pod that mounts the object, a claim, is not on its way out and is not the heir; empty for none.
+func (w *World) mounter(o action.Object, heir types.UID) string {
 	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
 		return ""
 	}
 	for _, pod := range w.Pods() {
-		if pod.DeletionTimestamp == nil && pod.Namespace == o.GetNamespace() && uses(pod, o.GetName()) {
+		if pod.DeletionTimestamp == nil && pod.UID != heir && pod.Namespace == o.GetNamespace() && uses(pod, o.GetName()) {
 			return pod.Name
 		}
 	}

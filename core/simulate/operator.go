@@ -202,7 +202,7 @@ func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
 			}
 			stop = stop || err != nil && step.SlowStart && !o.nameTaken(&rest[i], err)
 			_, isPod := rest[i].Object.(*corev1.Pod)
-			harmless := isRefusal(err) && rest[i].Verb == action.Delete ||
+			harmless := isRefusal(err) && (rest[i].Verb == action.Delete || rest[i].Heir != "") ||
 				isPod && (apierrors.IsConflict(err) || errors.Is(err, errOutdated) || isRefusal(err))
 			endsPlan = endsPlan || err != nil && !harmless
 			if inARow == mostRefused {
@@ -256,6 +256,11 @@ func (o *Operator) do(a *action.Action) (late bool, err error) {
 		}
 	default: // the patches say it all
 	}
+	if a.Heir != "" {
+		if err := o.unmounted(a); err != nil {
+			return false, err
+		}
+	}
 	object := a.Object
 	for i, patch := range a.Patches {
 		n, err := o.request(request{object: object, kind: kindOfPatch(object, patch), write: func() (action.Object, error) {
@@ -269,13 +274,22 @@ func (o *Operator) do(a *action.Action) (late bool, err error) {
 	return false, nil
 }
 
+// unmounted fails when a pod is in the way of what would end the claim, at once or with its heir.
+func (o *Operator) unmounted(a *action.Action) error {
+	if pod := o.world.mounter(a.Object, a.Heir); pod != "" {
+		return errors.Join(errMounted, apierrors.NewForbidden(resourceOf(a.Object), a.Object.GetName(), errors.New("pod "+pod+" mounts it")))
+	}
+	return nil
+}
+
 func (o *Operator) delete(a *action.Action) error {
 	for _, object := range append([]action.Object{a.Object}, a.Then...) {
-		if pod := o.world.mounter(object); pod != "" {
-			if object != a.Object {
-				continue
+		if object == a.Object {
+			if err := o.unmounted(a); err != nil {
+				return err
 			}
-			return errors.Join(errMounted, apierrors.NewForbidden(resourceOf(object), object.GetName(), errors.New("pod "+pod+" mounts it")))
+		} else if o.world.mounter(object, "") != "" {
+			continue
 		}
 		judged := object
 		if object != a.Object { // what goes along is deleted in any version

@@ -94,9 +94,16 @@ func TestPodsThatLoseAllLabelsKeepTheirClaims(t *testing.T) {
 	assert.Zero(t, writes["delete pods"]+writes["delete persistentvolumeclaims"])
 }
 
-// A pod of somebody else that mounts a claim keeps it, however many pods of the set go.
+// A pod of somebody else that mounts a claim keeps it, however many pods of the set go, and whether they go at once
+// or take their time, in which the claim would become theirs and go with them.
 func TestClaimsThatStrangersMountStay(t *testing.T) {
 	givenController(t)
+	for name, slow := range map[string]bool{"the pod is gone": false, "the pod takes its time": true} {
+		t.Run(name, func(t *testing.T) { claimOfStrangerStays(t, slow) })
+	}
+}
+
+func claimOfStrangerStays(t *testing.T, slow bool) {
 	c := env.Client(t)
 	set := storedSet(t, 2, false)
 	require.NoError(t, c.Create(t.Context(), set))
@@ -107,13 +114,23 @@ func TestClaimsThatStrangersMountStay(t *testing.T) {
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + lost.Name},
 	}}}
 	require.NoError(t, c.Create(t.Context(), stranger))
+	if slow {
+		lost.Finalizers = []string{"example.com/slow"}
+		require.NoError(t, c.Update(t.Context(), &lost))
+	}
 	require.NoError(t, c.Delete(t.Context(), &lost, client.GracePeriodSeconds(0)))
 	eventually(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		assert.EqualValues(collect, 2, set.Status.AvailableReplicas)
 		assert.Len(collect, podsOf(t, c, set), 3)
 	})
-	assert.Nil(t, claimOf(t, c, &lost).DeletionTimestamp)
+	claim := claimOf(t, c, &lost)
+	assert.Nil(t, claim.DeletionTimestamp)
+	require.Len(t, claim.OwnerReferences, 1)
+	assert.Equal(t, set.UID, claim.OwnerReferences[0].UID)
+	if slow {
+		patch(t, c, &lost, `{"metadata":{"finalizers":null}}`)
+	}
 }
 
 // With claims reused, a pod that somebody deletes comes back under its name and with its claims, each time anew.

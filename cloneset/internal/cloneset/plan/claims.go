@@ -201,7 +201,7 @@ func (p *pass) claimsWith(o *corev1.Pod) []*corev1.PersistentVolumeClaim {
 
 // cleanClaims ends claims whose pod is gone, unless scaleStrategy.enablePVCReuse keeps them: a claim
 // of a pod that is on its way out goes to that pod and with it, any other is deleted. A pass that takes pods
-// deletes none: what is known of them may not be all. Nor is one deleted of which the server said that a pod of
+// deletes none: what is known of them may not be all. Nor does one go of which the server said that a pod of
 // somebody else mounts it.
 func cleanClaims(p *pass) {
 	if p.Set.Spec.ScaleStrategy.EnablePVCReuse {
@@ -214,10 +214,10 @@ func cleanClaims(p *pass) {
 		for _, claim := range in.claims {
 			switch {
 			case in.runs:
-			case in.pod != nil:
-				step.Actions = append(step.Actions, p.handOver(claim, in.pod))
 			case !p.Taken[claim.Name].IsZero():
 				p.plan.Wake(p.Taken[claim.Name].Sub(p.Now))
+			case in.pod != nil:
+				step.Actions = append(step.Actions, p.handOver(claim, in.pod))
 			case !p.adopts:
 				step.Actions = append(step.Actions, action.Action{
 					Verb: action.Delete, Object: claim, Reason: "PodGone", Message: "no pod has its instance id",
@@ -232,7 +232,7 @@ func cleanClaims(p *pass) {
 // handOver makes the pod the owner of the claim in place of the set.
 func (p *pass) handOver(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) action.Action {
 	return action.Action{
-		Verb: action.Release, Object: claim, Reason: "PodLeaving", Message: "it goes with pod " + o.Name,
+		Verb: action.Release, Object: claim, Reason: "PodLeaving", Message: "it goes with pod " + o.Name, Heir: o.UID,
 		Patches: []action.Patch{ownership.Patch([]types.UID{p.Set.UID}, ownership.ByPod(o))},
 		Event:   &action.Event{Failed: eventFailedUpdate},
 	}
