@@ -24,11 +24,11 @@ func Hook() *workload.LifecycleHook {
 
 // AnswerHooks lets a user's controller answer the hooks of a workload, which hooks returns as they are at
 // the time: it releases what prepares for an update or a deletion, and takes what is new or updated, each
-// some time after it happened.
+// some time after it happened, whoever did it.
 func (w *World) AnswerHooks(after time.Duration, hooks func() *workload.Lifecycle) {
 	w.OnEvent(func(w *World, e Event) {
 		pod, ok := e.Object.(*corev1.Pod)
-		if !ok || e.Type == Deleted || e.Actor != OperatorActor || pod.DeletionTimestamp != nil {
+		if !ok || e.Type == Deleted || pod.DeletionTimestamp != nil || !callsForAnswer(e) {
 			return
 		}
 		state := pod.Labels[contract.LifecycleStateLabel]
@@ -39,6 +39,18 @@ func (w *World) AnswerHooks(after time.Duration, hooks func() *workload.Lifecycl
 			}
 		})
 	})
+}
+
+// callsForAnswer says that the operator wrote, or that somebody else changed what a hook is answered by.
+func callsForAnswer(e Event) bool {
+	switch {
+	case e.Actor == OperatorActor:
+		return true
+	case e.Actor == hookActor, e.Old == nil:
+		return false
+	}
+	is, was := e.Object.GetLabels(), e.Old.GetLabels()
+	return is[contract.LifecycleStateLabel] != was[contract.LifecycleStateLabel] || is[HookLabel] != was[HookLabel]
 }
 
 func (w *World) answerHook(pod *corev1.Pod, state string, hooks *workload.Lifecycle) {

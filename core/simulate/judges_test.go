@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -106,6 +107,20 @@ func TestHooksAreAnsweredAfterAWhile(t *testing.T) {
 			assert.Equal(t, c.want, w.Latest(added).GetLabels()[simulate.HookLabel])
 		})
 	}
+}
+
+// Where somebody took the labels off a pod and puts them back, its hook is answered then.
+func TestHooksAreAnsweredWhoeverBringsThemBack(t *testing.T) {
+	w := simulate.New(simulate.Options{Seed: 1, Calm: true})
+	pod := w.Add(gen.Pod("web-1", gen.Lifecycle(contract.LifecyclePreparingDelete), gen.Label(simulate.HookLabel, simulate.HookTaken)))
+	w.AnswerHooks(3*time.Second, func() *workload.Lifecycle { return &workload.Lifecycle{PreDelete: simulate.Hook()} })
+	simulate.Bares(20*time.Second)(w, rand.New(rand.NewPCG(1, 1)))
+	require.Empty(t, w.Latest(pod).GetLabels())
+	w.Advance(21 * time.Second)
+	assert.Equal(t, simulate.HookTaken, w.Latest(pod).GetLabels()[simulate.HookLabel])
+	w.Advance(3 * time.Second)
+	assert.Equal(t, contract.LifecyclePreparingDelete, w.Latest(pod).GetLabels()[contract.LifecycleStateLabel])
+	assert.NotContains(t, w.Latest(pod).GetLabels(), simulate.HookLabel, "the story:\n%s", w.Story())
 }
 
 // courses of the small planner, right and wrong.
