@@ -9,6 +9,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/simulate"
 
@@ -60,4 +61,22 @@ func TestNoOrderKeepsABrokenPodFromItsUpdate(t *testing.T) {
 			}}, todo.Waits)
 		})
 	}
+}
+
+// A pod that leaves with the set's surplus stands for none that stays: the last pod that stays is updated, and
+// counts together with the one that leaves only if that is taken back.
+func TestPodsInPreparingDeleteStandForNoneThatStays(t *testing.T) {
+	leaves := []gen.PodOption{gen.Lifecycle(contract.LifecyclePreparingDelete), gen.Label(simulate.HookLabel, simulate.HookTaken)}
+	of := func(replicas int32) *world {
+		return given(t, replicas, maxSurge("50%"), policy(v1beta1.InPlaceIfPossible), hooked()).old(1).updated(1, leaves...)
+	}
+	w := of(1)
+	todo := w.plan()
+	require.Equal(t, 1, todo.Count(action.UpdateInPlace), todo.String())
+	assert.Empty(t, partitionHolds(w.snapshot(), todo))
+
+	back := of(2).plan()
+	require.Contains(t, back.String(), "web-new1 (Regret)")
+	todo.Steps = append(todo.Steps, back.Steps...)
+	assert.NotEmpty(t, partitionHolds(w.snapshot(), todo), "two are at the update revision where one is wanted")
 }

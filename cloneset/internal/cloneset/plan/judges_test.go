@@ -150,8 +150,8 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 }
 
 // partitionHolds: a plan leaves no more pods at the update revision than replicas less partition,
-// or no more than there were. Specified pods are on their way out, and those in PreparingDelete where the
-// set does not count them.
+// or no more than there were. Pods that are specified or in PreparingDelete are on their way out and count
+// only once they are taken back.
 func partitionHolds(s Snapshot, todo Plan) []string {
 	n, err := readNumbers(s.Set)
 	if err != nil || onDelete(s.Set) || s.Chosen.Current == nil || s.Chosen.Current.Name == s.Chosen.Update.Name {
@@ -160,8 +160,11 @@ func partitionHolds(s Snapshot, todo Plan) []string {
 	hash := podstate.ShortHash(s.Chosen.Update.Name)
 	at := map[string]bool{}
 	before := 0
+	back := takenBack(todo)
 	for _, o := range s.Pods {
-		if state := stateIn(s, o); state.Active && state.Revision == hash && !isSpecified(s.Set, o) && !isExcluded(s.Set, state) {
+		state := stateIn(s, o)
+		leaves := isSpecified(s.Set, o) || state.Lifecycle == contract.LifecyclePreparingDelete && !back[o.Name]
+		if state.Active && state.Revision == hash && !leaves {
 			at[o.Name] = true
 			before++
 		}
@@ -188,8 +191,15 @@ func partitionHolds(s Snapshot, todo Plan) []string {
 	return nil
 }
 
-func isExcluded(set *v1beta1.CloneSet, o podstate.State) bool {
-	return set.Spec.ScaleStrategy.ExcludePreparingDelete && o.Lifecycle == contract.LifecyclePreparingDelete
+// takenBack are the names of the pods that the plan takes back from PreparingDelete.
+func takenBack(todo Plan) map[string]bool {
+	back := map[string]bool{}
+	for a := range simulate.Actions(todo.Steps, "") {
+		if state, set := simulate.LabelIn(a, contract.LifecycleStateLabel); set && state != contract.LifecyclePreparingDelete {
+			back[a.Object.GetName()] = true
+		}
+	}
+	return back
 }
 
 func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
