@@ -142,7 +142,7 @@ func endsPlan(results []Result) bool {
 	for _, r := range results {
 		_, isPod := r.Action.Object.(*corev1.Pod)
 		switch {
-		case r.State == Blocked && (r.Action.Verb == action.Delete || r.Action.Heir != ""): // nothing builds on it
+		case r.State == Blocked && (r.Action.Verb == action.Delete || errors.Is(r.Err, ErrMounted)): // nothing builds on it
 		case r.State == Failed, r.gone, r.State != Done && !isPod:
 			return true
 		}

@@ -202,7 +202,7 @@ func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
 			}
 			stop = stop || err != nil && step.SlowStart && !o.nameTaken(&rest[i], err)
 			_, isPod := rest[i].Object.(*corev1.Pod)
-			harmless := isRefusal(err) && (rest[i].Verb == action.Delete || rest[i].Heir != "") ||
+			harmless := isRefusal(err) && rest[i].Verb == action.Delete || errors.Is(err, errMounted) ||
 				isPod && (apierrors.IsConflict(err) || errors.Is(err, errOutdated) || isRefusal(err))
 			endsPlan = endsPlan || err != nil && !harmless
 			if inARow == mostRefused {
