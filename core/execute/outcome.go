@@ -105,16 +105,21 @@ func (o *Outcome) retryIn(d time.Duration) {
 	}
 }
 
-// Result says what of the outcome a status tells.
+// Result says what of the outcome a status tells. That a claim stays because a pod mounts it is no failure: it may
+// be so for ever.
 func (o *Outcome) Result() action.Result {
 	var result action.Result
 	for i := range o.Results {
-		if r := &o.Results[i]; r.refused {
+		r := &o.Results[i]
+		if errors.Is(r.Err, ErrMounted) {
+			continue
+		}
+		if r.refused {
 			result.Tell(r.Action.Verb, r.Text())
 		}
-	}
-	if len(o.Blocked) > 0 {
-		result.Blocked = o.Blocked[0].Message
+		if r.State == Blocked && result.Blocked == "" {
+			result.Blocked = message(r.Err)
+		}
 	}
 	return result
 }

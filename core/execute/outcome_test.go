@@ -2,6 +2,7 @@ package execute
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,6 +17,9 @@ func TestResultTellsWhatFailed(t *testing.T) {
 	}
 	var o Outcome
 	assert.Equal(t, action.Result{}, o.Result())
+	mounted := Result{Action: &action.Action{Verb: action.Delete}, State: Blocked, Err: fmt.Errorf("delete: %w", ErrMounted), refused: true}
+	o.add(mounted, time.Minute)
+	assert.Equal(t, action.Result{}, o.Result(), "a claim that is mounted stays, which is no failure")
 	for _, r := range []Result{
 		ended(action.Create, Done, "ignored"), ended(action.Create, Stale, "ignored"), ended(action.Create, Failed, "no quota"),
 		ended(action.Delete, Blocked, "a budget"), ended(action.UpdateInPlace, Failed, "no server"),

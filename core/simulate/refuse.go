@@ -118,13 +118,13 @@ func (o *Operator) remember(a *action.Action, err error, late bool) {
 		o.retry = shorter(o.retry, time.Second)
 		return
 	}
-	text := a.Unnamed(err.Error())
-	f := refusals.Failure{Message: text, Late: late, Unclear: apierrors.IsTimeout(err) || apierrors.IsInternalError(err), Conflict: isStale(err), Alone: o.nameTaken(a, err)}
+	text, mounted := a.Unnamed(err.Error()), errors.Is(err, errMounted)
+	f := refusals.Failure{Message: text, Late: late, Unclear: apierrors.IsTimeout(err) || apierrors.IsInternalError(err), Conflict: isStale(err), Alone: o.nameTaken(a, err) || mounted}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		f.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	pause, isRefused := o.memory.Failed(memoryKey, o.generation, a, f, o.world.now)
-	if isRefused {
+	if isRefused && !mounted {
 		o.result.Tell(a.Verb, text)
 	}
 	o.retry = shorter(o.retry, pause)

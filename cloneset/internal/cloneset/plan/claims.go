@@ -188,12 +188,17 @@ func (p *pass) freeID() (string, bool) {
 	return id, true
 }
 
-// claimsWith are the claims that go with the pod: those that no other pod uses.
+// claimsWith are the claims that go with the pod: those that no other pod uses, so far as is known.
 func (p *pass) claimsWith(o *corev1.Pod) []*corev1.PersistentVolumeClaim {
 	var claims []*corev1.PersistentVolumeClaim
 	p.claimed().each(o, func(in *instance) {
-		if in.pod == o && !in.shared {
-			claims = append(claims, in.claims...)
+		if in.pod != o || in.shared {
+			return
+		}
+		for _, claim := range in.claims {
+			if p.Taken[claim.Name].IsZero() {
+				claims = append(claims, claim)
+			}
 		}
 	})
 	return claims

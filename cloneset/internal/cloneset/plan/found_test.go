@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
@@ -79,4 +80,20 @@ func TestPodsInPreparingDeleteStandForNoneThatStays(t *testing.T) {
 	require.Contains(t, back.String(), "web-new1 (Regret)")
 	todo.Steps = append(todo.Steps, back.Steps...)
 	assert.NotEmpty(t, partitionHolds(w.snapshot(), todo), "two are at the update revision where one is wanted")
+}
+
+// A claim that a pod of somebody else mounts stays. That is no failure of the set, which is ready all the while: its
+// status turned every time it asked again.
+func TestClaimsThatStrangersMountLeaveTheSetReady(t *testing.T) {
+	w, p := play(t, simulate.Options{Seed: 1}, 2, claimed("data"))
+	simulate.Settle(t, w, p, 500)
+	stranger := activePods(w)[0]
+	require.NoError(t, simulate.Change(w, simulate.UserActor, "", stranger, func(o *corev1.Pod) {
+		o.OwnerReferences, o.Labels["app"] = nil, "other"
+	}))
+	simulate.Settle(t, w, p, 500)
+	arrived(t, w)
+	claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-"+stranger.Name)
+	require.NotNil(t, claim)
+	assert.Nil(t, claim.DeletionTimestamp)
 }
