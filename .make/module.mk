@@ -7,12 +7,8 @@ RUN ?= .
 # The workspace gives all modules one list of dependencies and would hide that one does not stand alone.
 export GOWORK := off
 
-# The first seed of random worlds (core/seeds). FLOTILLA_SEED=commit takes it from the commit, so that each commit
-# walks worlds of its own; some of those still fail, which make soak finds.
-ifeq ($(FLOTILLA_SEED),commit)
-override FLOTILLA_SEED := $(shell git rev-parse 'HEAD^{tree}' 2>/dev/null)
-endif
-export FLOTILLA_SEED
+# The first seed of random worlds (core/seeds): that of the commit's tree, so that each commit walks worlds of its own.
+export FLOTILLA_SEED ?= $(shell git rev-parse 'HEAD^{tree}' 2>/dev/null)
 
 PACKAGES ?= $(shell go list ./...)
 # Pure packages start no goroutine, so the race detector has nothing to find in them and would only
