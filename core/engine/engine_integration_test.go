@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -10,9 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -73,6 +77,30 @@ func TestWritesAreSeenBeforeTheNextPass(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, pods, 1)
 	assert.Nil(t, e.NodeLabels(t.Context())("unknown"))
+}
+
+// A set whose spec cannot be followed still has to look after pods, for instance at the end of a grace period.
+func TestASpecThatCannotBeFollowedKeepsTheNextLook(t *testing.T) {
+	env.Need(t)
+	e := givenEngine(t)
+	owner := givenOwner(t, env.Client(t))
+	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(owner)}
+	require.Eventually(t, func() bool { return e.Freshness.Wait(t.Context(), request.NamespacedName) == 0 }, 10*time.Second, 10*time.Millisecond)
+	wrong := errors.New("not a number")
+	handle := func(next time.Duration) (ctrl.Result, error) {
+		return e.Handle(t.Context(), request, func(context.Context, types.NamespacedName) (engine.Pass, error) {
+			return engine.Pass{
+				Workload: owner, Err: wrong, Plan: action.Plan{WakeAfter: next},
+				Status: func(action.Result) client.Object { return owner },
+			}, nil
+		})
+	}
+	result, err := handle(time.Second)
+	require.NoError(t, err)
+	assert.Equal(t, time.Second, result.RequeueAfter)
+	_, err = handle(0)
+	require.ErrorIs(t, err, wrong)
+	assert.ErrorIs(t, err, reconcile.TerminalError(nil), "only an edit helps")
 }
 
 // A template that differs from a stored one only in what the server adds is the same.

@@ -11,12 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/simnodes"
 	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/testenv/workloads"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -260,4 +263,18 @@ func TestASetCreatedAgainTakesItsRevisionsBack(t *testing.T) {
 	settles(t, c, again)
 	assert.Equal(t, before, identities(podsOf(t, c, again)))
 	assert.Equal(t, 1, audit.Writes(t, userAgent)["patch controllerrevisions"])
+}
+
+// A pod that has left service for its grace period gets its update, though nobody can read the spec any more.
+func TestGracePeriodsEndUnderASpoiledSpec(t *testing.T) {
+	givenController(t)
+	set := newSet(env.Namespace(t), 1, v1beta1.InPlaceIfPossible, 1)
+	set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{GracePeriodSeconds: 4}
+	workloads.Grace[*v1beta1.CloneSet]{
+		Env: &env, Set: set, Update: image("app:2"),
+		Spoil: func(set *v1beta1.CloneSet) {
+			set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = new(intstr.FromString("some%"))
+		},
+		Conditions: func(set *v1beta1.CloneSet) []workload.Condition { return set.Status.Conditions },
+	}.TestSpoiled(t)
 }

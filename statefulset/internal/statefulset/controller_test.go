@@ -17,11 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/simnodes"
 	"github.com/flotilla-project/flotilla/core/testenv"
 	"github.com/flotilla-project/flotilla/core/testenv/faults"
+	"github.com/flotilla-project/flotilla/core/testenv/workloads"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
@@ -368,4 +370,18 @@ func TestASetCreatedAgainTakesItsRevisionsBack(t *testing.T) {
 	testenv.Edit(t, c, again, image("app:2"))
 	settles(t, c, again)
 	assert.Equal(t, before, testenv.Identities(env.Pods(t, namespace)))
+}
+
+// A pod that has left service for its grace period gets its update, though nobody can read the spec any more.
+func TestGracePeriodsEndUnderASpoiledSpec(t *testing.T) {
+	givenController(t)
+	set := newSet(env.Namespace(t), 1, v1beta1.InPlaceIfPossible, 1)
+	set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{GracePeriodSeconds: 4}
+	workloads.Grace[*v1beta1.StatefulSet]{
+		Env: &env, Set: set, Update: image("app:2"),
+		Spoil: func(set *v1beta1.StatefulSet) {
+			set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = new(intstr.FromString("some%"))
+		},
+		Conditions: func(set *v1beta1.StatefulSet) []workload.Condition { return set.Status.Conditions },
+	}.TestSpoiled(t)
 }
