@@ -20,7 +20,7 @@ func Broadcast(mgr ctrl.Manager, source string) (clientevents.EventRecorder, err
 	if err != nil {
 		return nil, fmt.Errorf("make a client for events: %w", err)
 	}
-	broadcaster := clientevents.NewBroadcaster(forgiving{&clientevents.EventSinkImpl{Interface: api}})
+	broadcaster := clientevents.NewBroadcaster(Forgiving(&clientevents.EventSinkImpl{Interface: api}))
 	if err := broadcaster.StartRecordingToSinkWithContext(context.Background()); err != nil {
 		return nil, fmt.Errorf("start to send events: %w", err)
 	}
@@ -34,7 +34,10 @@ func Broadcast(mgr ctrl.Manager, source string) (clientevents.EventRecorder, err
 	return broadcaster.NewRecorder(mgr.GetScheme(), source), nil
 }
 
-// forgiving is a sink to which an event that its namespace takes with it is sent.
+// Forgiving is the sink, to which an event counts as sent that its namespace takes with it. It would be logged
+// as an error, once for each pod of the namespace.
+func Forgiving(sink clientevents.EventSink) clientevents.EventSink { return forgiving{sink} }
+
 type forgiving struct{ clientevents.EventSink }
 
 // Create sends a new event.

@@ -49,7 +49,7 @@ func (r *Recorder) Tell(owner runtime.Object, notices []action.Notice, outcome *
 	for _, kind := range []string{corev1.EventTypeWarning, corev1.EventTypeNormal} {
 		for _, e := range all {
 			if e.kind == kind && sent < PerPass {
-				r.sink.Eventf(about, r.refer(e.related), e.kind, e.reason, e.action, "%s", shorten(e.note))
+				r.sink.Eventf(about, r.refer(e.related), e.kind, e.reason, e.action, "%s", Shorten(e.note))
 				sent++
 			}
 		}
@@ -107,8 +107,8 @@ func appendResult(all []event, result *execute.Result) []event {
 	return append(all, e)
 }
 
-// shorten cuts a note to what the API server accepts.
-func shorten(note string) string {
+// Shorten cuts a note to what the API server accepts, between two characters.
+func Shorten(note string) string {
 	if len(note) <= maxNote {
 		return note
 	}

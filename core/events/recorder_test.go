@@ -4,15 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/action"
@@ -23,7 +26,38 @@ import (
 
 var env testenv.Environment
 
-func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
+// logged are the errors that client-go logs.
+var logged lines
+
+func TestMain(m *testing.M) {
+	klog.SetLogger(funcr.New(logged.add, funcr.Options{}))
+	env.Run(m, testenv.Options{})
+}
+
+type lines struct {
+	mu     sync.Mutex
+	errors []string
+}
+
+func (l *lines) add(_, line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if strings.Contains(line, `"error"=`) { // only errors have it
+		l.errors = append(l.errors, line)
+	}
+}
+
+// about are the errors with the text.
+func (l *lines) about(text string) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.errors {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
 
 // sink remembers events as "Type Reason action note (related)".
 type sink struct{ sent []string }
@@ -132,4 +166,32 @@ func TestEventsAreVisibleAsCoreEvents(t *testing.T) {
 		"succeed to create pod two": "Normal SuccessfulCreate Pod two",
 		long[:1024]:                 "Warning Long ",
 	}, notes)
+}
+
+// A namespace that is going takes its events with it. That is no error of the operator's, whereas an event that
+// is refused for another reason is.
+func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
+	env.Need(t)
+	going, ns, c := env.Namespace(t), env.Namespace(t), env.Client(t)
+	require.NoError(t, c.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: going}}))
+	as, audit := env, env.Audit(t)
+	as.Config = env.ConfigAs(t, "teller")
+	mgr := as.Manager(t)
+	sink, err := events.Broadcast(mgr, "test-controller")
+	require.NoError(t, err)
+	as.Start(t, mgr)
+	tell := func(namespace, name, reason string) {
+		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		events.NewRecorder(sink, mgr.GetScheme()).Tell(owner, []action.Notice{{Type: corev1.EventTypeWarning, Reason: reason, Note: "no"}}, &execute.Outcome{})
+	}
+	for _, namespace := range []string{going, "gone"} {
+		for i := range 10 {
+			tell(namespace, fmt.Sprintf("%s-%d", namespace, i), "FailedCreate")
+		}
+	}
+	require.Eventually(t, func() bool { return len(audit.Requests(t, "teller")) >= 20 }, 10*time.Second, 20*time.Millisecond)
+	tell(ns, "owner", strings.Repeat("TooLong", 40))
+	require.Eventually(t, func() bool { return len(logged.about(ns)) == 1 }, 10*time.Second, 20*time.Millisecond)
+	assert.Empty(t, logged.about(going))
+	assert.Empty(t, logged.about("gone-"))
 }

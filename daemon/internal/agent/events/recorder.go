@@ -3,21 +3,18 @@ package events
 import (
 	"context"
 	"fmt"
-	"unicode/utf8"
 
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/rest"
 	clientevents "k8s.io/client-go/tools/events"
+
+	coreevents "github.com/flotilla-project/flotilla/core/events"
 )
 
-const (
-	// Controller is what events name as their source.
-	Controller = "kruise-daemon"
-	// maxNote is the length in bytes that the API server accepts for a note.
-	maxNote = 1024
-)
+// Controller is what events name as their source.
+const Controller = "kruise-daemon"
 
 // Recorder sends events. They leave in the background, from Start on.
 type Recorder struct {
@@ -31,7 +28,7 @@ func New(config *rest.Config, scheme *runtime.Scheme, node string) (*Recorder, e
 	if err != nil {
 		return nil, fmt.Errorf("make a client for events: %w", err)
 	}
-	broadcaster := clientevents.NewBroadcaster(&sink{EventSinkImpl: clientevents.EventSinkImpl{Interface: client}, node: node})
+	broadcaster := clientevents.NewBroadcaster(coreevents.Forgiving(&sink{EventSinkImpl: clientevents.EventSinkImpl{Interface: client}, node: node}))
 	return &Recorder{broadcaster: broadcaster, recorder: broadcaster.NewRecorder(scheme, Controller)}, nil
 }
 
@@ -59,19 +56,7 @@ type Event struct {
 
 // Tell sends an event.
 func (r *Recorder) Tell(e Event) {
-	r.recorder.Eventf(e.Regarding, e.Related, e.Type, e.Reason, e.Action, "%s", shorten(e.Note))
-}
-
-// shorten cuts a note to what the API server accepts.
-func shorten(note string) string {
-	if len(note) <= maxNote {
-		return note
-	}
-	cut := maxNote
-	for !utf8.RuneStart(note[cut]) {
-		cut--
-	}
-	return note[:cut]
+	r.recorder.Eventf(e.Regarding, e.Related, e.Type, e.Reason, e.Action, "%s", coreevents.Shorten(e.Note))
 }
 
 // sink names the node as the reporting instance.
