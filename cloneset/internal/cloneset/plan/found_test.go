@@ -97,3 +97,17 @@ func TestClaimsThatStrangersMountLeaveTheSetReady(t *testing.T) {
 	require.NotNil(t, claim)
 	assert.Nil(t, claim.DeletionTimestamp)
 }
+
+// Where pods in PreparingDelete do not count, one that is taken back counts again: not as long as a specified pod has
+// its place.
+func TestPodsAreNotTakenBackAboveReplicas(t *testing.T) {
+	leaves := []gen.PodOption{gen.Lifecycle(contract.LifecyclePreparingDelete), gen.Label(simulate.HookLabel, simulate.HookTaken)}
+	w := given(t, 1, excluding(), hooked()).updated(1, leaves...).updated(1, gen.SpecifiedDelete())
+	require.NotContains(t, w.plan().String(), "(Regret)")
+	require.Equal(t, outcome{deleteNew: 1}, w.outcome())
+
+	w = given(t, 1, excluding(), hooked()).updated(1, leaves...)
+	assert.Contains(t, w.plan().String(), "(Regret)", "the specified pod is gone")
+	w = given(t, 1, hooked()).updated(1, leaves...).updated(1, gen.SpecifiedDelete())
+	assert.Contains(t, w.plan().String(), "(Regret)", "both count all the while")
+}

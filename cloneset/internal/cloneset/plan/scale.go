@@ -21,6 +21,9 @@ func regretDeletion(p *pass) {
 		}
 	}
 	wanted := p.numbers.replicas - int32(len(p.pods)) + doomed
+	if p.excludesPreparingDelete() { // one that is taken back counts again, as a new one would
+		wanted = min(wanted, p.weigh().missing)
+	}
 	step := action.Step{Name: StepScale}
 	for i := range p.pods {
 		o := &p.pods[i]
