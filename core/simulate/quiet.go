@@ -12,7 +12,8 @@ import (
 )
 
 // What quiet under refusal allows for one object in the way: at first, and a minute in the long run. An edit
-// of the workload, and a pod that becomes available, are worth another try.
+// of the workload, and a pod that becomes available, are worth another try; so is another object that meets a
+// conflict, which says nothing of other objects.
 const (
 	mostAtFirst  = 8
 	mostAMinute  = 2
@@ -28,11 +29,12 @@ type quiet struct {
 	refused []Refused
 	begun   map[inTheWay]time.Time
 	tries   map[inTheWay]int
+	targets map[inTheWay]map[string]bool // that met a conflict; "" where none did
 	causes  map[inTheWay]int
 	flips   map[types.UID]*flip
 }
 
-// inTheWay is an object that cannot be written in one way. Pods to be created are all one.
+// inTheWay is an object that cannot be written in one way. Pods to be created are all one, but for conflicts.
 type inTheWay struct {
 	kind string
 	uid  types.UID
@@ -45,7 +47,7 @@ type flip struct {
 }
 
 func watchQuiet(w *World, refused []Refused) *quiet {
-	q := &quiet{refused: refused, begun: map[inTheWay]time.Time{}, tries: map[inTheWay]int{}, causes: map[inTheWay]int{}, flips: map[types.UID]*flip{}}
+	q := &quiet{refused: refused, begun: map[inTheWay]time.Time{}, tries: map[inTheWay]int{}, targets: map[inTheWay]map[string]bool{}, causes: map[inTheWay]int{}, flips: map[types.UID]*flip{}}
 	if len(refused) > 0 {
 		w.OnEvent(q.watch)
 	}
@@ -56,17 +58,22 @@ func watchQuiet(w *World, refused []Refused) *quiet {
 }
 
 // count counts a request that is refused.
-func (q *quiet) count(w *World, r request) {
+func (q *quiet) count(w *World, r request, conflict bool) {
 	key := inTheWay{kind: r.kind, uid: r.object.GetUID()}
 	if _, ok := q.begun[key]; !ok {
-		q.begun[key] = w.now
+		q.begun[key], q.targets[key] = w.now, map[string]bool{}
 	}
+	if !conflict {
+		r.target = ""
+	}
+	q.targets[key][r.target] = true
 	q.tries[key]++
 	if f := q.flips[key.uid]; f != nil && f.out {
 		f.refused = true
 	}
 	minutes := int(w.now.Sub(q.begun[key]) / time.Minute)
-	if most := mostAtFirst + mostAMinute*minutes + mostPerCause*q.causes[key]; q.tries[key] > most {
+	others := len(q.targets[key]) - 1
+	if most := mostAtFirst + mostAMinute*minutes*(1+others) + mostPerCause*(q.causes[key]+others); q.tries[key] > most {
 		w.Violate("quiet under refusal: %s %s was refused %d times in %s, at most %d", r.kind, r.object.GetName(), q.tries[key], w.now.Sub(q.begun[key]), most)
 	}
 }

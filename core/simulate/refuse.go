@@ -3,6 +3,7 @@ package simulate
 import (
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +41,7 @@ func AnswerCodes() []int { return []int{403, 409, 422, 429, 500, 0} }
 type request struct {
 	object action.Object
 	kind   string // one of WriteKinds
+	target string // of a create, as action.Target has it: made-up names are one
 	dryRun bool
 	write  func() (action.Object, error)
 }
@@ -71,7 +73,7 @@ func (o *Operator) refused(r request) error {
 		if f.Write != r.kind || since < f.From || since >= f.Until {
 			continue
 		}
-		o.quiet.count(o.world, r)
+		o.quiet.count(o.world, r, f.Code == http.StatusConflict)
 		switch resource, name := resourceOf(r.object), r.object.GetName(); f.Code {
 		case 409:
 			return apierrors.NewConflict(resource, name, errFault)
@@ -144,7 +146,7 @@ func (o *Operator) rehearse(a *action.Action) error {
 		return nil
 	}
 	if a.Verb == action.Create && len(a.First) > 0 {
-		_, err := o.request(request{object: a.Object, kind: "create " + plainKind(a.Object), dryRun: true, write: func() (action.Object, error) {
+		_, err := o.request(request{object: a.Object, kind: "create " + plainKind(a.Object), target: a.Target(), dryRun: true, write: func() (action.Object, error) {
 			return o.world.Create(OperatorActor, a.Object)
 		}})
 		return err

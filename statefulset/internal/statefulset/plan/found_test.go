@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -32,6 +33,19 @@ func TestPodsThatBecameAvailableMeanwhileAreSpared(t *testing.T) {
 		assert.Len(t, w.View(nil).Available("set-uid", 5), 1, "the story:\n%s", w.Story())
 		assert.Empty(t, w.Violations())
 		simulate.Settle(t, w, p, 500)
+		arrived(t, w)
+	}
+}
+
+// A conflict in the way of one pod says nothing of the next one: each is tried a few times, and both are left alone
+// from then on.
+func TestConflictsOfTwoNewPodsAreQuiet(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		w, p := play(t, simulate.Options{Seed: seed}, 2)
+		minutely(told{"wants 4 replicas", replicas(4)})(w)
+		simulate.SettleUnder(t, w, p, simulate.Faults{Seed: seed, Refused: []simulate.Refused{{
+			Write: "create Pod", Code: http.StatusConflict, From: 50 * time.Second, Until: 4 * time.Minute,
+		}}}, 1000)
 		arrived(t, w)
 	}
 }
