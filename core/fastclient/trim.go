@@ -93,8 +93,8 @@ func Trim(object any) (any, error) {
 // kubectl applied last. Of the spec: the node, gates, volumes backed by claims, and of each container
 // name, image, resources, restart and resize policy, and variables that take their value from elsewhere
 // or whose name begins with KRUISE_. Of the status: phase, conditions but those of the steps of a start,
-// of each container what runs in it and with which resources, and why a pod has failed, the message cut to
-// its first 256 bytes. Strings that many pods have in common are kept once.
+// of each container what runs in it and with which resources, of one that is not ready when its former run
+// began and ended, and why a pod has failed, the message cut to its first 256 bytes. Strings that many pods have in common are kept once.
 func TrimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -207,8 +207,24 @@ func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 		s := &statuses[i]
 		trimmed[i] = corev1.ContainerStatus{
 			Name: shared(s.Name), Image: shared(s.Image), ImageID: shared(s.ImageID), ContainerID: s.ContainerID,
-			Ready: s.Ready, RestartCount: s.RestartCount, State: s.State, Resources: s.Resources,
+			Ready: s.Ready, RestartCount: s.RestartCount, State: trimState(s.State), Resources: s.Resources,
+		}
+		if end := s.LastTerminationState.Terminated; end != nil && !s.Ready {
+			trimmed[i].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{StartedAt: end.StartedAt, FinishedAt: end.FinishedAt}
 		}
 	}
 	return trimmed
+}
+
+// trimState leaves out what a kubelet says in its own words, which differ from try to try.
+func trimState(s corev1.ContainerState) corev1.ContainerState {
+	if s.Waiting != nil {
+		s.Waiting = &corev1.ContainerStateWaiting{Reason: shared(s.Waiting.Reason)}
+	}
+	if end := s.Terminated; end != nil {
+		s.Terminated = &corev1.ContainerStateTerminated{
+			ExitCode: end.ExitCode, Reason: shared(end.Reason), StartedAt: end.StartedAt, FinishedAt: end.FinishedAt,
+		}
+	}
+	return s
 }

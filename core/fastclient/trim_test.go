@@ -77,6 +77,28 @@ func TestTrimmedPodsSayWhyTheyHaveFailed(t *testing.T) {
 	assert.Empty(t, trimmed(t, running).Status.Reason+trimmed(t, running).Status.Message)
 }
 
+// Users are told of containers that crash, which their former run shows; nobody reads it of one that is
+// ready, nor what kubelets say in words.
+func TestTrimmedPodsSayWhatRanBefore(t *testing.T) {
+	crashed := whole("web-1")
+	began, ended := metav1.NewTime(time.Unix(1_700_000_000, 0)), metav1.NewTime(time.Unix(1_700_000_009, 0))
+	former := &corev1.ContainerStateTerminated{
+		ExitCode: 1, Reason: "Error", Message: "panic", StartedAt: began, FinishedAt: ended, ContainerID: "containerd://1",
+	}
+	status := &crashed.Status.ContainerStatuses[0]
+	status.Ready, status.LastTerminationState.Terminated = false, former
+	status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 5m0s"}}
+	p := trimmed(t, crashed.DeepCopy())
+	assert.Equal(t, &corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: ended}, p.Status.ContainerStatuses[0].LastTerminationState.Terminated)
+	assert.Equal(t, &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}, p.Status.ContainerStatuses[0].State.Waiting)
+	status.State = corev1.ContainerState{Terminated: former}
+	p = trimmed(t, crashed.DeepCopy())
+	assert.Equal(t, &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", StartedAt: began, FinishedAt: ended}, p.Status.ContainerStatuses[0].State.Terminated)
+	assert.Equal(t, p, trimmed(t, p.DeepCopy()))
+	status.Ready = true
+	assert.Empty(t, trimmed(t, crashed).Status.ContainerStatuses[0].LastTerminationState)
+}
+
 func TestTrimmingTwiceChangesNothing(t *testing.T) {
 	once := trimmed(t, whole("web-1"))
 	before := once.DeepCopy()

@@ -47,6 +47,28 @@ func NotReady(since time.Time) PodOption {
 	return func(pod *corev1.Pod) { run(pod, corev1.ConditionFalse, since) }
 }
 
+// Waiting makes the pod wait since a moment, on Node when it has no node: all its containers for the reason.
+func Waiting(reason string, since time.Time) PodOption {
+	return func(pod *corev1.Pod) {
+		run(pod, corev1.ConditionFalse, since)
+		pod.Status.Phase = corev1.PodPending
+		for i := range pod.Status.ContainerStatuses {
+			s := &pod.Status.ContainerStatuses[i]
+			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "as the kubelet says it this time"}}
+		}
+	}
+}
+
+// Unschedulable leaves the pod pending without a node since a moment, for the reason.
+func Unschedulable(reason string, since time.Time) PodOption {
+	return func(pod *corev1.Pod) {
+		pod.Spec.NodeName, pod.Status = "", corev1.PodStatus{Phase: corev1.PodPending}
+		Condition(corev1.PodScheduled, corev1.ConditionFalse, since)(pod)
+		c := &pod.Status.Conditions[0]
+		c.Reason, c.Message = reason, "0/3 nodes are available"
+	}
+}
+
 // Condition sets a condition that has its status since a moment; the zero time unsets the moment.
 func Condition(t corev1.PodConditionType, status corev1.ConditionStatus, since time.Time) PodOption {
 	return func(pod *corev1.Pod) {

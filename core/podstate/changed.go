@@ -13,10 +13,11 @@ import (
 
 // Changed says whether a workload's plan can read anything in the new version of a pod that it did
 // not read in the old one. Kubelets write a pod's status many times; a workload has to think only
-// when this is true. Of a pod that serves and was never updated in place it reads of containers only
-// which ones run and how often they were restarted. All of their status counts while the pod is in
-// the middle of something: not in lifecycle state Normal, held by an update, or with the record of
-// one, since a resize goes on while the pod serves. The passing of time is the plan's own affair.
+// when this is true. Of a pod that does not serve it reads what troubles it, of one that serves and was
+// never updated in place only which containers run and how often they were restarted. All of their status
+// counts while the pod is in the middle of something: not in lifecycle state Normal, held by an update, or
+// with the record of one, since a resize goes on while the pod serves. The passing of time is the plan's
+// own affair.
 func Changed(old, now *corev1.Pod) bool {
 	return old.UID != now.UID ||
 		old.Generation != now.Generation ||
@@ -28,6 +29,7 @@ func Changed(old, now *corev1.Pod) bool {
 		!slices.Equal(old.Finalizers, now.Finalizers) ||
 		controllerOf(old) != controllerOf(now) ||
 		readinessChanged(old, now) ||
+		TroubleOf(old) != TroubleOf(now) ||
 		!slices.EqualFunc(old.Status.ContainerStatuses, now.Status.ContainerStatuses, sameContainer) ||
 		unsettled(now) && progressChanged(old, now)
 }

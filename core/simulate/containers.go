@@ -1,11 +1,13 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Image says how containers with an image behave. The zero value is a good image.
@@ -17,6 +19,9 @@ type Image struct {
 	PullError bool
 	// CrashLoop lets every container exit soon after its start.
 	CrashLoop bool
+	// Crashes is how often a container in a crash loop is started again before the back-off is longer than any
+	// test; 0 means 4.
+	Crashes int32
 	// NeverReady lets containers run without ever passing their probe.
 	NeverReady bool
 }
@@ -24,8 +29,7 @@ type Image struct {
 const (
 	// maxCPU is what a node has.
 	maxCPU = 64
-	// crashes is how often a container in a crash loop is started before the back-off is longer
-	// than any test.
+	// crashes is Image.Crashes where it is not given.
 	crashes = 4
 )
 
@@ -40,7 +44,8 @@ type containerRuntime struct {
 	shownImage string            // the name that the runtime reports, one of the tags of the image
 	resources  corev1.ResourceRequirements
 	began      time.Time
-	waiting    string // reason
+	last       *corev1.ContainerStateTerminated // the former run
+	waiting    string                           // reason
 	running    bool
 	ready      bool
 	restarts   int32
@@ -65,10 +70,21 @@ func (w *World) restart(r *podRuntime, c *containerRuntime) {
 		if c.epoch != epoch {
 			return
 		}
-		c.running, c.ready, c.waiting = false, false, "ContainerCreating"
+		w.stopContainer(c, 143, "ContainerCreating")
 		w.report(r)
 		w.startLater(r, c)
 	})
+}
+
+// stopContainer ends the run of the container, if it runs, with the exit code; it waits for another one.
+func (w *World) stopContainer(c *containerRuntime, code int32, waiting string) {
+	if c.running {
+		c.last = &corev1.ContainerStateTerminated{
+			ExitCode: code, Reason: "Error", ContainerID: c.id,
+			StartedAt: metav1.NewTime(c.began.Truncate(time.Second)), FinishedAt: metav1.NewTime(w.now.Truncate(time.Second)),
+		}
+	}
+	c.running, c.ready, c.waiting = false, false, waiting
 }
 
 // startLater starts the container after the time that it takes to pull its image.
@@ -128,9 +144,9 @@ func (w *World) settleContainer(r *podRuntime, c *containerRuntime) {
 			if c.epoch != epoch {
 				return
 			}
-			c.running, c.ready, c.waiting = false, false, "CrashLoopBackOff"
+			w.stopContainer(c, 1, "CrashLoopBackOff")
 			w.report(r)
-			if c.restarts < crashes {
+			if c.restarts < cmp.Or(image.Crashes, crashes) {
 				w.startLater(r, c)
 			}
 		})
@@ -187,6 +203,7 @@ func (c *containerRuntime) status() corev1.ContainerStatus {
 	s := corev1.ContainerStatus{
 		Name: c.name, Image: c.shownImage, ImageID: c.imageID, ContainerID: c.id,
 		RestartCount: c.restarts, Ready: c.ready, Started: &started,
+		LastTerminationState: corev1.ContainerState{Terminated: c.last},
 	}
 	if s.Image == "" {
 		s.Image = c.spec.Image
