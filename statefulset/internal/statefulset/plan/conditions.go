@@ -10,6 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/podstate"
 	"github.com/flotilla-project/flotilla/core/podupdate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -180,18 +181,29 @@ func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done action.
 	case len(todo.Waits) == 0 && healthy && (s.Reason == v1beta1.ReasonComplete || s.Reason == v1beta1.ReasonPartitionReached):
 		return conditions.Done(0)
 	case done.ScaleError != "":
-		s.Reason, s.Message = "FailedScale", done.ScaleError
+		s.Reason, s.Message = "FailedScale", done.ScaleError+p.trouble()
 	case done.UpdateError != "":
-		s.Reason, s.Message = "FailedUpdate", done.UpdateError
+		s.Reason, s.Message = "FailedUpdate", done.UpdateError+p.trouble()
 	case done.Blocked != "":
-		s.Reason, s.Message = "Blocked", done.Blocked
+		s.Reason, s.Message = "Blocked", done.Blocked+p.trouble()
 	default:
-		s.Message = fmt.Sprintf("%d of %d pods available, %d updated", status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas)
+		s.Message = fmt.Sprintf("%d of %d pods available, %d updated%s", status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, p.trouble())
 		if wait := p.blocker(todo); wait != nil {
 			s.Reason, s.Message = wait.Reason, s.Message+"; "+p.withSince(wait)
 		}
 	}
 	return s
+}
+
+// trouble is what troubles the pod of the lowest ordinal in trouble, in words that follow others; empty where
+// none is.
+func (p *pass) trouble() string {
+	return podstate.FirstTrouble(len(p.slots), func(i int) (*podstate.State, bool) {
+		if o := p.slots[i].pod; o != nil {
+			return &o.State, o.updated
+		}
+		return nil, false
+	})
 }
 
 // withSince is the wait in words, with the moment since when a hook holds its pod.

@@ -26,6 +26,9 @@ func explain(p *pass) {
 		return
 	default:
 		n.Type, n.Reason = p.eventOf(wait)
+		if s.Reason == v1beta1.ReasonBlockedByUnavailablePods {
+			n.Note += p.trouble()
+		}
 	}
 	old := conditions.Get(p.Set.Status.Conditions, v1beta1.StatefulSetProgressing)
 	known := old != nil && old.Reason == s.Reason && (old.Message == s.Message ||

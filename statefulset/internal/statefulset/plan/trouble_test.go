@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/conditions"
+	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/simulate"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+)
+
+// The message names what troubles one pod, that of the lowest ordinal; how many are not available it says anyway.
+func TestMessagesNameTheTrouble(t *testing.T) {
+	pull, crash := gen.Waiting("ImagePullBackOff", now), gen.Waiting("CrashLoopBackOff", now)
+	rows := map[string]struct {
+		give            *world
+		reason, message string
+	}{
+		"a pull":             {given(t, 3).updated(at(0, 1)).updated(at(2), pull), v1beta1.ReasonRollingOut, "2 of 3 pods available, 3 updated; ErrImagePull (web-2, container main)"},
+		"the lowest ordinal": {given(t, 3).updated(at(0)).updated(at(2), pull).updated(at(1), crash), v1beta1.ReasonRollingOut, "1 of 3 pods available, 3 updated; CrashLoopBackOff (web-1, container main)"},
+		"no node": {given(t, 1).updated(at(0), gen.Unschedulable("Unschedulable", now)), v1beta1.ReasonRollingOut,
+			"0 of 1 pods available, 1 updated; Unschedulable (web-0)"},
+		"of the update": {given(t, 2, partition(1)).old(at(0), crash).updated(at(1), pull), v1beta1.ReasonRollingOut,
+			"0 of 2 pods available, 1 updated; ErrImagePull (web-1, container main)"},
+		"in order": {given(t, 2, inOrder()).updated(at(0), gen.Waiting("ErrImagePull", now.Add(-time.Second))), v1beta1.ReasonBlockedByUnavailablePods,
+			"0 of 2 pods available, 1 updated; ErrImagePull (web-0, container main); BlockedByUnavailablePods web-0: pods are added and removed in order; not available yet: web-0"},
+		"none": {given(t, 2).updated(at(0)).updated(at(1), unready), v1beta1.ReasonRollingOut, "1 of 2 pods available, 2 updated"},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			for _, kind := range []string{conditions.Ready, conditions.Reconciling} {
+				c := condition(t, r.give, kind)
+				assert.Equal(t, r.reason, c.Reason)
+				assert.Equal(t, r.message, c.Message)
+			}
+		})
+	}
+}
+
+// What the server refuses does not hide what troubles the pods.
+func TestFailuresDoNotHideTheTrouble(t *testing.T) {
+	for _, done := range []action.Result{{ScaleError: "no"}, {UpdateError: "no"}, {Blocked: "no"}} {
+		s := given(t, 3).updated(at(0), gen.Waiting("ErrImagePull", now)).snapshot()
+		assert.Equal(t, "no; ErrImagePull (web-0, container main)", conditions.Get(Status(s, Compute(s), done).Conditions, conditions.Ready).Message)
+	}
+}
+
+// What stalls a set is told with what troubles its pods.
+func TestStalledNamesTheTrouble(t *testing.T) {
+	w := given(t, 2, policy(v1beta1.InPlaceOnly)).edited(func(s *v1beta1.StatefulSet) {
+		s.Spec.Template.Spec.Containers[0].Command = []string{"other"}
+	}).changed().old(at(0)).old(at(1), gen.Waiting("CrashLoopBackOff", now))
+	stalled := condition(t, w, conditions.Stalled)
+	assert.Contains(t, stalled.Message, "1 of 2 pods available, 0 updated; CrashLoopBackOff (web-1, container main); ")
+}
+
+// The event that tells of a long wait names the trouble; condition Progressing keeps its words.
+func TestTheEventOfALongWaitNamesTheTrouble(t *testing.T) {
+	w := given(t, 2, inOrder()).updated(at(0), gen.Waiting("ErrImagePull", now.Add(-2*time.Minute)))
+	notices := w.plan().Notices
+	require.Len(t, notices, 1)
+	message := condition(t, w, v1beta1.StatefulSetProgressing).Message
+	assert.NotContains(t, message, "ErrImagePull")
+	assert.Equal(t, message+"; ErrImagePull (web-0, container main)", notices[0].Note)
+	w.set.Status = w.status()
+	assert.Empty(t, w.plan().Notices)
+}
+
+func TestTurnsOfACrashLoopDoNotShow(t *testing.T) {
+	t.Parallel()
+	simulate.CheckTurns(t, 20, func(t testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {
+		w, p := play(t, o, 3, image("app:crash"))
+		t.Cleanup(func() {
+			ready := conditions.Get(present(w).Status.Conditions, conditions.Ready)
+			require.NotNil(t, ready)
+			assert.Equal(t, "0 of 3 pods available, 3 updated; CrashLoopBackOff (web-0, container main)", ready.Message)
+		})
+		return w, p
+	})
+}
