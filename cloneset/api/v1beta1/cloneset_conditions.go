@@ -8,6 +8,8 @@ const (
 	CloneSetFailedScale = "FailedScale"
 	// CloneSetFailedUpdate is True while the last attempt to update pods failed.
 	CloneSetFailedUpdate = "FailedUpdate"
+	// CloneSetScaleUpLimited is True while pods are missing that scaleStrategy.maxUnavailable does not let start.
+	CloneSetScaleUpLimited = "ScaleUpLimited"
 )
 
 // Reasons of CloneSetProgressing.

@@ -10,6 +10,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/podstate"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
 // warnOfFailed tells users why pods have failed, in the pass in which others take their place; the pods
@@ -31,17 +33,30 @@ func warnOfFailed(p *pass) {
 	}
 }
 
-// tellOfLimit tells users that only so many pods are created for now, once: as long as the status says so
-// of the present spec, nothing is told again.
+// tellOfLimit tells users that only so many pods are created for now, once: as long as condition ScaleUpLimited
+// stands for the present spec, nothing is told again.
 func (p *pass) tellOfLimit(creations int32) {
-	ready := conditions.Get(p.Set.Status.Conditions, conditions.Ready)
-	if ready != nil && strings.Contains(ready.Message, waitScaleLimit) && p.Set.Status.ObservedGeneration == p.Set.Generation {
+	if conditions.Get(p.Set.Status.Conditions, v1beta1.CloneSetScaleUpLimited) != nil && p.Set.Status.ObservedGeneration == p.Set.Generation {
 		return
 	}
 	p.plan.Notices = append(p.plan.Notices, action.Notice{
 		Type: corev1.EventTypeWarning, Reason: eventScaleUpLimited,
 		Note: fmt.Sprintf("scaleUp is limited because of scaleStrategy.maxUnavailable, limit: %d", creations),
 	})
+}
+
+// warnOfDeadline tells users that the progress deadline has passed, in the pass whose status is the first to
+// say so.
+func warnOfDeadline(s Snapshot, todo *Plan) {
+	old := conditions.Get(s.Set.Status.Conditions, v1beta1.CloneSetProgressing)
+	if deadline := progressDeadline(s.Set); deadline == 0 || old == nil || old.Reason != v1beta1.ReasonUpdated || s.Now.Before(old.LastUpdateTime.Add(deadline)) {
+		return
+	}
+	stalled := conditions.Get(Status(s, *todo, action.Result{}).Conditions, conditions.Stalled)
+	if stalled == nil || stalled.Reason != v1beta1.ReasonDeadlineExceeded {
+		return
+	}
+	todo.Notices = append(todo.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: stalled.Reason, Note: stalled.Message})
 }
 
 // whyFailed is what the kubelet says of the pod, and the exit codes of its containers.

@@ -92,6 +92,7 @@ func Compute(s Snapshot) Plan {
 		p.plan.Wake(p.pods[i].AvailableIn)
 	}
 	p.plan.Wake(progressWake(s))
+	warnOfDeadline(s, &p.plan)
 	return p.plan
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/conditions"
+	"github.com/flotilla-project/flotilla/core/podstate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -68,6 +69,7 @@ func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done act
 		list = conditions.Failure(list, v1beta1.CloneSetFailedScale, done.ScaleError, now)
 	}
 	list = conditions.Failure(list, v1beta1.CloneSetFailedUpdate, done.UpdateError, now)
+	list = limited(list, limitOf(todo), now)
 	if deadline := progressDeadline(p.Set); deadline == 0 {
 		list = conditions.Remove(list, v1beta1.CloneSetProgressing)
 	} else {
@@ -151,15 +153,16 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 		(!updates || status.UpdatedReplicas >= status.ExpectedUpdatedReplicas) {
 		return conditions.Done(p.held())
 	}
-	s := conditions.Summary{Reason: "Progressing", Message: fmt.Sprintf("%d of %d pods available, %d of %d updated",
-		status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, status.ExpectedUpdatedReplicas)}
+	trouble := p.trouble()
+	s := conditions.Summary{Reason: "Progressing", Message: fmt.Sprintf("%d of %d pods available, %d of %d updated%s",
+		status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, status.ExpectedUpdatedReplicas, trouble)}
 	switch {
 	case done.ScaleError != "":
-		s.Reason, s.Message = "FailedScale", done.ScaleError
+		s.Reason, s.Message = "FailedScale", done.ScaleError+trouble
 	case done.UpdateError != "":
-		s.Reason, s.Message = "FailedUpdate", done.UpdateError
+		s.Reason, s.Message = "FailedUpdate", done.UpdateError+trouble
 	case done.Blocked != "":
-		s.Reason, s.Message = "Blocked", done.Blocked
+		s.Reason, s.Message = "Blocked", done.Blocked+trouble
 	case len(todo.Waits) > 0:
 		s.Reason, s.Message = todo.Waits[0].Reason, s.Message+"; "+todo.Waits[0].String()
 	}
@@ -168,8 +171,14 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 	}
 	if c := conditions.Get(list, v1beta1.CloneSetProgressing); c != nil && c.Reason == v1beta1.ReasonDeadlineExceeded {
 		s.Stalled, s.Reason = true, c.Reason
+		s.Message += fmt.Sprintf("; the progress deadline of %ds has passed", *p.Set.Spec.ProgressDeadlineSeconds)
 	}
 	return s
+}
+
+// trouble is what troubles the oldest pod in trouble, in words that follow others; empty where none is.
+func (p *pass) trouble() string {
+	return podstate.FirstTrouble(len(p.pods), func(i int) (*podstate.State, bool) { return &p.pods[i].State, p.pods[i].updated })
 }
 
 // held is how many pods would move to another revision if the set were not paused.
@@ -179,6 +188,16 @@ func (p *pass) held() int {
 	}
 	n := p.weigh().updateNum
 	return int(max(n, -n))
+}
+
+// limited sets condition ScaleUpLimited to True with the limit, and takes it away where there is none.
+func limited(list []workload.Condition, limit *action.Wait, now metav1.Time) []workload.Condition {
+	if limit == nil {
+		return conditions.Remove(list, v1beta1.CloneSetScaleUpLimited)
+	}
+	return conditions.Set(list, workload.Condition{
+		Type: v1beta1.CloneSetScaleUpLimited, Status: corev1.ConditionTrue, Reason: limit.Reason, Message: limit.Message,
+	}, now)
 }
 
 // limitOf is the wait for scaleStrategy.maxUnavailable, or nil.

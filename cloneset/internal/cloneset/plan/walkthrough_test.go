@@ -69,6 +69,11 @@ func TestLimitedScalingOutIsToldOnce(t *testing.T) {
 	assert.Equal(t, []action.Notice{told}, w.plan().Notices)
 	w.set.Status = w.status(action.Result{})
 	assert.Empty(t, w.plan().Notices, "the status says so")
+	limited := conditions.Get(w.set.Status.Conditions, v1beta1.CloneSetScaleUpLimited)
+	require.NotNil(t, limited)
+	assert.Equal(t, "3 more pods wait for scaleStrategy.maxUnavailable", limited.Message)
+	conditions.Get(w.set.Status.Conditions, conditions.Ready).Message = "in other words"
+	assert.Empty(t, w.plan().Notices, "whatever the words of other conditions")
 	w.updated(1, unready)
 	w.set.Status = w.status(action.Result{ScaleError: "create pod: quota exceeded"})
 	assert.Empty(t, w.plan().Notices, "with another number and a failure, too")
@@ -76,6 +81,8 @@ func TestLimitedScalingOutIsToldOnce(t *testing.T) {
 	told.Note = "scaleUp is limited because of scaleStrategy.maxUnavailable, limit: 0"
 	assert.Equal(t, []action.Notice{told}, w.plan().Notices, "after an edit")
 	assert.Empty(t, given(t, 2, scaleUnavailable("2")).plan().Notices)
+	w.set.Spec.ScaleStrategy.MaxUnavailable = nil
+	assert.Nil(t, conditions.Get(w.status(action.Result{}).Conditions, v1beta1.CloneSetScaleUpLimited), "it ends with the limit")
 }
 
 // A hook that holds a pod is not all that users should know of.
