@@ -73,8 +73,8 @@ func set(spec, status string) string {
 const (
 	done       = `{type: Ready, status: "True", reason: Available, message: all pods are as wanted and available}`
 	underWay   = `{type: Ready, status: "False", reason: Progressing, message: 1 of 3 pods available}, {type: Reconciling, status: "True", reason: Progressing, message: 1 of 3 pods available}`
-	badImage   = `{type: Ready, status: "False", reason: ContainerPending, message: "2 of 3 pods available; pod web-x: ErrImagePull"}, {type: Reconciling, status: "True", reason: ContainerPending, message: m}`
-	tooLate    = `{type: Ready, status: "False", reason: ProgressDeadlineExceeded, message: "2 of 3 pods available; pod web-x: ErrImagePull"}, {type: Stalled, status: "True", reason: ProgressDeadlineExceeded, message: "2 of 3 pods available; pod web-x: ErrImagePull"}`
+	badImage   = `{type: Ready, status: "False", reason: ContainerPending, message: "2 of 3 pods available, 3 of 3 updated; ErrImagePull (web-x, container main)"}, {type: Reconciling, status: "True", reason: ContainerPending, message: m}`
+	tooLate    = `{type: Ready, status: "False", reason: ProgressDeadlineExceeded, message: "2 of 3 pods available, 3 of 3 updated; ErrImagePull (web-x, container main)"}, {type: Stalled, status: "True", reason: ProgressDeadlineExceeded, message: "2 of 3 pods available, 3 of 3 updated; ErrImagePull (web-x, container main)"}`
 	invalid    = `{type: Ready, status: "False", reason: InvalidSpec, message: bad partition}, {type: Stalled, status: "True", reason: InvalidSpec, message: bad partition}`
 	paused     = `{type: Ready, status: "True", reason: Paused, message: the update is paused; 2 pods wait for it}`
 	quota      = `{type: FailedScale, status: "True", reason: Error, message: exceeded quota}, {type: Ready, status: "False", reason: FailedScale, message: exceeded quota}, {type: Reconciling, status: "True", reason: FailedScale, message: exceeded quota}`
@@ -98,8 +98,8 @@ func setStates() []state {
 		{"partition held", with(3, 1, heldByUser+", "+done), argocd.Health{Status: "Suspended", Message: "1 of 3 pods are of the newest template, as the partition wants it"}},
 		{"paused", with(3, 1, paused), argocd.Health{Status: "Suspended", Message: "the update is paused; 2 pods wait for it"}},
 		{"paused with a broken pod", with(3, 1, underWay), argocd.Health{Status: "Progressing", Message: "1 of 3 pods available"}},
-		{"bad image", with(3, 1, badImage), argocd.Health{Status: "Progressing", Message: "2 of 3 pods available; pod web-x: ErrImagePull"}},
-		{"past its deadline", with(3, 1, deadline+", "+tooLate), argocd.Health{Status: "Degraded", Message: "2 of 3 pods available; pod web-x: ErrImagePull"}},
+		{"bad image", with(3, 1, badImage), argocd.Health{Status: "Progressing", Message: "2 of 3 pods available, 3 of 3 updated; ErrImagePull (web-x, container main)"}},
+		{"past its deadline", with(3, 1, deadline+", "+tooLate), argocd.Health{Status: "Degraded", Message: "2 of 3 pods available, 3 of 3 updated; ErrImagePull (web-x, container main)"}},
 		{"a spec that cannot be followed", with(3, 3, invalid), argocd.Health{Status: "Degraded", Message: "bad partition"}},
 		{"a quota", with(1, 1, quota), argocd.Health{Status: "Progressing", Message: "exceeded quota"}},
 		{"no replicas", with(0, 0, done), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
