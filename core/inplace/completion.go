@@ -48,43 +48,47 @@ const (
 type awaited struct {
 	images, env, resources []string
 	first                  *Progress
+	later                  sets.Set[string] // the containers that a later batch changes again
 }
 
 // awaitedOf judges all that was written so far. While the gate is open, images and environments are
 // not looked at: it opens only when they are done, and what proved it then may be gone by now.
 // A container that a later batch changes again is on its way, but nothing waits for it.
 func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
-	var a awaited
-	later := s.next().containers()
-	add := func(list *[]string, name string, p *Progress) {
-		if p == nil {
-			return
-		}
-		*list = append(*list, name)
-		if !later.Has(name) && a.first == nil {
-			a.first = p
-		}
-	}
+	a := awaited{later: s.next().containers()}
 	if !gateOpen(c) {
 		for _, name := range sets.List(sets.KeySet(s.LastContainerStatuses)) {
-			add(&a.images, name, judgeImage(c.Pod, s, name, c.Now.Time))
+			a.add(&a.images, name, judgeImage(c.Pod, s, name, c.Now.Time))
 		}
 	}
 	for i := range c.Pod.Spec.Containers {
 		container := &c.Pod.Spec.Containers[i]
-		touched := s.touched(container.Name)
 		if o.EnvFromMetadata && !gateOpen(c) {
-			if touched && s.UpdateEnvFromMetadata {
-				add(&a.env, container.Name, s.judgeEnv(c, container))
-			} else if p := s.judgeOtherEnv(c, container); p != nil && a.first == nil {
-				a.first = p
-			}
+			a.addEnv(c, s, container)
 		}
-		if touched && s.UpdateResources && o.Resize {
-			add(&a.resources, container.Name, judgeResources(c.Pod, container))
+		if s.touched(container.Name) && s.UpdateResources && o.Resize {
+			a.add(&a.resources, container.Name, judgeResources(c.Pod, container))
 		}
 	}
 	return a
+}
+
+func (a *awaited) add(list *[]string, name string, p *Progress) {
+	if p == nil {
+		return
+	}
+	*list = append(*list, name)
+	if !a.later.Has(name) && a.first == nil {
+		a.first = p
+	}
+}
+
+func (a *awaited) addEnv(c *action.PodChange, s *State, container *corev1.Container) {
+	if s.touched(container.Name) && s.UpdateEnvFromMetadata {
+		a.add(&a.env, container.Name, s.judgeEnv(c, container))
+	} else if p := s.judgeOtherEnv(c, container); p != nil && a.first == nil {
+		a.first = p
+	}
 }
 
 func (a awaited) containers() sets.Set[string] {

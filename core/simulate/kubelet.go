@@ -106,23 +106,27 @@ func (w *World) sync(key types.NamespacedName, uid types.UID) {
 	}
 	r.generation = pod.Generation
 	for i, c := range r.containers {
-		spec := &pod.Spec.Containers[i]
-		imageChanged, resized := c.spec.Image != spec.Image, !same(c.spec.Resources, spec.Resources)
-		c.spec = spec
-		switch {
-		case imageChanged && c.running && c.ran == spec.Image: // back before anything was stopped
-			c.epoch++
-			if !c.ready {
-				w.settleContainer(r, c)
-			}
-		case imageChanged:
-			w.restart(r, c)
-		case resized && c.running && c.ran == spec.Image: // what is about to start takes the new quantities anyway
-			w.resize(r, c)
-		}
+		w.syncContainer(r, c, &pod.Spec.Containers[i])
 	}
 	// The generation shows at once, the containers follow: so do real kubelets.
 	w.report(r)
+}
+
+// syncContainer takes the present spec of the container in.
+func (w *World) syncContainer(r *podRuntime, c *containerRuntime, spec *corev1.Container) {
+	imageChanged, resized := c.spec.Image != spec.Image, !same(c.spec.Resources, spec.Resources)
+	c.spec = spec
+	switch {
+	case imageChanged && c.running && c.ran == spec.Image: // back before anything was stopped
+		c.epoch++
+		if !c.ready {
+			w.settleContainer(r, c)
+		}
+	case imageChanged:
+		w.restart(r, c)
+	case resized && c.running && c.ran == spec.Image: // what is about to start takes the new quantities anyway
+		w.resize(r, c)
+	}
 }
 
 // end stops the containers and then lets the pod go.

@@ -94,6 +94,7 @@ var errNotPods = errors.New("only pods are read from the server")
 // server reads pods from the world as it is.
 type server struct{ world *World }
 
+// Get reads a pod.
 func (s server) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {
@@ -107,6 +108,7 @@ func (s server) Get(_ context.Context, key client.ObjectKey, o client.Object, _ 
 	return nil
 }
 
+// List reads the pods of a namespace that a selector matches.
 func (s server) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	pods, ok := list.(*corev1.PodList)
 	if !ok {

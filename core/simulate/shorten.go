@@ -75,7 +75,7 @@ func kindsOfFaults() []string {
 
 // shorten looks for the shortest story that fails as the world of the seed did: it leaves out one thing
 // after the other and keeps what changes nothing about the failure.
-func (walk Walk) shorten(t testing.TB, seed uint64, w *World, err error) (*World, error, cuts) {
+func (walk Walk) shorten(t testing.TB, seed uint64, w *World, err error) (*World, cuts, error) {
 	t.Helper()
 	best, how, out := w, err, leftOut()
 	passes, longest := w.passes, len(w.story)*3/2 // a world with less in it may be slower
@@ -111,7 +111,7 @@ func (walk Walk) shorten(t testing.TB, seed uint64, w *World, err error) (*World
 			}
 		}
 	}
-	return best, how, out
+	return best, out, how
 }
 
 func numbered(what string, from, to int) []string {

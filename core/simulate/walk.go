@@ -57,7 +57,7 @@ func (walk Walk) Play(t testing.TB, seed uint64) {
 	if err == nil {
 		return
 	}
-	shortest, how, left := walk.shorten(t, seed, w, err)
+	shortest, left, how := walk.shorten(t, seed, w, err)
 	require.NoError(t, err, "-walk=%d, spec %s, the shortest story%s, %d of %d lines, ends with: %v\n%s",
 		seed, walk.Describe(shortest), left, len(shortest.story), len(w.story), how, shortest.Story())
 }

@@ -104,6 +104,7 @@ func TestClaimsThatStrangersMountStay(t *testing.T) {
 }
 
 func claimOfStrangerStays(t *testing.T, slow bool) {
+	t.Helper()
 	c := env.Client(t)
 	set := storedSet(t, 2, false)
 	require.NoError(t, c.Create(t.Context(), set))

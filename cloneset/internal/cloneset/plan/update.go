@@ -128,17 +128,7 @@ func (p *pass) abandon(rest []int) []action.Action {
 // Example: maxUnavailable 2, five old pods, none available: two are updated at a time. With eight
 // old pods, all available, and maxUnavailable 3: three.
 func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int32) []action.Action {
-	hash := podstate.ShortHash(hashName(target))
-	unavailable, atTarget := int32(0), int32(0)
-	for i := range p.pods {
-		o := &p.pods[i]
-		if !o.Available {
-			unavailable++
-		}
-		if o.Revision == hash && (!o.Available || o.updating) {
-			atTarget++
-		}
-	}
+	unavailable, atTarget := p.outOfService(podstate.ShortHash(hashName(target)))
 	var actions []action.Action
 	chosen, chosenAvailable, waiting := int32(0), int32(0), false
 	for _, i := range wanted {
@@ -174,6 +164,21 @@ func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int3
 		}
 	}
 	return actions
+}
+
+// outOfService counts the unavailable pods, and those at the revision that are so or whose new resources are not
+// in force yet.
+func (p *pass) outOfService(hash string) (unavailable, atTarget int32) {
+	for i := range p.pods {
+		o := &p.pods[i]
+		if !o.Available {
+			unavailable++
+		}
+		if o.Revision == hash && (!o.Available || o.updating) {
+			atTarget++
+		}
+	}
+	return unavailable, atTarget
 }
 
 // updatePod moves one pod to the target, in place or by deleting it; the missing pod is made again
