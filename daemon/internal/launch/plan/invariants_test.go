@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -14,33 +15,45 @@ import (
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/gen"
+	"github.com/flotilla-project/flotilla/core/refusals"
 	"github.com/flotilla-project/flotilla/core/seeds"
+	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )
 
-// world is a pod, its ConfigMap and a kubelet, in memory.
+// world is a pod, its ConfigMap, a kubelet, and a server that refuses some writes for a while, in memory.
 type world struct {
-	t     *testing.T
-	rng   *rand.Rand
-	pod   *corev1.Pod
-	m     *corev1.ConfigMap
-	names int
-	once  map[string]bool // containers that were ready, or had done their work, at some time
-	began map[string]bool
-	calm  bool
+	t       *testing.T
+	rng     *rand.Rand
+	now     time.Time
+	pod     *corev1.Pod
+	m       *corev1.ConfigMap
+	names   int
+	once    map[string]bool // containers that were ready, or had done their work, at some time
+	began   map[string]bool
+	refused map[string]bool // kinds of writes
+	memory  *refusals.Memory
+	tries   simulate.Tries
+	calm    bool // nothing is refused any more, and nothing fails, since then
+	calmed  time.Time
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
-	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, seed))}
+	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, seed)), now: gen.Epoch(), refused: map[string]bool{}}
+	w.newManager()
 	w.replacePod()
 	return w
 }
 
-// replacePod makes another pod of the same name. What the former left behind is still there.
+// newManager is one that remembers nothing.
+func (w *world) newManager() { w.memory, w.tries = &refusals.Memory{}, simulate.Tries{} }
+
+// replacePod makes another pod of the same name. What the former left behind is still there, and may be removed.
 func (w *world) replacePod() {
 	w.names++
+	w.refused["Delete ConfigMap"] = false
 	w.once, w.began = map[string]bool{}, map[string]bool{}
 	w.pod = gen.Pod("web", behind("main", w.rng.IntN(5)-2))
 	for i := range w.rng.IntN(4) {
@@ -68,15 +81,46 @@ func (w *world) priority(container string) (key string, priority int) {
 
 // controller is one pass, which may end between any two writes.
 func (w *world) controller() {
-	p := plan.Compute(plan.Snapshot{Pod: w.pod.DeepCopy(), ConfigMap: w.m.DeepCopy(), Now: gen.Epoch()})
+	w.now = w.now.Add(time.Duration(w.rng.IntN(1500)) * time.Millisecond)
+	p := plan.Compute(plan.Snapshot{
+		Pod: w.pod.DeepCopy(), ConfigMap: w.m.DeepCopy(), Refusals: w.memory.Of(key(w.pod), refusals.Moment{Now: w.now}), Now: w.now,
+	})
+	if w.calm && w.now.Sub(w.calmed) > time.Minute {
+		require.Empty(w.t, p.Held, "what was refused is tried within a minute")
+	}
 	for _, step := range p.Steps {
 		for _, a := range step.Actions {
-			if !w.calm && w.rng.IntN(5) == 0 {
+			if !w.calm && w.rng.IntN(10) == 0 {
+				w.newManager()
 				return
 			}
-			w.write(a)
+			if !w.ask(&a) {
+				return
+			}
 		}
 	}
+}
+
+func key(pod *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+}
+
+// ask has the server write an action, and says whether it answers that it did. What is refused is tried now and then.
+func (w *world) ask(a *action.Action) bool {
+	write := string(a.Verb) + " " + simulate.KindOf(a.Object)
+	if !w.refused[write] {
+		w.tries.Taken(write)
+		w.memory.Done(key(w.pod), a)
+		w.write(*a)
+		return true
+	}
+	lost := w.rng.IntN(5) == 0 // the answer, not the write
+	w.memory.Failed(key(w.pod), 0, a, refusals.Failure{Message: "refused", Unclear: lost}, w.now)
+	require.NoError(w.t, w.tries.Refused(write, w.now))
+	if lost {
+		w.write(*a)
+	}
+	return false
 }
 
 func (w *world) write(a action.Action) {
@@ -87,14 +131,22 @@ func (w *world) write(a action.Action) {
 		w.m.UID = types.UID(fmt.Sprintf("map-%d", w.rng.Int()))
 	case a.Verb == action.Delete:
 		require.Equal(w.t, w.m.UID, a.Object.GetUID())
+		require.True(w.t, w.pod.DeletionTimestamp != nil || !metav1.IsControlledBy(w.m, w.pod), "what was made for the pod is taken away")
 		w.m = nil
-	case a.Object.GetUID() == w.m.UID:
+	case w.m != nil && a.Object.GetUID() == w.m.UID:
 		for key := range a.Patches[0].Body["data"].(map[string]any) {
 			w.m.Data[key] = "true"
 		}
 	default:
 		w.pod.Annotations = map[string]string{contract.ContainerLaunchPriorityCompletedAnnotation: "true"}
 	}
+}
+
+// refuse begins to refuse one kind of write, or ends to.
+func (w *world) refuse() {
+	writes := []string{"Create ConfigMap", "PatchMetadata ConfigMap", "Delete ConfigMap", "PatchMetadata Pod"}
+	write := writes[w.rng.IntN(len(writes))]
+	w.refused[write] = !w.refused[write]
 }
 
 // kubelet moves one container on.
@@ -132,13 +184,15 @@ func (w *world) judgeStart(container string) {
 }
 
 func (w *world) step() {
-	switch n := w.rng.IntN(40); {
+	switch n := w.rng.IntN(42); {
 	case n < 20:
 		w.kubelet()
 	case n < 38:
 		w.controller()
 	case n == 38 && w.pod.Annotations == nil:
 		w.m = nil // somebody deletes it
+	case n > 39:
+		w.refuse()
 	case w.rng.IntN(4) == 0:
 		w.pod.DeletionTimestamp = new(metav1.NewTime(gen.Epoch()))
 		w.controller()
@@ -146,8 +200,8 @@ func (w *world) step() {
 	}
 }
 
-// Highest first, whatever crashes, restarts and leftovers come in between; all start in the end; and once the
-// pod is marked, every container can start again without the controller.
+// Highest first, whatever crashes, restarts, refusals and leftovers come in between; what is refused is tried now and
+// then; all start in the end; and once the pod is marked, every container can start again without the controller.
 func TestInvariants(t *testing.T) {
 	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
 		t.Helper()
@@ -167,7 +221,7 @@ func play(t *testing.T, seed uint64, steps int) {
 			}
 		}
 	}
-	w.calm = true
+	w.calm, w.calmed, w.refused = true, w.now, map[string]bool{}
 	for range 400 {
 		w.controller()
 		w.kubelet()

@@ -135,7 +135,7 @@ func (w *world) judgeLate() {
 			continue
 		}
 		due := since.Add(time.Duration(*r.Spec.ActiveDeadlineSeconds+1) * time.Second)
-		if soon := w.calmed.Add(time.Minute); len(w.tries["status of "+r.Name+" for Status"]) > 0 && due.Before(soon) {
+		if soon := w.calmed.Add(time.Minute); w.tries.Waits("status of "+r.Name+" for Status") && due.Before(soon) {
 			due = soon
 		}
 		w.must(w.now.Before(due), "%s outlives its deadline", r.Name)

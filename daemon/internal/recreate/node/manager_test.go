@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/gen"
 	"github.com/flotilla-project/flotilla/core/podstate"
 	"github.com/flotilla-project/flotilla/core/refusals"
+	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
@@ -44,8 +45,7 @@ func (w *world) report() {
 
 // newManager is one that begins, on this machine or another one whose clock has another time.
 func (w *world) newManager() {
-	w.memory, w.met, w.pauses = plan.NewMemory(), map[types.UID]time.Time{}, &refusals.Memory{}
-	clear(w.tries)
+	w.memory, w.met, w.pauses, w.tries = plan.NewMemory(), map[types.UID]time.Time{}, &refusals.Memory{}, simulate.Tries{}
 	if w.clock == "" || w.rng.IntN(2) == 0 {
 		w.next++
 		w.clock, w.skew["manager"] = "machine-"+strconv.Itoa(w.next), w.anySkew()
@@ -100,20 +100,19 @@ func (w *world) paused(r *v1beta1.ContainerRecreateRequest) action.Refusals {
 func (w *world) ask(r *v1beta1.ContainerRecreateRequest, kind string, a action.Action) error {
 	key := kind + " of " + r.Name + " for " + a.Reason
 	if !w.refused[kind] {
-		delete(w.tries, key)
+		w.tries.Taken(key)
 		w.pauses.Done(keyOf(r), &a)
 		return nil
 	}
 	w.pauses.Failed(keyOf(r), 0, &a, refusals.Failure{Message: "refused"}, w.at("manager"))
-	tries := append(w.tries[key], w.now)
-	w.tries[key] = tries
-	if n := len(tries) - 11; n >= 0 {
-		w.must(w.now.Sub(tries[n]) > 10*time.Second, "eleven tries of %s in ten seconds", key)
-	}
-	if n := len(tries) - 3; n >= 6 { // the pauses have grown
-		w.must(w.now.Sub(tries[n]) >= time.Minute, "three tries of %s in a minute", key)
-	}
+	w.judgeTry(key, &w.tries)
 	return errRefused
+}
+
+// judgeTry judges that a write is tried now and then while it is refused.
+func (w *world) judgeTry(write string, tries *simulate.Tries) {
+	err := tries.Refused(write, w.now)
+	w.must(err == nil, "%v", err)
 }
 
 // finish writes the manager's status.

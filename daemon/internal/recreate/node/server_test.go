@@ -80,9 +80,32 @@ func (w *world) refuse() {
 	w.note("writes of %s are refused: %v", kind, w.refused[kind])
 }
 
+// try writes a status for the agent, unless it is to be left alone.
+func (w *world) try(write node.Write) error {
+	uid, version, now := write.Request.UID, write.Request.ResourceVersion, w.at("node")
+	if w.pausing[uid].Left(version, now) > 0 {
+		return errRefused
+	}
+	err := w.patch(write)
+	switch {
+	case err == nil:
+		w.asked.Taken(write.Request.Name)
+		delete(w.pausing, uid)
+		return nil
+	case errors.Is(err, errConflict):
+		delete(w.kept, uid)
+	}
+	w.pausing[uid], _ = w.pausing[uid].Again(version, errors.Is(err, errConflict), now)
+	return err
+}
+
 // patch is the server's answer to a status patch of the agent.
 func (w *world) patch(write node.Write) error {
-	if w.refused["agent"] || w.odds(12) {
+	if w.refused["agent"] {
+		w.judgeTry(write.Request.Name, &w.asked)
+		return errRefused
+	}
+	if w.odds(12) {
 		return errRefused
 	}
 	stored := w.server[write.Request.UID]

@@ -16,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/refusals"
+	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
@@ -50,6 +52,7 @@ type world struct {
 	stops    map[string]node.Stop
 	kept     map[types.UID]*v1beta1.ContainerRecreateRequest // requests that are over, as it read them
 	written  map[types.UID]int                               // versions of its own writes
+	pausing  map[types.UID]refusal.Refusal                   // what it leaves alone for a while
 	stopping map[string]types.UID
 
 	// the manager
@@ -65,7 +68,8 @@ type world struct {
 	met     map[types.UID]time.Time // when this manager first saw it
 	over    map[types.UID]time.Time // when it was completed
 	records map[types.UID]int       // writes of the agent after that
-	tries   map[string][]time.Time  // refused writes of this manager, by kind and request
+	tries   simulate.Tries          // refused writes of this manager
+	asked   simulate.Tries          // refused writes of this agent
 	holds   map[types.UID]int       // how often it took the pod out of service
 	owed    map[types.UID]string    // the run whose stop had begun when it was completed
 	calm    bool                    // no faults any more
@@ -80,7 +84,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		runs: map[types.UID][]node.Container{}, server: map[types.UID]*v1beta1.ContainerRecreateRequest{}, refused: map[string]bool{},
 		cache: map[types.UID]*v1beta1.ContainerRecreateRequest{}, stopping: map[string]types.UID{},
 		effects: map[string]int{}, picked: map[string]string{}, heard: map[types.UID]time.Time{}, first: map[types.UID]time.Time{},
-		over: map[types.UID]time.Time{}, records: map[types.UID]int{}, holds: map[types.UID]int{}, tries: map[string][]time.Time{}, owed: map[types.UID]string{},
+		over: map[types.UID]time.Time{}, records: map[types.UID]int{}, holds: map[types.UID]int{}, owed: map[types.UID]string{},
 	}
 	for _, who := range []string{"node", "manager", "server"} {
 		w.skew[who] = w.anySkew()
@@ -235,6 +239,7 @@ func (w *world) crash() {
 	w.note("the agent starts")
 	w.seen, w.stops, w.written = map[types.UID]time.Time{}, map[string]node.Stop{}, map[types.UID]int{}
 	w.kept = map[types.UID]*v1beta1.ContainerRecreateRequest{}
+	w.pausing, w.asked = map[types.UID]refusal.Refusal{}, simulate.Tries{}
 	clear(w.owed)
 	w.list()
 	if w.rng.IntN(2) == 0 {
@@ -303,8 +308,7 @@ func (w *world) follow(todo node.Plan) {
 		delete(w.stops, id)
 	}
 	for _, write := range todo.Writes {
-		if err := w.patch(write); err != nil {
-			delete(w.kept, write.Request.UID)
+		if err := w.try(write); err != nil {
 			return
 		}
 		if w.odds(30) {

@@ -14,12 +14,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/inplace"
 	"github.com/flotilla-project/flotilla/core/seeds"
+	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 )
 
 // node is a pod with three containers that read none, one and two annotations, and the kubelet and runtime
-// that run them.
+// that run them. The server refuses the annotation for a while.
 type node struct {
 	t        *testing.T
 	random   *rand.Rand
@@ -29,6 +31,9 @@ type node struct {
 	count    int
 	outdated map[string]plan.Outdated
 	restarts map[string]int
+	refuses  bool // the server the annotation
+	refused  refusal.Refusal
+	tries    simulate.Tries
 }
 
 func reads(names ...string) []corev1.EnvVar {
@@ -92,10 +97,10 @@ func (n *node) pass() plan.Plan {
 		}
 	}
 	todo := plan.Compute(s)
-	n.outdated = todo.Outdated
-	if todo.Annotation != "" {
-		n.pod.Annotations[contract.RuntimeContainersMetaAnnotation] = todo.Annotation
+	if todo.Annotation != "" && !n.write(todo.Annotation) {
+		return todo
 	}
+	n.outdated = todo.Outdated
 	for _, id := range todo.Stop {
 		require.NotEmpty(n.t, n.pod.Status.Conditions, "outside an update")
 		for name, run := range n.runs {
@@ -107,6 +112,23 @@ func (n *node) pass() plan.Plan {
 		}
 	}
 	return todo
+}
+
+// write writes the annotation in the way of the agent, which leaves alone for a while what was refused and goes on
+// with nothing else meanwhile.
+func (n *node) write(annotation string) bool {
+	if n.refused.Left("", n.now) > 0 {
+		return false
+	}
+	if n.refuses {
+		require.NoError(n.t, n.tries.Refused("the annotation", n.now))
+		n.refused, _ = n.refused.Again("", false, n.now)
+		return false
+	}
+	n.tries.Taken("the annotation")
+	n.refused = refusal.Refusal{}
+	n.pod.Annotations[contract.RuntimeContainersMetaAnnotation] = annotation
+	return true
 }
 
 // live lets time pass: the kubelet starts what has ended and reports late.
@@ -141,7 +163,13 @@ func TestOneChangeIsOneRestartOfItsReaders(t *testing.T) {
 					}
 				}
 			}
-			for range 40 {
+			n.refuses = n.random.IntN(2) == 0
+			for range 60 {
+				n.pass()
+				n.live()
+			}
+			n.refuses = false
+			for range 80 {
 				n.pass()
 				n.live()
 			}

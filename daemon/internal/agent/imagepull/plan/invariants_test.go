@@ -9,17 +9,21 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/seeds"
+	"github.com/flotilla-project/flotilla/core/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/imageref"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 )
 
-// world is a node: what its NodeImage says, what is in memory, and what was begun in which order.
+// world is a node: what its NodeImage says, what is in memory, and what was begun in which order. The server
+// refuses the status for a while.
 type world struct {
 	t       *testing.T
 	random  *rand.Rand
@@ -29,8 +33,13 @@ type world struct {
 	now     time.Time
 	runtime bool
 	version int64
+	agents  int // that have begun so far
 	pulled  map[plan.ID]int
 	gaveUp  map[plan.ID]bool
+	told    map[plan.ID]bool
+	refuses bool
+	refused refusal.Refusal
+	tries   simulate.Tries
 }
 
 func TestPullsKeepTheirInvariants(t *testing.T) {
@@ -39,7 +48,7 @@ func TestPullsKeepTheirInvariants(t *testing.T) {
 		w := &world{
 			t: t, random: rand.New(rand.NewPCG(seed, 1)), now: now, runtime: true,
 			image:  &v1beta1.NodeImage{Spec: v1beta1.NodeImageSpec{Images: map[string]v1beta1.ImageSpec{}}},
-			pulled: map[plan.ID]int{}, gaveUp: map[plan.ID]bool{},
+			pulled: map[plan.ID]int{}, gaveUp: map[plan.ID]bool{}, told: map[plan.ID]bool{}, agents: 1,
 		}
 		w.slots = w.random.IntN(4)
 		for range 120 {
@@ -54,7 +63,7 @@ func TestPullsKeepTheirInvariants(t *testing.T) {
 func (w *world) happen() {
 	w.now = w.now.Add(time.Second)
 	name, tag := fmt.Sprintf("app%d", w.random.IntN(3)), fmt.Sprintf("v%d", w.random.IntN(3))
-	switch w.random.IntN(8) {
+	switch w.random.IntN(9) {
 	case 0, 1:
 		w.want(name, tag)
 	case 2:
@@ -67,8 +76,11 @@ func (w *world) happen() {
 		w.giveUp()
 	case 7: // the agent restarts
 		if w.random.IntN(3) == 0 {
-			w.pulls = nil
+			w.agents++
+			w.pulls, w.refused, w.tries = nil, refusal.Refusal{}, simulate.Tries{}
 		}
+	case 8:
+		w.refuses = w.random.IntN(4) > 0
 	}
 }
 
@@ -136,8 +148,26 @@ func (w *world) pass() plan.Plan {
 	w.checkStatus(&todo)
 	w.follow(&todo)
 	w.checkPulls()
-	w.image.Status = *todo.Status
+	w.write(&todo)
 	return todo
+}
+
+// write writes the status in the way of the agent: what was refused is left alone for a while.
+func (w *world) write(todo *plan.Plan) {
+	if equality.Semantic.DeepEqual(w.image.Status, *todo.Status) || w.refused.Left("", w.now) > 0 {
+		return
+	}
+	if w.refuses {
+		require.NoError(w.t, w.tries.Refused("the status", w.now))
+		w.refused, _ = w.refused.Again("", false, w.now)
+		return
+	}
+	w.tries.Taken("the status")
+	w.refused, w.image.Status = refusal.Refusal{}, *todo.Status
+	for _, ended := range todo.Ended {
+		assert.False(w.t, w.told[ended.ID], "%v is told twice", ended.ID)
+		w.told[ended.ID] = true
+	}
 }
 
 func (w *world) follow(todo *plan.Plan) {
@@ -165,6 +195,7 @@ func (w *world) follow(todo *plan.Plan) {
 		}
 		p.State, p.StartTime = plan.Running, &metav1.Time{Time: w.now}
 		w.pulled[id]++
+		assert.LessOrEqual(w.t, w.pulled[id], w.agents, "%v is pulled again", id)
 		assert.True(w.t, w.runtime, "%v begins without a runtime", id)
 		assert.False(w.t, w.gaveUp[id], "%v begins after the manager gave it up", id)
 	}
@@ -229,10 +260,12 @@ func compare(a, b string) int {
 	}
 }
 
-// settle lets all pulls end with nothing else happening: all tags finish, and nothing is left in memory.
+// settle lets all pulls end with nothing else happening: all tags finish, which is told within a minute, and
+// nothing is left in memory.
 func (w *world) settle() {
-	w.runtime = true
-	for range 100 {
+	w.runtime, w.refuses = true, false
+	for range 60 {
+		w.now = w.now.Add(time.Second)
 		w.end()
 		w.pass()
 	}
