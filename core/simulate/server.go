@@ -23,7 +23,7 @@ const claimProtection = "kubernetes.io/pvc-protection"
 // Create makes an object as the server does: with a UID, a version, generation 1 and without the
 // status that was sent. It fails with AlreadyExists or Invalid.
 func (w *World) Create(actor string, o action.Object) (action.Object, error) {
-	if o.GetName() == "" || o.GetNamespace() == "" {
+	if o.GetName() == "" || o.GetNamespace() == "" && plainKind(o) != "Workload" { // whose kind may know no namespaces
 		return nil, invalid(o, field.Required(field.NewPath("metadata", "name"), "name and namespace are required"))
 	}
 	if w.table(KindOf(o)).objects[keyOf(o)] != nil {
