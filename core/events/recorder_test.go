@@ -4,18 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/action"
@@ -26,37 +23,11 @@ import (
 
 var env testenv.Environment
 
-// logged are the errors that client-go logs.
-var logged lines
+var logged testenv.Errors
 
 func TestMain(m *testing.M) {
-	klog.SetLogger(funcr.New(logged.add, funcr.Options{}))
+	logged.Capture()
 	env.Run(m, testenv.Options{})
-}
-
-type lines struct {
-	mu     sync.Mutex
-	errors []string
-}
-
-func (l *lines) add(_, line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if strings.Contains(line, `"error"=`) { // only errors have it
-		l.errors = append(l.errors, line)
-	}
-}
-
-// about are the errors with the text.
-func (l *lines) about(text string) (found []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, line := range l.errors {
-		if strings.Contains(line, text) {
-			found = append(found, line)
-		}
-	}
-	return found
 }
 
 // sink remembers events as "Type Reason action note (related)".
@@ -191,7 +162,7 @@ func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return len(audit.Requests(t, "teller")) >= 20 }, 10*time.Second, 20*time.Millisecond)
 	tell(ns, "owner", strings.Repeat("TooLong", 40))
-	require.Eventually(t, func() bool { return len(logged.about(ns)) == 1 }, 10*time.Second, 20*time.Millisecond)
-	assert.Empty(t, logged.about(going))
-	assert.Empty(t, logged.about("gone-"))
+	require.Eventually(t, func() bool { return len(logged.About(ns)) == 1 }, 10*time.Second, 20*time.Millisecond)
+	assert.Empty(t, logged.About(going))
+	assert.Empty(t, logged.About("gone-"))
 }

@@ -1,0 +1,38 @@
+package testenv
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/klog/v2"
+)
+
+// Errors are the errors that client-go logs.
+type Errors struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// Capture begins to keep them, for TestMain: a process chooses its logger once, before anybody logs.
+func (e *Errors) Capture() {
+	klog.SetLogger(funcr.New(func(_, line string) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if strings.Contains(line, `"error"=`) { // only errors have it
+			e.lines = append(e.lines, line)
+		}
+	}, funcr.Options{}))
+}
+
+// About are the errors whose line has the text.
+func (e *Errors) About(text string) (found []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, line := range e.lines {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
