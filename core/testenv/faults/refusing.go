@@ -6,11 +6,19 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// A controller that is refused may try mostTries times for each object in quietTime.
+const (
+	mostTries = 10
+	quietTime = 10 * time.Second
 )
 
 // Refusing is a server that refuses requests for a while.
@@ -36,6 +44,18 @@ func Refusals() map[string]*apierrors.StatusError {
 		"429 too many requests": apierrors.NewTooManyRequests("too many", 1),
 		"500 internal error":    apierrors.NewInternalError(ErrCut),
 		"timeout":               nil,
+	}
+}
+
+// EachRefusal plays a subtest for each of Refusals, all at the same time, which says what is refused and for how
+// long.
+func EachRefusal(t *testing.T, play func(*testing.T, *Refusing)) {
+	t.Helper()
+	for name, err := range Refusals() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, &Refusing{Err: err})
+		})
 	}
 }
 
@@ -73,6 +93,19 @@ func (f *Refusing) Tries(from, until time.Duration) map[string]int {
 		}))
 	}
 	return counts
+}
+
+// AssertQuiet asserts that something was tried, and each object at least so often and at most ten times in the
+// first ten seconds after its first try. It returns how many objects were tried.
+func (f *Refusing) AssertQuiet(t testing.TB, atLeast int) (objects int) {
+	t.Helper()
+	tries := f.Tries(0, quietTime)
+	assert.NotEmpty(t, tries)
+	for object, count := range tries {
+		assert.GreaterOrEqual(t, count, atLeast, object)
+		assert.LessOrEqual(t, count, mostTries, object)
+	}
+	return len(tries)
 }
 
 // Over says whether the time of refusals is over.

@@ -3,7 +3,6 @@ package agent_test
 import (
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,38 +21,27 @@ import (
 // writes soon after it may.
 func TestARefusedAgentIsQuiet(t *testing.T) {
 	env.Need(t)
-	for name, err := range faults.Refusals() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := &faults.Refusing{Err: err, For: 25 * time.Second, Of: func(r *http.Request) bool {
-				return faults.IsWrite(r) && strings.HasSuffix(r.URL.Path, "/status") &&
-					(strings.Contains(r.URL.Path, "/nodeimages/") || strings.Contains(r.URL.Path, "/pods/"))
-			}}
-			n := givenNodeWithoutAgent(t)
-			n.runtime = simulate.NewRuntime(t, "containerd", filepath.Join(n.folder, "containerd", "containerd.sock"))
-			n.runtime.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:one"})
-			n.send = f.Send
-			n.start()
-			n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1))})
-			pod := n.run(n.podOfASet("web"))
-			for i := 0; !f.Over(); i++ {
-				n.touch(&v1beta1.NodeImage{}, client.ObjectKey{Name: n.name}, i)
-				n.touch(pod, client.ObjectKeyFromObject(pod), i)
-				<-time.After(200 * time.Millisecond)
-			}
-			n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded})
-			n.eventuallyReported(pod)
-			tries := f.Tries(0, 10*time.Second)
-			require.Len(t, tries, 2)
-			for object, count := range tries {
-				assert.Greater(t, count, 1, object)
-				assert.LessOrEqual(t, count, 10, object)
-			}
-			for object, count := range f.Tries(10*time.Second, 25*time.Second) {
-				assert.LessOrEqual(t, count, 2, object)
-			}
-		})
-	}
+	faults.EachRefusal(t, func(t *testing.T, f *faults.Refusing) {
+		f.For, f.Of = 25*time.Second, func(r *http.Request) bool {
+			return faults.IsWrite(r) && strings.HasSuffix(r.URL.Path, "/status") &&
+				(strings.Contains(r.URL.Path, "/nodeimages/") || strings.Contains(r.URL.Path, "/pods/"))
+		}
+		n := givenRefusedNode(t, f)
+		n.runtime.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:one"})
+		n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1))})
+		pod := n.run(n.podOfASet("web"))
+		for i := 0; !f.Over(); i++ {
+			n.touch(&v1beta1.NodeImage{}, client.ObjectKey{Name: n.name}, i)
+			n.touch(pod, client.ObjectKeyFromObject(pod), i)
+			<-time.After(200 * time.Millisecond)
+		}
+		n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded})
+		n.eventuallyReported(pod)
+		require.Equal(t, 2, f.AssertQuiet(t, 2))
+		for object, count := range f.Tries(10*time.Second, 25*time.Second) {
+			assert.LessOrEqual(t, count, 2, object)
+		}
+	})
 }
 
 // touch changes a label, as anybody may at any time.

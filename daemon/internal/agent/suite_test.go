@@ -57,9 +57,23 @@ type node struct {
 func givenNode(t *testing.T, change ...func(*agent.Options)) *node {
 	t.Helper()
 	n := givenNodeWithoutAgent(t, change...)
-	n.runtime = simulate.NewRuntime(t, "containerd", filepath.Join(n.folder, "containerd", "containerd.sock"))
-	n.start()
+	n.startBesideRuntime()
 	return n
+}
+
+// givenRefusedNode is givenNode with an agent that some writes are refused to.
+func givenRefusedNode(t *testing.T, f *faults.Refusing) *node {
+	t.Helper()
+	n := givenNodeWithoutAgent(t)
+	n.send = f.Send
+	n.startBesideRuntime()
+	return n
+}
+
+func (n *node) startBesideRuntime() {
+	n.t.Helper()
+	n.runtime = simulate.NewRuntime(n.t, "containerd", filepath.Join(n.folder, "containerd", "containerd.sock"))
+	n.start()
 }
 
 func givenNodeWithoutAgent(t *testing.T, change ...func(*agent.Options)) *node {

@@ -24,47 +24,39 @@ import (
 // pods, and what was wanted happens soon after.
 func TestARefusedControllerIsQuiet(t *testing.T) {
 	env.Need(t)
-	for name, err := range faults.Refusals() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			namespace := env.Namespace(t)
-			f := &faults.Refusing{Err: err, For: 11 * time.Second, Of: func(r *http.Request) bool {
-				return faults.IsWrite(r) && strings.Contains(r.URL.Path, "/"+namespace+"/")
-			}}
-			givenControllerOf(t, faults.Over(env, f.Send), namespace)
-			c := env.Client(t)
-			pod := newPod(namespace)
-			pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}}
-			create(t, c, pod)
-			begun := newPod(namespace)
-			begun.Name = "begun"
-			for i := range begun.Spec.Containers {
-				begun.Spec.Containers[i].Env = []corev1.EnvVar{plan.Barrier("begun", 10-i)}
-			}
-			create(t, c, begun)
-			m := ownedBy(namespace, begun, "p_10")
-			m.Name = "begun-barrier"
-			create(t, c, m)
-			becomeReady(t, c, begun, begun.Spec.Containers[0].Name)
-			for !f.Over() {
-				becomeReady(t, c, pod)
-				<-time.After(200 * time.Millisecond)
-				becomeReady(t, c, pod, "none")
-			}
-			opened(t, c, pod, "p_10")
-			testenv.Eventually(t, func(collect *assert.CollectT) {
-				require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(m), m))
-				assert.Len(collect, m.Data, 2)
-				assert.True(collect, metav1.IsControlledBy(m, begun))
-				require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
-				assert.NotNil(collect, podstate.Condition(pod, contract.KruisePodReady))
-			})
-			tries := f.Tries(0, 10*time.Second)
-			assert.Len(t, tries, 3, "a pod, the ConfigMaps, and one of them")
-			for object, count := range tries {
-				assert.Greater(t, count, 1, object)
-				assert.LessOrEqual(t, count, 10, object)
-			}
+	faults.EachRefusal(t, func(t *testing.T, f *faults.Refusing) {
+		namespace := env.Namespace(t)
+		f.For, f.Of = 11*time.Second, func(r *http.Request) bool {
+			return faults.IsWrite(r) && strings.Contains(r.URL.Path, "/"+namespace+"/")
+		}
+		givenControllerOf(t, faults.Over(env, f.Send), namespace)
+		c := env.Client(t)
+		pod := newPod(namespace)
+		pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}}
+		create(t, c, pod)
+		begun := newPod(namespace)
+		begun.Name = "begun"
+		for i := range begun.Spec.Containers {
+			begun.Spec.Containers[i].Env = []corev1.EnvVar{plan.Barrier("begun", 10-i)}
+		}
+		create(t, c, begun)
+		m := ownedBy(namespace, begun, "p_10")
+		m.Name = "begun-barrier"
+		create(t, c, m)
+		becomeReady(t, c, begun, begun.Spec.Containers[0].Name)
+		for !f.Over() {
+			becomeReady(t, c, pod)
+			<-time.After(200 * time.Millisecond)
+			becomeReady(t, c, pod, "none")
+		}
+		opened(t, c, pod, "p_10")
+		testenv.Eventually(t, func(collect *assert.CollectT) {
+			require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(m), m))
+			assert.Len(collect, m.Data, 2)
+			assert.True(collect, metav1.IsControlledBy(m, begun))
+			require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
+			assert.NotNil(collect, podstate.Condition(pod, contract.KruisePodReady))
 		})
-	}
+		assert.Equal(t, 3, f.AssertQuiet(t, 2), "a pod, the ConfigMaps, and one of them")
+	})
 }

@@ -25,12 +25,6 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate"
 )
 
-// refusing is how long the server refuses, and early the time in which tries are few.
-const (
-	refusing = 12 * time.Second
-	early    = 10 * time.Second
-)
-
 // ofRequests says whether a request writes what requests are made of.
 func ofRequests(r *http.Request) bool {
 	return faults.IsWrite(r) && (strings.Contains(r.URL.Path, "/pods/") || strings.Contains(r.URL.Path, "/containerrecreaterequests/"))
@@ -39,36 +33,29 @@ func ofRequests(r *http.Request) bool {
 // What the server refuses is tried now and then, and done soon after it is refused no more.
 func TestARefusedManagerIsQuiet(t *testing.T) {
 	env.Need(t)
-	for name, err := range faults.Refusals() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := &faults.Refusing{Err: err, For: refusing, Of: ofRequests}
-			c := env.Client(t)
-			pod := givenPod(t, c)
-			shaky := faults.Over(env, f.Send)
-			cached := cache.Options{ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}:                       fastclient.Within(pod.Namespace, podcache.ByObject("")),
-				&v1beta1.ContainerRecreateRequest{}: fastclient.Within(pod.Namespace, cache.ByObject{}),
-			}}
-			shaky.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-				return recreate.SetUp(t.Context(), mgr, engine.Settings{Reader: reader, Namespace: pod.Namespace, UserAgent: userAgent})
-			})
-			machine := givenNode(t, c, pod)
-			r := newRequest("again", pod, "a")
-			r.Spec.Strategy.UnreadyGracePeriodSeconds = new(int64(1))
-			r.Spec.ActiveDeadlineSeconds = new(int64(3600))
-			require.NoError(t, c.Create(t.Context(), r))
-			completes(t, c, r)
-			assert.Equal(t, []string{"containerd://a-0"}, machine.killed())
-			testenv.Eventually(t, func(collect *assert.CollectT) {
-				require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
-				assert.Equal(collect, corev1.ConditionTrue, podstate.Condition(pod, contract.KruisePodReady).Status)
-			})
-			tries := f.Tries(0, early)
-			assert.NotEmpty(t, tries)
-			for object, n := range tries {
-				assert.LessOrEqual(t, n, 10, object)
-			}
+	faults.EachRefusal(t, func(t *testing.T, f *faults.Refusing) {
+		f.For, f.Of = 12*time.Second, ofRequests
+		c := env.Client(t)
+		pod := givenPod(t, c)
+		shaky := faults.Over(env, f.Send)
+		cached := cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:                       fastclient.Within(pod.Namespace, podcache.ByObject("")),
+			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(pod.Namespace, cache.ByObject{}),
+		}}
+		shaky.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
+			return recreate.SetUp(t.Context(), mgr, engine.Settings{Reader: reader, Namespace: pod.Namespace, UserAgent: userAgent})
 		})
-	}
+		machine := givenNode(t, c, pod)
+		r := newRequest("again", pod, "a")
+		r.Spec.Strategy.UnreadyGracePeriodSeconds = new(int64(1))
+		r.Spec.ActiveDeadlineSeconds = new(int64(3600))
+		require.NoError(t, c.Create(t.Context(), r))
+		completes(t, c, r)
+		assert.Equal(t, []string{"containerd://a-0"}, machine.killed())
+		testenv.Eventually(t, func(collect *assert.CollectT) {
+			require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
+			assert.Equal(collect, corev1.ConditionTrue, podstate.Condition(pod, contract.KruisePodReady).Status)
+		})
+		f.AssertQuiet(t, 1)
+	})
 }
