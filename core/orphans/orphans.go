@@ -109,6 +109,7 @@ func (f *Finder) Find(ctx context.Context, s Search, now time.Time) (Found, erro
 		}
 		hidden.Own = append(hidden.Own, relabelled...)
 	}
+	hidden.Orphans = slices.DeleteFunc(hidden.Orphans, func(o *corev1.Pod) bool { return s.shows(o) || has(found.Orphans, o) })
 	m.answered(&s, q, hidden, now)
 	found.Orphans, found.Own = append(found.Orphans, hidden.Orphans...), hidden.Own
 	return found, nil
@@ -187,8 +188,11 @@ func (s *Search) wants(pod *corev1.Pod, selector labels.Selector) bool {
 }
 
 // shows says whether the cache, which may be behind, still has the pod.
-func (s *Search) shows(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(s.Pods, func(o *corev1.Pod) bool { return o.UID == pod.UID })
+func (s *Search) shows(pod *corev1.Pod) bool { return has(s.Pods, pod) }
+
+// has says whether the pod is among the pods, in whatever version.
+func has(pods []*corev1.Pod, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(o *corev1.Pod) bool { return o.UID == pod.UID })
 }
 
 // Created tells of a pod that was created for the workload. It can be lost before the cache shows it.

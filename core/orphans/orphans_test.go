@@ -104,6 +104,27 @@ func TestLostPodsAreFound(t *testing.T) {
 	assert.Equal(t, []string{"orphan-labelled"}, find(w.finder()), "the cache is looked at whenever the server is asked")
 }
 
+// A cache that is behind may show a pod with the label, or with its controller, that the server says has neither: it
+// is one pod, and what the cache shows of it is what is judged.
+func TestAPodIsFoundOnce(t *testing.T) {
+	for name, shown := range map[string]*corev1.Pod{
+		"as an orphan": pod("lost", gen.Label(label, "1")),
+		"as owned":     pod("lost", gen.Label(label, "1"), gen.OwnedBy(owner())),
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache, server := &world{pods: []*corev1.Pod{shown}}, &world{pods: []*corev1.Pod{pod("lost")}}
+			asking := search(owner())
+			if metav1.IsControlledBy(shown, owner()) {
+				asking.Pods = []*corev1.Pod{shown}
+			}
+			found, err := New(cache.uncontrolled, server, label).Find(t.Context(), asking, time.Time{})
+			require.NoError(t, err)
+			require.Equal(t, 1, server.asked)
+			assert.Len(t, slices.Concat(asking.Pods, found.Orphans, found.Own), 1)
+		})
+	}
+}
+
 func TestTheServerIsAskedOnlyWhenItMayKnowMore(t *testing.T) {
 	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	s := &world{}
