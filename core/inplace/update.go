@@ -3,7 +3,6 @@ package inplace
 import (
 	"fmt"
 	"maps"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,12 +72,12 @@ func (u *Update) Interrupts(pod *corev1.Pod) bool {
 
 // Begin writes the start of the update: the pod out of service if a container will stop, the state
 // annotation, and the first batch, or with a positive grace period only the plan for it. The caller
-// sets revision labels and lifecycle state on the same change. It returns the time after which the
-// pod wants to be looked at again, 0 for none.
+// sets revision labels and lifecycle state on the same change. Refresh says when a pod in its grace period wants to be
+// looked at again.
 //
 // What an earlier update has left pending is taken along: in the end the pod is what the template
 // says. The change must not hold a batch that Refresh has started.
-func (u *Update) Begin(c *action.PodChange, graceSeconds int32) (wake time.Duration) {
+func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
 	before := readPrior(c)
 	ch, plain, resized := u.forPod(c.Pod, before)
 	s := &State{Revision: u.revision, UpdateTimestamp: c.Now}
@@ -97,12 +96,11 @@ func (u *Update) Begin(c *action.PodChange, graceSeconds int32) (wake time.Durat
 			ContainerImages: ch.images, ContainerResources: ch.resources, ContainerRefMetadata: ch.metadata,
 			MetadataPatch: plain.patch(),
 		})
-		return time.Duration(graceSeconds) * time.Second
+		return
 	}
 	removeGrace(c)
 	plain.write(c)
 	startBatch(c, s, ch, way)
-	return 0
 }
 
 // takeOver carries over what an earlier update has written and what is not done, and returns the

@@ -73,7 +73,7 @@ func (w *Workload) serve(o podstate.State) *action.Action {
 func (w *Workload) beginAgain(o podstate.State, c *action.PodChange) {
 	own := w.Revisions.withHash(o.Revision)
 	if u, err := inplace.Diff(own, own, w.Revisions.options); err == nil {
-		w.Plan.Wake(u.Begin(c, 0))
+		u.Begin(c, 0)
 	}
 }
 

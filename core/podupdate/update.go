@@ -30,7 +30,7 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 		a.Until = w.until(o)
 		return a
 	}
-	w.Plan.Wake(u.Begin(c, w.GraceSeconds))
+	u.Begin(c, w.GraceSeconds)
 	later := w.afterGrace(o, u)
 	setLabels(c, w.Labels(target.Name))
 	if !u.Interrupts(o.Pod) {

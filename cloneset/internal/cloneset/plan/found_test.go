@@ -111,3 +111,14 @@ func TestPodsAreNotTakenBackAboveReplicas(t *testing.T) {
 	w = given(t, 1, hooked()).updated(1, leaves...).updated(1, gen.SpecifiedDelete())
 	assert.Contains(t, w.plan().String(), "(Regret)", "both count all the while")
 }
+
+// An update that waits because it was refused has no grace period yet: the set was looked at again each time such a
+// period would have been over.
+func TestHeldUpdatesWakeOnlyForTheirTurn(t *testing.T) {
+	s := given(t, 1, policy(v1beta1.InPlaceIfPossible), grace(1)).old(1).snapshot()
+	require.Contains(t, Compute(s).String(), "UpdateInPlace pod web-old0")
+	s.Refusals = action.Refusals{{Verb: action.UpdateInPlace, Kind: "pod", Reason: "Update"}: {Probing: true, Until: now.Add(30 * time.Second)}}
+	todo := Compute(s)
+	require.Zero(t, todo.Count(action.UpdateInPlace), todo.String())
+	assert.Equal(t, 30*time.Second, todo.WakeAfter)
+}
