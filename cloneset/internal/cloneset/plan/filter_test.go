@@ -120,7 +120,11 @@ func randomWrite(rng *rand.Rand, o *corev1.Pod) {
 		corev1.PodResizePending, corev1.PodResizeInProgress, contract.InPlaceUpdateReady, contract.KruisePodReady,
 	}
 	truth := []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse}[rng.IntN(2)]
-	switch rng.IntN(17) {
+	former := &corev1.ContainerStateTerminated{
+		ExitCode: int32(rng.IntN(2)), Reason: "Error",
+		StartedAt: metav1.NewTime(now.Add(-time.Duration(rng.IntN(20)) * time.Minute)), FinishedAt: metav1.NewTime(now),
+	}
+	switch rng.IntN(19) {
 	case 0:
 		o.ResourceVersion += "1"
 	case 1:
@@ -140,7 +144,8 @@ func randomWrite(rng *rand.Rand, o *corev1.Pod) {
 	case 8:
 		status.Image = fmt.Sprintf("app:%d", rng.IntN(3))
 	case 9:
-		status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+		reasons := []string{"CrashLoopBackOff", "ContainerCreating", "ErrImagePull", "ImagePullBackOff", "RunContainerError"}
+		status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reasons[rng.IntN(len(reasons))]}}
 	case 10:
 		status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	case 11:
@@ -157,6 +162,10 @@ func randomWrite(rng *rand.Rand, o *corev1.Pod) {
 		}
 	case 15:
 		o.Annotations = map[string]string{"note": "other"}
+	case 16:
+		status.LastTerminationState.Terminated = former
+	case 17:
+		status.State = corev1.ContainerState{Terminated: former}
 	default:
 		o.Status.StartTime = new(metav1.NewTime(now))
 	}
