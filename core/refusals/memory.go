@@ -16,7 +16,7 @@ const (
 	// shortestTrial is the first pause before a dry run of what was refused after other writes were done.
 	shortestTrial = 10 * time.Second
 	// Longest is the longest pause of all that is refused for one purpose: one of it is tried twice a minute.
-	// Where several are refused they take turns.
+	// Where several are refused they take turns, and so do the purposes for which one object is to be written.
 	Longest = 30 * time.Second
 	// conflicts is how often in a row a change of the object excuses a conflict.
 	conflicts = 3
@@ -131,7 +131,8 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 	if f.Late {
 		first = shortestTrial
 	}
-	pause = max(grown(first, t.tries)*time.Duration(len(r.targets)), f.RetryAfter)
+	turns := max(len(r.targets), m.workloads[name].refusedAt(a))
+	pause = max(grown(first, t.tries)*time.Duration(turns), f.RetryAfter)
 	t.until = now.Add(pause)
 	if next := r.until.Sub(now); !f.Alone && next < pause { // it may be the turn of another one
 		pause = next
@@ -184,6 +185,17 @@ func (m *Memory) purpose(name types.NamespacedName, generation int64, p action.P
 		w.purposes[p] = r
 	}
 	return r
+}
+
+// refusedAt counts the purposes for which such writes to the object of the action are refused.
+func (w *workload) refusedAt(a *action.Action) int {
+	n := 0
+	for purpose, r := range w.purposes {
+		if purpose.Verb == a.Verb && purpose.Kind == a.Purpose().Kind && r.targets[a.Target()] != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // prune drops what has not been tried though it could have been for long.

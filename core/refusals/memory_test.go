@@ -60,6 +60,18 @@ func TestRefusedPodsTakeTurns(t *testing.T) {
 	assert.GreaterOrEqual(t, len(late), 18)
 }
 
+// For however many purposes a pod is refused, in the long run it is tried twice a minute, for each of them in turn.
+func TestPurposesOfAPodTakeTurns(t *testing.T) {
+	for _, f := range []refusals.Failure{{}, {Late: true}, {Conflict: true}} {
+		next, other := update("a", "1"), update("a", "1")
+		next.Reason = "Refresh"
+		tried := attempts(1200, f, next, other)
+		late := slices.DeleteFunc(slices.Clone(tried), func(s int) bool { return s < 600 })
+		assert.LessOrEqual(t, len(late), 20, "tried at %v", tried)
+		assert.GreaterOrEqual(t, len(late), 18)
+	}
+}
+
 func TestSuccessFreesOthers(t *testing.T) {
 	var m refusals.Memory
 	a, b := update("a", "1"), update("b", "1")
