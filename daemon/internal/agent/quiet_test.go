@@ -22,6 +22,7 @@ import (
 func TestARefusedAgentIsQuiet(t *testing.T) {
 	env.Need(t)
 	faults.EachRefusal(t, func(t *testing.T, f *faults.Refusing) {
+		t.Helper()
 		f.For, f.Of = 25*time.Second, func(r *http.Request) bool {
 			return faults.IsWrite(r) && strings.HasSuffix(r.URL.Path, "/status") &&
 				(strings.Contains(r.URL.Path, "/nodeimages/") || strings.Contains(r.URL.Path, "/pods/"))

@@ -16,6 +16,7 @@ import (
 // What the server refuses is tried again after longer and longer pauses, and nothing is stopped meanwhile.
 func TestRefusedWritesAreTriedAgainWithPauses(t *testing.T) {
 	faults.EachRefusal(t, func(t *testing.T, f *faults.Refusing) {
+		t.Helper()
 		f.For, f.Of = 12*time.Second, func(r *http.Request) bool {
 			return r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/containerrecreaterequests/")
 		}

@@ -25,6 +25,7 @@ import (
 func TestARefusedControllerIsQuiet(t *testing.T) {
 	env.Need(t)
 	faults.EachRefusal(t, func(t *testing.T, f *faults.Refusing) {
+		t.Helper()
 		namespace := env.Namespace(t)
 		f.For, f.Of = 11*time.Second, func(r *http.Request) bool {
 			return faults.IsWrite(r) && strings.Contains(r.URL.Path, "/"+namespace+"/")

@@ -34,6 +34,7 @@ func ofRequests(r *http.Request) bool {
 func TestARefusedManagerIsQuiet(t *testing.T) {
 	env.Need(t)
 	faults.EachRefusal(t, func(t *testing.T, f *faults.Refusing) {
+		t.Helper()
 		f.For, f.Of = 12*time.Second, ofRequests
 		c := env.Client(t)
 		pod := givenPod(t, c)
