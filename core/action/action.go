@@ -140,6 +140,9 @@ type Notice struct {
 	Note string
 	// Related is the object that the event is about besides the owner; it may be nil.
 	Related Object
+	// OfStatus says that the plan wants to tell it until the status says the same: it is told once that status is
+	// written.
+	OfStatus bool
 }
 
 // Plan is what one pass over one object wants.
@@ -199,6 +202,11 @@ func (p *Plan) Count(v Verb) int {
 		}
 	}
 	return n
+}
+
+// NoticesOnce are the notices for users, without those of a status that is not written.
+func (p *Plan) NoticesOnce(statusWritten bool) []Notice {
+	return slices.DeleteFunc(slices.Clone(p.Notices), func(n Notice) bool { return n.OfStatus && !statusWritten })
 }
 
 // String is the plan as text, one line for each action and each wait.

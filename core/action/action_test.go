@@ -38,3 +38,10 @@ wake after 3s
 	assert.Equal(t, 2, p.Count(Create))
 	assert.Zero(t, p.Count(Adopt))
 }
+
+// What a status tells, too, is told again until that status is written.
+func TestNoticesOfAStatusWaitForIt(t *testing.T) {
+	p := Plan{Notices: []Notice{{Reason: "PodFailed"}, {Reason: "Blocked", OfStatus: true}}}
+	assert.Equal(t, p.Notices[:1], p.NoticesOnce(false))
+	assert.Equal(t, p.Notices, p.NoticesOnce(true))
+}

@@ -54,7 +54,8 @@ type Refused struct {
 	Probing bool
 	// Until is the moment before which nothing of the purpose is tried; zero for none.
 	Until time.Time
-	// Message is what the server said last.
+	// Message is what the server said of one of the actions: of the same one for as long as it is refused, so
+	// that a status does not change with each try.
 	Message string
 	// Targets are the actions that were refused, by Action.Target.
 	Targets map[string]Refusal
@@ -70,8 +71,6 @@ type Refusal struct {
 	Version string
 	// Unclear says that nobody knows whether its first write was done: that is rehearsed, too.
 	Unclear bool
-	// Message is what the server said.
-	Message string
 }
 
 // Held is an action that waits because it was refused, or because the like of it was.
@@ -100,27 +99,18 @@ func (p *Plan) Gives(a *Action) bool { return p.Holds(a) && !p.Transient(a) }
 // Holds says whether the action must wait because it was refused, or because the like of it was and is
 // being tried. The plan then has the wait and is not to count on the action.
 func (p *Plan) Holds(a *Action) bool {
-	purpose, target := a.Purpose(), a.Target()
-	known, ok := p.Refusals[purpose]
-	if !ok {
-		return false
+	left, explained := p.pause(a)
+	if explained { // also while it is tried: a status must not change with each try
+		p.explain(a)
 	}
-	until, message, transient := known.Until, known.Message, false
-	if r, refused := known.Targets[target]; refused && (r.Version == "" || r.Version == a.Object.GetResourceVersion()) {
-		message, transient = r.Message, r.Transient
-		if r.Until.After(until) {
-			until = r.Until
-		}
-	}
-	if left := until.Sub(p.Now); left > 0 {
+	if left > 0 {
 		p.Wake(left)
-		p.explain(a, message, transient)
 		return true
 	}
-	if !known.Probing {
+	purpose, target := a.Purpose(), a.Target()
+	if !p.Refusals[purpose].Probing {
 		return false
 	}
-	p.explain(a, message, transient) // also while it is tried: a status must not change with each try
 	if probe, taken := p.probes[purpose]; taken && probe != target {
 		p.Wake(time.Second)
 		return true
@@ -132,13 +122,34 @@ func (p *Plan) Holds(a *Action) bool {
 	return false
 }
 
-// explain says why the action waits, or has waited until now.
-func (p *Plan) explain(a *Action, message string, transient bool) {
-	w := Wait{Reason: WaitRefused, Object: a.Object.GetName(), Message: message}
+// pause is the time before the action may be tried, and whether users are to know why it is not done.
+func (p *Plan) pause(a *Action) (left time.Duration, explained bool) {
+	known, ok := p.Refusals[a.Purpose()]
+	if !ok {
+		return 0, false
+	}
+	r, refused := known.Targets[a.Target()]
+	refused = refused && (r.Version == "" || r.Version == a.Object.GetResourceVersion())
+	until := known.Until
+	if refused && r.Until.After(until) {
+		until = r.Until
+	}
+	left = until.Sub(p.Now)
+	return left, left > 0 || known.Probing || refused
+}
+
+// explain says why the action waits, or has waited until now. Of all actions of its purpose the same is said.
+func (p *Plan) explain(a *Action) {
+	known := p.Refusals[a.Purpose()]
+	w := Wait{Reason: WaitRefused, Object: a.Object.GetName(), Message: known.Message}
 	if a.MadeUpName {
 		w.Object = ""
 	}
-	if transient {
+	transient := known.Message == ""
+	switch {
+	case transient && !known.Targets[a.Target()].Transient: // nothing to tell of
+		return
+	case transient:
 		w.Reason, w.Message = WaitConflict, "somebody else has changed it"
 	}
 	if slices.Contains(p.Waits, w) {
@@ -146,7 +157,7 @@ func (p *Plan) explain(a *Action, message string, transient bool) {
 	}
 	p.Waits = append(p.Waits, w)
 	if !transient {
-		p.Held = append(p.Held, Held{a.Verb, message})
+		p.Held = append(p.Held, Held{a.Verb, known.Message})
 	}
 }
 
@@ -155,6 +166,7 @@ func (p *Plan) explain(a *Action, message string, transient bool) {
 // deleted is missed by nobody.
 func (p *Plan) admit(s Step) Step {
 	if p.cut {
+		p.explainAll(s)
 		return Step{}
 	}
 	if len(p.Refusals) == 0 && len(p.Distrusted) == 0 {
@@ -175,4 +187,13 @@ func (p *Plan) admit(s Step) Step {
 	}
 	s.Actions = kept
 	return s
+}
+
+// explainAll says why the actions wait that were refused, though the step is not tried for another reason.
+func (p *Plan) explainAll(s Step) {
+	for i := range s.Actions {
+		if _, explained := p.pause(&s.Actions[i]); explained {
+			p.explain(&s.Actions[i])
+		}
+	}
 }

@@ -15,7 +15,7 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	pod, other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "b"}}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c"}}
 	refused := func(a Action) Refusals {
-		return Refusals{a.Purpose(): {Targets: map[string]Refusal{a.Target(): {Until: now.Add(time.Minute), Message: "no"}}}}
+		return Refusals{a.Purpose(): {Message: "no", Targets: map[string]Refusal{a.Target(): {Until: now.Add(time.Minute)}}}}
 	}
 	patch, patchOther := on(pod, UpdateInPlace), on(other, UpdateInPlace)
 
@@ -29,6 +29,13 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	p.Add(Step{Name: "claims", Actions: []Action{on(claim, PatchMetadata)}})
 	p.Add(Step{Name: "update", Actions: []Action{patch}})
 	assert.Empty(t, p.Steps, "what comes after may build on it")
+
+	both := refused(on(claim, PatchMetadata))
+	both[patch.Purpose()] = refused(patch)[patch.Purpose()]
+	p = Plan{Now: now, Refusals: both}
+	p.Add(Step{Name: "claims", Actions: []Action{on(claim, PatchMetadata)}})
+	p.Add(Step{Name: "update", Actions: []Action{patch}})
+	assert.Len(t, p.Held, 2, "what comes after is still refused, too")
 
 	p = Plan{Now: now, Refusals: refused(on(claim, Delete))}
 	p.Add(Step{Name: "claims", Actions: []Action{on(claim, Delete)}})

@@ -70,8 +70,8 @@ func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context
 func (e *Engine) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 	done := e.Execute(ctx, p.Workload, p.Plan)
 	e.follow(client.ObjectKeyFromObject(p.Workload), done.Results)
-	_, again, statusErr := e.PatchStatus(ctx, p.Workload, p.Status(done.Result().With(p.Plan.Held)))
-	e.Events.Tell(p.Workload, p.Plan.Notices, &done)
+	wrote, again, statusErr := e.PatchStatus(ctx, p.Workload, p.Status(done.Result().With(p.Plan.Held)))
+	e.Events.Tell(p.Workload, p.Plan.NoticesOnce(wrote || again == 0 && statusErr == nil), &done)
 	if p.Update != "" {
 		p.Plan.Wake(e.PullJobs.Run(ctx, p.Workload, p.Update, p.Pulls))
 	}

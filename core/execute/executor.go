@@ -132,8 +132,12 @@ func (p *pass) remember(r *Result) (pause time.Duration) {
 	case errors.Is(r.Err, errOutdated): // nobody was asked
 		return time.Second
 	}
+	text := r.Text()
+	if errors.Is(r.Err, ErrMounted) { // as Outcome.Result: it may be so for ever
+		text = ""
+	}
 	pause, r.refused = p.options.Refusals.Failed(p.workload, p.owner.GetGeneration(), r.Action, refusals.Failure{
-		Message: r.Text(), RetryAfter: r.retryAfter, Late: r.late, Unclear: r.State == Failed && isDoubtful(r.Err), Conflict: r.State == Stale, Alone: r.alone,
+		Message: text, RetryAfter: r.retryAfter, Late: r.late, Unclear: r.State == Failed && isDoubtful(r.Err), Conflict: r.State == Stale, Alone: r.alone,
 	}, p.options.Clock.Now())
 	return pause
 }

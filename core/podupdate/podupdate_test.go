@@ -290,3 +290,27 @@ func TestUnreadableRecordsBeginTheUpdateAgain(t *testing.T) {
 	assert.True(t, r.Updating)
 	assert.Contains(t, fmt.Sprint(r.Action.Patches), "app:1", "the pod gets what its own revision says")
 }
+
+// A pod that is out of service while the server refuses its next containers serves before they are tried again.
+func TestPodsServeBeforeTheNextTry(t *testing.T) {
+	g := givenWorkload(t, InPlaceIfPossible, nil)
+	g.GraceSeconds = 20
+	o := g.pod(t)
+	u, err := g.Way(o, g.revisions[1])
+	require.NoError(t, err)
+	c := g.Change(o.Pod)
+	u.Begin(c, 20)
+	out := g.pod(t, gen.Revision(g.revisions[1].Name), gen.Annotation(contract.InPlaceUpdateGraceAnnotation, c.Annotation(contract.InPlaceUpdateGraceAnnotation)),
+		gen.Annotation(contract.InPlaceUpdateStateAnnotation, c.Annotation(contract.InPlaceUpdateStateAnnotation)),
+		gen.Lifecycle(contract.LifecycleUpdating), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now))
+	g.Now = now.Add(time.Minute)
+	next := g.Refresh(out, true).Action
+	require.NotNil(t, next)
+	require.Equal(t, action.UpdateInPlace, next.Verb)
+	g.plan = action.Plan{Now: g.Now, Refusals: action.Refusals{next.Purpose(): {
+		Probing: true, Message: "no", Targets: map[string]action.Refusal{next.Target(): {}},
+	}}}
+	back := g.Refresh(out, true).Action
+	require.NotNil(t, back)
+	assert.Equal(t, "Serve", back.Reason)
+}

@@ -45,9 +45,13 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 		return found
 	}
 	a := changed(c, "Refresh", describe(o, c))
-	if a.Verb == action.UpdateInPlace && w.Plan.Refused(&a) && w.Plan.Holds(&a) {
-		found.Action = w.serve(o)
-		return found
+	if a.Verb == action.UpdateInPlace && w.Plan.Refused(&a) {
+		if !w.Plan.Transient(&a) {
+			found.Action = w.serve(o)
+		}
+		if found.Action != nil || w.Plan.Holds(&a) {
+			return found
+		}
 	}
 	for k := range a.Patches {
 		a.Patches[k].AnyVersion = isNew(o) && a.Patches[k].Subresource == "status"

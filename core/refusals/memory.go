@@ -26,7 +26,7 @@ const (
 
 // Failure is why an action is not done.
 type Failure struct {
-	// Message is the server's.
+	// Message is the server's, empty where there is nothing to tell of.
 	Message string
 	// RetryAfter is what the server asks for, 0 for nothing.
 	RetryAfter time.Duration
@@ -56,7 +56,6 @@ type workload struct {
 type refused struct {
 	streak  int // refusals since the last success
 	until   time.Time
-	message string
 	targets map[string]*target
 }
 
@@ -97,7 +96,7 @@ func (m *Memory) Of(name types.NamespacedName, at Moment) action.Refusals {
 	w.look(at)
 	known := make(action.Refusals, len(w.purposes))
 	for purpose, r := range w.purposes {
-		known[purpose] = r.view()
+		known[purpose] = r.view(at.Now)
 	}
 	return known
 }
@@ -124,7 +123,6 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 	}
 	if !f.Alone {
 		r.streak++
-		r.message = f.Message
 		r.until = now.Add(max(grown(shortest, r.streak), f.RetryAfter))
 	}
 	first := shortest
@@ -233,10 +231,24 @@ func (w *workload) look(at Moment) {
 	}
 }
 
-func (r *refused) view() action.Refused {
-	v := action.Refused{Probing: r.streak > 0, Until: r.until, Message: r.message, Targets: make(map[string]action.Refusal, len(r.targets))}
+func (r *refused) view(now time.Time) action.Refused {
+	former := ""
+	v := action.Refused{Probing: r.streak > 0, Until: r.until, Targets: make(map[string]action.Refusal, len(r.targets))}
 	for key, t := range r.targets {
-		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, Unclear: t.unclear, Version: t.version, Message: t.message}
+		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, Unclear: t.unclear, Version: t.version}
+		if t.transient || t.message == "" {
+			continue
+		}
+		said := &v.Message
+		if now.After(t.until.Add(Longest * time.Duration(len(r.targets)))) { // its turn is long over: perhaps nobody wants it
+			said = &former
+		}
+		if *said == "" || t.message < *said {
+			*said = t.message
+		}
+	}
+	if v.Message == "" {
+		v.Message = former
 	}
 	return v
 }

@@ -118,3 +118,31 @@ func TestChangedObjectExcusesConflicts(t *testing.T) {
 	m.Forget(web)
 	assert.Empty(t, m.Of(web, refusals.Moment{Now: start}))
 }
+
+// Whichever of several refused pods has its place in a pass, users are told the same.
+func TestOfRefusedPodsTheSameIsSaid(t *testing.T) {
+	var m refusals.Memory
+	pods := []action.Action{update("b", "1"), update("a", "1"), update("c", "1")}
+	fail := func(a *action.Action, now time.Time) string {
+		text := "no to " + a.Object.GetName()
+		m.Failed(web, 1, a, refusals.Failure{Late: true, Message: text}, now)
+		return text
+	}
+	for i := range pods {
+		fail(&pods[i], start)
+	}
+	said := map[string]bool{}
+	for s := range 600 {
+		now := start.Add(time.Duration(s) * time.Second)
+		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: 1})}
+		p.Add(action.Step{Actions: pods[s%3 : s%3+1]})
+		var done action.Result
+		for _, step := range p.Steps {
+			for i := range step.Actions {
+				done.Tell(action.UpdateInPlace, fail(&step.Actions[i], now))
+			}
+		}
+		said[done.With(p.Held).UpdateError] = true
+	}
+	assert.Equal(t, map[string]bool{"no to a": true}, said)
+}

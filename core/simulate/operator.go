@@ -38,6 +38,12 @@ type Follower interface {
 	Followed(a *action.Action, err error)
 }
 
+// Noticer is a Planner whose plans tell users more than what became of their actions.
+type Noticer interface {
+	// Notices are what the last plan tells, by whether its status was written where there was one to write.
+	Notices(statusWritten bool) []action.Notice
+}
+
 // PlannerFunc is a Planner without a memory.
 type PlannerFunc func(view *View, now time.Time, seed uint64) ([]action.Step, time.Duration)
 
@@ -100,6 +106,7 @@ type Operator struct {
 	shown   map[string]int // events of a kind that a view contained
 	crashed bool
 
+	wasRefused bool             // the present action met one of Faults.Refused
 	memory     *refusals.Memory // what the server refused
 	generation int64            // of the workload, as the last view showed it
 	result     action.Result    // of the present pass
@@ -145,7 +152,8 @@ func (o *Operator) Pass() (Outcome, time.Duration) {
 	steps, wake := o.planner.Plan(o.look(), o.world.now, o.rng.Uint64())
 	o.quiet.judge(o)
 	out := o.Run(steps)
-	again := o.report(&out)
+	written, again := o.report(&out)
+	o.notice(written)
 	return out, shorter(wake, shorter(again, o.retry))
 }
 
@@ -186,6 +194,7 @@ func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
 		for _, i := range o.order(batch) {
 			late, err := o.do(&rest[i])
 			o.remember(&rest[i], err, late)
+			o.tell(&rest[i], err)
 			o.world.tellAction(&rest[i], err)
 			if f, ok := o.planner.(Follower); ok && !errors.Is(err, ErrCrash) {
 				f.Followed(&rest[i], err)
@@ -237,6 +246,7 @@ func (o *Operator) order(n int) []int {
 
 // do writes one action. What fails is late when something of the action was done before, or rehearsed.
 func (o *Operator) do(a *action.Action) (late bool, err error) {
+	o.wasRefused = false
 	if !a.Outdated(o.world.now) {
 		if err := o.rehearse(a); err != nil {
 			return true, err
@@ -388,9 +398,12 @@ func isStale(err error) bool {
 	return errors.Is(err, errOutdated) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
 }
 
-// isRefusal says that admission or validation refuse the write.
+// cannot is the word of a server that refuses what no role allows.
+const cannot = " cannot "
+
+// isRefusal says that admission or validation refuse the write. What no role allows is a failure instead.
 func isRefusal(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsTooManyRequests(err) || isMalformed(err)
+	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), cannot) || apierrors.IsTooManyRequests(err) || isMalformed(err)
 }
 
 // isMalformed says that the write can never succeed.

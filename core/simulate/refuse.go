@@ -2,8 +2,10 @@ package simulate
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,25 +19,43 @@ import (
 
 // Refused is a kind of write that the server refuses for a while.
 type Refused struct {
-	// Write is the kind of write, one of WriteKinds.
+	// Write is the kind of write, one of WriteKinds, or the Right of one: all writes that need it.
 	Write string
-	// Code is the answer's status code, 0 for no answer: the write may be done or not.
+	// Code is the answer's status code, NoRight, or 0 for no answer: the write may be done or not.
 	Code int
 	// From and Until are moments since the beginning of the world.
 	From, Until time.Duration
 }
 
+// NoRight is the answer, with code 403, of a server that lets the operator do no such writes at all.
+const NoRight = -403
+
 // WriteKinds are the kinds of writes that plans want; those of the workload's own kind are of a Workload.
 func WriteKinds() []string {
 	return []string{
-		"create Pod", "delete Pod", "patch metadata of Pod", "patch spec of Pod", "patch status of Pod", "patch resize of Pod",
+		"create Pod", "delete Pod", "patch metadata of Pod", "patch owners of Pod",
+		"patch spec of Pod", "patch status of Pod", "patch resize of Pod",
 		"create PersistentVolumeClaim", "delete PersistentVolumeClaim", "patch metadata of PersistentVolumeClaim",
-		"create ControllerRevision", "delete ControllerRevision", "patch status of Workload",
+		"patch owners of PersistentVolumeClaim", "patch spec of PersistentVolumeClaim",
+		"create ControllerRevision", "delete ControllerRevision", "patch number of ControllerRevision", "patch owners of ControllerRevision",
+		"patch spec of Workload", "patch status of Workload",
 	}
 }
 
+// Right is what a role must allow for a kind of write.
+func Right(kind string) string {
+	part, of, isPatch := strings.Cut(strings.TrimPrefix(kind, "patch "), " of ")
+	switch {
+	case !isPatch:
+		return kind
+	case part == "status" || part == "resize":
+		return "patch " + of + "/" + part
+	}
+	return "patch " + of
+}
+
 // AnswerCodes are the answers of Refused.
-func AnswerCodes() []int { return []int{403, 409, 422, 429, 500, 0} }
+func AnswerCodes() []int { return []int{403, NoRight, 409, 422, 429, 500, 0} }
 
 // request is one write on its way to the server.
 type request struct {
@@ -49,11 +69,17 @@ type request struct {
 // kindOfPatch is the kind of write that a patch is.
 func kindOfPatch(o action.Object, patch action.Patch) string {
 	part := patch.Subresource
-	if part == "" {
+	meta, _ := patch.Body["metadata"].(map[string]any)
+	switch {
+	case part != "":
+	case patch.Body["spec"] != nil:
+		part = "spec"
+	case patch.Body["revision"] != nil:
+		part = "number"
+	case meta["ownerReferences"] != nil:
+		part = "owners"
+	default:
 		part = "metadata"
-		if _, ok := patch.Body["spec"]; ok {
-			part = "spec"
-		}
 	}
 	return "patch " + part + " of " + plainKind(o)
 }
@@ -66,15 +92,24 @@ func plainKind(o action.Object) string {
 	return "Workload"
 }
 
+// covers says whether this kind of write is refused at a moment since the beginning of the world.
+func (f Refused) covers(kind string, since time.Duration) bool {
+	return (f.Write == kind || f.Write == Right(kind)) && since >= f.From && since < f.Until
+}
+
 // refused is the answer of a server that refuses this kind of write, nil when it does not.
 func (o *Operator) refused(r request) error {
 	since := o.world.now.Sub(o.world.begin)
 	for _, f := range o.faults.Refused {
-		if f.Write != r.kind || since < f.From || since >= f.Until {
+		if !f.covers(r.kind, since) {
 			continue
 		}
 		o.quiet.count(o.world, r, f.Code == http.StatusConflict)
+		o.wasRefused = true
 		switch resource, name := resourceOf(r.object), r.object.GetName(); f.Code {
+		case NoRight:
+			verb, _, _ := strings.Cut(r.kind, " ")
+			return apierrors.NewForbidden(resource, name, fmt.Errorf("User %q%s%s resource %q", OperatorActor, cannot, verb, resource.Resource)) //nolint:err113 // the server's words
 		case 409:
 			return apierrors.NewConflict(resource, name, errFault)
 		case 422:
@@ -120,7 +155,11 @@ func (o *Operator) remember(a *action.Action, err error, late bool) {
 		o.retry = shorter(o.retry, time.Second)
 		return
 	}
+	o.quiet.others[a.Purpose()] = !o.wasRefused
 	text, mounted := a.Unnamed(err.Error()), errors.Is(err, errMounted)
+	if mounted { // nothing to tell of
+		text = ""
+	}
 	f := refusals.Failure{Message: text, Late: late, Unclear: apierrors.IsTimeout(err) || apierrors.IsInternalError(err), Conflict: isStale(err), Alone: o.nameTaken(a, err) || mounted}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		f.RetryAfter = time.Duration(seconds) * time.Second
@@ -162,14 +201,16 @@ func (o *Operator) rehearse(a *action.Action) error {
 	return nil
 }
 
-// report writes the status that follows from what became of the steps, unless that is refused for now.
-func (o *Operator) report(out *Outcome) (wake time.Duration) {
+// report writes the status that follows from what became of the steps, unless that is refused for now. It says
+// whether all that there was to write is written.
+func (o *Operator) report(out *Outcome) (written bool, wake time.Duration) {
 	r, ok := o.planner.(Reporter)
 	if !ok || out.Crashed {
-		return 0
+		return !out.Crashed, 0
 	}
-	p := action.Plan{Now: o.world.now, Refusals: o.memory.Of(memoryKey, refusals.Moment{Now: o.world.now, Generation: o.generation})}
+	wanted, p := 0, action.Plan{Now: o.world.now, Refusals: o.memory.Of(memoryKey, refusals.Moment{Now: o.world.now, Generation: o.generation})}
 	for _, step := range r.Report(o.result) {
+		wanted += len(step.Actions)
 		p.Add(step)
 	}
 	status := o.Run(p.Steps)
@@ -178,7 +219,7 @@ func (o *Operator) report(out *Outcome) (wake time.Duration) {
 	out.Blocked += status.Blocked
 	out.Failed += status.Failed
 	out.Crashed = status.Crashed
-	return p.WakeAfter
+	return status.Done == wanted, p.WakeAfter
 }
 
 // RefusedForLong are faults of a server that refuses one or two kinds of writes for minutes, and nothing
@@ -188,10 +229,14 @@ func RefusedForLong(seed uint64) Faults {
 	f := Faults{Seed: seed}
 	for range 1 + rng.IntN(2) {
 		from := time.Duration(rng.IntN(120)) * time.Second
-		f.Refused = append(f.Refused, Refused{
+		r := Refused{
 			Write: WriteKinds()[rng.IntN(len(WriteKinds()))], Code: AnswerCodes()[rng.IntN(len(AnswerCodes()))],
 			From: from, Until: from + time.Duration(1+rng.IntN(10))*time.Minute,
-		})
+		}
+		if r.Code == NoRight {
+			r.Write = Right(r.Write)
+		}
+		f.Refused = append(f.Refused, r)
 	}
 	return f
 }

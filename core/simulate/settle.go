@@ -56,6 +56,9 @@ func (o *Operator) wait(out Outcome, wake time.Duration) {
 	if out.Failed > 0 {
 		o.world.Advance(time.Second)
 	}
+	if len(o.faults.Refused) > 0 && out.Done > 0 { // time counts there, and its own writes bring it back, too
+		wake = shorter(wake, time.Second)
+	}
 	events := 1
 	if !o.world.options.Calm {
 		events += o.rng.IntN(3)
@@ -64,8 +67,12 @@ func (o *Operator) wait(out Outcome, wake time.Duration) {
 		if o.world.Quiet() {
 			return
 		}
-		if next := o.world.queue.items[0].at; wake > 0 && next.After(o.world.now.Add(wake)) {
+		next := o.world.queue.items[0].at
+		switch {
+		case wake > 0 && next.After(o.world.now.Add(wake)):
 			o.world.Advance(wake)
+			return
+		case i > 0 && len(o.faults.Refused) > 0 && next.After(o.world.now.Add(time.Second)): // time counts there
 			return
 		}
 		o.world.Step()

@@ -3,6 +3,7 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,9 +13,11 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/podstate"
@@ -37,6 +40,10 @@ type Refused struct {
 	Resource string
 	// Start runs the operator in the namespace until the end of the test.
 	Start func(t *testing.T, namespace string)
+	// StartAs is Start for an operator that reaches the server by the configuration.
+	StartAs func(t *testing.T, config *rest.Config, namespace string)
+	// Role is what the operator may do.
+	Role rbacv1.ClusterRole
 	// New is a set of that many pods with image app:1, which are updated in place one at a time.
 	New func(namespace string, replicas int32) client.Object
 	// SetImage changes the image of the set.
@@ -130,6 +137,70 @@ func (r Refused) TestCreation(t *testing.T) {
 	r.assertEventsAreCountedUp(t, c, ns, 1)
 	require.NoError(t, c.Delete(t.Context(), quota))
 	r.eventually(t, func(collect *assert.CollectT) { assert.Len(collect, r.pods(t, c, set), 5) })
+}
+
+// TestRights takes from the operator the right to patch pods, and gives it back.
+func (r Refused) TestRights(t *testing.T) {
+	c, ns := r.Env.Client(t), r.Env.Namespace(t)
+	role := r.without(t, c, ns, "pods", "patch")
+	r.StartAs(t, r.Env.User(t, ns), ns)
+	set := r.New(ns, 3)
+	require.NoError(t, c.Create(t.Context(), set))
+	image := func(name string) (pods int) {
+		for _, o := range r.pods(t, c, set) {
+			if o.Spec.Containers[0].Image == name && podstate.Of(&o, time.Now(), 0).Ready {
+				pods++
+			}
+		}
+		return pods
+	}
+	r.eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:1")) })
+	audit := r.Env.Audit(t)
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+	r.SetImage(set, "app:2")
+	require.NoError(t, c.Update(t.Context(), set))
+	begun := time.Now()
+	r.eventually(t, func(collect *assert.CollectT) { assert.GreaterOrEqual(collect, r.trials(t, audit), 2) })
+	writes := audit.Writes(t, r.UserAgent)
+	t.Logf("in %s: %v, and %d dry runs", time.Since(begun).Round(time.Second), writes, r.trials(t, audit))
+	requests := r.trials(t, audit)
+	for _, n := range writes {
+		requests += n
+	}
+	assert.LessOrEqual(t, requests, mostRequests*3, "for three pods in the way")
+	assert.Equal(t, 3, image("app:1"), "all pods serve")
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+	assert.Contains(t, r.Condition(set, r.FailedUpdate), `User "`+ns+`" cannot patch resource "pods"`)
+	r.assertEventsAreCountedUp(t, c, ns, 3)
+	role.Rules = r.Role.Rules
+	require.NoError(t, c.Update(t.Context(), role))
+	r.eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:2")) })
+}
+
+// without gives the user the role of the operator without one verb on a resource, until the end of the test.
+func (r Refused) without(t *testing.T, c client.Client, user, resource, verb string) *rbacv1.ClusterRole {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}}
+	for _, rule := range r.Role.DeepCopy().Rules {
+		if i := slices.Index(rule.Resources, resource); i >= 0 {
+			less := *rule.DeepCopy()
+			less.Resources, less.Verbs = []string{resource}, slices.DeleteFunc(less.Verbs, func(v string) bool { return v == verb })
+			role.Rules = append(role.Rules, less)
+			if rule.Resources = slices.Delete(rule.Resources, i, i+1); len(rule.Resources) == 0 {
+				continue
+			}
+		}
+		role.Rules = append(role.Rules, rule)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	for _, o := range []client.Object{role, binding} {
+		require.NoError(t, c.Create(t.Context(), o))
+		t.Cleanup(func() { assert.NoError(t, c.Delete(context.Background(), o)) })
+	}
+	return role
 }
 
 func (r Refused) pods(t *testing.T, c client.Client, set client.Object) []corev1.Pod {

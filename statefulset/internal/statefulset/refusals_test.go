@@ -4,13 +4,17 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/simnodes"
+	"github.com/flotilla-project/flotilla/core/testenv"
 	"github.com/flotilla-project/flotilla/core/testenv/workloads"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/statefulset/config"
 )
 
 // While the server refuses its writes the operator is quiet and pods serve; what was wanted happens
@@ -24,6 +28,13 @@ func TestRefusals(t *testing.T) {
 			t.Helper()
 			startController(t, env, namespace)
 		},
+		StartAs: func(t *testing.T, config *rest.Config, namespace string) {
+			t.Helper()
+			over := env
+			over.Config = config
+			startController(t, over, namespace)
+		},
+		Role: testenv.ManifestsOf[rbacv1.ClusterRole](t, config.Files, "rbac/manager_role.yaml", "ClusterRole")[0],
 		New: func(namespace string, replicas int32) client.Object {
 			return newSet(namespace, replicas, v1beta1.InPlaceIfPossible, 1)
 		},
@@ -37,4 +48,5 @@ func TestRefusals(t *testing.T) {
 	}
 	t.Run("update", refused.TestUpdate)
 	t.Run("creation", refused.TestCreation)
+	t.Run("rights", refused.TestRights)
 }

@@ -41,7 +41,8 @@ func (p *pass) tellOfLimit(creations int32) {
 	}
 	p.plan.Notices = append(p.plan.Notices, action.Notice{
 		Type: corev1.EventTypeWarning, Reason: eventScaleUpLimited,
-		Note: fmt.Sprintf("scaleUp is limited because of scaleStrategy.maxUnavailable, limit: %d", creations),
+		Note:     fmt.Sprintf("scaleUp is limited because of scaleStrategy.maxUnavailable, limit: %d", creations),
+		OfStatus: true,
 	})
 }
 

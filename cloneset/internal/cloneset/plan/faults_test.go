@@ -79,6 +79,20 @@ func TestRefusedWritesLeaveQuietAndServing(t *testing.T) {
 	explore(t, simulate.RefusedForLong)
 }
 
+// So it is where there is more to write: pods and revisions to adopt and to release, and claims to hand on.
+func TestRefusedWritesAmongForeignActorsLeaveQuiet(t *testing.T) {
+	t.Parallel()
+	explore(t, func(seed uint64) simulate.Faults {
+		f := simulate.RefusedForLong(seed)
+		f.Passes, f.Foreign = 60, 0.15
+		f.Actors = []simulate.Actor{
+			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.Relabels(contract.SpecifiedDeleteLabel, "true"),
+			simulate.Relabels("app", "other"), simulate.Relabels("app", "web"), simulate.Relabels(contract.InstanceIDLabel, ""),
+		}
+		return f
+	})
+}
+
 // Random worlds keep their invariants under faults as well.
 func TestRandomEditsUnderFaultsKeepTheInvariants(t *testing.T) {
 	t.Parallel()

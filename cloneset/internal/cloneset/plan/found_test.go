@@ -122,3 +122,15 @@ func TestHeldUpdatesWakeOnlyForTheirTurn(t *testing.T) {
 	require.Zero(t, todo.Count(action.UpdateInPlace), todo.String())
 	assert.Equal(t, 30*time.Second, todo.WakeAfter)
 }
+
+// Each try of a refused update in place, of one pod after the other, changed the status twice.
+func TestStatusIsQuietWhileUpdatesAreRefused(t *testing.T) {
+	for _, code := range simulate.AnswerCodes() {
+		w, p := play(t, simulate.Options{Seed: 1, Calm: true}, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable("2"))
+		minutely(wants("app:2"))(w)
+		simulate.SettleUnder(t, w, p, simulate.Faults{Seed: 1, Refused: []simulate.Refused{
+			{Write: "patch spec of Pod", Code: code, Until: 20 * time.Minute},
+		}}, 5000)
+		arrived(t, w)
+	}
+}

@@ -64,7 +64,8 @@ func TestLimitedScalingOutIsToldOnce(t *testing.T) {
 	w := given(t, 5, scaleUnavailable("2")).updated(1, unready)
 	told := action.Notice{
 		Type: corev1.EventTypeWarning, Reason: "ScaleUpLimited",
-		Note: "scaleUp is limited because of scaleStrategy.maxUnavailable, limit: 1",
+		Note:     "scaleUp is limited because of scaleStrategy.maxUnavailable, limit: 1",
+		OfStatus: true,
 	}
 	assert.Equal(t, []action.Notice{told}, w.plan().Notices)
 	w.set.Status = w.status(action.Result{})

@@ -137,17 +137,23 @@ func (p *pass) left() leftover {
 }
 
 // blocker is the wait that the user should know of first: one that asks for somebody's help, else the
-// first one.
+// first one. What is refused goes before waits for pods, which come and go with every try of it.
 func (p *pass) blocker(todo Plan) *action.Wait {
-	var first *action.Wait
+	var first, refused *action.Wait
 	for i := range todo.Waits {
 		w := &todo.Waits[i]
 		if isFinal(w.Reason) {
 			return w
 		}
+		if refused == nil && w.Reason == action.WaitRefused {
+			refused = &action.Wait{Reason: w.Reason, Message: w.Message} // which object is tried next means nothing
+		}
 		if first == nil || blockedReason(first.Reason) == v1beta1.ReasonRollingOut && blockedReason(w.Reason) != v1beta1.ReasonRollingOut {
 			first = w
 		}
+	}
+	if refused != nil && (blockedReason(first.Reason) == v1beta1.ReasonRollingOut || first.Reason == v1beta1.ReasonBlockedByUnavailablePods) {
+		return refused
 	}
 	return first
 }

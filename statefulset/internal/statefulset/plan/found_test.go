@@ -49,3 +49,15 @@ func TestConflictsOfTwoNewPodsAreQuiet(t *testing.T) {
 		arrived(t, w)
 	}
 }
+
+// Each try of a refused update in place, of one pod after the other, changed the status twice.
+func TestStatusIsQuietWhileUpdatesAreRefused(t *testing.T) {
+	for _, code := range simulate.AnswerCodes() {
+		w, p := play(t, simulate.Options{Seed: 1, Calm: true}, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable("2"))
+		minutely(wants("app:2"))(w)
+		simulate.SettleUnder(t, w, p, simulate.Faults{Seed: 1, Refused: []simulate.Refused{
+			{Write: "patch spec of Pod", Code: code, Until: 20 * time.Minute},
+		}}, 5000)
+		arrived(t, w)
+	}
+}

@@ -31,6 +31,7 @@ type player struct {
 	offline    bool // file systems grow when they are mounted the next time
 	never      bool // not even then
 	report     func(done action.Result) []action.Step
+	plan       Plan
 	lost       *simulate.LostPods
 }
 
@@ -44,7 +45,7 @@ func (p *player) Followed(a *action.Action, err error) {
 
 // Plan reads the snapshot from the view and returns what Compute wants.
 func (p *player) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.Step, time.Duration) {
-	p.report = nil
+	p.report, p.plan = nil, Plan{}
 	set := setIn(view)
 	if set == nil {
 		return nil, 0
@@ -58,10 +59,16 @@ func (p *player) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.St
 	s.Refusals = view.Refusals(set, s.Pods, set.Spec.MinReadySeconds)
 	todo := Compute(s)
 	p.world.Convict(todo.Steps, todo.String(), planJudges(s, todo)...)
+	p.plan = todo
 	p.report = func(done action.Result) []action.Step {
 		return []action.Step{simulate.StatusStep(set, Status(s, todo, done.With(todo.Held)))}
 	}
 	return todo.Steps, todo.WakeAfter
+}
+
+// Notices are what the last plan tells users.
+func (p *player) Notices(statusWritten bool) []action.Notice {
+	return p.plan.NoticesOnce(statusWritten)
 }
 
 // Report writes the status that follows from the last plan.

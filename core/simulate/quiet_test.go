@@ -1,0 +1,60 @@
+package simulate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+)
+
+func TestQuietSeesWhatItIsFor(t *testing.T) {
+	refused := []Refused{{Write: "patch spec of Pod", Code: 403, Until: time.Hour}}
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "set"}}
+	for name, disturb := range map[string]func(w *World, q *quiet){
+		"Event Warning FailedCreate was told 9 times": func(w *World, q *quiet) {
+			for range mostAtFirst + 1 {
+				q.hear(w, told{corev1.EventTypeWarning, "FailedCreate", ""}, "")
+			}
+		},
+		"ReplicaSet web was written 9 times": func(w *World, _ *quiet) {
+			for i := range mostAtFirst + 1 {
+				require.NoError(t, Change(w, OperatorActor, "status", set, func(s *appsv1.ReplicaSet) { s.Status.Replicas = int32(i + 1) }))
+			}
+		},
+		"pod web-0 is kept out of service for 3m0s": func(w *World, q *quiet) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "default", Name: "web-0", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
+			}}
+			for kind, status := range map[corev1.PodConditionType]corev1.ConditionStatus{
+				contract.InPlaceUpdateReady: corev1.ConditionFalse, corev1.ContainersReady: corev1.ConditionTrue,
+			} {
+				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: w.stamp()})
+			}
+			w.Add(pod)
+			w.now = w.now.Add(3 * time.Minute)
+			q.serve(w, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := New(Options{Calm: true}, set)
+			disturb(w, watchQuiet(w, refused))
+			require.Len(t, w.Violations(), 1)
+			assert.Contains(t, w.Violations()[0], name)
+		})
+	}
+}
+
+func TestRightsOfWrites(t *testing.T) {
+	for kind, right := range map[string]string{
+		"create Pod": "create Pod", "patch owners of ControllerRevision": "patch ControllerRevision",
+		"patch status of Workload": "patch Workload/status", "patch resize of Pod": "patch Pod/resize",
+	} {
+		assert.Equal(t, right, Right(kind))
+	}
+}
