@@ -20,6 +20,7 @@ func (o *Operator) tell(a *action.Action, err error) {
 	e := told{kind: corev1.EventTypeWarning, reason: a.Event.Failed, about: string(a.Object.GetUID())}
 	switch {
 	case err == nil:
+		delete(o.quiet.told, e) // what fails from now on is something new
 		e.kind, e.reason = corev1.EventTypeNormal, a.Event.Succeeded
 		if a.Verb == action.Create {
 			return // each of a new object
