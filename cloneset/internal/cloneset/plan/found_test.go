@@ -46,9 +46,7 @@ func TestPodsThatBecameAvailableMeanwhileAreSpared(t *testing.T) {
 func TestNoOrderKeepsABrokenPodFromItsUpdate(t *testing.T) {
 	first := gen.Label("order", "9")
 	for name, order := range map[string]setOption{
-		"priority": rolling(func(r *v1beta1.RollingUpdateCloneSetStrategy) {
-			r.PriorityStrategy = &workload.UpdatePriorityStrategy{OrderPriority: []workload.UpdatePriorityOrderTerm{{OrderedKey: "order"}}}
-		}),
+		"priority": labelledFirst(),
 		"scatter": rolling(func(r *v1beta1.RollingUpdateCloneSetStrategy) {
 			r.ScatterStrategy = workload.UpdateScatterStrategy{{Key: "order", Value: "9"}}
 		}),
@@ -62,6 +60,26 @@ func TestNoOrderKeepsABrokenPodFromItsUpdate(t *testing.T) {
 			}}, todo.Waits)
 		})
 	}
+}
+
+// labelledFirst has pods with the label order=9 updated first.
+func labelledFirst() setOption {
+	return rolling(func(r *v1beta1.RollingUpdateCloneSetStrategy) {
+		r.PriorityStrategy = &workload.UpdatePriorityStrategy{OrderPriority: []workload.UpdatePriorityOrderTerm{{OrderedKey: "order"}}}
+	})
+}
+
+// A surge pod that does not get well takes the room that the pod which is to be updated waits for. It is updated in
+// that pod's place, unless the partition keeps both where they are or there is room without it.
+func TestABrokenSurgePodIsUpdatedInPlaceOfTheOneThatWaits(t *testing.T) {
+	of := func(options ...setOption) *world {
+		return given(t, 1, append(options, labelledFirst(), maxSurge("1"))...).old(1, gen.Label("order", "9")).old(1, unready)
+	}
+	todo := of(maxUnavailable("50%")).plan()
+	assert.Contains(t, todo.String(), "Delete pod web-old1 (Recreate)")
+	assert.Equal(t, 1, todo.Count(action.Delete), todo.String())
+	assert.NotContains(t, of(maxUnavailable("50%"), partition("1")).plan().String(), "Recreate")
+	assert.Contains(t, of(maxUnavailable("1")).plan().String(), "Delete pod web-old0 (Recreate)")
 }
 
 // A pod that leaves with the set's surplus stands for none that stays: the last pod that stays is updated, and

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -54,12 +55,32 @@ func update(p *pass) {
 	if back {
 		waiting, rest = p.updatedAmong(waiting)
 	}
-	wanted := waiting[:min(int(max(b.updateNum, -b.updateNum)), len(waiting))]
-	rest = append(rest, waiting[len(wanted):]...)
+	n := min(int(max(b.updateNum, -b.updateNum)), len(waiting))
+	if !back {
+		p.preferBroken(waiting, n)
+	}
+	wanted := waiting[:n]
+	rest = append(rest, waiting[n:]...)
 	step := action.Step{Name: StepUpdate}
 	step.Actions = append(step.Actions, p.abandon(rest)...)
 	step.Actions = append(step.Actions, p.move(wanted, target, b.updateBudget)...)
 	p.addLeaving(step)
+}
+
+// preferBroken puts a pod out of service in the place of the last of the n pods to update, which are all available
+// and wait for it. Only a pod beyond those that stay at the current revision comes in question: it was to leave
+// once the n are updated.
+func (p *pass) preferBroken(waiting []int, n int) {
+	if n == 0 || len(waiting)-n <= int(p.numbers.partition) {
+		return
+	}
+	unavailable, _ := p.outOfService("")
+	isBroken := func(i int) bool { return !p.pods[i].Available }
+	broken := slices.IndexFunc(waiting, isBroken)
+	last := &p.pods[waiting[n-1]]
+	if broken >= n && unavailable >= p.weigh().updateBudget && last.Lifecycle != contract.LifecyclePreparingUpdate {
+		waiting[n-1], waiting[broken] = waiting[broken], waiting[n-1]
+	}
 }
 
 // goesBack says that a raised partition takes updated pods back to the current revision.
