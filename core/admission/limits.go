@@ -82,7 +82,7 @@ func (l Limit) refuse(w http.ResponseWriter) {
 func (l Limit) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	connection := http.NewResponseController(w)
 	// Writers that know no deadlines are those of tests.
-	_ = connection.SetReadDeadline(time.Now().Add(patience))
+	_ = connection.SetReadDeadline(time.Now().Add(patience)) //nolint:forbidigo // the kernel knows this clock alone
 	defer func() { _ = connection.SetReadDeadline(time.Time{}) }()
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, l.one))
 }

@@ -97,7 +97,7 @@ func NewBase(ctx context.Context, mgr ctrl.Manager, o BaseOptions) (*Base, error
 	if err != nil {
 		return nil, fmt.Errorf("make the executor: %w", err)
 	}
-	told, err := events.Broadcast(mgr, o.EventSource)
+	told, err := events.Broadcast(mgr, o.EventSource) //nolint:contextcheck // events leave until the manager ends, not until it is set up
 	if err != nil {
 		return nil, err
 	}

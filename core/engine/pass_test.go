@@ -20,7 +20,7 @@ func TestUnreadableSpecKeepsTheNextLook(t *testing.T) {
 	assert.Equal(t, time.Second, result.RequeueAfter)
 
 	_, err = (&Pass{Err: wrong}).end(t.Context(), nil)
-	assert.ErrorIs(t, err, reconcile.TerminalError(nil))
+	require.ErrorIs(t, err, reconcile.TerminalError(nil))
 	_, err = (&Pass{Plan: action.Plan{WakeAfter: time.Second}}).end(t.Context(), wrong)
 	assert.ErrorIs(t, err, wrong)
 }

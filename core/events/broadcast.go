@@ -21,7 +21,7 @@ func Broadcast(mgr ctrl.Manager, source string) (clientevents.EventRecorder, err
 		return nil, fmt.Errorf("make a client for events: %w", err)
 	}
 	broadcaster := clientevents.NewBroadcaster(Forgiving(&clientevents.EventSinkImpl{Interface: api}))
-	if err := broadcaster.StartRecordingToSinkWithContext(context.Background()); err != nil {
+	if err := broadcaster.StartRecordingToSinkWithContext(context.Background()); err != nil { //nolint:forbidigo // events leave until the manager ends, below
 		return nil, fmt.Errorf("start to send events: %w", err)
 	}
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {

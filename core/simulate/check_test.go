@@ -36,7 +36,7 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 		"a pod of somebody else": {
 			check: func(w *simulate.World) { w.CheckOwnership("set") },
 			act: func(t *testing.T, w *simulate.World) {
-				require.NoError(t, w.Delete(simulate.OperatorActor, mustMake(t, w, simulate.UserActor, "a")))
+				require.NoError(t, w.Delete(simulate.OperatorActor, mustMake(t, w, "a")))
 			},
 			want: "pod a of somebody else",
 		},
@@ -93,7 +93,7 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 		"a claim in use, whose owner is gone": {
 			check: func(w *simulate.World) { w.CheckClaims() },
 			act: func(t *testing.T, w *simulate.World) {
-				owner, user := mustMake(t, w, simulate.UserActor, "owner"), bare("a")
+				owner, user := mustMake(t, w, "owner"), bare("a")
 				user.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
 				}}}
@@ -109,7 +109,7 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 		"what users do is their own affair": {
 			check: func(w *simulate.World) { w.CheckOwnership("set"); w.CheckClaims() },
 			act: func(t *testing.T, w *simulate.World) {
-				require.NoError(t, w.Delete(simulate.UserActor, mustMake(t, w, simulate.UserActor, "a")))
+				require.NoError(t, w.Delete(simulate.UserActor, mustMake(t, w, "a")))
 			},
 		},
 	}
@@ -141,9 +141,9 @@ func owned(name string) *corev1.Pod {
 	return o
 }
 
-func mustMake(t *testing.T, w *simulate.World, actor, name string) *corev1.Pod {
+func mustMake(t *testing.T, w *simulate.World, name string) *corev1.Pod {
 	t.Helper()
-	pod, err := w.Create(actor, bare(name))
+	pod, err := w.Create(simulate.UserActor, bare(name))
 	require.NoError(t, err)
 	return pod.(*corev1.Pod)
 }
@@ -190,7 +190,7 @@ func TestLimitExcusesWhatTheOperatorCannotKnow(t *testing.T) {
 func TestLimitLeavesAdoptionAlone(t *testing.T) {
 	w := simulate.New(simulate.Options{}, newSet(0, "app:v1"))
 	w.Limit("pods", func(v *simulate.View) int { return len(v.Active("set")) }, wantedReplicas)
-	orphan := mustMake(t, w, simulate.UserActor, "orphan")
+	orphan := mustMake(t, w, "orphan")
 	_, err := w.Patch(simulate.OperatorActor, orphan, action.Patch{Body: body{"metadata": body{"ownerReferences": []any{
 		body{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": setName, "uid": "set", "controller": true},
 	}}}})

@@ -192,16 +192,7 @@ func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
 	for rest := step.Actions; len(rest) > 0 && !stop; {
 		batch = min(batch, len(rest))
 		for _, i := range o.order(batch) {
-			late, err := o.do(&rest[i])
-			o.remember(&rest[i], err, late)
-			o.tell(&rest[i], err)
-			o.world.tellAction(&rest[i], err)
-			if f, ok := o.planner.(Follower); ok && !errors.Is(err, ErrCrash) {
-				f.Followed(&rest[i], err)
-			}
-			if !errors.Is(err, errMounted) { // which the server was asked for, and no more
-				out.count(err)
-			}
+			err := o.try(&rest[i], out)
 			if out.Crashed {
 				return true
 			}
@@ -210,10 +201,7 @@ func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
 				inARow = 0
 			}
 			stop = stop || err != nil && step.SlowStart && !o.nameTaken(&rest[i], err)
-			_, isPod := rest[i].Object.(*corev1.Pod)
-			harmless := isRefusal(err) && rest[i].Verb == action.Delete || errors.Is(err, errMounted) ||
-				isPod && (apierrors.IsConflict(err) || errors.Is(err, errOutdated) || isRefusal(err))
-			endsPlan = endsPlan || err != nil && !harmless
+			endsPlan = endsPlan || ends(&rest[i], err)
 			if inARow == mostRefused {
 				return endsPlan
 			}
@@ -223,6 +211,29 @@ func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
 		batch *= 2
 	}
 	return endsPlan
+}
+
+// try writes one action and tells everybody who follows what became of it.
+func (o *Operator) try(a *action.Action, out *Outcome) error {
+	late, err := o.do(a)
+	o.remember(a, err, late)
+	o.tell(a, err)
+	o.world.tellAction(a, err)
+	if f, ok := o.planner.(Follower); ok && !errors.Is(err, ErrCrash) {
+		f.Followed(a, err)
+	}
+	if !errors.Is(err, errMounted) { // which the server was asked for, and no more
+		out.count(err)
+	}
+	return err
+}
+
+// ends says whether the plan ends after the step because of what became of the action.
+func ends(a *action.Action, err error) bool {
+	_, isPod := a.Object.(*corev1.Pod)
+	harmless := isRefusal(err) && a.Verb == action.Delete || errors.Is(err, errMounted) ||
+		isPod && (apierrors.IsConflict(err) || errors.Is(err, errOutdated) || isRefusal(err))
+	return err != nil && !harmless
 }
 
 // nameTaken says that somebody else's object has the name of one to be created, which says nothing of

@@ -132,7 +132,8 @@ func (q *quiet) hear(w *World, e told, name string) {
 // watch follows what is written, pods in and out of service, and what is worth another try.
 func (q *quiet) watch(w *World, e Event) {
 	q.countDone(w, e)
-	if e.Actor != OperatorActor && e.Old != nil && !(same(e.Old.GetLabels(), e.Object.GetLabels()) && same(e.Old.GetOwnerReferences(), e.Object.GetOwnerReferences())) {
+	if e.Actor != OperatorActor && e.Old != nil &&
+		(!same(e.Old.GetLabels(), e.Object.GetLabels()) || !same(e.Old.GetOwnerReferences(), e.Object.GetOwnerReferences())) {
 		q.causeFor(e.Object.GetUID())
 	}
 	pod, isPod := e.Object.(*corev1.Pod)
@@ -253,7 +254,7 @@ func (q *quiet) judge(o *Operator) {
 	if len(q.refused) == 0 {
 		return
 	}
-	all := o.memory.Of(memoryKey, refusals.Moment{Now: o.world.now, Generation: o.generation})
+	all := o.memory.Of(memoryKey(), refusals.Moment{Now: o.world.now, Generation: o.generation})
 	q.serve(o.world, all)
 	end := o.world.begin
 	for _, r := range q.refused {

@@ -109,7 +109,7 @@ func (o *Operator) refused(r request) error {
 		switch resource, name := resourceOf(r.object), r.object.GetName(); f.Code {
 		case NoRight:
 			verb, _, _ := strings.Cut(r.kind, " ")
-			return apierrors.NewForbidden(resource, name, fmt.Errorf("User %q%s%s resource %q", OperatorActor, cannot, verb, resource.Resource)) //nolint:err113 // the server's words
+			return apierrors.NewForbidden(resource, name, fmt.Errorf("User %q%s%s resource %q", OperatorActor, cannot, verb, resource.Resource)) //nolint:staticcheck // the server's words
 		case 409:
 			return apierrors.NewConflict(resource, name, errFault)
 		case 422:
@@ -128,7 +128,7 @@ func (o *Operator) refused(r request) error {
 }
 
 // memoryKey is the name under which the operator's memory has the one workload of the world.
-var memoryKey = types.NamespacedName{Name: "workload"}
+func memoryKey() types.NamespacedName { return types.NamespacedName{Name: "workload"} }
 
 // Refusals are what the server has refused to the operator that looks at the world, for its workload.
 func (v *View) Refusals(workload action.Object, pods []*corev1.Pod, minReadySeconds int32) action.Refusals {
@@ -136,7 +136,7 @@ func (v *View) Refusals(workload action.Object, pods []*corev1.Pod, minReadySeco
 		return nil
 	}
 	v.operator.generation = workload.GetGeneration()
-	return v.operator.memory.Of(memoryKey, refusals.Moment{
+	return v.operator.memory.Of(memoryKey(), refusals.Moment{
 		Now: v.world.now, Generation: workload.GetGeneration(),
 		Available: func() int { return podstate.CountAvailable(pods, v.world.now, minReadySeconds) },
 	})
@@ -145,7 +145,7 @@ func (v *View) Refusals(workload action.Object, pods []*corev1.Pod, minReadySeco
 // remember records what became of an action, in the way of package execute.
 func (o *Operator) remember(a *action.Action, err error, late bool) {
 	if err == nil {
-		o.memory.Done(memoryKey, a)
+		o.memory.Done(memoryKey(), a)
 		return
 	}
 	switch {
@@ -164,7 +164,7 @@ func (o *Operator) remember(a *action.Action, err error, late bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		f.RetryAfter = time.Duration(seconds) * time.Second
 	}
-	pause, isRefused := o.memory.Failed(memoryKey, o.generation, a, f, o.world.now)
+	pause, isRefused := o.memory.Failed(memoryKey(), o.generation, a, f, o.world.now)
 	if isRefused && !mounted {
 		o.result.Tell(a.Verb, text)
 	}
@@ -208,7 +208,7 @@ func (o *Operator) report(out *Outcome) (written bool, wake time.Duration) {
 	if !ok || out.Crashed {
 		return !out.Crashed, 0
 	}
-	wanted, p := 0, action.Plan{Now: o.world.now, Refusals: o.memory.Of(memoryKey, refusals.Moment{Now: o.world.now, Generation: o.generation})}
+	wanted, p := 0, action.Plan{Now: o.world.now, Refusals: o.memory.Of(memoryKey(), refusals.Moment{Now: o.world.now, Generation: o.generation})}
 	for _, step := range r.Report(o.result) {
 		wanted += len(step.Actions)
 		p.Add(step)

@@ -57,7 +57,9 @@ func warnOfDeadline(s Snapshot, todo *Plan) {
 	if stalled == nil || stalled.Reason != v1beta1.ReasonDeadlineExceeded {
 		return
 	}
-	todo.Notices = append(todo.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: stalled.Reason, Note: stalled.Message})
+	todo.Notices = append(todo.Notices, action.Notice{
+		Type: corev1.EventTypeWarning, Reason: stalled.Reason, Note: stalled.Message, OfStatus: true,
+	})
 }
 
 // whyFailed is what the kubelet says of the pod, and the exit codes of its containers.

@@ -82,7 +82,7 @@ func TestTheDeadlineThatHasPassedIsNamed(t *testing.T) {
 
 	w = given(t, 2, since(600, v1beta1.ReasonUpdated, 600)).updated(1).updated(1, pull).rollingOut()
 	message := "1 of 2 pods available, 2 of 2 updated; ErrImagePull (web-new1, container main); the progress deadline of 600s has passed"
-	assert.Equal(t, []action.Notice{{Type: corev1.EventTypeWarning, Reason: v1beta1.ReasonDeadlineExceeded, Note: message}}, w.plan().Notices)
+	assert.Equal(t, []action.Notice{{Type: corev1.EventTypeWarning, Reason: v1beta1.ReasonDeadlineExceeded, Note: message, OfStatus: true}}, w.plan().Notices)
 	w.set.Status = w.status(action.Result{})
 	stalled, progressing := conditions.Get(w.set.Status.Conditions, conditions.Stalled), conditions.Get(w.set.Status.Conditions, v1beta1.CloneSetProgressing)
 	require.NotNil(t, stalled)
