@@ -176,6 +176,16 @@ func (p *Plan) Add(s Step) {
 	}
 }
 
+// AddFirst puts a step before the others. It builds on none of them: what is refused there does not hold it up.
+func (p *Plan) AddFirst(s Step) {
+	cut := p.cut
+	p.cut = false
+	if s = p.admit(s); len(s.Actions) > 0 {
+		p.Steps = slices.Insert(p.Steps, 0, s)
+	}
+	p.cut = cut
+}
+
 // Wait appends a reason for waiting.
 func (p *Plan) Wait(reason, object, format string, args ...any) {
 	p.Waits = append(p.Waits, Wait{Reason: reason, Object: object, Message: fmt.Sprintf(format, args...)})

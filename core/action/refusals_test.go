@@ -29,6 +29,9 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	p.Add(Step{Name: "claims", Actions: []Action{on(claim, PatchMetadata)}})
 	p.Add(Step{Name: "update", Actions: []Action{patch}})
 	assert.Empty(t, p.Steps, "what comes after may build on it")
+	p.AddFirst(Step{Name: "refresh", Actions: []Action{patch}})
+	p.Add(Step{Name: "update", Actions: []Action{patch}})
+	assert.Equal(t, "refresh:\n  UpdateInPlace pod a\nwait: Refused c: no\nwake after 1m0s\n", p.String(), "but for what builds on nothing")
 
 	both := refused(on(claim, PatchMetadata))
 	both[patch.Purpose()] = refused(patch)[patch.Purpose()]

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -151,4 +152,14 @@ func TestStatusIsQuietWhileUpdatesAreRefused(t *testing.T) {
 		}}, 5000)
 		arrived(t, w)
 	}
+}
+
+// While the next revision cannot be recorded, pods whose update has begun get through it and serve.
+func TestARevisionThatIsRefusedKeepsNoPodOutOfService(t *testing.T) {
+	w, p := play(t, simulate.Options{Seed: 1, Calm: true}, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable("4"))
+	timely(time.Second, wants("app:2"), wants("app:3"))(w)
+	simulate.SettleUnder(t, w, p, simulate.Faults{Seed: 1, Refused: []simulate.Refused{
+		{Write: "create ControllerRevision", Code: http.StatusUnprocessableEntity, From: time.Minute + 500*time.Millisecond, Until: 20 * time.Minute},
+	}}, 5000)
+	arrived(t, w)
 }

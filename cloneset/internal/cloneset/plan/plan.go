@@ -48,7 +48,7 @@ func rules() []rule {
 		{adoptRevisions, false},  // those that orphaned pods or an orphaning deletion have left
 		{recordRevision, false},  // the template as a ControllerRevision
 		{cleanClaims, false},     // claims whose pod is gone, when claims are not reused
-		{refresh, false},         // updates and lifecycle states that go on by themselves
+		{refresh, false},         // updates and lifecycle states that go on by themselves; written first
 		{preDownload, false},     // images pulled ahead on the nodes of old pods
 		{regretDeletion, true},   // pods in PreparingDelete that need not go after all
 		{warnOfFailed, false},    // pods in phase Failed, which others replace

@@ -25,7 +25,7 @@ func refresh(p *pass) {
 			step.Actions = append(step.Actions, *r.Action)
 		}
 	}
-	p.plan.Add(step)
+	p.plan.AddFirst(step)
 }
 
 // revisionLabels tell of which revision a pod is. The revision label holds the revision's name, or its

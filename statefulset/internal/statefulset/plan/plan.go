@@ -40,7 +40,7 @@ func rules() []func(*pass) {
 		adopt,           // orphans that are members, and orphaned revisions
 		recordRevision,  // the template as a ControllerRevision
 		regretDeletion,  // pods in PreparingDelete that need not go after all
-		refresh,         // updates and lifecycle states that go on by themselves, labels put right
+		refresh,         // updates and lifecycle states that go on by themselves, labels put right; written first
 		preDownload,     // images pulled ahead on the nodes of old pods
 		scale,           // pods that are missing, ended, or too many
 		deleteSpecified, // the specified-delete label

@@ -32,7 +32,7 @@ func refresh(p *pass) {
 		}
 		step.Actions = append(step.Actions, *found.Action)
 	}
-	p.plan.Add(step)
+	p.plan.AddFirst(step)
 }
 
 // regretDeletion takes pods in PreparingDelete back into service that need not go after all: their
