@@ -40,7 +40,7 @@ type quiet struct {
 	told    map[told]*tally
 	flips   map[types.UID]*flip
 	kept    map[types.UID]bool      // pods that were too long out of service
-	foreign map[types.UID]time.Time // when a pod was last nobody's, or was not to be adopted
+	foreign map[types.UID]time.Time // when a pod was last nobody's, or could not be adopted or released
 	mute    time.Time               // when the server last let nobody write whether pods serve
 	others  map[action.Purpose]bool // what fails for another reason than that it is refused
 }
@@ -224,7 +224,7 @@ func (q *quiet) cause() {
 }
 
 // serve demands that no pod whose containers are ready is kept out of service, unless it is held by a hook, the
-// server lets nobody write what would bring it back, or it must be adopted before and cannot be.
+// server lets nobody write what would bring it back, or it must be adopted before and cannot be, or be released.
 func (q *quiet) serve(w *World, known action.Refusals) {
 	for _, r := range q.refused {
 		if r.covers("patch status of Pod", w.now.Sub(w.begin)) {
@@ -233,8 +233,11 @@ func (q *quiet) serve(w *World, known action.Refusals) {
 		}
 	}
 	adoption := action.Purpose{Verb: action.Adopt, Kind: "pod", Reason: "SelectorMatch"}
+	release := action.Purpose{Verb: action.Release, Kind: "pod", Reason: "SelectorMismatch"}
 	for _, pod := range w.Pods() {
-		if _, refused := known[adoption].Targets[string(pod.UID)]; refused || controllerOf(pod) == "" {
+		_, stays := known[adoption].Targets[string(pod.UID)]
+		_, goes := known[release].Targets[string(pod.UID)]
+		if stays || goes || controllerOf(pod) == "" {
 			q.foreign[pod.UID] = w.now
 		}
 		c, running := podstate.Condition(pod, contract.InPlaceUpdateReady), podstate.Condition(pod, corev1.ContainersReady)

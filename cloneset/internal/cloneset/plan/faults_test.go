@@ -87,7 +87,7 @@ func TestRefusedWritesAmongForeignActorsLeaveQuiet(t *testing.T) {
 		f.Passes, f.Foreign = 60, 0.15
 		f.Actors = []simulate.Actor{
 			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.Relabels(contract.SpecifiedDeleteLabel, "true"),
-			simulate.Relabels("app", "other"), simulate.Relabels("app", "web"), simulate.Relabels(contract.InstanceIDLabel, ""),
+			simulate.Relabels("app", "other"), returns, simulate.Relabels(contract.InstanceIDLabel, ""),
 		}
 		return f
 	})
@@ -108,11 +108,22 @@ func TestForeignActorsAreRepaired(t *testing.T) {
 		f.Passes, f.Foreign = 60, 0.15
 		f.Actors = []simulate.Actor{
 			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.Holds("example.com/hold", time.Minute),
-			simulate.Relabels("app", "other"), simulate.Relabels("app", "web"), simulate.Relabels(contract.SpecifiedDeleteLabel, "true"),
+			simulate.Relabels("app", "other"), returns, simulate.Relabels(contract.SpecifiedDeleteLabel, "true"),
 			simulate.Relabels("example.com/x", "y"), flapsReplicas,
 			simulate.Relabels(contract.InstanceIDLabel, ""), simulate.Bares(20 * time.Second),
 		}
 		return f
+	})
+}
+
+// returns brings pods back into the selector. While one was away, history may have dropped its revision: then policy
+// InPlaceOnly leaves it no way, and the user is told so and gives in.
+func returns(w *simulate.World, rng *rand.Rand) {
+	simulate.Relabels("app", "web")(w, rng)
+	w.After(10*time.Minute, func() {
+		if rollingUpdate(present(w)).PodUpdatePolicy == v1beta1.InPlaceOnly {
+			edit(w, policy(v1beta1.InPlaceIfPossible))
+		}
 	})
 }
 
