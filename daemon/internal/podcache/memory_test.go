@@ -3,6 +3,7 @@ package podcache_test
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,7 +30,7 @@ func foreign(i int) *corev1.Pod {
 		gen.Image("proxy", "registry.example.com/mesh/proxy:2.1"), gen.Ready(gen.Epoch()))
 	pod.Namespace, pod.UID, pod.ResourceVersion = "shop", types.UID(fmt.Sprintf("0b1d6f0e-7e0a-4d21-9f5c-%012d", i)), fmt.Sprint(90_000_000+i)
 	pod.Spec.NodeName = fmt.Sprint("node-", i%1000)
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 1500)}}}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(strings.Repeat(" ", 1500))}}
 	for k := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[k]
 		c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")}

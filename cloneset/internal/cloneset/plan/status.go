@@ -169,11 +169,17 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 	if limit := limitOf(todo); limit != nil && s.Reason != limit.Reason {
 		s.Message += "; " + limit.String()
 	}
-	if c := conditions.Get(list, v1beta1.CloneSetProgressing); c != nil && c.Reason == v1beta1.ReasonDeadlineExceeded {
-		s.Stalled, s.Reason = true, c.Reason
+	if isPastDeadline(list) {
+		s.Stalled, s.Reason = true, v1beta1.ReasonDeadlineExceeded
 		s.Message += fmt.Sprintf("; the progress deadline of %ds has passed", *p.Set.Spec.ProgressDeadlineSeconds)
 	}
 	return s
+}
+
+// isPastDeadline says that spec.progressDeadlineSeconds have passed without progress.
+func isPastDeadline(list []workload.Condition) bool {
+	c := conditions.Get(list, v1beta1.CloneSetProgressing)
+	return c != nil && c.Reason == v1beta1.ReasonDeadlineExceeded
 }
 
 // trouble is what troubles the oldest pod in trouble, in words that follow others; empty where none is.

@@ -196,12 +196,10 @@ func (m *memory) begin(ctx context.Context, key ctrl.Request, kill *node.Kill, s
 	p.stops[kill.ContainerID] = &stop{
 		Stop: node.Stop{Request: kill.Request.UID, Stage: stage}, name: client.ObjectKeyFromObject(kill.Request), cancel: cancel,
 	}
-	m.group.Add(1)
-	go func() {
-		defer m.group.Done()
+	m.group.Go(func() {
 		defer cancel()
 		work(ctx)
-	}()
+	})
 }
 
 // hooked notes that a hook is over. A stop that was given up meanwhile, or whose runtime is away, is forgotten,

@@ -48,10 +48,13 @@ func (r *Reconciler) over(ctx context.Context, key ctrl.Request, active []*v1bet
 func (r *Reconciler) podGone(ctx context.Context, key ctrl.Request, name string) (bool, error) {
 	pod := &corev1.Pod{}
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name}, pod)
-	if err != nil && !apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
 		return false, fmt.Errorf("get pod %s/%s: %w", key.Namespace, name, err)
 	}
-	return err != nil || string(pod.UID) != key.Name || pod.DeletionTimestamp != nil, nil
+	return string(pod.UID) != key.Name || pod.DeletionTimestamp != nil, nil
 }
 
 // hook begins the stop of a container with its hook. A later pass goes on.

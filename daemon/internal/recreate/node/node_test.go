@@ -95,9 +95,9 @@ func marked(name string, run int32) v1beta1.ContainerRecreateState {
 	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateRecreating, IsKilled: true, Message: "recreating " + id(name, run)}
 }
 
-// hooked is container a while the hook of its run is under way.
-func hooked(run int32) v1beta1.ContainerRecreateState {
-	return v1beta1.ContainerRecreateState{Name: "a", Phase: v1beta1.RecreatePending, Message: "in the preStop hook of " + id("a", run)}
+// hooked is container a while the hook of its first run is under way.
+func hooked() v1beta1.ContainerRecreateState {
+	return v1beta1.ContainerRecreateState{Name: "a", Phase: v1beta1.RecreatePending, Message: "in the preStop hook of " + id("a", 0)}
 }
 
 // moved is a container that restarts by itself.
@@ -242,32 +242,32 @@ func TestOneRequest(t *testing.T) {
 			containers: containers(node.Container{Name: "a", ID: id("a", 0)}, running("b", 0, at(-50))),
 			phase:      v1beta1.RecreateRecreating, states: states{pending("a"), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
 		{name: "the hook comes first, and the container is Pending", request: request("r", hook), containers: both(),
-			phase: v1beta1.RecreateRecreating, states: states{hooked(0), pending("b")}, hook: id("a", 0)},
+			phase: v1beta1.RecreateRecreating, states: states{hooked(), pending("b")}, hook: id("a", 0)},
 		{name: "without any grace there is no hook", request: request("r", hook, strategy(func(s *v1beta1.RecreateStrategy) { s.TerminationGracePeriodSeconds = new(int64(0)) })), containers: both(),
 			phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
-		{name: "nothing happens during the hook", request: request("r", hook, recreating(hooked(0), pending("b"))), containers: both(),
+		{name: "nothing happens during the hook", request: request("r", hook, recreating(hooked(), pending("b"))), containers: both(),
 			stops: begun(node.Stop{Stage: node.InHook})},
-		{name: "but a sign of life", request: request("r", hook, recreating(hooked(0), pending("b")), heard(-10)), containers: both(),
-			stops: begun(node.Stop{Stage: node.InHook}), phase: v1beta1.RecreateRecreating, states: states{hooked(0), pending("b")}},
-		{name: "no sooner than it is due", request: request("r", hook, recreating(hooked(0), pending("b")), heard(-9)), containers: both(),
+		{name: "but a sign of life", request: request("r", hook, recreating(hooked(), pending("b")), heard(-10)), containers: both(),
+			stops: begun(node.Stop{Stage: node.InHook}), phase: v1beta1.RecreateRecreating, states: states{hooked(), pending("b")}},
+		{name: "no sooner than it is due", request: request("r", hook, recreating(hooked(), pending("b")), heard(-9)), containers: both(),
 			stops: begun(node.Stop{Stage: node.InHook}), wake: time.Second},
-		{name: "and at once when the clock was set back", request: request("r", hook, recreating(hooked(0), pending("b")), heard(11)), containers: both(),
-			stops: begun(node.Stop{Stage: node.InHook}), phase: v1beta1.RecreateRecreating, states: states{hooked(0), pending("b")}},
-		{name: "after the hook it is marked and stopped", request: request("r", hook, recreating(hooked(0), pending("b"))), containers: both(),
+		{name: "and at once when the clock was set back", request: request("r", hook, recreating(hooked(), pending("b")), heard(11)), containers: both(),
+			stops: begun(node.Stop{Stage: node.InHook}), phase: v1beta1.RecreateRecreating, states: states{hooked(), pending("b")}},
+		{name: "after the hook it is marked and stopped", request: request("r", hook, recreating(hooked(), pending("b"))), containers: both(),
 			stops: begun(node.Stop{Stage: node.AfterHook}), phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
 		{name: "also when the mark has been written and its answer was lost", request: request("r", hook, recreating(marked("a", 0), pending("b"))), containers: both(),
 			stops: begun(node.Stop{Stage: node.AfterHook}), phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
-		{name: "a hook that an earlier agent has begun begins again", request: request("r", hook, recreating(hooked(0), pending("b"))), containers: both(),
-			phase: v1beta1.RecreateRecreating, states: states{hooked(0), pending("b")}, hook: id("a", 0)},
+		{name: "a hook that an earlier agent has begun begins again", request: request("r", hook, recreating(hooked(), pending("b"))), containers: both(),
+			phase: v1beta1.RecreateRecreating, states: states{hooked(), pending("b")}, hook: id("a", 0)},
 		{name: "a hook that an earlier agent has ended does not", request: request("r", hook, recreating(marked("a", 0), pending("b"))), containers: both(),
 			phase: v1beta1.RecreateRecreating, states: states{marked("a", 0), pending("b")}, kill: id("a", 0)},
-		{name: "a container that ends in its hook is not stopped", request: request("r", hook, recreating(hooked(0), pending("b"))),
+		{name: "a container that ends in its hook is not stopped", request: request("r", hook, recreating(hooked(), pending("b"))),
 			containers: containers(exited(0, at(9)), running("b", 0, at(-50))), stops: begun(node.Stop{Stage: node.AfterHook}),
 			phase: v1beta1.RecreateRecreating, states: states{moved("a"), pending("b")}, wake: time.Second},
 		{name: "its stop is given up once that is written", request: request("r", hook, recreating(moved("a"), pending("b"))),
 			containers: containers(exited(0, at(9)), running("b", 0, at(-50))), stops: begun(node.Stop{Stage: node.InHook}), abort: []string{id("a", 0)},
 			wake: time.Second},
-		{name: "nor the next run of it, with force either", request: request("r", hook, strategy(force), recreating(hooked(0), pending("b"))),
+		{name: "nor the next run of it, with force either", request: request("r", hook, strategy(force), recreating(hooked(), pending("b"))),
 			containers: containers(running("a", 1, at(9)), running("b", 0, at(-50))),
 			phase:      v1beta1.RecreateRecreating, states: states{moved("a"), marked("b", 0)}, kill: id("b", 0), wake: time.Second},
 		{name: "a sign of life in the grace", request: request("r", strategy(grace10), recreating(pending("a"), pending("b")), heard(-10)), containers: both(),

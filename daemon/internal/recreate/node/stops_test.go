@@ -49,18 +49,18 @@ func TestAStopThatHasBegun(t *testing.T) {
 		written    bool // that the container is Recreating
 		kill       bool
 	}{
-		{name: "its hook goes on past the end", stage: node.InHook, requests: list{over(hooked(0))}, asks: true},
-		{name: "then it is carried through", stage: node.AfterHook, requests: list{over(hooked(0))}, asks: true, written: true, kill: true},
-		{name: "beside a request that waits", stage: node.AfterHook, requests: list{other, over(hooked(0))}, asks: true, written: true, kill: true},
+		{name: "its hook goes on past the end", stage: node.InHook, requests: list{over(hooked())}, asks: true},
+		{name: "then it is carried through", stage: node.AfterHook, requests: list{over(hooked())}, asks: true, written: true, kill: true},
+		{name: "beside a request that waits", stage: node.AfterHook, requests: list{other, over(hooked())}, asks: true, written: true, kill: true},
 		{name: "also when the record's answer was lost", stage: node.AfterHook, requests: list{over(marked("a", 0))}, asks: true, written: true, kill: true},
-		{name: "also when the container has ended by itself", stage: node.AfterHook, requests: list{over(hooked(0))}, containers: gone, asks: true, written: true},
+		{name: "also when the container has ended by itself", stage: node.AfterHook, requests: list{over(hooked())}, containers: gone, asks: true, written: true},
 		{name: "that is all then", stage: node.AfterHook, requests: list{over(marked("a", 0))}, containers: gone, asks: true, abort: true},
 		{name: "a deleted request wants nothing", stage: node.InHook, abort: true},
 		{name: "neither after the hook", stage: node.AfterHook, asks: true, abort: true},
-		{name: "nor while it is going", stage: node.AfterHook, requests: list{request("r", hook, recreating(hooked(0), pending("b")), ended, going)}, asks: true, abort: true},
-		{name: "nor a pod that is gone", stage: node.InHook, requests: list{over(hooked(0))}, podGone: true, asks: true, abort: true},
-		{name: "also after the hook", stage: node.AfterHook, requests: list{over(hooked(0))}, podGone: true, asks: true, abort: true},
-		{name: "also when nobody has completed the request yet", stage: node.AfterHook, requests: list{request("r", hook, recreating(hooked(0), pending("b")))}, podGone: true, asks: true, abort: true},
+		{name: "nor while it is going", stage: node.AfterHook, requests: list{request("r", hook, recreating(hooked(), pending("b")), ended, going)}, asks: true, abort: true},
+		{name: "nor a pod that is gone", stage: node.InHook, requests: list{over(hooked())}, podGone: true, asks: true, abort: true},
+		{name: "also after the hook", stage: node.AfterHook, requests: list{over(hooked())}, podGone: true, asks: true, abort: true},
+		{name: "also when nobody has completed the request yet", stage: node.AfterHook, requests: list{request("r", hook, recreating(hooked(), pending("b")))}, podGone: true, asks: true, abort: true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

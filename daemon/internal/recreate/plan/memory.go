@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -43,7 +42,7 @@ func NewMemory() *Memory {
 func (m *Memory) See(r *v1beta1.ContainerRecreateRequest, now time.Time) (first, lastSign time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key, sign := client.ObjectKeyFromObject(r), signOfLife(r)
+	key, sign := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, signOfLife(r)
 	s := m.requests[key]
 	if s == nil || s.uid != r.UID {
 		m.drop(key)

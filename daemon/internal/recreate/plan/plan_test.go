@@ -54,9 +54,7 @@ func completed(r *v1beta1.ContainerRecreateRequest) {
 	r.Status.Phase, r.Status.CompletionTime = v1beta1.RecreateCompleted, new(metav1.NewTime(at(2)))
 }
 
-func deadline(seconds int64) option {
-	return func(r *v1beta1.ContainerRecreateRequest) { r.Spec.ActiveDeadlineSeconds = &seconds }
-}
+func deadline(r *v1beta1.ContainerRecreateRequest) { r.Spec.ActiveDeadlineSeconds = new(int64(30)) }
 
 func ttl(seconds int32) option {
 	return func(r *v1beta1.ContainerRecreateRequest) { r.Spec.TTLSecondsAfterFinished = &seconds }
@@ -155,13 +153,13 @@ func TestCompute(t *testing.T) {
 		{name: "no longer", request: request(phase(v1beta1.RecreatePending)), pod: pod(), now: 600, sign: 540, message: plan.MessageNoAnswer},
 		{name: "a provider of virtual nodes that has picked it up", request: request(recreating, virtual), pod: pod(), now: 600},
 		{name: "and one that has not", request: request(virtual), pod: pod(), now: 60, message: plan.MessageNoAnswer},
-		{name: "a deadline is written down, to count on after a restart", request: request(deadline(30)), pod: pod(), now: 10, steps: "seen", wake: 20 * time.Second},
-		{name: "a deadline to come", request: request(deadline(30), metAt(0, here)), pod: pod(), now: 10, wake: 20 * time.Second},
-		{name: "a manager that was restarted counts on", request: request(deadline(30), metAt(-12, here)), pod: pod(), now: 10, wake: 8 * time.Second},
-		{name: "one that was moved to another machine counts anew", request: request(deadline(30), metAt(-300, "there")), pod: pod(), now: 10, steps: "seen", wake: 20 * time.Second},
-		{name: "so does one whose clock was set back", request: request(deadline(30), metAt(300, here)), pod: pod(), now: 10, steps: "seen", wake: 20 * time.Second},
-		{name: "the deadline", request: request(recreating, deadline(30)), pod: pod(), now: 30, message: plan.MessageDeadline},
-		{name: "the deadline of one that waits", request: request(phase(v1beta1.RecreatePending), deadline(30)), pod: pod(), now: 30, message: plan.MessageDeadline},
+		{name: "a deadline is written down, to count on after a restart", request: request(deadline), pod: pod(), now: 10, steps: "seen", wake: 20 * time.Second},
+		{name: "a deadline to come", request: request(deadline, metAt(0, here)), pod: pod(), now: 10, wake: 20 * time.Second},
+		{name: "a manager that was restarted counts on", request: request(deadline, metAt(-12, here)), pod: pod(), now: 10, wake: 8 * time.Second},
+		{name: "one that was moved to another machine counts anew", request: request(deadline, metAt(-300, "there")), pod: pod(), now: 10, steps: "seen", wake: 20 * time.Second},
+		{name: "so does one whose clock was set back", request: request(deadline, metAt(300, here)), pod: pod(), now: 10, steps: "seen", wake: 20 * time.Second},
+		{name: "the deadline", request: request(recreating, deadline), pod: pod(), now: 30, message: plan.MessageDeadline},
+		{name: "the deadline of one that waits", request: request(phase(v1beta1.RecreatePending), deadline), pod: pod(), now: 30, message: plan.MessageDeadline},
 		{name: "no pod", request: request(recreating), now: 1, message: plan.MessagePodGone},
 		{name: "another pod of the name", request: request(recreating), pod: pod(other), now: 1, message: plan.MessagePodGone},
 		{name: "a pod that is going", request: request(), pod: pod(gen.Terminating()), now: 1, message: plan.MessagePodGone},

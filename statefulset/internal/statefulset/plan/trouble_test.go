@@ -75,6 +75,7 @@ func TestTheEventOfALongWaitNamesTheTrouble(t *testing.T) {
 func TestTurnsOfACrashLoopDoNotShow(t *testing.T) {
 	t.Parallel()
 	simulate.CheckTurns(t, 20, func(t testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {
+		t.Helper()
 		w, p := play(t, o, 3, image("app:crash"))
 		t.Cleanup(func() {
 			ready := conditions.Get(present(w).Status.Conditions, conditions.Ready)
