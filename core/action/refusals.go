@@ -65,9 +65,10 @@ type Refused struct {
 type Refusal struct {
 	// Until is the moment before which it is not tried again.
 	Until time.Time
-	// Transient says that an outdated Version of the object was in the way, which is nothing to tell of.
+	// Transient says that only conflicts were in the way so far, which is nothing to tell of: what was judged may
+	// have been outdated.
 	Transient bool
-	// Version is then that version; another one is tried at once. Empty means any.
+	// Version is then what was judged; another one is tried at once. Empty means any.
 	Version string
 	// Unclear says that nobody knows whether its first write was done: that is rehearsed, too.
 	Unclear bool
@@ -87,8 +88,7 @@ func (p *Plan) Refused(a *Action) bool {
 	return refused
 }
 
-// Transient says whether all that was in the way of the action so far is an outdated version of its object:
-// it keeps its place.
+// Transient says whether all that was in the way of the action so far are conflicts: it keeps its place.
 func (p *Plan) Transient(a *Action) bool {
 	return p.Refusals[a.Purpose()].Targets[a.Target()].Transient
 }
@@ -147,8 +147,10 @@ func (p *Plan) explain(a *Action) {
 	}
 	transient := known.Message == ""
 	switch {
-	case transient && !known.Targets[a.Target()].Transient: // nothing to tell of
+	case transient && !known.Probing && !known.Targets[a.Target()].Transient: // nothing to tell of
 		return
+	case transient && a.Verb == Create:
+		w.Reason, w.Message = WaitConflict, "the server reports a conflict"
 	case transient:
 		w.Reason, w.Message = WaitConflict, "somebody else has changed it"
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -137,7 +138,8 @@ func (p *pass) remember(r *Result) (pause time.Duration) {
 		text = ""
 	}
 	pause, r.refused = p.options.Refusals.Failed(p.workload, p.owner.GetGeneration(), r.Action, refusals.Failure{
-		Message: text, RetryAfter: r.retryAfter, Late: r.late, Unclear: r.State == Failed && isDoubtful(r.Err), Conflict: r.State == Stale, Alone: r.alone,
+		Message: text, RetryAfter: r.retryAfter, Late: r.late, Unclear: r.State == Failed && isDoubtful(r.Err), Conflict: r.State == Stale,
+		Alone: r.alone || apierrors.IsAlreadyExists(r.Err), // a name says nothing of other names
 	}, p.options.Clock.Now())
 	return pause
 }

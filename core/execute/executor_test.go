@@ -22,6 +22,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/execute"
+	"github.com/flotilla-project/flotilla/core/refusals"
 	"github.com/flotilla-project/flotilla/core/testenv"
 )
 
@@ -37,6 +38,7 @@ type world struct {
 	owner  *corev1.ConfigMap
 	writes *writes
 	metric *prometheus.Registry
+	memory *refusals.Memory
 }
 
 // writes is a recorder that remembers what it is told, such as "created one".
@@ -58,7 +60,7 @@ func (w *writes) Doubtful(_ types.NamespacedName, o client.Object) { w.put("doub
 
 func newWorld(t testing.TB, adapt ...func(*rest.Config)) *world {
 	t.Helper()
-	w := &world{Client: env.Client(t), ns: env.Namespace(t), writes: &writes{}, metric: prometheus.NewRegistry()}
+	w := &world{Client: env.Client(t), ns: env.Namespace(t), writes: &writes{}, metric: prometheus.NewRegistry(), memory: &refusals.Memory{}}
 	config := env.ConfigAs(t, "executor")
 	for _, f := range adapt {
 		f(config)
@@ -66,7 +68,7 @@ func newWorld(t testing.TB, adapt ...func(*rest.Config)) *world {
 	writer, err := client.New(config, client.Options{Scheme: env.Scheme})
 	require.NoError(t, err)
 	w.Executor, err = execute.New(execute.Options{
-		Client: writer, Live: w.Client, Recorder: w.writes, Metrics: w.metric, Controller: "test",
+		Client: writer, Live: w.Client, Recorder: w.writes, Metrics: w.metric, Controller: "test", Refusals: w.memory,
 	})
 	require.NoError(t, err)
 	w.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "owner"}}
@@ -240,6 +242,18 @@ func TestCreateWhereSomebodyElsesObjectStandsIsBlocked(t *testing.T) {
 	assert.Equal(t, []execute.State{execute.Blocked, execute.Done}, states(out), "a name that is taken says nothing of other names")
 	require.Len(t, out.Blocked, 1)
 	assert.Equal(t, "create pod taken: it exists already and belongs to ConfigMap other", out.Blocked[0].Message)
+}
+
+// Our own object, which the cache does not show yet, holds up no others.
+func TestNamesOfOwnObjectsSayNothingOfOtherNames(t *testing.T) {
+	w := newWorld(t)
+	w.existing(t, "taken")
+	taken := create(w.pod("taken"))
+	out := w.Run(t.Context(), w.owner, []action.Step{step(taken)})
+	require.Equal(t, []execute.State{execute.Stale}, states(out))
+	known := w.memory.Of(client.ObjectKeyFromObject(w.owner), refusals.Moment{Now: time.Now(), Generation: w.owner.Generation})[taken.Purpose()]
+	assert.True(t, known.Targets["taken"].Transient)
+	assert.False(t, known.Probing)
 }
 
 func TestDeleteRemovesWhatComesThen(t *testing.T) {

@@ -18,7 +18,7 @@ const (
 	// Longest is the longest pause of all that is refused for one purpose: one of it is tried twice a minute.
 	// Where several are refused they take turns, and so do the purposes for which one object is to be written.
 	Longest = 30 * time.Second
-	// conflicts is how often in a row a change of the object excuses a conflict.
+	// conflicts is how often in a row a conflict is nothing to tell of: what was judged may have been outdated.
 	conflicts = 3
 	// forgotten is how long after its time a refused write is remembered that nobody wants any more.
 	forgotten = 10 * time.Minute
@@ -63,7 +63,7 @@ type target struct {
 	tries        int
 	late, isPod  bool
 	unclear      bool // whether a first write was done
-	transient    bool // so far only an outdated version was in the way
+	transient    bool // so far only conflicts were in the way, perhaps as what was judged was outdated
 	tried, until time.Time
 	version      string
 	message      string
@@ -115,9 +115,9 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 	}
 	t.tries++
 	t.tried, t.message, t.late, t.unclear = now, f.Message, t.late || f.Late, t.unclear || f.Unclear
-	t.transient, t.version = false, ""
-	if f.Conflict && t.tries <= conflicts {
-		t.transient, t.version = true, a.Object.GetResourceVersion()
+	t.transient, t.version = f.Conflict && t.tries <= conflicts, ""
+	if t.transient && (f.Alone || a.Verb != action.Create) { // the version of one object says nothing of others
+		t.version = a.Object.GetResourceVersion()
 		t.until = now.Add(grown(shortest, t.tries))
 		return grown(shortest, t.tries), false
 	}
@@ -135,7 +135,7 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 	if next := r.until.Sub(now); !f.Alone && next < pause { // it may be the turn of another one
 		pause = next
 	}
-	return pause, true
+	return pause, !t.transient
 }
 
 // Done records that the server took the action. What else it refused for that purpose need not wait for its

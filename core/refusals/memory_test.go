@@ -1,6 +1,7 @@
 package refusals_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -58,6 +59,51 @@ func TestRefusedPodsTakeTurns(t *testing.T) {
 	late := slices.DeleteFunc(slices.Clone(tried), func(s int) bool { return s < 600 })
 	assert.LessOrEqual(t, len(late), 20, "tried at %v", tried)
 	assert.GreaterOrEqual(t, len(late), 18)
+}
+
+// A conflict on a create, which has no version, is likely to be in the way of the others, too. However many are
+// wanted, they are tried ten times in the first ten seconds, and twice a minute in the long run.
+func TestConflictsOfCreatesTakeTurns(t *testing.T) {
+	var creates []action.Action
+	for i := range 10 {
+		creates = append(creates, action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-%d", i)}}})
+	}
+	tried := attempts(1200, refusals.Failure{Conflict: true}, creates...)
+	early := slices.DeleteFunc(slices.Clone(tried), func(s int) bool { return s >= 10 })
+	late := slices.DeleteFunc(slices.Clone(tried), func(s int) bool { return s < 600 })
+	assert.LessOrEqual(t, len(early), 10, "tried at %v", tried)
+	assert.LessOrEqual(t, len(late), 20, "tried at %v", tried)
+	assert.GreaterOrEqual(t, len(late), 18)
+}
+
+// A create that meets a conflict a few times is nothing to tell of: perhaps the cache does not show yet what stands there.
+func TestConflictsOfCreatesAreToldLate(t *testing.T) {
+	var m refusals.Memory
+	create := action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0"}}}
+	for i, want := range []bool{false, false, false, true} {
+		_, told := m.Failed(web, 1, &create, refusals.Failure{Conflict: true, Message: "no"}, start.Add(time.Duration(i)*time.Minute))
+		assert.Equal(t, want, told)
+		p := action.Plan{Now: start, Refusals: m.Of(web, refusals.Moment{Now: start, Generation: 1})}
+		p.Holds(&create)
+		assert.Equal(t, want, len(p.Held) > 0)
+		other := action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}}
+		assert.True(t, p.Holds(&other))
+		assert.Len(t, p.Waits, 2, "whatever waits has a reason")
+	}
+}
+
+// The name of a pod is in the way of that pod alone.
+func TestTakenNamesHoldNoOthers(t *testing.T) {
+	var m refusals.Memory
+	create := func(name string) *action.Action {
+		return &action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}}
+	}
+	for _, f := range []refusals.Failure{{Conflict: true, Alone: true}, {Alone: true}} {
+		m.Failed(web, 1, create("web-0"), f, start)
+		p := action.Plan{Now: start, Refusals: m.Of(web, refusals.Moment{Now: start, Generation: 1})}
+		assert.True(t, p.Holds(create("web-0")))
+		assert.False(t, p.Holds(create("web-1")))
+	}
 }
 
 // For however many purposes a pod is refused, in the long run it is tried twice a minute, for each of them in turn.

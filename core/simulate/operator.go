@@ -346,7 +346,7 @@ func (o *Operator) mayAdopt(a *action.Action) error {
 
 func (o *Operator) create(a *action.Action) error {
 	for _, object := range append(append([]action.Object{}, a.First...), a.Object) {
-		_, err := o.request(request{object: object, kind: "create " + plainKind(object), target: a.Target(), write: func() (action.Object, error) {
+		_, err := o.request(request{object: object, kind: "create " + plainKind(object), write: func() (action.Object, error) {
 			return o.world.Create(OperatorActor, object)
 		}})
 		if err != nil && (object == a.Object || !apierrors.IsAlreadyExists(err)) {

@@ -15,8 +15,7 @@ import (
 )
 
 // What quiet under refusal allows for one object in the way: at first, and a minute in the long run. An edit
-// of the workload, a pod that becomes available, and an object that somebody takes away are worth another try; so
-// is another object that meets a conflict, which says nothing of other objects.
+// of the workload, a pod that becomes available, and an object that somebody takes away are worth another try.
 const (
 	mostAtFirst  = 8
 	mostAMinute  = 2
@@ -45,7 +44,7 @@ type quiet struct {
 	others  map[action.Purpose]bool // what fails for another reason than that it is refused
 }
 
-// inTheWay is an object that cannot be written in one way. Objects to be created are all one, but for conflicts.
+// inTheWay is an object that cannot be written in one way. Objects to be created are all one.
 type inTheWay struct {
 	kind string
 	uid  types.UID
@@ -100,16 +99,12 @@ func watchQuiet(w *World, refused []Refused) *quiet {
 }
 
 // count counts a request that is refused.
-func (q *quiet) count(w *World, r request, conflict bool) {
+func (q *quiet) count(w *World, r request) {
 	key := inTheWay{kind: r.kind, uid: r.object.GetUID()}
 	if f := q.flips[key.uid]; f != nil && f.out {
 		f.refused = true
 	}
 	t := tallyOf(q.tries, key)
-	if !conflict {
-		r.target = ""
-	}
-	t.names[r.target] = true
 	if most, tooMany := t.add(w.now); tooMany {
 		w.Violate("quiet under refusal: %s %s was refused %d times in %s, at most %d", r.kind, r.object.GetName(), t.n, w.now.Sub(t.begun), most)
 	}

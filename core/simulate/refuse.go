@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"time"
 
@@ -61,7 +60,6 @@ func AnswerCodes() []int { return []int{403, NoRight, 409, 422, 429, 500, 0} }
 type request struct {
 	object action.Object
 	kind   string // one of WriteKinds
-	target string // of a create, as action.Target has it: made-up names are one
 	dryRun bool
 	write  func() (action.Object, error)
 }
@@ -104,7 +102,7 @@ func (o *Operator) refused(r request) error {
 		if !f.covers(r.kind, since) {
 			continue
 		}
-		o.quiet.count(o.world, r, f.Code == http.StatusConflict)
+		o.quiet.count(o.world, r)
 		o.wasRefused = true
 		switch resource, name := resourceOf(r.object), r.object.GetName(); f.Code {
 		case NoRight:
@@ -160,7 +158,10 @@ func (o *Operator) remember(a *action.Action, err error, late bool) {
 	if mounted { // nothing to tell of
 		text = ""
 	}
-	f := refusals.Failure{Message: text, Late: late, Unclear: apierrors.IsTimeout(err) || apierrors.IsInternalError(err), Conflict: isStale(err), Alone: o.nameTaken(a, err) || mounted}
+	f := refusals.Failure{
+		Message: text, Late: late, Unclear: apierrors.IsTimeout(err) || apierrors.IsInternalError(err),
+		Conflict: isStale(err) && !o.nameTaken(a, err), Alone: apierrors.IsAlreadyExists(err) || mounted,
+	}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		f.RetryAfter = time.Duration(seconds) * time.Second
 	}
@@ -185,7 +186,7 @@ func (o *Operator) rehearse(a *action.Action) error {
 		return nil
 	}
 	if a.Verb == action.Create && len(a.First) > 0 {
-		_, err := o.request(request{object: a.Object, kind: "create " + plainKind(a.Object), target: a.Target(), dryRun: true, write: func() (action.Object, error) {
+		_, err := o.request(request{object: a.Object, kind: "create " + plainKind(a.Object), dryRun: true, write: func() (action.Object, error) {
 			return o.world.Create(OperatorActor, a.Object)
 		}})
 		return err

@@ -37,12 +37,12 @@ func TestPodsThatBecameAvailableMeanwhileAreSpared(t *testing.T) {
 	}
 }
 
-// A conflict in the way of one pod says nothing of the next one: each is tried a few times, and both are left alone
-// from then on.
-func TestConflictsOfTwoNewPodsAreQuiet(t *testing.T) {
+// Conflicts in the way of several pods were tried a few times for each of them: five pods made a dozen requests
+// in the first ten seconds, ten pods thirty.
+func TestConflictsOfNewPodsAreQuiet(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
 		w, p := play(t, simulate.Options{Seed: seed}, 2)
-		minutely(told{"wants 4 replicas", replicas(4)})(w)
+		minutely(told{"wants more replicas", replicas([]int32{4, 5, 12}[seed%3])})(w)
 		simulate.SettleUnder(t, w, p, simulate.Faults{Seed: seed, Refused: []simulate.Refused{{
 			Write: "create Pod", Code: http.StatusConflict, From: 50 * time.Second, Until: 4 * time.Minute,
 		}}}, 1000)
