@@ -180,8 +180,8 @@ func (q *quiet) follow(w *World, old, pod *corev1.Pod) {
 	}
 	was, is := isTrue(old, contract.InPlaceUpdateReady), isTrue(pod, contract.InPlaceUpdateReady)
 	switch {
-	case !same(old.Spec, pod.Spec):
-		f.futile, f.refused = 0, false
+	case !same(old.Spec, pod.Spec): // whatever happens to it now, it has not left for nothing
+		*f = flip{}
 	case was && !is:
 		f.out, f.refused = true, false
 	case !was && is && f.out:

@@ -58,3 +58,31 @@ func TestRightsOfWrites(t *testing.T) {
 		assert.Equal(t, right, Right(kind))
 	}
 }
+
+// A pod left service for nothing where nothing of its spec was written before it came back, and only then.
+func TestQuietTellsWhatPodsLeaveServiceFor(t *testing.T) {
+	for updates, want := range map[int]int{0: 1, 1: 0, 2: 0} {
+		w := New(Options{Calm: true}, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "set"}})
+		q := watchQuiet(w, []Refused{{Write: "patch status of Pod", Until: time.Hour}})
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0", UID: "pod"},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "app:0"}}},
+		}
+		w.Add(pod)
+		serves := func(status corev1.ConditionStatus) {
+			require.NoError(t, Change(w, OperatorActor, "status", pod, func(p *corev1.Pod) {
+				p.Status.Conditions = []corev1.PodCondition{{Type: contract.InPlaceUpdateReady, Status: status}}
+			}))
+		}
+		serves(corev1.ConditionTrue)
+		for turn := range 2 {
+			serves(corev1.ConditionFalse)
+			if turn < updates {
+				require.NoError(t, Change(w, OperatorActor, "", pod, func(p *corev1.Pod) { p.Spec.Containers[0].Image += "." }))
+			}
+			q.count(w, request{object: w.Latest(pod), kind: "patch status of Pod"})
+			serves(corev1.ConditionTrue)
+		}
+		assert.Len(t, w.Violations(), want, "%d of 2 turns had an update", updates)
+	}
+}
