@@ -137,7 +137,7 @@ func (p *pass) remember(r *Result) (pause time.Duration) {
 	if errors.Is(r.Err, ErrMounted) { // as Outcome.Result: it may be so for ever
 		text = ""
 	}
-	pause, r.refused = p.options.Refusals.Failed(p.workload, p.owner.GetGeneration(), r.Action, refusals.Failure{
+	pause, r.told = p.options.Refusals.Failed(p.workload, p.owner.GetGeneration(), r.Action, refusals.Failure{
 		Message: text, RetryAfter: r.retryAfter, Late: r.late, Unclear: r.State == Failed && isDoubtful(r.Err), Conflict: r.State == Stale,
 		Alone: r.alone || apierrors.IsAlreadyExists(r.Err), // a name says nothing of other names
 	}, p.options.Clock.Now())

@@ -39,7 +39,7 @@ type Result struct {
 
 	retryAfter time.Duration // what the server asks for
 	late       bool          // writes of the action were done before, or it was rehearsed
-	refused    bool          // it is not to be tried again before a pause is over
+	told       string        // what a status tells of it, empty for nothing
 	gone       bool          // the world has lost or gained an object that the plan counted
 	fatal      bool          // the next action would meet the same error
 	alone      bool          // what is in the way of this action says nothing of the others, even in a slow start
@@ -114,8 +114,8 @@ func (o *Outcome) Result() action.Result {
 		if errors.Is(r.Err, ErrMounted) {
 			continue
 		}
-		if r.refused {
-			result.Tell(r.Action.Verb, r.Text())
+		if r.told != "" {
+			result.Tell(r.Action.Verb, r.told)
 		}
 		if r.State == Blocked && result.Blocked == "" {
 			result.Blocked = message(r.Err)

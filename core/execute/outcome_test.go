@@ -13,11 +13,15 @@ import (
 
 func TestResultTellsWhatFailed(t *testing.T) {
 	ended := func(verb action.Verb, state State, text string) Result {
-		return Result{Action: &action.Action{Verb: verb}, State: state, Err: errors.New(text), refused: state == Blocked || state == Failed}
+		r := Result{Action: &action.Action{Verb: verb}, State: state, Err: errors.New(text)}
+		if state == Blocked || state == Failed {
+			r.told = text
+		}
+		return r
 	}
 	var o Outcome
 	assert.Equal(t, action.Result{}, o.Result())
-	mounted := Result{Action: &action.Action{Verb: action.Delete}, State: Blocked, Err: fmt.Errorf("delete: %w", ErrMounted), refused: true}
+	mounted := Result{Action: &action.Action{Verb: action.Delete}, State: Blocked, Err: fmt.Errorf("delete: %w", ErrMounted), told: "delete: it is mounted"}
 	o.add(mounted, time.Minute)
 	assert.Equal(t, action.Result{}, o.Result(), "a claim that is mounted stays, which is no failure")
 	for _, r := range []Result{

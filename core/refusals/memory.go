@@ -65,6 +65,7 @@ type target struct {
 	unclear      bool // whether a first write was done
 	transient    bool // so far only conflicts were in the way, perhaps as what was judged was outdated
 	tried, until time.Time
+	since        time.Time // of the first refusal that users are to know of
 	version      string
 	message      string
 }
@@ -102,8 +103,9 @@ func (m *Memory) Of(name types.NamespacedName, at Moment) action.Refusals {
 }
 
 // Failed records that the action of the workload is not done. It returns the pause before it, or another one
-// of its purpose, is tried again, and whether it counts as refused: a conflict at first does not.
-func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.Action, f Failure, now time.Time) (pause time.Duration, isRefused bool) {
+// of its purpose, is tried again, and what a status tells of it: of all that is refused for the purpose the same,
+// whichever was tried last, and nothing of a conflict at first.
+func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.Action, f Failure, now time.Time) (pause time.Duration, told string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.purpose(name, generation, a.Purpose())
@@ -119,7 +121,10 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 	if t.transient && (f.Alone || a.Verb != action.Create) { // the version of one object says nothing of others
 		t.version = a.Object.GetResourceVersion()
 		t.until = now.Add(grown(shortest, t.tries))
-		return grown(shortest, t.tries), false
+		return grown(shortest, t.tries), ""
+	}
+	if t.since.IsZero() && !t.transient {
+		t.since = now
 	}
 	if !f.Alone {
 		r.streak++
@@ -135,7 +140,10 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 	if next := r.until.Sub(now); !f.Alone && next < pause { // it may be the turn of another one
 		pause = next
 	}
-	return pause, !t.transient
+	if t.transient {
+		return pause, ""
+	}
+	return pause, r.said(now)
 }
 
 // Done records that the server took the action. What else it refused for that purpose need not wait for its
@@ -232,25 +240,31 @@ func (w *workload) look(at Moment) {
 }
 
 func (r *refused) view(now time.Time) action.Refused {
-	former := ""
-	v := action.Refused{Probing: r.streak > 0, Until: r.until, Targets: make(map[string]action.Refusal, len(r.targets))}
+	v := action.Refused{Probing: r.streak > 0, Until: r.until, Message: r.said(now), Targets: make(map[string]action.Refusal, len(r.targets))}
 	for key, t := range r.targets {
 		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, Unclear: t.unclear, Version: t.version}
-		if t.transient || t.message == "" {
-			continue
-		}
-		said := &v.Message
-		if now.After(t.until.Add(Longest * time.Duration(len(r.targets)))) { // its turn is long over: perhaps nobody wants it
-			said = &former
-		}
-		if *said == "" || t.message < *said {
-			*said = t.message
-		}
-	}
-	if v.Message == "" {
-		v.Message = former
 	}
 	return v
+}
+
+// said is what the server said of the action that was refused first of those that are still wanted.
+func (r *refused) said(now time.Time) string {
+	var first *target
+	overdue := func(t *target) bool { return now.After(t.until.Add(Longest * time.Duration(len(r.targets)))) } // perhaps nobody wants it
+	for _, t := range r.targets {
+		switch {
+		case t.transient || t.message == "":
+		case first == nil, overdue(first) && !overdue(t):
+			first = t
+		case overdue(t) && !overdue(first):
+		case t.since.Before(first.since), t.since.Equal(first.since) && t.message < first.message:
+			first = t
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return first.message
 }
 
 // grown is the pause after the nth refusal.

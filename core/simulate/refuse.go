@@ -165,9 +165,9 @@ func (o *Operator) remember(a *action.Action, err error, late bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		f.RetryAfter = time.Duration(seconds) * time.Second
 	}
-	pause, isRefused := o.memory.Failed(memoryKey(), o.generation, a, f, o.world.now)
-	if isRefused && !mounted {
-		o.result.Tell(a.Verb, text)
+	pause, told := o.memory.Failed(memoryKey(), o.generation, a, f, o.world.now)
+	if told != "" && !mounted {
+		o.result.Tell(a.Verb, told)
 	}
 	o.retry = shorter(o.retry, pause)
 }

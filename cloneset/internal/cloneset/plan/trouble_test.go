@@ -18,13 +18,13 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
-// since is a progress deadline of 600 s, and that Progressing has its reason since so many seconds, for the newer revision.
-func since(reason string, seconds int) setOption {
+// since is a progress deadline of 600 s, and that the set is progressing since so many seconds, towards the newer revision.
+func since(seconds int) setOption {
 	return func(s *v1beta1.CloneSet) {
 		at := metav1.NewTime(now.Add(-time.Duration(seconds) * time.Second))
 		s.Spec.ProgressDeadlineSeconds = new(int32(600))
 		s.Status.Conditions = []workload.Condition{{
-			Type: v1beta1.CloneSetProgressing, Status: corev1.ConditionTrue, Reason: reason, LastUpdateTime: at, LastTransitionTime: at,
+			Type: v1beta1.CloneSetProgressing, Status: corev1.ConditionTrue, Reason: v1beta1.ReasonUpdated, LastUpdateTime: at, LastTransitionTime: at,
 		}}
 	}
 }
@@ -77,10 +77,10 @@ func TestFailuresDoNotHideTheTrouble(t *testing.T) {
 // Past the deadline the message says so, too, and users are told once. Progressing keeps its words.
 func TestTheDeadlineThatHasPassedIsNamed(t *testing.T) {
 	pull := gen.Waiting("ErrImagePull", now)
-	w := given(t, 2, since(v1beta1.ReasonUpdated, 599)).updated(1).updated(1, pull).rollingOut()
+	w := given(t, 2, since(599)).updated(1).updated(1, pull).rollingOut()
 	assert.Empty(t, w.plan().Notices, "not yet")
 
-	w = given(t, 2, since(v1beta1.ReasonUpdated, 600)).updated(1).updated(1, pull).rollingOut()
+	w = given(t, 2, since(600)).updated(1).updated(1, pull).rollingOut()
 	message := "1 of 2 pods available, 2 of 2 updated; ErrImagePull (web-new1, container main); the progress deadline of 600s has passed"
 	assert.Equal(t, []action.Notice{{Type: corev1.EventTypeWarning, Reason: v1beta1.ReasonDeadlineExceeded, Note: message, OfStatus: true}}, w.plan().Notices)
 	w.set.Status = w.status(action.Result{})
@@ -92,9 +92,9 @@ func TestTheDeadlineThatHasPassedIsNamed(t *testing.T) {
 	assert.Equal(t, "CloneSet revision "+w.revisions[1].Name+" has timed out progressing", progressing.Message)
 	assert.Empty(t, w.plan().Notices, "the status says so")
 
-	w = given(t, 2, since(v1beta1.ReasonUpdated, 600)).updated(2).rollingOut()
+	w = given(t, 2, since(600)).updated(2).rollingOut()
 	assert.Empty(t, w.plan().Notices, "it got there in the last moment")
-	w = given(t, 2, since(v1beta1.ReasonUpdated, 600)).updated(2, pull)
+	w = given(t, 2, since(600)).updated(2, pull)
 	assert.Empty(t, w.plan().Notices, "a new revision starts a new clock")
 }
 
