@@ -167,6 +167,7 @@ type Plan struct {
 
 	probes map[Purpose]string // targets of what is tried of a purpose of which all is refused
 	cut    bool               // nothing can follow what is held
+	left   int                // steps that were left out for that
 }
 
 // Add appends a step, without the actions that wait for what was refused, unless no actions are left.
@@ -197,6 +198,9 @@ func (p *Plan) Wake(d time.Duration) {
 		p.WakeAfter = d
 	}
 }
+
+// Wanted is the number of steps with those that were left out because nothing can follow what is held.
+func (p *Plan) Wanted() int { return len(p.Steps) + p.left }
 
 // Empty says whether the plan writes nothing.
 func (p *Plan) Empty() bool { return len(p.Steps) == 0 }

@@ -169,6 +169,7 @@ func (p *Plan) explain(a *Action) {
 func (p *Plan) admit(s Step) Step {
 	if p.cut {
 		p.explainAll(s)
+		p.left += min(len(s.Actions), 1)
 		return Step{}
 	}
 	if len(p.Refusals) == 0 && len(p.Distrusted) == 0 {

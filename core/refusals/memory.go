@@ -134,8 +134,12 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 	if f.Late {
 		first = shortestTrial
 	}
-	turns := max(len(r.targets), m.workloads[name].refusedAt(a))
-	pause = max(grown(first, t.tries)*time.Duration(turns), f.RetryAfter)
+	once := grown(first, t.tries)
+	spread := once * time.Duration(len(r.targets))
+	if !r.hasTurn(now, now.Add(Longest), t) { // the turns need not be spread evenly
+		spread = min(spread, Longest)
+	}
+	pause = max(spread, once*time.Duration(m.workloads[name].refusedAt(a)), f.RetryAfter)
 	t.until = now.Add(pause)
 	if next := r.until.Sub(now); !f.Alone && next < pause { // it may be the turn of another one
 		pause = next
@@ -202,6 +206,16 @@ func (w *workload) refusedAt(a *action.Action) int {
 		}
 	}
 	return n
+}
+
+// hasTurn says that another one than the target has its turn between the moments.
+func (r *refused) hasTurn(from, to time.Time, than *target) bool {
+	for _, t := range r.targets {
+		if t != than && t.until.After(from) && !t.until.After(to) {
+			return true
+		}
+	}
+	return false
 }
 
 // prune drops what has not been tried though it could have been for long.

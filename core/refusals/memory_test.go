@@ -188,3 +188,24 @@ func TestOfRefusedPodsTheSameIsSaid(t *testing.T) {
 	}
 	assert.Equal(t, map[string]bool{"no to b": true}, said)
 }
+
+// Of several refused actions one is to be tried soon, also when they were all tried at the same time: within a minute
+// after the refusals have ended, all go on.
+func TestOneOfSeveralHasItsTurnSoon(t *testing.T) {
+	var m refusals.Memory
+	pods := []action.Action{update("a", "1"), update("b", "1"), update("c", "1")}
+	now := start
+	for range 8 {
+		now = now.Add(2 * time.Minute)
+		for i := range pods {
+			m.Failed(web, 1, &pods[i], refusals.Failure{Late: true, Message: "no"}, now)
+		}
+	}
+	next := now.Add(time.Hour)
+	for _, r := range m.Of(web, refusals.Moment{Now: now, Generation: 1})[pods[0].Purpose()].Targets {
+		if r.Until.Before(next) {
+			next = r.Until
+		}
+	}
+	assert.Equal(t, refusals.Longest, next.Sub(now))
+}

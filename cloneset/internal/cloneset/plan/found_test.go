@@ -163,3 +163,21 @@ func TestARevisionThatIsRefusedKeepsNoPodOutOfService(t *testing.T) {
 	}}, 5000)
 	arrived(t, w)
 }
+
+// A revision and pods that are refused at a time hold each other up. Of them the same is said whether the revision is
+// just being tried or waits for its turn: what it holds up ends the pass all the same.
+func TestOfARevisionThatIsHeldTheSameIsSaid(t *testing.T) {
+	w := given(t, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable("50%")).old(3)
+	w.unsaved = true
+	w.set.Status.Conditions = []workload.Condition{{Type: v1beta1.CloneSetFailedScale, Status: corev1.ConditionTrue}}
+	waits := func(until time.Duration) []action.Wait {
+		s := w.snapshot()
+		s.Refusals = action.Refusals{
+			{Verb: action.Create, Kind: "pod", Reason: "ScaleOut"}:                   {Probing: true, Message: "no pods", Until: now.Add(time.Hour)},
+			{Verb: action.Create, Kind: "controllerrevision", Reason: "NewTemplate"}: {Probing: true, Message: "no revisions", Until: now.Add(until)},
+		}
+		return Compute(s).Waits
+	}
+	require.NotEmpty(t, waits(0))
+	assert.Equal(t, waits(0), waits(time.Minute))
+}

@@ -81,9 +81,9 @@ func Compute(s Snapshot) Plan {
 		return p.plan
 	}
 	for _, r := range rules() {
-		before := len(p.plan.Steps)
+		before := p.plan.Wanted()
 		r.think(p)
-		if r.last && len(p.plan.Steps) > before {
+		if r.last && p.plan.Wanted() > before {
 			break
 		}
 	}
