@@ -109,22 +109,10 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.purpose(name, generation, a.Purpose())
-	t := r.targets[a.Target()]
-	if t == nil {
-		_, isPod := a.Object.(*corev1.Pod)
-		t = &target{isPod: isPod && a.Verb != action.Create}
-		r.targets[a.Target()] = t
-	}
-	t.tries++
-	t.tried, t.message, t.late, t.unclear = now, f.Message, t.late || f.Late, t.unclear || f.Unclear
-	t.transient, t.version = f.Conflict && t.tries <= conflicts, ""
-	if t.transient && (f.Alone || a.Verb != action.Create) { // the version of one object says nothing of others
-		t.version = a.Object.GetResourceVersion()
+	t := r.target(a)
+	if t.fail(a, f, now) {
 		t.until = now.Add(grown(shortest, t.tries))
 		return grown(shortest, t.tries), ""
-	}
-	if t.since.IsZero() && !t.transient {
-		t.since = now
 	}
 	if !f.Alone {
 		r.streak++
@@ -148,6 +136,33 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 		return pause, ""
 	}
 	return pause, r.said(now)
+}
+
+// target is what is known of the action, which is new at the first refusal.
+func (r *refused) target(a *action.Action) *target {
+	t := r.targets[a.Target()]
+	if t == nil {
+		_, isPod := a.Object.(*corev1.Pod)
+		t = &target{isPod: isPod && a.Verb != action.Create}
+		r.targets[a.Target()] = t
+	}
+	return t
+}
+
+// fail notes one more failure. It says whether that is a conflict which a newer version of the object may end and
+// which says nothing of other objects.
+func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
+	t.tries++
+	t.tried, t.message, t.late, t.unclear = now, f.Message, t.late || f.Late, t.unclear || f.Unclear
+	t.transient, t.version = f.Conflict && t.tries <= conflicts, ""
+	if !t.transient && t.since.IsZero() {
+		t.since = now
+	}
+	own = t.transient && (f.Alone || a.Verb != action.Create)
+	if own {
+		t.version = a.Object.GetResourceVersion()
+	}
+	return own
 }
 
 // Done records that the server took the action. What else it refused for that purpose need not wait for its
