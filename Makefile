@@ -3,7 +3,8 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash -o pipefail
 
-MODULES  := core cloneset statefulset daemon/api daemon kustomize test
+# The modules are those of the workspace.
+MODULES  := $(shell sed -n 's|^[[:space:]]*\./||p' go.work)
 # Where `make images` pushes; empty pushes to the registry of the local cluster.
 REGISTRY ?=
 # Which platforms `make images` builds for.

@@ -64,7 +64,7 @@ func (w Workspace) features(m Module) []string {
 	var faults []string
 	for _, r := range m.File.Require {
 		sibling, ok := w.sibling(r.Mod.Path)
-		public := sibling.Folder == "core" || sibling.Folder == "daemon/api"
+		public := sibling.Folder == "core" || path.Base(sibling.Folder) == "api"
 		if ok && (m.Folder == "core" || !public) {
 			faults = append(faults, fmt.Sprintf("%s: may not require %s", m.Folder, sibling.Folder))
 		}

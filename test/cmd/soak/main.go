@@ -33,7 +33,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	flags.Uint64Var(&s.from, "from", 0, "the first seed of each test; default: one that chance picks")
 	flags.IntVar(&s.processes, "procs", runtime.NumCPU(), "how many worlds to play at a time")
 	plans := flags.String("plans", ".", "which tests, by a regular expression for package.Test")
-	modules := flags.StringSlice("modules", []string{"core", "cloneset", "statefulset", "daemon"}, "folders of the modules")
+	modules := flags.StringSlice("modules", nil, "folders of the modules; default: those of the workspace")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -43,6 +43,11 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	chosen, err := regexp.Compile(*plans)
 	if err != nil {
 		return fmt.Errorf("--plans: %w", err)
+	}
+	if len(*modules) == 0 {
+		if *modules, err = workspace(ctx); err != nil {
+			return err
+		}
 	}
 	binaries, err := os.MkdirTemp("", "soak-")
 	if err != nil {

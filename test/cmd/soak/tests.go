@@ -22,6 +22,15 @@ type suite struct {
 	tests     []string
 }
 
+// workspace are the folders of all modules.
+func workspace(ctx context.Context) ([]string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the modules of the workspace: %w", err)
+	}
+	return strings.Fields(string(out)), nil
+}
+
 // findSuites are the suites of a module.
 func findSuites(ctx context.Context, module string) ([]suite, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-json=Dir,ImportPath,TestGoFiles,XTestGoFiles", "./...")
