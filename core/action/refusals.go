@@ -57,6 +57,8 @@ type Refused struct {
 	// Message is what the server said of one of the actions: of the same one for as long as it is refused, so
 	// that a status does not change with each try.
 	Message string
+	// Wanted says that the turn of one of the actions is to come, or was not long ago: a plan has wanted it lately.
+	Wanted bool
 	// Targets are the actions that were refused, by Action.Target.
 	Targets map[string]Refusal
 }
@@ -190,6 +192,16 @@ func (p *Plan) admit(s Step) Step {
 	}
 	s.Actions = kept
 	return s
+}
+
+// HoldUnreached adds to Held what is refused and what a plan that ends early has not come to, so that a status says the
+// same in each pass.
+func (p *Plan) HoldUnreached() {
+	for purpose, known := range p.Refusals {
+		if h := (Held{purpose.Verb, known.Message}); known.Wanted && known.Message != "" && !slices.Contains(p.Held, h) {
+			p.Held = append(p.Held, h)
+		}
+	}
 }
 
 // explainAll says why the actions wait that were refused, though the step is not tried for another reason.

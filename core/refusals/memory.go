@@ -135,7 +135,8 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 	if t.transient {
 		return pause, ""
 	}
-	return pause, r.said(now)
+	told, _ = r.said(now)
+	return pause, told
 }
 
 // target is what is known of the action, which is new at the first refusal.
@@ -269,15 +270,17 @@ func (w *workload) look(at Moment) {
 }
 
 func (r *refused) view(now time.Time) action.Refused {
-	v := action.Refused{Probing: r.streak > 0, Until: r.until, Message: r.said(now), Targets: make(map[string]action.Refusal, len(r.targets))}
+	v := action.Refused{Probing: r.streak > 0, Until: r.until, Targets: make(map[string]action.Refusal, len(r.targets))}
 	for key, t := range r.targets {
 		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, Unclear: t.unclear, Version: t.version}
 	}
+	v.Message, v.Wanted = r.said(now)
 	return v
 }
 
-// said is what the server said of the action that was refused first of those that are still wanted.
-func (r *refused) said(now time.Time) string {
+// said is what the server said of the action that was refused first of those that are still wanted, or of all where
+// perhaps none is.
+func (r *refused) said(now time.Time) (text string, wanted bool) {
 	var first *target
 	overdue := func(t *target) bool { return now.After(t.until.Add(Longest * time.Duration(len(r.targets)))) } // perhaps nobody wants it
 	for _, t := range r.targets {
@@ -291,9 +294,9 @@ func (r *refused) said(now time.Time) string {
 		}
 	}
 	if first == nil {
-		return ""
+		return "", false
 	}
-	return first.message
+	return first.message, !overdue(first)
 }
 
 // grown is the pause after the nth refusal.

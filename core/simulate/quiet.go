@@ -40,6 +40,7 @@ type quiet struct {
 	flips   map[types.UID]*flip
 	kept    map[types.UID]bool      // pods that were too long out of service
 	foreign map[types.UID]time.Time // when a pod was last nobody's, or could not be adopted or released
+	moved   map[types.UID]bool      // pods whose labels or owners somebody has changed and the operator has not since
 	mute    time.Time               // when the server last let nobody write whether pods serve
 	others  map[action.Purpose]bool // what fails for another reason than that it is refused
 }
@@ -86,7 +87,7 @@ type flip struct {
 func watchQuiet(w *World, refused []Refused) *quiet {
 	q := &quiet{
 		refused: refused, tries: map[inTheWay]*tally{}, writes: map[inTheWay]*tally{}, told: map[told]*tally{},
-		flips: map[types.UID]*flip{}, kept: map[types.UID]bool{}, foreign: map[types.UID]time.Time{}, others: map[action.Purpose]bool{},
+		flips: map[types.UID]*flip{}, kept: map[types.UID]bool{}, foreign: map[types.UID]time.Time{}, moved: map[types.UID]bool{}, others: map[action.Purpose]bool{},
 	}
 	if len(refused) > 0 {
 		w.OnEvent(q.watch)
@@ -127,9 +128,12 @@ func (q *quiet) hear(w *World, e told, name string) {
 // watch follows what is written, pods in and out of service, and what is worth another try.
 func (q *quiet) watch(w *World, e Event) {
 	q.countDone(w, e)
-	if e.Actor != OperatorActor && e.Old != nil &&
+	if e.Old != nil &&
 		(!same(e.Old.GetLabels(), e.Object.GetLabels()) || !same(e.Old.GetOwnerReferences(), e.Object.GetOwnerReferences())) {
-		q.causeFor(e.Object.GetUID())
+		q.moved[e.Object.GetUID()] = e.Actor != OperatorActor
+		if e.Actor != OperatorActor {
+			q.causeFor(e.Object.GetUID())
+		}
 	}
 	pod, isPod := e.Object.(*corev1.Pod)
 	old, _ := e.Old.(*corev1.Pod)
@@ -230,7 +234,7 @@ func (q *quiet) serve(w *World, known action.Refusals) {
 	adoption := action.Purpose{Verb: action.Adopt, Kind: "pod", Reason: "SelectorMatch"}
 	release := action.Purpose{Verb: action.Release, Kind: "pod", Reason: "SelectorMismatch"}
 	for _, pod := range w.Pods() {
-		_, stays := known[adoption].Targets[string(pod.UID)]
+		stays := q.moved[pod.UID] && len(known[adoption].Targets) > 0
 		_, goes := known[release].Targets[string(pod.UID)]
 		if stays || goes || controllerOf(pod) == "" {
 			q.foreign[pod.UID] = w.now

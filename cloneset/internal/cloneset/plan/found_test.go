@@ -181,3 +181,19 @@ func TestOfARevisionThatIsHeldTheSameIsSaid(t *testing.T) {
 	require.NotEmpty(t, waits(0))
 	assert.Equal(t, waits(0), waits(time.Minute))
 }
+
+// A pass that scales in updates nothing. What is refused to the update is told all the same, as in passes in which the
+// deletion of the pod too many waits for its turn.
+func TestOfWhatAPassDoesNotComeToTheSameIsSaid(t *testing.T) {
+	w := given(t, 2, policy(v1beta1.ReCreate), maxUnavailable("1")).old(3)
+	told := func(until time.Duration) action.Result {
+		s := w.snapshot()
+		s.Refusals = action.Refusals{
+			{Verb: action.Delete, Kind: "pod", Reason: "ScaleIn"}:  {Probing: true, Message: "not for scaling in", Wanted: true, Until: now.Add(until)},
+			{Verb: action.Delete, Kind: "pod", Reason: "Recreate"}: {Probing: true, Message: "not for an update", Wanted: true, Until: now.Add(time.Hour)},
+		}
+		return action.Result{}.With(Compute(s).Held)
+	}
+	assert.Equal(t, "not for an update", told(0).ScaleError)
+	assert.Equal(t, told(0), told(time.Minute))
+}

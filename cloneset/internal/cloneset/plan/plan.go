@@ -84,6 +84,7 @@ func Compute(s Snapshot) Plan {
 		before := p.plan.Wanted()
 		r.think(p)
 		if r.last && p.plan.Wanted() > before {
+			p.plan.HoldUnreached()
 			break
 		}
 	}
