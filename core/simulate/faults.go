@@ -30,7 +30,7 @@ type Faults struct {
 	NoGate bool
 	// LostEvents is how often an event starts no pass.
 	LostEvents float64
-	// Interleave is how often the world moves on between two writes of one plan.
+	// Interleave is how often the world moves on between two writes of one plan, by no more than a request may take.
 	Interleave float64
 	// Conflict, TooManyRequests and InternalError are how often a write is refused.
 	Conflict, TooManyRequests, InternalError float64

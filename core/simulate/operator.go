@@ -55,6 +55,9 @@ func (f PlannerFunc) Plan(view *View, now time.Time, seed uint64) ([]action.Step
 // ErrCrash is the end of an operator in the middle of its plan.
 var ErrCrash = errors.New("the operator crashed")
 
+// slowest is how long a request takes at most, as in package execute (DefaultTimeout).
+const slowest = 7 * time.Second
+
 var (
 	errFault    = errors.New("injected fault")
 	errOutdated = errors.New("what was judged is no longer so")
@@ -361,7 +364,7 @@ func (o *Operator) request(r request) (action.Object, error) {
 	o.world.sent = o.world.now
 	defer func() { o.world.sent = time.Time{} }()
 	if o.roll(o.faults.Interleave) {
-		o.world.Step()
+		o.world.stepWithin(slowest)
 	}
 	if err := o.refusal(r.object); err != nil {
 		return nil, err

@@ -62,6 +62,13 @@ func (w *World) Step() bool {
 	return true
 }
 
+// stepWithin lets the next thing happen unless it is further away than d.
+func (w *World) stepWithin(d time.Duration) {
+	if w.queue.Len() > 0 && !w.queue.items[0].at.After(w.now.Add(d)) {
+		w.Step()
+	}
+}
+
 // Advance moves the time by d and lets everything happen that falls into it.
 func (w *World) Advance(d time.Duration) {
 	until := w.now.Add(d)

@@ -252,3 +252,16 @@ func TestViewsShowThePast(t *testing.T) {
 	assert.Equal(t, map[string]string{"first": "web"}, show(4))
 	assert.Empty(t, show(9))
 }
+
+// However often the world moves on while the operator writes, no request takes longer than one may: what was judged
+// before it is not much older.
+func TestRequestsEndInTime(t *testing.T) {
+	w := simulate.New(simulate.Options{})
+	w.After(time.Hour, func() {})
+	create := simulate.PlannerFunc(func(*simulate.View, time.Time, uint64) ([]action.Step, time.Duration) {
+		return []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: bare("a")}}}}, 0
+	})
+	begin := w.Now()
+	simulate.NewOperator(w, create, simulate.Faults{Interleave: 1}).Pass()
+	assert.LessOrEqual(t, w.Now().Sub(begin), 7*time.Second)
+}
