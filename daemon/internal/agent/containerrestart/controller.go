@@ -177,7 +177,7 @@ func (r *Reconciler) snapshot(ctx context.Context, key ctrl.Request, requests []
 		}
 		s.Containers = append(s.Containers, c)
 	}
-	s.GraceSeen, s.Stops = r.memory.remember(key, requests, now)
+	r.memory.remember(key, &s)
 	if node.Asks(s) {
 		var err error
 		if s.PodGone, err = r.podGone(ctx, key, requests[0].Spec.PodName); err != nil {

@@ -36,6 +36,7 @@ type pod struct {
 	stops     map[string]*stop // by container ID
 	written   map[types.UID]string
 	refused   map[types.UID]refusal.Refusal
+	begun     map[types.UID]bool // requests that may have begun: nobody knows what became of the write that says so
 }
 
 type stop struct {
@@ -52,6 +53,7 @@ func (m *memory) of(key ctrl.Request) *pod {
 		m.pods[key] = &pod{
 			graceSeen: map[types.UID]time.Time{}, stops: map[string]*stop{},
 			written: map[types.UID]string{}, refused: map[types.UID]refusal.Refusal{},
+			begun: map[types.UID]bool{},
 		}
 	}
 	return m.pods[key]
@@ -80,34 +82,35 @@ func (m *memory) wrote(request *v1beta1.ContainerRecreateRequest) {
 	delete(p.refused, request.UID)
 }
 
-// remember brings the memory of a pod in step with its requests and returns copies of it.
-func (m *memory) remember(key ctrl.Request, requests []*v1beta1.ContainerRecreateRequest, now time.Time) (map[types.UID]time.Time, map[string]node.Stop) {
+// remember brings the memory of a pod in step with the snapshot's requests and puts copies of it into the snapshot.
+func (m *memory) remember(key ctrl.Request, s *node.Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key)
-	live := make(map[types.UID]bool, len(requests))
-	for _, request := range requests {
+	live := make(map[types.UID]bool, len(s.Requests))
+	for _, request := range s.Requests {
 		live[request.UID] = true
 		if _, seen := p.graceSeen[request.UID]; !seen && graceBegan(request) {
-			p.graceSeen[request.UID] = now
+			p.graceSeen[request.UID] = s.Now
 		}
 	}
 	gone := func(request types.UID) bool { return !live[request] }
 	maps.DeleteFunc(p.graceSeen, func(request types.UID, _ time.Time) bool { return gone(request) })
 	maps.DeleteFunc(p.written, func(request types.UID, _ string) bool { return gone(request) })
+	maps.DeleteFunc(p.begun, func(request types.UID, _ bool) bool { return gone(request) })
 	maps.DeleteFunc(p.refused, func(request types.UID, _ refusal.Refusal) bool { return gone(request) })
 	stops := make(map[string]node.Stop, len(p.stops))
-	for id, s := range p.stops {
-		if len(requests) == 0 && s.Stage == node.Ended {
+	for id, stop := range p.stops {
+		if len(s.Requests) == 0 && stop.Stage == node.Ended {
 			delete(p.stops, id)
 			continue
 		}
-		stops[id] = s.Stop
+		stops[id] = stop.Stop
 	}
-	if len(requests) == 0 && len(p.stops) == 0 {
+	if len(s.Requests) == 0 && len(p.stops) == 0 {
 		delete(m.pods, key)
 	}
-	return maps.Clone(p.graceSeen), stops
+	s.GraceSeen, s.Begun, s.Stops = maps.Clone(p.graceSeen), maps.Clone(p.begun), stops
 }
 
 // asked is a request that has asked for a stop.

@@ -41,7 +41,7 @@ func (r *Reconciler) write(ctx context.Context, write node.Write) time.Duration 
 	default:
 		log.Error(err, "Status cannot be written")
 	}
-	return r.memory.refuse(write.Request, outdated, r.Clock.Now())
+	return r.memory.refuse(write, outdated, r.Clock.Now())
 }
 
 // pauseOf is how long to write nothing into a request.
@@ -52,10 +52,12 @@ func (m *memory) pauseOf(request *v1beta1.ContainerRecreateRequest, now time.Tim
 }
 
 // refuse notes a write that did not succeed, and returns when to try again.
-func (m *memory) refuse(request *v1beta1.ContainerRecreateRequest, outdated bool, now time.Time) (pause time.Duration) {
+func (m *memory) refuse(write node.Write, outdated bool, now time.Time) (pause time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	request := write.Request
 	p := m.of(keyOf(request))
+	p.begun[request.UID] = p.begun[request.UID] || write.Begins()
 	p.refused[request.UID], pause = p.refused[request.UID].Again(request.ResourceVersion, outdated, now)
 	return pause
 }

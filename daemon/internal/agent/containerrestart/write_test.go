@@ -10,6 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/gen"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
 )
 
 func versioned(version string) *v1beta1.ContainerRecreateRequest {
@@ -29,7 +30,7 @@ func TestRefusedWritesPauseLongerAndLonger(t *testing.T) {
 		if !now.Before(gen.Epoch().Add(9 * time.Minute)) {
 			minute++
 		}
-		pause := m.refuse(versioned("1"), false, now)
+		pause := m.refuse(node.Write{Request: versioned("1")}, false, now)
 		assert.Equal(t, pause, m.pauseOf(versioned("2"), now), "no change of the request cuts it short")
 		assert.LessOrEqual(t, pause, 30*time.Second, "what ends is seen soon")
 		now = now.Add(pause)
@@ -38,17 +39,17 @@ func TestRefusedWritesPauseLongerAndLonger(t *testing.T) {
 	assert.LessOrEqual(t, begin, 10)
 	assert.LessOrEqual(t, minute, 2)
 	m.wrote(versioned("3"))
-	assert.Equal(t, time.Second, m.refuse(versioned("3"), false, now), "a success ends that")
+	assert.Equal(t, time.Second, m.refuse(node.Write{Request: versioned("3")}, false, now), "a success ends that")
 }
 
 func TestAConflictWaitsForAnotherVersion(t *testing.T) {
 	m := &memory{pods: map[ctrl.Request]*pod{}}
 	now := gen.Epoch()
 	for range 2 {
-		pause := m.refuse(versioned("1"), true, now)
+		pause := m.refuse(node.Write{Request: versioned("1")}, true, now)
 		assert.Equal(t, pause, m.pauseOf(versioned("1"), now))
 		assert.Zero(t, m.pauseOf(versioned("2"), now))
 	}
-	pause := m.refuse(versioned("1"), true, now)
+	pause := m.refuse(node.Write{Request: versioned("1")}, true, now)
 	assert.Equal(t, pause, m.pauseOf(versioned("2"), now), "a server that always says so is believed in the end")
 }

@@ -43,7 +43,7 @@ func Compute(s Snapshot) Plan {
 	return plan
 }
 
-// waiting are the requests that are not over, in their turn: who has begun first, then the older one.
+// waiting are the requests that are not over, in their turn: who has begun first, or may have, then the older one.
 func waiting(s Snapshot) []*v1beta1.ContainerRecreateRequest {
 	var queue []*v1beta1.ContainerRecreateRequest
 	for _, r := range s.Requests {
@@ -53,7 +53,7 @@ func waiting(s Snapshot) []*v1beta1.ContainerRecreateRequest {
 	}
 	slices.SortFunc(queue, func(a, b *v1beta1.ContainerRecreateRequest) int {
 		return cmp.Or(
-			cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(s.rank(a), s.rank(b)),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
 		)
@@ -61,14 +61,16 @@ func waiting(s Snapshot) []*v1beta1.ContainerRecreateRequest {
 	return queue
 }
 
-func rank(r *v1beta1.ContainerRecreateRequest) int {
-	switch r.Status.Phase {
-	case v1beta1.RecreateRecreating:
+func (s *Snapshot) rank(r *v1beta1.ContainerRecreateRequest) int {
+	switch phase := r.Status.Phase; {
+	case phase == v1beta1.RecreateRecreating:
 		return 0
-	case v1beta1.RecreatePending:
+	case s.Begun[r.UID]:
 		return 1
-	default:
+	case phase == v1beta1.RecreatePending:
 		return 2
+	default:
+		return 3
 	}
 }
 

@@ -95,6 +95,7 @@ func (w *world) try(write node.Write) error {
 	case errors.Is(err, errConflict):
 		delete(w.kept, uid)
 	}
+	w.begun[uid] = w.begun[uid] || write.Begins()
 	w.pausing[uid], _ = w.pausing[uid].Again(version, errors.Is(err, errConflict), now)
 	return err
 }

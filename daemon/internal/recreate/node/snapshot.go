@@ -25,6 +25,9 @@ type Snapshot struct {
 	// GraceSeen is when this agent first saw condition PreRecreateGrace of a request to be True, by its UID.
 	// The condition's own time is another machine's.
 	GraceSeen map[types.UID]time.Time
+	// Begun are the requests that may have begun though Requests does not show it: this process did not learn
+	// what became of the write that says so.
+	Begun map[types.UID]bool
 	// Stops are those that this process has begun, by container ID.
 	Stops map[string]Stop
 	// Now is the node's time.
@@ -93,6 +96,11 @@ type Write struct {
 	Request *v1beta1.ContainerRecreateRequest
 	// Status holds the changed members.
 	Status map[string]any
+}
+
+// Begins says that the request's turn begins with the write.
+func (w Write) Begins() bool {
+	return w.Status["phase"] == v1beta1.RecreateRecreating && w.Request.Status.Phase != v1beta1.RecreateRecreating
 }
 
 // Patch is the merge patch for the status subresource. It names the object and the version that was

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
@@ -86,4 +87,15 @@ func TestAStopThatHasBegun(t *testing.T) {
 			assert.Nil(t, plan.Hook)
 		})
 	}
+}
+
+// A request whose first write has got no answer may have begun. It keeps its turn, though the cache still shows it as
+// it was and another one, made in the same second, comes first by name.
+func TestARequestThatMayHaveBegunKeepsItsTurn(t *testing.T) {
+	s := node.Snapshot{PodUID: podUID, Requests: []*v1beta1.ContainerRecreateRequest{request("b"), request("a")}, Containers: both(), Now: at(10)}
+	first := func() string { return node.Compute(s).Writes[0].Request.Name }
+	assert.Equal(t, "a", first())
+	assert.True(t, node.Compute(s).Writes[0].Begins())
+	s.Begun = map[types.UID]bool{s.Requests[0].UID: true}
+	assert.Equal(t, "b", first())
 }

@@ -51,6 +51,7 @@ type world struct {
 	seen     map[types.UID]time.Time
 	stops    map[string]node.Stop
 	kept     map[types.UID]*v1beta1.ContainerRecreateRequest // requests that are over, as it read them
+	begun    map[types.UID]bool                              // requests that may have begun
 	written  map[types.UID]int                               // versions of its own writes
 	pausing  map[types.UID]refusal.Refusal                   // what it leaves alone for a while
 	stopping map[string]types.UID
@@ -238,7 +239,7 @@ func (w *world) hooks() {
 func (w *world) crash() {
 	w.note("the agent starts")
 	w.seen, w.stops, w.written = map[types.UID]time.Time{}, map[string]node.Stop{}, map[types.UID]int{}
-	w.kept = map[types.UID]*v1beta1.ContainerRecreateRequest{}
+	w.kept, w.begun = map[types.UID]*v1beta1.ContainerRecreateRequest{}, map[types.UID]bool{}
 	w.pausing, w.asked = map[types.UID]refusal.Refusal{}, simulate.Tries{}
 	clear(w.owed)
 	w.list()
@@ -279,7 +280,7 @@ func (w *world) agent(pod types.UID) {
 	if w.away {
 		return
 	}
-	s := node.Snapshot{PodUID: pod, GraceSeen: w.seen, Stops: map[string]node.Stop{}, Now: w.at("node")}
+	s := node.Snapshot{PodUID: pod, GraceSeen: w.seen, Begun: w.begun, Stops: map[string]node.Stop{}, Now: w.at("node")}
 	for _, run := range w.runs[pod] {
 		if stop, begun := w.stops[run.ID]; begun {
 			s.Stops[run.ID] = stop
