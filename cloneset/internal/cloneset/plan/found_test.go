@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
@@ -142,26 +141,18 @@ func TestHeldUpdatesWakeOnlyForTheirTurn(t *testing.T) {
 	assert.Equal(t, 30*time.Second, todo.WakeAfter)
 }
 
-// Each try of a refused update in place, of one pod after the other, changed the status twice.
-func TestStatusIsQuietWhileUpdatesAreRefused(t *testing.T) {
-	for _, code := range simulate.AnswerCodes() {
-		w, p := play(t, simulate.Options{Seed: 1, Calm: true}, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable("2"))
-		minutely(wants("app:2"))(w)
-		simulate.SettleUnder(t, w, p, simulate.Faults{Seed: 1, Refused: []simulate.Refused{
-			{Write: "patch spec of Pod", Code: code, Until: 20 * time.Minute},
-		}}, 5000)
-		arrived(t, w)
-	}
-}
-
-// While the next revision cannot be recorded, pods whose update has begun get through it and serve.
-func TestARevisionThatIsRefusedKeepsNoPodOutOfService(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 1, Calm: true}, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable("4"))
-	timely(time.Second, wants("app:2"), wants("app:3"))(w)
-	simulate.SettleUnder(t, w, p, simulate.Faults{Seed: 1, Refused: []simulate.Refused{
-		{Write: "create ControllerRevision", Code: http.StatusUnprocessableEntity, From: time.Minute + 500*time.Millisecond, Until: 20 * time.Minute},
-	}}, 5000)
-	arrived(t, w)
+// Pods serve and the status is quiet while a part of their updates is refused, or the revision after that.
+func TestRefusedUpdatesLeaveStatusAndPodsAlone(t *testing.T) {
+	simulate.CheckRefusedUpdates(t, func(t testing.TB, o simulate.Options, n string, images ...string) (*simulate.World, simulate.Planner) {
+		t.Helper()
+		w, p := play(t, o, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable(n))
+		var edits []told
+		for _, name := range images {
+			edits = append(edits, wants(name))
+		}
+		timely(time.Second, edits...)(w)
+		return w, p
+	}, arrived)
 }
 
 // A revision and pods that are refused at a time hold each other up. Of them the same is said whether the revision is

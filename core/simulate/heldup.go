@@ -1,0 +1,28 @@
+package simulate
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+// CheckRefusedUpdates plays updates in place of which the server refuses a part for twenty minutes. start makes a
+// workload of four pods that may be out of service n at a time; a minute after its start its user wants the images, one
+// each second. arrived demands that it has what it wants. The judge of refused writes does the rest: pods serve and the
+// status is quiet.
+func CheckRefusedUpdates(t *testing.T, start func(t testing.TB, o Options, n string, images ...string) (*World, Planner), arrived func(testing.TB, *World)) {
+	t.Helper()
+	play := func(f Refused, n string, images ...string) {
+		t.Helper()
+		w, p := start(t, Options{Seed: 1, Calm: true}, n, images...)
+		f.Until = 20 * time.Minute
+		SettleUnder(t, w, p, Faults{Seed: 1, Refused: []Refused{f}}, 5000)
+		arrived(t, w)
+	}
+	// One pod is tried after the other.
+	for _, code := range AnswerCodes() {
+		play(Refused{Write: "patch spec of Pod", Code: code}, "2", "app:2")
+	}
+	// The next revision cannot be recorded while pods are in the middle of their update to the one before.
+	play(Refused{Write: "create ControllerRevision", Code: http.StatusUnprocessableEntity, From: time.Minute + 500*time.Millisecond}, "4", "app:2", "app:3")
+}
