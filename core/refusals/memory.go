@@ -118,11 +118,7 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 		r.streak++
 		r.until = now.Add(max(grown(shortest, r.streak), f.RetryAfter))
 	}
-	first := shortest
-	if f.Late {
-		first = shortestTrial
-	}
-	once := grown(first, t.tries)
+	once := t.pause(f.Late)
 	spread := once * time.Duration(len(r.targets))
 	if !r.hasTurn(now, now.Add(Longest), t) { // the turns need not be spread evenly
 		spread = min(spread, Longest)
@@ -166,8 +162,16 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	return own
 }
 
-// Done records that the server took the action. What else it refused for that purpose need not wait for its
-// turn any more.
+// pause is the one after the present refusal of an action that waits for no turn.
+func (t *target) pause(late bool) time.Duration {
+	if late {
+		return grown(shortestTrial, t.tries)
+	}
+	return grown(shortest, t.tries)
+}
+
+// Done records that the server took the action. What else it refused for that purpose waits as if it were alone: the
+// refusals may have ended.
 func (m *Memory) Done(name types.NamespacedName, a *action.Action) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,7 +187,7 @@ func (m *Memory) Done(name types.NamespacedName, a *action.Action) {
 	}
 	r.streak, r.until = 0, time.Time{}
 	for _, t := range r.targets {
-		if turn := t.tried.Add(Longest); turn.Before(t.until) {
+		if turn := t.tried.Add(t.pause(t.late)); turn.Before(t.until) {
 			t.until = turn
 		}
 	}

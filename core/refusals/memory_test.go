@@ -139,6 +139,28 @@ func TestSuccessFreesOthers(t *testing.T) {
 	assert.False(t, held(at(100), 2, a), "an edit takes effect at once")
 }
 
+// After a hiccup of the server, which refused many for once, all go on as soon as one is taken.
+func TestSuccessEndsTheTurns(t *testing.T) {
+	var m refusals.Memory
+	pods := []action.Action{update("a", "1"), update("b", "1"), update("c", "1"), update("d", "1")}
+	for i := range pods {
+		m.Failed(web, 1, &pods[i], refusals.Failure{Late: true}, start)
+	}
+	now := start.Add(10 * time.Second)
+	held := func() (n int) {
+		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: 1})}
+		for i := range pods {
+			if p.Holds(&pods[i]) {
+				n++
+			}
+		}
+		return n
+	}
+	require.Equal(t, 3, held())
+	m.Done(web, &pods[0])
+	assert.Zero(t, held())
+}
+
 func TestPodThatBecomesAvailableIsWorthATry(t *testing.T) {
 	var m refusals.Memory
 	early, late := update("a", "1"), update("b", "1")
