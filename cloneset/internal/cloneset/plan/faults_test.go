@@ -110,16 +110,27 @@ func TestForeignActorsAreRepaired(t *testing.T) {
 			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.Holds("example.com/hold", time.Minute),
 			simulate.Relabels("app", "other"), returns, simulate.Relabels(contract.SpecifiedDeleteLabel, "true"),
 			simulate.Relabels("example.com/x", "y"), flapsReplicas,
-			simulate.Relabels(contract.InstanceIDLabel, ""), simulate.Bares(20 * time.Second),
+			simulate.Relabels(contract.InstanceIDLabel, ""), bares,
 		}
 		return f
 	})
 }
 
-// returns brings pods back into the selector. While one was away, history may have dropped its revision: then policy
-// InPlaceOnly leaves it no way, and the user is told so and gives in.
+// returns brings pods back into the selector.
 func returns(w *simulate.World, rng *rand.Rand) {
 	simulate.Relabels("app", "web")(w, rng)
+	givesIn(w)
+}
+
+// bares takes a pod out of the selector for a moment.
+func bares(w *simulate.World, rng *rand.Rand) {
+	simulate.Bares(20*time.Second)(w, rng)
+	givesIn(w)
+}
+
+// givesIn: while a pod was out of the selector, history may have dropped its revision. Then policy InPlaceOnly leaves it
+// no way, and the user is told so and gives in.
+func givesIn(w *simulate.World) {
 	w.After(10*time.Minute, func() {
 		if rollingUpdate(present(w)).PodUpdatePolicy == v1beta1.InPlaceOnly {
 			edit(w, policy(v1beta1.InPlaceIfPossible))
