@@ -7,13 +7,14 @@ RUN ?= .
 # The workspace gives all modules one list of dependencies and would hide that one does not stand alone.
 export GOWORK := off
 
-# The first seed of random worlds (core/seeds): that of the commit's tree, so that each commit walks worlds of its own.
+# The first seed of random worlds (core/testing/seeds): that of the commit's tree, so that each commit walks worlds of its own.
 export FLOTILLA_SEED ?= $(shell git rev-parse 'HEAD^{tree}' 2>/dev/null)
 
 PACKAGES ?= $(shell go list ./...)
 # Pure packages start no goroutine, so the race detector has nothing to find in them and would only
 # make their many random worlds ten times slower.
-PURE = $(filter %/plan %/inplace %/lifecycle %/ordering %/revision %/rollout %/podupdate %/ownership %/newpod %/predownload %/validation %/simulate %/conversion,$(PACKAGES))
+CORE := github.com/flotilla-project/flotilla/core
+PURE = $(filter $(CORE)/plan/action $(CORE)/pods/% $(CORE)/workloads/% %/simulate %/conversion %/plan,$(PACKAGES))
 
 .PHONY: build vet test tidy tidy-check
 build: ## compile the module

@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 )
 
 // Cache says what of each kind the operator keeps in memory: pods and claims that carry an instance
@@ -27,7 +26,7 @@ func Cache(namespace string) (cache.Options, error) {
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("select claims: %w", err)
 	}
-	return engine.Cache(namespace, map[client.Object]cache.ByObject{
+	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}: fastclient.Within(namespace, pods),
 		&corev1.PersistentVolumeClaim{}: fastclient.Within(namespace, cache.ByObject{
 			Label: labels.NewSelector().Add(*hasID), Transform: fastclient.Trim,

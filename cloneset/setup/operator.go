@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/flotilla-project/flotilla/core/features"
-	"github.com/flotilla-project/flotilla/core/manager"
+	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -71,7 +72,7 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 
 // gatesOf reads the gates of plans once.
 func gatesOf(env *manager.Environment) (plan.Gates, error) {
-	inPlace, err := env.InPlace()
+	inPlace, err := engine.InPlace(env)
 	g := env.Options.Gates
 	return plan.Gates{
 		PartitionRollback:       g.Enabled(features.CloneSetPartitionRollback),
@@ -85,7 +86,7 @@ func gatesOf(env *manager.Environment) (plan.Gates, error) {
 }
 
 func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
-	inPlace, err := env.InPlace()
+	inPlace, err := engine.InPlace(env)
 	if err != nil {
 		return manager.Webhooks{}, err
 	}
@@ -96,7 +97,7 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 	return manager.WebhooksOf(admission.Webhook{
 		Reader: admission.Reader{
 			Pods:      admission.CachedPods{Cache: reader, Server: env.Manager.GetAPIReader()},
-			Templates: env.Judge(reader),
+			Templates: engine.Judge(env, reader),
 			InPlace:   inPlace,
 		},
 		DeletionProtection: env.Options.Gates.Enabled(features.ResourcesDeletionProtection),

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/flotilla-project/flotilla/core/podupdate"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"

@@ -11,10 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
-	"github.com/flotilla-project/flotilla/core/features"
-	"github.com/flotilla-project/flotilla/core/manager"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -66,7 +65,7 @@ func (s *settings) add(flags *pflag.FlagSet) {
 // Cache says what of each kind the operator keeps in memory: of pods what decides about requests and barriers,
 // of ConfigMaps those with barriers, nodes without their images. An empty namespace means all.
 func Cache(namespace string) cache.Options {
-	return engine.Cache(namespace, map[client.Object]cache.ByObject{
+	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}:       podcache.ByObject(namespace),
 		&corev1.ConfigMap{}: launch.ConfigMaps(namespace),
 		&corev1.Node{}:      fastclient.Nodes(),

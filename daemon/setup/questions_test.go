@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/admission"
+	"github.com/flotilla-project/flotilla/core/operator/admission"
 )
 
 // countingReader finds everything.

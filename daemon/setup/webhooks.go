@@ -7,9 +7,9 @@ import (
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	coreadmission "github.com/flotilla-project/flotilla/core/admission"
-	"github.com/flotilla-project/flotilla/core/features"
-	"github.com/flotilla-project/flotilla/core/manager"
+	coreadmission "github.com/flotilla-project/flotilla/core/operator/admission"
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/conversion"
 	launchadmission "github.com/flotilla-project/flotilla/daemon/internal/launch/admission"

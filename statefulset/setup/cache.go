@@ -9,8 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 )
 
 // podLabel is the label by which the cache selects pods.
@@ -27,7 +26,7 @@ func Cache(namespace string) cache.Options {
 	if err != nil {
 		panic(err) // the label is a constant
 	}
-	return engine.Cache(namespace, map[client.Object]cache.ByObject{
+	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                   fastclient.Within(namespace, pods),
 		&corev1.PersistentVolumeClaim{}: fastclient.Within(namespace, cache.ByObject{Transform: fastclient.Trim}),
 		&appsv1.ControllerRevision{}:    fastclient.Within(namespace, fastclient.Revisions(contract.AppsGroup)),

@@ -5,7 +5,8 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/flotilla-project/flotilla/core/engine"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/frame/engine"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset"
@@ -14,7 +15,7 @@ import (
 
 // Options change how the controller works; 0 workers mean DefaultWorkers.
 type Options struct {
-	engine.Settings
+	base.Settings
 	// Gates are the feature gates of plans.
 	Gates plan.Gates
 }

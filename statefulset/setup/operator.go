@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/flotilla-project/flotilla/core/features"
-	"github.com/flotilla-project/flotilla/core/manager"
+	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -61,7 +62,7 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 
 // gatesOf reads the gates of plans once.
 func gatesOf(env *manager.Environment) (plan.Gates, error) {
-	inPlace, err := env.InPlace()
+	inPlace, err := engine.InPlace(env)
 	g := env.Options.Gates
 	return plan.Gates{
 		StartOrdinal:            g.Enabled(features.StatefulSetStartOrdinal),
@@ -76,7 +77,7 @@ func gatesOf(env *manager.Environment) (plan.Gates, error) {
 }
 
 func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
-	inPlace, err := env.InPlace()
+	inPlace, err := engine.InPlace(env)
 	if err != nil {
 		return manager.Webhooks{}, err
 	}
@@ -90,7 +91,7 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 	}
 	g := env.Options.Gates
 	return manager.WebhooksOf(admission.Webhook{Reader: admission.Reader{
-		Judge:   env.Judge(asker),
+		Judge:   engine.Judge(env, asker),
 		Classes: live,
 		InPlace: inPlace,
 		Gates: admission.Gates{

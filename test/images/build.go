@@ -16,7 +16,7 @@ import (
 )
 
 // managerVersion is the variable of operators that the linker sets to the version, besides main.version.
-const managerVersion = "github.com/flotilla-project/flotilla/core/manager.version"
+const managerVersion = "github.com/flotilla-project/flotilla/core/operator/manager.version"
 
 // command is a program of a module that becomes an image.
 type command struct {

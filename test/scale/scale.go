@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/simnodes"
+	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 
 	"github.com/flotilla-project/flotilla/test/audit"
 	"github.com/flotilla-project/flotilla/test/cluster"

@@ -1,13 +1,14 @@
 // Command modcheck verifies what must hold between the modules of the repository.
 //
-// It reads go.work and the go.mod files that it names, prints every fault and exits with 1 when there is
-// one. It changes nothing.
+// It reads go.work, the go.mod files that it names and what the packages of core import, prints every fault and exits
+// with 1 when there is one. It changes nothing.
 //
 //	modcheck [folder of go.work]
 package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 )
 
@@ -16,16 +17,34 @@ func main() {
 	if len(os.Args) > 1 {
 		root = os.Args[1]
 	}
-	workspace, err := Load(os.DirFS(root))
+	faults, err := check(os.DirFS(root))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "modcheck:", err)
 		os.Exit(1)
 	}
-	faults := workspace.Faults()
 	for _, fault := range faults {
 		fmt.Println(fault)
 	}
 	if len(faults) > 0 {
 		os.Exit(1)
 	}
+}
+
+func check(root fs.FS) ([]string, error) {
+	workspace, err := Load(root)
+	if err != nil {
+		return nil, err
+	}
+	faults := workspace.Faults()
+	for _, m := range workspace.Modules {
+		if m.Folder != "core" {
+			continue
+		}
+		more, err := FloorFaults(root, m)
+		if err != nil {
+			return nil, fmt.Errorf("check the floors of core: %w", err)
+		}
+		faults = append(faults, more...)
+	}
+	return faults, nil
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/core/api/workload"
-	"github.com/flotilla-project/flotilla/core/rollout"
+	"github.com/flotilla-project/flotilla/core/workloads/rollout"
 )
 
 // Defaults of fields that stand by themselves. The schema of the CRD has them too.

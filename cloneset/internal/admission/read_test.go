@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/core/podtemplate"
+	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 )
 
 // cluster answers lookups and remembers them.

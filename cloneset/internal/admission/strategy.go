@@ -9,9 +9,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/core/ordering"
-	"github.com/flotilla-project/flotilla/core/rollout"
-	"github.com/flotilla-project/flotilla/core/validation"
+	"github.com/flotilla-project/flotilla/core/workloads/ordering"
+	"github.com/flotilla-project/flotilla/core/workloads/rollout"
+	"github.com/flotilla-project/flotilla/core/workloads/validation"
 )
 
 // words are the messages that differ between the versions, because their fields do.

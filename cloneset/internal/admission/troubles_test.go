@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/core/podtemplate"
+	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 )
 
 // filler fills sets with anything that their types can hold, and leaves out anything that may be absent.

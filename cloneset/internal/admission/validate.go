@@ -11,10 +11,11 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/cloneset/internal/conversion"
-	"github.com/flotilla-project/flotilla/core/inplace"
-	"github.com/flotilla-project/flotilla/core/lifecycle"
-	"github.com/flotilla-project/flotilla/core/podtemplate"
-	"github.com/flotilla-project/flotilla/core/validation"
+	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/workloads/validation"
 )
 
 // Facts are what the rules need to know besides the object and its predecessor.
@@ -119,7 +120,9 @@ func validateChange(set, old *v1beta1.CloneSet, facts Facts) field.ErrorList {
 		}
 	}
 	if isInPlaceOnly(set) {
-		errs = append(errs, podtemplate.InPlaceOnly(facts.Template, &old.Spec.Template, &set.Spec.Template, specPath(), facts.InPlace)...)
+		can := facts.InPlace
+		can.DefaultPullPolicy = podspec.PullAlways
+		errs = append(errs, podtemplate.InPlaceOnly(facts.Template, &old.Spec.Template, &set.Spec.Template, specPath(), can)...)
 	}
 	return errs
 }

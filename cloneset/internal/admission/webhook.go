@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/cloneset/internal/conversion"
-	"github.com/flotilla-project/flotilla/core/admission"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/operator/admission"
 )
 
 // Paths of the webhooks of CloneSet; configurations in users' clusters name them.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/cloneset/setup"
 )
@@ -29,14 +29,14 @@ func TestThePageExplainsEveryWord(t *testing.T) {
 	for _, words := range []struct{ files, pattern string }{
 		{"plan/*.go", `Wait\("(\w+)"`},
 		{"plan/*.go", `\b(?:event|wait)\w+ += "(\w+)"`},
-		{"../../../core/conditions/conditions.go", `\tReason\w+ += "(\w+)"`},
-		{"../../../core/action/refusals.go", `\tWait\w+ += "(\w+)"`},
-		{"../../../core/podupdate/*.go", `Wait\("(\w+)"`},
-		{"../../../core/podupdate/*.go", `\t(?:Event|Wait)\w+ += "(\w+)"`},
-		{"../../../core/predownload/predownload.go", `\tEvent\w+ += "(\w+)"`},
+		{"../../../core/workloads/conditions/conditions.go", `\tReason\w+ += "(\w+)"`},
+		{"../../../core/plan/action/refusals.go", `\tWait\w+ += "(\w+)"`},
+		{"../../../core/workloads/podupdate/*.go", `Wait\("(\w+)"`},
+		{"../../../core/workloads/podupdate/*.go", `\t(?:Event|Wait)\w+ += "(\w+)"`},
+		{"../../../core/workloads/predownload/predownload.go", `\tEvent\w+ += "(\w+)"`},
 		{"plan/status.go", `(?:Reason: |s\.Reason, s\.Message = )"(\w+)"`},
 		{"../../api/v1beta1/cloneset_conditions.go", `= "(\w+)"`},
-		{"../../../core/inplace/refresh.go", `Reason\w+ += "(\w+)"`},
+		{"../../../core/pods/inplace/refresh.go", `Reason\w+ += "(\w+)"`},
 	} {
 		for _, word := range testenv.Words(t, words.files, words.pattern) {
 			explained(word)

@@ -8,11 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
-	"github.com/flotilla-project/flotilla/core/orphans"
-	"github.com/flotilla-project/flotilla/core/podtemplate"
-	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
+	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/frame/orphans"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
@@ -30,14 +31,14 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 		Set: set, Now: now, Seed: engine.Seed(set.UID, now), Gates: r.Gates, NodeLabels: r.NodeLabels(ctx),
 		Claim: func(name string) *corev1.PersistentVolumeClaim { return r.Claim(ctx, set.Namespace, name) },
 	}
-	if s.Pods, err = engine.Controlled[corev1.Pod](ctx, r.Reader, set); err != nil {
+	if s.Pods, err = fastclient.Controlled[corev1.Pod](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list pods: %w", err)
 	}
 	s.Refusals = r.Known(set, s.Pods, set.Spec.MinReadySeconds, now)
-	if s.Claims, err = engine.Controlled[corev1.PersistentVolumeClaim](ctx, r.Reader, set); err != nil {
+	if s.Claims, err = fastclient.Controlled[corev1.PersistentVolumeClaim](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list claims: %w", err)
 	}
-	if s.Revisions, err = engine.Controlled[appsv1.ControllerRevision](ctx, r.Reader, set); err != nil {
+	if s.Revisions, err = fastclient.Controlled[appsv1.ControllerRevision](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list revisions: %w", err)
 	}
 	if s.OrphanRevisions, err = r.History.Orphans(ctx, set, set.Spec.Selector); err != nil {
@@ -72,7 +73,7 @@ func search(s plan.Snapshot) orphans.Search {
 func (r *Reconciler) choose(ctx context.Context, s plan.Snapshot) (revision.Choice, error) {
 	in := revision.Input{
 		Owner: s.Set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &s.Set.Spec.Template,
-		Absent: revision.PullAlways, ClaimsHash: &s.ClaimsHash, Owned: s.Revisions, Orphans: s.OrphanRevisions,
+		DefaultPullPolicy: podspec.PullAlways, ClaimsHash: &s.ClaimsHash, Owned: s.Revisions, Orphans: s.OrphanRevisions,
 		Current: s.Set.Status.CurrentRevision,
 	}
 	if c := s.Set.Status.CollisionCount; c != nil {

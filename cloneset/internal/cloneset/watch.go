@@ -7,7 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
-	"github.com/flotilla-project/flotilla/core/engine"
+	"github.com/flotilla-project/flotilla/core/frame/engine"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )

@@ -5,7 +5,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/core/conversion"
+	"github.com/flotilla-project/flotilla/core/operator/conversion"
 )
 
 // ToHub fills an empty hub object from a v1alpha1 one. Words that v1alpha1 does not know as a type pass

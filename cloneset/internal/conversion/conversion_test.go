@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/conversion"
+	"github.com/flotilla-project/flotilla/core/operator/conversion"
 )
 
 func toHub(t *testing.T, src *v1alpha1.CloneSet) *v1beta1.CloneSet {

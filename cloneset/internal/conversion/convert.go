@@ -5,7 +5,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/core/conversion"
+	"github.com/flotilla-project/flotilla/core/operator/conversion"
 )
 
 // Convert returns the JSON of a CloneSet in the wanted apiVersion. What means the same in both versions is

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/core/conversion"
+	"github.com/flotilla-project/flotilla/core/operator/conversion"
 )
 
 // Annotations that conversion keeps its own records in. It alone writes and reads them, clients carry

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -29,7 +29,7 @@ func (n *node) givenManager() {
 			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(n.name, cache.ByObject{}),
 		}
 	})
-	require.NoError(n.t, recreate.SetUp(n.t.Context(), mgr, engine.Settings{Namespace: n.name, UserAgent: "daemon-manager/containerrecreaterequest"}))
+	require.NoError(n.t, recreate.SetUp(n.t.Context(), mgr, base.Settings{Namespace: n.name, UserAgent: "daemon-manager/containerrecreaterequest"}))
 	env.Start(n.t, mgr)
 }
 

@@ -22,7 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/flotilla-project/flotilla/core/features"
+	"github.com/flotilla-project/flotilla/core/operator/features"
 
 	"github.com/flotilla-project/flotilla/daemon/config"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/features"
+	"github.com/flotilla-project/flotilla/core/operator/features"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 

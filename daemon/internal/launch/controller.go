@@ -9,18 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )
 
 // reconciler starts the containers of pods in order. It holds no state.
-type reconciler struct{ *engine.Base }
+type reconciler struct{ *base.Controller }
 
 // Reconcile runs one pass over the pod of the request.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return engine.Handle(ctx, r, req, r.snapshot, r.run)
+	return base.Handle(ctx, r, req, r.snapshot, r.run)
 }
 
 // run thinks about a pod and writes what it came to.

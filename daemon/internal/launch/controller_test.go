@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/podstate"
-	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -36,8 +36,8 @@ func ConfigMaps(namespace string) cache.ByObject {
 
 // SetUp adds the controller to the manager, whose cache must hold pods as podcache.ByObject and ConfigMaps as
 // ConfigMaps say.
-func SetUp(ctx context.Context, mgr ctrl.Manager, o engine.Settings) error {
-	base, err := engine.NewBase(ctx, mgr, engine.BaseOptions{
+func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
+	base, err := base.New(ctx, mgr, base.Options{
 		Settings: o, Controller: ControllerName, EventSource: "container-launch-priority-controller",
 		Kinds: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: podcache.ByObject(o.Namespace), &corev1.ConfigMap{}: ConfigMaps(o.Namespace),
@@ -51,7 +51,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o engine.Settings) error {
 		For(&corev1.Pod{}, builder.WithPredicates(concerns())).
 		Owns(&corev1.ConfigMap{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
-		Complete(&reconciler{Base: base})
+		Complete(&reconciler{Controller: base})
 }
 
 // concerns lets pods through for which a plan could want something, and the end of those that it has dealt

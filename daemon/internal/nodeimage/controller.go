@@ -12,7 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/engine"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
@@ -20,16 +20,16 @@ import (
 // reconciler brings NodeImages to what their nodes and owners want. It holds no state that the cluster does
 // not hold; what it remembers only saves work.
 type reconciler struct {
-	*engine.Base
+	*base.Controller
 	creationDelay time.Duration
 	jobs          *jobs
 	secrets       *secrets
 	agents        *agents
 }
 
-func newReconciler(base *engine.Base, mapper meta.RESTMapper, clock clock.WithTicker, creationDelay time.Duration) *reconciler {
+func newReconciler(base *base.Controller, mapper meta.RESTMapper, clock clock.WithTicker, creationDelay time.Duration) *reconciler {
 	return &reconciler{
-		Base:          base,
+		Controller:    base,
 		creationDelay: creationDelay,
 		jobs:          &jobs{mapper: mapper, live: base.Live, clock: clock, gone: answers[plan.Job]{age: goneAge}},
 		secrets:       &secrets{live: base.Live, clock: clock, known: answers[types.NamespacedName]{age: secretAge}},

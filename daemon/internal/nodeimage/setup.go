@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/flotilla-project/flotilla/core/engine"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -31,7 +31,7 @@ const workers = 3
 
 // Options change how the controller works.
 type Options struct {
-	engine.Settings
+	base.Settings
 	// CreationDelay is how long a node must have been ready before it gets a NodeImage.
 	CreationDelay time.Duration
 }
@@ -42,7 +42,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := indexJobs(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	base, err := engine.NewBase(ctx, mgr, engine.BaseOptions{
+	base, err := base.New(ctx, mgr, base.Options{
 		Settings: o.Settings, Controller: ControllerName, EventSource: "nodeimage-controller",
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.NodeImage{}: {}},
 	})

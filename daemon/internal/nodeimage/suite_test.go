@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
-	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage"
@@ -49,7 +49,7 @@ func givenControllerOf(t *testing.T, env testenv.Environment, transform ...tools
 	}
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
 		return nodeimage.SetUp(t.Context(), mgr, nodeimage.Options{
-			CreationDelay: delay, Settings: engine.Settings{Reader: reader, UserAgent: userAgent},
+			CreationDelay: delay, Settings: base.Settings{Reader: reader, UserAgent: userAgent},
 		})
 	})
 }

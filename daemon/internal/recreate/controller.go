@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/flotilla-project/flotilla/core/action"
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/execute"
-	"github.com/flotilla-project/flotilla/core/fastclient"
-	"github.com/flotilla-project/flotilla/core/refusals"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/execute"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
@@ -22,7 +22,7 @@ import (
 
 // reconciler does the manager's part of requests.
 type reconciler struct {
-	*engine.Base
+	*base.Controller
 	memory *plan.Memory
 	// clock names the machine's clock.
 	clock string
@@ -30,7 +30,7 @@ type reconciler struct {
 
 // Reconcile runs one pass over the request that the key names.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return engine.Handle(ctx, r, req, r.snapshot, r.run)
+	return base.Handle(ctx, r, req, r.snapshot, r.run)
 }
 
 // run thinks about a request and writes what it came to.
@@ -56,7 +56,7 @@ func (r *reconciler) run(ctx context.Context, snap plan.Snapshot) (ctrl.Result, 
 
 // Forget drops what is remembered of a request that is gone.
 func (r *reconciler) Forget(name types.NamespacedName) {
-	r.Base.Forget(name)
+	r.Controller.Forget(name)
 	r.memory.Forget(name)
 }
 

@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
-	"github.com/flotilla-project/flotilla/core/podstate"
-	"github.com/flotilla-project/flotilla/core/testenv"
-	"github.com/flotilla-project/flotilla/core/testenv/faults"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -44,7 +44,7 @@ func TestARefusedManagerIsQuiet(t *testing.T) {
 			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(pod.Namespace, cache.ByObject{}),
 		}}
 		shaky.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-			return recreate.SetUp(t.Context(), mgr, engine.Settings{Reader: reader, Namespace: pod.Namespace, UserAgent: userAgent})
+			return recreate.SetUp(t.Context(), mgr, base.Settings{Reader: reader, Namespace: pod.Namespace, UserAgent: userAgent})
 		})
 		machine := givenNode(t, c, pod)
 		r := newRequest("again", pod, "a")

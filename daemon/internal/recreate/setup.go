@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -31,11 +31,11 @@ const workers = 3
 const podIndex = "podUID"
 
 // SetUp adds the controller to the manager, whose cache must hold pods as podcache.ByObject says.
-func SetUp(ctx context.Context, mgr ctrl.Manager, o engine.Settings) error {
+func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1beta1.ContainerRecreateRequest{}, podIndex, podOf); err != nil {
 		return fmt.Errorf("index requests by pod: %w", err)
 	}
-	base, err := engine.NewBase(ctx, mgr, engine.BaseOptions{
+	base, err := base.New(ctx, mgr, base.Options{
 		Settings: o, Controller: ControllerName, EventSource: "containerrecreaterequest-controller",
 		Kinds: map[client.Object]cache.ByObject{
 			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(o.Namespace, cache.ByObject{}),
@@ -45,7 +45,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o engine.Settings) error {
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Base: base, memory: plan.NewMemory(), clock: clockName()}
+	r := &reconciler{Controller: base, memory: plan.NewMemory(), clock: clockName()}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.ContainerRecreateRequest{}).

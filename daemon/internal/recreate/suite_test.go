@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
-	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -30,6 +30,6 @@ func givenController(t *testing.T) client.Client {
 	t.Helper()
 	cached := cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: podcache.ByObject("")}}
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-		return recreate.SetUp(t.Context(), mgr, engine.Settings{Reader: reader, UserAgent: userAgent})
+		return recreate.SetUp(t.Context(), mgr, base.Settings{Reader: reader, UserAgent: userAgent})
 	})
 }

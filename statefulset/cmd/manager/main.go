@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/flotilla-project/flotilla/core/manager"
+	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/statefulset/setup"
 )

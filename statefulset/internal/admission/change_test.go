@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
-	coreconversion "github.com/flotilla-project/flotilla/core/conversion"
-	"github.com/flotilla-project/flotilla/core/gen"
+	coreconversion "github.com/flotilla-project/flotilla/core/operator/conversion"
+	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 

@@ -7,8 +7,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/inplace"
-	"github.com/flotilla-project/flotilla/core/podtemplate"
+	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/ordering"
-	"github.com/flotilla-project/flotilla/core/validation"
+	"github.com/flotilla-project/flotilla/core/workloads/ordering"
+	"github.com/flotilla-project/flotilla/core/workloads/validation"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 

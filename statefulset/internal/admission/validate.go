@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
-	coreconversion "github.com/flotilla-project/flotilla/core/conversion"
-	"github.com/flotilla-project/flotilla/core/inplace"
-	"github.com/flotilla-project/flotilla/core/lifecycle"
-	"github.com/flotilla-project/flotilla/core/podtemplate"
-	"github.com/flotilla-project/flotilla/core/validation"
+	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
+	coreconversion "github.com/flotilla-project/flotilla/core/operator/conversion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/workloads/validation"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/conversion"
@@ -134,7 +135,9 @@ func validateChange(set, old *v1beta1.StatefulSet, facts Facts) field.ErrorList 
 		}
 	}
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.PodUpdatePolicy == v1beta1.InPlaceOnly {
-		errs = append(errs, podtemplate.InPlaceOnly(facts.Template, &old.Spec.Template, &set.Spec.Template, specPath(), facts.InPlace)...)
+		can := facts.InPlace
+		can.DefaultPullPolicy = podspec.PullAlways
+		errs = append(errs, podtemplate.InPlaceOnly(facts.Template, &old.Spec.Template, &set.Spec.Template, specPath(), can)...)
 	}
 	return append(errs, validateClaimChange(set, old, facts)...)
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
-	"github.com/flotilla-project/flotilla/core/admission"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/conversion"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/flotilla-project/flotilla/core/conversion"
+	"github.com/flotilla-project/flotilla/core/operator/conversion"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )

@@ -8,7 +8,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/json"
 
-	"github.com/flotilla-project/flotilla/core/conversion"
+	"github.com/flotilla-project/flotilla/core/operator/conversion"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 

@@ -7,7 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/flotilla-project/flotilla/core/conversion"
+	"github.com/flotilla-project/flotilla/core/operator/conversion"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 

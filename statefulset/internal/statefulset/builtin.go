@@ -3,7 +3,7 @@ package statefulset
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // sameAsBuiltIn takes an absent imagePullPolicy for the one that the API server wrote into the template
@@ -11,12 +11,12 @@ import (
 // from there would start a rollout.
 func sameAsBuiltIn(stored, present *corev1.PodTemplateSpec) bool {
 	read := present.DeepCopy()
-	revision.Default(&read.Spec, revision.PullByTag)
+	podspec.Default(&read.Spec, podspec.ServerDefault)
 	for i := range present.Spec.Containers {
 		if present.Spec.Containers[i].ImagePullPolicy == "" && i < len(stored.Spec.Containers) &&
 			stored.Spec.Containers[i].ImagePullPolicy != read.Spec.Containers[i].ImagePullPolicy {
 			read.Spec.Containers[i].ImagePullPolicy = corev1.PullAlways
 		}
 	}
-	return revision.Equal(stored, read, revision.PullAlways)
+	return podspec.Equal(stored, read, podspec.PullAlways)
 }

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/action"
-	"github.com/flotilla-project/flotilla/core/engine"
+	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )

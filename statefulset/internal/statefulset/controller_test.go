@@ -18,12 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
-	"github.com/flotilla-project/flotilla/core/conditions"
-	"github.com/flotilla-project/flotilla/core/gen"
-	"github.com/flotilla-project/flotilla/core/simnodes"
-	"github.com/flotilla-project/flotilla/core/testenv"
-	"github.com/flotilla-project/flotilla/core/testenv/faults"
-	"github.com/flotilla-project/flotilla/core/testenv/workloads"
+	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/simnodes"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/workloads"
+	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"

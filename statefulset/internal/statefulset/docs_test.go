@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/statefulset/setup"
 )
@@ -29,12 +29,12 @@ func TestThePageExplainsEveryWord(t *testing.T) {
 	for _, words := range []struct{ files, pattern string }{
 		{"plan/[a-z]*[^t].go", `\b(?:event|wait|reason)[A-Z]\w* += "(\w+)"`},
 		{"plan/conditions.go", `Reason(?:: |, s\.Message = | = .*, )"(\w+)"`},
-		{"../../../core/conditions/conditions.go", `\tReason\w+ += "(\w+)"`},
-		{"../../../core/action/refusals.go", `\tWait\w+ += "(\w+)"`},
-		{"../../../core/podupdate/*.go", `\b(?:Event|Wait)[A-Z]\w* += "(\w+)"`},
-		{"../../../core/predownload/*.go", `\bEvent\w+ += "(\w+)"`},
+		{"../../../core/workloads/conditions/conditions.go", `\tReason\w+ += "(\w+)"`},
+		{"../../../core/plan/action/refusals.go", `\tWait\w+ += "(\w+)"`},
+		{"../../../core/workloads/podupdate/*.go", `\b(?:Event|Wait)[A-Z]\w* += "(\w+)"`},
+		{"../../../core/workloads/predownload/*.go", `\bEvent\w+ += "(\w+)"`},
 		{"../../api/v1beta1/statefulset_conditions.go", `= "(\w+)"`},
-		{"../../../core/inplace/refresh.go", `Reason\w+ += "(\w+)"`},
+		{"../../../core/pods/inplace/refresh.go", `Reason\w+ += "(\w+)"`},
 	} {
 		for _, word := range testenv.Words(t, words.files, words.pattern) {
 			explained(word)

@@ -8,10 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
-	"github.com/flotilla-project/flotilla/core/orphans"
-	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+
+	"github.com/flotilla-project/flotilla/core/frame/orphans"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
@@ -30,11 +31,11 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 		Gates: r.Gates,
 		Claim: func(name string) *corev1.PersistentVolumeClaim { return r.Claim(ctx, set.Namespace, name) },
 	}
-	if s.Pods, err = engine.Controlled[corev1.Pod](ctx, r.Reader, set); err != nil {
+	if s.Pods, err = fastclient.Controlled[corev1.Pod](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list pods: %w", err)
 	}
 	s.Refusals = r.Known(set, s.Pods, set.Spec.MinReadySeconds, s.Now)
-	if s.Revisions, err = engine.Controlled[appsv1.ControllerRevision](ctx, r.Reader, set); err != nil {
+	if s.Revisions, err = fastclient.Controlled[appsv1.ControllerRevision](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list revisions: %w", err)
 	}
 	lost, err := r.Orphans.Find(ctx, search(s), s.Now)
@@ -67,7 +68,7 @@ func search(s plan.Snapshot) orphans.Search {
 func (r *Reconciler) choose(ctx context.Context, s plan.Snapshot) (revision.Choice, error) {
 	in := revision.Input{
 		Owner: s.Set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &s.Set.Spec.Template,
-		Absent: revision.PullAlways, Owned: s.Revisions, Orphans: s.OrphanRevisions,
+		DefaultPullPolicy: podspec.PullAlways, Owned: s.Revisions, Orphans: s.OrphanRevisions,
 		Current: s.Set.Status.CurrentRevision, Same: sameAsBuiltIn,
 	}
 	if c := s.Set.Status.CollisionCount; c != nil {

@@ -9,10 +9,10 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/engine"
-	"github.com/flotilla-project/flotilla/core/fastclient"
-	"github.com/flotilla-project/flotilla/core/simnodes"
-	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/testing/simnodes"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
@@ -64,7 +64,7 @@ func startController(t *testing.T, env testenv.Environment, namespace string, ga
 	detector := &fastclient.Detector{}
 	t.Cleanup(func() { detector.Check(t) })
 	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = setup.Cache(namespace) })
-	require.NoError(t, setup.Controller(t.Context(), mgr, setup.Options{Gates: on, Settings: engine.Settings{
+	require.NoError(t, setup.Controller(t.Context(), mgr, setup.Options{Gates: on, Settings: base.Settings{
 		UserAgent: userAgent, Reader: fastclient.Options{Detector: detector}, Namespace: namespace,
 	}}))
 	env.Start(t, mgr)

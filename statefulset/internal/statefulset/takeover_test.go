@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/simnodes"
-	"github.com/flotilla-project/flotilla/core/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/simnodes"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )

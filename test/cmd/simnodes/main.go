@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/flotilla-project/flotilla/core/simnodes"
+	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 )
 
 func main() {

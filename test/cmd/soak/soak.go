@@ -35,7 +35,7 @@ type walk struct {
 	failed                  []string // the commands that replay them
 }
 
-// report is core/seeds.Report.
+// report is core/testing/seeds.Report.
 type report struct {
 	From   uint64   `json:"from"`
 	Worlds int      `json:"worlds"`

@@ -7,11 +7,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/newpod"
-	"github.com/flotilla-project/flotilla/core/podstate"
-	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/newpod"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
 const (
@@ -93,7 +93,7 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
 	labels[contract.InstanceIDLabel] = id
 	o := newpod.Of(template, newpod.Options{
 		Name: p.podName(id), GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace,
-		Owner: controllerRef(p.Set), Labels: labels, Absent: revision.PullAlways, Lifecycle: true,
+		Owner: controllerRef(p.Set), Labels: labels, DefaultPullPolicy: podspec.PullAlways, Lifecycle: true,
 		Gates: []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}, Now: p.Now,
 	})
 	claims := p.claimsOf(id)

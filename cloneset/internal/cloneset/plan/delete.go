@@ -1,9 +1,9 @@
 package plan
 
 import (
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
-	"github.com/flotilla-project/flotilla/core/podupdate"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )

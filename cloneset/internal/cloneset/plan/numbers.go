@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/podupdate"
-	"github.com/flotilla-project/flotilla/core/rollout"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
+	"github.com/flotilla-project/flotilla/core/workloads/rollout"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )

@@ -7,13 +7,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-project/flotilla/core/action"
-	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/inplace"
-	"github.com/flotilla-project/flotilla/core/podstate"
-	"github.com/flotilla-project/flotilla/core/podupdate"
-	"github.com/flotilla-project/flotilla/core/predownload"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/conditions"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
+	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -140,7 +141,7 @@ func newPass(s Snapshot) *pass {
 	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, Distrusted: distrusted(s.Set)}
 	p.numbers, p.plan.Err = readNumbers(s.Set)
 	p.revisions = podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), inplace.Options{
-		EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize, CompareClaims: p.comparesClaims(),
+		DefaultPullPolicy: podspec.PullAlways, EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize, CompareClaims: p.comparesClaims(),
 	})
 	p.updates = podupdate.Workload{
 		Revisions: p.revisions, Policy: p.policy(), Lifecycle: s.Set.Spec.Lifecycle,

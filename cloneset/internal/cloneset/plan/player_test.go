@@ -12,13 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/gen"
-	"github.com/flotilla-project/flotilla/core/orphans"
-	"github.com/flotilla-project/flotilla/core/revision"
-	"github.com/flotilla-project/flotilla/core/simulate"
+	"github.com/flotilla-project/flotilla/core/frame/orphans"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -106,7 +107,7 @@ func (p *player) snapshot(view *simulate.View, set *v1beta1.CloneSet, now time.T
 	}
 	s.Chosen, err = revision.Choose(revision.Input{
 		Owner: set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &set.Spec.Template,
-		Absent: revision.PullAlways, ClaimsHash: &s.ClaimsHash, Owned: s.Revisions, Orphans: s.OrphanRevisions,
+		DefaultPullPolicy: podspec.PullAlways, ClaimsHash: &s.ClaimsHash, Owned: s.Revisions, Orphans: s.OrphanRevisions,
 		Current: set.Status.CurrentRevision, CollisionCount: ptr.Deref(set.Status.CollisionCount, 0),
 		Lookup: func(name string) *appsv1.ControllerRevision {
 			return simulate.Get[*appsv1.ControllerRevision](view, set.Namespace, name)

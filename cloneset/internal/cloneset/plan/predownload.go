@@ -3,11 +3,11 @@ package plan
 import (
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/api/workload"
-	"github.com/flotilla-project/flotilla/core/podstate"
-	"github.com/flotilla-project/flotilla/core/predownload"
-	"github.com/flotilla-project/flotilla/core/rollout"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/predownload"
+	"github.com/flotilla-project/flotilla/core/workloads/rollout"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )

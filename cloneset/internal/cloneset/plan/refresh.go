@@ -1,9 +1,9 @@
 package plan
 
 import (
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
 // refresh lets every pod go on with what it is in the middle of: updates in place, readiness gates

@@ -1,11 +1,11 @@
 package plan
 
 import (
-	"github.com/flotilla-project/flotilla/core/action"
-	"github.com/flotilla-project/flotilla/core/lifecycle"
-	"github.com/flotilla-project/flotilla/core/ordering"
-	"github.com/flotilla-project/flotilla/core/podstate"
-	"github.com/flotilla-project/flotilla/core/podupdate"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/ordering"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
 // regretDeletion takes pods in PreparingDelete back that are needed again, for instance because

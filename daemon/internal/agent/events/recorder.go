@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	clientevents "k8s.io/client-go/tools/events"
 
-	coreevents "github.com/flotilla-project/flotilla/core/events"
+	coreevents "github.com/flotilla-project/flotilla/core/controllers/events"
 )
 
 // Controller is what events name as their source.

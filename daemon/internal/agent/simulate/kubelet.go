@@ -14,7 +14,7 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/hash"
+	"github.com/flotilla-project/flotilla/core/pods/hash"
 )
 
 // Kubelet keeps the containers of one pod running in a runtime and reports them.

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flotilla-project/flotilla/core/admission"
+	"github.com/flotilla-project/flotilla/core/operator/admission"
 )
 
 // Paths of the webhooks; configurations in users' clusters name them.

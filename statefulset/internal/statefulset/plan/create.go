@@ -6,11 +6,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/newpod"
-	"github.com/flotilla-project/flotilla/core/podstate"
-	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/newpod"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
 // createPod creates the pod of the ordinal after its claims, and says whether it does: a claim that is
@@ -34,7 +34,7 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 	maps.Copy(labels, revisionLabels(from.Name))
 	o := newpod.Of(template, newpod.Options{
 		Name: name, GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace, Owner: controllerRef(p.Set), Labels: labels,
-		Absent: revision.PullAlways, Lifecycle: true, Gates: readinessGates(), Now: p.Now,
+		DefaultPullPolicy: podspec.PullAlways, Lifecycle: true, Gates: readinessGates(), Now: p.Now,
 	})
 	o.Spec.Hostname, o.Spec.Subdomain = name, p.Set.Spec.ServiceName
 	newpod.MountClaims(o, p.mounts(name)...)

@@ -3,10 +3,10 @@ package plan
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/podstate"
-	"github.com/flotilla-project/flotilla/core/podupdate"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
 // Reasons of events on the set.

@@ -3,10 +3,10 @@ package plan
 import (
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/podstate"
-	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
 // defaultHistory is how an absent spec.revisionHistoryLimit reads.

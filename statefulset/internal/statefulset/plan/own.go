@@ -5,9 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/flotilla-project/flotilla/core/action"
-	"github.com/flotilla-project/flotilla/core/ownership"
-	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/workloads/ownership"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
 // release gives up pods whose labels the selector no longer matches, and those whose name is not that

@@ -6,14 +6,15 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-project/flotilla/core/action"
-	"github.com/flotilla-project/flotilla/core/conditions"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/inplace"
-	"github.com/flotilla-project/flotilla/core/podstate"
-	"github.com/flotilla-project/flotilla/core/podupdate"
-	"github.com/flotilla-project/flotilla/core/predownload"
-	"github.com/flotilla-project/flotilla/core/revision"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/conditions"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
+	"github.com/flotilla-project/flotilla/core/workloads/predownload"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
@@ -141,7 +142,7 @@ func newPass(s Snapshot) *pass {
 	var reserved ordinals.Reserved
 	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, Distrusted: distrusted(s.Set)}
 	p.numbers, reserved, p.plan.Err = readNumbers(s.Set, s.Gates)
-	options := inplace.Options{EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize}
+	options := inplace.Options{DefaultPullPolicy: podspec.PullAlways, EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize}
 	p.workload = podupdate.Workload{
 		Revisions:    podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), options),
 		Policy:       podupdate.Policy(rollingUpdate(s.Set).PodUpdatePolicy),
@@ -226,5 +227,5 @@ func (p *pass) saysTheSame(hash string) bool {
 func (p *pass) equal(a, b *appsv1.ControllerRevision) bool {
 	first, errFirst := p.workload.Revisions.Template(a)
 	second, errSecond := p.workload.Revisions.Template(b)
-	return errFirst == nil && errSecond == nil && revision.Equal(first, second, revision.PullAlways)
+	return errFirst == nil && errSecond == nil && podspec.Equal(first, second, podspec.PullAlways)
 }

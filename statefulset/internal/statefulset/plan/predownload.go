@@ -7,11 +7,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/predownload"
-	"github.com/flotilla-project/flotilla/core/revision"
-	"github.com/flotilla-project/flotilla/core/rollout"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/workloads/predownload"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
+	"github.com/flotilla-project/flotilla/core/workloads/rollout"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )

@@ -3,7 +3,7 @@ package plan
 import (
 	"time"
 
-	"github.com/flotilla-project/flotilla/core/action"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )

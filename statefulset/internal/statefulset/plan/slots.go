@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/ordering"
-	"github.com/flotilla-project/flotilla/core/podstate"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/ordering"
 
 	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
 )

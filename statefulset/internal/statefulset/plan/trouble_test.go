@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flotilla-project/flotilla/core/action"
-	"github.com/flotilla-project/flotilla/core/conditions"
-	"github.com/flotilla-project/flotilla/core/gen"
-	"github.com/flotilla-project/flotilla/core/simulate"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flotilla-project/flotilla/core/action"
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/inplace"
-	"github.com/flotilla-project/flotilla/core/podupdate"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
 // errStorage says that a pod lacks a volume, which no pod that exists can get.

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/hash"
-	"github.com/flotilla-project/flotilla/core/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/hash"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
 )
 
 const (

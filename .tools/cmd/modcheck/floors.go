@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// floor is a folder of core.
+type floor struct {
+	name string
+	// above are the floors that its packages may import besides those of the same floor.
+	above []string
+}
+
+// floors are those of docs/architecture.md. What is for tests may import all, and no floor may import it.
+func floors() []floor {
+	pure := []string{"contract", "api", "plan", "pods", "workloads"}
+	return []floor{
+		{"contract", nil},
+		{"api", nil},
+		{"plan", pure[:2]},
+		{"pods", pure[:3]},
+		{"workloads", pure[:4]},
+		{"controllers", pure},
+		{"operator", []string{"contract", "controllers"}},
+		{"frame", append(slices.Clone(pure), "controllers", "operator")},
+		{"testing", append(slices.Clone(pure), "controllers", "operator", "frame")},
+	}
+}
+
+// FloorFaults are the packages of core that stand on no known floor, and the imports that lead upwards, one line each.
+// Tests may import what they like.
+func FloorFaults(root fs.FS, core Module) ([]string, error) {
+	var faults []string
+	known := floors()
+	err := fs.WalkDir(root, core.Folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		pkg := strings.TrimPrefix(path.Dir(name), core.Folder+"/")
+		i := slices.IndexFunc(known, func(f floor) bool { return f.name == floorOf(pkg) })
+		if i < 0 {
+			faults = append(faults, fmt.Sprintf("%s: stands on no floor", name))
+			return nil
+		}
+		imports, err := importsOf(root, name)
+		for _, other := range imports {
+			other, ours := strings.CutPrefix(other, core.Path()+"/")
+			if ours && floorOf(other) != known[i].name && !slices.Contains(known[i].above, floorOf(other)) {
+				faults = append(faults, fmt.Sprintf("%s: %s may not import %s", name, known[i].name, other))
+			}
+		}
+		return err
+	})
+	return faults, err
+}
+
+func floorOf(pkg string) string {
+	name, _, _ := strings.Cut(pkg, "/")
+	return name
+}
+
+func importsOf(root fs.FS, name string) ([]string, error) {
+	content, err := fs.ReadFile(root, name)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), name, content, parser.ImportsOnly)
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", name, err)
+	}
+	var imports []string
+	for _, spec := range file.Imports {
+		text, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, fmt.Errorf("parse %s: %w", name, err)
+		}
+		imports = append(imports, text)
+	}
+	return imports, nil
+}

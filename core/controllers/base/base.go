@@ -1,0 +1,170 @@
+package base
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/flotilla-project/flotilla/core/controllers/events"
+	"github.com/flotilla-project/flotilla/core/controllers/execute"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/freshness"
+	"github.com/flotilla-project/flotilla/core/controllers/status"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// Settings are what the process says about any of its controllers.
+type Settings struct {
+	// Workers is how many objects are reconciled at a time; 0 leaves it to the controller.
+	Workers int
+	// Reader says how cached objects are handed out.
+	Reader fastclient.Options
+	// LeaderVersion returns the resourceVersion of the write that made this process leader; nil without
+	// leader election.
+	LeaderVersion func(context.Context) (string, error)
+	// Namespace restricts the controller to one namespace; empty means all.
+	Namespace string
+	// UserAgent is the name under which the controller writes.
+	UserAgent string
+}
+
+// Options say what is the controller's own.
+type Options struct {
+	Settings
+	// Controller names the controller in logs and metrics.
+	Controller string
+	// EventSource is the name under which users see its events.
+	EventSource string
+	// Kinds are those that the controller writes, with what the cache holds of them.
+	Kinds map[client.Object]cache.ByObject
+}
+
+// Controller is what every controller works with, whatever its kind.
+type Controller struct {
+	// Client writes, and reads from the cache.
+	Client client.Client
+	// Live reads from the server.
+	Live client.Reader
+	// Reader reads from the cache without copies.
+	Reader *fastclient.Reader
+	// Freshness knows the writes that the cache has not shown yet.
+	Freshness *freshness.Gate
+	// Refusals knows the writes that the server has refused, and when to try them again.
+	Refusals *refusals.Memory
+	// Executor writes what plans want.
+	Executor *execute.Executor
+	// Status writes statuses.
+	Status status.Writer
+	// Events tells users.
+	Events *events.Recorder
+	// Clock tells the time.
+	Clock clock.PassiveClock
+}
+
+// New makes the parts of a controller and adds to the manager what must run with it. It must be called
+// before the manager's cache starts.
+func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) {
+	writer, err := fastclient.NewClient(mgr, o.UserAgent)
+	if err != nil {
+		return nil, err
+	}
+	gate, err := freshness.New(ctx, freshness.Options{
+		Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), Kinds: o.Kinds, Live: mgr.GetAPIReader(),
+		Clock: clock.RealClock{}, LeaderVersion: o.LeaderVersion,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the freshness gate: %w", err)
+	}
+	if err := mgr.Add(gate); err != nil {
+		return nil, fmt.Errorf("add the freshness gate: %w", err)
+	}
+	memory := &refusals.Memory{}
+	executor, err := execute.New(execute.Options{
+		Client: writer, Live: mgr.GetAPIReader(), Recorder: gate, Refusals: memory, Metrics: metrics.Registry, Controller: o.Controller,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the executor: %w", err)
+	}
+	told, err := events.Broadcast(mgr, o.EventSource) //nolint:contextcheck // events leave until the manager ends, not until it is set up
+	if err != nil {
+		return nil, err
+	}
+	return &Controller{
+		Client:    writer,
+		Live:      mgr.GetAPIReader(),
+		Reader:    fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), o.Settings.Reader),
+		Freshness: gate,
+		Refusals:  memory,
+		Executor:  executor,
+		Status:    status.Writer{Client: writer, Recorder: gate},
+		Events:    events.NewRecorder(told, mgr.GetScheme()),
+		Clock:     clock.RealClock{},
+	}, nil
+}
+
+// Execute writes what a plan for the object wants.
+func (c *Controller) Execute(ctx context.Context, object client.Object, p action.Plan) execute.Outcome {
+	if !p.Empty() {
+		log.FromContext(ctx).V(2).Info("pass", "plan", p.String())
+	}
+	return c.Executor.Run(ctx, object, p.Steps)
+}
+
+// PatchStatus patches the status of an object when it changed, and says whether it did. A refused patch, or
+// one that met another version of the object, is not repeated before a pause is over; again is when to look
+// at the object at the latest.
+func (c *Controller) PatchStatus(ctx context.Context, before, after client.Object) (wrote bool, again time.Duration, err error) {
+	if equality.Semantic.DeepEqual(before, after) {
+		return false, 0, nil
+	}
+	name, now := client.ObjectKeyFromObject(before), c.Clock.Now()
+	a := action.Action{Verb: action.PatchStatus, Object: before, Reason: "Status"}
+	known := action.Plan{Now: now, Refusals: c.Refusals.Of(name, refusals.Moment{Now: now, Generation: before.GetGeneration()})}
+	if known.Holds(&a) {
+		return false, known.WakeAfter, nil
+	}
+	wrote, err = c.Status.Patch(ctx, before, after)
+	if wrote {
+		c.Refusals.Done(name, &a)
+		return true, 0, nil
+	}
+	f := refusals.Failure{Message: "the status was changed by somebody else", Conflict: err == nil}
+	if err != nil {
+		err = fmt.Errorf("patch status: %w", err)
+		f.Message = err.Error()
+	}
+	again, _ = c.Refusals.Failed(name, before.GetGeneration(), &a, f, now)
+	return false, again, err
+}
+
+// Known is what the server has refused to a workload with the pods before.
+func (c *Controller) Known(workload client.Object, pods []*corev1.Pod, minReadySeconds int32, now time.Time) action.Refusals {
+	return c.Refusals.Of(client.ObjectKeyFromObject(workload), refusals.Moment{
+		Now: now, Generation: workload.GetGeneration(),
+		Available: func() int { return podstate.CountAvailable(pods, now, minReadySeconds) },
+	})
+}
+
+// Wait is how long to leave an object alone, because the cache has yet to show what was written for it. A new
+// leader stays until all caches have shown what earlier ones wrote, or until ctx ends.
+func (c *Controller) Wait(ctx context.Context, name types.NamespacedName) time.Duration {
+	return c.Freshness.Wait(ctx, name)
+}
+
+// Forget drops what is remembered of an object that is gone.
+func (c *Controller) Forget(name types.NamespacedName) {
+	c.Freshness.Forget(name)
+	c.Refusals.Forget(name)
+}

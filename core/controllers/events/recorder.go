@@ -1,0 +1,120 @@
+package events
+
+import (
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientevents "k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/reference"
+
+	"github.com/flotilla-project/flotilla/core/controllers/execute"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+const (
+	// PerPass is how many events one pass sends at most. Beyond it a workload's events repeat each
+	// other, and each costs a write.
+	PerPass = 20
+	// maxNote is the length in bytes that the API server accepts for a note.
+	maxNote = 1024
+	// noticeAction is the action of events that are not about an action.
+	noticeAction = "Reconcile"
+)
+
+// Recorder sends the events of one controller.
+type Recorder struct {
+	sink   clientevents.EventRecorder
+	scheme *runtime.Scheme
+}
+
+// NewRecorder makes a recorder over what Broadcast returns. The scheme knows the kinds of owners.
+func NewRecorder(sink clientevents.EventRecorder, scheme *runtime.Scheme) *Recorder {
+	return &Recorder{sink: sink, scheme: scheme}
+}
+
+type event struct {
+	kind, reason, action, note string
+	related                    runtime.Object
+}
+
+// Tell sends the events of a pass on the owner: those of its actions, after the plan's notices. Of
+// more than PerPass it sends the first ones, warnings first. A stale action tells nothing.
+func (r *Recorder) Tell(owner runtime.Object, notices []action.Notice, outcome *execute.Outcome) {
+	all := ofNotices(notices)
+	for i := range outcome.Results {
+		all = appendResult(all, &outcome.Results[i])
+	}
+	sent, about := 0, r.refer(owner)
+	for _, kind := range []string{corev1.EventTypeWarning, corev1.EventTypeNormal} {
+		for _, e := range all {
+			if e.kind == kind && sent < PerPass {
+				r.sink.Eventf(about, r.refer(e.related), e.kind, e.reason, e.action, "%s", Shorten(e.note))
+				sent++
+			}
+		}
+	}
+}
+
+// refer is a reference to the object without its version: events that differ only in that are counted up
+// as one.
+func (r *Recorder) refer(o runtime.Object) runtime.Object {
+	if o == nil {
+		return nil
+	}
+	ref, err := reference.GetReference(r.scheme, o)
+	if err != nil {
+		return o
+	}
+	ref.ResourceVersion = ""
+	return ref
+}
+
+func ofNotices(notices []action.Notice) []event {
+	all := make([]event, 0, len(notices))
+	for _, n := range notices {
+		e := event{kind: n.Type, reason: n.Reason, action: noticeAction, note: n.Note}
+		if n.Related != nil {
+			e.related = n.Related
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func appendResult(all []event, result *execute.Result) []event {
+	told := result.Action.Event
+	if told == nil {
+		return all
+	}
+	e := event{action: string(result.Action.Verb)}
+	switch {
+	case result.Object != nil:
+		e.related = result.Object // a created object has its UID only there
+	case result.Action.Verb != action.Create:
+		e.related = result.Action.Object
+	}
+	switch result.State {
+	case execute.Done:
+		e.kind, e.reason, e.note = corev1.EventTypeNormal, told.Succeeded, told.Note
+	case execute.Blocked, execute.Failed:
+		e.kind, e.reason, e.note = corev1.EventTypeWarning, told.Failed, result.Text()
+	case execute.Stale: // nothing was written, and the next pass judges anew
+	}
+	if e.reason == "" {
+		return all
+	}
+	return append(all, e)
+}
+
+// Shorten cuts a note to what the API server accepts, between two characters.
+func Shorten(note string) string {
+	if len(note) <= maxNote {
+		return note
+	}
+	cut := maxNote
+	for !utf8.RuneStart(note[cut]) {
+		cut--
+	}
+	return note[:cut]
+}

@@ -1,0 +1,392 @@
+package execute_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/execute"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+)
+
+var env testenv.Environment
+
+func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
+
+// world is an executor for an owner in a namespace of its own.
+type world struct {
+	client.Client
+	*execute.Executor
+	ns     string
+	owner  *corev1.ConfigMap
+	writes *writes
+	metric *prometheus.Registry
+	memory *refusals.Memory
+}
+
+// writes is a recorder that remembers what it is told, such as "created one".
+type writes struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (w *writes) put(what string, o client.Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, what+" "+o.GetName())
+}
+
+func (w *writes) Created(_ types.NamespacedName, o client.Object)  { w.put("created", o) }
+func (w *writes) Written(_ types.NamespacedName, o client.Object)  { w.put("written", o) }
+func (w *writes) Deleted(_ types.NamespacedName, o client.Object)  { w.put("deleted", o) }
+func (w *writes) Doubtful(_ types.NamespacedName, o client.Object) { w.put("doubtful", o) }
+
+func newWorld(t testing.TB, adapt ...func(*rest.Config)) *world {
+	t.Helper()
+	w := &world{Client: env.Client(t), ns: env.Namespace(t), writes: &writes{}, metric: prometheus.NewRegistry(), memory: &refusals.Memory{}}
+	config := env.ConfigAs(t, "executor")
+	for _, f := range adapt {
+		f(config)
+	}
+	writer, err := client.New(config, client.Options{Scheme: env.Scheme})
+	require.NoError(t, err)
+	w.Executor, err = execute.New(execute.Options{
+		Client: writer, Live: w.Client, Recorder: w.writes, Metrics: w.metric, Controller: "test", Refusals: w.memory,
+	})
+	require.NoError(t, err)
+	w.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "owner"}}
+	require.NoError(t, w.Create(t.Context(), w.owner))
+	return w
+}
+
+func (w *world) pod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name, OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: w.owner.UID, Controller: new(true),
+		}}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "image:1"}}},
+	}
+}
+
+func (w *world) existing(t testing.TB, name string) *corev1.Pod {
+	t.Helper()
+	p := w.pod(name)
+	require.NoError(t, w.Create(t.Context(), p))
+	return p
+}
+
+func (w *world) get(t testing.TB, o client.Object) error {
+	t.Helper()
+	return w.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+}
+
+func step(actions ...action.Action) action.Step { return action.Step{Name: "test", Actions: actions} }
+
+func create(o action.Object) action.Action { return action.Action{Verb: action.Create, Object: o} }
+
+func label(o action.Object, value any) action.Action {
+	return action.Action{Verb: action.PatchMetadata, Object: o, Patches: []action.Patch{{
+		Body: map[string]any{"metadata": map[string]any{"labels": map[string]any{"label": value}}},
+	}}}
+}
+
+func states(o execute.Outcome) []execute.State {
+	var list []execute.State
+	for _, r := range o.Results {
+		list = append(list, r.State)
+	}
+	return list
+}
+
+// What time has changed is not written, and the steps after it run.
+func TestOutdatedActionsAreStale(t *testing.T) {
+	w := newWorld(t)
+	late, soon := w.existing(t, "late"), w.existing(t, "soon")
+	one, other := label(late, "new"), label(soon, "new")
+	one.Until, other.Until = time.Now().Add(-time.Second), time.Now().Add(time.Hour)
+
+	out := w.Run(t.Context(), w.owner, []action.Step{step(one), step(other)})
+
+	require.NoError(t, out.Err)
+	assert.Equal(t, []execute.State{execute.Stale, execute.Done}, states(out))
+	assert.Equal(t, time.Second, out.RetryAfter)
+	assert.Equal(t, []string{"written soon"}, w.writes.list)
+}
+
+// hours is a clock that moves on by an hour whenever somebody looks at it.
+type hours struct {
+	clock.PassiveClock
+	looks int
+}
+
+func (c *hours) Now() time.Time {
+	c.looks++
+	return time.Unix(0, 0).Add(time.Duration(c.looks) * time.Hour)
+}
+
+// A rehearsal may take so long that its action is outdated.
+func TestActionsOutdatedByTheirRehearsalAreStale(t *testing.T) {
+	w := newWorld(t)
+	executor, err := execute.New(execute.Options{
+		Client: w.Client, Live: w.Client, Recorder: w.writes, Metrics: w.metric, Controller: "test", Clock: &hours{},
+	})
+	require.NoError(t, err)
+	a := label(w.existing(t, "one"), "new")
+	a.Rehearse, a.Until = true, time.Unix(0, 0).Add(90*time.Minute)
+
+	out := executor.Run(t.Context(), w.owner, []action.Step{step(a)})
+
+	require.NoError(t, out.Err)
+	assert.Equal(t, []execute.State{execute.Stale}, states(out))
+	assert.Empty(t, w.writes.list)
+}
+
+func TestCreateMakesWhatComesFirstFirst(t *testing.T) {
+	w := newWorld(t)
+	audit := env.Audit(t)
+	first := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "first"}}
+	already := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "owner"}}
+	a := create(w.pod("one"))
+	a.First = []action.Object{already, first}
+
+	out := w.Run(t.Context(), w.owner, []action.Step{step(a)})
+
+	require.NoError(t, out.Err)
+	assert.Equal(t, 1, out.Done(action.Create))
+	assert.NotEmpty(t, out.Results[0].Object.GetUID())
+	assert.Empty(t, a.Object.GetUID(), "the plan's object was changed")
+	assert.Equal(t, []string{"created first", "created one"}, w.writes.list)
+	assert.Equal(t, map[string]int{"create configmaps": 2, "create pods": 1}, audit.Writes(t, "executor"))
+}
+
+func TestPatchesOfAnActionBuildOnEachOther(t *testing.T) {
+	w := newWorld(t)
+	p := w.existing(t, "one")
+	change := action.NewPodChange(p, metav1.Now())
+	change.SetCondition("Gate", corev1.ConditionTrue, "", "")
+	change.SetImage("main", "image:2")
+	change.SetLabel("label", "value")
+
+	out := w.Run(t.Context(), w.owner, []action.Step{step(action.Action{
+		Verb: action.UpdateInPlace, Object: p, Patches: change.Patches(),
+	})})
+
+	require.NoError(t, out.Err)
+	assert.Equal(t, []execute.State{execute.Done}, states(out))
+	judged := p.ResourceVersion
+	require.NoError(t, w.get(t, p))
+	assert.Equal(t, "image:2", p.Spec.Containers[0].Image)
+	assert.Equal(t, "value", p.Labels["label"])
+	assert.Equal(t, corev1.PodConditionType("Gate"), p.Status.Conditions[len(p.Status.Conditions)-1].Type)
+	assert.NotEqual(t, judged, p.ResourceVersion)
+	assert.Equal(t, p.ResourceVersion, out.Results[0].Object.GetResourceVersion())
+	assert.Equal(t, []string{"written one", "written one"}, w.writes.list)
+}
+
+func TestWritesMissAWorldThatMovedOn(t *testing.T) {
+	w := newWorld(t)
+	changed, replaced, gone, taken := w.existing(t, "changed"), w.existing(t, "replaced"), w.existing(t, "gone"), w.existing(t, "taken")
+	judged := changed.DeepCopy()
+	require.NoError(t, w.Patch(t.Context(), changed, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"label":"theirs"}}}`))))
+	for _, p := range []*corev1.Pod{replaced, gone} {
+		require.NoError(t, w.Delete(t.Context(), p.DeepCopy(), client.GracePeriodSeconds(0)))
+	}
+	w.existing(t, "replaced")
+	tests := map[string]action.Action{
+		"patch of a changed object":   label(judged, "ours"),
+		"delete of a changed object":  {Verb: action.Delete, Object: judged},
+		"patch of a replaced object":  label(replaced, "ours"),
+		"delete of a replaced object": {Verb: action.Delete, Object: replaced},
+		"patch of a gone object":      label(gone, "ours"),
+		"delete of a gone object":     {Verb: action.Delete, Object: gone},
+		"create of our own object":    create(w.pod(taken.Name)),
+	}
+	for name, a := range tests {
+		t.Run(name, func(t *testing.T) {
+			out := w.Run(t.Context(), w.owner, []action.Step{step(a)})
+			require.NoError(t, out.Err)
+			assert.Equal(t, []execute.State{execute.Stale}, states(out), "got %v", out.Results[0].Err)
+			assert.Equal(t, 1, out.Stale)
+			assert.Equal(t, time.Second, out.RetryAfter)
+		})
+	}
+	require.NoError(t, w.get(t, changed))
+	assert.Equal(t, "theirs", changed.Labels["label"])
+	assert.Equal(t, []string{"written taken"}, w.writes.list, "a pass would not wait for the object that the cache does not show")
+}
+
+func TestCreateWhereSomebodyElsesObjectStandsIsBlocked(t *testing.T) {
+	w := newWorld(t)
+	foreign := w.pod("taken")
+	foreign.OwnerReferences[0].UID, foreign.OwnerReferences[0].Name = "other", "other"
+	require.NoError(t, w.Create(t.Context(), foreign))
+	out := w.Run(t.Context(), w.owner, []action.Step{{SlowStart: true, Actions: []action.Action{create(w.pod("taken")), create(w.pod("free"))}}})
+	require.NoError(t, out.Err)
+	assert.Equal(t, []execute.State{execute.Blocked, execute.Done}, states(out), "a name that is taken says nothing of other names")
+	require.Len(t, out.Blocked, 1)
+	assert.Equal(t, "create pod taken: it exists already and belongs to ConfigMap other", out.Blocked[0].Message)
+}
+
+// Our own object, which the cache does not show yet, holds up no others.
+func TestNamesOfOwnObjectsSayNothingOfOtherNames(t *testing.T) {
+	w := newWorld(t)
+	w.existing(t, "taken")
+	taken := create(w.pod("taken"))
+	out := w.Run(t.Context(), w.owner, []action.Step{step(taken)})
+	require.Equal(t, []execute.State{execute.Stale}, states(out))
+	known := w.memory.Of(client.ObjectKeyFromObject(w.owner), refusals.Moment{Now: time.Now(), Generation: w.owner.Generation})[taken.Purpose()]
+	assert.True(t, known.Targets["taken"].Transient)
+	assert.False(t, known.Probing)
+}
+
+func TestDeleteRemovesWhatComesThen(t *testing.T) {
+	w := newWorld(t)
+	p, then := w.existing(t, "one"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "then"}}
+	missing := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "missing", UID: "x", ResourceVersion: "1"}}
+	require.NoError(t, w.Create(t.Context(), then))
+	out := w.Run(t.Context(), w.owner, []action.Step{step(action.Action{Verb: action.Delete, Object: p, Then: []action.Object{missing, then}})})
+	require.NoError(t, out.Err)
+	assert.Equal(t, []execute.State{execute.Done}, states(out))
+	assert.Equal(t, []string{"deleted one", "deleted then"}, w.writes.list)
+	assert.Error(t, w.get(t, then))
+}
+
+func TestAWriteThatChangesNothingIsCounted(t *testing.T) {
+	w := newWorld(t)
+	p := w.existing(t, "one")
+	out := w.Run(t.Context(), w.owner, []action.Step{step(label(p, nil))})
+	require.NoError(t, out.Err)
+	families, err := w.metric.Gather()
+	require.NoError(t, err)
+	require.Len(t, families, 1)
+	assert.Equal(t, "flotilla_noop_writes_total", families[0].GetName())
+	assert.InDelta(t, 1, families[0].GetMetric()[0].GetCounter().GetValue(), 0)
+}
+
+func TestOnlyALivingOwnerAdopts(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(owner *corev1.ConfigMap)
+		want   execute.State
+	}{
+		"living":   {change: func(*corev1.ConfigMap) {}, want: execute.Done},
+		"replaced": {change: func(o *corev1.ConfigMap) { o.UID = "former" }, want: execute.Stale},
+		"gone":     {change: func(o *corev1.ConfigMap) { o.Name = "gone" }, want: execute.Stale},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			orphan := w.pod("orphan")
+			orphan.OwnerReferences = nil
+			require.NoError(t, w.Create(t.Context(), orphan))
+			adopt := label(orphan, "adopted")
+			adopt.Verb = action.Adopt
+			test.change(w.owner)
+			out := w.Run(t.Context(), w.owner, []action.Step{step(adopt)})
+			require.NoError(t, out.Err)
+			assert.Equal(t, []execute.State{test.want}, states(out))
+		})
+	}
+}
+
+func TestNamespaceThatEndsEndsThePlanQuietly(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}}))
+	out := w.Run(t.Context(), w.owner, []action.Step{step(create(w.pod("one"))), step(create(w.pod("two")))})
+	require.NoError(t, out.Err)
+	assert.Equal(t, []execute.State{execute.Stale}, states(out))
+	assert.True(t, out.Ended)
+}
+
+func TestLackOfPermissionIsAnErrorThatEndsThePlan(t *testing.T) {
+	w := newWorld(t, func(c *rest.Config) { c.Impersonate.UserName = "nobody" })
+	out := w.Run(t.Context(), w.owner, []action.Step{step(create(w.pod("one"))), step(create(w.pod("two")))})
+	require.ErrorContains(t, out.Err, `create pod one: pods is forbidden: User "nobody" cannot create resource`)
+	assert.Equal(t, []execute.State{execute.Failed}, states(out))
+	assert.True(t, out.Ended)
+}
+
+func TestRefusedPodDoesNotKeepTheNextStepsBack(t *testing.T) {
+	w := newWorld(t)
+	good, invalid := w.existing(t, "good"), w.existing(t, "invalid")
+	out := w.Run(t.Context(), w.owner, []action.Step{step(label(invalid, "not a label")), step(label(good, "fine"))})
+	require.NoError(t, out.Err)
+	assert.Equal(t, []execute.State{execute.Blocked, execute.Done}, states(out))
+	assert.Equal(t, time.Second, out.RetryAfter)
+	assert.Contains(t, out.Blocked[0].Message, "not a label")
+	assert.False(t, out.Ended)
+}
+
+// lost loses the answers of creates: the request arrives, the answer does not.
+type lost struct{ http.RoundTripper }
+
+func (l lost) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := l.RoundTripper.RoundTrip(r)
+	if err == nil && r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/pods") {
+		_ = response.Body.Close()
+		return nil, errors.New("connection lost")
+	}
+	return response, err
+}
+
+func TestCreateWhoseAnswerIsLostIsInDoubt(t *testing.T) {
+	w := newWorld(t, func(c *rest.Config) {
+		c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return lost{rt} })
+	})
+	out := w.Run(t.Context(), w.owner, []action.Step{step(create(w.pod("one")))})
+	require.ErrorContains(t, out.Err, "connection lost")
+	assert.Equal(t, []string{"doubtful one"}, w.writes.list)
+	require.NoError(t, w.get(t, w.pod("one")))
+}
+
+func TestEndedContextEndsThePlanWithAnError(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out := w.Run(ctx, w.owner, []action.Step{step(create(w.pod("one")))})
+	require.ErrorIs(t, out.Err, context.Canceled)
+	assert.True(t, out.Ended)
+	assert.Empty(t, out.Results)
+}
+
+func BenchmarkCreate(b *testing.B) {
+	const pods = 500
+	for _, parallelism := range []int{8, 16, 32, 64} {
+		b.Run(strconv.Itoa(parallelism), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				w := newWorld(b)
+				writer, err := client.New(env.ConfigAs(b, "executor"), client.Options{Scheme: env.Scheme})
+				require.NoError(b, err)
+				executor, err := execute.New(execute.Options{
+					Client: writer, Live: w.Client, Recorder: w.writes, Metrics: w.metric, Parallelism: parallelism,
+				})
+				require.NoError(b, err)
+				s := action.Step{SlowStart: true}
+				for i := range pods {
+					s.Actions = append(s.Actions, create(w.pod("pod-"+strconv.Itoa(i))))
+				}
+				b.StartTimer()
+				out := executor.Run(b.Context(), w.owner, []action.Step{s})
+				require.NoError(b, out.Err)
+				require.Equal(b, pods, out.Done(action.Create))
+			}
+			b.ReportMetric(float64(pods)*float64(b.N)/b.Elapsed().Seconds(), "pods/s")
+		})
+	}
+}

@@ -1,0 +1,36 @@
+package execute
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+func TestResultTellsWhatFailed(t *testing.T) {
+	ended := func(verb action.Verb, state State, text string) Result {
+		r := Result{Action: &action.Action{Verb: verb}, State: state, Err: errors.New(text)}
+		if state == Blocked || state == Failed {
+			r.told = text
+		}
+		return r
+	}
+	var o Outcome
+	assert.Equal(t, action.Result{}, o.Result())
+	mounted := Result{Action: &action.Action{Verb: action.Delete}, State: Blocked, Err: fmt.Errorf("delete: %w", ErrMounted), told: "delete: it is mounted"}
+	o.add(mounted, time.Minute)
+	assert.Equal(t, action.Result{}, o.Result(), "a claim that is mounted stays, which is no failure")
+	for _, r := range []Result{
+		ended(action.Create, Done, "ignored"), ended(action.Create, Stale, "ignored"), ended(action.Create, Failed, "no quota"),
+		ended(action.Delete, Blocked, "a budget"), ended(action.UpdateInPlace, Failed, "no server"),
+	} {
+		o.add(r, time.Minute)
+	}
+	want := action.Result{ScaleError: "a budget", UpdateError: "no server", Blocked: "a budget"}
+	assert.Equal(t, want, o.Result(), "of several texts the same one stays, whichever was tried last")
+	assert.Equal(t, want, o.Result().With([]action.Held{{Verb: action.Create, Message: "no quota"}}))
+}

@@ -1,0 +1,62 @@
+package execute
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// rehearse sends what would be refused too late as a dry run, where the action asks for that. A webhook that
+// allows no dry runs is found out by the write itself.
+func (p *pass) rehearse(ctx context.Context, a *action.Action) Result {
+	if !a.Rehearse {
+		return Result{State: Done}
+	}
+	var err error
+	switch {
+	case a.Verb == action.Create && len(a.First) > 0:
+		err = p.trialPost(ctx, a)
+	default:
+		err = p.trialPatches(ctx, a)
+	}
+	if err == nil || isUnrehearsable(err) {
+		return Result{State: Done}
+	}
+	r := classify(err)
+	r.late = true
+	return r
+}
+
+func (p *pass) trialPost(ctx context.Context, a *action.Action) error {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	if err := p.options.Client.Create(ctx, a.Object.DeepCopyObject().(client.Object), client.DryRunAll); err != nil {
+		return fmt.Errorf("create %s: %w", p.name(a.Object), err)
+	}
+	return nil
+}
+
+// trialPatches tries each patch on the object as it was judged.
+func (p *pass) trialPatches(ctx context.Context, a *action.Action) error {
+	for _, change := range a.Trials() {
+		judged, err := p.metadata(a.Object)
+		if err != nil {
+			return err
+		}
+		if err := p.send(ctx, judged, change, true); err != nil {
+			return fmt.Errorf("patch %s: %w", p.part(a, change), err)
+		}
+	}
+	return nil
+}
+
+// part names what a patch writes to, for messages.
+func (p *pass) part(a *action.Action, change action.Patch) string {
+	if change.Subresource == "" {
+		return p.name(a.Object)
+	}
+	return change.Subresource + " of " + p.name(a.Object)
+}

@@ -1,0 +1,298 @@
+package execute
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// pass is one Run.
+type pass struct {
+	*Executor
+	owner    client.Object
+	workload types.NamespacedName
+
+	adoption sync.Once
+	adopts   error
+	mounts   mounts
+}
+
+// errOutdated says that time has changed what was judged.
+var errOutdated = errors.New("what was judged is no longer so")
+
+// try writes one action. A rehearsal takes time, too.
+func (p *pass) try(ctx context.Context, a *action.Action) Result {
+	outdated := func() bool { return a.Outdated(p.options.Clock.Now()) }
+	r := Result{State: Done}
+	if !outdated() {
+		r = p.rehearse(ctx, a)
+	}
+	switch {
+	case r.State != Done:
+	case outdated():
+		r = Result{State: Stale, Err: fmt.Errorf("%s: %w", a, errOutdated)}
+	case a.Verb == action.Create:
+		r = p.create(ctx, a)
+	case a.Verb == action.Delete:
+		r = p.delete(ctx, a)
+	default:
+		r = p.patch(ctx, a)
+	}
+	r.Action = a
+	return r
+}
+
+func (p *pass) create(ctx context.Context, a *action.Action) Result {
+	for _, first := range a.First {
+		if _, err := p.post(ctx, first); err != nil && !apierrors.IsAlreadyExists(err) {
+			return classify(fmt.Errorf("create %s: %w", p.name(first), err))
+		}
+	}
+	created, err := p.post(ctx, a.Object)
+	switch {
+	case err == nil:
+		return Result{State: Done, Object: created}
+	case apierrors.IsAlreadyExists(err):
+		return p.collision(ctx, a.Object, err)
+	default:
+		return classify(fmt.Errorf("create %s: %w", p.name(a.Object), err))
+	}
+}
+
+// post creates a copy of the object, which belongs to the plan.
+func (p *pass) post(ctx context.Context, o client.Object) (client.Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	created := o.DeepCopyObject().(client.Object)
+	err := p.options.Client.Create(ctx, created)
+	switch {
+	case err == nil:
+		p.options.Recorder.Created(p.workload, created)
+	case isDoubtful(err):
+		p.options.Recorder.Doubtful(p.workload, o)
+	}
+	return created, err
+}
+
+var (
+	// ErrTaken says that an object of somebody else has the name of one that was to be created.
+	ErrTaken = errors.New("it exists already")
+	// ErrMounted says that a pod mounts the claim that was to be deleted or to go with another pod.
+	ErrMounted = errors.New("it is mounted")
+)
+
+// collision tells our own object, which the cache does not show yet, from somebody else's, which is
+// in the way for as long as it stands there.
+func (p *pass) collision(ctx context.Context, o client.Object, exists error) Result {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	found, err := p.metadata(o)
+	if err == nil {
+		err = p.options.Live.Get(ctx, client.ObjectKeyFromObject(o), found)
+	}
+	if err != nil {
+		return classify(fmt.Errorf("look at %s, which exists already: %w", p.name(o), err))
+	}
+	if metav1.IsControlledBy(found, p.owner) {
+		p.options.Recorder.Written(p.workload, found)
+		return Result{State: Stale, Err: exists, gone: true}
+	}
+	holder := "nobody"
+	if ref := metav1.GetControllerOf(found); ref != nil {
+		holder = ref.Kind + " " + ref.Name
+	}
+	return Result{
+		State: Blocked, alone: true,
+		Err: fmt.Errorf("create %s: %w and belongs to %s", p.name(o), ErrTaken, holder),
+	}
+}
+
+func (p *pass) delete(ctx context.Context, a *action.Action) Result {
+	if r := p.unmounted(ctx, a); r.State != Done {
+		return r
+	}
+	if err := p.remove(ctx, a.Object, judged(a.Object)); err != nil {
+		return classify(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
+	}
+	p.mounts.removed.Store(a.Object.GetUID(), true)
+	for _, then := range a.Then {
+		pod, err := p.keeper(ctx, then, "")
+		if err != nil {
+			return classify(fmt.Errorf("delete %s: %w", p.name(then), err))
+		}
+		if pod != "" { // it is judged anew now that its own pod is on its way out
+			continue
+		}
+		if err := p.remove(ctx, then, client.Preconditions{UID: new(then.GetUID())}); err != nil && !apierrors.IsNotFound(err) {
+			return classify(fmt.Errorf("delete %s: %w", p.name(then), err))
+		}
+	}
+	return Result{State: Done}
+}
+
+// unmounted says whether no pod is in the way of what would end the claim, at once or with its heir.
+func (p *pass) unmounted(ctx context.Context, a *action.Action) Result {
+	verb := strings.ToLower(string(a.Verb))
+	switch pod, err := p.keeper(ctx, a.Object, a.Heir); {
+	case err != nil:
+		return classify(fmt.Errorf("%s %s: %w", verb, p.name(a.Object), err))
+	case pod != "":
+		return Result{
+			State: Blocked, alone: true,
+			Err: fmt.Errorf("%s %s: %w by pod %s", verb, p.name(a.Object), ErrMounted, pod),
+		}
+	}
+	return Result{State: Done}
+}
+
+func (p *pass) remove(ctx context.Context, o client.Object, preconditions client.Preconditions) error {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	target, err := p.metadata(o)
+	if err != nil {
+		return err
+	}
+	if err := p.options.Client.Delete(ctx, target, preconditions); err != nil {
+		return err
+	}
+	p.options.Recorder.Deleted(p.workload, o)
+	return nil
+}
+
+// judged demands that the object is the one that was judged, in the version that was judged. What
+// goes with a deleted object needs only to be the same: its version plays no part in the decision.
+func judged(o client.Object) client.Preconditions {
+	return client.Preconditions{UID: new(o.GetUID()), ResourceVersion: new(o.GetResourceVersion())}
+}
+
+func (p *pass) patch(ctx context.Context, a *action.Action) Result {
+	if a.Verb == action.Adopt {
+		if err := p.mayAdopt(ctx); err != nil {
+			return classify(fmt.Errorf("adopt %s: %w", p.name(a.Object), err))
+		}
+	}
+	if a.Heir != "" {
+		if r := p.unmounted(ctx, a); r.State != Done {
+			return r
+		}
+	}
+	current, err := p.metadata(a.Object)
+	if err != nil {
+		return Result{State: Failed, Err: err}
+	}
+	for i, change := range a.Patches {
+		judged := current.ResourceVersion
+		if err := p.send(ctx, current, change, false); err != nil {
+			r := classify(fmt.Errorf("patch %s: %w", p.part(a, change), err))
+			r.late = i > 0
+			return r
+		}
+		if current.ResourceVersion == judged {
+			p.noops.Inc()
+		}
+		p.options.Recorder.Written(p.workload, current)
+	}
+	return Result{State: Done, Object: current}
+}
+
+// send writes one patch on top of the version in current, where the metadata of the answer
+// replaces it. Asking for metadata only spares the decoding of whole objects.
+func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, change action.Patch, trial bool) error {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	body, err := json.Marshal(withPreconditions(change, current))
+	if err != nil {
+		return fmt.Errorf("encode the patch: %w", err)
+	}
+	kind := change.Type
+	if kind == "" {
+		kind = types.StrategicMergePatchType
+	}
+	if change.Subresource == "" {
+		o := &client.PatchOptions{}
+		if trial {
+			o.DryRun = []string{metav1.DryRunAll}
+		}
+		return p.options.Client.Patch(ctx, current, client.RawPatch(kind, body), o)
+	}
+	o := &client.SubResourcePatchOptions{}
+	if trial {
+		o.DryRun = []string{metav1.DryRunAll}
+	}
+	return p.options.Client.SubResource(change.Subresource).Patch(ctx, current, client.RawPatch(kind, body), o)
+}
+
+// withPreconditions is a copy of the patch that names the object and the version it is meant for.
+func withPreconditions(change action.Patch, judged *metav1.PartialObjectMetadata) map[string]any {
+	meta := map[string]any{}
+	if given, ok := change.Body["metadata"].(map[string]any); ok {
+		meta = maps.Clone(given)
+	}
+	meta["uid"] = string(judged.UID)
+	if !change.AnyVersion {
+		meta["resourceVersion"] = judged.ResourceVersion
+	}
+	whole := make(map[string]any, len(change.Body)+1)
+	maps.Copy(whole, change.Body)
+	whole["metadata"] = meta
+	return whole
+}
+
+// mayAdopt reads the owner from the server, once in a pass: an owner that is gone or going must not
+// take anything.
+func (p *pass) mayAdopt(ctx context.Context) error {
+	p.adoption.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+		defer cancel()
+		live, err := p.metadata(p.owner)
+		if err != nil {
+			p.adopts = err
+			return
+		}
+		gvk := live.GroupVersionKind()
+		err = p.options.Live.Get(ctx, p.workload, live)
+		switch {
+		case err != nil:
+			p.adopts = fmt.Errorf("look at the owner: %w", err)
+		case live.UID != p.owner.GetUID() || live.DeletionTimestamp != nil:
+			resource := schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}
+			p.adopts = apierrors.NewNotFound(resource, p.owner.GetName())
+		}
+	})
+	return p.adopts
+}
+
+// metadata is an object's identity, as far as a write needs it.
+func (p *pass) metadata(o client.Object) (*metav1.PartialObjectMetadata, error) {
+	gvk, err := apiutil.GVKForObject(o, p.options.Client.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("find the kind of %T: %w", o, err)
+	}
+	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
+	}}
+	m.SetGroupVersionKind(gvk)
+	return m, nil
+}
+
+// name is an object's kind and name for messages, such as "pod web-1".
+func (p *pass) name(o client.Object) string {
+	gvk, err := apiutil.GVKForObject(o, p.options.Client.Scheme())
+	if err != nil {
+		return o.GetName()
+	}
+	return strings.ToLower(gvk.Kind) + " " + o.GetName()
+}

@@ -1,0 +1,129 @@
+package freshness_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/flotilla-project/flotilla/core/controllers/freshness"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+)
+
+var env testenv.Environment
+
+func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
+
+const (
+	soon = 10 * time.Second
+	tick = 10 * time.Millisecond
+)
+
+// gate starts a manager with a cache of the labelled pods and a gate over it.
+func gate(t *testing.T, leader func(context.Context) (string, error)) *freshness.Gate {
+	t.Helper()
+	selector, err := labels.Parse("cached")
+	require.NoError(t, err)
+	kinds := map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: selector}}
+	mgr := env.Manager(t, func(o *manager.Options) { o.Cache.ByObject = kinds })
+	g, err := freshness.New(t.Context(), freshness.Options{
+		Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), Kinds: kinds,
+		Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, LeaderVersion: leader,
+	})
+	require.NoError(t, err)
+	require.NoError(t, mgr.Add(g))
+	env.Start(t, mgr)
+	return g
+}
+
+func pod(ns, name string, cached bool) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "image"}}},
+	}
+	if cached {
+		p.Labels = map[string]string{"cached": ""}
+	}
+	return p
+}
+
+func isFresh(t *testing.T, g *freshness.Gate, key types.NamespacedName) func() bool {
+	t.Helper()
+	return func() bool { return g.Wait(t.Context(), key) == 0 }
+}
+
+func TestGateFollowsTheServer(t *testing.T) {
+	ns, c, g := env.Namespace(t), env.Client(t), gate(t, nil)
+	key := types.NamespacedName{Namespace: ns, Name: "workload"}
+	require.Eventually(t, isFresh(t, g, key), soon, tick, "the gate does not open")
+
+	one := pod(ns, "one", true)
+	require.NoError(t, c.Create(t.Context(), one))
+	g.Created(key, one)
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
+	require.NoError(t, c.Patch(t.Context(), one, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`))))
+	g.Written(key, one)
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
+	require.NoError(t, c.Delete(t.Context(), one))
+	g.Deleted(key, one)
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
+}
+
+func TestObjectThatIsNeverCachedIsPassedByOthers(t *testing.T) {
+	ns, c, g := env.Namespace(t), env.Client(t), gate(t, nil)
+	key := types.NamespacedName{Namespace: ns, Name: "workload"}
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
+
+	hidden := pod(ns, "hidden", false)
+	require.NoError(t, c.Create(t.Context(), hidden))
+	g.Created(key, hidden)
+	require.NotZero(t, g.Wait(t.Context(), key))
+	require.NoError(t, c.Create(t.Context(), pod(ns, "other", true)))
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
+}
+
+func TestDoubtsAreSettledByTheServer(t *testing.T) {
+	ns, c, g := env.Namespace(t), env.Client(t), gate(t, nil)
+	key := types.NamespacedName{Namespace: ns, Name: "workload"}
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
+
+	g.Doubtful(key, pod(ns, "never-made", true))
+	made := pod(ns, "made", true)
+	g.Doubtful(key, made)
+	require.NotZero(t, g.Wait(t.Context(), key))
+	require.NoError(t, c.Create(t.Context(), made))
+	require.Eventually(t, isFresh(t, g, key), soon, tick, "pending: %v", g.Pending(key))
+}
+
+func TestNewLeaderWaitsUntilItsQuietStoresAreComplete(t *testing.T) {
+	ns, c := env.Namespace(t), env.Client(t)
+	require.NoError(t, c.Create(t.Context(), pod(ns, "one", true)))
+	won := make(chan string, 1)
+	g := gate(t, func(ctx context.Context) (string, error) {
+		select {
+		case version := <-won:
+			return version, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+	key := types.NamespacedName{Namespace: ns, Name: "workload"}
+	impatient, leave := context.WithCancel(t.Context())
+	leave()
+	assert.NotZero(t, g.Wait(impatient, key), "the gate is open though nobody knows of which version the leader is")
+
+	lease := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "lease"}}
+	require.NoError(t, c.Create(t.Context(), lease))
+	won <- lease.ResourceVersion
+	require.Eventually(t, isFresh(t, g, key), soon, tick)
+}

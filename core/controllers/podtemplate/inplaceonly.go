@@ -1,0 +1,66 @@
+package podtemplate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"gomodules.xyz/jsonpatch/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+)
+
+// InPlaceOnly refuses a change of a template that running pods could never follow, for policy InPlaceOnly.
+// The templates are the written ones; of the judgement their defaulted forms are used where they are
+// known, with an absent imagePullPolicy as the options read it. The path is that of the error.
+func InPlaceOnly(judged Judgement, old, now *corev1.PodTemplateSpec, at *field.Path, o inplace.Options) field.ErrorList {
+	before, after := asRead(judged.Before, old, o.DefaultPullPolicy), asRead(judged.After, now, o.DefaultPullPolicy)
+	_, err := inplace.Diff(&inplace.Revision{Template: before}, &inplace.Revision{Template: after}, o)
+	reason, ok := errors.AsType[*inplace.NotPossibleError](err)
+	if !ok {
+		return nil
+	}
+	found := firstBesidesImages(&before.Spec, &after.Spec)
+	if found == "" {
+		found = "replace " + reason.Path
+	}
+	return field.ErrorList{field.Forbidden(at, fmt.Sprintf(
+		"only allowed to update images in spec for InPlaceOnly, but found %s (%s)", found, reason.Message))}
+}
+
+// asRead is a copy of the template in which an absent imagePullPolicy is what it is in the pods that are created.
+// The template as written is used where the cluster's defaults are unknown.
+func asRead(defaulted, written *corev1.PodTemplateSpec, policy podspec.DefaultPullPolicy) *corev1.PodTemplateSpec {
+	template := written.DeepCopy()
+	if defaulted != nil {
+		template = defaulted.DeepCopy()
+	}
+	for i := range written.Spec.Containers {
+		if policy == podspec.PullAlways && written.Spec.Containers[i].ImagePullPolicy == "" && i < len(template.Spec.Containers) {
+			template.Spec.Containers[i].ImagePullPolicy = corev1.PullAlways
+		}
+	}
+	return template
+}
+
+// firstBesidesImages names the first difference of two pod specs that is no image, as an operation and a
+// JSON pointer, or "".
+func firstBesidesImages(before, after *corev1.PodSpec) string {
+	image := regexp.MustCompile(`^/containers/\d+/image$`)
+	a, errA := json.Marshal(before)
+	b, errB := json.Marshal(after)
+	operations, err := jsonpatch.CreatePatch(a, b)
+	if errors.Join(errA, errB, err) != nil {
+		return ""
+	}
+	for _, o := range operations {
+		if o.Operation != "replace" || !image.MatchString(o.Path) {
+			return o.Operation + " " + o.Path
+		}
+	}
+	return ""
+}

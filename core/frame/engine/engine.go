@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
+	"github.com/flotilla-project/flotilla/core/frame/history"
+	"github.com/flotilla-project/flotilla/core/frame/orphans"
+	"github.com/flotilla-project/flotilla/core/frame/pulljobs"
+)
+
+// discoveryTimeout bounds a look at what the cluster serves. An answer that takes long is as good as none.
+const discoveryTimeout = 5 * time.Second
+
+// Options say what is the workload's own.
+type Options struct {
+	base.Settings
+	// Controller names the controller in logs and metrics.
+	Controller string
+	// EventSource is the name under which users see its events.
+	EventSource string
+	// Kind is an object of the workload's kind.
+	Kind client.Object
+	// Cache is what the manager's cache was made with. Its pods, claims and revisions are indexed by owner
+	// and taken for kinds that the controller writes.
+	Cache cache.Options
+	// PodLabel is the label by whose presence Cache selects pods.
+	PodLabel string
+}
+
+// Engine is what the controller of a workload works with. It holds no state that the cluster does not hold;
+// what its parts remember only saves work.
+type Engine struct {
+	*base.Controller
+	// Templates asks the server for its defaults.
+	Templates *podtemplate.Checker
+	// History finds the revision of a template.
+	History *history.History
+	// Orphans finds pods that the cache does not show.
+	Orphans *orphans.Finder
+	// PullJobs has images pulled ahead of updates.
+	PullJobs *pulljobs.Jobs
+}
+
+// New makes the parts of a workload's controller and adds to the manager what must run with it. It must be
+// called before the manager's cache starts.
+func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
+	kinds := written(o.Cache)
+	for kind := range kinds {
+		if err := fastclient.IndexOwners(ctx, mgr.GetFieldIndexer(), kind); err != nil {
+			return nil, err
+		}
+	}
+	if err := fastclient.IndexUncontrolled(ctx, mgr.GetFieldIndexer(), &corev1.Pod{}, &appsv1.ControllerRevision{}); err != nil {
+		return nil, err
+	}
+	kinds[o.Kind] = fastclient.Within(o.Namespace, cache.ByObject{})
+	c, err := base.New(ctx, mgr, base.Options{Settings: o.Settings, Controller: o.Controller, EventSource: o.EventSource, Kinds: kinds})
+	if err != nil {
+		return nil, err
+	}
+	served, err := newDiscovery(mgr.GetConfig(), discoveryTimeout)
+	if err != nil {
+		return nil, err
+	}
+	templates := podtemplate.New(c.Client, c.Clock)
+	return &Engine{
+		Controller: c,
+		Templates:  templates,
+		History:    history.New(c.Reader, templates),
+		Orphans:    orphans.New(uncontrolled(c.Reader), c.Live, o.PodLabel),
+		PullJobs: pulljobs.New(pulljobs.Options{
+			Discovery: served, Cache: mgr.GetCache(), Executor: c.Executor, Events: c.Events, Clock: c.Clock,
+		}),
+	}, nil
+}
+
+// written are the kinds besides its own that a workload's controller writes, as far as they are cached.
+func written(o cache.Options) map[client.Object]cache.ByObject {
+	kinds := map[client.Object]cache.ByObject{}
+	for kind, settings := range o.ByObject {
+		switch kind.(type) {
+		case *corev1.Pod, *corev1.PersistentVolumeClaim, *appsv1.ControllerRevision:
+			kinds[kind] = settings
+		}
+	}
+	return kinds
+}
+
+// uncontrolled reads the cached pods of a namespace that have no controller.
+func uncontrolled(r *fastclient.Reader) func(context.Context, string) ([]*corev1.Pod, error) {
+	return func(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+		return fastclient.Uncontrolled[corev1.Pod](ctx, r, namespace)
+	}
+}
+
+// Forget drops what is remembered of a workload that is gone.
+func (e *Engine) Forget(name types.NamespacedName) {
+	e.Controller.Forget(name)
+	e.History.Forget(name)
+	e.Orphans.Forget(name)
+	e.PullJobs.Forget(name)
+}
+
+func newDiscovery(config *rest.Config, timeout time.Duration) (*discovery.DiscoveryClient, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = timeout
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a discovery client: %w", err)
+	}
+	return d, nil
+}

@@ -1,0 +1,161 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
+)
+
+var env testenv.Environment
+
+func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
+
+// givenEngine is an engine for ReplicaSets, which stand for any workload here.
+func givenEngine(t *testing.T) *engine.Engine {
+	t.Helper()
+	pods, err := fastclient.PodsWithLabel(contract.InstanceIDLabel)
+	require.NoError(t, err)
+	cached := cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.Pod{}: pods, &appsv1.ControllerRevision{}: fastclient.Revisions("apps"), &corev1.Node{}: fastclient.Nodes(),
+	}}
+	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = cached })
+	e, err := engine.New(t.Context(), mgr, engine.Options{
+		Settings: base.Settings{UserAgent: "test"}, Controller: t.Name(), EventSource: "test", Kind: &appsv1.ReplicaSet{}, Cache: cached, PodLabel: contract.InstanceIDLabel,
+	})
+	require.NoError(t, err)
+	env.Start(t, mgr)
+	return e
+}
+
+func givenOwner(t *testing.T, c client.Client) *appsv1.ReplicaSet {
+	t.Helper()
+	owner := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: env.Namespace(t)},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Template: gen.Template(gen.Label("app", "web"), gen.Image("main", "app:1")),
+		},
+	}
+	require.NoError(t, c.Create(t.Context(), owner))
+	return owner
+}
+
+// An engine's parts work together: what the executor wrote holds up the next pass until the reader shows it.
+func TestWritesAreSeenBeforeTheNextPass(t *testing.T) {
+	env.Need(t)
+	e := givenEngine(t)
+	owner := givenOwner(t, env.Client(t))
+	name := client.ObjectKeyFromObject(owner)
+	require.Eventually(t, func() bool { return e.Freshness.Wait(t.Context(), name) == 0 }, 10*time.Second, 10*time.Millisecond)
+	pod := gen.Pod("web-1", gen.Namespaced(owner.Namespace), gen.OwnedBy(owner), gen.Image("main", "app:1"), gen.Label(contract.InstanceIDLabel, "1"))
+	pod.UID, pod.ResourceVersion, pod.Status = "", "", corev1.PodStatus{}
+	done := e.Executor.Run(t.Context(), owner, []action.Step{{Name: "make", Actions: []action.Action{{Verb: action.Create, Object: pod}}}})
+	require.NoError(t, done.Err)
+	require.Eventually(t, func() bool { return e.Freshness.Wait(t.Context(), name) == 0 }, 10*time.Second, 10*time.Millisecond)
+	pods, err := fastclient.Controlled[corev1.Pod](t.Context(), e.Reader, owner)
+	require.NoError(t, err)
+	require.Len(t, pods, 1)
+	assert.Nil(t, e.NodeLabels(t.Context())("unknown"))
+}
+
+// A set whose spec cannot be followed still has to look after pods, for instance at the end of a grace period.
+func TestASpecThatCannotBeFollowedKeepsTheNextLook(t *testing.T) {
+	env.Need(t)
+	e := givenEngine(t)
+	owner := givenOwner(t, env.Client(t))
+	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(owner)}
+	require.Eventually(t, func() bool { return e.Freshness.Wait(t.Context(), request.NamespacedName) == 0 }, 10*time.Second, 10*time.Millisecond)
+	wrong := errors.New("not a number")
+	handle := func(next time.Duration) (ctrl.Result, error) {
+		return e.Handle(t.Context(), request, func(context.Context, types.NamespacedName) (engine.Pass, error) {
+			return engine.Pass{
+				Workload: owner, Err: wrong, Plan: action.Plan{WakeAfter: next},
+				Status: func(action.Result) client.Object { return owner },
+			}, nil
+		})
+	}
+	result, err := handle(time.Second)
+	require.NoError(t, err)
+	assert.Equal(t, time.Second, result.RequeueAfter)
+	_, err = handle(0)
+	require.ErrorIs(t, err, wrong)
+	assert.ErrorIs(t, err, reconcile.TerminalError(nil), "only an edit helps")
+}
+
+// A template that differs from a stored one only in what the server adds is the same.
+func TestHistoryAsksTheServerForItsDefaults(t *testing.T) {
+	env.Need(t)
+	e, c := givenEngine(t), env.Client(t)
+	owner := givenOwner(t, c)
+	stored, err := e.Templates.Default(t.Context(), owner.Namespace, &owner.Spec.Template)
+	require.NoError(t, err)
+	r, err := revision.New(owner, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), stored, 1, 0)
+	require.NoError(t, err)
+	r.UID = types.UID("r")
+	in := revision.Input{
+		Owner: owner, Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Template: &owner.Spec.Template,
+		DefaultPullPolicy: podspec.ServerDefault, Owned: []*appsv1.ControllerRevision{r},
+	}
+	choice, err := e.History.Choose(t.Context(), in)
+	require.NoError(t, err)
+	assert.Same(t, r, choice.Update)
+	assert.False(t, choice.Create)
+}
+
+// An answer is kept until the workload, its revisions or what its status says of them change.
+func TestHistoryRemembersUntilSomethingChanges(t *testing.T) {
+	env.Need(t)
+	e, c := givenEngine(t), env.Client(t)
+	owner := givenOwner(t, c)
+	kind := appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
+	r, err := revision.New(owner, kind, &owner.Spec.Template, 1, 0)
+	require.NoError(t, err)
+	asked := 0
+	choose := func(change func(*revision.Input)) int {
+		before := asked
+		in := revision.Input{Owner: owner.DeepCopy(), Kind: kind, Template: &owner.Spec.Template, Owned: []*appsv1.ControllerRevision{r.DeepCopy()}}
+		in.Same = func(*corev1.PodTemplateSpec, *corev1.PodTemplateSpec) bool { asked++; return true }
+		change(&in)
+		_, err := e.History.Choose(t.Context(), in)
+		require.NoError(t, err)
+		return asked - before
+	}
+	same := func(*revision.Input) {}
+	assert.Equal(t, 1, choose(same))
+	assert.Equal(t, 0, choose(same))
+	assert.Equal(t, 1, choose(func(in *revision.Input) { in.Owner.(*appsv1.ReplicaSet).Generation = 99 }))
+	assert.Equal(t, 1, choose(func(in *revision.Input) { in.Owned[0].ResourceVersion = "99" }))
+	assert.Equal(t, 1, choose(func(in *revision.Input) { in.Current = "web-x" }))
+	e.Forget(client.ObjectKeyFromObject(owner))
+	assert.Equal(t, 1, choose(same))
+}
+
+func TestServersOfTodayResizePods(t *testing.T) {
+	env.Need(t)
+	served, err := engine.ServesResize(env.Config)
+	require.NoError(t, err)
+	assert.True(t, served)
+}

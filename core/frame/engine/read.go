@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"context"
+	"hash/fnv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+)
+
+// Claim is the claim of the name in the cache, whoever owns it; nil for none.
+func (e *Engine) Claim(ctx context.Context, namespace, name string) *corev1.PersistentVolumeClaim {
+	claim, err := fastclient.Get[corev1.PersistentVolumeClaim](ctx, e.Reader, types.NamespacedName{Namespace: namespace, Name: name})
+	if err != nil {
+		return nil
+	}
+	return claim
+}
+
+// NodeLabels finds the labels of a node in the cache; an unknown node has none.
+func (e *Engine) NodeLabels(ctx context.Context) func(name string) map[string]string {
+	return func(name string) map[string]string {
+		node, err := fastclient.Get[corev1.Node](ctx, e.Reader, types.NamespacedName{Name: name})
+		if err != nil {
+			return nil
+		}
+		return node.Labels
+	}
+}
+
+// Seed is a number that differs between passes and between workloads.
+func Seed(uid types.UID, now time.Time) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(uid)) // the hash never returns an error
+	return h.Sum64() ^ uint64(now.UnixNano())
+}

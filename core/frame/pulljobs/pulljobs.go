@@ -1,0 +1,173 @@
+package pulljobs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/controllers/events"
+	"github.com/flotilla-project/flotilla/core/controllers/execute"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/workloads/predownload"
+)
+
+const (
+	// retry is when a failed attempt to create or delete jobs is repeated, and staleRetry when the world
+	// had only moved on.
+	retry      = 30 * time.Second
+	staleRetry = time.Second
+)
+
+// Options say with what Jobs works.
+type Options struct {
+	// Discovery looks for the kind.
+	Discovery Discovery
+	// Cache is the manager's.
+	Cache cache.Cache
+	// Executor writes jobs, Events tells of them.
+	Executor *execute.Executor
+	Events   *events.Recorder
+	// Clock tells the time.
+	Clock clock.PassiveClock
+}
+
+// Jobs is safe for concurrent use.
+type Jobs struct {
+	kind     kind
+	executor *execute.Executor
+	events   *events.Recorder
+
+	mu     sync.Mutex
+	recent map[types.NamespacedName]attempt
+}
+
+// attempt is what happened last for a workload.
+type attempt struct {
+	deleted  []types.UID // jobs that the cache may still show
+	revision string      // the update revision for which the rest holds
+	told     bool
+	retryAt  time.Time
+}
+
+// New makes Jobs that have seen nothing yet.
+func New(o Options) *Jobs {
+	return &Jobs{
+		kind:     kind{discovery: o.Discovery, cache: o.Cache, clock: o.Clock},
+		executor: o.Executor, events: o.Events, recent: map[types.NamespacedName]attempt{},
+	}
+}
+
+// Of is what is known for a workload with the update revision. It costs a look at the cache, and in a
+// rollout at most once a minute a look at discovery, as long as the kind is not there.
+func (j *Jobs) Of(ctx context.Context, owner client.Object, update string, inRollout bool) predownload.Jobs {
+	var known predownload.Jobs
+	known.Version, known.Problem = j.kind.look(ctx, inRollout)
+	if known.Version != "" && known.Problem == "" {
+		owned, err := j.owned(ctx, known.Version, owner)
+		if err != nil {
+			known.Problem = err.Error()
+		}
+		known.Owned = owned
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	last := j.recent[client.ObjectKeyFromObject(owner)]
+	known.Owned = slices.DeleteFunc(known.Owned, func(job *metav1.PartialObjectMetadata) bool { return slices.Contains(last.deleted, job.UID) })
+	if last.revision == update {
+		known.Told, known.RetryAt = last.told, last.retryAt
+	}
+	return known
+}
+
+func (j *Jobs) owned(ctx context.Context, version string, owner client.Object) ([]*metav1.PartialObjectMetadata, error) {
+	ctx, cancel := context.WithTimeout(ctx, fillTimeout) // another pass may have dropped the cache just now
+	defer cancel()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(contract.ImagePullJobGVK(version))
+	err := j.kind.cache.List(ctx, list, client.InNamespace(owner.GetNamespace()), client.MatchingFields{fastclient.OwnerIndex: string(owner.GetUID())})
+	if err != nil {
+		return nil, fmt.Errorf("list image pull jobs: %w", err)
+	}
+	var owned []*metav1.PartialObjectMetadata
+	for i := range list.Items {
+		if job := &list.Items[i]; metav1.IsControlledBy(job, owner) {
+			job.SetGroupVersionKind(contract.ImagePullJobGVK(version))
+			owned = append(owned, job)
+		}
+	}
+	return owned, nil
+}
+
+// Run writes what a plan wished for the update revision and tells the user. What goes wrong holds up
+// nothing; it returns when to try again, 0 when all was written. The wish's notices are the plan's to tell.
+func (j *Jobs) Run(ctx context.Context, owner client.Object, update string, wish predownload.Wish) time.Duration {
+	done := j.executor.Run(ctx, owner, wish.Steps)
+	j.events.Tell(owner, nil, &done)
+	again := retryOf(done)
+	if again > 0 {
+		log.FromContext(ctx).Info("pulling images ahead did not succeed", "retryAfter", again, "error", firstError(done))
+		j.kind.suspect()
+	}
+	if deleted := deletedIn(done); again > 0 || wish.Explains || len(deleted) > 0 {
+		j.remember(client.ObjectKeyFromObject(owner), attempt{
+			deleted: deleted, revision: update, told: wish.Explains, retryAt: j.kind.clock.Now().Add(again),
+		})
+	}
+	return again
+}
+
+// remember keeps in mind what the user was told of the revision.
+func (j *Jobs) remember(name types.NamespacedName, now attempt) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	last := j.recent[name]
+	now.told = now.told || last.told && last.revision == now.revision
+	j.recent[name] = now
+}
+
+// Forget drops what is remembered of a workload.
+func (j *Jobs) Forget(name types.NamespacedName) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.recent, name)
+}
+
+func retryOf(done execute.Outcome) time.Duration {
+	if done.Err != nil || len(done.Blocked) > 0 {
+		return retry
+	}
+	if done.Stale > 0 || done.Ended {
+		return staleRetry
+	}
+	return 0
+}
+
+func deletedIn(done execute.Outcome) []types.UID {
+	var deleted []types.UID
+	for _, result := range done.Results {
+		if result.State == execute.Done && result.Action.Verb == action.Delete {
+			deleted = append(deleted, result.Action.Object.GetUID())
+		}
+	}
+	return deleted
+}
+
+func firstError(done execute.Outcome) error {
+	for _, result := range done.Results {
+		if result.Err != nil {
+			return result.Err
+		}
+	}
+	return done.Err
+}

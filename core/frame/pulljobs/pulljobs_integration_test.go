@@ -1,0 +1,142 @@
+package pulljobs
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	clientevents "k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/controllers/events"
+	"github.com/flotilla-project/flotilla/core/controllers/execute"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/workloads/predownload"
+)
+
+var env testenv.Environment
+
+func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
+
+// unrecorded is told of writes and keeps nothing.
+type unrecorded struct{}
+
+func (unrecorded) Created(types.NamespacedName, client.Object)  {}
+func (unrecorded) Written(types.NamespacedName, client.Object)  {}
+func (unrecorded) Deleted(types.NamespacedName, client.Object)  {}
+func (unrecorded) Doubtful(types.NamespacedName, client.Object) {}
+
+func givenJobs(t *testing.T) (*Jobs, *clocktesting.FakePassiveClock) {
+	t.Helper()
+	env.Need(t)
+	mgr := env.Manager(t)
+	d, err := discovery.NewDiscoveryClientForConfig(env.Config)
+	require.NoError(t, err)
+	executor, err := execute.New(execute.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: unrecorded{}, Metrics: prometheus.NewRegistry(), Controller: "test",
+	})
+	require.NoError(t, err)
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	jobs := New(Options{
+		Discovery: d, Cache: mgr.GetCache(), Executor: executor, Events: events.NewRecorder(clientevents.NewFakeRecorder(100), mgr.GetScheme()), Clock: clock,
+	})
+	env.Start(t, mgr)
+	return jobs, clock
+}
+
+func givenOwner(t *testing.T) *corev1.ConfigMap {
+	t.Helper()
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: env.Namespace(t)}}
+	require.NoError(t, env.Client(t).Create(t.Context(), owner))
+	return owner
+}
+
+// The kind may come and go while the operator runs. It is looked for once a minute at most, and once
+// found only when a write fails.
+func TestTheKindMayComeAndGo(t *testing.T) {
+	jobs, clock := givenJobs(t)
+	says := func(want string) {
+		t.Helper()
+		version, problem := jobs.kind.look(t.Context(), true)
+		assert.Equal(t, want, version)
+		assert.Empty(t, problem)
+	}
+	aMinute := func() { clock.SetTime(clock.Now().Add(time.Minute)) }
+	says("")
+	for _, when := range []string{"installed", "installed again"} {
+		t.Run(when, func(t *testing.T) {
+			env.ServePullJobs(t)
+			says("")
+			aMinute()
+			says("v1beta1")
+		})
+		aMinute()
+		says("v1beta1")
+		jobs.kind.suspect()
+		says("")
+	}
+}
+
+func job(t *testing.T, owner *corev1.ConfigMap, name, image string) action.Action {
+	t.Helper()
+	ref := *metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	o, err := contract.NewImagePullJob("v1beta1", metav1.ObjectMeta{
+		Name: name, Namespace: owner.Namespace, OwnerReferences: []metav1.OwnerReference{ref},
+	}, contract.ImagePullJobSpec{Image: image})
+	require.NoError(t, err)
+	return action.Action{Verb: action.Create, Object: o}
+}
+
+func wishing(verb action.Action) predownload.Wish {
+	return predownload.Wish{Plan: action.Plan{Steps: []action.Step{{Name: predownload.StepPull, Actions: []action.Action{verb}}}}}
+}
+
+// What was written is known at once, even where the cache does not show it yet.
+func TestJobsAreWrittenAndFoundAgain(t *testing.T) {
+	env.ServePullJobs(t)
+	jobs, _ := givenJobs(t)
+	owner := givenOwner(t)
+	assert.Empty(t, jobs.Of(t.Context(), owner, "web-1", true).Owned)
+	assert.Zero(t, jobs.Run(t.Context(), owner, "web-1", wishing(job(t, owner, "web-1-main", "app:1"))))
+	var known predownload.Jobs
+	require.Eventually(t, func() bool {
+		known = jobs.Of(t.Context(), owner, "web-1", true)
+		return len(known.Owned) == 1
+	}, 10*time.Second, 10*time.Millisecond)
+	assert.Equal(t, "v1beta1", known.Version)
+	assert.Empty(t, known.Problem)
+
+	assert.Zero(t, jobs.Run(t.Context(), owner, "web-1", wishing(action.Action{Verb: action.Delete, Object: known.Owned[0]})))
+	assert.Empty(t, jobs.Of(t.Context(), owner, "web-1", false).Owned, "deleted jobs are not deleted again")
+}
+
+// A refused job is tried again after a while, and for another revision at once.
+func TestRefusedJobsAreTriedAgain(t *testing.T) {
+	env.ServePullJobs(t)
+	jobs, clock := givenJobs(t)
+	owner := givenOwner(t)
+	jobs.Of(t.Context(), owner, "web-1", true)
+	again := jobs.Run(t.Context(), owner, "web-1", wishing(job(t, owner, "web-1-main", "app:refused")))
+	assert.Equal(t, retry, again)
+	assert.Equal(t, clock.Now().Add(retry), jobs.Of(t.Context(), owner, "web-1", true).RetryAt)
+	assert.Zero(t, jobs.Of(t.Context(), owner, "web-2", true).RetryAt)
+	jobs.Forget(client.ObjectKeyFromObject(owner))
+	assert.Zero(t, jobs.Of(t.Context(), owner, "web-1", true).RetryAt)
+}
+
+func TestUsersAreToldOncePerRevision(t *testing.T) {
+	jobs, _ := givenJobs(t)
+	owner := givenOwner(t)
+	jobs.Run(t.Context(), owner, "web-1", predownload.Wish{Explains: true})
+	assert.True(t, jobs.Of(t.Context(), owner, "web-1", true).Told)
+	assert.False(t, jobs.Of(t.Context(), owner, "web-2", true).Told)
+}

@@ -1,0 +1,191 @@
+package manager
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+	ctrlzap "sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/flotilla-project/flotilla/core/operator/certs"
+	"github.com/flotilla-project/flotilla/core/operator/features"
+)
+
+// DefaultNamespace is where operators live unless told otherwise.
+const DefaultNamespace = "flotilla-system"
+
+// Options are the settings of a process. Names of flags are OpenKruise's, and so are defaults with these
+// exceptions: the leader gives up 3 s earlier, so that its writes have time to end before the next one
+// starts; requests are not limited here; metrics are served to those who may read them, and profiles to the
+// pod itself.
+type Options struct {
+	MetricsAddr string // ":8080"; "0" switches metrics off
+	// MetricsSecure serves metrics by TLS, to those who may get the path /metrics.
+	MetricsSecure   bool
+	HealthProbeAddr string // ":8000"
+	EnablePprof     bool
+	PprofAddr       string // "localhost:8090"
+
+	// WebhookClientCAFile holds the CA of the client certificates that callers of admission webhooks must show.
+	// Empty means that everybody may call.
+	WebhookClientCAFile string
+	// WebhookClientNames are the common names that those certificates may have. Empty means any.
+	WebhookClientNames []string
+
+	LeaderElection Election
+
+	// Namespace restricts the operator to one namespace. Empty means all.
+	Namespace string
+	// SyncPeriod makes informers deliver everything again so often. Zero means never.
+	SyncPeriod time.Duration
+	// CacheSyncTimeout is how long a controller waits for its caches.
+	CacheSyncTimeout time.Duration
+	// WebhookInitializeTimeout is how long the certificates may take at the start.
+	WebhookInitializeTimeout time.Duration
+	// QPS and Burst limit the requests to the API server. Zero or less means no limit of ours: the API server
+	// has priority and fairness.
+	QPS   float32
+	Burst int
+
+	// DisableNoDeepCopy makes lists from the cache copy every object.
+	DisableNoDeepCopy bool
+	// AllowPrivileged accepts privileged containers in templates.
+	AllowPrivileged bool
+
+	// BoundGarbage lets the operator decide when garbage is collected. Variable GOGC says otherwise.
+	BoundGarbage bool
+
+	// Gates are the feature gates.
+	Gates features.Set
+	// Certificates name the Secret and the webhook server.
+	Certificates certs.Settings
+}
+
+// Election is about the Lease that decides which replica runs the controllers.
+type Election struct {
+	Enabled       bool
+	Namespace     string
+	ID            string
+	LeaseDuration time.Duration // others take over so long after the last renewal
+	RenewDeadline time.Duration // the leader gives up when renewing has failed so long
+	RetryPeriod   time.Duration
+}
+
+// ReadOptions returns the options of an operator for a command line and an environment, as Main reads them. It
+// is for those who call Run themselves.
+func ReadOptions(operator Operator, arguments []string, getenv func(string) string) (Options, error) {
+	parsed, err := parse(operator, arguments, getenv)
+	return parsed.Options, err
+}
+
+// parsed is everything that the command line and the environment say.
+type parsed struct {
+	Options
+	log   logr.Logger
+	notes []string
+}
+
+// parse reads arguments and environment. pflag.ErrHelp means that help was asked for and printed.
+func parse(operator Operator, arguments []string, getenv func(string) string) (parsed, error) {
+	set := pflag.NewFlagSet(operator.name(), pflag.ContinueOnError)
+	var out parsed
+	out.addFlags(set, operator)
+	gates := set.StringSlice("feature-gates", nil, features.Help(operator.Gates...))
+	ignored := addIgnored(set)
+
+	native := flag.NewFlagSet(operator.name(), flag.ContinueOnError)
+	var logs ctrlzap.Options
+	logs.BindFlags(native)
+	ctrlconfig.RegisterFlags(native)
+	set.AddGoFlagSet(native)
+	verbosity := set.Int8P("v", "v", 0, "Verbosity of the log: zap-log-level says more.")
+	if operator.Flags != nil {
+		operator.Flags(set)
+	}
+	if err := set.Parse(arguments); err != nil {
+		return out, err
+	}
+
+	if *verbosity > 0 && !set.Changed("zap-log-level") {
+		level := zap.NewAtomicLevelAt(zapcore.Level(-*verbosity))
+		logs.Level = &level
+	}
+	out.log = ctrlzap.New(ctrlzap.UseFlagOptions(&logs))
+	out.notes = append(out.notes, ignored(set)...)
+	return out, out.readEnvironment(operator, strings.Join(*gates, ","), getenv)
+}
+
+// readEnvironment completes what flags leave open.
+func (p *parsed) readEnvironment(operator Operator, gates string, getenv func(string) string) error {
+	set, notes, err := features.Parse(features.Source{Flag: gates, Getenv: getenv, Consulted: operator.Gates})
+	if err != nil {
+		return err
+	}
+	p.Gates, p.notes = set, append(p.notes, notes...)
+	p.BoundGarbage = getenv("GOGC") == ""
+
+	p.Certificates, notes, err = certs.ReadSettings(operator.Feature, DefaultNamespace, getenv)
+	if err != nil {
+		return err
+	}
+	p.notes = append(p.notes, notes...)
+	if p.LeaderElection.Namespace == "" {
+		p.LeaderElection.Namespace = p.Certificates.Namespace
+	}
+	return nil
+}
+
+func (o *Options) addFlags(set *pflag.FlagSet, operator Operator) {
+	set.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "Address of the metrics; 0 switches them off.")
+	set.BoolVar(&o.MetricsSecure, "metrics-secure", true, "Serve metrics by HTTPS, to those whose token may get /metrics; otherwise by HTTP to everybody.")
+	set.StringVar(&o.HealthProbeAddr, "health-probe-addr", ":8000", "Address of /healthz and /readyz.")
+	set.BoolVar(&o.EnablePprof, "enable-pprof", true, "Serve profiles for debugging.")
+	set.StringVar(&o.PprofAddr, "pprof-addr", "localhost:8090", "Address of the profiles, which everybody may read who can reach it.")
+
+	election := &o.LeaderElection
+	set.BoolVar(&election.Enabled, "enable-leader-election", true, "Let one replica at a time run the controllers.")
+	set.StringVar(&election.Namespace, "leader-election-namespace", "", "Namespace of the Lease; the operator's own by default.")
+	set.StringVar(&election.ID, "leader-election-id", operator.name(), "Name of the Lease.")
+	set.DurationVar(&election.LeaseDuration, "leader-election-lease-duration", 15*time.Second, "Others take over so long after the last renewal.")
+	set.DurationVar(&election.RenewDeadline, "leader-election-renew-deadline", 7*time.Second, "The leader gives up when renewing has failed so long.")
+	set.DurationVar(&election.RetryPeriod, "leader-election-retry-period", 2*time.Second, "Pause between attempts to get or renew the Lease.")
+
+	set.StringVar(&o.WebhookClientCAFile, "webhook-client-ca-file", "", "CA of the client certificates that callers of admission webhooks must show; empty means that everybody may call.")
+	set.StringSliceVar(&o.WebhookClientNames, "webhook-client-names", nil, "Common names that these certificates may have; empty means any.")
+
+	set.StringVar(&o.Namespace, "namespace", "", "Restrict the operator to one namespace.")
+	set.DurationVar(&o.SyncPeriod, "sync-period", 0, "Deliver all cached objects again so often; 0 means never.")
+	set.DurationVar(&o.CacheSyncTimeout, "controller-cache-sync-timeout", 2*time.Minute, "How long a controller waits for its caches.")
+	set.DurationVar(&o.WebhookInitializeTimeout, "webhook-initialize-timeout", 60*time.Second, "How long the certificates may take at the start.")
+	set.Float32Var(&o.QPS, "rest-config-qps", 0, "Requests a second to the API server; 0 means no limit.")
+	set.IntVar(&o.Burst, "rest-config-burst", 0, "Requests to the API server at once, with rest-config-qps.")
+	set.BoolVar(&o.DisableNoDeepCopy, "disable-no-deepcopy", false, "Copy every object that is listed from the cache.")
+	set.BoolVar(&o.AllowPrivileged, "allow-privileged", true, "Accept privileged containers in pod templates.")
+}
+
+// addIgnored declares flags of OpenKruise that mean nothing here. What it returns tells which were given.
+func addIgnored(set *pflag.FlagSet) func(*pflag.FlagSet) []string {
+	lock := set.String("leader-election-resource-lock", resourcelock.LeasesResourceLock, "Only leases are supported.")
+	set.Duration("expectation-timeout", 5*time.Minute, "Ignored: nothing waits for expectations.")
+	set.Bool("logtostderr", true, "Ignored: logs go to standard error.")
+
+	return func(given *pflag.FlagSet) []string {
+		var notes []string
+		for _, name := range []string{"expectation-timeout", "logtostderr"} {
+			if given.Changed(name) {
+				notes = append(notes, fmt.Sprintf("flag --%s is accepted and ignored", name))
+			}
+		}
+		if !strings.EqualFold(*lock, resourcelock.LeasesResourceLock) {
+			notes = append(notes, fmt.Sprintf("flag --leader-election-resource-lock=%s is ignored: the lock is a Lease", *lock))
+		}
+		return notes
+	}
+}

@@ -1,0 +1,18 @@
+package manager
+
+import (
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+)
+
+// Settings are what the process says about one of its controllers, which writes under the user agent
+// <feature>-manager/<controller>. With 0 workers the controller chooses.
+func (e *Environment) Settings(controller string, workers int) base.Settings {
+	return base.Settings{
+		Workers:       workers,
+		Reader:        fastclient.Options{Copy: e.Options.DisableNoDeepCopy},
+		LeaderVersion: e.Fence,
+		Namespace:     e.Options.Namespace,
+		UserAgent:     userAgent(e.Feature, controller),
+	}
+}

@@ -1,0 +1,313 @@
+package refusals
+
+import (
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+const (
+	// shortest is the first pause before a refused write is repeated as it is.
+	shortest = time.Second
+	// shortestTrial is the first pause before a dry run of what was refused after other writes were done.
+	shortestTrial = 10 * time.Second
+	// Longest is the longest pause of all that is refused for one purpose: one of it is tried twice a minute.
+	// Where several are refused they take turns, and so do the purposes for which one object is to be written.
+	Longest = 30 * time.Second
+	// conflicts is how often in a row a conflict is nothing to tell of: what was judged may have been outdated.
+	conflicts = 3
+	// forgotten is how long after its time a refused write is remembered that nobody wants any more.
+	forgotten = 10 * time.Minute
+)
+
+// Failure is why an action is not done.
+type Failure struct {
+	// Message is the server's, empty where there is nothing to tell of.
+	Message string
+	// RetryAfter is what the server asks for, 0 for nothing.
+	RetryAfter time.Duration
+	// Late says that other writes of the action were done before, or that it was rehearsed.
+	Late bool
+	// Unclear says that nobody knows whether the write was done.
+	Unclear bool
+	// Conflict says that the object was not as judged.
+	Conflict bool
+	// Alone says that what was in the way of the action is in the way of no other.
+	Alone bool
+}
+
+// Memory remembers refusals. The zero value remembers nothing and is ready for use, also by several
+// goroutines at a time.
+type Memory struct {
+	mu        sync.Mutex
+	workloads map[types.NamespacedName]*workload
+}
+
+type workload struct {
+	generation int64
+	available  int // at the last pass, -1 before
+	purposes   map[action.Purpose]*refused
+}
+
+type refused struct {
+	streak  int // refusals since the last success
+	until   time.Time
+	targets map[string]*target
+}
+
+type target struct {
+	tries        int
+	late, isPod  bool
+	unclear      bool // whether a first write was done
+	transient    bool // so far only conflicts were in the way, perhaps as what was judged was outdated
+	tried, until time.Time
+	since        time.Time // of the first refusal that users are to know of
+	version      string
+	message      string
+}
+
+// Moment is what a pass over a workload sees.
+type Moment struct {
+	// Now is the time.
+	Now time.Time
+	// Generation is the workload's: an edit ends the present pauses.
+	Generation int64
+	// Available counts the workload's available pods. It is asked only where something is refused: one more
+	// may be what another admission webhook waits for. Nil asks nothing.
+	Available func() int
+}
+
+// Of is what a pass over the workload must know.
+func (m *Memory) Of(name types.NamespacedName, at Moment) action.Refusals {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := m.workloads[name]
+	if w == nil {
+		return nil
+	}
+	w.prune(at.Now)
+	if len(w.purposes) == 0 {
+		delete(m.workloads, name)
+		return nil
+	}
+	w.look(at)
+	known := make(action.Refusals, len(w.purposes))
+	for purpose, r := range w.purposes {
+		known[purpose] = r.view(at.Now)
+	}
+	return known
+}
+
+// Failed records that the action of the workload is not done. It returns the pause before it, or another one
+// of its purpose, is tried again, and what a status tells of it: of all that is refused for the purpose the same,
+// whichever was tried last, and nothing of a conflict at first.
+func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.Action, f Failure, now time.Time) (pause time.Duration, told string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.purpose(name, generation, a.Purpose())
+	t := r.target(a)
+	if t.fail(a, f, now) {
+		t.until = now.Add(grown(shortest, t.tries))
+		return grown(shortest, t.tries), ""
+	}
+	if !f.Alone {
+		r.streak++
+		r.until = now.Add(max(grown(shortest, r.streak), f.RetryAfter))
+	}
+	once := t.pause(f.Late)
+	spread := once * time.Duration(len(r.targets))
+	if !r.hasTurn(now, now.Add(Longest), t) { // the turns need not be spread evenly
+		spread = min(spread, Longest)
+	}
+	pause = max(spread, once*time.Duration(m.workloads[name].refusedAt(a)), f.RetryAfter)
+	t.until = now.Add(pause)
+	if next := r.until.Sub(now); !f.Alone && next < pause { // it may be the turn of another one
+		pause = next
+	}
+	if t.transient {
+		return pause, ""
+	}
+	told, _ = r.said(now)
+	return pause, told
+}
+
+// target is what is known of the action, which is new at the first refusal.
+func (r *refused) target(a *action.Action) *target {
+	t := r.targets[a.Target()]
+	if t == nil {
+		_, isPod := a.Object.(*corev1.Pod)
+		t = &target{isPod: isPod && a.Verb != action.Create}
+		r.targets[a.Target()] = t
+	}
+	return t
+}
+
+// fail notes one more failure. It says whether that is a conflict which a newer version of the object may end and
+// which says nothing of other objects.
+func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
+	t.tries++
+	t.tried, t.message, t.late, t.unclear = now, f.Message, t.late || f.Late, t.unclear || f.Unclear
+	t.transient, t.version = f.Conflict && t.tries <= conflicts, ""
+	if !t.transient && t.since.IsZero() {
+		t.since = now
+	}
+	own = t.transient && (f.Alone || a.Verb != action.Create)
+	if own {
+		t.version = a.Object.GetResourceVersion()
+	}
+	return own
+}
+
+// pause is the one after the present refusal of an action that waits for no turn.
+func (t *target) pause(late bool) time.Duration {
+	if late {
+		return grown(shortestTrial, t.tries)
+	}
+	return grown(shortest, t.tries)
+}
+
+// Done records that the server took the action. What else it refused for that purpose waits as if it were alone: the
+// refusals may have ended.
+func (m *Memory) Done(name types.NamespacedName, a *action.Action) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := m.workloads[name]
+	if w == nil || w.purposes[a.Purpose()] == nil {
+		return
+	}
+	r := w.purposes[a.Purpose()]
+	delete(r.targets, a.Target())
+	if len(r.targets) == 0 {
+		delete(w.purposes, a.Purpose())
+		return
+	}
+	r.streak, r.until = 0, time.Time{}
+	for _, t := range r.targets {
+		if turn := t.tried.Add(t.pause(t.late)); turn.Before(t.until) {
+			t.until = turn
+		}
+	}
+}
+
+// Forget drops what is remembered of a workload that is gone.
+func (m *Memory) Forget(name types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.workloads, name)
+}
+
+func (m *Memory) purpose(name types.NamespacedName, generation int64, p action.Purpose) *refused {
+	if m.workloads == nil {
+		m.workloads = map[types.NamespacedName]*workload{}
+	}
+	w := m.workloads[name]
+	if w == nil {
+		w = &workload{generation: generation, available: -1, purposes: map[action.Purpose]*refused{}}
+		m.workloads[name] = w
+	}
+	r := w.purposes[p]
+	if r == nil {
+		r = &refused{targets: map[string]*target{}}
+		w.purposes[p] = r
+	}
+	return r
+}
+
+// refusedAt counts the purposes for which such writes to the object of the action are refused.
+func (w *workload) refusedAt(a *action.Action) int {
+	n := 0
+	for purpose, r := range w.purposes {
+		if purpose.Verb == a.Verb && purpose.Kind == a.Purpose().Kind && r.targets[a.Target()] != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// hasTurn says that another one than the target has its turn between the moments.
+func (r *refused) hasTurn(from, to time.Time, than *target) bool {
+	for _, t := range r.targets {
+		if t != than && t.until.After(from) && !t.until.After(to) {
+			return true
+		}
+	}
+	return false
+}
+
+// prune drops what has not been tried though it could have been for long.
+func (w *workload) prune(now time.Time) {
+	for purpose, r := range w.purposes {
+		for key, t := range r.targets {
+			if now.After(t.until.Add(forgotten)) {
+				delete(r.targets, key)
+			}
+		}
+		if len(r.targets) == 0 {
+			delete(w.purposes, purpose)
+		}
+	}
+}
+
+// look ends the pauses that what has happened since makes pointless.
+func (w *workload) look(at Moment) {
+	edited, relieved := at.Generation != w.generation, false
+	w.generation = at.Generation
+	if at.Available != nil {
+		available := at.Available()
+		relieved = w.available >= 0 && available > w.available
+		w.available = available
+	}
+	if !edited && !relieved {
+		return
+	}
+	for _, r := range w.purposes {
+		for _, t := range r.targets {
+			if edited || t.isPod && !t.late {
+				t.until, r.until = at.Now, at.Now
+			}
+		}
+	}
+}
+
+func (r *refused) view(now time.Time) action.Refused {
+	v := action.Refused{Probing: r.streak > 0, Until: r.until, Targets: make(map[string]action.Refusal, len(r.targets))}
+	for key, t := range r.targets {
+		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, Unclear: t.unclear, Version: t.version}
+	}
+	v.Message, v.Wanted = r.said(now)
+	return v
+}
+
+// said is what the server said of the action that was refused first of those that are still wanted, or of all where
+// perhaps none is.
+func (r *refused) said(now time.Time) (text string, wanted bool) {
+	var first *target
+	overdue := func(t *target) bool { return now.After(t.until.Add(Longest * time.Duration(len(r.targets)))) } // perhaps nobody wants it
+	for _, t := range r.targets {
+		switch {
+		case t.transient || t.message == "":
+		case first == nil, overdue(first) && !overdue(t):
+			first = t
+		case overdue(t) && !overdue(first):
+		case t.since.Before(first.since), t.since.Equal(first.since) && t.message < first.message:
+			first = t
+		}
+	}
+	if first == nil {
+		return "", false
+	}
+	return first.message, !overdue(first)
+}
+
+// grown is the pause after the nth refusal.
+func grown(first time.Duration, n int) time.Duration {
+	pause := first
+	for ; n > 1 && pause < Longest; n-- {
+		pause *= 2
+	}
+	return min(pause, Longest)
+}

@@ -1,0 +1,233 @@
+package refusals_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
+)
+
+var (
+	web   = types.NamespacedName{Namespace: "default", Name: "web"}
+	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+func update(pod, version string) action.Action {
+	return action.Action{Verb: action.UpdateInPlace, Reason: "Update", Object: &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: pod, UID: types.UID(pod), ResourceVersion: version},
+	}, Patches: []action.Patch{{Subresource: "status"}, {}}}
+}
+
+// attempts are the moments, in seconds, at which a pass each second tries the actions, all of which fail.
+func attempts(seconds int, f refusals.Failure, actions ...action.Action) []int {
+	var m refusals.Memory
+	var tried []int
+	for s := range seconds {
+		now := start.Add(time.Duration(s) * time.Second)
+		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: 1})}
+		p.Add(action.Step{Actions: actions})
+		for _, step := range p.Steps {
+			for i := range step.Actions {
+				m.Failed(web, 1, &step.Actions[i], f, now)
+				tried = append(tried, s)
+			}
+		}
+	}
+	return tried
+}
+
+func TestPausesGrow(t *testing.T) {
+	create := action.Action{Verb: action.Create, MadeUpName: true, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-x", GenerateName: "web-"}}}
+	assert.Equal(t, []int{0, 1, 3, 7, 15, 31, 61, 91}, attempts(100, refusals.Failure{}, create))
+	assert.Equal(t, []int{0, 10, 30, 60, 90}, attempts(100, refusals.Failure{Late: true}, update("a", "1")))
+	assert.Equal(t, []int{0, 5, 10}, attempts(14, refusals.Failure{RetryAfter: 5 * time.Second}, create))
+	assert.Equal(t, []int{0, 1, 3, 7, 15, 31, 61, 91}, attempts(100, refusals.Failure{Conflict: true}, update("a", "1")))
+}
+
+// However many pods are refused, in the long run one of them is tried twice a minute.
+func TestRefusedPodsTakeTurns(t *testing.T) {
+	tried := attempts(1200, refusals.Failure{Late: true}, update("a", "1"), update("b", "1"), update("c", "1"), update("d", "1"))
+	late := slices.DeleteFunc(slices.Clone(tried), func(s int) bool { return s < 600 })
+	assert.LessOrEqual(t, len(late), 20, "tried at %v", tried)
+	assert.GreaterOrEqual(t, len(late), 18)
+}
+
+// A conflict on a create, which has no version, is likely to be in the way of the others, too. However many are
+// wanted, they are tried ten times in the first ten seconds, and twice a minute in the long run.
+func TestConflictsOfCreatesTakeTurns(t *testing.T) {
+	var creates []action.Action
+	for i := range 10 {
+		creates = append(creates, action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-%d", i)}}})
+	}
+	tried := attempts(1200, refusals.Failure{Conflict: true}, creates...)
+	early := slices.DeleteFunc(slices.Clone(tried), func(s int) bool { return s >= 10 })
+	late := slices.DeleteFunc(slices.Clone(tried), func(s int) bool { return s < 600 })
+	assert.LessOrEqual(t, len(early), 10, "tried at %v", tried)
+	assert.LessOrEqual(t, len(late), 20, "tried at %v", tried)
+	assert.GreaterOrEqual(t, len(late), 18)
+}
+
+// A create that meets a conflict a few times is nothing to tell of: perhaps the cache does not show yet what stands there.
+func TestConflictsOfCreatesAreToldLate(t *testing.T) {
+	var m refusals.Memory
+	create := action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0"}}}
+	for i, want := range []bool{false, false, false, true} {
+		_, told := m.Failed(web, 1, &create, refusals.Failure{Conflict: true, Message: "no"}, start.Add(time.Duration(i)*time.Minute))
+		assert.Equal(t, want, told != "")
+		p := action.Plan{Now: start, Refusals: m.Of(web, refusals.Moment{Now: start, Generation: 1})}
+		p.Holds(&create)
+		assert.Equal(t, want, len(p.Held) > 0)
+		other := action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}}
+		assert.True(t, p.Holds(&other))
+		assert.Len(t, p.Waits, 2, "whatever waits has a reason")
+	}
+}
+
+// The name of a pod is in the way of that pod alone.
+func TestTakenNamesHoldNoOthers(t *testing.T) {
+	var m refusals.Memory
+	create := func(name string) *action.Action {
+		return &action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}}
+	}
+	for _, f := range []refusals.Failure{{Conflict: true, Alone: true}, {Alone: true}} {
+		m.Failed(web, 1, create("web-0"), f, start)
+		p := action.Plan{Now: start, Refusals: m.Of(web, refusals.Moment{Now: start, Generation: 1})}
+		assert.True(t, p.Holds(create("web-0")))
+		assert.False(t, p.Holds(create("web-1")))
+	}
+}
+
+// For however many purposes a pod is refused, in the long run it is tried twice a minute, for each of them in turn.
+func TestPurposesOfAPodTakeTurns(t *testing.T) {
+	for _, f := range []refusals.Failure{{}, {Late: true}, {Conflict: true}} {
+		next, other := update("a", "1"), update("a", "1")
+		next.Reason = "Refresh"
+		tried := attempts(1200, f, next, other)
+		late := slices.DeleteFunc(slices.Clone(tried), func(s int) bool { return s < 600 })
+		assert.LessOrEqual(t, len(late), 20, "tried at %v", tried)
+		assert.GreaterOrEqual(t, len(late), 18)
+	}
+}
+
+func TestSuccessFreesOthers(t *testing.T) {
+	var m refusals.Memory
+	a, b := update("a", "1"), update("b", "1")
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	for s := range 3 {
+		m.Failed(web, 1, &a, refusals.Failure{Late: true}, at(40*s))
+		m.Failed(web, 1, &b, refusals.Failure{Late: true}, at(40*s))
+	}
+	held := func(now time.Time, generation int64, x action.Action) bool {
+		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: generation})}
+		return p.Holds(&x)
+	}
+	require.True(t, held(at(100), 1, a))
+	require.True(t, held(at(81), 1, update("c", "1")), "what was never tried waits for the like of it")
+	m.Done(web, &b)
+	assert.False(t, held(at(100), 1, update("c", "1")))
+	assert.True(t, held(at(109), 1, a), "half a minute after its last try")
+	assert.False(t, held(at(110), 1, a))
+	assert.False(t, held(at(100), 2, a), "an edit takes effect at once")
+}
+
+// After a hiccup of the server, which refused many for once, all go on as soon as one is taken.
+func TestSuccessEndsTheTurns(t *testing.T) {
+	var m refusals.Memory
+	pods := []action.Action{update("a", "1"), update("b", "1"), update("c", "1"), update("d", "1")}
+	for i := range pods {
+		m.Failed(web, 1, &pods[i], refusals.Failure{Late: true}, start)
+	}
+	now := start.Add(10 * time.Second)
+	held := func() (n int) {
+		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: 1})}
+		for i := range pods {
+			if p.Holds(&pods[i]) {
+				n++
+			}
+		}
+		return n
+	}
+	require.Equal(t, 3, held())
+	m.Done(web, &pods[0])
+	assert.Zero(t, held())
+}
+
+func TestPodThatBecomesAvailableIsWorthATry(t *testing.T) {
+	var m refusals.Memory
+	early, late := update("a", "1"), update("b", "1")
+	late.Reason = "Refresh"
+	m.Failed(web, 1, &early, refusals.Failure{RetryAfter: time.Minute}, start)
+	m.Failed(web, 1, &late, refusals.Failure{RetryAfter: time.Minute, Late: true}, start)
+	for available, want := range []bool{true, false} {
+		p := action.Plan{Now: start, Refusals: m.Of(web, refusals.Moment{Now: start, Generation: 1, Available: func() int { return available }})}
+		assert.Equal(t, want, p.Holds(&early))
+		assert.True(t, p.Holds(&late))
+	}
+}
+
+func TestChangedObjectExcusesConflicts(t *testing.T) {
+	var m refusals.Memory
+	a := update("a", "1")
+	m.Failed(web, 1, &a, refusals.Failure{Conflict: true}, start)
+	p := action.Plan{Now: start, Refusals: m.Of(web, refusals.Moment{Now: start, Generation: 1})}
+	assert.True(t, p.Holds(&a))
+	assert.Empty(t, p.Held, "a conflict at first is no refusal")
+	newer := update("a", "2")
+	assert.False(t, p.Holds(&newer))
+	m.Forget(web)
+	assert.Empty(t, m.Of(web, refusals.Moment{Now: start}))
+}
+
+// Whichever of several refused pods has its place in a pass, users are told the same.
+func TestOfRefusedPodsTheSameIsSaid(t *testing.T) {
+	var m refusals.Memory
+	pods := []action.Action{update("b", "1"), update("a", "1"), update("c", "1")}
+	fail := func(a *action.Action, now time.Time) string {
+		_, told := m.Failed(web, 1, a, refusals.Failure{Late: true, Message: "no to " + a.Object.GetName()}, now)
+		return told
+	}
+	said := map[string]bool{fail(&pods[0], start): true}
+	for s := range 600 {
+		now := start.Add(time.Duration(s) * time.Second)
+		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: 1})}
+		p.Add(action.Step{Actions: pods[s%3 : s%3+1]})
+		var done action.Result
+		for _, step := range p.Steps {
+			for i := range step.Actions {
+				done.Tell(action.UpdateInPlace, fail(&step.Actions[i], now))
+			}
+		}
+		said[done.With(p.Held).UpdateError] = true
+	}
+	assert.Equal(t, map[string]bool{"no to b": true}, said)
+}
+
+// Of several refused actions one is to be tried soon, also when they were all tried at the same time: within a minute
+// after the refusals have ended, all go on.
+func TestOneOfSeveralHasItsTurnSoon(t *testing.T) {
+	var m refusals.Memory
+	pods := []action.Action{update("a", "1"), update("b", "1"), update("c", "1")}
+	now := start
+	for range 8 {
+		now = now.Add(2 * time.Minute)
+		for i := range pods {
+			m.Failed(web, 1, &pods[i], refusals.Failure{Late: true, Message: "no"}, now)
+		}
+	}
+	next := now.Add(time.Hour)
+	for _, r := range m.Of(web, refusals.Moment{Now: now, Generation: 1})[pods[0].Purpose()].Targets {
+		if r.Until.Before(next) {
+			next = r.Until
+		}
+	}
+	assert.Equal(t, refusals.Longest, next.Sub(now))
+}

@@ -1,0 +1,120 @@
+package inplace
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// reasonStartUpdate is the reason of condition InPlaceUpdateReady while it is False.
+const reasonStartUpdate = "StartInPlaceUpdate"
+
+// chooseBatch picks the containers that go first: those without launch priority and those of the
+// highest one, among the containers with changes and those that are on their way already. One key is
+// written once, so containers that read a changed key of a chosen one come along.
+func chooseBatch(pod *corev1.Pod, ch changes, onTheirWay sets.Set[string]) sets.Set[string] {
+	chosen, highest := sets.New[string](), sets.New[string]()
+	top, found := 0, false
+	for name := range ch.containers().Union(onTheirWay) {
+		priority, ok := launchPriority(containerOf(pod, name))
+		switch {
+		case !ok:
+			chosen.Insert(name)
+		case !found || priority > top:
+			top, found, highest = priority, true, sets.New(name)
+		case priority == top:
+			highest.Insert(name)
+		}
+	}
+	chosen = chosen.Union(highest)
+	for grown := true; grown; {
+		grown = false
+		for name, m := range ch.metadata {
+			if !chosen.Has(name) && sharesKeyWithAny(m, ch, chosen) {
+				chosen.Insert(name)
+				grown = true
+			}
+		}
+	}
+	return chosen
+}
+
+func sharesKeyWithAny(m Metadata, ch changes, chosen sets.Set[string]) bool {
+	for name := range chosen {
+		if m.sharesKey(ch.metadata[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+// launchPriority is the priority with which the pod was created, read from the launch barrier.
+func launchPriority(c *corev1.Container) (int, bool) {
+	if c == nil {
+		return 0, false
+	}
+	for i := range c.Env {
+		from := c.Env[i].ValueFrom
+		if c.Env[i].Name != contract.ContainerBarrierEnv || from == nil || from.ConfigMapKeyRef == nil {
+			continue
+		}
+		text, ok := strings.CutPrefix(from.ConfigMapKeyRef.Key, contract.ContainerBarrierKeyPrefix)
+		priority, err := strconv.Atoi(text)
+		return priority, ok && err == nil
+	}
+	return 0, false
+}
+
+// startBatch writes the next batch of the changes and records it and what is left in the state. The
+// containers on their way belong to it: it is not complete before they are.
+func startBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[string]) {
+	chosen := chooseBatch(c.Pod, ch, onTheirWay)
+	now, later := ch.split(chosen)
+	for name := range now.images {
+		s.remember(c, name)
+	}
+	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = later.images, later.resources, later.metadata
+	s.PreCheckBeforeNext = nil
+	if later.containers().Len() > 0 {
+		s.PreCheckBeforeNext = &PreCheck{ContainersRequiredReady: sets.List(chosen)}
+	}
+	if batch := now.containers().Union(onTheirWay); batch.Len() > 0 {
+		s.ContainerBatchesRecord = append(s.ContainerBatchesRecord, Batch{Timestamp: c.Now, Containers: sets.List(batch)})
+	}
+	if now.interrupt(c.Pod) || restartsToCome(c.Pod, onTheirWay) {
+		takeOutOfService(c)
+	}
+	now.write(c)
+	writeState(c, s)
+}
+
+// remember records what the container runs before its image changes. While an earlier change is on
+// its way nothing is recorded: what is shown may be replaced by the image in between. A container
+// that does not run has no ID worth recording: its next restart, of the old image, has another one.
+func (s *State) remember(c *action.PodChange, name string) {
+	entry := ContainerStatus{ContainerID: new(string)}
+	_, changedBefore := s.LastContainerStatuses[name]
+	arrived := observed(c.Pod) && (!changedBefore || judgeImage(c.Pod, s, name, c.Now.Time) == nil)
+	if status := statusOf(c.Pod, name); status != nil && arrived {
+		entry.ImageID = status.ImageID
+		if status.State.Running != nil {
+			*entry.ContainerID = status.ContainerID
+		}
+	}
+	if s.LastContainerStatuses == nil {
+		s.LastContainerStatuses = map[string]ContainerStatus{}
+	}
+	s.LastContainerStatuses[name] = entry
+}
+
+func takeOutOfService(c *action.PodChange) {
+	if podstate.HasGate(c.Pod, contract.InPlaceUpdateReady) {
+		c.SetCondition(contract.InPlaceUpdateReady, corev1.ConditionFalse, reasonStartUpdate, "")
+	}
+}

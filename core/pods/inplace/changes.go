@@ -1,0 +1,223 @@
+package inplace
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// changes is what is still to be written for containers, by container. Only what differs from the
+// pod is in it.
+type changes struct {
+	images    map[string]string
+	resources map[string]corev1.ResourceRequirements
+	// metadata are the labels and annotations that the container's environment reads.
+	metadata map[string]Metadata
+}
+
+func newChanges() changes {
+	return changes{
+		images: map[string]string{}, resources: map[string]corev1.ResourceRequirements{}, metadata: map[string]Metadata{},
+	}
+}
+
+func (ch changes) containers() sets.Set[string] {
+	names := sets.KeySet(ch.images)
+	insertKeys(names, ch.resources)
+	insertKeys(names, ch.metadata)
+	return names
+}
+
+// split divides the changes into those of the chosen containers and the others.
+func (ch changes) split(chosen sets.Set[string]) (now, later changes) {
+	now, later = newChanges(), newChanges()
+	pick := func(name string) changes {
+		if chosen.Has(name) {
+			return now
+		}
+		return later
+	}
+	for name, v := range ch.images {
+		pick(name).images[name] = v
+	}
+	for name, v := range ch.resources {
+		pick(name).resources[name] = v
+	}
+	for name, v := range ch.metadata {
+		pick(name).metadata[name] = v
+	}
+	return now, later
+}
+
+// besides leaves out what the pod has already and containers that it does not have. A label or an annotation
+// counts as had only when the container was started with it: whoever has written it to the pod has restarted
+// nothing.
+func (ch changes) besides(pod *corev1.Pod) changes {
+	rest := newChanges()
+	for name, image := range ch.images {
+		if c := containerOf(pod, name); c != nil && c.Image != image {
+			rest.images[name] = image
+		}
+	}
+	for name, want := range ch.resources {
+		if c := containerOf(pod, name); c != nil {
+			if q := missingQuantities(c.Resources, want); !noQuantities(q) {
+				rest.resources[name] = q
+			}
+		}
+	}
+	for name, m := range ch.metadata {
+		c := containerOf(pod, name)
+		if c == nil {
+			continue
+		}
+		if hasRead(m, c, pod) {
+			m = m.besides(pod)
+		}
+		if !m.empty() {
+			rest.metadata[name] = m
+		}
+	}
+	return rest
+}
+
+// interrupt says whether writing the changes stops a container.
+func (ch changes) interrupt(pod *corev1.Pod) bool {
+	if len(ch.images)+len(ch.metadata) > 0 {
+		return true
+	}
+	for name, r := range ch.resources {
+		if resizeRestarts(containerOf(pod, name), r) {
+			return true
+		}
+	}
+	return false
+}
+
+func (ch changes) write(c *action.PodChange) {
+	for name, image := range ch.images {
+		c.SetImage(name, image)
+	}
+	for name, r := range ch.resources {
+		c.SetResources(name, r)
+	}
+	for _, m := range ch.metadata {
+		m.write(c)
+	}
+}
+
+func (m Metadata) empty() bool { return len(m.Labels)+len(m.Annotations) == 0 }
+
+// besides leaves out the keys that have their value on the pod.
+func (m Metadata) besides(pod *corev1.Pod) Metadata {
+	return Metadata{Labels: differing(pod.Labels, m.Labels), Annotations: differing(pod.Annotations, m.Annotations)}
+}
+
+func (m Metadata) write(c *action.PodChange) {
+	for key, value := range m.Labels {
+		if value == nil {
+			c.RemoveLabel(key)
+		} else {
+			c.SetLabel(key, *value)
+		}
+	}
+	for key, value := range m.Annotations {
+		if value == nil {
+			c.RemoveAnnotation(key)
+		} else {
+			c.SetAnnotation(key, *value)
+		}
+	}
+}
+
+func (m Metadata) sharesKey(o Metadata) bool {
+	return sets.KeySet(m.Labels).HasAny(slices.Collect(maps.Keys(o.Labels))...) ||
+		sets.KeySet(m.Annotations).HasAny(slices.Collect(maps.Keys(o.Annotations))...)
+}
+
+func (m *Metadata) set(field, key string, value *string) {
+	list := &m.Labels
+	if field == fieldAnnotations {
+		list = &m.Annotations
+	}
+	if *list == nil {
+		*list = map[string]*string{}
+	}
+	(*list)[key] = value
+}
+
+// plainChange is what no container's environment reads, written with the first batch.
+type plainChange struct {
+	Metadata
+
+	Finalizers       []string `json:"finalizers,omitempty"`
+	DeleteFinalizers []string `json:"$deleteFromPrimitiveList/finalizers,omitempty"`
+}
+
+func (p plainChange) write(c *action.PodChange) {
+	p.Metadata.write(c)
+	for _, name := range p.Finalizers {
+		c.AddFinalizer(name)
+	}
+	for _, name := range p.DeleteFinalizers {
+		c.RemoveFinalizer(name)
+	}
+}
+
+// patch is the change as a strategic merge patch of a pod; nil when it is empty.
+func (p plainChange) patch() []byte {
+	if p.empty() && len(p.Finalizers)+len(p.DeleteFinalizers) == 0 {
+		return nil
+	}
+	return []byte(encode(map[string]any{"metadata": p}))
+}
+
+func parsePlainChange(patch []byte) (plainChange, error) {
+	var body struct {
+		Metadata plainChange `json:"metadata"`
+	}
+	if len(patch) == 0 {
+		return plainChange{}, nil
+	}
+	err := json.Unmarshal(patch, &body)
+	return body.Metadata, err
+}
+
+// differing leaves out the keys that have their value already.
+func differing(have map[string]string, want map[string]*string) map[string]*string {
+	var rest map[string]*string
+	for key, value := range want {
+		old, ok := have[key]
+		if value == nil && !ok || value != nil && ok && *value == old {
+			continue
+		}
+		if rest == nil {
+			rest = map[string]*string{}
+		}
+		rest[key] = value
+	}
+	return rest
+}
+
+func containerOf(pod *corev1.Pod, name string) *corev1.Container {
+	for i := range pod.Spec.Containers {
+		if pod.Spec.Containers[i].Name == name {
+			return &pod.Spec.Containers[i]
+		}
+	}
+	return nil
+}
+
+func statusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].Name == name {
+			return &pod.Status.ContainerStatuses[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,311 @@
+package inplace
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// How a container is known to run its wanted image.
+//
+// Wanted is proof that neither hangs nor comes early, from a status that may be late and that names
+// images as the runtime likes. The kubelet replaces a container whenever the text of its image
+// changes, and says by observedGeneration which spec a status is about. So nothing is judged before
+// observedGeneration has reached the pod's generation (where it is reported). After that
+//
+//  1. the recorded container is still shown: not replaced yet, whatever its image is called;
+//  2. another one is shown, and its image ID differs from the recorded one: it can only be the
+//     wanted one, because an image ID is recorded only when no other change was on its way;
+//  3. another one is shown with a name or digest that is the wanted one, or the node agent has found
+//     the wanted spec's hash on it: it is the wanted one;
+//  4. another one is shown with the old image ID under another name: either two names of one image,
+//     or the old container has crashed and was restarted just before the kubelet saw the change. The
+//     latter is replaced at once, so that what still runs after settleTime is the former. One that
+//     is down may stay so for as long as the wanted image is pulled: it is given unsureTime.
+//
+// Without a recorded container ID nothing ran that a new container could be told from: the old one
+// was down, or an earlier change was on its way. Rules 2 and 3 hold for a container that runs; rule 4
+// waits for unsureTime, because restarts of the old image and slow pulls of the one in between are
+// likely then. Nor do states that OpenKruise wrote name a container: with them an image ID that differs or
+// a wanted name is proof, and a container that still runs after unsureTime, if the kubelet says that it has
+// observed the spec. So no naming can hang an update for ever.
+const (
+	settleTime = 10 * time.Second
+	// readTime is how long after a write to the metadata a container may still be started with what the kubelet
+	// saw before: one that has crashed, and of whose successor the status does not tell yet. The node agent takes
+	// no less for a restart.
+	readTime   = 5 * time.Second
+	unsureTime = 2 * time.Minute
+)
+
+// awaited is what was written to a pod and is not done: the containers, by kind of change.
+type awaited struct {
+	images, env, resources []string
+	first                  *Progress
+	later                  sets.Set[string] // the containers that a later batch changes again
+}
+
+// awaitedOf judges all that was written so far. While the gate is open, images and environments are
+// not looked at: it opens only when they are done, and what proved it then may be gone by now.
+// A container that a later batch changes again is on its way, but nothing waits for it.
+func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
+	a := awaited{later: s.next().containers()}
+	if !gateOpen(c) {
+		for _, name := range sets.List(sets.KeySet(s.LastContainerStatuses)) {
+			a.add(&a.images, name, judgeImage(c.Pod, s, name, c.Now.Time))
+		}
+	}
+	for i := range c.Pod.Spec.Containers {
+		container := &c.Pod.Spec.Containers[i]
+		if o.EnvFromMetadata && !gateOpen(c) {
+			a.addEnv(c, s, container)
+		}
+		if s.touched(container.Name) && s.UpdateResources && o.Resize {
+			a.add(&a.resources, container.Name, judgeResources(c.Pod, container))
+		}
+	}
+	return a
+}
+
+func (a *awaited) add(list *[]string, name string, p *Progress) {
+	if p == nil {
+		return
+	}
+	*list = append(*list, name)
+	if !a.later.Has(name) && a.first == nil {
+		a.first = p
+	}
+}
+
+func (a *awaited) addEnv(c *action.PodChange, s *State, container *corev1.Container) {
+	if s.touched(container.Name) && s.UpdateEnvFromMetadata {
+		a.add(&a.env, container.Name, s.judgeEnv(c, container))
+	} else if p := s.judgeOtherEnv(c, container); p != nil && a.first == nil {
+		a.first = p
+	}
+}
+
+func (a awaited) containers() sets.Set[string] {
+	return sets.New(slices.Concat(a.images, a.env, a.resources)...)
+}
+
+// observed says whether the status is about the present spec, as far as the kubelet tells.
+func observed(pod *corev1.Pod) bool {
+	return pod.Status.ObservedGeneration == 0 || pod.Status.ObservedGeneration >= pod.Generation
+}
+
+// judgeImage says what the container's image change waits for, nil when it is done.
+func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress {
+	spec, status, last := containerOf(pod, name), statusOf(pod, name), s.LastContainerStatuses[name]
+	switch {
+	case spec == nil:
+		return nil
+	case !observed(pod):
+		return waitFor(ReasonKubelet, "the kubelet has not seen the pod's present spec yet")
+	case status == nil || status.ContainerID == "":
+		return waitFor(ReasonContainer, "container %s has not been started yet", name)
+	}
+	wanted := runs(status, spec.Image) || startedFrom(pod, spec, status)
+	if last.ContainerID == nil {
+		return s.judgeUnnamed(pod, spec, status, wanted, now)
+	}
+	sure := *last.ContainerID != ""
+	switch {
+	case sure && *last.ContainerID == status.ContainerID:
+		return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", name, spec.Image)
+	case !sure && !isStarted(status):
+		return waitFor(ReasonContainer, "container %s is not running with image %s yet", name, spec.Image)
+	case wanted, otherImage(last.ImageID, status.ImageID):
+		return nil
+	}
+	return s.doubt(spec, status, sure, now)
+}
+
+// judgeUnnamed is judgeImage for a state that OpenKruise wrote, which names no container.
+func (s *State) judgeUnnamed(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, wanted bool, now time.Time) *Progress {
+	switch {
+	case wanted || !sameImageID(status.ImageID, s.LastContainerStatuses[spec.Name].ImageID):
+		return nil
+	case pod.Status.ObservedGeneration > 0 && status.State.Running != nil:
+		return s.doubt(spec, status, false, now)
+	}
+	return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", spec.Name, spec.Image)
+}
+
+// otherImage says whether both image IDs are known and differ.
+func otherImage(recorded, shown string) bool {
+	return recorded != "" && shown != "" && !sameImageID(shown, recorded)
+}
+
+// doubt is what rule 4 waits for, nil when it waits no longer.
+func (s *State) doubt(spec *corev1.Container, status *corev1.ContainerStatus, sure bool, now time.Time) *Progress {
+	wait := unsureTime
+	if sure && status.State.Running != nil {
+		wait = settleTime
+	}
+	left := s.writtenAt(spec.Name).Add(wait).Sub(now)
+	if left <= 0 {
+		return nil
+	}
+	p := waitFor(ReasonContainer, "container %s reports image %s, not %s", spec.Name, status.Image, spec.Image)
+	p.WakeAfter = left
+	return p
+}
+
+// writtenAt is the moment of the last batch with the container.
+func (s *State) writtenAt(container string) time.Time {
+	for _, batch := range slices.Backward(s.ContainerBatchesRecord) {
+		if slices.Contains(batch.Containers, container) {
+			return batch.Timestamp.Time
+		}
+	}
+	return s.UpdateTimestamp.Time
+}
+
+// isStarted says whether the shown container is one that the kubelet keeps running.
+func isStarted(s *corev1.ContainerStatus) bool {
+	return s.State.Running != nil || s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff"
+}
+
+// startedFrom says whether the node agent found the hash of the present spec on the shown container.
+func startedFrom(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus) bool {
+	c := runtimeContainer(pod, status)
+	if c == nil {
+		return false
+	}
+	hashes := plainHashes(spec)
+	return slices.Contains(hashes[:], c.Hashes.PlainHash)
+}
+
+// runtimeContainer is what the node agent tells of the shown container, nil when it tells nothing.
+func runtimeContainer(pod *corev1.Pod, status *corev1.ContainerStatus) *RuntimeContainer {
+	meta, err := ReadRuntimeContainersMeta(pod)
+	if err != nil || meta == nil || status == nil || status.ContainerID == "" {
+		return nil
+	}
+	for i := range meta.Containers {
+		if meta.Containers[i].Name == status.Name && meta.Containers[i].ContainerID == status.ContainerID {
+			return &meta.Containers[i]
+		}
+	}
+	return nil
+}
+
+// touched says whether the container is one of the batches so far; all are where no batch is recorded.
+func (s *State) touched(container string) bool {
+	inBatch := func(b Batch) bool { return slices.Contains(b.Containers, container) }
+	return len(s.ContainerBatchesRecord) == 0 || slices.ContainsFunc(s.ContainerBatchesRecord, inBatch)
+}
+
+// judgeEnv says what the container's environment waits for, nil when it is that of the present metadata.
+func (s *State) judgeEnv(c *action.PodChange, container *corev1.Container) *Progress {
+	if !readsMetadata(container, "", "") {
+		return nil
+	}
+	read, known := startedWith(c.Pod, container.Name)
+	switch {
+	case !known:
+		return waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", container.Name)
+	case read != expectedEnvHash(container, c.Pod):
+		return waitFor(ReasonContainer, "container %s has not been restarted with its new environment yet", container.Name)
+	}
+	left := s.writtenAt(container.Name).Add(readTime).Sub(c.Now.Time)
+	if left <= 0 {
+		return nil
+	}
+	p := waitFor(ReasonContainer, "container %s may have been started with its former environment a moment ago", container.Name)
+	p.WakeAfter = left
+	return p
+}
+
+// judgeOtherEnv is judgeEnv for a container whose environment the update leaves alone. Where somebody has
+// changed what it reads, the node agent restarts it while the pod is out of service. That is awaited, but not
+// for ever: the update can do without a node agent.
+func (s *State) judgeOtherEnv(c *action.PodChange, container *corev1.Container) *Progress {
+	if _, known := startedWith(c.Pod, container.Name); !known || !podstate.HasGate(c.Pod, contract.InPlaceUpdateReady) {
+		return nil
+	}
+	left := s.lastWrite().Add(unsureTime).Sub(c.Now.Time)
+	if left <= 0 || hasRead(Metadata{}, container, c.Pod) {
+		return nil
+	}
+	p := waitFor(ReasonContainer, "container %s has not been restarted with its new environment yet", container.Name)
+	p.WakeAfter = left
+	return p
+}
+
+// lastWrite is the moment of the last batch.
+func (s *State) lastWrite() time.Time {
+	if n := len(s.ContainerBatchesRecord); n > 0 {
+		return s.ContainerBatchesRecord[n-1].Timestamp.Time
+	}
+	return s.UpdateTimestamp.Time
+}
+
+// judgeResources says what the container's resources wait for, nil when they are those of the spec.
+func judgeResources(pod *corev1.Pod, c *corev1.Container) *Progress {
+	want, status := effective(c.Resources), statusOf(pod, c.Name)
+	switch {
+	case noQuantities(want):
+		return nil
+	case !observed(pod):
+		return waitFor(ReasonKubelet, "the kubelet has not seen the pod's present spec yet")
+	case status != nil && status.Resources != nil && noQuantities(missingQuantities(*status.Resources, want)):
+		return nil
+	}
+	p := waitFor(ReasonResize, "container %s has not got its resources yet", c.Name)
+	said := trueCondition(pod, corev1.PodResizePending)
+	if said == nil {
+		said = trueCondition(pod, corev1.PodResizeInProgress)
+	}
+	if said != nil {
+		p.Reason += said.Reason
+		if said.Message != "" {
+			p.Message += ": " + said.Message
+		}
+	}
+	return p
+}
+
+// resizedBefore names those containers whose resources the changes leave as they are in the spec, and
+// that do not have them yet.
+func resizedBefore(pod *corev1.Pod, containers sets.Set[string], ch changes) sets.Set[string] {
+	names := sets.New[string]()
+	for name := range containers {
+		_, written := ch.resources[name]
+		if c := containerOf(pod, name); c != nil && !written && judgeResources(pod, c) != nil {
+			names.Insert(name)
+		}
+	}
+	return names
+}
+
+// restartsToCome says whether the kubelet will restart one of the resized containers.
+func restartsToCome(pod *corev1.Pod, resized sets.Set[string]) bool {
+	for name := range resized {
+		c, status, has := containerOf(pod, name), statusOf(pod, name), corev1.ResourceRequirements{}
+		if c == nil {
+			continue // the pod's record names one that it does not have
+		}
+		if status != nil && status.Resources != nil {
+			has = *status.Resources
+		}
+		if resizeRestarts(c, missingQuantities(has, effective(c.Resources))) {
+			return true
+		}
+	}
+	return false
+}
+
+func trueCondition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {
+	if c := podstate.Condition(pod, t); c != nil && c.Status == corev1.ConditionTrue {
+		return c
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package inplace
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+)
+
+// Revision is one revision of a workload's pod template.
+type Revision struct {
+	// Name is the full name of the revision; it is recorded in the pod's state annotation.
+	Name string
+	// Template is the pod template, read-only.
+	Template *corev1.PodTemplateSpec
+	// ClaimsHash is the hash of the claim templates at the time of the revision, nil when unknown.
+	ClaimsHash *string
+}
+
+// Options are the gates and policies that decide what may happen in place.
+type Options struct {
+	// EnvFromMetadata restarts containers whose environment reads a changed label or annotation.
+	// Without it such keys are plain metadata.
+	EnvFromMetadata bool
+	// Resize allows changes of cpu and memory.
+	Resize bool
+	// CompareClaims makes a change of the claim templates a reason to recreate.
+	CompareClaims bool
+	// DefaultPullPolicy says how a container without imagePullPolicy is read.
+	DefaultPullPolicy podspec.DefaultPullPolicy
+}
+
+// NotPossibleError says why a change needs a new pod.
+type NotPossibleError struct {
+	// Path is the field in the way, such as "spec.containers[0].ports"; it may be empty.
+	Path string
+	// Message says what is wrong with it.
+	Message string
+}
+
+// Error is the path and the message.
+func (e *NotPossibleError) Error() string {
+	if e.Path == "" {
+		return "not possible in place: " + e.Message
+	}
+	return fmt.Sprintf("not possible in place: %s: %s", e.Path, e.Message)
+}
+
+// Update is a change of the template that can be made in place. It is the same for all pods of the
+// older revision and read-only; what it writes to one pod depends also on what that pod has.
+type Update struct {
+	revision string
+	template *corev1.PodTemplateSpec
+	scope    scope
+	options  Options
+	// renewsEnv says that a container reads a key of the scope.
+	renewsEnv bool
+}
+
+// Revision is the full name of the revision that the update leads to.
+func (u *Update) Revision() string { return u.revision }
+
+// Diff says whether a pod of revision from can be brought to revision to in place, judged by the
+// meaning of the two templates, defaults included, not by their bytes. The error is a *NotPossibleError.
+func Diff(from, to *Revision, o Options) (*Update, error) {
+	if from == nil || to == nil || from.Template == nil || to.Template == nil {
+		return nil, &NotPossibleError{Message: "the old or the new revision is unknown"}
+	}
+	if o.CompareClaims && from.ClaimsHash != nil && to.ClaimsHash != nil && *from.ClaimsHash != *to.ClaimsHash {
+		return nil, &NotPossibleError{Path: "spec.volumeClaimTemplates", Message: "the claim templates differ"}
+	}
+	before, after := &from.Template.Spec, &to.Template.Spec
+	if err := checkContainerList(before, after); err != nil {
+		return nil, err
+	}
+	fixedBefore, fixedAfter := fixedParts(before, after, o)
+	if path := firstDifference(fixedBefore, fixedAfter, "spec"); path != "" {
+		return nil, &NotPossibleError{Path: path, Message: "the field cannot change on a running pod"}
+	}
+	u := &Update{revision: to.Name, template: to.Template, options: o, scope: newScope()}
+	if err := u.scope.addContainers(before, after, o); err != nil {
+		return nil, err
+	}
+	u.scope.addMetadata(from.Template, to.Template)
+	u.renewsEnv = o.EnvFromMetadata && u.scope.readByEnv(to.Template)
+	return u, nil
+}
+
+// checkContainerList wants the same containers at the same positions.
+func checkContainerList(before, after *corev1.PodSpec) error {
+	names := func(s *corev1.PodSpec) []string {
+		var list []string
+		for i := range s.Containers {
+			list = append(list, s.Containers[i].Name)
+		}
+		return list
+	}
+	if !slices.Equal(names(before), names(after)) {
+		return &NotPossibleError{Path: "spec.containers", Message: "containers were added, removed, renamed or reordered"}
+	}
+	return nil
+}
+
+// fixedParts are what of two specs with the same containers cannot change in place. What a new tag makes
+// of a pull policy that neither of them names is no change: the pod keeps what it was created with.
+func fixedParts(before, after *corev1.PodSpec, o Options) (was, is *corev1.PodSpec) {
+	was, is = fixedPart(before, o), fixedPart(after, o)
+	for i := range is.Containers {
+		if before.Containers[i].ImagePullPolicy == "" && after.Containers[i].ImagePullPolicy == "" {
+			is.Containers[i].ImagePullPolicy = was.Containers[i].ImagePullPolicy
+		}
+	}
+	return was, is
+}
+
+// fixedPart is a copy of the spec with its defaults, because one may be stored with them and the next
+// without, and without what may change in place.
+func fixedPart(spec *corev1.PodSpec, o Options) *corev1.PodSpec {
+	fixed := spec.DeepCopy()
+	podspec.Default(fixed, o.DefaultPullPolicy)
+	for i := range fixed.Containers {
+		c := &fixed.Containers[i]
+		c.Image = ""
+		if o.Resize {
+			for _, list := range []corev1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
+				for _, name := range resizable() {
+					delete(list, name)
+				}
+			}
+		}
+	}
+	return fixed
+}
+
+func (s scope) addContainers(before, after *corev1.PodSpec, o Options) error {
+	for i := range after.Containers {
+		old, now := &before.Containers[i], &after.Containers[i]
+		if old.Image != now.Image {
+			s.images.Insert(now.Name)
+		}
+		if !o.Resize || equality.Semantic.DeepEqual(effective(old.Resources), effective(now.Resources)) {
+			continue
+		}
+		if path := removedQuantity(effective(old.Resources), effective(now.Resources)); path != "" {
+			return &NotPossibleError{
+				Path: fmt.Sprintf("spec.containers[%d].resources.%s", i, path), Message: "a request or limit cannot be removed",
+			}
+		}
+		s.resources.Insert(now.Name)
+	}
+	if was, is := qosClass(before), qosClass(after); s.resources.Len() > 0 && was != is {
+		return &NotPossibleError{
+			Path: "spec.containers[*].resources", Message: fmt.Sprintf("the QoS class would change from %s to %s", was, is),
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package inplace
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// noon is when the stories of the tests begin.
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+var allGates = Options{EnvFromMetadata: true, Resize: true, CompareClaims: true}
+
+func at(d time.Duration) metav1.Time { return metav1.NewTime(noon.Add(d)) }
+
+// templateOf has containers of the given names with image <name>:v1.
+func templateOf(names ...string) *corev1.PodTemplateSpec {
+	t := &corev1.PodTemplateSpec{}
+	for _, name := range names {
+		t.Spec.Containers = append(t.Spec.Containers, corev1.Container{Name: name, Image: name + ":v1"})
+	}
+	return t
+}
+
+// variant is a changed copy of the template.
+func variant(t *corev1.PodTemplateSpec, change func(*corev1.PodTemplateSpec)) *corev1.PodTemplateSpec {
+	t = t.DeepCopy()
+	change(t)
+	return t
+}
+
+func revisionOf(name string, t *corev1.PodTemplateSpec) *Revision {
+	return &Revision{Name: name, Template: t}
+}
+
+// envFrom is a variable that reads the annotation.
+func envFrom(name, annotation string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + annotation + "']"},
+	}}
+}
+
+// barrier is the variable that gives a container of a pod its launch priority.
+func barrier(key string) corev1.EnvVar {
+	return corev1.EnvVar{Name: contract.ContainerBarrierEnv, ValueFrom: &corev1.EnvVarSource{
+		ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: key},
+	}}
+}
+
+func quantities(cpu, memory string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	if cpu != "" {
+		list[corev1.ResourceCPU] = resource.MustParse(cpu)
+	}
+	if memory != "" {
+		list[corev1.ResourceMemory] = resource.MustParse(memory)
+	}
+	return list
+}
+
+// runningPod is a ready pod of the template, as its kubelet reports it: container IDs <name>-0, one
+// image ID for each image.
+func runningPod(t *corev1.PodTemplateSpec, revision string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: *t.ObjectMeta.DeepCopy(), Spec: *t.Spec.DeepCopy()}
+	pod.Name, pod.Generation = "pod", 1
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, contract.RevisionLabel, revision)
+	pod.Spec.NodeName = "node"
+	pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.InPlaceUpdateReady}}
+	for i := range pod.Spec.Containers {
+		pod.Spec.Containers[i].Resources = withDefaults(pod.Spec.Containers[i].Resources)
+	}
+	pod.Status = corev1.PodStatus{
+		Phase: corev1.PodRunning, ObservedGeneration: 1,
+		Conditions: []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+			{Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
+			{Type: contract.InPlaceUpdateReady, Status: corev1.ConditionTrue},
+		},
+	}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: c.Name, Image: c.Image, ImageID: imageIDOf(c.Image), ContainerID: c.Name + "-0", Ready: true,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, Resources: c.Resources.DeepCopy(),
+		})
+	}
+	return pod
+}
+
+func withDefaults(r corev1.ResourceRequirements) corev1.ResourceRequirements {
+	for name, q := range r.Limits {
+		if _, ok := r.Requests[name]; !ok {
+			if r.Requests == nil {
+				r.Requests = corev1.ResourceList{}
+			}
+			r.Requests[name] = q
+		}
+	}
+	return r
+}
+
+func imageIDOf(image string) string { return "registry/" + image + "@sha256:" + image }
+
+// restarted reports that the kubelet runs the container anew from its spec.
+func restarted(pod *corev1.Pod, container, id string) {
+	status, image := statusOf(pod, container), containerOf(pod, container).Image
+	status.ContainerID, status.Image, status.ImageID, status.Ready = id, image, imageIDOf(image), true
+	status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	pod.Status.ObservedGeneration = pod.Generation
+}
+
+// written is the pod after the change's patches, by the rules of the API server for its subresources.
+func written(t testing.TB, c *action.PodChange) *corev1.Pod {
+	t.Helper()
+	return applied(t, c.Pod.DeepCopy(), c.Patches())
+}
+
+func applied(t testing.TB, pod *corev1.Pod, patches []action.Patch) *corev1.Pod {
+	t.Helper()
+	for _, patch := range patches {
+		body, err := json.Marshal(patch.Body)
+		require.NoError(t, err)
+		before, err := json.Marshal(pod)
+		require.NoError(t, err)
+		after, err := strategicpatch.StrategicMergePatch(before, body, corev1.Pod{})
+		require.NoError(t, err)
+		next := &corev1.Pod{}
+		require.NoError(t, json.Unmarshal(after, next))
+		switch patch.Subresource {
+		case "status":
+			require.True(t, equality.Semantic.DeepEqual(pod.Spec, next.Spec), "pods/status cannot change the spec")
+		case "resize":
+			require.True(t, equality.Semantic.DeepEqual(pod.ObjectMeta, next.ObjectMeta), "pods/resize cannot change metadata")
+			for i := range pod.Spec.Containers {
+				require.Equal(t, pod.Spec.Containers[i].Image, next.Spec.Containers[i].Image, "pods/resize cannot change images")
+			}
+		default:
+			require.True(t, equality.Semantic.DeepEqual(pod.Status, next.Status), "a pod patch cannot change the status")
+			for i := range pod.Spec.Containers {
+				require.True(t, equality.Semantic.DeepEqual(pod.Spec.Containers[i].Resources, next.Spec.Containers[i].Resources))
+			}
+		}
+		if !equality.Semantic.DeepEqual(pod.Spec, next.Spec) {
+			next.Generation++
+		}
+		pod = next
+	}
+	return pod
+}
+
+// subresources are the writes of the change in short; the pod itself is "pod".
+func subresources(c *action.PodChange) []string {
+	var list []string
+	for _, p := range c.Patches() {
+		if p.Subresource == "" {
+			p.Subresource = "pod"
+		}
+		list = append(list, p.Subresource)
+	}
+	return list
+}
+
+// begin starts the update from one template to another on the pod.
+func begin(t testing.TB, pod *corev1.Pod, from, to *Revision, grace int32, now metav1.Time) *action.PodChange {
+	t.Helper()
+	u, err := Diff(from, to, allGates)
+	require.NoError(t, err)
+	c := action.NewPodChange(pod, now)
+	u.Begin(c, grace)
+	c.SetLabel(contract.RevisionLabel, to.Name)
+	return c
+}
+
+// refresh brings the pod's update on and returns the pod as written.
+func refresh(t testing.TB, pod *corev1.Pod, now metav1.Time) (*corev1.Pod, Progress, []string) {
+	t.Helper()
+	c := action.NewPodChange(pod, now)
+	p := Refresh(c, allGates)
+	return written(t, c), p, subresources(c)
+}
+
+func stateOf(t testing.TB, pod *corev1.Pod) *State {
+	t.Helper()
+	s, err := ReadState(pod)
+	require.NoError(t, err)
+	require.NotNil(t, s)
+	return s
+}
+
+func gateOf(pod *corev1.Pod) corev1.ConditionStatus {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == contract.InPlaceUpdateReady {
+			return c.Status
+		}
+	}
+	return ""
+}

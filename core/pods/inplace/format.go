@@ -1,0 +1,165 @@
+package inplace
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// State is the JSON of annotation apps.kruise.io/inplace-update-state: the update that runs on the
+// pod or ran last.
+type State struct {
+	// Revision is the name of the revision that the update leads to.
+	Revision string `json:"revision"`
+	// UpdateTimestamp is the start of the update; the grace period is counted from it.
+	UpdateTimestamp metav1.Time `json:"updateTimestamp"`
+	// LastContainerStatuses is what the containers whose image was changed so far ran before.
+	LastContainerStatuses map[string]ContainerStatus `json:"lastContainerStatuses"`
+	// UpdateEnvFromMetadata, UpdateResources and UpdateImages say what the update changes, from its
+	// beginning to its end.
+	UpdateEnvFromMetadata bool `json:"updateEnvFromMetadata,omitempty"`
+	UpdateResources       bool `json:"updateResources,omitempty"`
+	UpdateImages          bool `json:"updateImages,omitempty"`
+	// The Next maps are what later batches will write, by container.
+	NextContainerImages      map[string]string                      `json:"nextContainerImages,omitempty"`
+	NextContainerRefMetadata map[string]Metadata                    `json:"nextContainerRefMetadata,omitempty"`
+	NextContainerResources   map[string]corev1.ResourceRequirements `json:"nextContainerResources,omitempty"`
+	// PreCheckBeforeNext is what the next batch waits for besides the completion of the one before.
+	PreCheckBeforeNext *PreCheck `json:"preCheckBeforeNext,omitempty"`
+	// ContainerBatchesRecord has one entry for each batch written so far.
+	ContainerBatchesRecord []Batch `json:"containerBatchesRecord,omitempty"`
+}
+
+// ContainerStatus is what a container ran before its image was changed.
+type ContainerStatus struct {
+	// ImageID is the image ID in the container's status. It is empty while an earlier change was
+	// still on its way, so that another image than the wanted one could follow.
+	ImageID string `json:"imageID,omitempty"`
+	// ContainerID is the ID of the container that the update replaces, empty when none ran or an
+	// earlier change was on its way. It is nil in annotations that OpenKruise has written.
+	ContainerID *string `json:"containerID,omitempty"`
+}
+
+// PreCheck names the containers that must be ready before the next batch, sorted.
+type PreCheck struct {
+	ContainersRequiredReady []string `json:"containersRequiredReady,omitempty"`
+}
+
+// Batch is one batch of containers, sorted, and the moment at which it was written.
+type Batch struct {
+	Timestamp  metav1.Time `json:"timestamp"`
+	Containers []string    `json:"containers"`
+}
+
+// Metadata is a change of labels and annotations; nil removes a key.
+type Metadata struct {
+	Labels      map[string]*string `json:"labels,omitempty"`
+	Annotations map[string]*string `json:"annotations,omitempty"`
+}
+
+// Grace is the JSON of annotation apps.kruise.io/inplace-update-grace: an update that waits for its
+// grace period.
+type Grace struct {
+	// Revision is the name of the revision that the update leads to.
+	Revision string `json:"revision"`
+	// The Container maps are what the update changes, by container.
+	ContainerImages      map[string]string                      `json:"containerImages,omitempty"`
+	ContainerRefMetadata map[string]Metadata                    `json:"containerRefMetadata,omitempty"`
+	ContainerResources   map[string]corev1.ResourceRequirements `json:"containerResources,omitempty"`
+	// MetadataPatch is a strategic merge patch of the pod's metadata.
+	MetadataPatch []byte `json:"metaDataPatch,omitempty"`
+	// UpdateEnvFromMetadata says that containers read a changed key.
+	UpdateEnvFromMetadata bool `json:"updateEnvFromMetadata,omitempty"`
+	// GraceSeconds is the grace period.
+	GraceSeconds int32 `json:"graceSeconds,omitempty"`
+}
+
+// RuntimeContainersMeta is the JSON of annotation apps.kruise.io/runtime-containers-meta, by which
+// the node agent tells what the running containers were started with.
+type RuntimeContainersMeta struct {
+	Containers []RuntimeContainer `json:"containers"`
+}
+
+// RuntimeContainer is one running container.
+type RuntimeContainer struct {
+	Name         string          `json:"name"`
+	ContainerID  string          `json:"containerID"`
+	RestartCount int32           `json:"restartCount"`
+	Hashes       ContainerHashes `json:"hashes"`
+}
+
+// ContainerHashes are the hashes of what a container was started with.
+type ContainerHashes struct {
+	// PlainHash is the hash that the kubelet recorded on the container.
+	PlainHash uint64 `json:"plainHash"`
+	// ExtractedEnvFromMetadataHash is the EnvHash of the container's real environment.
+	ExtractedEnvFromMetadataHash uint64 `json:"extractedEnvFromMetadataHash,omitempty"`
+}
+
+// ReadState reads the state of an update from the pod; nil when it has none.
+func ReadState(pod *corev1.Pod) (*State, error) {
+	return readState(action.NewPodChange(pod, metav1.Time{}))
+}
+
+// ReadRuntimeContainersMeta reads the node agent's annotation; nil when the pod has none.
+func ReadRuntimeContainersMeta(pod *corev1.Pod) (*RuntimeContainersMeta, error) {
+	return decode[RuntimeContainersMeta](contract.RuntimeContainersMetaAnnotation, pod.Annotations[contract.RuntimeContainersMetaAnnotation])
+}
+
+func readState(c *action.PodChange) (*State, error) {
+	return decode[State](contract.InPlaceUpdateStateAnnotation,
+		current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation))
+}
+
+func readGrace(c *action.PodChange) (*Grace, error) {
+	return decode[Grace](contract.InPlaceUpdateGraceAnnotation,
+		current(c, contract.InPlaceUpdateGraceAnnotation, contract.LegacyInPlaceUpdateGraceAnnotation))
+}
+
+func writeState(c *action.PodChange, s *State) {
+	c.SetAnnotation(contract.InPlaceUpdateStateAnnotation, encode(s))
+	c.RemoveAnnotation(contract.LegacyInPlaceUpdateStateAnnotation)
+}
+
+func writeGrace(c *action.PodChange, g *Grace) {
+	c.SetAnnotation(contract.InPlaceUpdateGraceAnnotation, encode(g))
+	c.RemoveAnnotation(contract.LegacyInPlaceUpdateGraceAnnotation)
+}
+
+func removeGrace(c *action.PodChange) {
+	c.RemoveAnnotation(contract.InPlaceUpdateGraceAnnotation)
+	c.RemoveAnnotation(contract.LegacyInPlaceUpdateGraceAnnotation)
+}
+
+// current is the text under the key, or under its legacy form when the key is absent.
+func current(c *action.PodChange, key, legacy string) string {
+	if text, ok := c.LookupAnnotation(key); ok {
+		return text
+	}
+	return c.Annotation(legacy)
+}
+
+func decode[T any](key, text string) (*T, error) {
+	if text == "" {
+		return nil, nil
+	}
+	v := new(T)
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		return nil, fmt.Errorf("read annotation %s: %w", key, err)
+	}
+	return v, nil
+}
+
+// encode marshals types that always marshal: maps, texts, times and quantities.
+func encode(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("marshal %T: %v", v, err))
+	}
+	return string(text)
+}

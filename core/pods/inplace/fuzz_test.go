@@ -1,0 +1,258 @@
+package inplace
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/testing/seeds"
+)
+
+// story is one pod, its workload and its node, played by chance.
+type story struct {
+	t         *testing.T
+	random    *rand.Rand
+	pod       *corev1.Pod
+	node      *kubelet
+	revisions map[string]*Revision
+	target    *Revision
+	resized   bool // a resize was written, and the write after it was lost
+	elapsed   time.Duration
+	byHand    map[string]bool // annotations that a hand has changed since the last update of them
+	annotated time.Duration   // when a hand did so last
+}
+
+// TestUpdatesConverge plays many stories: new revisions arrive while earlier ones are in grace, between
+// batches or in the middle of a restart, writes are lost half way, the node is slow and crashes, and a hand
+// changes annotations that containers read, now and then to what the next revision will bring.
+func TestUpdatesConverge(t *testing.T) {
+	seeds.Each(t, 80, func(t *testing.T, seed uint64) {
+		t.Helper()
+		s := newStory(t, seed)
+		for range 60 {
+			if s.random.IntN(8) == 0 && !s.resized {
+				s.retarget()
+			}
+			if s.random.IntN(12) == 0 {
+				s.annotate()
+			}
+			s.round()
+		}
+		s.node.calm = true
+		for range 3000 {
+			if s.round() {
+				s.requireAtTarget()
+				return
+			}
+		}
+		c := action.NewPodChange(s.pod, at(s.elapsed))
+		require.Fail(t, "the update never ends", "%+v\n%v", Refresh(c, allGates), s.pod.Annotations)
+	})
+}
+
+func newStory(t *testing.T, seed uint64) *story {
+	t.Helper()
+	s := &story{t: t, random: rand.New(rand.NewPCG(seed, 0)), revisions: map[string]*Revision{}, byHand: map[string]bool{}}
+	s.retarget()
+	s.pod = runningPod(s.target.Template, s.target.Name)
+	injected := corev1.Container{Name: "injected", Image: "mesh:v1", Env: []corev1.EnvVar{envFrom("CFG", "cfg-a")}}
+	for i := range s.pod.Spec.Containers {
+		if s.random.IntN(3) > 0 {
+			c := &s.pod.Spec.Containers[i]
+			c.Env = append(c.Env, barrier(fmt.Sprint("p_", s.random.IntN(3))))
+		}
+	}
+	s.node = newKubelet(s.random, s.pod)
+	s.node.sync()
+	s.node.send(s.pod)
+	s.node.agent(s.pod)
+	s.pod.Spec.Containers = append(s.pod.Spec.Containers, injected)
+	return s
+}
+
+// retarget makes a new revision: other metadata alone, or all of it anew.
+func (s *story) retarget() {
+	t := s.containers()
+	if s.target != nil && s.random.IntN(2) == 0 {
+		t.Spec = *s.target.Template.Spec.DeepCopy()
+	}
+	t.Annotations, t.Labels = map[string]string{}, map[string]string{}
+	for _, key := range []string{"cfg-a", "cfg-b", "plain"} {
+		if v := s.random.IntN(3); v > 0 {
+			t.Annotations[key] = fmt.Sprint(v)
+		}
+	}
+	if v := s.random.IntN(3); v > 0 {
+		t.Labels["version"] = fmt.Sprint(v)
+	}
+	s.target = revisionOf(fmt.Sprint("w-", len(s.revisions)), t)
+	s.revisions[s.target.Name] = s.target
+}
+
+// containers are a template with one of few images for each container, and few values for all else.
+func (s *story) containers() *corev1.PodTemplateSpec {
+	t := templateOf("a", "b", "c")
+	tags := []string{"v1", "v2", "v3", "v1b"}
+	for i := range t.Spec.Containers {
+		c := &t.Spec.Containers[i]
+		c.Image = c.Name + ":" + tags[s.random.IntN(len(tags))]
+		c.Resources.Requests = quantities([]string{"100m", "200m"}[s.random.IntN(2)], "1Gi")
+		if c.Name == "b" {
+			c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
+		}
+	}
+	t.Spec.Containers[0].Env = []corev1.EnvVar{envFrom("CFG", "cfg-a"), envFrom("SHARED", "cfg-b")}
+	t.Spec.Containers[1].Env = []corev1.EnvVar{envFrom("SHARED", "cfg-b")}
+	return t
+}
+
+// annotate is a hand on the pod.
+func (s *story) annotate() {
+	key := []string{"cfg-a", "cfg-b"}[s.random.IntN(2)]
+	s.pod = s.pod.DeepCopy()
+	switch value, ok := s.target.Template.Annotations[key]; {
+	case s.random.IntN(2) == 0:
+		s.pod.Annotations[key] = "9"
+	case ok:
+		s.pod.Annotations[key] = value
+	default:
+		delete(s.pod.Annotations, key)
+	}
+	s.byHand[key], s.annotated = true, s.elapsed
+}
+
+// round lets node and workload do something, and says whether the update to the target is done.
+func (s *story) round() (done bool) {
+	s.elapsed += time.Duration(50+s.random.IntN(400)) * time.Millisecond
+	s.node.step(s.pod)
+	if s.random.IntN(2) == 0 {
+		return false
+	}
+	c := action.NewPodChange(s.pod, at(s.elapsed))
+	p := Refresh(c, allGates)
+	label := s.pod.Labels[contract.RevisionLabel]
+	s.resized = s.resized && label != s.target.Name
+	switch {
+	case !c.Empty():
+	case label == s.target.Name:
+		return p.Complete
+	case p.InGrace:
+		return false
+	default:
+		u, err := Diff(s.revisions[label], s.target, allGates)
+		require.NoError(s.t, err)
+		if u.Check(s.pod) != nil {
+			return false // the node agent lags behind
+		}
+		u.Begin(c, int32(max(0, s.random.IntN(6)-3)))
+		c.SetLabel(contract.RevisionLabel, s.target.Name)
+	}
+	s.write(c)
+	return false
+}
+
+// write makes the change, sometimes only its first write.
+func (s *story) write(c *action.PodChange) {
+	before := gateOf(s.pod)
+	after := written(s.t, c)
+	if patches := c.Patches(); len(patches) > 1 && s.random.IntN(6) == 0 {
+		s.pod = applied(s.t, s.pod, patches[:len(patches)-1])
+		s.resized = s.resized || patches[len(patches)-2].Subresource == "resize"
+		return
+	}
+	for i := range s.pod.Spec.Containers {
+		if s.pod.Spec.Containers[i].Image != after.Spec.Containers[i].Image {
+			require.Equal(s.t, corev1.ConditionFalse, gateOf(after), "an image changes only out of service")
+		}
+	}
+	from, to := s.revisions[s.pod.Labels[contract.RevisionLabel]], s.revisions[after.Labels[contract.RevisionLabel]]
+	s.pod = after
+	if from != to {
+		s.begun(from.Template, to.Template)
+	}
+	if before == corev1.ConditionFalse && gateOf(after) == corev1.ConditionTrue {
+		s.requireObservedAnew()
+		s.requireEnvironments()
+	}
+}
+
+// begun is the start of an update. One that leaves the pod in service and is done with it changes nothing that
+// a container would have to read anew.
+func (s *story) begun(from, to *corev1.PodTemplateSpec) {
+	before := readPrior(action.NewPodChange(s.pod, at(s.elapsed)))
+	done := gateOf(s.pod) == corev1.ConditionTrue && before.pending() == nil && s.elapsed-s.annotated >= readTime
+	for _, key := range []string{"cfg-a", "cfg-b"} {
+		if from.Annotations[key] == to.Annotations[key] {
+			continue
+		}
+		delete(s.byHand, key)
+		for i := range to.Spec.Containers {
+			c := containerOf(s.pod, to.Spec.Containers[i].Name)
+			if done && readsMetadata(c, fieldAnnotations, key) {
+				require.Equal(s.t, expectedEnvHash(c, s.pod), s.node.real[c.Name].env, "environment of %s, which nobody will restart", c.Name)
+			}
+		}
+	}
+}
+
+// requireObservedAnew is what the gate's True promises: what runs is what the pod says, by content,
+// and the pod says what its revision says.
+func (s *story) requireObservedAnew() {
+	state, err := ReadState(s.pod)
+	require.NoError(s.t, err)
+	if state == nil || state.Revision != s.pod.Labels[contract.RevisionLabel] {
+		return
+	}
+	template := s.revisions[state.Revision].Template
+	for i := range template.Spec.Containers {
+		name := template.Spec.Containers[i].Name
+		spec, real := containerOf(s.pod, name), s.node.real[name]
+		require.Equal(s.t, template.Spec.Containers[i].Image, spec.Image)
+		require.Equal(s.t, contentOf(spec.Image), contentOf(real.image), "container %s at %s", name, s.elapsed)
+	}
+}
+
+// requireEnvironments is the rest of that promise, which a hand may break later: what the update renews was
+// read by the containers that run, and of no other it is known that it was not.
+func (s *story) requireEnvironments() {
+	state, err := ReadState(s.pod)
+	require.NoError(s.t, err)
+	if state == nil { // a lost write had closed the gate
+		return
+	}
+	for name, real := range s.node.real {
+		c := containerOf(s.pod, name)
+		if _, known := startedWith(s.pod, name); known {
+			require.True(s.t, hasRead(Metadata{}, c, s.pod), "environment of %s as the node agent tells", name)
+		}
+		if state.UpdateEnvFromMetadata && state.touched(name) && s.elapsed-s.annotated >= readTime {
+			require.Equal(s.t, expectedEnvHash(c, s.pod), real.env, "environment of %s", name)
+		}
+	}
+}
+
+func (s *story) requireAtTarget() {
+	t := s.target.Template
+	require.Equal(s.t, corev1.ConditionTrue, gateOf(s.pod))
+	for i := range t.Spec.Containers {
+		c := containerOf(s.pod, t.Spec.Containers[i].Name)
+		require.Equal(s.t, t.Spec.Containers[i].Image, c.Image)
+		require.True(s.t, noQuantities(missingQuantities(c.Resources, t.Spec.Containers[i].Resources)))
+		require.True(s.t, noQuantities(missingQuantities(s.node.real[c.Name].resources, c.Resources)))
+	}
+	for _, key := range []string{"cfg-a", "cfg-b", "plain"} {
+		if s.byHand[key] {
+			continue
+		}
+		require.Equal(s.t, t.Annotations[key], s.pod.Annotations[key], "annotation %s", key)
+	}
+	require.Equal(s.t, t.Labels["version"], s.pod.Labels["version"])
+	require.Equal(s.t, "mesh:v1", containerOf(s.pod, "injected").Image)
+	s.requireObservedAnew()
+}

@@ -1,0 +1,102 @@
+package inplace
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// prior is the update that the pod's annotations tell of.
+type prior struct {
+	state *State
+	grace *Grace
+	plain plainChange // of the grace
+	err   error       // why something is unreadable
+}
+
+func readPrior(c *action.PodChange) prior {
+	var p prior
+	var err error
+	if p.state, err = readState(c); err != nil {
+		p.state, p.err = nil, err
+	}
+	if p.grace, err = readGrace(c); err != nil {
+		p.grace, p.err = nil, err
+	}
+	if p.grace != nil {
+		if p.plain, err = parsePlainChange(p.grace.MetadataPatch); err != nil {
+			p.grace, p.err = nil, err
+		}
+	}
+	return p
+}
+
+// lost says that it is not known what the pod was to become. With a readable plan in grace it is.
+func (p prior) lost() bool { return p.err != nil && p.grace == nil }
+
+// pending is what was planned for the pod and is not written; nil when there is nothing.
+func (p prior) pending() *scope {
+	if p.grace == nil && (p.state == nil || !p.state.hasNext()) {
+		return nil
+	}
+	s := newScope()
+	if p.state != nil {
+		s.addChanges(p.state.next())
+	}
+	if p.grace != nil {
+		s.addChanges(p.grace.changes())
+		insertKeys(s.labels, p.plain.Labels)
+		insertKeys(s.annotations, p.plain.Annotations)
+	}
+	return &s
+}
+
+func (s *State) next() changes {
+	return changes{images: s.NextContainerImages, resources: s.NextContainerResources, metadata: s.NextContainerRefMetadata}
+}
+
+func (s *State) hasNext() bool {
+	return len(s.NextContainerImages)+len(s.NextContainerResources)+len(s.NextContainerRefMetadata) > 0
+}
+
+func (g *Grace) changes() changes {
+	return changes{images: g.ContainerImages, resources: g.ContainerResources, metadata: g.ContainerRefMetadata}
+}
+
+// settled says, without reading the pod's annotations, that no update is under way. It holds for a
+// pod whose gate is open: the gate closes with the first write of an update that interrupts and
+// opens with its end. Updates that do not interrupt leave marks in the text.
+func settled(c *action.PodChange) bool {
+	text := current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation)
+	if current(c, contract.InPlaceUpdateGraceAnnotation, contract.LegacyInPlaceUpdateGraceAnnotation) != "" {
+		return false
+	}
+	if text == "" {
+		return !podstate.HeldByUpdate(c.Pod)
+	}
+	return gateOpen(c) && strings.HasPrefix(text, "{") && !strings.Contains(text, `"next`) && !strings.Contains(text, `"updateResources":true`)
+}
+
+// gateOpen says that the pod has the gate and that its condition is True.
+func gateOpen(c *action.PodChange) bool {
+	if !podstate.HasGate(c.Pod, contract.InPlaceUpdateReady) {
+		return false
+	}
+	condition := c.Condition(contract.InPlaceUpdateReady)
+	return condition != nil && condition.Status == corev1.ConditionTrue
+}
+
+// readPlanned is readPrior for a pod that may have planned what is not written yet; for others it
+// reads nothing.
+func readPlanned(c *action.PodChange) prior {
+	text := current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation)
+	grace := current(c, contract.InPlaceUpdateGraceAnnotation, contract.LegacyInPlaceUpdateGraceAnnotation)
+	if grace == "" && (text == "" || strings.HasPrefix(text, "{") && !strings.Contains(text, `"next`)) {
+		return prior{}
+	}
+	return readPrior(c)
+}

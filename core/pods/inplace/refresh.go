@@ -1,0 +1,160 @@
+package inplace
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// Progress says how far the update of a pod has come.
+type Progress struct {
+	// Complete says that nothing is under way. A pod that was never updated is complete.
+	Complete bool
+	// InGrace says that the update waits for its grace period; no other update may begin.
+	InGrace bool
+	// Reason is one word for machines, one of the Reason values; empty when Complete.
+	Reason string
+	// Message says in one sentence what is awaited.
+	Message string
+	// WakeAfter asks for another look after this time, 0 for none.
+	WakeAfter time.Duration
+}
+
+// Reasons of Progress.
+const (
+	ReasonGracePeriod      = "GracePeriod"        // the grace period has not passed
+	ReasonKubelet          = "KubeletBehind"      // the kubelet has not observed the spec
+	ReasonContainer        = "ContainerPending"   // a container has not been replaced yet
+	ReasonNotReady         = "ContainerNotReady"  // a container must be ready before the next batch
+	ReasonBatch            = "NextBatch"          // the next batch was written in this change
+	ReasonNodeAgentMissing = "NodeAgentMissing"   // the node agent does not know a present container
+	ReasonResize           = "Resize"             // a resize is under way; with Deferred, Infeasible or Error when the kubelet says so
+	ReasonSuperseded       = "Superseded"         // an update in grace was dropped for another revision
+	ReasonUnreadable       = "AnnotationNotValid" // the pod's record cannot be read: begin the update to the pod's revision again
+)
+
+// Refresh brings the update of a pod on: the end of its grace period, its next batch, and in the end
+// condition InPlaceUpdateReady True. A pod without an update has its condition set back to True when
+// a crash has left it False; the first True of a new pod is not set here.
+//
+// On reason ReasonUnreadable nothing goes on until the caller begins an update again, with a Diff of
+// the pod's revision to itself if no other is wanted; it then compares the whole pod.
+func Refresh(c *action.PodChange, o Options) Progress {
+	if settled(c) {
+		return Progress{Complete: true}
+	}
+	before := readPrior(c)
+	switch {
+	case before.grace != nil:
+		return refreshGrace(c, before)
+	case before.lost():
+		return *waitFor(ReasonUnreadable, "%s", before.err)
+	case before.state == nil:
+		putIntoService(c, false)
+		return Progress{Complete: true}
+	}
+	s := before.state
+	if p := awaitedOf(c, s, o).first; p != nil {
+		return *p
+	}
+	if s.hasNext() {
+		if p := nextBatch(c, s); p != nil {
+			return *p
+		}
+	}
+	putIntoService(c, true)
+	return Progress{Complete: true}
+}
+
+// Serve sets condition InPlaceUpdateReady back to True in the middle of an update of which all that was
+// written so far is done. The write of the next containers sets it False again.
+func Serve(c *action.PodChange, o Options) {
+	before := readPrior(c)
+	if before.lost() || before.state != nil && awaitedOf(c, before.state, o).first != nil {
+		return
+	}
+	putIntoService(c, false)
+}
+
+// nextBatch writes the next batch; nil when what was left changes nothing any more.
+func nextBatch(c *action.PodChange, s *State) *Progress {
+	rest := s.next().besides(c.Pod)
+	names := sets.List(rest.containers())
+	if s.PreCheckBeforeNext != nil && len(names) > 0 {
+		for _, name := range s.PreCheckBeforeNext.ContainersRequiredReady {
+			if status := statusOf(c.Pod, name); containerOf(c.Pod, name) != nil && (status == nil || !status.Ready) {
+				return waitFor(ReasonNotReady, "container %s must be ready before the next containers are updated", name)
+			}
+		}
+	}
+	resized := resizedBefore(c.Pod, sets.KeySet(s.NextContainerResources), rest)
+	startBatch(c, s, rest, resized)
+	if len(names)+resized.Len() > 0 {
+		return waitFor(ReasonBatch, "the next batch of containers %v was started", names)
+	}
+	return nil
+}
+
+func refreshGrace(c *action.PodChange, before prior) Progress {
+	g, s := before.grace, before.state
+	if podstate.ShortHash(c.Label(contract.RevisionLabel)) != podstate.ShortHash(g.Revision) {
+		removeGrace(c)
+		return *waitFor(ReasonSuperseded, "the update to %s was dropped: the pod is labelled with another revision", g.Revision)
+	}
+	grace := time.Duration(g.GraceSeconds) * time.Second
+	if s == nil { // without its start the period begins anew
+		s = g.state(c.Now)
+		writeState(c, s)
+		p := waitFor(ReasonGracePeriod, "pod has %s but %s not found",
+			contract.InPlaceUpdateGraceAnnotation, contract.InPlaceUpdateStateAnnotation)
+		p.InGrace, p.WakeAfter = true, grace
+		return *p
+	}
+	if s.UpdateTimestamp.After(c.Now.Time) { // an earlier leader's clock was ahead: nobody waits for ours to catch up
+		s.UpdateTimestamp = c.Now
+		writeState(c, s)
+	}
+	if left := s.UpdateTimestamp.Add(grace).Sub(c.Now.Time); left > 0 {
+		p := waitFor(ReasonGracePeriod, "the grace period ends at %s", s.UpdateTimestamp.Add(grace).UTC().Format(time.RFC3339))
+		p.InGrace, p.WakeAfter = true, (left + time.Second - 1).Truncate(time.Second)
+		return *p
+	}
+	removeGrace(c)
+	before.plain.write(c)
+	rest := g.changes().besides(c.Pod)
+	if len(rest.metadata)+len(s.ContainerBatchesRecord) == 0 { // somebody else has renewed the environments meanwhile
+		s.UpdateEnvFromMetadata = false
+	}
+	way := sets.KeySet(s.LastContainerStatuses).Union(resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest))
+	startBatch(c, s, rest, way)
+	return *waitFor(ReasonBatch, "the grace period is over")
+}
+
+func (g *Grace) state(now metav1.Time) *State {
+	return &State{
+		Revision: g.Revision, UpdateTimestamp: now, UpdateEnvFromMetadata: g.UpdateEnvFromMetadata,
+		UpdateImages: len(g.ContainerImages) > 0, UpdateResources: len(g.ContainerResources) > 0,
+	}
+}
+
+// putIntoService sets the gate's condition True. One that is absent is set only after an update.
+func putIntoService(c *action.PodChange, evenAbsent bool) {
+	if !podstate.HasGate(c.Pod, contract.InPlaceUpdateReady) {
+		return
+	}
+	old := c.Condition(contract.InPlaceUpdateReady)
+	if old == nil && evenAbsent || old != nil && old.Status != corev1.ConditionTrue {
+		c.SetCondition(contract.InPlaceUpdateReady, corev1.ConditionTrue, "", "")
+	}
+}
+
+func waitFor(reason, format string, args ...any) *Progress {
+	return &Progress{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}

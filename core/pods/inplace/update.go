@@ -1,0 +1,180 @@
+package inplace
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// NodeAgentMissingError says that a container must be restarted for its environment and that nobody
+// on the node is known to do it.
+type NodeAgentMissingError struct {
+	// Container is the first container that the node agent has not told about.
+	Container string
+}
+
+// Error names the container.
+func (e *NodeAgentMissingError) Error() string {
+	return fmt.Sprintf("container %s reads changed metadata, and annotation %s does not name its present container",
+		e.Container, contract.RuntimeContainersMetaAnnotation)
+}
+
+// Check says whether the update can be made on this pod. Containers that read a changed label or
+// annotation need the readiness gate, without which the node agent restarts nothing
+// (*NotPossibleError), and a node agent that knows them (*NodeAgentMissingError).
+func (u *Update) Check(pod *corev1.Pod) error {
+	before := readPlanned(action.NewPodChange(pod, metav1.Time{}))
+	if !u.renewsEnv && before.pending() == nil && !before.lost() {
+		return nil
+	}
+	ch, _, _ := u.forPod(pod, before)
+	if len(ch.metadata) == 0 {
+		return nil
+	}
+	if !podstate.HasGate(pod, contract.InPlaceUpdateReady) {
+		return &NotPossibleError{
+			Path:    "spec.readinessGates",
+			Message: "the pod lacks gate " + contract.InPlaceUpdateReady + ", so that no container is restarted for its environment",
+		}
+	}
+	for _, name := range sets.List(sets.KeySet(ch.metadata)) {
+		if _, known := startedWith(pod, name); !known {
+			return &NodeAgentMissingError{Container: name}
+		}
+	}
+	return nil
+}
+
+// Interrupts says whether the update stops a container of this pod. One that does not, a change of
+// plain metadata or a resize without restart, leaves the pod in service all the time: it needs no
+// grace and no state Updating. While an earlier update holds the pod out of service, it does
+// interrupt: the pod has yet to come back.
+func (u *Update) Interrupts(pod *corev1.Pod) bool {
+	c := action.NewPodChange(pod, metav1.Time{})
+	before := readPrior(c)
+	ch, _, resized := u.forPod(pod, before)
+	if ch.interrupt(pod) || restartsToCome(pod, resized) || podstate.HeldByUpdate(pod) {
+		return true
+	}
+	if before.state == nil {
+		return false
+	}
+	a := awaitedOf(c, before.state, u.options)
+	return len(a.images)+len(a.env) > 0
+}
+
+// Begin writes the start of the update: the pod out of service if a container will stop, the state
+// annotation, and the first batch, or with a positive grace period only the plan for it. The caller
+// sets revision labels and lifecycle state on the same change. Refresh says when a pod in its grace period wants to be
+// looked at again.
+//
+// What an earlier update has left pending is taken along: in the end the pod is what the template
+// says. The change must not hold a batch that Refresh has started.
+func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
+	before := readPrior(c)
+	ch, plain, resized := u.forPod(c.Pod, before)
+	s := &State{Revision: u.revision, UpdateTimestamp: c.Now}
+	way := s.takeOver(c, before.state, u.options).Union(resized)
+	s.UpdateImages = s.UpdateImages || len(ch.images) > 0
+	s.UpdateEnvFromMetadata = s.UpdateEnvFromMetadata || len(ch.metadata) > 0
+	s.UpdateResources = s.UpdateResources || len(ch.resources)+resized.Len() > 0
+	if graceSeconds > 0 && ch.interrupt(c.Pod) {
+		takeOutOfService(c)
+		if way.Len() > 0 {
+			s.ContainerBatchesRecord = []Batch{{Timestamp: c.Now, Containers: sets.List(way)}}
+		}
+		writeState(c, s)
+		writeGrace(c, &Grace{
+			Revision: u.revision, GraceSeconds: graceSeconds, UpdateEnvFromMetadata: len(ch.metadata) > 0,
+			ContainerImages: ch.images, ContainerResources: ch.resources, ContainerRefMetadata: ch.metadata,
+			MetadataPatch: plain.patch(),
+		})
+		return
+	}
+	removeGrace(c)
+	plain.write(c)
+	startBatch(c, s, ch, way)
+}
+
+// takeOver carries over what an earlier update has written and what is not done, and returns the
+// containers concerned.
+func (s *State) takeOver(c *action.PodChange, earlier *State, o Options) sets.Set[string] {
+	if earlier == nil {
+		return nil
+	}
+	a := awaitedOf(c, earlier, o)
+	for _, name := range a.images {
+		if s.LastContainerStatuses == nil {
+			s.LastContainerStatuses = map[string]ContainerStatus{}
+		}
+		s.LastContainerStatuses[name] = earlier.LastContainerStatuses[name]
+	}
+	s.UpdateImages, s.UpdateEnvFromMetadata, s.UpdateResources = len(a.images) > 0, len(a.env) > 0, len(a.resources) > 0
+	return a.containers()
+}
+
+// forPod is what the update changes on the pod. Besides, it names the containers whose resize is
+// written but not done: a resize goes ahead of the state that records it, and may have been the last
+// write before a crash or a conflict.
+func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, sets.Set[string]) {
+	s := u.scope
+	if pending := before.pending(); pending != nil {
+		s = s.union(*pending)
+	}
+	if before.lost() {
+		s = s.union(newScope())
+		s.addEverything(u.template)
+	}
+	ch := newChanges()
+	for i := range u.template.Spec.Containers {
+		c := &u.template.Spec.Containers[i]
+		if s.images.Has(c.Name) {
+			ch.images[c.Name] = c.Image
+		}
+		if s.resources.Has(c.Name) {
+			ch.resources[c.Name] = effective(c.Resources)
+		}
+	}
+	plain := plainChange{Finalizers: s.addFinalizers, DeleteFinalizers: s.removeFinalizers}
+	u.sortKeys(&ch, &plain, fieldLabels, s.labels, u.template.Labels)
+	u.sortKeys(&ch, &plain, fieldAnnotations, s.annotations, u.template.Annotations)
+	plain.Labels, plain.Annotations = differing(pod.Labels, plain.Labels), differing(pod.Annotations, plain.Annotations)
+	ch = ch.besides(pod)
+	if before.lost() { // what nobody can tell is not asked for: it could hold up the pod for ever
+		maps.DeleteFunc(ch.metadata, func(name string, m Metadata) bool {
+			_, known := startedWith(pod, name)
+			return !known && m.besides(pod).empty()
+		})
+	}
+	return ch, plain, resizedBefore(pod, s.resources, ch)
+}
+
+// sortKeys tells keys that a container's environment reads from plain metadata.
+func (u *Update) sortKeys(ch *changes, plain *plainChange, field string, keys sets.Set[string], values map[string]string) {
+	for key := range keys {
+		var value *string
+		if text, ok := values[key]; ok {
+			value = &text
+		}
+		read := false
+		for i := range u.template.Spec.Containers {
+			c := &u.template.Spec.Containers[i]
+			if u.options.EnvFromMetadata && readsMetadata(c, field, key) {
+				m := ch.metadata[c.Name]
+				m.set(field, key, value)
+				ch.metadata[c.Name] = m
+				read = true
+			}
+		}
+		if !read {
+			plain.set(field, key, value)
+		}
+	}
+}

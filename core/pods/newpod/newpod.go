@@ -1,0 +1,74 @@
+package newpod
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// Options say what a pod has besides what its template says.
+type Options struct {
+	// Name and Namespace are the pod's; GenerateName may be empty.
+	Name, GenerateName, Namespace string
+	// Owner is the reference to the workload, as the controller.
+	Owner metav1.OwnerReference
+	// Labels are put over those of the template.
+	Labels map[string]string
+	// DefaultPullPolicy says how a container without imagePullPolicy is read. With PullAlways it is written.
+	DefaultPullPolicy podspec.DefaultPullPolicy
+	// Lifecycle starts the pod in state PreparingNormal.
+	Lifecycle bool
+	// Gates are readiness gates, added where the template lacks them.
+	Gates []corev1.PodConditionType
+	// Now is the moment of the pass.
+	Now time.Time
+}
+
+// Of is a new pod of the template.
+func Of(template *corev1.PodTemplateSpec, o Options) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            o.Name,
+			GenerateName:    o.GenerateName,
+			Namespace:       o.Namespace,
+			Labels:          merged(template.Labels, o.Labels),
+			Annotations:     merged(template.Annotations),
+			Finalizers:      slices.Clone(template.Finalizers),
+			OwnerReferences: []metav1.OwnerReference{o.Owner},
+		},
+		Spec: *template.Spec.DeepCopy(),
+	}
+	if o.Lifecycle {
+		pod.Labels[contract.LifecycleStateLabel] = contract.LifecyclePreparingNormal
+		pod.Annotations[contract.LifecycleTimestampAnnotation] = o.Now.UTC().Format(time.RFC3339)
+	}
+	for _, gate := range o.Gates {
+		if !podstate.HasGate(pod, gate) {
+			pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: gate})
+		}
+	}
+	if o.DefaultPullPolicy == podspec.PullAlways {
+		podspec.AlwaysPull(&pod.Spec)
+	}
+	return pod
+}
+
+// merged is a map of its own with what all have; later ones win.
+func merged(all ...map[string]string) map[string]string {
+	size := 4 // what workloads add
+	for _, m := range all {
+		size += len(m)
+	}
+	out := make(map[string]string, size)
+	for _, m := range all {
+		maps.Copy(out, m)
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package newpod
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/testing/gen"
+)
+
+func TestPodsAreMadeOfTheTemplateAndTheWorkloadsOwn(t *testing.T) {
+	template := gen.Template(gen.Label("app", "web"), gen.Label("who", "template"), gen.Image("main", "app:1"), gen.Gate(contract.KruisePodReady))
+	template.Annotations = map[string]string{"note": "x"}
+	template.Finalizers = []string{"example.com/hold"}
+	before := template.DeepCopy()
+	owner := metav1.OwnerReference{Kind: "CloneSet", Name: "web", UID: "uid"}
+	pod := Of(&template, Options{
+		Name: "web-1", GenerateName: "web-", Namespace: "shop", Owner: owner, Labels: map[string]string{"who": "workload"},
+		DefaultPullPolicy: podspec.PullAlways, Lifecycle: true, Gates: []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady},
+		Now: time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("east", 3600)),
+	})
+	assert.Equal(t, metav1.ObjectMeta{
+		Name: "web-1", GenerateName: "web-", Namespace: "shop", OwnerReferences: []metav1.OwnerReference{owner}, Finalizers: []string{"example.com/hold"},
+		Labels:      map[string]string{"app": "web", "who": "workload", contract.LifecycleStateLabel: contract.LifecyclePreparingNormal},
+		Annotations: map[string]string{"note": "x", contract.LifecycleTimestampAnnotation: "2026-01-02T02:04:05Z"},
+	}, pod.ObjectMeta)
+	assert.Equal(t, []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}, {ConditionType: contract.InPlaceUpdateReady}}, pod.Spec.ReadinessGates)
+	assert.Equal(t, corev1.PullAlways, pod.Spec.Containers[0].ImagePullPolicy)
+	assert.Equal(t, *before, template, "the template was changed")
+}
+
+func TestPodsWithoutLifecycleGetNoState(t *testing.T) {
+	template := gen.Template(gen.Image("main", "app:1"))
+	pod := Of(&template, Options{Name: "web-1", DefaultPullPolicy: podspec.ServerDefault})
+	assert.NotContains(t, pod.Labels, contract.LifecycleStateLabel)
+	assert.NotContains(t, pod.Annotations, contract.LifecycleTimestampAnnotation)
+	assert.Empty(t, pod.Spec.Containers[0].ImagePullPolicy)
+}
+
+func TestClaimsComeFirstAmongVolumesAndReplaceNamesakes(t *testing.T) {
+	pod := gen.Pod("web-1")
+	pod.Spec.Volumes = []corev1.Volume{{Name: "data"}, {Name: "config"}}
+	MountClaims(pod, Mount{"data", "data-web-1"}, Mount{"log", "log-web-1"})
+	var names, claims []string
+	for _, v := range pod.Spec.Volumes {
+		names = append(names, v.Name)
+		if v.PersistentVolumeClaim != nil {
+			claims = append(claims, v.PersistentVolumeClaim.ClaimName)
+		}
+	}
+	assert.Equal(t, []string{"data", "log", "config"}, names)
+	assert.Equal(t, []string{"data-web-1", "log-web-1"}, claims)
+}
+
+func TestLaterLabelsOfClaimsWin(t *testing.T) {
+	template := gen.Claim("data", "1Gi")
+	template.Labels = map[string]string{"a": "template", "b": "template", "c": "template"}
+	claim := Claim(&template, ClaimOptions{
+		Name: "data-web-1", Namespace: "shop",
+		Labels: []map[string]string{{"b": "first", "c": "first"}, {"c": "second"}},
+	})
+	assert.Equal(t, map[string]string{"a": "template", "b": "first", "c": "second"}, claim.Labels)
+	assert.Equal(t, "data-web-1", claim.Name)
+	assert.Equal(t, template.Spec, claim.Spec)
+	assert.Empty(t, claim.OwnerReferences)
+}

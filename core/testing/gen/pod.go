@@ -1,0 +1,146 @@
+package gen
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"reflect"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// Namespace is where all objects are unless an option says otherwise.
+const Namespace = "default"
+
+// Node is where ready pods run unless OnNode says otherwise.
+const Node = "node-1"
+
+// Epoch is when all objects were created unless an option says otherwise.
+func Epoch() time.Time { return time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC) }
+
+// UID is the UID that builders give to an object of the name.
+func UID(name string) types.UID {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // the hash never returns an error
+	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", h.Sum64()&0xffffffffffff))
+}
+
+// PodOption changes a pod under construction.
+type PodOption func(*corev1.Pod)
+
+// Pod is a pending pod with the container main of image app:1, without node, labels or owner.
+func Pod(name string, options ...PodOption) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              name,
+			Namespace:         Namespace,
+			UID:               UID(name),
+			ResourceVersion:   "1",
+			Generation:        1,
+			CreationTimestamp: metav1.NewTime(Epoch()),
+		},
+		Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "app:1"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	for _, option := range options {
+		option(pod)
+	}
+	return pod
+}
+
+// Template is a pod template with the labels, annotations, finalizers and spec that the options give
+// to a pod.
+func Template(options ...PodOption) corev1.PodTemplateSpec {
+	pod := Pod("template", options...)
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations, Finalizers: pod.Finalizers},
+		Spec:       pod.Spec,
+	}
+}
+
+// FromTemplate gives the pod the template's labels, annotations, finalizers and spec.
+func FromTemplate(t corev1.PodTemplateSpec) PodOption {
+	return func(pod *corev1.Pod) {
+		t := t.DeepCopy()
+		pod.Labels, pod.Annotations, pod.Finalizers, pod.Spec = t.Labels, t.Annotations, t.Finalizers, t.Spec
+	}
+}
+
+// Namespaced puts the pod into a namespace.
+func Namespaced(namespace string) PodOption {
+	return func(pod *corev1.Pod) { pod.Namespace = namespace }
+}
+
+// Created sets the time of creation; the zero time unsets it.
+func Created(at time.Time) PodOption {
+	return func(pod *corev1.Pod) { pod.CreationTimestamp = metav1.NewTime(at) }
+}
+
+// OwnedBy makes the object the controller of the pod. An object without kind is taken for a
+// workload of apps.kruise.io/v1beta1 whose kind is the name of its Go type.
+func OwnedBy(owner action.Object) PodOption {
+	gvk := owner.GetObjectKind().GroupVersionKind()
+	if gvk.Empty() {
+		gvk = schema.GroupVersionKind{Group: contract.AppsGroup, Version: "v1beta1", Kind: reflect.TypeOf(owner).Elem().Name()}
+	}
+	return func(pod *corev1.Pod) {
+		pod.OwnerReferences = append(pod.OwnerReferences, *metav1.NewControllerRef(owner, gvk))
+	}
+}
+
+// Label sets a label.
+func Label(key, value string) PodOption {
+	return func(pod *corev1.Pod) { metav1.SetMetaDataLabel(&pod.ObjectMeta, key, value) }
+}
+
+// Labels sets labels.
+func Labels(labels map[string]string) PodOption {
+	return func(pod *corev1.Pod) {
+		if pod.Labels == nil {
+			pod.Labels = map[string]string{}
+		}
+		maps.Copy(pod.Labels, labels)
+	}
+}
+
+// Annotation sets an annotation.
+func Annotation(key, value string) PodOption {
+	return func(pod *corev1.Pod) { metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value) }
+}
+
+// Finalizer adds a finalizer.
+func Finalizer(name string) PodOption {
+	return func(pod *corev1.Pod) { pod.Finalizers = append(pod.Finalizers, name) }
+}
+
+// Revision sets the pod's revision, "<workload>-<hash>" or "<hash>".
+func Revision(name string) PodOption { return Label(contract.RevisionLabel, name) }
+
+// Lifecycle sets the pod's lifecycle state.
+func Lifecycle(state string) PodOption { return Label(contract.LifecycleStateLabel, state) }
+
+// SpecifiedDelete asks for the pod to be replaced.
+func SpecifiedDelete() PodOption { return Label(contract.SpecifiedDeleteLabel, "true") }
+
+// DeletionCost sets the pod's deletion cost, an int32 as text.
+func DeletionCost(cost string) PodOption {
+	return Annotation(contract.PodDeletionCostAnnotation, cost)
+}
+
+// Terminating begins the pod's deletion, at Epoch.
+func Terminating() PodOption {
+	return func(pod *corev1.Pod) {
+		at, grace := metav1.NewTime(Epoch()), int64(30)
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &grace
+	}
+}
+
+// Change is for what no other option says.
+func Change(change func(pod *corev1.Pod)) PodOption { return change }

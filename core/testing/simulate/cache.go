@@ -1,0 +1,61 @@
+package simulate
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// Cached is what an operator's cache shows of a pod: a copy, with the restart policy that every server
+// sets, trimmed by fastclient.TrimPod.
+func Cached(pod *corev1.Pod) *corev1.Pod {
+	pod = pod.DeepCopy()
+	if pod.Spec.RestartPolicy == "" {
+		pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	}
+	if _, err := fastclient.TrimPod(pod); err != nil {
+		panic(fmt.Sprintf("a pod that cannot be trimmed: %v", err))
+	}
+	return pod
+}
+
+// Snapshot is Cached for all pods of a list.
+func Snapshot(pods []*corev1.Pod) []*corev1.Pod {
+	var all []*corev1.Pod
+	for _, pod := range pods {
+		all = append(all, Cached(pod))
+	}
+	return all
+}
+
+// CacheView is View with what an operator's cache shows of each object: planners read such a view.
+func (w *World) CacheView(lag func(kind string) int) *View {
+	v := w.View(lag)
+	v.cached = true
+	return v
+}
+
+// cached is what the operator's cache shows of an object, the same copy for each look.
+func (w *World) cached(o action.Object) action.Object {
+	pod, ok := o.(*corev1.Pod)
+	if !ok || pod == nil {
+		return o
+	}
+	shown := w.shown[pod]
+	if shown == nil {
+		shown = Cached(pod)
+		w.shown[pod] = shown
+		w.watchForChanges(shown)
+	}
+	return shown
+}
+
+// watchForChanges keeps a copy of an object, with DetectMutation.
+func (w *World) watchForChanges(o action.Object) {
+	if w.options.DetectMutation {
+		w.originals, w.copies = append(w.originals, o), append(w.copies, o.DeepCopyObject().(action.Object))
+	}
+}

@@ -1,0 +1,275 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// limit is a bound that no write of the operator may break, or break further.
+type limit struct {
+	name         string
+	value, bound func(*View) int
+}
+
+// measures are the values of all limits: in the world as it is, and as the operator knows it.
+type measures struct{ real, known []int }
+
+// Limit demands that no write of the operator brings the value above the bound, or further above
+// it. What users, kubelets and time do is their own affair, and what the operator cannot know yet
+// excuses it: a breach counts when it is one both in the world as it is and in the world as the
+// operator's last view and its own writes show it at the moment at which it sends the write. Adopting and releasing only follow what somebody
+// else did to labels and owners, so they never count.
+func (w *World) Limit(name string, value, bound func(*View) int) {
+	w.limits = append(w.limits, limit{name, value, bound})
+}
+
+func (w *World) measure(actor string) measures {
+	if actor != OperatorActor || len(w.limits) == 0 {
+		return measures{}
+	}
+	values := func(v *View) []int {
+		list := make([]int, len(w.limits))
+		for i := range w.limits {
+			list[i] = w.limits[i].value(v)
+		}
+		return list
+	}
+	return measures{real: values(w.View(nil)), known: values(w.known())}
+}
+
+func (w *World) judge(e Event, before measures) {
+	if e.Actor != OperatorActor || len(w.limits) == 0 || e.Old != nil && controllerOf(e.Old) != controllerOf(e.Object) {
+		return
+	}
+	after := w.measure(e.Actor)
+	for i := range w.limits {
+		l := &w.limits[i]
+		bound := l.bound(w.View(nil))
+		if after.real[i] <= bound || after.real[i] <= before.real[i] {
+			continue
+		}
+		if after.known[i] > l.bound(w.known()) && after.known[i] > before.known[i] {
+			w.Violate("%s: %d, at most %d, after a write to %s %s", l.name, after.real[i], bound, e.Kind, e.Object.GetName())
+		}
+	}
+}
+
+// Now is the virtual moment of the view.
+func (v *View) Now() time.Time { return v.now }
+
+// Owned are the pods that the object with the UID controls, in any state.
+func (v *View) Owned(owner types.UID) []*corev1.Pod { return ListOwned[*corev1.Pod](v, owner) }
+
+// Active are those of the object's pods that are neither terminating nor finished.
+func (v *View) Active(owner types.UID) []*corev1.Pod {
+	return v.owned(owner, 0, func(s podstate.State) bool { return s.Active })
+}
+
+// Available are those of the object's active pods that have been ready for minReadySeconds.
+func (v *View) Available(owner types.UID, minReadySeconds int32) []*corev1.Pod {
+	return v.owned(owner, minReadySeconds, func(s podstate.State) bool { return s.Active && s.Available })
+}
+
+func (v *View) owned(owner types.UID, minReadySeconds int32, keep func(podstate.State) bool) []*corev1.Pod {
+	return slices.DeleteFunc(v.Owned(owner), func(pod *corev1.Pod) bool {
+		return !keep(podstate.Of(pod, v.Now(), minReadySeconds))
+	})
+}
+
+// CountByRevision counts the pods by the short hash of their revision.
+func CountByRevision(pods []*corev1.Pod) map[string]int {
+	counts := map[string]int{}
+	for _, pod := range pods {
+		counts[podstate.ShortHash(pod.Labels[contract.RevisionLabel])]++
+	}
+	return counts
+}
+
+// CheckUnique demands that no two active pods have the same value of the label.
+func (w *World) CheckUnique(label string) {
+	w.OnEvent(func(w *World, e Event) {
+		pod, ok := e.Object.(*corev1.Pod)
+		if !ok || e.Type == Deleted || pod.Labels[label] == "" {
+			return
+		}
+		for _, other := range w.Pods() {
+			if podstate.Of(other, w.now, 0).Active && other.UID != pod.UID && other.Namespace == pod.Namespace && other.Labels[label] == pod.Labels[label] {
+				w.Violate("pods %s and %s share %s=%s", pod.Name, other.Name, label, pod.Labels[label])
+			}
+		}
+	})
+}
+
+// CheckOwnership demands that the operator never writes to a pod that the object with the UID
+// neither controls before nor after the write. The first conditions of a pod ask for no version, so
+// they may come after its release.
+func (w *World) CheckOwnership(owner types.UID) {
+	w.OnEvent(func(w *World, e Event) {
+		pod, ok := e.Object.(*corev1.Pod)
+		if !ok || e.Actor != OperatorActor || controllerOf(pod) == owner || e.Old != nil && controllerOf(e.Old) == owner {
+			return
+		}
+		if old, ok := e.Old.(*corev1.Pod); ok && e.Subresource == "status" && podstate.Condition(old, contract.InPlaceUpdateReady) == nil {
+			return
+		}
+		w.Violate("a write to pod %s of somebody else", pod.Name)
+	})
+}
+
+// CheckClaims demands that no claim is deleted that a pod uses which is not on its way out, whoever's the pod is:
+// neither by the operator nor by the collector, who deletes what the operator has given to owners that are gone.
+func (w *World) CheckClaims() {
+	w.OnEvent(func(w *World, e Event) {
+		claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
+		if !ok || e.Actor != OperatorActor && e.Actor != CollectorActor || e.Old == nil || e.Old.GetDeletionTimestamp() != nil || claim.DeletionTimestamp == nil {
+			return
+		}
+		if pod := w.mounter(claim, ""); pod != "" {
+			w.Violate("claim %s is deleted and pod %s uses it", claim.Name, pod)
+		}
+	})
+}
+
+// mounter is the name of a pod that mounts the object, a claim, is not on its way out and is not the heir; empty for none.
+func (w *World) mounter(o action.Object, heir types.UID) string {
+	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
+		return ""
+	}
+	for _, pod := range w.Pods() {
+		if pod.DeletionTimestamp == nil && pod.UID != heir && pod.Namespace == o.GetNamespace() && uses(pod, o.GetName()) {
+			return pod.Name
+		}
+	}
+	return ""
+}
+
+func uses(pod *corev1.Pod, claim string) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+	})
+}
+
+// CheckInPlace demands what every update in place promises: the pod keeps its node and its address;
+// with gate InPlaceUpdateReady, images change only while the condition is not True, and it becomes
+// True again only when the status shows, of every container, one that really has the image of the spec.
+func (w *World) CheckInPlace() {
+	changed := map[types.UID]bool{}
+	w.OnEvent(func(w *World, e Event) {
+		pod, ok := e.Object.(*corev1.Pod)
+		old, _ := e.Old.(*corev1.Pod)
+		if !ok || e.Type != Modified {
+			return
+		}
+		if old.Spec.NodeName != "" && old.Spec.NodeName != pod.Spec.NodeName || old.Status.PodIP != "" && old.Status.PodIP != pod.Status.PodIP {
+			w.Violate("pod %s has another node or address", pod.Name)
+		}
+		if !podstate.HasGate(pod, contract.InPlaceUpdateReady) || e.Actor != OperatorActor {
+			return
+		}
+		if imagesDiffer(old, pod) {
+			changed[pod.UID] = true
+			if isTrue(old, contract.InPlaceUpdateReady) || isTrue(pod, contract.InPlaceUpdateReady) {
+				w.Violate("pod %s gets another image while InPlaceUpdateReady is True", pod.Name)
+			}
+		}
+		if changed[pod.UID] && isTrue(pod, contract.InPlaceUpdateReady) && !isTrue(old, contract.InPlaceUpdateReady) {
+			w.checkRenewed(pod)
+		}
+	})
+}
+
+func (w *World) checkRenewed(pod *corev1.Pod) {
+	r := w.runtimes[pod.UID]
+	if r == nil {
+		return
+	}
+	for i, c := range r.containers {
+		shown := slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+			return s.Name == c.name && c.images[s.ContainerID] == pod.Spec.Containers[i].Image
+		})
+		if !shown {
+			w.Violate("pod %s becomes ready for service, but container %s was not yet seen with image %s", pod.Name, c.name, pod.Spec.Containers[i].Image)
+		}
+	}
+}
+
+func imagesDiffer(a, b *corev1.Pod) bool {
+	for i := range a.Spec.Containers {
+		if a.Spec.Containers[i].Image != b.Spec.Containers[i].Image {
+			return true
+		}
+	}
+	return false
+}
+
+// Digest is the state of the world without what chance decides: names, ids, versions, times and
+// addresses. Two runs that arrived at the same end have the same digest.
+func Digest(w *World) string {
+	var lines []string
+	for _, kind := range w.kinds() {
+		t := w.tables[kind]
+		for _, key := range t.order {
+			o := t.objects[key]
+			line := kind + " " + strings.Join(labelsOf(o), ",") + " finalizers=" + strings.Join(o.GetFinalizers(), ",") +
+				fmt.Sprintf(" owners=%d terminating=%t", len(o.GetOwnerReferences()), o.GetDeletionTimestamp() != nil)
+			switch o := o.(type) {
+			case *corev1.Pod:
+				line += podDigest(o)
+			case *corev1.PersistentVolumeClaim:
+			case *appsv1.ControllerRevision:
+				line += fmt.Sprintf(" %s %d %s", o.Name, o.Revision, o.Data.Raw)
+			default:
+				spec, _ := json.Marshal(member(o, "Spec")) // a spec came from JSON
+				line += fmt.Sprintf(" %s %s", o.GetName(), spec)
+			}
+			lines = append(lines, line)
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func podDigest(pod *corev1.Pod) string {
+	var b strings.Builder
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		fmt.Fprintf(&b, " %s=%s", c.Name, c.Image)
+		for _, list := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
+			for _, name := range slices.Sorted(maps.Keys(list)) {
+				q := list[name]
+				fmt.Fprintf(&b, " %s=%s", name, q.String())
+			}
+		}
+	}
+	var conditions []string
+	for _, c := range pod.Status.Conditions {
+		conditions = append(conditions, string(c.Type)+"="+string(c.Status))
+	}
+	slices.Sort(conditions)
+	return fmt.Sprintf("%s volumes=%d %s %s", b.String(), len(pod.Spec.Volumes), pod.Status.Phase, strings.Join(conditions, " "))
+}
+
+// labelsOf are the labels, without the values that only name the object.
+func labelsOf(o action.Object) []string {
+	var list []string
+	for k, v := range o.GetLabels() {
+		if k == contract.InstanceIDLabel || v == o.GetName() {
+			v = "*"
+		}
+		list = append(list, k+"="+v)
+	}
+	slices.Sort(list)
+	return list
+}

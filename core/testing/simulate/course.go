@@ -1,0 +1,177 @@
+package simulate
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/testing/seeds"
+)
+
+// Edit is what a user does, and how the story tells it.
+type Edit struct {
+	// What the story tells.
+	What string
+	// Do makes the edit.
+	Do func()
+	// Ready, if set, is what the user waits for, though not longer than patientUser.
+	Ready func() bool
+}
+
+const (
+	// patientUser is how long a user waits before an edit.
+	patientUser = 10 * time.Minute
+	// glance is how often a user looks who waits.
+	glance = 10 * time.Second
+)
+
+// Edits makes the first edit after a minute and each other one at an interval from the one before.
+func (w *World) Edits(interval time.Duration, edits ...Edit) { w.edit(time.Minute, interval, 0, edits) }
+
+func (w *World) edit(after, interval, waited time.Duration, edits []Edit) {
+	if len(edits) == 0 {
+		return
+	}
+	w.After(after, func() {
+		e := edits[0]
+		if e.Ready != nil && !e.Ready() && waited < patientUser {
+			w.edit(glance, interval, waited+glance, edits)
+			return
+		}
+		w.Tell(UserActor, "%s", e.What)
+		e.Do()
+		w.edit(interval, interval, 0, edits[1:])
+	})
+}
+
+// Course is a workload and what its user does to it, for runs that are compared with each other.
+type Course struct {
+	// Name names the test.
+	Name string
+	// Start makes a new world with everything ahead of it.
+	Start func(t testing.TB, o Options) (*World, Planner)
+	// Arrived fails the test unless the world is as the workload wants it.
+	Arrived func(t testing.TB, w *World)
+}
+
+func (c Course) start(t testing.TB, seed uint64) (*World, Planner) {
+	t.Helper()
+	w, p := c.Start(t, Options{Seed: seed})
+	for minute := range 3 { // lets passes happen before and after every edit
+		for second := range 20 {
+			w.After(time.Duration(minute)*time.Minute+time.Duration(second)*time.Second, func() {})
+		}
+	}
+	return w, p
+}
+
+// CheckCrashes demands of every course that a crash after any write leaves a world from which the next
+// operator arrives at the same end.
+func CheckCrashes(t *testing.T, courses []Course) {
+	t.Helper()
+	for _, c := range courses {
+		t.Run(c.Name, func(t *testing.T) {
+			CrashSweep(t, func() (*World, Planner) { return c.start(t, 1) }, func(w *World) { c.Arrived(t, w) })
+		})
+	}
+}
+
+// Troubles are the faults that CheckFaults plays, by what they are.
+func Troubles() map[string]func(seed uint64) Faults {
+	return map[string]func(seed uint64) Faults{
+		"stale views":      func(seed uint64) Faults { return Faults{Seed: seed, Lag: 10, Interleave: 0.3} },
+		"lost events":      func(seed uint64) Faults { return Faults{Seed: seed, LostEvents: 0.7} },
+		"refused writes":   Refusals,
+		"lost answers":     func(seed uint64) Faults { return Faults{Seed: seed, Timeout: 0.3} },
+		"all at once":      Nasty,
+		"all and no pause": func(seed uint64) Faults { f := Nasty(seed); f.Passes = 400; return f },
+	}
+}
+
+// Refusals are faults of a server that refuses writes.
+func Refusals(seed uint64) Faults {
+	return Faults{Seed: seed, Conflict: 0.15, TooManyRequests: 0.1, InternalError: 0.1}
+}
+
+// CheckFaults demands of every course, under every trouble and in n worlds, that the end is the one
+// without faults.
+func CheckFaults(t *testing.T, courses []Course, n int) {
+	t.Helper()
+	troubles, ends := Troubles(), map[string]string{}
+	names := slices.Sorted(maps.Keys(troubles))
+	seeds.Each(t, n*len(courses)*len(troubles), func(t *testing.T, seed uint64) {
+		t.Helper()
+		c := courses[seed%uint64(len(courses))]
+		trouble := names[seed/uint64(len(courses))%uint64(len(names))]
+		if ends[c.Name] == "" {
+			w, p := c.start(t, 1)
+			Settle(t, w, p, sweepLimit)
+			c.Arrived(t, w)
+			ends[c.Name] = Digest(w)
+		}
+		w, p := c.start(t, seed)
+		if err := NewOperator(w, p, troubles[trouble](seed)).Settle(sweepLimit); err != nil {
+			require.NoError(t, err, "%s, %s, the story:\n%s", c.Name, trouble, w.Story())
+		}
+		c.Arrived(t, w)
+		if end := Digest(w); end != ends[c.Name] {
+			require.Equal(t, ends[c.Name], end, "%s, %s, the story:\n%s", c.Name, trouble, w.Story())
+		}
+	})
+}
+
+// replayActor is who writes everything a second time.
+const replayActor = "replay"
+
+// CheckReplays demands of every course that every write may arrive twice: the second time it changes
+// nothing or is refused.
+func CheckReplays(t *testing.T, courses []Course) {
+	t.Helper()
+	for _, c := range courses {
+		t.Run(c.Name, func(t *testing.T) {
+			w, p := c.start(t, 1)
+			operator, replayed := NewOperator(w, p, Faults{}), 0
+			for pass := uint64(0); !w.Quiet() || pass < patience; pass++ {
+				steps := think(p, w.CacheView(nil), w.Now(), pass)
+				for _, step := range steps {
+					for _, a := range step.Actions {
+						operator.Run([]action.Step{{Name: step.Name, Actions: []action.Action{a}}})
+						w.replay(a)
+						replayed++
+					}
+				}
+				w.Step()
+				w.Advance(time.Second)
+			}
+			require.Positive(t, replayed)
+			require.Zero(t, w.Writes(replayActor), "the story:\n%s", w.Story())
+			require.Empty(t, w.Violations())
+		})
+	}
+}
+
+func (w *World) replay(a action.Action) {
+	switch a.Verb {
+	case action.Create:
+		for _, o := range a.First {
+			_, _ = w.Create(replayActor, o)
+		}
+		_, _ = w.Create(replayActor, a.Object)
+	case action.Delete:
+		_ = w.Delete(replayActor, a.Object)
+		for _, o := range a.Then {
+			_ = w.Delete(replayActor, o)
+		}
+	default:
+		object := a.Object
+		for _, patch := range a.Patches {
+			if n, err := w.Patch(replayActor, object, patch); err == nil {
+				object = n
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package simulate
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// creations are the pods that the operator made for a workload since anybody else has changed anything.
+type creations struct {
+	made       map[types.UID]int64 // the generation of the workload for which a pod was made
+	generation int64               // the last generation for which a pod was taken away again
+	taken      int                 // and how many were
+	meddled    map[string]int      // the number of events of a kind at the last change by somebody else
+}
+
+// CheckCreations demands that the operator takes away no pod that it made for the same generation of its
+// workload, unless the pod has failed or somebody has changed something that it had not seen when it made the
+// pod: it would make another one for it, and so on without end. As many pods as spare says, such as maxSurge, may be made to go again; nil
+// says none.
+func (w *World) CheckCreations(workload action.Object, spare func(*View) int) {
+	c := creations{made: map[types.UID]int64{}, meddled: map[string]int{}}
+	w.OnEvent(func(w *World, e Event) {
+		pod, ok := e.Object.(*corev1.Pod)
+		switch {
+		case meddles(e.Actor), ok && e.Old != nil && controllerOf(e.Old) != controllerOf(pod): // or what one did is seen now
+			clear(c.made)
+			c.meddled[e.Kind] = len(w.table(e.Kind).events)
+		case !ok || e.Actor != OperatorActor || controllerOf(pod) != workload.GetUID():
+		case e.Type == Added && c.seen(w):
+			c.made[pod.UID] = w.knownGeneration(workload)
+		case takesAway(e, pod):
+			c.judge(w, pod, w.knownGeneration(workload), spare)
+		}
+	})
+}
+
+// knownGeneration is the generation of the object in the operator's last view.
+func (w *World) knownGeneration(o action.Object) int64 {
+	if known := w.known().get(KindOf(o), keyOf(o)); known != nil {
+		return known.GetGeneration()
+	}
+	return 0
+}
+
+// seen says that the operator's last view showed all that others have changed.
+func (c *creations) seen(w *World) bool {
+	for kind, events := range c.meddled {
+		if seen, looked := w.seen[kind]; looked && seen < events {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *creations) judge(w *World, pod *corev1.Pod, generation int64, spare func(*View) int) {
+	made, ours := c.made[pod.UID]
+	delete(c.made, pod.UID)
+	if !ours || made != generation || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		return
+	}
+	if c.generation != generation {
+		c.generation, c.taken = generation, 0
+	}
+	c.taken++
+	if spare != nil && c.taken <= spare(w.View(nil)) {
+		return
+	}
+	w.Violate("pod %s was made for generation %d and is taken away for it", pod.Name, generation)
+}
+
+// takesAway says that the operator deletes the pod, or has its preDelete hook let it go.
+func takesAway(e Event, pod *corev1.Pod) bool {
+	old, _ := e.Old.(*corev1.Pod)
+	if old == nil || old.DeletionTimestamp != nil {
+		return false
+	}
+	going := func(o *corev1.Pod) bool {
+		return o.Labels[contract.LifecycleStateLabel] == contract.LifecyclePreparingDelete
+	}
+	return e.Type == Deleted || pod.DeletionTimestamp != nil || going(pod) && !going(old)
+}
+
+// meddles says that the actor is neither the operator nor part of the cluster.
+func meddles(actor string) bool {
+	switch actor {
+	case OperatorActor, KubeletActor, SchedulerActor, CollectorActor, BinderActor, NodeActor, hookActor:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,133 @@
+package simulate
+
+import (
+	"iter"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
+)
+
+// Judge is one thing that no plan may want. It returns what is wrong with the steps of a plan.
+type Judge struct {
+	// Name is the rule.
+	Name string
+	// Judge lists what breaks it.
+	Judge func(steps []action.Step) []string
+}
+
+// Convict has the judges look at a plan and makes what they find violations of the world, beside the text
+// of the plan.
+func (w *World) Convict(steps []action.Step, text string, judges ...Judge) {
+	for _, j := range judges {
+		for _, wrong := range j.Judge(steps) {
+			w.Violate("%s: %s\n%s", j.Name, wrong, text)
+		}
+	}
+}
+
+// Sound are the judges of every plan. An object has one action, since a second one would be judged by a
+// version that the first one changed; and every action writes, since one without a write would come again
+// in every pass.
+func Sound() []Judge {
+	return []Judge{{"one action for each object", oneActionEach}, {"every action writes", everyActionWrites}}
+}
+
+func oneActionEach(steps []action.Step) []string {
+	seen := map[string]bool{}
+	var wrong []string
+	for a := range Actions(steps, "") {
+		key := KindOf(a.Object) + " " + a.Object.GetName()
+		if seen[key] {
+			wrong = append(wrong, key)
+		}
+		seen[key] = true
+	}
+	return wrong
+}
+
+func everyActionWrites(steps []action.Step) []string {
+	var wrong []string
+	for a := range Actions(steps, "") {
+		if a.Verb != action.Create && a.Verb != action.Delete && len(a.Patches) == 0 {
+			wrong = append(wrong, a.String())
+		}
+	}
+	return wrong
+}
+
+// HooksHold judges that no pod is deleted or updated that a hook holds; a nil lifecycle has none.
+func HooksHold(l *workload.Lifecycle) Judge {
+	return Judge{"hooks hold", func(steps []action.Step) []string {
+		var wrong []string
+		for a := range Actions(steps, "") {
+			pod, ok := a.Object.(*corev1.Pod)
+			if !ok || l == nil {
+				continue
+			}
+			if a.Verb == action.Delete && lifecycle.Hooked(l.PreDelete, pod) {
+				wrong = append(wrong, "preDelete: "+a.String())
+			}
+			_, moves := LabelIn(a, contract.RevisionLabel)
+			if moves && a.Reason == "Update" && lifecycle.Hooked(l.InPlaceUpdate, pod) && lifecycle.State(pod) != contract.LifecycleUpdating {
+				wrong = append(wrong, "inPlaceUpdate: "+a.String())
+			}
+		}
+		return wrong
+	}}
+}
+
+// RevisionsStay judges that no revision is deleted that was chosen or that an active pod has.
+func RevisionsStay(chosen revision.Choice, pods []*corev1.Pod) Judge {
+	return Judge{"live revisions stay", func(steps []action.Step) []string {
+		live := map[string]bool{}
+		for _, r := range []*appsv1.ControllerRevision{chosen.Update, chosen.Current} {
+			if r != nil {
+				live[podstate.ShortHash(r.Name)] = true
+			}
+		}
+		for _, o := range pods {
+			if o.DeletionTimestamp == nil && o.Status.Phase != corev1.PodSucceeded && o.Status.Phase != corev1.PodFailed {
+				live[podstate.ShortHash(o.Labels[contract.RevisionLabel])] = true
+			}
+		}
+		var wrong []string
+		for a := range Actions(steps, "") {
+			if r, ok := a.Object.(*appsv1.ControllerRevision); ok && a.Verb == action.Delete && live[podstate.ShortHash(r.Name)] {
+				wrong = append(wrong, r.Name)
+			}
+		}
+		return wrong
+	}}
+}
+
+// Actions are the actions of the steps with the name, of all steps with an empty one.
+func Actions(steps []action.Step, name string) iter.Seq[action.Action] {
+	return func(yield func(action.Action) bool) {
+		for _, s := range steps {
+			for _, a := range s.Actions {
+				if (name == "" || s.Name == name) && !yield(a) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// LabelIn is the value that an action gives to a label of an object that exists, and whether it does.
+func LabelIn(a action.Action, key string) (value string, set bool) {
+	for _, patch := range a.Patches {
+		meta, _ := patch.Body["metadata"].(map[string]any)
+		labels, _ := meta["labels"].(map[string]any)
+		if v, ok := labels[key].(string); ok {
+			return v, true
+		}
+	}
+	return "", false
+}

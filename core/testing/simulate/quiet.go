@@ -1,0 +1,290 @@
+package simulate
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
+	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// What quiet under refusal allows for one object in the way: at first, and a minute in the long run. An edit
+// of the workload, a pod that becomes available, and an object that somebody takes away are worth another try.
+const (
+	mostAtFirst  = 8
+	mostAMinute  = 2
+	mostPerCause = 3
+)
+
+const (
+	// recovery is how long after the end of refusals everything must have been tried again.
+	recovery = time.Minute
+	// mostOut is how long a pod whose containers are ready may be kept out of service.
+	mostOut = 2 * time.Minute
+)
+
+// quiet judges that an operator is quiet under refusal: its requests that are refused and those that are done,
+// what it tells users, how often and for how long a pod leaves service for nothing, and how soon after the end of
+// the refusals everything is tried again.
+type quiet struct {
+	refused []Refused
+	tries   map[inTheWay]*tally // that were refused
+	writes  map[inTheWay]*tally // that were done since anybody else did something
+	told    map[told]*tally
+	flips   map[types.UID]*flip
+	kept    map[types.UID]bool      // pods that were too long out of service
+	foreign map[types.UID]time.Time // when a pod was last nobody's, or could not be adopted or released
+	moved   map[types.UID]bool      // pods whose labels or owners somebody has changed and the operator has not since
+	mute    time.Time               // when the server last let nobody write whether pods serve
+	others  map[action.Purpose]bool // what fails for another reason than that it is refused
+}
+
+// inTheWay is an object that cannot be written in one way. Objects to be created are all one.
+type inTheWay struct {
+	kind string
+	uid  types.UID
+}
+
+// tally counts what is to be rare.
+type tally struct {
+	begun     time.Time
+	n, causes int
+	names     map[string]bool // of the objects, where they are several
+	purposes  int             // that are tried, each for itself, where they are several
+}
+
+// add counts one more. It returns how many there may be, and whether there are more.
+func (t *tally) add(now time.Time) (most int, tooMany bool) {
+	if t.n == 0 {
+		t.begun = now
+	}
+	t.n++
+	others, minutes := max(len(t.names)-1, 0), int(now.Sub(t.begun)/time.Minute)
+	most = mostAtFirst + mostAMinute*minutes*max(1+others, t.purposes) + mostPerCause*(t.causes+others)
+	return most, t.n > most
+}
+
+// tallyOf is the tally of a key.
+func tallyOf[K comparable](all map[K]*tally, key K) *tally {
+	if all[key] == nil {
+		all[key] = &tally{names: map[string]bool{}}
+	}
+	return all[key]
+}
+
+// flip is what is known of a pod that left service.
+type flip struct {
+	out, refused bool
+	futile       int // turns in which nothing of the spec was written
+}
+
+func watchQuiet(w *World, refused []Refused) *quiet {
+	q := &quiet{
+		refused: refused, tries: map[inTheWay]*tally{}, writes: map[inTheWay]*tally{}, told: map[told]*tally{},
+		flips: map[types.UID]*flip{}, kept: map[types.UID]bool{}, foreign: map[types.UID]time.Time{}, moved: map[types.UID]bool{}, others: map[action.Purpose]bool{},
+	}
+	if len(refused) > 0 {
+		w.OnEvent(q.watch)
+	}
+	for _, r := range refused {
+		w.After(r.From, func() { w.Tell("server", "refuses to %s, with %d", r.Write, r.Code) })
+		w.After(r.Until, func() { w.Tell("server", "takes %s again", r.Write) }) // wakes the operator like any other event
+	}
+	return q
+}
+
+// count counts a request that is refused.
+func (q *quiet) count(w *World, r request) {
+	key := inTheWay{kind: r.kind, uid: r.object.GetUID()}
+	if f := q.flips[key.uid]; f != nil && f.out {
+		f.refused = true
+	}
+	t := tallyOf(q.tries, key)
+	if most, tooMany := t.add(w.now); tooMany {
+		w.Violate("quiet under refusal: %s %s was refused %d times in %s, at most %d", r.kind, r.object.GetName(), t.n, w.now.Sub(t.begun), most)
+	}
+}
+
+// hear counts an Event. The name of the object that it is about is empty where it means nothing.
+func (q *quiet) hear(w *World, e told, name string) {
+	if len(q.refused) == 0 {
+		return
+	}
+	t := tallyOf(q.told, e)
+	if name != "" {
+		t.names[name] = true
+	}
+	if most, tooMany := t.add(w.now); tooMany {
+		w.Violate("quiet under refusal: Event %s %s was told %d times in %s, at most %d", e.kind, e.reason, t.n, w.now.Sub(t.begun), most)
+	}
+}
+
+// watch follows what is written, pods in and out of service, and what is worth another try.
+func (q *quiet) watch(w *World, e Event) {
+	q.countDone(w, e)
+	if e.Old != nil &&
+		(!same(e.Old.GetLabels(), e.Object.GetLabels()) || !same(e.Old.GetOwnerReferences(), e.Object.GetOwnerReferences())) {
+		q.moved[e.Object.GetUID()] = e.Actor != OperatorActor
+		if e.Actor != OperatorActor {
+			q.causeFor(e.Object.GetUID())
+		}
+	}
+	pod, isPod := e.Object.(*corev1.Pod)
+	old, _ := e.Old.(*corev1.Pod)
+	switch {
+	case !isPod && plainKind(e.Object) == "Workload":
+		if e.Old == nil || e.Old.GetGeneration() != e.Object.GetGeneration() {
+			q.cause()
+		}
+		return
+	case !isPod || old == nil:
+		return
+	case isTrue(pod, corev1.PodReady) && !isTrue(old, corev1.PodReady):
+		q.cause()
+	}
+	if e.Actor == OperatorActor {
+		q.follow(w, old, pod)
+	}
+}
+
+// countDone counts the writes that are done although nobody else does anything. What the operator itself does
+// is worth another status of the workload, and nothing else.
+func (q *quiet) countDone(w *World, e Event) {
+	if e.Actor != OperatorActor {
+		clear(q.writes)
+		return
+	}
+	key := inTheWay{kind: plainKind(e.Object), uid: e.Object.GetUID()}
+	if key.kind != "Workload" {
+		for other := range q.writes {
+			if other.kind == "Workload" {
+				delete(q.writes, other)
+			}
+		}
+	}
+	t := tallyOf(q.writes, key)
+	t.purposes = len(q.others)
+	if most, tooMany := t.add(w.now); tooMany {
+		w.Violate("quiet under refusal: %s %s was written %d times in %s, at most %d", e.Kind, e.Object.GetName(), t.n, w.now.Sub(t.begun), most)
+	}
+}
+
+// follow follows a pod that the operator writes in and out of service.
+func (q *quiet) follow(w *World, old, pod *corev1.Pod) {
+	f := q.flips[pod.UID]
+	if f == nil {
+		f = &flip{}
+		q.flips[pod.UID] = f
+	}
+	was, is := isTrue(old, contract.InPlaceUpdateReady), isTrue(pod, contract.InPlaceUpdateReady)
+	switch {
+	case !same(old.Spec, pod.Spec): // whatever happens to it now, it has not left for nothing
+		*f = flip{}
+	case was && !is:
+		f.out, f.refused = true, false
+	case !was && is && f.out:
+		f.out = false
+		if f.refused {
+			f.futile++
+		}
+		if f.futile > 1 {
+			w.Violate("quiet under refusal: pod %s left service %d times for nothing", pod.Name, f.futile)
+		}
+	}
+}
+
+// causeFor says that somebody else has changed whose the object is.
+func (q *quiet) causeFor(uid types.UID) {
+	for key, t := range q.tries {
+		if key.uid == uid {
+			t.causes++
+		}
+	}
+	for e, t := range q.told {
+		if e.about == string(uid) {
+			t.causes++
+		}
+	}
+}
+
+func (q *quiet) cause() {
+	for _, t := range q.tries {
+		t.causes++
+	}
+	for _, t := range q.told {
+		t.causes++
+	}
+}
+
+// serve demands that no pod whose containers are ready is kept out of service, unless it is held by a hook, the
+// server lets nobody write what would bring it back, or it must be adopted before and cannot be, or be released.
+func (q *quiet) serve(w *World, known action.Refusals) {
+	for _, r := range q.refused {
+		if r.covers("patch status of Pod", w.now.Sub(w.begin)) {
+			q.mute = w.now
+			return
+		}
+	}
+	adoption := action.Purpose{Verb: action.Adopt, Kind: "pod", Reason: "SelectorMatch"}
+	release := action.Purpose{Verb: action.Release, Kind: "pod", Reason: "SelectorMismatch"}
+	for _, pod := range w.Pods() {
+		stays := q.moved[pod.UID] && len(known[adoption].Targets) > 0
+		_, goes := known[release].Targets[string(pod.UID)]
+		if stays || goes || controllerOf(pod) == "" {
+			q.foreign[pod.UID] = w.now
+		}
+		c, running := podstate.Condition(pod, contract.InPlaceUpdateReady), podstate.Condition(pod, corev1.ContainersReady)
+		if c == nil || c.Status != corev1.ConditionFalse || pod.DeletionTimestamp != nil || !isTrue(pod, corev1.ContainersReady) || q.kept[pod.UID] {
+			continue
+		}
+		since := slices.MaxFunc([]time.Time{c.LastTransitionTime.Time, running.LastTransitionTime.Time, q.mute, q.foreign[pod.UID]}, time.Time.Compare)
+		if out := w.now.Sub(since); out > mostOut && lifecycle.State(pod) != contract.LifecyclePreparingDelete {
+			q.kept[pod.UID] = true
+			w.Violate("quiet under refusal: pod %s is kept out of service for %s", pod.Name, out)
+		}
+	}
+}
+
+// judge demands that soon after the end of all refusals nothing waits any longer because of them.
+func (q *quiet) judge(o *Operator) {
+	if len(q.refused) == 0 {
+		return
+	}
+	all := o.memory.Of(memoryKey(), refusals.Moment{Now: o.world.now, Generation: o.generation})
+	q.serve(o.world, all)
+	end := o.world.begin
+	for _, r := range q.refused {
+		if at := o.world.begin.Add(r.Until); at.After(end) {
+			end = at
+		}
+	}
+	if o.world.now.Before(end) {
+		return
+	}
+	due := end.Add(recovery)
+	for purpose, known := range all {
+		if first := firstTurn(known); !q.others[purpose] && o.world.now.Before(due) && first.After(due) {
+			o.world.Violate("quiet under refusal: %v waits for %s after the refusals have ended", purpose, first.Sub(end))
+		}
+	}
+}
+
+// firstTurn is when the first action of a purpose is tried again.
+func firstTurn(known action.Refused) time.Time {
+	var first time.Time
+	for _, r := range known.Targets {
+		if first.IsZero() || r.Until.Before(first) {
+			first = r.Until
+		}
+	}
+	if known.Until.After(first) {
+		return known.Until
+	}
+	return first
+}

@@ -1,0 +1,243 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// Refused is a kind of write that the server refuses for a while.
+type Refused struct {
+	// Write is the kind of write, one of WriteKinds, or the Right of one: all writes that need it.
+	Write string
+	// Code is the answer's status code, NoRight, or 0 for no answer: the write may be done or not.
+	Code int
+	// From and Until are moments since the beginning of the world.
+	From, Until time.Duration
+}
+
+// NoRight is the answer, with code 403, of a server that lets the operator do no such writes at all.
+const NoRight = -403
+
+// WriteKinds are the kinds of writes that plans want; those of the workload's own kind are of a Workload.
+func WriteKinds() []string {
+	return []string{
+		"create Pod", "delete Pod", "patch metadata of Pod", "patch owners of Pod",
+		"patch spec of Pod", "patch status of Pod", "patch resize of Pod",
+		"create PersistentVolumeClaim", "delete PersistentVolumeClaim", "patch metadata of PersistentVolumeClaim",
+		"patch owners of PersistentVolumeClaim", "patch spec of PersistentVolumeClaim",
+		"create ControllerRevision", "delete ControllerRevision", "patch number of ControllerRevision", "patch owners of ControllerRevision",
+		"patch spec of Workload", "patch status of Workload",
+	}
+}
+
+// Right is what a role must allow for a kind of write.
+func Right(kind string) string {
+	part, of, isPatch := strings.Cut(strings.TrimPrefix(kind, "patch "), " of ")
+	switch {
+	case !isPatch:
+		return kind
+	case part == "status" || part == "resize":
+		return "patch " + of + "/" + part
+	}
+	return "patch " + of
+}
+
+// AnswerCodes are the answers of Refused.
+func AnswerCodes() []int { return []int{403, NoRight, 409, 422, 429, 500, 0} }
+
+// request is one write on its way to the server.
+type request struct {
+	object action.Object
+	kind   string // one of WriteKinds
+	dryRun bool
+	write  func() (action.Object, error)
+}
+
+// kindOfPatch is the kind of write that a patch is.
+func kindOfPatch(o action.Object, patch action.Patch) string {
+	part := patch.Subresource
+	meta, _ := patch.Body["metadata"].(map[string]any)
+	switch {
+	case part != "":
+	case patch.Body["spec"] != nil:
+		part = "spec"
+	case patch.Body["revision"] != nil:
+		part = "number"
+	case meta["ownerReferences"] != nil:
+		part = "owners"
+	default:
+		part = "metadata"
+	}
+	return "patch " + part + " of " + plainKind(o)
+}
+
+func plainKind(o action.Object) string {
+	switch kind := KindOf(o); kind {
+	case "Pod", "PersistentVolumeClaim", "ControllerRevision":
+		return kind
+	}
+	return "Workload"
+}
+
+// covers says whether this kind of write is refused at a moment since the beginning of the world.
+func (f Refused) covers(kind string, since time.Duration) bool {
+	return (f.Write == kind || f.Write == Right(kind)) && since >= f.From && since < f.Until
+}
+
+// refused is the answer of a server that refuses this kind of write, nil when it does not.
+func (o *Operator) refused(r request) error {
+	since := o.world.now.Sub(o.world.begin)
+	for _, f := range o.faults.Refused {
+		if !f.covers(r.kind, since) {
+			continue
+		}
+		o.quiet.count(o.world, r)
+		o.wasRefused = true
+		switch resource, name := resourceOf(r.object), r.object.GetName(); f.Code {
+		case NoRight:
+			verb, _, _ := strings.Cut(r.kind, " ")
+			return apierrors.NewForbidden(resource, name, fmt.Errorf("User %q%s%s resource %q", OperatorActor, cannot, verb, resource.Resource)) //nolint:staticcheck // the server's words
+		case 409:
+			return apierrors.NewConflict(resource, name, errFault)
+		case 422:
+			return apierrors.NewInvalid(r.object.GetObjectKind().GroupVersionKind().GroupKind(), name, nil)
+		case 429:
+			return apierrors.NewTooManyRequests("refused", 1)
+		case 500:
+			return apierrors.NewInternalError(errFault)
+		case 0:
+			return apierrors.NewTimeoutError("no answer", 0)
+		default:
+			return apierrors.NewForbidden(resource, name, errFault)
+		}
+	}
+	return nil
+}
+
+// memoryKey is the name under which the operator's memory has the one workload of the world.
+func memoryKey() types.NamespacedName { return types.NamespacedName{Name: "workload"} }
+
+// Refusals are what the server has refused to the operator that looks at the world, for its workload.
+func (v *View) Refusals(workload action.Object, pods []*corev1.Pod, minReadySeconds int32) action.Refusals {
+	if v.operator == nil {
+		return nil
+	}
+	v.operator.generation = workload.GetGeneration()
+	return v.operator.memory.Of(memoryKey(), refusals.Moment{
+		Now: v.world.now, Generation: workload.GetGeneration(),
+		Available: func() int { return podstate.CountAvailable(pods, v.world.now, minReadySeconds) },
+	})
+}
+
+// remember records what became of an action, in the way of package execute.
+func (o *Operator) remember(a *action.Action, err error, late bool) {
+	if err == nil {
+		o.memory.Done(memoryKey(), a)
+		return
+	}
+	switch {
+	case errors.Is(err, ErrCrash):
+		return
+	case errors.Is(err, errOutdated): // nobody was asked
+		o.retry = shorter(o.retry, time.Second)
+		return
+	}
+	o.quiet.others[a.Purpose()] = !o.wasRefused
+	text, mounted := a.Unnamed(err.Error()), errors.Is(err, errMounted)
+	if mounted { // nothing to tell of
+		text = ""
+	}
+	f := refusals.Failure{
+		Message: text, Late: late, Unclear: apierrors.IsTimeout(err) || apierrors.IsInternalError(err),
+		Conflict: isStale(err) && !o.nameTaken(a, err), Alone: apierrors.IsAlreadyExists(err) || mounted,
+	}
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		f.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	pause, told := o.memory.Failed(memoryKey(), o.generation, a, f, o.world.now)
+	if told != "" && !mounted {
+		o.result.Tell(a.Verb, told)
+	}
+	o.retry = shorter(o.retry, pause)
+}
+
+// shorter is the shorter of two times, of which 0 is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// rehearse sends dry runs where the action asks for them, in the way of package execute.
+func (o *Operator) rehearse(a *action.Action) error {
+	if !a.Rehearse {
+		return nil
+	}
+	if a.Verb == action.Create && len(a.First) > 0 {
+		_, err := o.request(request{object: a.Object, kind: "create " + plainKind(a.Object), dryRun: true, write: func() (action.Object, error) {
+			return o.world.Create(OperatorActor, a.Object)
+		}})
+		return err
+	}
+	for _, patch := range a.Trials() {
+		_, err := o.request(request{object: a.Object, kind: kindOfPatch(a.Object, patch), dryRun: true, write: func() (action.Object, error) {
+			return o.world.Patch(OperatorActor, a.Object, patch)
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report writes the status that follows from what became of the steps, unless that is refused for now. It says
+// whether all that there was to write is written.
+func (o *Operator) report(out *Outcome) (written bool, wake time.Duration) {
+	r, ok := o.planner.(Reporter)
+	if !ok || out.Crashed {
+		return !out.Crashed, 0
+	}
+	wanted, p := 0, action.Plan{Now: o.world.now, Refusals: o.memory.Of(memoryKey(), refusals.Moment{Now: o.world.now, Generation: o.generation})}
+	for _, step := range r.Report(o.result) {
+		wanted += len(step.Actions)
+		p.Add(step)
+	}
+	status := o.Run(p.Steps)
+	out.Done += status.Done
+	out.Stale += status.Stale
+	out.Blocked += status.Blocked
+	out.Failed += status.Failed
+	out.Crashed = status.Crashed
+	return status.Done == wanted, p.WakeAfter
+}
+
+// RefusedForLong are faults of a server that refuses one or two kinds of writes for minutes, and nothing
+// else: what comes of it can then be counted.
+func RefusedForLong(seed uint64) Faults {
+	rng := rand.New(rand.NewPCG(seed, 77)) //nolint:gosec // a simulation needs no secrecy
+	f := Faults{Seed: seed}
+	for range 1 + rng.IntN(2) {
+		from := time.Duration(rng.IntN(120)) * time.Second
+		r := Refused{
+			Write: WriteKinds()[rng.IntN(len(WriteKinds()))], Code: AnswerCodes()[rng.IntN(len(AnswerCodes()))],
+			From: from, Until: from + time.Duration(1+rng.IntN(10))*time.Minute,
+		}
+		if r.Code == NoRight {
+			r.Write = Right(r.Write)
+		}
+		f.Refused = append(f.Refused, r)
+	}
+	return f
+}

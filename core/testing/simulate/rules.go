@@ -1,0 +1,189 @@
+package simulate
+
+import (
+	"reflect"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// judgeUpdate says whether the server lets old become n through the subresource, and whether that
+// changes the spec. Where a real server drops a forbidden change without a word, this is an error.
+func judgeUpdate(subresource string, old, n action.Object) (specChanged bool, errs field.ErrorList) {
+	errs = judgeMetadata(subresource, old, n)
+	var spec, status bool
+	switch n := n.(type) {
+	case *corev1.Pod:
+		o := old.(*corev1.Pod)
+		spec, status = !same(o.Spec, n.Spec), !same(o.Status, n.Status)
+		if spec {
+			errs = append(errs, judgePodSpec(subresource, o, n)...)
+		}
+	case *corev1.PersistentVolumeClaim:
+		o := old.(*corev1.PersistentVolumeClaim)
+		status = !same(o.Status, n.Status)
+		bare := n.Spec.DeepCopy()
+		bare.Resources.Requests = o.Spec.Resources.Requests
+		switch {
+		case !same(o.Spec, *bare):
+			errs = append(errs, forbidden("spec", "only the requested storage may change"))
+		case !same(o.Spec, n.Spec) && o.Status.Phase != corev1.ClaimBound:
+			errs = append(errs, forbidden("spec", "the requested storage changes only of bound claims"))
+		}
+	case *appsv1.ControllerRevision:
+		if !same(old.(*appsv1.ControllerRevision).Data, n.Data) {
+			errs = append(errs, forbidden("data", "the data of a revision never change"))
+		}
+	default:
+		spec, status = !same(member(old, "Spec"), member(n, "Spec")), !same(member(old, "Status"), member(n, "Status"))
+		if spec && subresource != "" {
+			errs = append(errs, forbidden("spec", "the spec cannot change through "+subresource))
+		}
+	}
+	if status && subresource != "status" {
+		errs = append(errs, forbidden("status", "the status changes through its subresource only"))
+	}
+	return spec, errs
+}
+
+func judgeMetadata(subresource string, old, n action.Object) field.ErrorList {
+	var errs field.ErrorList
+	if old.GetUID() != n.GetUID() || old.GetName() != n.GetName() || !same(old.GetDeletionTimestamp(), n.GetDeletionTimestamp()) {
+		errs = append(errs, forbidden("metadata", "identity and deletion cannot change"))
+	}
+	owners, finalizers := !same(old.GetOwnerReferences(), n.GetOwnerReferences()), !same(old.GetFinalizers(), n.GetFinalizers())
+	if subresource != "" && (owners || finalizers) {
+		errs = append(errs, forbidden("metadata", "only labels and annotations can change through "+subresource))
+	}
+	if subresource == "resize" && (!same(old.GetLabels(), n.GetLabels()) || !same(old.GetAnnotations(), n.GetAnnotations())) {
+		errs = append(errs, forbidden("metadata", "nothing but resources can change through resize"))
+	}
+	return append(append(errs, judgeFinalizers(old, n)...), judgeOwners(n)...)
+}
+
+func judgeFinalizers(old, n action.Object) field.ErrorList {
+	var errs field.ErrorList
+	for _, f := range n.GetFinalizers() {
+		if old.GetDeletionTimestamp() != nil && !slices.Contains(old.GetFinalizers(), f) {
+			errs = append(errs, forbidden("metadata.finalizers", "no new finalizers can be added while the object is being deleted"))
+		}
+	}
+	return errs
+}
+
+func judgeOwners(n action.Object) field.ErrorList {
+	var errs field.ErrorList
+	controllers := 0
+	for _, ref := range n.GetOwnerReferences() {
+		if ref.Controller != nil && *ref.Controller {
+			controllers++
+		}
+		if ref.UID == "" || ref.Kind == "" || ref.Name == "" || ref.APIVersion == "" {
+			errs = append(errs, forbidden("metadata.ownerReferences", "apiVersion, kind, name and uid are required"))
+		}
+	}
+	if controllers > 1 {
+		errs = append(errs, forbidden("metadata.ownerReferences", "only one reference can have controller set to true"))
+	}
+	return errs
+}
+
+// judgePodSpec allows what the server allows on a pod that exists.
+func judgePodSpec(subresource string, old, n *corev1.Pod) field.ErrorList {
+	bare := n.Spec.DeepCopy()
+	if len(bare.Containers) != len(old.Spec.Containers) || len(bare.InitContainers) != len(old.Spec.InitContainers) {
+		return field.ErrorList{forbidden("spec.containers", "containers cannot be added or removed")}
+	}
+	var errs field.ErrorList
+	switch subresource {
+	case "":
+		restoreImages(bare.Containers, old.Spec.Containers)
+		restoreImages(bare.InitContainers, old.Spec.InitContainers)
+		bare.ActiveDeadlineSeconds = old.Spec.ActiveDeadlineSeconds
+		if len(bare.Tolerations) >= len(old.Spec.Tolerations) && same(bare.Tolerations[:len(old.Spec.Tolerations)], old.Spec.Tolerations) {
+			bare.Tolerations = old.Spec.Tolerations
+		}
+		for i := range n.Spec.Containers {
+			if n.Spec.Containers[i].Image == "" {
+				errs = append(errs, forbidden("spec.containers.image", "an image is required"))
+			}
+		}
+	case "resize":
+		for i := range bare.Containers {
+			if !resizable(old.Spec.Containers[i].Resources, bare.Containers[i].Resources) {
+				errs = append(errs, forbidden("spec.containers.resources", "only cpu and memory can be set"))
+			}
+			bare.Containers[i].Resources = old.Spec.Containers[i].Resources
+		}
+		if quality(&old.Spec) != quality(&n.Spec) {
+			errs = append(errs, forbidden("spec", "the QoS class cannot change"))
+		}
+	}
+	if subresource != "binding" && !same(old.Spec, *bare) {
+		errs = append(errs, forbidden("spec", "this part of a pod's spec cannot change"))
+	}
+	return errs
+}
+
+func restoreImages(containers, old []corev1.Container) {
+	for i := range containers {
+		containers[i].Image = old[i].Image
+	}
+}
+
+// resizable says that quantities of cpu and memory were changed or added and nothing was removed.
+func resizable(old, n corev1.ResourceRequirements) bool {
+	only := func(have, want corev1.ResourceList) bool {
+		for name := range have {
+			if _, ok := want[name]; !ok {
+				return false
+			}
+		}
+		for name, q := range want {
+			if was, ok := have[name]; (!ok || was.Cmp(q) != 0) && name != corev1.ResourceCPU && name != corev1.ResourceMemory {
+				return false
+			}
+		}
+		return true
+	}
+	return only(old.Limits, n.Limits) && only(old.Requests, n.Requests) && same(old.Claims, n.Claims)
+}
+
+// quality is the QoS class by cpu and memory of the containers.
+func quality(spec *corev1.PodSpec) corev1.PodQOSClass {
+	guaranteed, any := true, false
+	for i := range spec.Containers {
+		r := &spec.Containers[i].Resources
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			request, asks := r.Requests[name]
+			limit, limits := r.Limits[name]
+			any = any || asks && !request.IsZero() || limits && !limit.IsZero()
+			guaranteed = guaranteed && limits && (!asks || request.Cmp(limit) == 0)
+		}
+	}
+	switch {
+	case !any:
+		return corev1.PodQOSBestEffort
+	case guaranteed:
+		return corev1.PodQOSGuaranteed
+	}
+	return corev1.PodQOSBurstable
+}
+
+// member is the field of the object with the name, nil where it has none.
+func member(o action.Object, name string) any {
+	f := reflect.ValueOf(o).Elem().FieldByName(name)
+	if !f.IsValid() {
+		return nil
+	}
+	return f.Interface()
+}
+
+func same(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
+
+func forbidden(path, text string) *field.Error { return field.Forbidden(field.NewPath(path), text) }

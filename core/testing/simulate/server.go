@@ -1,0 +1,193 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// claimProtection keeps a claim as long as a pod uses it.
+const claimProtection = "kubernetes.io/pvc-protection"
+
+// Create makes an object as the server does: with a UID, a version, generation 1 and without the
+// status that was sent. It fails with AlreadyExists or Invalid.
+func (w *World) Create(actor string, o action.Object) (action.Object, error) {
+	if o.GetName() == "" || o.GetNamespace() == "" && plainKind(o) != "Workload" { // whose kind may know no namespaces
+		return nil, invalid(o, field.Required(field.NewPath("metadata", "name"), "name and namespace are required"))
+	}
+	if w.table(KindOf(o)).objects[keyOf(o)] != nil {
+		return nil, apierrors.NewAlreadyExists(resourceOf(o), o.GetName())
+	}
+	n := o.DeepCopyObject().(action.Object)
+	n.SetUID(w.newUID())
+	n.SetCreationTimestamp(w.stamp())
+	n.SetDeletionTimestamp(nil)
+	if hasGeneration(n) {
+		n.SetGeneration(1)
+	}
+	switch n := n.(type) {
+	case *corev1.Pod:
+		if len(n.Spec.Containers) == 0 {
+			return nil, invalid(o, field.Required(field.NewPath("spec", "containers"), "a pod needs a container"))
+		}
+		n.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	case *corev1.PersistentVolumeClaim:
+		n.Finalizers = append(n.Finalizers, claimProtection)
+		n.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+		w.After(w.delay(3*time.Second), func() { w.bind(keyOf(n)) })
+	}
+	e := Event{Type: Added, Actor: actor, Object: n}
+	if err := w.admit(e); err != nil {
+		return nil, err
+	}
+	return w.commit(e), nil
+}
+
+// admit asks the admission of the world, if it has one.
+func (w *World) admit(e Event) error {
+	if w.options.Admission == nil {
+		return nil
+	}
+	e.Kind, e.Time = KindOf(e.Object), w.now
+	if err := w.options.Admission(w, e); err != nil {
+		return apierrors.NewForbidden(resourceOf(e.Object), e.Object.GetName(), err)
+	}
+	return nil
+}
+
+// Patch applies a patch to the object of that kind and name, provided that it still has the UID and
+// the resourceVersion that o carries; an empty one demands nothing. It returns the new object, and
+// fails with NotFound, Conflict, Invalid or UnsupportedMediaType.
+func (w *World) Patch(actor string, o action.Object, patch action.Patch) (action.Object, error) {
+	old := w.Latest(o)
+	if err := preconditions(o, old, !patch.AnyVersion); err != nil {
+		return nil, err
+	}
+	n, err := applyPatch(old, patch)
+	if err != nil {
+		return nil, err
+	}
+	return w.update(actor, patch.Subresource, old, n)
+}
+
+// Change edits the present state of an object in the way of a user with an editor: without
+// preconditions and under the rules of the subresource.
+func Change[T action.Object](w *World, actor, subresource string, o T, edit func(T)) error {
+	old := w.Latest(o)
+	if old == nil {
+		return apierrors.NewNotFound(resourceOf(o), o.GetName())
+	}
+	n := old.DeepCopyObject().(T)
+	edit(n)
+	_, err := w.update(actor, subresource, old, n)
+	return err
+}
+
+// update stores n in place of old when the rules allow it.
+func (w *World) update(actor, subresource string, old, n action.Object) (action.Object, error) {
+	if equality.Semantic.DeepEqual(old, n) {
+		w.noops[actor]++
+		return old, nil
+	}
+	specChanged, errs := judgeUpdate(subresource, old, n)
+	if len(errs) > 0 {
+		return nil, invalid(n, errs...)
+	}
+	if specChanged && hasGeneration(n) {
+		n.SetGeneration(old.GetGeneration() + 1)
+	}
+	e := Event{Type: Modified, Actor: actor, Object: n, Old: old, Subresource: subresource}
+	if err := w.admit(e); err != nil {
+		return nil, err
+	}
+	if gone(n) {
+		e.Type = Deleted
+	}
+	return w.commit(e), nil
+}
+
+// Delete begins the deletion of the object under the preconditions that o carries. Pods on a node
+// stay until the kubelet is done, objects with finalizers until those are gone.
+func (w *World) Delete(actor string, o action.Object) error {
+	old := w.Latest(o)
+	if err := preconditions(o, old, true); err != nil {
+		return err
+	}
+	if old.GetDeletionTimestamp() != nil {
+		w.noops[actor]++
+		return nil
+	}
+	if err := w.admit(Event{Type: Deleted, Actor: actor, Object: old, Old: old}); err != nil {
+		return err
+	}
+	n := old.DeepCopyObject().(action.Object)
+	grace := int64(0)
+	if pod, ok := n.(*corev1.Pod); ok && pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+		grace = 30
+		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+			grace = *s
+		}
+	}
+	deletion := metav1.NewTime(w.stamp().Add(time.Duration(grace) * time.Second))
+	n.SetDeletionTimestamp(&deletion)
+	n.SetDeletionGracePeriodSeconds(&grace)
+	if n.GetGeneration() > 0 {
+		n.SetGeneration(n.GetGeneration() + 1)
+	}
+	if gone(n) {
+		w.commit(Event{Type: Deleted, Actor: actor, Object: n, Old: old})
+		return nil
+	}
+	w.commit(Event{Type: Modified, Actor: actor, Object: n, Old: old})
+	return nil
+}
+
+// gone says that nothing keeps an object that is being deleted.
+func gone(o action.Object) bool {
+	grace := o.GetDeletionGracePeriodSeconds()
+	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
+}
+
+// preconditions compares the UID and, unless any version will do, the resourceVersion.
+func preconditions(asked, have action.Object, sameVersion bool) error {
+	if have == nil {
+		return apierrors.NewNotFound(resourceOf(asked), asked.GetName())
+	}
+	if uid := asked.GetUID(); uid != "" && uid != have.GetUID() {
+		return apierrors.NewConflict(resourceOf(asked), asked.GetName(), fmt.Errorf("the UID is %s, not %s", have.GetUID(), uid))
+	}
+	if v := asked.GetResourceVersion(); sameVersion && v != "" && v != have.GetResourceVersion() {
+		return apierrors.NewConflict(resourceOf(asked), asked.GetName(), fmt.Errorf("the version is %s, not %s", have.GetResourceVersion(), v))
+	}
+	return nil
+}
+
+// rehearse does a write as a dry run.
+func (w *World) rehearse(write func() (action.Object, error)) error {
+	w.rehearsal = true
+	defer func() { w.rehearsal = false }()
+	_, err := write()
+	return err
+}
+
+func (w *World) kinds() []string { return slices.Sorted(maps.Keys(w.tables)) }
+
+func resourceOf(o action.Object) schema.GroupResource {
+	gvk := o.GetObjectKind().GroupVersionKind()
+	return schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(KindOf(o)) + "s"}
+}
+
+func invalid(o action.Object, errs ...*field.Error) error {
+	return apierrors.NewInvalid(schema.GroupKind{Kind: KindOf(o)}, o.GetName(), errs)
+}

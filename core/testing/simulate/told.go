@@ -1,0 +1,53 @@
+package simulate
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// told is an Event as the server counts it up: those of the same kind, reason and object are one, whatever they
+// say.
+type told struct{ kind, reason, about string }
+
+// tell counts the Event of an action, in the way of package events.
+func (o *Operator) tell(a *action.Action, err error) {
+	if a.Event == nil {
+		return
+	}
+	e := told{kind: corev1.EventTypeWarning, reason: a.Event.Failed, about: string(a.Object.GetUID())}
+	switch {
+	case err == nil:
+		delete(o.quiet.told, e) // what fails from now on is something new
+		e.kind, e.reason = corev1.EventTypeNormal, a.Event.Succeeded
+		if a.Verb == action.Create {
+			return // each of a new object
+		}
+	case isStale(err) && !o.nameTaken(a, err), errors.Is(err, errMounted):
+		return
+	}
+	name := a.Object.GetName()
+	if a.MadeUpName {
+		name = ""
+	}
+	if e.reason != "" {
+		o.quiet.hear(o.world, e, name)
+	}
+}
+
+// notice counts the Events that the plan tells besides.
+func (o *Operator) notice(statusWritten bool) {
+	n, ok := o.planner.(Noticer)
+	if !ok {
+		return
+	}
+	for _, notice := range n.Notices(statusWritten) {
+		e := told{kind: notice.Type, reason: notice.Reason}
+		if notice.Related != nil {
+			e.about = string(notice.Related.GetUID())
+		}
+		o.quiet.hear(o.world, e, "")
+	}
+}

@@ -1,0 +1,52 @@
+package operators
+
+import (
+	"io/fs"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/operator/manager"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+)
+
+// namespace is where the shipped manifests put operators.
+const namespace = "flotilla-system"
+
+// Granted is an operator that has no rights but those that it ships.
+type Granted struct {
+	// Env is the environment, with the CRDs.
+	Env *testenv.Environment
+	// Operator is the operator.
+	Operator manager.Operator
+	// Files have the manifests, and Roles are patterns of those with the rights.
+	Files fs.FS
+	Roles []string
+	// Flags are those of the operator.
+	Flags []string
+}
+
+// Start runs the operator until the end of the test. What it returns asserts that nothing was forbidden to the
+// operator so far.
+func (g Granted) Start(t testing.TB) (assertAllowed func()) {
+	t.Helper()
+	g.Env.Need(t)
+	audit, name := g.Env.Audit(t), g.Operator.Feature+"-manager"
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	require.NoError(t, client.IgnoreAlreadyExists(g.Env.Client(t).Create(t.Context(), system)))
+	g.Env.Install(t, g.Files, g.Roles...)
+	as := *g.Env
+	as.Config = g.Env.User(t, "system:serviceaccount:"+namespace+":"+name)
+	Start(t, &as, g.Operator, append([]string{"--leader-election-namespace=" + namespace}, g.Flags...)...)
+	return func() {
+		t.Helper()
+		for _, request := range audit.Requests(t, name) {
+			assert.NotEqual(t, http.StatusForbidden, request.Response.Code, request.String())
+		}
+	}
+}

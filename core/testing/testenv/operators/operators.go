@@ -1,0 +1,46 @@
+package operators
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/flotilla-project/flotilla/core/operator/manager"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+)
+
+// patience is how long an operator must hold out before its CRD is there.
+const patience = time.Second
+
+// Start runs the operator until the end of the test. One that ends before fails the test.
+func Start(t testing.TB, env *testenv.Environment, operator manager.Operator, flags ...string) (ended <-chan error) {
+	t.Helper()
+	env.Need(t)
+	operator.Webhooks = nil
+	flags = append([]string{
+		"--metrics-addr=0", "--health-probe-addr=127.0.0.1:0", "--enable-pprof=false", "--leader-election-namespace=default",
+	}, flags...)
+	options, err := manager.ReadOptions(operator, flags, func(string) string { return "" })
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	end := make(chan error, 1)
+	go func() { end <- manager.Run(ctx, operator, options, env.Config, logr.Discard()) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-end)
+	})
+	return end
+}
+
+// StartBefore starts the operator, and installs its CRD from the file when it has waited for it for a while.
+func StartBefore(t testing.TB, env *testenv.Environment, operator manager.Operator, crd string) {
+	t.Helper()
+	ended := Start(t, env, operator)
+	require.Never(t, func() bool { return len(ended) > 0 }, patience, patience/20, "the operator ended")
+	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{crd}})
+	require.NoError(t, err)
+}

@@ -1,0 +1,137 @@
+package conditions
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// The conditions that kstatus reads.
+const (
+	Ready       = "Ready"
+	Reconciling = "Reconciling"
+	Stalled     = "Stalled"
+)
+
+// Get is the condition of the type, or nil.
+func Get(list []workload.Condition, conditionType string) *workload.Condition {
+	for i := range list {
+		if list[i].Type == conditionType {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// Set puts the condition into the list. Its times are set here: lastUpdateTime moves when status or
+// reason change, lastTransitionTime when the status changes. With equal status and reason only the
+// message is renewed.
+func Set(list []workload.Condition, c workload.Condition, now metav1.Time) []workload.Condition {
+	c.LastUpdateTime, c.LastTransitionTime = now, now
+	list = slices.Clone(list)
+	old := Get(list, c.Type)
+	if old == nil {
+		return append(list, c)
+	}
+	if old.Status == c.Status {
+		c.LastTransitionTime = old.LastTransitionTime
+		if old.Reason == c.Reason {
+			c.LastUpdateTime = old.LastUpdateTime
+		}
+	}
+	*old = c
+	return list
+}
+
+// Remove takes the condition of the type out of the list.
+func Remove(list []workload.Condition, conditionType string) []workload.Condition {
+	if Get(list, conditionType) == nil {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(c workload.Condition) bool { return c.Type == conditionType })
+}
+
+// Failure sets the condition to True with the text of an error, and takes it away where there is none.
+func Failure(list []workload.Condition, conditionType, text string, now metav1.Time) []workload.Condition {
+	if text == "" {
+		return Remove(list, conditionType)
+	}
+	return Set(list, workload.Condition{
+		Type: conditionType, Status: corev1.ConditionTrue, Reason: "Error", Message: text,
+	}, now)
+}
+
+// Reasons of Ready while it is True.
+const (
+	// ReasonAvailable says that all pods are as wanted and available.
+	ReasonAvailable = "Available"
+	// ReasonPaused says that all pods are available and that some wait for the end of a pause.
+	ReasonPaused = "Paused"
+)
+
+// Summary is what kstatus wants to know of a workload.
+type Summary struct {
+	// Done says that everything is as the spec wants it.
+	Done bool
+	// Stalled says that it will not get there without somebody's help.
+	Stalled bool
+	// Reason is one word for machines.
+	Reason string
+	// Message says for whom or what the workload waits.
+	Message string
+}
+
+// Done is the summary of a workload whose pods are all available, and of which so many wait for the end of a
+// pause.
+func Done(paused int) Summary {
+	if paused == 0 {
+		return Summary{Done: true, Reason: ReasonAvailable, Message: "all pods are as wanted and available"}
+	}
+	return Summary{Done: true, Reason: ReasonPaused, Message: Waiting(paused)}
+}
+
+// Waiting says how many pods, at least one, wait for the end of a pause.
+func Waiting(pods int) string {
+	if pods == 1 {
+		return "the update is paused; 1 pod waits for it"
+	}
+	return fmt.Sprintf("the update is paused; %d pods wait for it", pods)
+}
+
+// Summarize writes the summary into Ready, Reconciling and Stalled. The latter two are present only
+// while they are true.
+func Summarize(list []workload.Condition, s Summary, now metav1.Time) []workload.Condition {
+	c := workload.Condition{Status: corev1.ConditionTrue, Reason: s.Reason, Message: s.Message}
+	ready, other, absent := c, c, Stalled
+	ready.Type, other.Type = Ready, Reconciling
+	if s.Stalled {
+		other.Type, absent = Stalled, Reconciling
+	}
+	if s.Done {
+		list = Remove(Remove(list, Reconciling), Stalled)
+		return Set(list, ready, now)
+	}
+	ready.Status = corev1.ConditionFalse
+	list = Set(Remove(list, absent), other, now)
+	return Set(list, ready, now)
+}
+
+// Distrusted are the verbs of which conditions of these types say that the server refused such actions:
+// creating, and updating in place.
+func Distrusted(list []workload.Condition, failedScale, failedUpdate string) []action.Verb {
+	var verbs []action.Verb
+	for _, failed := range []struct {
+		condition string
+		verb      action.Verb
+	}{{failedScale, action.Create}, {failedUpdate, action.UpdateInPlace}} {
+		if c := Get(list, failed.condition); c != nil && c.Status == corev1.ConditionTrue {
+			verbs = append(verbs, failed.verb)
+		}
+	}
+	return verbs
+}

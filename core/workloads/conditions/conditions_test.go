@@ -1,0 +1,74 @@
+package conditions_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/workloads/conditions"
+)
+
+var (
+	early = metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
+	late  = metav1.NewTime(early.Add(time.Minute))
+)
+
+func TestTimesMoveOnlyWithWhatTheySpeakOf(t *testing.T) {
+	start := workload.Condition{Type: "Progressing", Status: corev1.ConditionTrue, Reason: "A", Message: "m"}
+	tests := []struct {
+		name                    string
+		next                    workload.Condition
+		wantUpdate, wantChanged metav1.Time
+	}{
+		{"another message moves nothing", workload.Condition{Type: "Progressing", Status: corev1.ConditionTrue, Reason: "A", Message: "n"}, early, early},
+		{"another reason is an update", workload.Condition{Type: "Progressing", Status: corev1.ConditionTrue, Reason: "B"}, late, early},
+		{"another status is a transition", workload.Condition{Type: "Progressing", Status: corev1.ConditionFalse, Reason: "A"}, late, late},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			list := conditions.Set(nil, start, early)
+			before := conditions.Set(nil, start, early)
+			next := conditions.Set(list, tt.next, late)
+			got := conditions.Get(next, "Progressing")
+			assert.Equal(t, tt.wantUpdate, got.LastUpdateTime)
+			assert.Equal(t, tt.wantChanged, got.LastTransitionTime)
+			assert.Equal(t, tt.next.Message, got.Message)
+			assert.Equal(t, before, list, "the given list was changed")
+		})
+	}
+}
+
+func TestSummaryIsWhatKstatusReads(t *testing.T) {
+	status := func(list []workload.Condition, name string) corev1.ConditionStatus {
+		if c := conditions.Get(list, name); c != nil {
+			return c.Status
+		}
+		return ""
+	}
+	foreign := []workload.Condition{{Type: "Foreign", Status: corev1.ConditionTrue}}
+	list := conditions.Summarize(foreign, conditions.Summary{Reason: "Progressing"}, early)
+	assert.Equal(t, corev1.ConditionFalse, status(list, conditions.Ready))
+	assert.Equal(t, corev1.ConditionTrue, status(list, conditions.Reconciling))
+	assert.Empty(t, status(list, conditions.Stalled))
+
+	list = conditions.Summarize(list, conditions.Summary{Stalled: true, Reason: "InvalidSpec"}, late)
+	assert.Equal(t, corev1.ConditionFalse, status(list, conditions.Ready))
+	assert.Empty(t, status(list, conditions.Reconciling))
+	assert.Equal(t, corev1.ConditionTrue, status(list, conditions.Stalled))
+
+	list = conditions.Summarize(list, conditions.Summary{Done: true, Reason: "Available"}, late)
+	assert.Equal(t, corev1.ConditionTrue, status(list, conditions.Ready))
+	assert.Empty(t, status(list, conditions.Reconciling))
+	assert.Empty(t, status(list, conditions.Stalled))
+	assert.Equal(t, corev1.ConditionTrue, status(list, "Foreign"), "conditions of others stay")
+}
+
+func TestFailuresComeAndGo(t *testing.T) {
+	list := conditions.Failure(nil, "FailedScale", "no quota", metav1.Time{})
+	assert.Equal(t, workload.Condition{Type: "FailedScale", Status: corev1.ConditionTrue, Reason: "Error", Message: "no quota"}, *conditions.Get(list, "FailedScale"))
+	assert.Nil(t, conditions.Get(conditions.Failure(list, "FailedScale", "", metav1.Time{}), "FailedScale"))
+}

@@ -1,0 +1,316 @@
+package podupdate
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
+)
+
+var (
+	now  = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	hook = &workload.LifecycleHook{LabelsHandler: map[string]string{"hook": "on"}}
+)
+
+// given is a workload with three revisions: another image, and other ports.
+type given struct {
+	Workload
+	plan      action.Plan
+	revisions []*appsv1.ControllerRevision
+}
+
+func givenWorkload(t *testing.T, policy Policy, lifecycle *workload.Lifecycle) *given {
+	t.Helper()
+	g := &given{}
+	owner := &metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "web-uid"}
+	for i := range 3 {
+		template := gen.Template(gen.Label("app", "web"), gen.Image("main", fmt.Sprintf("app:%d", i+1)))
+		if i == 2 {
+			template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}}
+		}
+		r, err := revision.New(owner, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Web"}, &template, int64(i+1), 0)
+		require.NoError(t, err)
+		g.revisions = append(g.revisions, r)
+	}
+	g.Workload = Workload{
+		Revisions: NewRevisions(g.revisions, inplace.Options{}), Policy: policy, Lifecycle: lifecycle, Now: now, Plan: &g.plan,
+		Labels: func(name string) map[string]string { return map[string]string{contract.RevisionLabel: name} },
+	}
+	return g
+}
+
+// pod is an available pod of the first revision.
+func (g *given) pod(t *testing.T, options ...gen.PodOption) podstate.State {
+	t.Helper()
+	template, err := revision.Template(g.revisions[0])
+	require.NoError(t, err)
+	all := append([]gen.PodOption{
+		gen.FromTemplate(*template), gen.Revision(g.revisions[0].Name), gen.Lifecycle(contract.LifecycleNormal),
+		gen.Gate(contract.InPlaceUpdateReady), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionTrue, now.Add(-time.Hour)),
+		gen.OnNode("node-1"), gen.Ready(now.Add(-time.Hour)),
+	}, options...)
+	return podstate.Of(gen.Pod("web-1", all...), now, 0)
+}
+
+// after is the value of a pod's label once the action is written.
+func after(a action.Action, key string) any {
+	for _, patch := range a.Patches {
+		meta, _ := patch.Body["metadata"].(map[string]any)
+		labels, _ := meta["labels"].(map[string]any)
+		if value, ok := labels[key]; ok {
+			return value
+		}
+	}
+	return nil
+}
+
+func TestThePolicyDecidesTheWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy  Policy
+		target  int
+		inPlace bool
+		wait    string
+		newPod  bool
+	}{
+		"ReCreate, image":          {ReCreate, 1, false, "", true},
+		"absent, image":            {"", 1, false, "", true},
+		"InPlaceIfPossible, image": {InPlaceIfPossible, 1, true, "", false},
+		"InPlaceIfPossible, ports": {InPlaceIfPossible, 2, false, "", true},
+		"InPlaceOnly, image":       {InPlaceOnly, 1, true, "", false},
+		"InPlaceOnly, ports":       {InPlaceOnly, 2, false, WaitNotInPlace, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := givenWorkload(t, c.policy, nil)
+			u, err := g.Way(g.pod(t), g.revisions[c.target])
+			assert.Equal(t, c.inPlace, u != nil)
+			assert.Equal(t, c.newPod, g.NeedsNewPod(g.pod(t), g.revisions[c.target]))
+			if c.wait == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, "find Pod web-1 update strategy is InPlaceOnly but can not update in-place")
+			assert.Equal(t, c.wait, WaitReason(err))
+		})
+	}
+}
+
+func TestPodsOfForgottenRevisionsNeedNewPods(t *testing.T) {
+	g := givenWorkload(t, InPlaceIfPossible, nil)
+	assert.True(t, g.NeedsNewPod(g.pod(t, gen.Revision("web-gone")), g.revisions[1]))
+	assert.True(t, g.NeedsNewPod(g.pod(t, gen.Revision("")), g.revisions[1]))
+}
+
+func TestUpdatesInPlaceWriteImageLabelsAndState(t *testing.T) {
+	g := givenWorkload(t, InPlaceIfPossible, nil)
+	o := g.pod(t)
+	u, err := g.Way(o, g.revisions[1])
+	require.NoError(t, err)
+	a := g.UpdateInPlace(o, u, g.revisions[1])
+	assert.Equal(t, action.UpdateInPlace, a.Verb)
+	assert.Equal(t, g.revisions[1].Name, after(a, contract.RevisionLabel))
+	assert.Equal(t, contract.LifecycleUpdating, after(a, contract.LifecycleStateLabel))
+	assert.Equal(t, EventInPlace, a.Event.Succeeded)
+	assert.Contains(t, fmt.Sprint(a.Patches), "app:2")
+	assert.Zero(t, g.plan.WakeAfter)
+}
+
+func TestGraceDelaysTheNewImage(t *testing.T) {
+	g := givenWorkload(t, InPlaceIfPossible, nil)
+	g.GraceSeconds = 20
+	o := g.pod(t)
+	u, err := g.Way(o, g.revisions[1])
+	require.NoError(t, err)
+	a := g.UpdateInPlace(o, u, g.revisions[1])
+	assert.Equal(t, g.revisions[1].Name, after(a, contract.RevisionLabel))
+	assert.NotContains(t, fmt.Sprint(a.Patches), "containers:[map")
+	assert.Zero(t, g.plan.WakeAfter, "the refresh asks for it once the period has begun")
+}
+
+func TestHooksHoldUpdatesAndDeletions(t *testing.T) {
+	g := givenWorkload(t, InPlaceIfPossible, &workload.Lifecycle{InPlaceUpdate: hook, PreDelete: hook})
+	o := g.pod(t, gen.Label("hook", "on"))
+	u, err := g.Way(o, g.revisions[1])
+	require.NoError(t, err)
+	update := g.UpdateInPlace(o, u, g.revisions[1])
+	assert.Equal(t, action.PatchMetadata, update.Verb)
+	assert.Equal(t, contract.LifecyclePreparingUpdate, after(update, contract.LifecycleStateLabel))
+	assert.Nil(t, after(update, contract.RevisionLabel))
+
+	deletion := g.Delete(o, Why{Reason: "ScaleIn", Message: "too many", Event: &action.Event{}, Held: map[string]string{"mark": "x"}})
+	assert.Equal(t, action.PatchMetadata, deletion.Verb)
+	assert.Equal(t, contract.LifecyclePreparingDelete, after(deletion, contract.LifecycleStateLabel))
+	assert.Equal(t, "x", after(deletion, "mark"))
+	assert.Equal(t, "too many; the preDelete hook holds it", deletion.Message)
+	assert.Nil(t, deletion.Event)
+	assert.True(t, Writes(deletion))
+
+	held := g.pod(t, gen.Label("hook", "on"), gen.Lifecycle(contract.LifecyclePreparingDelete))
+	assert.False(t, Writes(g.Delete(held, Why{})), "a held pod needs no write")
+}
+
+func TestPodsThatNothingHoldsAreDeleted(t *testing.T) {
+	g := givenWorkload(t, ReCreate, &workload.Lifecycle{PreDelete: hook})
+	event := &action.Event{Succeeded: "SuccessfulDelete"}
+	a := g.Delete(g.pod(t), Why{Reason: "ScaleIn", Message: "too many", Event: event, Held: map[string]string{"mark": "x"}})
+	assert.Equal(t, action.Delete, a.Verb)
+	assert.Same(t, event, a.Event)
+	assert.Empty(t, a.Patches)
+}
+
+// A pod that time alone makes available is out of service until then, and not a moment longer.
+func TestPodsThatBecomeAvailableAreTouchedBeforeOnly(t *testing.T) {
+	for name, c := range map[string]struct {
+		ready time.Duration
+		until time.Time
+	}{
+		"available":                {time.Hour, time.Time{}},
+		"available in two seconds": {8 * time.Second, now.Add(2 * time.Second)},
+	} {
+		for _, l := range []*workload.Lifecycle{nil, {InPlaceUpdate: hook, PreDelete: hook}} {
+			t.Run(fmt.Sprintf("%s, hooks %t", name, l != nil), func(t *testing.T) {
+				g := givenWorkload(t, InPlaceIfPossible, l)
+				o := podstate.Of(g.pod(t, gen.Label("hook", "on"), gen.Ready(now.Add(-c.ready))).Pod, now, 10)
+				u, err := g.Way(o, g.revisions[1])
+				require.NoError(t, err)
+				assert.Equal(t, c.until, g.UpdateInPlace(o, u, g.revisions[1]).Until)
+				assert.Equal(t, c.until, g.Delete(o, Why{Reason: "ScaleIn"}).Until)
+			})
+		}
+	}
+}
+
+func TestThereAreWaysBack(t *testing.T) {
+	marking := &workload.LifecycleHook{LabelsHandler: hook.LabelsHandler, MarkPodNotReady: true}
+	for name, c := range map[string]struct {
+		preDelete *workload.LifecycleHook
+		state     string
+		back      bool
+	}{
+		"from PreparingDelete":               {hook, contract.LifecyclePreparingDelete, true},
+		"not when the hook marks not ready":  {marking, contract.LifecyclePreparingDelete, false},
+		"not of pods that are not preparing": {hook, contract.LifecycleNormal, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := givenWorkload(t, ReCreate, &workload.Lifecycle{PreDelete: c.preDelete})
+			a, back := g.Regret(g.pod(t, gen.Lifecycle(c.state)))
+			assert.Equal(t, c.back, back)
+			assert.Equal(t, c.back, back && after(a, contract.LifecycleStateLabel) == contract.LifecyclePreparingNormal)
+		})
+	}
+	g := givenWorkload(t, InPlaceIfPossible, &workload.Lifecycle{InPlaceUpdate: hook})
+	a := g.Abandon(g.pod(t, gen.Label("hook", "on"), gen.Lifecycle(contract.LifecyclePreparingUpdate)))
+	assert.Equal(t, contract.LifecycleNormal, after(a, contract.LifecycleStateLabel))
+	assert.False(t, Writes(g.Abandon(g.pod(t))), "a pod in Normal has nothing to come back from")
+}
+
+func TestRefreshWritesNothingToASettledPod(t *testing.T) {
+	g := givenWorkload(t, ReCreate, nil)
+	assert.Equal(t, Refreshed{}, g.Refresh(g.pod(t), true))
+	assert.Empty(t, g.plan.String())
+}
+
+func TestFirstConditionsOfNewPodsAskForNoVersion(t *testing.T) {
+	g := givenWorkload(t, ReCreate, nil)
+	o := g.pod(t, gen.Lifecycle(contract.LifecyclePreparingNormal), gen.Change(func(o *corev1.Pod) { o.Status.Conditions = nil }))
+	r := g.Refresh(o, true)
+	require.NotNil(t, r.Action)
+	assert.Equal(t, "PreparingNormal to Normal", r.Action.Message)
+	assert.Equal(t, action.PatchStatus, r.Action.Verb)
+	require.Len(t, r.Action.Patches, 1, "conditions and lifecycle share one write")
+	assert.True(t, r.Action.Patches[0].AnyVersion)
+}
+
+// What is written to a new pod besides its first conditions may be wrong by then: somebody may have released it.
+func TestLabelsOfNewPodsAskForTheirVersion(t *testing.T) {
+	g := givenWorkload(t, ReCreate, nil)
+	g.Missing = func(podstate.State) map[string]string { return map[string]string{"pod-name": "web-1"} }
+	o := g.pod(t, gen.Lifecycle(contract.LifecyclePreparingNormal), gen.OnNode(""), gen.Change(func(o *corev1.Pod) { o.Status.Conditions = nil }))
+	r := g.Refresh(o, true)
+	require.NotNil(t, r.Action)
+	assert.Equal(t, action.PatchMetadata, r.Action.Verb)
+	assert.False(t, r.Action.Patches[0].AnyVersion)
+}
+
+func TestRefreshCompletesLabels(t *testing.T) {
+	g := givenWorkload(t, ReCreate, nil)
+	g.Missing = func(podstate.State) map[string]string { return map[string]string{"pod-name": "web-1"} }
+	r := g.Refresh(g.pod(t), true)
+	require.NotNil(t, r.Action)
+	assert.Equal(t, "web-1", after(*r.Action, "pod-name"))
+	assert.False(t, r.Action.Patches[0].AnyVersion)
+}
+
+func TestRefreshEndsUpdatesThatNobodyWants(t *testing.T) {
+	for _, wanted := range []bool{true, false} {
+		g := givenWorkload(t, InPlaceIfPossible, &workload.Lifecycle{InPlaceUpdate: hook})
+		r := g.Refresh(g.pod(t, gen.Label("hook", "on"), gen.Lifecycle(contract.LifecyclePreparingUpdate)), wanted)
+		assert.Equal(t, wanted, r.Action != nil)
+	}
+}
+
+func TestHooksThatHoldAreExplained(t *testing.T) {
+	l := &workload.Lifecycle{PreNormal: hook, InPlaceUpdate: hook, PreDelete: hook}
+	for state, reason := range map[string]string{
+		contract.LifecyclePreparingNormal: "PreNormalHook",
+		contract.LifecyclePreparingUpdate: "InPlaceUpdateHook",
+		contract.LifecycleUpdated:         "InPlaceUpdateHook",
+		contract.LifecyclePreparingDelete: "PreDeleteHook",
+	} {
+		t.Run(state, func(t *testing.T) {
+			g := givenWorkload(t, InPlaceIfPossible, l)
+			r := g.Refresh(g.pod(t, gen.Lifecycle(state)), false)
+			assert.Nil(t, r.Action)
+			require.Len(t, g.plan.Waits, 1)
+			assert.Equal(t, reason, g.plan.Waits[0].Reason)
+			assert.Equal(t, "web-1", g.plan.Waits[0].Object)
+		})
+	}
+}
+
+func TestUnreadableRecordsBeginTheUpdateAgain(t *testing.T) {
+	g := givenWorkload(t, InPlaceIfPossible, nil)
+	o := g.pod(t, gen.Annotation(contract.InPlaceUpdateStateAnnotation, "{"), gen.Image("main", "app:0"), gen.Lifecycle(contract.LifecycleUpdating),
+		gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now.Add(-time.Minute)))
+	r := g.Refresh(o, true)
+	require.NotNil(t, r.Action)
+	assert.True(t, r.Updating)
+	assert.Contains(t, fmt.Sprint(r.Action.Patches), "app:1", "the pod gets what its own revision says")
+}
+
+// A pod that is out of service while the server refuses its next containers serves before they are tried again.
+func TestPodsServeBeforeTheNextTry(t *testing.T) {
+	g := givenWorkload(t, InPlaceIfPossible, nil)
+	g.GraceSeconds = 20
+	o := g.pod(t)
+	u, err := g.Way(o, g.revisions[1])
+	require.NoError(t, err)
+	c := g.Change(o.Pod)
+	u.Begin(c, 20)
+	out := g.pod(t, gen.Revision(g.revisions[1].Name), gen.Annotation(contract.InPlaceUpdateGraceAnnotation, c.Annotation(contract.InPlaceUpdateGraceAnnotation)),
+		gen.Annotation(contract.InPlaceUpdateStateAnnotation, c.Annotation(contract.InPlaceUpdateStateAnnotation)),
+		gen.Lifecycle(contract.LifecycleUpdating), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now))
+	g.Now = now.Add(time.Minute)
+	next := g.Refresh(out, true).Action
+	require.NotNil(t, next)
+	require.Equal(t, action.UpdateInPlace, next.Verb)
+	g.plan = action.Plan{Now: g.Now, Refusals: action.Refusals{next.Purpose(): {
+		Probing: true, Message: "no", Targets: map[string]action.Refusal{next.Target(): {}},
+	}}}
+	back := g.Refresh(out, true).Action
+	require.NotNil(t, back)
+	assert.Equal(t, "Serve", back.Reason)
+}

@@ -1,0 +1,116 @@
+package podupdate
+
+import (
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// Refreshed is what Refresh found.
+type Refreshed struct {
+	// Action is the write that brings the pod on; nil when there is none.
+	Action *action.Action
+	// InGrace says that an update waits for its grace period: no other one may begin.
+	InGrace bool
+	// Updating says that an update in place is not complete, though the pod may be in service all the while.
+	Updating bool
+}
+
+// Refresh lets a pod go on with what it is in the middle of: an update in place, its readiness gates, its
+// lifecycle state. A pod in PreparingUpdate that is at the wanted revision already goes back. What holds
+// the pod up becomes a wait of the plan.
+func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
+	c := w.Change(o.Pod)
+	lifecycle.InitialReady(c)
+	progress := inplace.Refresh(c, w.Revisions.options)
+	if progress.Reason == inplace.ReasonUnreadable {
+		w.beginAgain(o, c)
+	}
+	w.Plan.Wake(progress.WakeAfter)
+	if !progress.Complete && progress.Reason != "" {
+		w.Plan.Wait(progress.Reason, o.Pod.Name, "%s", progress.Message)
+	}
+	lifecycle.Refresh(c, w.Lifecycle, progress.Complete)
+	if wanted {
+		lifecycle.AbandonUpdate(c, w.Lifecycle)
+	}
+	if w.Missing != nil {
+		setLabels(c, w.Missing(o))
+	}
+	found := Refreshed{InGrace: progress.InGrace, Updating: !progress.Complete}
+	if c.Empty() {
+		w.explainHook(o)
+		return found
+	}
+	a := changed(c, "Refresh", describe(o, c))
+	if a.Verb == action.UpdateInPlace && w.Plan.Refused(&a) {
+		if !w.Plan.Transient(&a) {
+			found.Action = w.serve(o)
+		}
+		if found.Action != nil || w.Plan.Holds(&a) {
+			return found
+		}
+	}
+	for k := range a.Patches {
+		a.Patches[k].AnyVersion = isNew(o) && a.Patches[k].Subresource == "status"
+	}
+	found.Action = &a
+	return found
+}
+
+// serve takes a pod back into service whose next containers the server refuses; nil when it serves already
+// or cannot.
+func (w *Workload) serve(o podstate.State) *action.Action {
+	c := w.Change(o.Pod)
+	inplace.Serve(c, w.Revisions.options)
+	if c.Empty() {
+		return nil
+	}
+	a := changed(c, "Serve", "what comes next in its update is refused")
+	return &a
+}
+
+// beginAgain repeats the update to the pod's own revision when the record of it cannot be read. It
+// compares the whole pod with the template.
+func (w *Workload) beginAgain(o podstate.State, c *action.PodChange) {
+	own := w.Revisions.withHash(o.Revision)
+	if u, err := inplace.Diff(own, own, w.Revisions.options); err == nil {
+		u.Begin(c, 0)
+	}
+}
+
+// isNew says that the pod gets its first conditions. They are right whatever its kubelet reports in
+// the meantime, and it reports a good deal just then.
+func isNew(o podstate.State) bool {
+	return o.Lifecycle == contract.LifecyclePreparingNormal && podstate.Condition(o.Pod, contract.InPlaceUpdateReady) == nil
+}
+
+// describe says in a few words what a refresh changes.
+func describe(o podstate.State, c *action.PodChange) string {
+	if state := c.Label(contract.LifecycleStateLabel); state != "" && state != o.Lifecycle {
+		return o.Lifecycle + " to " + state
+	}
+	return "in " + o.Lifecycle
+}
+
+// explainHook records which hook holds the pod.
+func (w *Workload) explainHook(o podstate.State) {
+	l := w.Lifecycle
+	if l == nil {
+		return
+	}
+	switch o.Lifecycle {
+	case contract.LifecyclePreparingNormal:
+		if l.PreNormal != nil && o.Assigned {
+			w.Plan.Wait("PreNormalHook", o.Pod.Name, "the preNormal hook has not been taken yet")
+		}
+	case contract.LifecyclePreparingUpdate:
+		w.Plan.Wait("InPlaceUpdateHook", o.Pod.Name, "the inPlaceUpdate hook holds the pod before its update")
+	case contract.LifecycleUpdated:
+		w.Plan.Wait("InPlaceUpdateHook", o.Pod.Name, "the inPlaceUpdate hook has not been taken again after the update")
+	case contract.LifecyclePreparingDelete:
+		w.Plan.Wait("PreDeleteHook", o.Pod.Name, "the preDelete hook holds the pod")
+	}
+}

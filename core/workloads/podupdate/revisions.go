@@ -1,0 +1,83 @@
+package podupdate
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
+)
+
+// Revisions knows the revisions of one workload for one pass: each template is decoded once, each
+// difference taken once. It is not safe for concurrent use.
+type Revisions struct {
+	known     []*appsv1.ControllerRevision
+	options   inplace.Options
+	templates map[string]*corev1.PodTemplateSpec // by the name of the revision
+	ways      map[ends]way
+}
+
+// ends are the revisions at both ends of a way: the short hash of one and the name of the other.
+type ends struct{ from, to string }
+
+// way says how a pod of one revision gets to another.
+type way struct {
+	update *inplace.Update
+	err    error // why not in place
+}
+
+// NewRevisions makes the memory of one pass over the revisions that the workload owns.
+func NewRevisions(owned []*appsv1.ControllerRevision, o inplace.Options) *Revisions {
+	return &Revisions{known: owned, options: o, templates: map[string]*corev1.PodTemplateSpec{}, ways: map[ends]way{}}
+}
+
+// Template is the template of a revision, read-only.
+func (r *Revisions) Template(of *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
+	if t, ok := r.templates[of.Name]; ok {
+		return t, nil
+	}
+	t, err := revision.Template(of)
+	if err != nil {
+		return nil, fmt.Errorf("read template of revision %s: %w", of.Name, err)
+	}
+	r.templates[of.Name] = t
+	return t, nil
+}
+
+// Diff is how pods of the revision with the short hash are brought to another one in place. The error
+// says why they need a new pod, for instance because their own revision is no longer known.
+func (r *Revisions) Diff(from string, to *appsv1.ControllerRevision) (*inplace.Update, error) {
+	key := ends{from, to.Name}
+	w, ok := r.ways[key]
+	if !ok {
+		w.update, w.err = inplace.Diff(r.withHash(from), r.inPlace(to), r.options)
+		r.ways[key] = w
+	}
+	return w.update, w.err
+}
+
+// withHash is the revision with the short hash, nil when it is no longer known.
+func (r *Revisions) withHash(hash string) *inplace.Revision {
+	for _, known := range r.known {
+		if hash != "" && podstate.ShortHash(known.Name) == hash {
+			return r.inPlace(known)
+		}
+	}
+	return nil
+}
+
+func (r *Revisions) inPlace(of *appsv1.ControllerRevision) *inplace.Revision {
+	template, err := r.Template(of)
+	if err != nil {
+		return nil
+	}
+	to := &inplace.Revision{Name: of.Name, Template: template}
+	if hash, ok := of.Annotations[contract.VolumeClaimTemplateHashAnnotation]; ok {
+		to.ClaimsHash = &hash
+	}
+	return to
+}

@@ -1,0 +1,93 @@
+package podupdate
+
+import (
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// Policy says how pods get to another revision, in the words of the field podUpdatePolicy.
+type Policy string
+
+// The policies. An empty one is ReCreate.
+const (
+	// ReCreate deletes the pod; the workload makes a new one.
+	ReCreate Policy = "ReCreate"
+	// InPlaceIfPossible updates the pod in place where the change allows that, and else recreates it.
+	InPlaceIfPossible Policy = "InPlaceIfPossible"
+	// InPlaceOnly never recreates.
+	InPlaceOnly Policy = "InPlaceOnly"
+)
+
+// InPlace says whether the policy updates pods in place at all.
+func (p Policy) InPlace() bool { return p == InPlaceIfPossible || p == InPlaceOnly }
+
+// Reasons of waits for pods that cannot get to another revision now.
+const (
+	// WaitNotInPlace says that policy InPlaceOnly and the change of the template contradict each other.
+	WaitNotInPlace = "NotInPlace"
+	// WaitNodeAgentMissing says that nobody on the node would restart the pod's containers.
+	WaitNodeAgentMissing = "NodeAgentMissing"
+)
+
+// NotInPlaceError says that policy InPlaceOnly leaves a pod no way to a revision.
+type NotInPlaceError struct {
+	// Pod is the pod's name.
+	Pod string
+	// Cause is why the update is not possible in place.
+	Cause error
+}
+
+// Error is in the words that users of the API know.
+func (e *NotInPlaceError) Error() string {
+	return fmt.Sprintf("find Pod %s update strategy is InPlaceOnly but can not update in-place: %v", e.Pod, e.Cause)
+}
+
+// Unwrap is the cause.
+func (e *NotInPlaceError) Unwrap() error { return e.Cause }
+
+// WaitReason is the reason of a wait for an error of Way.
+func WaitReason(err error) string {
+	if _, ok := errors.AsType[*inplace.NodeAgentMissingError](err); ok {
+		return WaitNodeAgentMissing
+	}
+	return WaitNotInPlace
+}
+
+// Way is how the pod gets to the target under the policy: by the update in place, or by a new pod where
+// there is none. The error is a *NotInPlaceError.
+func (w *Workload) Way(o podstate.State, target *appsv1.ControllerRevision) (*inplace.Update, error) {
+	if !w.Policy.InPlace() {
+		return nil, nil
+	}
+	u, err := w.inPlace(o, target)
+	if err != nil && w.Policy == InPlaceOnly {
+		return nil, &NotInPlaceError{Pod: o.Pod.Name, Cause: err}
+	}
+	return u, nil
+}
+
+// NeedsNewPod says that the pod cannot get to the target in place, whether or not the policy lets it be
+// recreated.
+func (w *Workload) NeedsNewPod(o podstate.State, target *appsv1.ControllerRevision) bool {
+	if !w.Policy.InPlace() {
+		return true
+	}
+	_, err := w.inPlace(o, target)
+	return err != nil
+}
+
+func (w *Workload) inPlace(o podstate.State, target *appsv1.ControllerRevision) (*inplace.Update, error) {
+	u, err := w.Revisions.Diff(o.Revision, target)
+	if err == nil {
+		err = u.Check(o.Pod)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
+}

@@ -1,0 +1,69 @@
+package podupdate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// Workload is what must be known of a workload in one pass to move its pods.
+type Workload struct {
+	// Revisions are the revisions that it owns.
+	Revisions *Revisions
+	// Policy says how pods get to another revision.
+	Policy Policy
+	// Lifecycle are its hooks; nil for none.
+	Lifecycle *workload.Lifecycle
+	// GraceSeconds is how long a pod is out of service before its containers are stopped in place.
+	GraceSeconds int32
+	// Labels are the labels that tell of which revision a pod is, by the revision's full name. An update
+	// in place sets them.
+	Labels func(revision string) map[string]string
+	// Missing, if set, returns labels that the pod must have and does not; nil for none. Refresh writes them.
+	Missing func(o podstate.State) map[string]string
+	// Now is the moment of the pass.
+	Now time.Time
+	// Plan is told what pods wait for and when to look at them again. Actions are not added to it.
+	Plan *action.Plan
+}
+
+// Change starts a change of a pod in this pass.
+func (w *Workload) Change(pod *corev1.Pod) *action.PodChange {
+	return action.NewPodChange(pod, metav1.NewTime(w.Now))
+}
+
+// Writes says whether the action has anything to write. That of a pod which its hook holds already has
+// not, and belongs into no plan.
+func Writes(a action.Action) bool {
+	return a.Verb == action.Create || a.Verb == action.Delete || len(a.Patches) > 0
+}
+
+// changed is the action that writes a change, named by the change's strongest write.
+func changed(c *action.PodChange, reason, message string) action.Action {
+	a := action.Action{Verb: action.PatchMetadata, Object: c.Pod, Patches: c.Patches(), Reason: reason, Message: message}
+	for _, patch := range a.Patches {
+		if patch.Subresource == "status" {
+			a.Verb = action.PatchStatus
+			continue
+		}
+		if _, ok := patch.Body["spec"]; ok {
+			a.Verb = action.UpdateInPlace
+			break
+		}
+	}
+	return a
+}
+
+// until is the moment until which the pod may be taken out of service as one that is not in it: when time
+// alone makes it available, another plan decides.
+func (w *Workload) until(o podstate.State) time.Time {
+	if o.AvailableIn == 0 {
+		return time.Time{}
+	}
+	return w.Now.Add(o.AvailableIn)
+}

@@ -1,0 +1,200 @@
+package predownload
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// Names of the steps: StepPull has the jobs, StepMark records on the revision what was decided.
+const (
+	StepPull = "pull"
+	StepMark = "mark"
+)
+
+// Reasons of events on the workload.
+const (
+	// EventCreated tells of a job.
+	EventCreated = "CreatedImagePullJob"
+	// EventFailed tells that jobs cannot be created or read.
+	EventFailed = "FailedCreateImagePullJob"
+	// EventUnavailable tells who counts on it that the cluster does not serve the kind.
+	EventUnavailable = "PreDownloadUnavailable"
+)
+
+const (
+	// fewReplicas is the number of replicas up to which pulling ahead saves nothing.
+	fewReplicas = 3
+	// installCheck is when a pass looks whether the kind has been installed.
+	installCheck = time.Minute
+)
+
+// Rollout is the rollout of a workload, as far as it matters here.
+type Rollout struct {
+	// Namespace is the workload's, Owner the reference that makes it the controller of jobs.
+	Namespace string
+	Owner     metav1.OwnerReference
+	// Selector is the workload's.
+	Selector *metav1.LabelSelector
+	// Update is the revision that pods are updated to; it is marked, so it must be written already. From
+	// are the revisions that they come from; none when the rollout has ended.
+	Update *appsv1.ControllerRevision
+	From   []*appsv1.ControllerRevision
+	// Template decodes the template of a revision.
+	Template func(*appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error)
+	// Replicas is how many pods there shall be.
+	Replicas int32
+	// Useful says that pods are updated in place and not all at once. It is asked only where that matters.
+	Useful func() bool
+	// UpdatedReady counts the ready pods of Update, which prove it.
+	UpdatedReady int32
+	// Settings are the user's.
+	Settings Settings
+	// Jobs is what is known of image pull jobs.
+	Jobs Jobs
+	// Now is the moment of the pass.
+	Now time.Time
+}
+
+// Settings are what the user says about pulling ahead.
+type Settings struct {
+	// Parallelism is how many nodes pull at a time; nil means one.
+	Parallelism *intstr.IntOrString
+	// TimeoutSeconds bounds one attempt of a node; nil means 300.
+	TimeoutSeconds *int32
+	// MinUpdatedReady is how many updated pods must be ready before anything is pulled.
+	MinUpdatedReady int32
+	// Asked says that the user set any of this.
+	Asked bool
+}
+
+// Jobs is what is known of image pull jobs.
+type Jobs struct {
+	// Version is the version in which the kind is served; empty when it is not.
+	Version string
+	// Problem says why jobs cannot be read now; empty when they can.
+	Problem string
+	// Owned are the jobs that the workload controls, of which only the metadata is known.
+	Owned []*metav1.PartialObjectMetadata
+	// Told says that the user knows that images of this update revision cannot be pulled ahead.
+	Told bool
+	// RetryAt is when a failed attempt may be repeated.
+	RetryAt time.Time
+}
+
+// Wish is what the rollout wants aside.
+type Wish struct {
+	// Plan holds the steps, which hold up nothing, and what the workload's own plan tells and waits for.
+	action.Plan
+	// Explains says that the user is told why images cannot be pulled ahead.
+	Explains bool
+}
+
+// Plan has the images of the update revision pulled on the nodes of old pods, and ends that when the
+// rollout has ended. It judges each pass anew: a revision that needed no jobs yesterday may need them with
+// more replicas or another partition. Jobs are made once for a revision.
+func Plan(r Rollout) Wish {
+	p := &planner{Rollout: r}
+	if len(r.From) == 0 {
+		p.aside(p.endPulls(nil))
+	} else {
+		p.pullAhead()
+	}
+	return p.wish
+}
+
+type planner struct {
+	Rollout
+	wish Wish
+}
+
+// pullAhead serves a rollout that is under way.
+func (p *planner) pullAhead() {
+	_, made := p.Update.Labels[contract.ImagePreDownloadCreatedLabel]
+	_, ignored := p.Update.Labels[contract.ImagePreDownloadIgnoredLabel]
+	useless := made || p.Replicas <= fewReplicas || !p.Useful()
+	switch {
+	case p.Jobs.Version == "" || p.Jobs.Problem != "":
+		if !useless {
+			p.explain()
+		}
+	case useless && !made && !ignored:
+		p.aside(p.endPulls(p.Update), p.mark(map[string]any{contract.ImagePreDownloadIgnoredLabel: "true"}, "pulling images ahead would gain nothing"))
+	case useless, p.UpdatedReady < p.Settings.MinUpdatedReady:
+		p.aside(p.endPulls(p.Update))
+	default:
+		jobs, err := p.pulls()
+		if err != nil {
+			p.complain(EventFailed, err.Error())
+			return
+		}
+		p.aside(p.endPulls(p.Update), jobs, p.mark(map[string]any{
+			contract.ImagePreDownloadCreatedLabel: "true", contract.ImagePreDownloadIgnoredLabel: nil,
+		}, "its images are pulled ahead"))
+	}
+}
+
+// aside adds steps, not before a failed attempt may be repeated.
+func (p *planner) aside(steps ...action.Step) {
+	wanted := action.Plan{}
+	for _, step := range steps {
+		wanted.Add(step)
+	}
+	if wanted.Empty() {
+		return
+	}
+	if wait := p.Jobs.RetryAt.Sub(p.Now); wait > 0 {
+		p.wish.Wake(wait)
+		return
+	}
+	p.wish.Steps = wanted.Steps
+}
+
+// explain tells a user who counts on them why no jobs can be made now.
+func (p *planner) explain() {
+	p.wish.Wake(installCheck)
+	if p.Jobs.Problem != "" {
+		p.complain(EventFailed, p.Jobs.Problem)
+		return
+	}
+	if p.Settings.Asked {
+		p.complain(EventUnavailable, "images are not pulled ahead of the update: the cluster does not serve ImagePullJob")
+	}
+}
+
+// complain warns the user, once for each update revision.
+func (p *planner) complain(reason, note string) {
+	if !p.Jobs.Told {
+		p.wish.Explains = true
+		p.wish.Notices = append(p.wish.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: reason, Note: note})
+	}
+}
+
+// endPulls deletes the workload's jobs, of other revisions than the given one when there is one.
+func (p *planner) endPulls(but *appsv1.ControllerRevision) action.Step {
+	step := action.Step{Name: StepPull}
+	for _, job := range p.Jobs.Owned {
+		hash, known := job.Labels[contract.RevisionHashLabel]
+		if job.DeletionTimestamp != nil || but != nil && (!known || hash == podstate.ShortHash(but.Name)) {
+			continue
+		}
+		step.Actions = append(step.Actions, action.Action{
+			Verb: action.Delete, Object: job, Reason: "NoLongerWanted", Message: "no pod waits for the image any more",
+		})
+	}
+	return step
+}
+
+func (p *planner) mark(labels map[string]any, message string) action.Step {
+	return action.Step{Name: StepMark, Actions: []action.Action{{
+		Verb: action.PatchMetadata, Object: p.Update, Reason: "PreDownload", Message: message,
+		Patches: []action.Patch{{Body: map[string]any{"metadata": map[string]any{"labels": labels}}}},
+	}}}
+}

@@ -1,0 +1,65 @@
+package revision
+
+import (
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/workloads/ownership"
+)
+
+// Adopt takes the revisions without a controller that were chosen, and those orphans whose short hashes are
+// live: those of active pods. The reference names the workload.
+func Adopt(c Choice, orphans []*appsv1.ControllerRevision, live map[string]bool, ref metav1.OwnerReference) []action.Action {
+	var actions []action.Action
+	seen := map[string]bool{}
+	for i, r := range append([]*appsv1.ControllerRevision{c.Update, c.Current}, orphans...) {
+		chosen := i < 2
+		if r == nil || seen[r.Name] || metav1.GetControllerOfNoCopy(r) != nil || !chosen && !live[Hash(r)] {
+			continue
+		}
+		seen[r.Name] = true
+		actions = append(actions, ownership.Adopt(r, ref, nil, "it has no controller, and pods or the template are of it"))
+	}
+	return actions
+}
+
+// Record writes what was chosen for the template: a new revision, or an old one raised to the top after
+// a rollback. There is nothing to write for the newest one, and one that is yet to be adopted is raised
+// afterwards. The claims' hash is that of Input.
+func Record(c Choice, claimsHash string) []action.Action {
+	switch {
+	case c.Update == nil:
+		return nil
+	case c.Create:
+		return []action.Action{{
+			Verb: action.Create, Object: c.Update, Reason: "NewTemplate", Message: "revision " + strconv.FormatInt(c.Update.Revision, 10),
+		}}
+	case c.Renumber && metav1.GetControllerOfNoCopy(c.Update) != nil:
+		body := map[string]any{"revision": c.Number}
+		if c.SetClaimsHash {
+			body["metadata"] = map[string]any{"annotations": map[string]any{
+				contract.VolumeClaimTemplateHashAnnotation: claimsHash,
+			}}
+		}
+		return []action.Action{{
+			Verb: action.PatchSpec, Object: c.Update, Reason: "Rollback",
+			Message: "the template equals this revision again", Patches: []action.Patch{{Body: body}},
+		}}
+	}
+	return nil
+}
+
+// Expire deletes what Truncate finds.
+func Expire(owned []*appsv1.ControllerRevision, live map[string]bool, limit int32) []action.Action {
+	var actions []action.Action
+	for _, r := range Truncate(owned, live, limit) {
+		actions = append(actions, action.Action{
+			Verb: action.Delete, Object: r, Reason: "HistoryLimit", Message: "beyond spec.revisionHistoryLimit",
+		})
+	}
+	return actions
+}

@@ -1,0 +1,76 @@
+package revision
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+func TestWhatWasChosenIsRecorded(t *testing.T) {
+	r := owned("web-x", 3)
+	raised := map[string]any{"revision": int64(5)}
+	withHash := map[string]any{"revision": int64(5), "metadata": map[string]any{
+		"annotations": map[string]any{contract.VolumeClaimTemplateHashAnnotation: "h"},
+	}}
+	for name, c := range map[string]struct {
+		choice Choice
+		verb   action.Verb
+		body   map[string]any
+	}{
+		"a new one is created":        {Choice{Update: r, Create: true}, action.Create, nil},
+		"an old one is raised":        {Choice{Update: r, Renumber: true, Number: 5}, action.PatchSpec, raised},
+		"its claims' hash is renewed": {Choice{Update: r, Renumber: true, Number: 5, SetClaimsHash: true}, action.PatchSpec, withHash},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actions := Record(c.choice, "h")
+			require.Len(t, actions, 1)
+			assert.Equal(t, c.verb, actions[0].Verb)
+			assert.Same(t, r, actions[0].Object)
+			if c.body != nil {
+				assert.Equal(t, c.body, actions[0].Patches[0].Body)
+			}
+		})
+	}
+	assert.Empty(t, Record(Choice{Update: r}, "h"), "the newest one is there")
+	assert.Empty(t, Record(Choice{}, "h"), "there is none")
+	assert.Empty(t, Record(Choice{Update: orphaned("web-x", 3), Renumber: true, Number: 5}, "h"), "it is adopted first")
+}
+
+func owned(name string, number int64) *appsv1.ControllerRevision {
+	r := orphaned(name, number)
+	r.OwnerReferences = []metav1.OwnerReference{{Kind: "CloneSet", Name: "web", UID: "set-uid", Controller: new(true)}}
+	return r
+}
+
+func orphaned(name string, number int64) *appsv1.ControllerRevision {
+	return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Revision: number}
+}
+
+// Only what was chosen or is live is taken: others may be left of a workload that had the same labels.
+func TestOrphansThatAreNeededAreAdopted(t *testing.T) {
+	chosen, live, idle := orphaned("web-chosen", 3), orphaned("web-live", 2), orphaned("web-idle", 1)
+	c := Choice{Update: chosen, Current: owned("web-mine", 4)}
+	var names []string
+	for _, a := range Adopt(c, []*appsv1.ControllerRevision{idle, live, chosen}, map[string]bool{"live": true, "mine": true}, metav1.OwnerReference{UID: "set-uid"}) {
+		assert.Equal(t, action.Adopt, a.Verb)
+		names = append(names, a.Object.GetName())
+	}
+	assert.Equal(t, []string{"web-chosen", "web-live"}, names)
+	assert.Empty(t, Adopt(Choice{Update: owned("web-x", 1), Create: true}, nil, nil, metav1.OwnerReference{}))
+}
+
+func TestRevisionsBeyondTheLimitExpire(t *testing.T) {
+	var owned []*appsv1.ControllerRevision
+	for i, name := range []string{"web-a", "web-b", "web-c"} {
+		owned = append(owned, &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Revision: int64(i)})
+	}
+	actions := Expire(owned, map[string]bool{"a": true}, 1)
+	require.Len(t, actions, 1)
+	assert.Equal(t, "Delete controllerrevision web-b (HistoryLimit): beyond spec.revisionHistoryLimit", actions[0].String())
+}
