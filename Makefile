@@ -50,8 +50,9 @@ bench: ## benchmarks of the plans and of the operator under load
 
 ##
 
-generate: $(CONTROLLER_GEN) $(CRDSCHEMA) ## deepcopy functions and CRDs from the API types
+generate: $(CONTROLLER_GEN) $(CRDSCHEMA) $(MANIFESTS) ## deepcopy functions and CRDs from the API types, manifests from FEATURE/config/feature.yaml
 	@for m in $(MODULES); do echo "generate $$m"; (cd $$m && GOWORK=off go generate ./...) || exit 1; done
+	@$(MANIFESTS) .
 
 lint: $(GOLANGCI_LINT) ## the linters of .golangci.yaml on every module
 	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && GOWORK=off $(GOLANGCI_LINT) run ./...) || exit 1; done

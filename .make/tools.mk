@@ -3,6 +3,7 @@
 TOOLS          := $(CURDIR)/.tools/bin
 CONTROLLER_GEN := $(TOOLS)/controller-gen
 CRDSCHEMA      := $(TOOLS)/crdschema
+MANIFESTS      := $(TOOLS)/manifests
 MODCHECK       := $(TOOLS)/modcheck
 GOLANGCI_LINT  := $(TOOLS)/golangci-lint
 
@@ -10,9 +11,9 @@ $(CONTROLLER_GEN): .tools/go.mod
 	GOWORK=off go -C .tools build -o bin/ tool
 	@touch $@
 
-$(CRDSCHEMA) $(MODCHECK): $(TOOLS)/%: $(wildcard .tools/cmd/*/*.go) .tools/go.mod
+$(CRDSCHEMA) $(MANIFESTS) $(MODCHECK): $(TOOLS)/%: $(wildcard .tools/cmd/*/*.go) .tools/go.mod
 	GOWORK=off go -C .tools build -o bin/ ./cmd/...
-	@touch $(CRDSCHEMA) $(MODCHECK)
+	@touch $(CRDSCHEMA) $(MANIFESTS) $(MODCHECK)
 
 $(GOLANGCI_LINT): .tools/lint/go.mod
 	GOWORK=off go -C .tools/lint build -o ../bin/ tool

@@ -8,5 +8,5 @@ import "embed"
 // Files are the kustomizations below this folder. Build "default" for all of the feature except the
 // namespace, which all operators share.
 //
-//go:embed crd secrets rbac policy manager agent webhook operator default samples flowcontrol crio cri-dockerd readinessgate
+//go:embed */*.yaml
 var Files embed.FS

@@ -8,5 +8,5 @@ import "embed"
 // Files are the kustomizations below this folder. Build "default" for all of the operator except the
 // namespace, which all operators share.
 //
-//go:embed crd rbac manager webhook operator default flowcontrol resize predownload samples
+//go:embed */*.yaml
 var Files embed.FS
