@@ -30,6 +30,7 @@ func TestThePageExplainsEveryWord(t *testing.T) {
 		{"plan/*.go", `Wait\("(\w+)"`},
 		{"plan/*.go", `\b(?:event|wait)\w+ += "(\w+)"`},
 		{"../../../core/workloads/conditions/conditions.go", `\tReason\w+ += "(\w+)"`},
+		{"../../../core/workloads/conditions/conditions.go", `s\.Reason, s\.Message = "(\w+)"`},
 		{"../../../core/plan/action/refusals.go", `\tWait\w+ += "(\w+)"`},
 		{"../../../core/workloads/podupdate/*.go", `Wait\("(\w+)"`},
 		{"../../../core/workloads/podupdate/*.go", `\t(?:Event|Wait)\w+ += "(\w+)"`},

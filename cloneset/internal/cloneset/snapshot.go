@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -13,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/frame/orphans"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -27,10 +29,11 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 		return plan.Snapshot{}, err
 	}
 	now := r.Clock.Now()
-	s := plan.Snapshot{
-		Set: set, Now: now, Seed: engine.Seed(set.UID, now), Gates: r.Gates, NodeLabels: r.NodeLabels(ctx),
+	s := plan.Snapshot{Gates: r.Gates, Snapshot: model.Snapshot[*v1beta1.CloneSet]{
+		Set: set, Owner: *metav1.NewControllerRef(set, v1beta1.GroupVersion.WithKind(v1beta1.Kind)),
+		Now: now, Seed: engine.Seed(set.UID, now), NodeLabels: r.NodeLabels(ctx),
 		Claim: func(name string) *corev1.PersistentVolumeClaim { return r.Claim(ctx, set.Namespace, name) },
-	}
+	}}
 	if s.Pods, err = fastclient.Controlled[corev1.Pod](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list pods: %w", err)
 	}
@@ -49,9 +52,6 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 		return s, fmt.Errorf("find lost pods: %w", err)
 	}
 	s.Pods, s.Orphans, s.Taken = append(s.Pods, lost.Own...), lost.Orphans, lost.Taken
-	if s.ClaimsHash, err = revision.ClaimsHash(set.Spec.VolumeClaimTemplates); err != nil {
-		return s, fmt.Errorf("hash claim templates: %w", err)
-	}
 	if s.Chosen, err = r.choose(ctx, s); err != nil {
 		return s, err
 	}
@@ -71,9 +71,13 @@ func search(s plan.Snapshot) orphans.Search {
 
 // choose finds the revision of the set's template.
 func (r *Reconciler) choose(ctx context.Context, s plan.Snapshot) (revision.Choice, error) {
+	claimsHash, err := revision.ClaimsHash(s.Set.Spec.VolumeClaimTemplates)
+	if err != nil {
+		return revision.Choice{}, fmt.Errorf("hash claim templates: %w", err)
+	}
 	in := revision.Input{
 		Owner: s.Set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &s.Set.Spec.Template,
-		DefaultPullPolicy: podspec.PullAlways, ClaimsHash: &s.ClaimsHash, Owned: s.Revisions, Orphans: s.OrphanRevisions,
+		DefaultPullPolicy: podspec.PullAlways, ClaimsHash: &claimsHash, Owned: s.Revisions, Orphans: s.OrphanRevisions,
 		Current: s.Set.Status.CurrentRevision,
 	}
 	if c := s.Set.Status.CollisionCount; c != nil {

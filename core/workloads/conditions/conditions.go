@@ -86,6 +86,22 @@ type Summary struct {
 	Message string
 }
 
+// Refused says which writes of the pass have failed, and that the pods are in trouble; it leaves the summary of a pass
+// in which none has as it is, and says so.
+func (s *Summary) Refused(done action.Result, trouble string) bool {
+	switch {
+	case done.ScaleError != "":
+		s.Reason, s.Message = "FailedScale", done.ScaleError+trouble
+	case done.UpdateError != "":
+		s.Reason, s.Message = "FailedUpdate", done.UpdateError+trouble
+	case done.Blocked != "":
+		s.Reason, s.Message = "Blocked", done.Blocked+trouble
+	default:
+		return false
+	}
+	return true
+}
+
 // Done is the summary of a workload whose pods are all available, and of which so many wait for the end of a
 // pause.
 func Done(paused int) Summary {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 )
 
@@ -71,4 +72,23 @@ func TestFailuresComeAndGo(t *testing.T) {
 	list := conditions.Failure(nil, "FailedScale", "no quota", metav1.Time{})
 	assert.Equal(t, workload.Condition{Type: "FailedScale", Status: corev1.ConditionTrue, Reason: "Error", Message: "no quota"}, *conditions.Get(list, "FailedScale"))
 	assert.Nil(t, conditions.Get(conditions.Failure(list, "FailedScale", "", metav1.Time{}), "FailedScale"))
+}
+
+func TestTheFirstFailureIsTheReason(t *testing.T) {
+	before := conditions.Summary{Reason: "Progressing", Message: "1 of 2 pods available"}
+	for name, c := range map[string]struct {
+		done action.Result
+		want conditions.Summary
+	}{
+		"nothing failed": {action.Result{}, before},
+		"all failed":     {action.Result{ScaleError: "scale", UpdateError: "update", Blocked: "blocked"}, conditions.Summary{Reason: "FailedScale", Message: "scale; in trouble"}},
+		"an update":      {action.Result{UpdateError: "update", Blocked: "blocked"}, conditions.Summary{Reason: "FailedUpdate", Message: "update; in trouble"}},
+		"a budget":       {action.Result{Blocked: "blocked"}, conditions.Summary{Reason: "Blocked", Message: "blocked; in trouble"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := before
+			assert.Equal(t, before != c.want, s.Refused(c.done, "; in trouble"))
+			assert.Equal(t, c.want, s)
+		})
+	}
 }

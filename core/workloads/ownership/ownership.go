@@ -62,6 +62,16 @@ func ByPod(pod *corev1.Pod) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
 }
 
+// SelectorText is the selector as status.labelSelector shows it to autoscalers; where it cannot be read, what was shown
+// before.
+func SelectorText(selector *metav1.LabelSelector, before string) string {
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return before
+	}
+	return s.String()
+}
+
 // Controller is the reference to the object's controller when that is of the kind, in whichever version
 // the reference names it; else nil.
 func Controller(o metav1.Object, kind schema.GroupKind) *metav1.OwnerReference {

@@ -7,7 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
+	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
@@ -73,6 +75,18 @@ type Settings struct {
 	MinUpdatedReady int32
 	// Asked says that the user set any of this.
 	Asked bool
+}
+
+// SettingsOf are what the user says in the strategy of updates in place; nil says nothing.
+func SettingsOf(s *workload.InPlaceUpdateStrategy) Settings {
+	if s == nil {
+		return Settings{}
+	}
+	return Settings{
+		Parallelism: s.ImagePreDownloadParallelism, TimeoutSeconds: s.ImagePreDownloadTimeoutSeconds,
+		MinUpdatedReady: ptr.Deref(s.ImagePreDownloadMinUpdatedReadyPods, 0),
+		Asked:           s.ImagePreDownloadParallelism != nil || s.ImagePreDownloadTimeoutSeconds != nil || s.ImagePreDownloadMinUpdatedReadyPods != nil,
+	}
 }
 
 // Jobs is what is known of image pull jobs.

@@ -5,11 +5,15 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/ownership"
 )
+
+// DefaultHistoryLimit is how an absent spec.revisionHistoryLimit reads.
+const DefaultHistoryLimit = 10
 
 // Adopt takes the revisions without a controller that were chosen, and those orphans whose short hashes are
 // live: those of active pods. The reference names the workload.
@@ -29,8 +33,8 @@ func Adopt(c Choice, orphans []*appsv1.ControllerRevision, live map[string]bool,
 
 // Record writes what was chosen for the template: a new revision, or an old one raised to the top after
 // a rollback. There is nothing to write for the newest one, and one that is yet to be adopted is raised
-// afterwards. The claims' hash is that of Input.
-func Record(c Choice, claimsHash string) []action.Action {
+// afterwards.
+func Record(c Choice) []action.Action {
 	switch {
 	case c.Update == nil:
 		return nil
@@ -42,7 +46,7 @@ func Record(c Choice, claimsHash string) []action.Action {
 		body := map[string]any{"revision": c.Number}
 		if c.SetClaimsHash {
 			body["metadata"] = map[string]any{"annotations": map[string]any{
-				contract.VolumeClaimTemplateHashAnnotation: claimsHash,
+				contract.VolumeClaimTemplateHashAnnotation: c.ClaimsHash,
 			}}
 		}
 		return []action.Action{{
@@ -53,10 +57,10 @@ func Record(c Choice, claimsHash string) []action.Action {
 	return nil
 }
 
-// Expire deletes what Truncate finds.
-func Expire(owned []*appsv1.ControllerRevision, live map[string]bool, limit int32) []action.Action {
+// Expire deletes what Truncate finds. The limit is spec.revisionHistoryLimit; nil is DefaultHistoryLimit.
+func Expire(owned []*appsv1.ControllerRevision, live map[string]bool, limit *int32) []action.Action {
 	var actions []action.Action
-	for _, r := range Truncate(owned, live, limit) {
+	for _, r := range Truncate(owned, live, ptr.Deref(limit, DefaultHistoryLimit)) {
 		actions = append(actions, action.Action{
 			Verb: action.Delete, Object: r, Reason: "HistoryLimit", Message: "beyond spec.revisionHistoryLimit",
 		})

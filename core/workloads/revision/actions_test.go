@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,10 +26,10 @@ func TestWhatWasChosenIsRecorded(t *testing.T) {
 	}{
 		"a new one is created":        {Choice{Update: r, Create: true}, action.Create, nil},
 		"an old one is raised":        {Choice{Update: r, Renumber: true, Number: 5}, action.PatchSpec, raised},
-		"its claims' hash is renewed": {Choice{Update: r, Renumber: true, Number: 5, SetClaimsHash: true}, action.PatchSpec, withHash},
+		"its claims' hash is renewed": {Choice{Update: r, Renumber: true, Number: 5, ClaimsHash: "h", SetClaimsHash: true}, action.PatchSpec, withHash},
 	} {
 		t.Run(name, func(t *testing.T) {
-			actions := Record(c.choice, "h")
+			actions := Record(c.choice)
 			require.Len(t, actions, 1)
 			assert.Equal(t, c.verb, actions[0].Verb)
 			assert.Same(t, r, actions[0].Object)
@@ -37,9 +38,9 @@ func TestWhatWasChosenIsRecorded(t *testing.T) {
 			}
 		})
 	}
-	assert.Empty(t, Record(Choice{Update: r}, "h"), "the newest one is there")
-	assert.Empty(t, Record(Choice{}, "h"), "there is none")
-	assert.Empty(t, Record(Choice{Update: orphaned("web-x", 3), Renumber: true, Number: 5}, "h"), "it is adopted first")
+	assert.Empty(t, Record(Choice{Update: r}), "the newest one is there")
+	assert.Empty(t, Record(Choice{}), "there is none")
+	assert.Empty(t, Record(Choice{Update: orphaned("web-x", 3), Renumber: true, Number: 5}), "it is adopted first")
 }
 
 func owned(name string, number int64) *appsv1.ControllerRevision {
@@ -70,7 +71,20 @@ func TestRevisionsBeyondTheLimitExpire(t *testing.T) {
 	for i, name := range []string{"web-a", "web-b", "web-c"} {
 		owned = append(owned, &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Revision: int64(i)})
 	}
-	actions := Expire(owned, map[string]bool{"a": true}, 1)
+	actions := Expire(owned, map[string]bool{"a": true}, new(int32(1)))
 	require.Len(t, actions, 1)
 	assert.Equal(t, "Delete controllerrevision web-b (HistoryLimit): beyond spec.revisionHistoryLimit", actions[0].String())
+}
+
+func TestPodsTellTheirRevision(t *testing.T) {
+	assert.Equal(t, map[string]string{contract.RevisionLabel: "web-6d8f7c9b5d"}, Labels("web-6d8f7c9b5d"))
+	assert.Equal(t, map[string]string{contract.RevisionLabel: "6d8f7c9b5d"}, Labels(strings.Repeat("w", 60)+"-6d8f7c9b5d"), "a label holds 63 characters")
+}
+
+func TestStatusKeepsWhatIsNotFound(t *testing.T) {
+	current, update, collisions := "web-x", "web-y", new(int32(1))
+	Choice{}.Status(&current, &update, &collisions)
+	assert.Equal(t, []any{"web-x", "web-y", new(int32(1))}, []any{current, update, collisions})
+	Choice{Current: owned("web-a", 1), Update: owned("web-b", 2), CollisionCount: 3}.Status(&current, &update, &collisions)
+	assert.Equal(t, []any{"web-a", "web-b", new(int32(3))}, []any{current, update, collisions})
 }

@@ -61,8 +61,21 @@ type Choice struct {
 	Number int64
 	// CollisionCount is the status.collisionCount with which Update was found.
 	CollisionCount int32
-	// SetClaimsHash says that Update, which is raised, is to get Input.ClaimsHash.
+	// ClaimsHash is that of Input; empty for kinds that record none.
+	ClaimsHash string
+	// SetClaimsHash says that Update, which is raised, is to get ClaimsHash.
 	SetClaimsHash bool
+}
+
+// Status writes into a status which revisions are current and wanted, and the count of collisions. What was not found
+// stays as it is.
+func (c Choice) Status(current, update *string, collisions **int32) {
+	if c.Update != nil {
+		*update, *collisions = c.Update.Name, &c.CollisionCount
+	}
+	if c.Current != nil {
+		*current = c.Current.Name
+	}
 }
 
 // Choose finds the revision of the workload's template: the newest one when its template is equal,
@@ -77,6 +90,9 @@ func Choose(in Input) (Choice, error) {
 	sorted := slices.SortedFunc(slices.Values(in.Owned), compare)
 	all := slices.SortedFunc(slices.Values(slices.Concat(in.Owned, in.Orphans)), compare)
 	choice := Choice{CollisionCount: in.CollisionCount, Number: 1}
+	if in.ClaimsHash != nil {
+		choice.ClaimsHash = *in.ClaimsHash
+	}
 	for _, candidates := range [][]*appsv1.ControllerRevision{sorted, all} {
 		if len(candidates) > 0 {
 			choice.Number = candidates[len(candidates)-1].Revision + 1

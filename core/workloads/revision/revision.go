@@ -120,6 +120,18 @@ func Template(r *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
 	return data.Spec.Template, nil
 }
 
+// maxLabelValue is the longest label value that Kubernetes takes.
+const maxLabelValue = 63
+
+// Labels tell of which revision a pod is: the revision label holds the revision's name, or its hash alone where the
+// name is too long for a label.
+func Labels(name string) map[string]string {
+	if len(name) > maxLabelValue {
+		name = podstate.ShortHash(name)
+	}
+	return map[string]string{contract.RevisionLabel: name}
+}
+
 // Hash is the short hash of a revision, the end of its name. Pods of the revision carry it, alone or
 // at the end of the name, in their revision label.
 func Hash(r *appsv1.ControllerRevision) string { return podstate.ShortHash(r.Name) }

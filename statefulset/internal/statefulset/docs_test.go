@@ -30,6 +30,7 @@ func TestThePageExplainsEveryWord(t *testing.T) {
 		{"plan/[a-z]*[^t].go", `\b(?:event|wait|reason)[A-Z]\w* += "(\w+)"`},
 		{"plan/conditions.go", `Reason(?:: |, s\.Message = | = .*, )"(\w+)"`},
 		{"../../../core/workloads/conditions/conditions.go", `\tReason\w+ += "(\w+)"`},
+		{"../../../core/workloads/conditions/conditions.go", `s\.Reason, s\.Message = "(\w+)"`},
 		{"../../../core/plan/action/refusals.go", `\tWait\w+ += "(\w+)"`},
 		{"../../../core/workloads/podupdate/*.go", `\b(?:Event|Wait)[A-Z]\w* += "(\w+)"`},
 		{"../../../core/workloads/predownload/*.go", `\bEvent\w+ += "(\w+)"`},

@@ -6,12 +6,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
 	"github.com/flotilla-project/flotilla/core/frame/orphans"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -25,12 +27,10 @@ func (r *Reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
-	s := plan.Snapshot{
-		Set:   set,
-		Now:   r.Clock.Now(),
-		Gates: r.Gates,
+	s := plan.Snapshot{Gates: r.Gates, Snapshot: model.Snapshot[*v1beta1.StatefulSet]{
+		Set: set, Owner: *metav1.NewControllerRef(set, v1beta1.GroupVersion.WithKind(v1beta1.Kind)), Now: r.Clock.Now(),
 		Claim: func(name string) *corev1.PersistentVolumeClaim { return r.Claim(ctx, set.Namespace, name) },
-	}
+	}}
 	if s.Pods, err = fastclient.Controlled[corev1.Pod](ctx, r.Reader, set); err != nil {
 		return s, fmt.Errorf("list pods: %w", err)
 	}

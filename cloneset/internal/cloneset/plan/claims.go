@@ -31,7 +31,7 @@ func (p *pass) claimsOf(id string) []*corev1.PersistentVolumeClaim {
 	for i := range templates {
 		claims = append(claims, newpod.Claim(&templates[i], newpod.ClaimOptions{
 			Name: templates[i].Name + "-" + p.Set.Name + "-" + id, Namespace: p.Set.Namespace,
-			Labels: labels, Owners: []metav1.OwnerReference{controllerRef(p.Set)},
+			Labels: labels, Owners: []metav1.OwnerReference{p.Owner},
 		}))
 	}
 	return claims
@@ -259,7 +259,7 @@ func (p *pass) takeBack() {
 			if claim := p.Claim(name); claim != nil && isGivenTo(claim, o.Pod) {
 				step.Actions = append(step.Actions, action.Action{
 					Verb: action.Adopt, Object: claim, Reason: "PodStays", Message: "pod " + o.Pod.Name + " stays",
-					Patches: []action.Patch{ownership.Patch([]types.UID{o.Pod.UID}, controllerRef(p.Set))},
+					Patches: []action.Patch{ownership.Patch([]types.UID{o.Pod.UID}, p.Owner)},
 					Event:   &action.Event{Failed: eventFailedUpdate},
 				})
 			}

@@ -105,9 +105,8 @@ func TestClaimsOfARevisionThatIsWantedAgain(t *testing.T) {
 				w.revisions[i].Annotations = map[string]string{contract.VolumeClaimTemplateHashAnnotation: hash}
 			}
 			s := w.snapshot()
-			s.ClaimsHash = tt.present
 			s.Chosen = revision.Choice{
-				Update: w.revisions[1], Current: w.revisions[0], Renumber: true, Number: 3, SetClaimsHash: tt.stored != tt.present,
+				Update: w.revisions[1], Current: w.revisions[0], Renumber: true, Number: 3, ClaimsHash: tt.present, SetClaimsHash: tt.stored != tt.present,
 			}
 			todo := Compute(s)
 			assert.Equal(t, tt.want, outcome{updated: todo.Count(action.UpdateInPlace), deleteOld: todo.Count(action.Delete)}, todo.String())

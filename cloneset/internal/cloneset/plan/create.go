@@ -17,8 +17,6 @@ import (
 const (
 	idAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 	idLength   = 5
-	// maxLabelValue is the longest label value that Kubernetes takes.
-	maxLabelValue = 63
 )
 
 // freshID is an instance id that no pod and no claim of the set has.
@@ -93,7 +91,7 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
 	labels[contract.InstanceIDLabel] = id
 	o := newpod.Of(template, newpod.Options{
 		Name: p.podName(id), GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace,
-		Owner: controllerRef(p.Set), Labels: labels, DefaultPullPolicy: podspec.PullAlways, Lifecycle: true,
+		Owner: p.Owner, Labels: labels, DefaultPullPolicy: podspec.PullAlways, Lifecycle: true,
 		Gates: []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}, Now: p.Now,
 	})
 	claims := p.claimsOf(id)

@@ -12,21 +12,17 @@ import (
 // adoptRevisions takes revisions without a controller that the set cannot do without: a pod of a revision
 // that nobody knows could not be updated in place.
 func adoptRevisions(p *pass) {
-	p.plan.Add(action.Step{Name: StepOwn, Actions: revision.Adopt(p.Chosen, p.OrphanRevisions, p.live(), controllerRef(p.Set))})
+	p.plan.Add(action.Step{Name: StepOwn, Actions: revision.Adopt(p.Chosen, p.OrphanRevisions, p.live(), p.Owner)})
 }
 
 // recordRevision writes the template as the newest revision.
 func recordRevision(p *pass) {
-	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.Record(p.Chosen, p.ClaimsHash)})
+	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.Record(p.Chosen)})
 }
 
 // truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit that no pod needs.
 func truncateHistory(p *pass) {
-	limit := int32(10)
-	if l := p.Set.Spec.RevisionHistoryLimit; l != nil {
-		limit = *l
-	}
-	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.Expire(p.Revisions, p.live(), limit)})
+	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.Expire(p.Revisions, p.live(), p.Set.Spec.RevisionHistoryLimit)})
 }
 
 // truncateNames removes the names from scaleStrategy.podsToDelete whose pods are gone.
@@ -61,7 +57,7 @@ func truncateNames(p *pass) {
 func withClaimsHash(s Snapshot) Snapshot {
 	if s.Chosen.SetClaimsHash {
 		s.Chosen.Update = s.Chosen.Update.DeepCopy()
-		metav1.SetMetaDataAnnotation(&s.Chosen.Update.ObjectMeta, contract.VolumeClaimTemplateHashAnnotation, s.ClaimsHash)
+		metav1.SetMetaDataAnnotation(&s.Chosen.Update.ObjectMeta, contract.VolumeClaimTemplateHashAnnotation, s.Chosen.ClaimsHash)
 	}
 	return s
 }

@@ -8,14 +8,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/ownership"
-
-	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
-
-// controllerRef makes the set the controller of an object.
-func controllerRef(set *v1beta1.CloneSet) metav1.OwnerReference {
-	return *metav1.NewControllerRef(set, v1beta1.GroupVersion.WithKind(v1beta1.Kind))
-}
 
 // release gives up pods whose labels the selector no longer matches; spec.selector rules ownership.
 // Their claims go with them. Until the release has succeeded the pods count, but not as available.
@@ -75,5 +68,5 @@ func (p *pass) take(o *corev1.Pod) action.Action {
 	if metav1.IsControlledBy(o, p.Set) {
 		why = "it has lost its instance id"
 	}
-	return ownership.Adopt(o, controllerRef(p.Set), labels, why)
+	return ownership.Adopt(o, p.Owner, labels, why)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
-	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -62,17 +61,6 @@ func rules() []rule {
 		{truncateHistory, false}, // spec.revisionHistoryLimit
 		{truncateNames, false},   // podsToDelete whose pods are gone
 	}
-}
-
-// Plan is what one pass over a CloneSet wants.
-type Plan struct {
-	action.Plan
-	// Pulls is what pulling images ahead wants. Its steps hold up nothing: they run after the others,
-	// whatever became of those, and what goes wrong in them is no failure of the pass.
-	Pulls predownload.Wish
-	// Err says why the spec cannot be followed, in words for its author. Only what keeps running
-	// pods in order is planned then.
-	Err error
 }
 
 // Compute thinks one pass through. It never changes the snapshot.
@@ -193,15 +181,9 @@ func (p *pass) comparesClaims() bool {
 
 // live are the short hashes of the revisions that must be kept: current, update and those of active pods.
 func (p *pass) live() map[string]bool {
-	live := map[string]bool{}
+	hashes := make([]string, len(p.pods))
 	for i := range p.pods {
-		live[p.pods[i].Revision] = true
+		hashes[i] = p.pods[i].Revision
 	}
-	if p.Chosen.Update != nil {
-		live[podstate.ShortHash(p.Chosen.Update.Name)] = true
-	}
-	if p.Chosen.Current != nil {
-		live[podstate.ShortHash(p.Chosen.Current.Name)] = true
-	}
-	return live
+	return p.Live(hashes)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -83,17 +84,17 @@ func (p *player) Report(done action.Result) []action.Step {
 }
 
 func (p *player) snapshot(view *simulate.View, set *v1beta1.CloneSet, now time.Time) (Snapshot, error) {
-	s := Snapshot{
+	s := Snapshot{Claims: simulate.ListOwned[*corev1.PersistentVolumeClaim](view, set.UID), Snapshot: model.Snapshot[*v1beta1.CloneSet]{
 		Set:        set,
+		Owner:      controllerRef(set),
 		Pods:       simulate.ListLabelled[*corev1.Pod](view, set.UID, contract.InstanceIDLabel),
-		Claims:     simulate.ListOwned[*corev1.PersistentVolumeClaim](view, set.UID),
 		Revisions:  simulate.ListOwned[*appsv1.ControllerRevision](view, set.UID),
 		NodeLabels: func(string) map[string]string { return nil },
 		Claim: func(name string) *corev1.PersistentVolumeClaim {
 			return simulate.Get[*corev1.PersistentVolumeClaim](view, set.Namespace, name)
 		},
 		OrphanRevisions: orphanRevisions(view, set),
-	}
+	}}
 	lost, err := p.lost.Find(view, orphans.Search{
 		Owner: set, Selector: set.Spec.Selector, Pods: s.Pods, Replicas: set.Spec.Replicas,
 		Counted: set.Status.Replicas, Observed: set.Status.ObservedGeneration,
@@ -102,12 +103,13 @@ func (p *player) snapshot(view *simulate.View, set *v1beta1.CloneSet, now time.T
 		return s, err
 	}
 	s.Pods, s.Orphans, s.Taken = append(s.Pods, lost.Own...), lost.Orphans, lost.Taken
-	if s.ClaimsHash, err = revision.ClaimsHash(set.Spec.VolumeClaimTemplates); err != nil {
+	claimsHash, err := revision.ClaimsHash(set.Spec.VolumeClaimTemplates)
+	if err != nil {
 		return s, err
 	}
 	s.Chosen, err = revision.Choose(revision.Input{
 		Owner: set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &set.Spec.Template,
-		DefaultPullPolicy: podspec.PullAlways, ClaimsHash: &s.ClaimsHash, Owned: s.Revisions, Orphans: s.OrphanRevisions,
+		DefaultPullPolicy: podspec.PullAlways, ClaimsHash: &claimsHash, Owned: s.Revisions, Orphans: s.OrphanRevisions,
 		Current: set.Status.CurrentRevision, CollisionCount: ptr.Deref(set.Status.CollisionCount, 0),
 		Lookup: func(name string) *appsv1.ControllerRevision {
 			return simulate.Get[*appsv1.ControllerRevision](view, set.Namespace, name)

@@ -4,6 +4,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
 // refresh lets every pod go on with what it is in the middle of: updates in place, readiness gates
@@ -28,14 +29,15 @@ func refresh(p *pass) {
 	p.plan.AddFirst(step)
 }
 
-// revisionLabels tell of which revision a pod is. The revision label holds the revision's name, or its
-// hash alone with gate CloneSetShortHash and where the name is too long for a label.
+// revisionLabels tell of which revision a pod is. With gate CloneSetShortHash the revision label holds the hash alone.
 func (p *pass) revisionLabels(name string) map[string]string {
-	label, hash := name, podstate.ShortHash(name)
-	if p.Gates.ShortHash || len(name) > maxLabelValue {
-		label = hash
+	hash := podstate.ShortHash(name)
+	labels := revision.Labels(name)
+	if p.Gates.ShortHash {
+		labels = revision.Labels(hash)
 	}
-	return map[string]string{contract.RevisionLabel: label, contract.TemplateHashLabel: hash}
+	labels[contract.TemplateHashLabel] = hash
+	return labels
 }
 
 // missingTemplateHash completes the labels of a pod that somebody else made.

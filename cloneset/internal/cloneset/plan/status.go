@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
+	"github.com/flotilla-project/flotilla/core/workloads/ownership"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -23,18 +24,11 @@ func Status(s Snapshot, todo Plan, done action.Result) v1beta1.CloneSetStatus {
 	p := newPass(s)
 	status := *s.Set.Status.DeepCopy()
 	status.ObservedGeneration = s.Set.Generation
-	status.LabelSelector = selectorText(s.Set)
+	status.LabelSelector = ownership.SelectorText(s.Set.Spec.Selector, status.LabelSelector)
 	p.countInto(&status)
-	if p.Chosen.Update != nil {
-		status.UpdateRevision = p.Chosen.Update.Name
-		collisions := p.Chosen.CollisionCount
-		status.CollisionCount = &collisions
-	}
-	switch {
-	case status.UpdatedReplicas == status.Replicas && status.Replicas == p.numbers.replicas:
+	p.Chosen.Status(&status.CurrentRevision, &status.UpdateRevision, &status.CollisionCount)
+	if status.UpdatedReplicas == status.Replicas && status.Replicas == p.numbers.replicas {
 		status.CurrentRevision = status.UpdateRevision
-	case p.Chosen.Current != nil:
-		status.CurrentRevision = p.Chosen.Current.Name
 	}
 	now := metav1.NewTime(s.Now)
 	status.Conditions = p.nextConditions(status, todo, done, now)
@@ -156,14 +150,7 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 	trouble := p.trouble()
 	s := conditions.Summary{Reason: "Progressing", Message: fmt.Sprintf("%d of %d pods available, %d of %d updated%s",
 		status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, status.ExpectedUpdatedReplicas, trouble)}
-	switch {
-	case done.ScaleError != "":
-		s.Reason, s.Message = "FailedScale", done.ScaleError+trouble
-	case done.UpdateError != "":
-		s.Reason, s.Message = "FailedUpdate", done.UpdateError+trouble
-	case done.Blocked != "":
-		s.Reason, s.Message = "Blocked", done.Blocked+trouble
-	case len(todo.Waits) > 0:
+	if !s.Refused(done, trouble) && len(todo.Waits) > 0 {
 		s.Reason, s.Message = todo.Waits[0].Reason, s.Message+"; "+todo.Waits[0].String()
 	}
 	if limit := limitOf(todo); limit != nil && s.Reason != limit.Reason {
@@ -213,12 +200,4 @@ func limitOf(todo Plan) *action.Wait {
 		return nil
 	}
 	return &todo.Waits[i]
-}
-
-func selectorText(set *v1beta1.CloneSet) string {
-	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
-	if err != nil {
-		return set.Status.LabelSelector
-	}
-	return selector.String()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
@@ -129,17 +130,21 @@ func (w *world) add(r int, prefix string, n int, options []gen.PodOption) *world
 }
 
 func (w *world) snapshot() Snapshot {
-	s := Snapshot{
-		Set: w.set, Pods: simulate.Snapshot(w.pods), Claims: controlledBy(w.set, w.claims), Revisions: w.revisions[:], Now: now, Seed: 7, Gates: w.gates,
+	s := Snapshot{Claims: controlledBy(w.set, w.claims), Gates: w.gates, Snapshot: model.Snapshot[*v1beta1.CloneSet]{
+		Set: w.set, Owner: controllerRef(w.set), Pods: simulate.Snapshot(w.pods), Revisions: w.revisions[:], Now: now, Seed: 7,
 		PullJobs:   w.pulls,
 		Claim:      func(name string) *corev1.PersistentVolumeClaim { return claimNamed(w.claims, name) },
 		Chosen:     revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},
 		NodeLabels: func(string) map[string]string { return nil },
-	}
+	}}
 	if w.rolled {
 		s.Chosen = revision.Choice{Update: w.revisions[0], Current: w.revisions[0]}
 	}
 	return s
+}
+
+func controllerRef(set *v1beta1.CloneSet) metav1.OwnerReference {
+	return *metav1.NewControllerRef(set, v1beta1.GroupVersion.WithKind(v1beta1.Kind))
 }
 
 func controlledBy(set *v1beta1.CloneSet, claims []*corev1.PersistentVolumeClaim) []*corev1.PersistentVolumeClaim {

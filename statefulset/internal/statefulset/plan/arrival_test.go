@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -96,7 +97,7 @@ func (f *findings) status(set *v1beta1.StatefulSet, available, updated int) {
 }
 
 func (f *findings) revisions(w *simulate.World, set *v1beta1.StatefulSet) {
-	limit, idle := valueOr(set.Spec.RevisionHistoryLimit, defaultHistory), int32(0)
+	limit, idle := valueOr(set.Spec.RevisionHistoryLimit, revision.DefaultHistoryLimit), int32(0)
 	live := simulate.CountByRevision(w.View(nil).Owned(set.UID))
 	for _, r := range simulate.ListOwned[*appsv1.ControllerRevision](w.View(nil), set.UID) {
 		if live[podstate.ShortHash(r.Name)] == 0 && r.Name != set.Status.UpdateRevision && r.Name != set.Status.CurrentRevision {

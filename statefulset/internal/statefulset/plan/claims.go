@@ -102,7 +102,7 @@ func (p *pass) newClaim(t *corev1.PersistentVolumeClaim, name string) *corev1.Pe
 		o.Labels = append(o.Labels, p.Set.Spec.Selector.MatchLabels)
 	}
 	if p.Gates.AutoDeletePVC && p.deletesWithSet() {
-		o.Owners = []metav1.OwnerReference{controllerRef(p.Set)}
+		o.Owners = []metav1.OwnerReference{p.Owner}
 	}
 	return newpod.Claim(t, o)
 }

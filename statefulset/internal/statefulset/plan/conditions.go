@@ -186,12 +186,7 @@ func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done action.
 		return conditions.Done(p.left().inRange)
 	case len(todo.Waits) == 0 && healthy && (s.Reason == v1beta1.ReasonComplete || s.Reason == v1beta1.ReasonPartitionReached):
 		return conditions.Done(0)
-	case done.ScaleError != "":
-		s.Reason, s.Message = "FailedScale", done.ScaleError+p.trouble()
-	case done.UpdateError != "":
-		s.Reason, s.Message = "FailedUpdate", done.UpdateError+p.trouble()
-	case done.Blocked != "":
-		s.Reason, s.Message = "Blocked", done.Blocked+p.trouble()
+	case s.Refused(done, p.trouble()):
 	default:
 		s.Message = fmt.Sprintf("%d of %d pods available, %d updated%s", status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, p.trouble())
 		if wait := p.blocker(todo); wait != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/newpod"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
 // createPod creates the pod of the ordinal after its claims, and says whether it does: a claim that is
@@ -31,9 +32,9 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 		return false
 	}
 	labels := p.identityLabels(name)
-	maps.Copy(labels, revisionLabels(from.Name))
+	maps.Copy(labels, revision.Labels(from.Name))
 	o := newpod.Of(template, newpod.Options{
-		Name: name, GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace, Owner: controllerRef(p.Set), Labels: labels,
+		Name: name, GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace, Owner: p.Owner, Labels: labels,
 		DefaultPullPolicy: podspec.PullAlways, Lifecycle: true, Gates: readinessGates(), Now: p.Now,
 	})
 	o.Spec.Hostname, o.Spec.Subdomain = name, p.Set.Spec.ServiceName

@@ -6,16 +6,12 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
-
-// maxLabelValue is the longest label value that Kubernetes takes.
-const maxLabelValue = 63
 
 // IsMember says whether a pod of the name would be a pod of the set: "web-0" would be one of "web",
 // "web-00", "web-a" and "web-0-0" would not.
@@ -45,11 +41,6 @@ func indexOf(set, pod string) (string, bool) {
 
 func podName(set string, ordinal int32) string { return set + "-" + strconv.Itoa(int(ordinal)) }
 
-// controllerRef makes the set the controller of an object.
-func controllerRef(set *v1beta1.StatefulSet) metav1.OwnerReference {
-	return *metav1.NewControllerRef(set, v1beta1.GroupVersion.WithKind(v1beta1.Kind))
-}
-
 // identityLabels are the labels that tell of a pod which one it is.
 func (p *pass) identityLabels(name string) map[string]string {
 	labels := map[string]string{appsv1.StatefulSetPodNameLabel: name}
@@ -57,15 +48,6 @@ func (p *pass) identityLabels(name string) map[string]string {
 		labels[appsv1.PodIndexLabel] = index
 	}
 	return labels
-}
-
-// revisionLabels are the labels that tell of which revision a pod is: the revision's full name, or its
-// hash alone where the name is too long for a label.
-func revisionLabels(name string) map[string]string {
-	if len(name) > maxLabelValue {
-		name = podstate.ShortHash(name)
-	}
-	return map[string]string{contract.RevisionLabel: name}
 }
 
 // missingLabels are the labels that the pod must have and has not: those of its identity, and that of
@@ -80,7 +62,7 @@ func (p *pass) missingLabels(o podstate.State) map[string]string {
 	}
 	labels := p.identityLabels(o.Pod.Name)
 	if renamed {
-		maps.Copy(labels, revisionLabels(p.Chosen.Update.Name))
+		maps.Copy(labels, revision.Labels(p.Chosen.Update.Name))
 	}
 	return labels
 }

@@ -71,10 +71,7 @@ func rollingUpdate(set *v1beta1.StatefulSet) v1beta1.RollingUpdateStatefulSetStr
 }
 
 func inPlaceStrategy(set *v1beta1.StatefulSet) workload.InPlaceUpdateStrategy {
-	if s := rollingUpdate(set).InPlaceUpdateStrategy; s != nil {
-		return *s
-	}
-	return workload.InPlaceUpdateStrategy{}
+	return valueOr(rollingUpdate(set).InPlaceUpdateStrategy, workload.InPlaceUpdateStrategy{})
 }
 
 func onDelete(set *v1beta1.StatefulSet) bool {

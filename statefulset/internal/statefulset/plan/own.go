@@ -39,8 +39,7 @@ func release(p *pass) {
 // which they are out of the operator's sight. Adopted pods fill their ordinals at once, but do not count as available.
 func adopt(p *pass) {
 	step := action.Step{Name: StepOwn}
-	ref := controllerRef(p.Set)
-	step.Actions = append(step.Actions, revision.Adopt(p.Chosen, p.OrphanRevisions, p.liveRevisions(), ref)...)
+	step.Actions = append(step.Actions, revision.Adopt(p.Chosen, p.OrphanRevisions, p.live(), p.Owner)...)
 	for i := range p.pods {
 		o := &p.pods[i]
 		_, shown := o.Pod.Labels[appsv1.StatefulSetPodNameLabel]
@@ -48,10 +47,10 @@ func adopt(p *pass) {
 		case o.touched:
 		case o.foreign:
 			o.touched = true
-			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, ref, p.missingLabels(o.State), "it has no controller and is a member of the set"))
+			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.missingLabels(o.State), "it has no controller and is a member of the set"))
 		case !shown:
 			o.touched = true
-			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, ref, p.missingLabels(o.State), "it has lost its label"))
+			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.missingLabels(o.State), "it has lost its label"))
 		}
 	}
 	p.plan.Add(step)

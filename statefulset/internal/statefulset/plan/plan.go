@@ -13,7 +13,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
-	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -52,16 +51,6 @@ func rules() []func(*pass) {
 		truncateHistory, // spec.revisionHistoryLimit
 		explain,         // what the user is told of for the first time
 	}
-}
-
-// Plan is what one pass over a StatefulSet wants.
-type Plan struct {
-	action.Plan
-	// Pulls is what pulling images ahead wants. Its steps run aside: they hold up nothing.
-	Pulls predownload.Wish
-	// Err says why the spec cannot be followed, in words for its author. Only what keeps running
-	// pods in order is planned then.
-	Err error
 }
 
 // Compute thinks one pass through. It never changes the snapshot.
@@ -148,7 +137,7 @@ func newPass(s Snapshot) *pass {
 		Policy:       podupdate.Policy(rollingUpdate(s.Set).PodUpdatePolicy),
 		Lifecycle:    s.Set.Spec.Lifecycle,
 		GraceSeconds: inPlaceStrategy(s.Set).GracePeriodSeconds,
-		Labels:       revisionLabels,
+		Labels:       revision.Labels,
 		Missing:      p.missingLabels,
 		Now:          s.Now,
 		Plan:         &p.plan.Plan,

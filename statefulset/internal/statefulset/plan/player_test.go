@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -81,15 +82,16 @@ func (p *player) Report(done action.Result) []action.Step {
 }
 
 func (p *player) snapshot(view *simulate.View, set *v1beta1.StatefulSet, now time.Time) (Snapshot, error) {
-	s := Snapshot{
+	s := Snapshot{Snapshot: model.Snapshot[*v1beta1.StatefulSet]{
 		Set:       set,
+		Owner:     controllerRef(set),
 		Pods:      simulate.ListLabelled[*corev1.Pod](view, set.UID, appsv1.StatefulSetPodNameLabel),
 		Revisions: simulate.ListOwned[*appsv1.ControllerRevision](view, set.UID),
 		Claim: func(name string) *corev1.PersistentVolumeClaim {
 			return simulate.Get[*corev1.PersistentVolumeClaim](view, set.Namespace, name)
 		},
 		OrphanRevisions: orphanRevisions(view, set),
-	}
+	}}
 	lost, err := p.lost.Find(view, orphans.Search{
 		Owner: set, Selector: set.Spec.Selector, Pods: s.Pods, Replicas: set.Spec.Replicas,
 		Wanted:  func(o *corev1.Pod) bool { return IsMember(set, o.Name) },

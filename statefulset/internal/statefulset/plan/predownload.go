@@ -4,11 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 	"github.com/flotilla-project/flotilla/core/workloads/rollout"
@@ -16,30 +14,14 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// String is the plan as text, with what runs aside at its end.
-func (p Plan) String() string {
-	aside := action.Plan{Steps: p.Pulls.Steps}
-	return p.Plan.String() + aside.String()
-}
-
-// preDownload has the images of the update revision pulled on the nodes of old pods. A revision that is
-// not written yet waits for the pass that its event brings.
+// preDownload has the images of the update revision pulled on the nodes of old pods.
 func preDownload(p *pass) {
-	c := p.Chosen
-	if !p.Gates.PreDownload || p.plan.Err != nil || c.Current == nil || c.Update == nil || c.Create || c.Renumber {
-		return
+	if p.Gates.PreDownload {
+		p.PreDownload(&p.plan, predownload.Rollout{
+			Selector: p.Set.Spec.Selector, Template: p.workload.Revisions.Template, Replicas: p.numbers.replicas,
+			Useful: p.pullingIsUseful, UpdatedReady: p.updatedReady(), Settings: pullSettings(p.Set, p.numbers.replicas),
+		})
 	}
-	updating := predownload.Rollout{
-		Namespace: p.Set.Namespace, Owner: controllerRef(p.Set), Selector: p.Set.Spec.Selector, Update: c.Update,
-		Template: p.workload.Revisions.Template, Replicas: p.numbers.replicas, Useful: p.pullingIsUseful,
-		UpdatedReady: p.updatedReady(), Settings: pullSettings(p.Set, p.numbers.replicas), Jobs: p.PullJobs, Now: p.Now,
-	}
-	if c.Current.Name != c.Update.Name {
-		updating.From = []*appsv1.ControllerRevision{c.Current}
-	}
-	p.plan.Pulls = predownload.Plan(updating)
-	p.plan.Notices = append(p.plan.Notices, p.plan.Pulls.Notices...)
-	p.plan.Wake(p.plan.Pulls.WakeAfter)
 }
 
 // pullingIsUseful says that the pods are updated in place, and not all at once.
@@ -65,16 +47,15 @@ func (p *pass) updatedReady() int32 {
 
 // pullSettings are what the user says in the strategy, or else in annotations of the set.
 func pullSettings(set *v1beta1.StatefulSet, replicas int32) predownload.Settings {
-	strategy := inPlaceStrategy(set)
+	strategy := rollingUpdate(set).InPlaceUpdateStrategy
+	s := predownload.SettingsOf(strategy)
 	parallelism, hasParallelism := set.Annotations[contract.ImagePreDownloadParallelismAnnotation]
 	timeout, hasTimeout := set.Annotations[contract.ImagePreDownloadTimeoutSecondsAnnotation]
 	enough, hasEnough := set.Annotations[contract.ImagePreDownloadMinUpdatedReadyPodsAnnotation]
-	s := predownload.Settings{
-		Parallelism: strategy.ImagePreDownloadParallelism, TimeoutSeconds: strategy.ImagePreDownloadTimeoutSeconds,
-		MinUpdatedReady: valueOr(strategy.ImagePreDownloadMinUpdatedReadyPods, atLeast(enough, replicas)),
-		Asked:           hasParallelism || hasTimeout || hasEnough,
+	s.Asked = s.Asked || hasParallelism || hasTimeout || hasEnough
+	if strategy == nil || strategy.ImagePreDownloadMinUpdatedReadyPods == nil {
+		s.MinUpdatedReady = atLeast(enough, replicas)
 	}
-	s.Asked = s.Asked || s.Parallelism != nil || s.TimeoutSeconds != nil || strategy.ImagePreDownloadMinUpdatedReadyPods != nil
 	if s.Parallelism == nil && hasParallelism {
 		s.Parallelism = numberOrPercentage(parallelism)
 	}

@@ -117,7 +117,7 @@ func (p *pass) owners(claim *corev1.PersistentVolumeClaim, o *corev1.Pod, bySet,
 		remove = append(remove, o.UID)
 	}
 	if bySet && !hasSet {
-		write = append(write, controllerRef(p.Set))
+		write = append(write, p.Owner)
 	}
 	if byPod && !hasPod {
 		write = append(write, podRef(o))

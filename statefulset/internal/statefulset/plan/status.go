@@ -5,6 +5,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/ownership"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -14,15 +15,8 @@ func Status(s Snapshot, todo Plan, done action.Result) v1beta1.StatefulSetStatus
 	p := newPass(s)
 	status := *s.Set.Status.DeepCopy()
 	status.ObservedGeneration = s.Set.Generation
-	status.LabelSelector = selectorText(s.Set)
-	if p.Chosen.Update != nil {
-		status.UpdateRevision = p.Chosen.Update.Name
-		collisions := p.Chosen.CollisionCount
-		status.CollisionCount = &collisions
-	}
-	if p.Chosen.Current != nil {
-		status.CurrentRevision = p.Chosen.Current.Name
-	}
+	status.LabelSelector = ownership.SelectorText(s.Set.Spec.Selector, status.LabelSelector)
+	p.Chosen.Status(&status.CurrentRevision, &status.UpdateRevision, &status.CollisionCount)
 	p.countInto(&status)
 	if p.complete(status) {
 		status.CurrentRevision, status.CurrentReplicas = status.UpdateRevision, status.UpdatedReplicas
@@ -89,12 +83,4 @@ func (p *pass) volumeClaims() []v1beta1.VolumeClaimStatus {
 		all = append(all, s)
 	}
 	return all
-}
-
-func selectorText(set *v1beta1.StatefulSet) string {
-	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
-	if err != nil {
-		return set.Status.LabelSelector
-	}
-	return selector.String()
 }

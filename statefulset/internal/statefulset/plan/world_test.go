@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
@@ -161,13 +162,17 @@ func (w *world) claim(name string, change ...gen.ClaimOption) *world {
 }
 
 func (w *world) snapshot() Snapshot {
-	s := Snapshot{
-		Set: w.set, Pods: simulate.Snapshot(w.pods), Orphans: simulate.Snapshot(w.orphans), Revisions: w.revisions, OrphanRevisions: w.orphanRevisions, Now: now, Gates: w.gates,
-		Claim:      func(name string) *corev1.PersistentVolumeClaim { return w.claims[name] },
-		Chosen:     revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},
-		Expandable: w.expandable, ClassesErr: w.classesErr, PullJobs: w.pulls,
-	}
+	s := Snapshot{Gates: w.gates, Expandable: w.expandable, ClassesErr: w.classesErr, Snapshot: model.Snapshot[*v1beta1.StatefulSet]{
+		Set: w.set, Owner: controllerRef(w.set), Pods: simulate.Snapshot(w.pods), Orphans: simulate.Snapshot(w.orphans), Revisions: w.revisions, OrphanRevisions: w.orphanRevisions, Now: now,
+		Claim:    func(name string) *corev1.PersistentVolumeClaim { return w.claims[name] },
+		Chosen:   revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},
+		PullJobs: w.pulls,
+	}}
 	return s
+}
+
+func controllerRef(set *v1beta1.StatefulSet) metav1.OwnerReference {
+	return *metav1.NewControllerRef(set, v1beta1.GroupVersion.WithKind(v1beta1.Kind))
 }
 
 // plan computes twice and requires that both plans are equal and that the snapshot is unchanged.

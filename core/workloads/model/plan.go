@@ -1,0 +1,42 @@
+package model
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/workloads/predownload"
+)
+
+// Plan is what one pass over a workload wants.
+type Plan struct {
+	action.Plan
+	// Pulls is what pulling images ahead wants. Its steps hold up nothing: they run after the others,
+	// whatever became of those, and what goes wrong in them is no failure of the pass.
+	Pulls predownload.Wish
+	// Err says why the spec cannot be followed, in words for its author. Only what keeps running
+	// pods in order is planned then.
+	Err error
+}
+
+// String is the plan as text, with what runs aside at its end.
+func (p Plan) String() string {
+	aside := action.Plan{Steps: p.Pulls.Steps}
+	return p.Plan.String() + aside.String()
+}
+
+// PreDownload has the images of the update revision pulled on the nodes of old pods. The rollout says what the
+// snapshot does not. A revision that is not written yet waits for the pass that its event brings.
+func (s *Snapshot[W]) PreDownload(p *Plan, r predownload.Rollout) {
+	c := s.Chosen
+	if p.Err != nil || c.Current == nil || c.Update == nil || c.Create || c.Renumber {
+		return
+	}
+	r.Namespace, r.Owner, r.Update = s.Set.GetNamespace(), s.Owner, c.Update
+	r.Jobs, r.Now = s.PullJobs, s.Now
+	if c.Current.Name != c.Update.Name {
+		r.From = []*appsv1.ControllerRevision{c.Current}
+	}
+	p.Pulls = predownload.Plan(r)
+	p.Notices = append(p.Notices, p.Pulls.Notices...)
+	p.Wake(p.Pulls.WakeAfter)
+}
