@@ -15,12 +15,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 )
 
-// Paths of the webhooks of CloneSet; configurations in users' clusters name them.
-const (
-	MutatePath   = "/mutate-apps-kruise-io-cloneset"
-	ValidatePath = "/validate-apps-kruise-io-cloneset"
-)
-
 // Webhook answers the API server.
 type Webhook struct {
 	// Reader gathers facts.
@@ -43,12 +37,12 @@ func kind() admission.Kind[*v1beta1.CloneSet] {
 
 // Mutating sets defaults.
 func (w Webhook) Mutating() admission.Endpoint {
-	return admission.Endpoint{Path: MutatePath, Handler: mutating(kind())}
+	return admission.Endpoint{Path: kind().MutatePath(), Handler: mutating(kind())}
 }
 
 // Validating applies the rules.
 func (w Webhook) Validating() admission.Endpoint {
-	return admission.Endpoint{Path: ValidatePath, Handler: kind().Validating(w.validate)}
+	return admission.Endpoint{Path: kind().ValidatePath(), Handler: kind().Validating(w.validate)}
 }
 
 // Converting converts between the versions and leaves the bytes that both share as they are written.

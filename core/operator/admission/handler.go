@@ -1,28 +1,20 @@
 package admission
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"net/http"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
-
-// MutatePath is where the API server asks for the defaults of a kind: the path that controller-runtime and
-// its generators use for it.
-func MutatePath(kind schema.GroupVersionKind) string { return "/mutate-" + pathOf(kind) }
-
-// ValidatePath is where the API server asks for the validation of a kind.
-func ValidatePath(kind schema.GroupVersionKind) string { return "/validate-" + pathOf(kind) }
-
-func pathOf(kind schema.GroupVersionKind) string {
-	return strings.ReplaceAll(kind.Group, ".", "-") + "-" + kind.Version + "-" + strings.ToLower(kind.Kind)
-}
 
 // Endpoint is one path of the webhook server.
 type Endpoint struct {
@@ -30,11 +22,77 @@ type Endpoint struct {
 	Handler http.Handler
 }
 
-// Defaulting answers mutating requests by running defaults on req.New, and patches what they changed in the
-// version sent. Requests for subresources and deletions are let through. An error that carries an API status
-// is answered with that status, any other and a panic with 500.
-func (k Kind[H]) Defaulting(defaults func(ctx context.Context, req Request[H]) error) http.Handler {
-	return handler(func(ctx context.Context, raw webhook.Request) webhook.Response {
+// Handler answers the admission requests of one path. Requests for subresources that were not added are let through.
+type Handler struct {
+	rules map[string]webhook.HandlerFunc // by subresource, empty for the main resource
+	hook  *webhook.Webhook               // recovers panics of rules, and counts them
+}
+
+func newHandler(rules map[string]webhook.HandlerFunc) Handler {
+	return Handler{rules: rules, hook: &webhook.Webhook{Handler: webhook.HandlerFunc(func(ctx context.Context, req webhook.Request) webhook.Response {
+		if judge, ok := rules[req.SubResource]; ok {
+			return judge(ctx, req)
+		}
+		return webhook.Allowed("")
+	})}}
+}
+
+func newMainHandler(judge webhook.HandlerFunc) Handler {
+	return newHandler(map[string]webhook.HandlerFunc{"": judge})
+}
+
+// Subresource is the handler with a subresource, such as eviction: requests for it are answered by the other handler's
+// rules for a main resource. They may be those of another kind, since the objects of a subresource can be: pods/status
+// and pods/resize are sent as Pod, pods/eviction as Eviction.
+func (h Handler) Subresource(name string, other Handler) Handler {
+	rules := maps.Clone(h.rules)
+	rules[name] = other.rules[""]
+	return newHandler(rules)
+}
+
+// ServeHTTP implements http.Handler. It decodes the request once; controller-runtime's own decoder reads it twice.
+func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var review admissionv1.AdmissionReview
+	var answer webhook.Response
+	if err := readReview(r, &review); err != nil {
+		answer = webhook.Errored(http.StatusBadRequest, err)
+	} else {
+		answer = h.hook.Handle(r.Context(), webhook.Request{AdmissionRequest: *review.Request})
+	}
+	review.Request, review.Response = nil, &answer.AdmissionResponse
+	w.Header().Set("Content-Type", "application/json")
+	// An error means that the API server has gone.
+	_ = json.NewEncoder(w).Encode(review)
+}
+
+func readReview(r *http.Request, review *admissionv1.AdmissionReview) error {
+	if content := r.Header.Get("Content-Type"); content != "application/json" {
+		return fmt.Errorf("content type %q is not application/json", content)
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, MaxReview))
+	if err != nil {
+		return fmt.Errorf("read the request: %w", err)
+	}
+	if err := utiljson.Unmarshal(body, review); err != nil {
+		return fmt.Errorf("decode the request: %w", err)
+	}
+	if review.Request == nil {
+		return errors.New("decode the request: there is none")
+	}
+	return nil
+}
+
+// Defaulting is Mutating for rules that find nothing to say but an error.
+func (k Kind[H]) Defaulting(defaults func(ctx context.Context, req Request[H]) error) Handler {
+	return k.Mutating(func(ctx context.Context, req Request[H]) (Findings, error) {
+		return Findings{}, defaults(ctx, req)
+	})
+}
+
+// Mutating answers mutating requests by running the rules, which may change req.New, and patches what they changed in
+// the version sent. Findings and errors are answered as those of Validating are. Deletions are let through.
+func (k Kind[H]) Mutating(mutate func(ctx context.Context, req Request[H]) (Findings, error)) Handler {
+	return newMainHandler(func(ctx context.Context, raw webhook.Request) webhook.Response {
 		if raw.Operation == admissionv1.Delete {
 			return webhook.Allowed("")
 		}
@@ -42,51 +100,53 @@ func (k Kind[H]) Defaulting(defaults func(ctx context.Context, req Request[H]) e
 		if err != nil {
 			return refusal(apierrors.NewBadRequest(err.Error()))
 		}
-		before := copyOf(req.New)
-		if err := defaults(ctx, req); err != nil {
-			return refusal(err)
+		before, err := version.encode(req.New)
+		if err != nil {
+			return refusal(fmt.Errorf("encode %s: %w", version.name, err))
 		}
-		if equality.Semantic.DeepEqual(before, req.New) {
-			return webhook.Allowed("")
+		found, err := mutate(ctx, req)
+		if err != nil || len(found.Errors) > 0 {
+			return k.answer(req.Name, version, found, err)
 		}
-		patch, err := version.patch(req.Object, before, req.New)
+		after, err := version.encode(req.New)
+		if err != nil {
+			return refusal(fmt.Errorf("encode %s: %w", version.name, err))
+		}
+		if bytes.Equal(before, after) {
+			return k.answer(req.Name, version, found, nil)
+		}
+		patch, err := newPatch(req.Object, before, after)
 		if err != nil {
 			return refusal(err)
 		}
-		return webhook.Patched("", patch...)
+		return webhook.Patched("", patch...).WithWarnings(found.Warnings...)
 	})
 }
 
 // Validating answers validating requests. Findings with errors are answered with 422 and every error, in the
-// paths of the version sent. An error that carries an API status, such as one of apierrors.NewForbidden, is
-// answered with that status, any other and a panic with 500. Requests for subresources are let through.
-func (k Kind[H]) Validating(validate func(ctx context.Context, req Request[H]) (Findings, error)) http.Handler {
-	return handler(func(ctx context.Context, raw webhook.Request) webhook.Response {
+// paths of the version sent. An error that carries an API status is answered with that status: one of
+// apierrors.NewForbidden with 403, one of apierrors.NewTooManyRequests with 429, and without Retry-After if it names 0
+// seconds, so that clients do not repeat the request by themselves. Any other error and a panic are answered with 500.
+// Warnings are part of each answer but that of a panic.
+func (k Kind[H]) Validating(validate func(ctx context.Context, req Request[H]) (Findings, error)) Handler {
+	return newMainHandler(func(ctx context.Context, raw webhook.Request) webhook.Response {
 		req, version, err := k.newRequest(raw)
 		if err != nil {
 			return refusal(apierrors.NewBadRequest(err.Error()))
 		}
 		found, err := validate(ctx, req)
-		if err != nil {
-			return refusal(err).WithWarnings(found.Warnings...)
-		}
-		if len(found.Errors) > 0 {
-			return invalid(k.gk, req.Name, found.Errors, version.path).WithWarnings(found.Warnings...)
-		}
-		return webhook.Allowed("").WithWarnings(found.Warnings...)
+		return k.answer(req.Name, version, found, err)
 	})
 }
 
-// handler is controller-runtime's webhook, which recovers panics and counts them, over the main resource.
-func handler(handle webhook.HandlerFunc) http.Handler {
-	return &webhook.Webhook{Handler: webhook.HandlerFunc(func(ctx context.Context, req webhook.Request) webhook.Response {
-		if req.SubResource != "" {
-			return webhook.Allowed("")
-		}
-		return handle(ctx, req)
-	})}
-}
-
-func copyOf[H client.Object](object H) H {
-	return object.DeepCopyObject().(H)
+// answer is what rules say of a request, without a patch.
+func (k Kind[H]) answer(name string, version Version[H], found Findings, err error) webhook.Response {
+	response := webhook.Allowed("")
+	switch {
+	case err != nil:
+		response = refusal(err)
+	case len(found.Errors) > 0:
+		response = invalid(k.gk, name, found.Errors, version.path)
+	}
+	return response.WithWarnings(found.Warnings...)
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -14,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -252,6 +256,112 @@ func TestSubresourcesAreLetThrough(t *testing.T) {
 	assert.True(t, ask(t, fail, req).Allowed)
 }
 
+func TestRulesJudgeSubresources(t *testing.T) {
+	var seen []string
+	note := func(subresource string, name string, dry bool) {
+		seen = append(seen, fmt.Sprintf("%s of %s, dry run %t", subresource, name, dry))
+	}
+	pods := podKind().Validating(func(_ context.Context, req Request[*corev1.Pod]) (Findings, error) {
+		assert.Equal(t, req.Operation == admissionv1.Delete, req.New == nil)
+		note(string(req.Operation)+" "+req.Subresource, req.Old.Name, req.DryRun)
+		return Findings{}, nil
+	})
+	evictions := NewKind("policy", "Eviction", Hub[policyv1.Eviction]("v1")).Validating(func(_ context.Context, req Request[*policyv1.Eviction]) (Findings, error) {
+		assert.Equal(t, "drain", req.User.Username)
+		assert.Equal(t, new(int64(7)), req.New.DeleteOptions.GracePeriodSeconds)
+		note(string(req.Operation)+" "+req.Subresource, req.Namespace+"/"+req.Name, req.DryRun)
+		return Findings{}, nil
+	})
+	handler := pods.Subresource("resize", pods).Subresource("eviction", evictions)
+
+	pod := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"}}`
+	for _, test := range []struct {
+		operation           admissionv1.Operation
+		subresource, object string
+	}{
+		{admissionv1.Update, "", pod},
+		{admissionv1.Update, "resize", pod},
+		{admissionv1.Update, "status", `{"metadata":1}`},
+		{admissionv1.Delete, "", ""},
+	} {
+		req := request(test.operation, "v1", test.object, pod)
+		req.Kind, req.SubResource = metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, test.subresource
+		require.True(t, ask(t, handler, req).Allowed)
+	}
+	req := request(admissionv1.Create, "v1", `{"deleteOptions":{"gracePeriodSeconds":7}}`, "")
+	req.Kind, req.SubResource, req.DryRun = metav1.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, "eviction", new(true)
+	req.UserInfo.Username = "drain"
+	require.True(t, ask(t, handler, req).Allowed)
+	assert.Equal(t, []string{
+		"UPDATE  of web, dry run false", "UPDATE resize of web, dry run false", "DELETE  of web, dry run false",
+		"CREATE eviction of default/a, dry run true",
+	}, seen)
+
+	req.SubResource = "eviction"
+	assert.True(t, ask(t, pods, req).Allowed, "the handler that was added to has not changed")
+}
+
+func TestAnswersCarryTheirOwnCodeAndWarnings(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	tests := []struct {
+		err    error
+		code   int32
+		reason metav1.StatusReason
+	}{
+		{apierrors.NewForbidden(pods, "web", errors.New("the budget is spent")), http.StatusForbidden, metav1.StatusReasonForbidden},
+		{apierrors.NewTooManyRequests("the budget is spent", 0), http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests},
+		{fmt.Errorf("judge: %w", apierrors.NewTooManyRequests("the budget is spent", 0)), http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests},
+	}
+	for _, test := range tests {
+		rule := func(context.Context, Request[*corev1.Pod]) (Findings, error) {
+			return Findings{Warnings: []string{"one pod is in the way"}}, test.err
+		}
+		for _, handler := range []Handler{podKind().Validating(rule), podKind().Mutating(rule)} {
+			answer := ask(t, handler, request(admissionv1.Create, "v1", `{}`, ""))
+			assert.False(t, answer.Allowed)
+			assert.Equal(t, test.code, answer.Result.Code)
+			assert.Equal(t, test.reason, answer.Result.Reason)
+			assert.Contains(t, answer.Result.Message, "the budget is spent")
+			assert.Equal(t, []string{"one pod is in the way"}, answer.Warnings)
+			if answer.Result.Details != nil {
+				assert.Zero(t, answer.Result.Details.RetryAfterSeconds)
+			}
+		}
+	}
+}
+
+func TestMutatingAnswersWithFindings(t *testing.T) {
+	handler := func(found Findings) http.Handler {
+		return widgetKind().Mutating(func(_ context.Context, req Request[*widget]) (Findings, error) {
+			req.New.Spec.Strategy.Type = "Recreate"
+			return found, nil
+		})
+	}
+	req := request(admissionv1.Create, "v1alpha1", `{"spec":{}}`, "")
+	answer := ask(t, handler(Findings{Warnings: []string{"no room"}}), req)
+	assert.True(t, answer.Allowed)
+	assert.JSONEq(t, `[{"op":"add","path":"/spec/strategyType","value":"Recreate"}]`, string(answer.Patch))
+	assert.Equal(t, []string{"no room"}, answer.Warnings)
+
+	answer = ask(t, handler(Findings{Errors: field.ErrorList{field.Required(field.NewPath("spec", "strategy", "type"), "")}}), req)
+	assert.False(t, answer.Allowed)
+	assert.Empty(t, answer.Patch)
+	assert.Equal(t, "spec.strategyType", answer.Result.Details.Causes[0].Field)
+}
+
+func TestWhatIsNoAdmissionRequestIsAnsweredWith400(t *testing.T) {
+	for _, body := range []string{"", "{", "{}", `{"request":1}`} {
+		call := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+		call.Header.Set("Content-Type", "application/json")
+		recorder := httptest.NewRecorder()
+		widgetKind().Defaulting(setDefaults).ServeHTTP(recorder, call)
+		var answer admissionv1.AdmissionReview
+		require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &answer))
+		assert.False(t, answer.Response.Allowed, body)
+		assert.EqualValues(t, http.StatusBadRequest, answer.Response.Result.Code, body)
+	}
+}
+
 func TestConvertingGoesThroughTheHub(t *testing.T) {
 	handler := Converting(widgetKind().Convert)
 	old := `{"apiVersion":"example.com/v1alpha1","kind":"Widget","metadata":{"name":"a","annotations":{"example.com/parts":"x"}},"spec":{"strategyType":"InPlace","size":2}}`
@@ -308,8 +418,10 @@ func dropNull(t *testing.T, raw []byte) string {
 	return string(out)
 }
 
-func TestPathsFollowTheGenerators(t *testing.T) {
-	kind := schema.GroupVersionKind{Group: "apps.kruise.io", Version: "v1beta1", Kind: "CloneSet"}
-	assert.Equal(t, "/mutate-apps-kruise-io-v1beta1-cloneset", MutatePath(kind))
-	assert.Equal(t, "/validate-apps-kruise-io-v1beta1-cloneset", ValidatePath(kind))
+func TestPathsAreThoseOfTheConfigurations(t *testing.T) {
+	sets := NewKind("apps.kruise.io", "CloneSet", Hub[widget]("v1beta1"))
+	assert.Equal(t, "/mutate-apps-kruise-io-cloneset", sets.MutatePath())
+	assert.Equal(t, "/validate-apps-kruise-io-cloneset", sets.ValidatePath())
+	assert.Equal(t, "/mutate-pod", podKind().MutatePath())
+	assert.Equal(t, "/validate-pod", podKind().ValidatePath())
 }

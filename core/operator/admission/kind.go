@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,7 +60,8 @@ func Spoke[T, S any, H pointer[T], P pointer[S]](name string, conversion Convers
 		},
 		encode: func(hub H) ([]byte, error) {
 			spoke := P(new(S))
-			if err := conversion.FromHub(hub, spoke); err != nil {
+			// The conversion may keep parts of what it is given, which rules go on to change.
+			if err := conversion.FromHub(hub.DeepCopyObject().(H), spoke); err != nil {
 				return nil, err
 			}
 			return json.Marshal(spoke)
@@ -89,9 +91,25 @@ type Kind[H client.Object] struct {
 	spokes []Version[H]
 }
 
-// NewKind describes a kind by its hub and the other served versions.
+// NewKind describes a kind by its hub and the other served versions. A foreign kind is given the version that its
+// webhooks ask for: NewKind("", "Pod", Hub[corev1.Pod]("v1")).
 func NewKind[H client.Object](group, kind string, hub Version[H], spokes ...Version[H]) Kind[H] {
 	return Kind[H]{gk: schema.GroupKind{Group: group, Kind: kind}, hub: hub, spokes: spokes}
+}
+
+// MutatePath is where the API server asks for the defaults of the kind, such as /mutate-apps-kruise-io-cloneset and
+// /mutate-pod. The configurations in users' clusters name it.
+func (k Kind[H]) MutatePath() string { return "/mutate-" + k.path() }
+
+// ValidatePath is where the API server asks for the validation of the kind, and of its subresources.
+func (k Kind[H]) ValidatePath() string { return "/validate-" + k.path() }
+
+func (k Kind[H]) path() string {
+	kind := strings.ToLower(k.gk.Kind)
+	if k.gk.Group == "" {
+		return kind
+	}
+	return strings.ReplaceAll(k.gk.Group, ".", "-") + "-" + kind
 }
 
 // version returns the description of a version by its name, such as v1alpha1.

@@ -1,94 +1,116 @@
 package admission
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// patch returns the operations that bring what changed between two hub objects into the bytes sent.
+// newPatch returns the operations that bring what changed between two objects into the bytes sent.
 //
-// Both hub objects go the same way back into the version sent, so that whatever that way adds or loses
+// Both objects went the same way from the hub back into the version sent, so that whatever that way adds or loses
 // cancels out: fields that this program does not know, zero values that Go writes and people do not, and
 // marks that a conversion leaves. Only real changes are left to be applied to the bytes.
-func (v Version[H]) patch(sent []byte, before, after H) ([]jsonpatch.Operation, error) {
-	var documents [3]any
-	for i, encode := range []func() ([]byte, error){
-		func() ([]byte, error) { return sent, nil },
-		func() ([]byte, error) { return v.encode(before) },
-		func() ([]byte, error) { return v.encode(after) },
-	} {
-		raw, err := encode()
-		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", v.name, err)
-		}
-		if err := utiljson.Unmarshal(raw, &documents[i]); err != nil {
-			return nil, fmt.Errorf("compare %s: %w", v.name, err)
-		}
+//
+// Only what differs is decoded, level by level: most of a pod is what it was.
+func newPatch(sent, before, after []byte) ([]jsonpatch.Operation, error) {
+	var p patch
+	p.transplant("", sent, before, after)
+	if p.err != nil {
+		return nil, fmt.Errorf("compare what was sent with its defaults: %w", p.err)
 	}
-	return transplant("", documents[0], documents[1], documents[2]), nil
+	return p.operations, nil
 }
 
-// transplant lists the operations that make the change from before to after on document.
-func transplant(path string, document, before, after any) []jsonpatch.Operation {
-	if reflect.DeepEqual(before, after) {
-		return nil
-	}
-	if operations, ok := transplantObject(path, document, before, after); ok {
-		return operations
-	}
-	if operations, ok := transplantList(path, document, before, after); ok {
-		return operations
-	}
-	return []jsonpatch.Operation{jsonpatch.NewOperation("replace", path, after)}
+// patch grows by the operations that make the change from before to after on document.
+type patch struct {
+	operations []jsonpatch.Operation
+	err        error
 }
 
-func transplantObject(path string, document, before, after any) ([]jsonpatch.Operation, bool) {
-	here, ok := document.(map[string]any)
-	was, wasObject := before.(map[string]any)
-	is, isObject := after.(map[string]any)
-	if !ok || !wasObject || !isObject {
-		return nil, false
-	}
+func (p *patch) add(operation, path string, value any) {
+	p.operations = append(p.operations, jsonpatch.NewOperation(operation, path, value))
+}
 
-	var operations []jsonpatch.Operation
+func (p *patch) transplant(path string, document, before, after json.RawMessage) {
+	switch {
+	case equal(before, after):
+	case kindOf(document) == '{' && kindOf(before) == '{' && kindOf(after) == '{':
+		p.transplantObject(path, document, before, after)
+	case kindOf(document) == '[' && kindOf(before) == '[' && kindOf(after) == '[':
+		p.transplantList(path, document, before, after)
+	default:
+		p.add("replace", path, after)
+	}
+}
+
+func (p *patch) transplantObject(path string, document, before, after json.RawMessage) {
+	here, was, is := members[map[string]json.RawMessage](p, document, before, after)
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		at := path + "/" + escape(key)
 		switch present, exists := here[key]; {
-		case exists && present != nil:
-			operations = append(operations, transplant(at, present, was[key], is[key])...)
-		case !reflect.DeepEqual(was[key], is[key]):
-			operations = append(operations, jsonpatch.NewOperation("add", at, is[key]))
+		case exists && !isNull(present):
+			p.transplant(at, present, was[key], is[key])
+		case !equal(was[key], is[key]):
+			p.add("add", at, is[key])
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(was)) {
 		_, exists := here[key]
 		if _, stays := is[key]; !stays && exists {
-			operations = append(operations, jsonpatch.NewOperation("remove", path+"/"+escape(key), nil))
+			p.add("remove", path+"/"+escape(key), nil)
 		}
 	}
-	return operations, true
 }
 
 // transplantList goes into the elements only where no element came or went: otherwise positions mean nothing.
-func transplantList(path string, document, before, after any) ([]jsonpatch.Operation, bool) {
-	here, ok := document.([]any)
-	was, wasList := before.([]any)
-	is, isList := after.([]any)
-	if !ok || !wasList || !isList || len(here) != len(was) || len(was) != len(is) {
-		return nil, false
+func (p *patch) transplantList(path string, document, before, after json.RawMessage) {
+	here, was, is := members[[]json.RawMessage](p, document, before, after)
+	if len(here) != len(was) || len(was) != len(is) {
+		p.add("replace", path, after)
+		return
 	}
-	var operations []jsonpatch.Operation
 	for i := range is {
-		operations = append(operations, transplant(path+"/"+strconv.Itoa(i), here[i], was[i], is[i])...)
+		p.transplant(path+"/"+strconv.Itoa(i), here[i], was[i], is[i])
 	}
-	return operations, true
+}
+
+// members decodes one level of three values, the first of which is mostly the second.
+func members[T any](p *patch, document, before, after json.RawMessage) (here, was, is T) {
+	was, is = level[T](p, before), level[T](p, after)
+	if bytes.Equal(document, before) {
+		return was, was, is
+	}
+	return level[T](p, document), was, is
+}
+
+func level[T any](p *patch, value json.RawMessage) (decoded T) {
+	if err := json.Unmarshal(value, &decoded); err != nil && p.err == nil {
+		p.err = err
+	}
+	return decoded
+}
+
+// equal says whether two values that Go encoded are the same. Null is as good as absent.
+func equal(a, b json.RawMessage) bool {
+	return bytes.Equal(a, b) || isNull(a) && isNull(b)
+}
+
+func isNull(value json.RawMessage) bool { return kindOf(value) == 0 || kindOf(value) == 'n' }
+
+// kindOf is the first byte of a JSON value: '{' of an object, '[' of a list, 'n' of null, 0 where there is none.
+func kindOf(value json.RawMessage) byte {
+	value = bytes.TrimLeft(value, " \t\r\n")
+	if len(value) == 0 {
+		return 0
+	}
+	return value[0]
 }
 
 // escape writes a key as a token of a JSON pointer.

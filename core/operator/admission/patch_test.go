@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"testing"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
+	evanphx "github.com/evanphx/json-patch/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"gomodules.xyz/jsonpatch/v2"
 )
 
 // randomValue makes small trees whose keys need escaping now and then.
@@ -37,13 +38,26 @@ func randomObject(random *rand.Rand, depth int) map[string]any {
 	return object
 }
 
+func operationsOf(t *testing.T, document, before, after any) []jsonpatch.Operation {
+	t.Helper()
+	var raw [3][]byte
+	for i, value := range []any{document, before, after} {
+		encoded, err := json.Marshal(value)
+		require.NoError(t, err)
+		raw[i] = encoded
+	}
+	operations, err := newPatch(raw[0], raw[1], raw[2])
+	require.NoError(t, err)
+	return operations
+}
+
 func apply(t *testing.T, document, before, after any) any {
 	t.Helper()
-	operations, err := json.Marshal(transplant("", document, before, after))
+	operations, err := json.Marshal(operationsOf(t, document, before, after))
 	require.NoError(t, err)
 	raw, err := json.Marshal(document)
 	require.NoError(t, err)
-	patch, err := jsonpatch.DecodePatch(operations)
+	patch, err := evanphx.DecodePatch(operations)
 	require.NoError(t, err)
 	result, err := patch.Apply(raw)
 	require.NoError(t, err, "%s on %s", operations, raw)
@@ -57,7 +71,7 @@ func TestTransplantMakesTheWholeChange(t *testing.T) {
 	for range 2000 {
 		before, after := randomObject(random, 3), randomObject(random, 3)
 		require.Equal(t, any(after), apply(t, before, before, after), "from %v to %v", before, after)
-		require.Empty(t, transplant("", after, before, before), "what does not change is left alone")
+		require.Empty(t, operationsOf(t, after, before, before), "what does not change is left alone")
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 // Request is what rules get to see of an admission request.
 type Request[H client.Object] struct {
 	Operation admissionv1.Operation
+	// Subresource is empty for the main resource, else such as status.
+	Subresource string
 	// New is the object as it shall be, Old as it is stored, both in the hub version. New is nil on delete, Old
 	// is nil on create.
 	New, Old H
@@ -23,7 +25,8 @@ type Request[H client.Object] struct {
 	Version string
 	// Object and OldObject are the bytes as sent, in that version. Nobody may change them.
 	Object, OldObject []byte
-	// Namespace of the object, and its name, which may be empty while it waits for a generated one.
+	// Namespace of the request, which new objects need not name, and name of the object, which may be empty while it
+	// waits for a generated one.
 	Namespace, Name string
 	// DryRun requests must have no side effects.
 	DryRun bool
@@ -41,14 +44,15 @@ type Findings struct {
 // newRequest decodes an admission request in the version sent. Anything wrong is the fault of the request.
 func (k Kind[H]) newRequest(req webhook.Request) (Request[H], Version[H], error) {
 	out := Request[H]{
-		Operation: req.Operation,
-		Version:   req.Kind.Version,
-		Object:    req.Object.Raw,
-		OldObject: req.OldObject.Raw,
-		Namespace: req.Namespace,
-		Name:      req.Name,
-		DryRun:    req.DryRun != nil && *req.DryRun,
-		User:      req.UserInfo,
+		Operation:   req.Operation,
+		Subresource: req.SubResource,
+		Version:     req.Kind.Version,
+		Object:      req.Object.Raw,
+		OldObject:   req.OldObject.Raw,
+		Namespace:   req.Namespace,
+		Name:        req.Name,
+		DryRun:      req.DryRun != nil && *req.DryRun,
+		User:        req.UserInfo,
 	}
 	version, err := k.version(req.Kind.Version)
 	if err != nil {

@@ -29,7 +29,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -150,7 +149,7 @@ func TestOnlyTheAPIServerMayCall(t *testing.T) {
 	createDefinition(t, admin, "https://"+here)
 	start(t, options).eventuallyReady(t)
 
-	hub := schema.GroupVersionKind{Group: widgetGroup, Version: "v1beta1", Kind: "Widget"}
+	kind := widgetKind()
 	review, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
@@ -159,7 +158,7 @@ func TestOnlyTheAPIServerMayCall(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	for _, path := range []string{admission.MutatePath(hub), admission.ValidatePath(hub)} {
+	for _, path := range []string{kind.MutatePath(), kind.ValidatePath()} {
 		ask := func(certificate *tls.Certificate) (int, string) {
 			return call{address: here, path: path, body: review, certificate: certificate}.do(t.Context())
 		}

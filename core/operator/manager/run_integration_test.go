@@ -21,7 +21,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -163,7 +162,7 @@ func (r *replica) eventuallyReady(t *testing.T) {
 // installWebhooks creates the two configurations of the widget operator, with URLs and without bundles.
 func installWebhooks(t *testing.T, admin client.Client, url string) {
 	t.Helper()
-	hub := schema.GroupVersionKind{Group: widgetGroup, Version: "v1beta1", Kind: "Widget"}
+	kind := widgetKind()
 	rules := []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 		Rule:       admissionregistrationv1.Rule{APIGroups: []string{widgetGroup}, APIVersions: []string{"v1alpha1", "v1beta1"}, Resources: []string{"widgets"}},
@@ -175,14 +174,14 @@ func installWebhooks(t *testing.T, admin client.Client, url string) {
 		&admissionregistrationv1.MutatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: "widget-mutating"},
 			Webhooks: []admissionregistrationv1.MutatingWebhook{{
-				Name: "widget.example.com", ClientConfig: at(admission.MutatePath(hub)), Rules: rules, AdmissionReviewVersions: []string{"v1"},
+				Name: "widget.example.com", ClientConfig: at(kind.MutatePath()), Rules: rules, AdmissionReviewVersions: []string{"v1"},
 				SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), MatchPolicy: ptr.To(admissionregistrationv1.Exact),
 			}},
 		},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: "widget-validating"},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-				Name: "widget.example.com", ClientConfig: at(admission.ValidatePath(hub)), Rules: rules, AdmissionReviewVersions: []string{"v1"},
+				Name: "widget.example.com", ClientConfig: at(kind.ValidatePath()), Rules: rules, AdmissionReviewVersions: []string{"v1"},
 				SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), MatchPolicy: ptr.To(admissionregistrationv1.Exact),
 			}},
 		},

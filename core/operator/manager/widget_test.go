@@ -100,7 +100,6 @@ func widgetKind() admission.Kind[*widget] {
 
 // widgetWebhooks recreates by default and refuses a strategy that does not exist.
 func widgetWebhooks(context.Context, *Environment) (Webhooks, error) {
-	hub := schema.GroupVersionKind{Group: widgetGroup, Version: "v1beta1", Kind: "Widget"}
 	kind := widgetKind()
 	defaults := func(_ context.Context, req admission.Request[*widget]) error {
 		if req.New.Spec.Strategy.Type == "" {
@@ -116,8 +115,8 @@ func widgetWebhooks(context.Context, *Environment) (Webhooks, error) {
 		return findings, nil
 	}
 	return Webhooks{
-		Mutating:   []admission.Endpoint{{Path: admission.MutatePath(hub), Handler: kind.Defaulting(defaults)}},
-		Validating: []admission.Endpoint{{Path: admission.ValidatePath(hub), Handler: kind.Validating(validate)}},
+		Mutating:   []admission.Endpoint{{Path: kind.MutatePath(), Handler: kind.Defaulting(defaults)}},
+		Validating: []admission.Endpoint{{Path: kind.ValidatePath(), Handler: kind.Validating(validate)}},
 		Converting: admission.Converting(kind.Convert),
 	}, nil
 }

@@ -15,12 +15,6 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/internal/conversion"
 )
 
-// Paths of the webhooks of StatefulSet; configurations in users' clusters name them.
-const (
-	MutatePath   = "/mutate-apps-kruise-io-statefulset"
-	ValidatePath = "/validate-apps-kruise-io-statefulset"
-)
-
 // Webhook answers the API server.
 type Webhook struct {
 	// Reader gathers facts.
@@ -41,12 +35,12 @@ func kind() admission.Kind[*v1beta1.StatefulSet] {
 
 // Mutating sets defaults.
 func (w Webhook) Mutating() admission.Endpoint {
-	return admission.Endpoint{Path: MutatePath, Handler: kind().Defaulting(w.setDefaults)}
+	return admission.Endpoint{Path: kind().MutatePath(), Handler: kind().Defaulting(w.setDefaults)}
 }
 
 // Validating applies the rules.
 func (w Webhook) Validating() admission.Endpoint {
-	return admission.Endpoint{Path: ValidatePath, Handler: kind().Validating(w.validate)}
+	return admission.Endpoint{Path: kind().ValidatePath(), Handler: kind().Validating(w.validate)}
 }
 
 // Converting converts between the versions and leaves the bytes that both share as they are written.

@@ -11,11 +11,12 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 )
 
-// Paths of the webhooks; configurations in users' clusters name them.
-const (
-	LaunchPath = "/mutate-pod"
-	GatePath   = "/mutate-pod-readiness-gate"
-)
+// gateSuffix tells the path of the second webhook for new pods from that of the first.
+const gateSuffix = "-readiness-gate"
+
+func pods() admission.Kind[*corev1.Pod] {
+	return admission.NewKind("", "Pod", admission.Hub[corev1.Pod]("v1"))
+}
 
 // Webhook answers the API server about new pods. It reads nothing but the pod.
 type Webhook struct {
@@ -25,7 +26,7 @@ type Webhook struct {
 
 // Launch puts barriers into pods with launch priorities.
 func (w Webhook) Launch() admission.Endpoint {
-	return endpoint(LaunchPath, func(pod *corev1.Pod, name string) error {
+	return endpoint(pods().MutatePath(), func(pod *corev1.Pod, name string) error {
 		if errs := Order(pod, w.Suffix); len(errs) > 0 {
 			return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, name, errs)
 		}
@@ -35,15 +36,14 @@ func (w Webhook) Launch() admission.Endpoint {
 
 // ReadinessGate puts the gate KruisePodReady into every pod (gate KruisePodReadinessGate).
 func (w Webhook) ReadinessGate() admission.Endpoint {
-	return endpoint(GatePath, func(pod *corev1.Pod, _ string) error {
+	return endpoint(pods().MutatePath()+gateSuffix, func(pod *corev1.Pod, _ string) error {
 		Gate(pod)
 		return nil
 	})
 }
 
 func endpoint(path string, change func(pod *corev1.Pod, name string) error) admission.Endpoint {
-	kind := admission.NewKind("", "Pod", admission.Hub[corev1.Pod]("v1"))
-	return admission.Endpoint{Path: path, Handler: kind.Defaulting(func(_ context.Context, req admission.Request[*corev1.Pod]) error {
+	return admission.Endpoint{Path: path, Handler: pods().Defaulting(func(_ context.Context, req admission.Request[*corev1.Pod]) error {
 		if req.Operation != admissionv1.Create {
 			return nil
 		}

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 func more() []*admissionregistrationv1.MutatingWebhookConfiguration {
 	return []*admissionregistrationv1.MutatingWebhookConfiguration{
 		configuration("z-inject", "/inject", `has(object.metadata.labels) && 'inject' in object.metadata.labels`),
-		configuration("z-gate", admission.GatePath, `has(object.metadata.labels) && 'gate' in object.metadata.labels`),
+		configuration("z-gate", "/mutate-pod-readiness-gate", `has(object.metadata.labels) && 'gate' in object.metadata.labels`),
 	}
 }
 

@@ -14,12 +14,6 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/conversion"
 )
 
-// Paths of the webhooks of NodeImage; configurations in users' clusters name them.
-const (
-	MutatePath   = "/mutate-apps-kruise-io-nodeimage"
-	ValidatePath = "/validate-apps-kruise-io-nodeimage"
-)
-
 // Webhook answers the API server.
 type Webhook struct {
 	// Clock tells when a tag was asked for.
@@ -28,7 +22,7 @@ type Webhook struct {
 
 // Mutating sets defaults.
 func (w Webhook) Mutating() admission.Endpoint {
-	return admission.Endpoint{Path: MutatePath, Handler: conversion.NodeImages().Defaulting(
+	return admission.Endpoint{Path: conversion.NodeImages().MutatePath(), Handler: conversion.NodeImages().Defaulting(
 		func(_ context.Context, req admission.Request[*v1beta1.NodeImage]) error {
 			Default(req.New, w.Clock.Now())
 			return nil
@@ -37,7 +31,7 @@ func (w Webhook) Mutating() admission.Endpoint {
 
 // Validating applies the rules.
 func (w Webhook) Validating() admission.Endpoint {
-	return admission.Endpoint{Path: ValidatePath, Handler: conversion.NodeImages().Validating(validate)}
+	return admission.Endpoint{Path: conversion.NodeImages().ValidatePath(), Handler: conversion.NodeImages().Validating(validate)}
 }
 
 func validate(_ context.Context, req admission.Request[*v1beta1.NodeImage]) (admission.Findings, error) {

@@ -18,12 +18,6 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/conversion"
 )
 
-// Paths of the webhooks of ContainerRecreateRequest; configurations in users' clusters name them.
-const (
-	MutatePath   = "/mutate-apps-kruise-io-containerrecreaterequest"
-	ValidatePath = "/validate-apps-kruise-io-containerrecreaterequest"
-)
-
 // Webhook answers the API server.
 type Webhook struct {
 	// Reader reads pods and nodes from the server: requests are rare, and the cache has neither hooks nor what
@@ -33,12 +27,12 @@ type Webhook struct {
 
 // Mutating refuses new requests that cannot be fulfilled, and fills the others.
 func (w Webhook) Mutating() admission.Endpoint {
-	return admission.Endpoint{Path: MutatePath, Handler: conversion.RecreateRequests().Defaulting(w.fill)}
+	return admission.Endpoint{Path: conversion.RecreateRequests().MutatePath(), Handler: conversion.RecreateRequests().Defaulting(w.fill)}
 }
 
 // Validating keeps requests as they are, and warns about new ones.
 func (w Webhook) Validating() admission.Endpoint {
-	return admission.Endpoint{Path: ValidatePath, Handler: conversion.RecreateRequests().Validating(w.validate)}
+	return admission.Endpoint{Path: conversion.RecreateRequests().ValidatePath(), Handler: conversion.RecreateRequests().Validating(w.validate)}
 }
 
 func (w Webhook) fill(ctx context.Context, req admission.Request[*v1beta1.ContainerRecreateRequest]) error {
