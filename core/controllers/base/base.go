@@ -60,7 +60,7 @@ type Controller struct {
 	// Reader reads from the cache without copies.
 	Reader *fastclient.Reader
 	// Freshness knows the writes that the cache has not shown yet.
-	Freshness *freshness.Gate
+	Freshness Freshness
 	// Refusals knows the writes that the server has refused, and when to try them again.
 	Refusals *refusals.Memory
 	// Executor writes what plans want.
@@ -71,6 +71,22 @@ type Controller struct {
 	Events *events.Recorder
 	// Clock tells the time.
 	Clock clock.PassiveClock
+
+	memories []Memory
+}
+
+// Freshness holds up passes over objects of which the cache has yet to show what was written. A freshness.Gate is one.
+type Freshness interface {
+	Memory
+	// Wait is how long to leave the object alone. A new leader stays until all caches have shown what earlier ones
+	// wrote, or until ctx ends.
+	Wait(ctx context.Context, name types.NamespacedName) time.Duration
+}
+
+// Memory remembers something of objects between passes.
+type Memory interface {
+	// Forget drops what is remembered of an object that is gone.
+	Forget(name types.NamespacedName)
 }
 
 // New makes the parts of a controller and adds to the manager what must run with it. It must be called
@@ -157,14 +173,14 @@ func (c *Controller) Known(workload client.Object, pods []*corev1.Pod, minReadyS
 	})
 }
 
-// Wait is how long to leave an object alone, because the cache has yet to show what was written for it. A new
-// leader stays until all caches have shown what earlier ones wrote, or until ctx ends.
-func (c *Controller) Wait(ctx context.Context, name types.NamespacedName) time.Duration {
-	return c.Freshness.Wait(ctx, name)
-}
+// Remember has Forget reach more memories than the controller's own. It is called before the first pass.
+func (c *Controller) Remember(more ...Memory) { c.memories = append(c.memories, more...) }
 
 // Forget drops what is remembered of an object that is gone.
 func (c *Controller) Forget(name types.NamespacedName) {
 	c.Freshness.Forget(name)
 	c.Refusals.Forget(name)
+	for _, m := range c.memories {
+		m.Forget(name)
+	}
 }

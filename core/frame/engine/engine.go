@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -77,7 +76,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 		return nil, err
 	}
 	templates := podtemplate.New(c.Client, c.Clock)
-	return &Engine{
+	e := &Engine{
 		Controller: c,
 		Templates:  templates,
 		History:    history.New(c.Reader, templates),
@@ -85,7 +84,9 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 		PullJobs: pulljobs.New(pulljobs.Options{
 			Discovery: served, Cache: mgr.GetCache(), Executor: c.Executor, Events: c.Events, Clock: c.Clock,
 		}),
-	}, nil
+	}
+	c.Remember(e.History, e.Orphans, e.PullJobs)
+	return e, nil
 }
 
 // written are the kinds besides its own that a workload's controller writes, as far as they are cached.
@@ -105,14 +106,6 @@ func uncontrolled(r *fastclient.Reader) func(context.Context, string) ([]*corev1
 	return func(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
 		return fastclient.Uncontrolled[corev1.Pod](ctx, r, namespace)
 	}
-}
-
-// Forget drops what is remembered of a workload that is gone.
-func (e *Engine) Forget(name types.NamespacedName) {
-	e.Controller.Forget(name)
-	e.History.Forget(name)
-	e.Orphans.Forget(name)
-	e.PullJobs.Forget(name)
 }
 
 func newDiscovery(config *rest.Config, timeout time.Duration) (*discovery.DiscoveryClient, error) {

@@ -2,15 +2,14 @@ package engine
 
 import (
 	"context"
-	"errors"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 )
@@ -30,36 +29,25 @@ type Pass struct {
 	Status func(done action.Result) client.Object
 }
 
-// Handle runs one pass over the workload of a request, as base.Handle does. look thinks, too.
+// Handle runs one pass over the workload of a request, as base.Controller.Handle does. look thinks, too.
 func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context.Context, types.NamespacedName) (Pass, error)) (ctrl.Result, error) {
-	return base.Handle(ctx, e, req, look, e.Run)
+	return e.Controller.Handle(ctx, req, func(ctx context.Context, name types.NamespacedName) (base.Pass, error) {
+		p, err := look(ctx, name)
+		if err != nil {
+			return base.Pass{}, err
+		}
+		return e.pass(p), nil
+	})
 }
 
-// Run writes what the pass wants, then the status, tells users, and pulls images ahead. The result says
-// when to look at the workload again, should nothing happen before.
-func (e *Engine) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
-	done := e.Execute(ctx, p.Workload, p.Plan)
-	e.follow(client.ObjectKeyFromObject(p.Workload), done.Results)
-	wrote, again, statusErr := e.PatchStatus(ctx, p.Workload, p.Status(done.Result().With(p.Plan.Held)))
-	e.Events.Tell(p.Workload, p.Plan.NoticesOnce(wrote || again == 0 && statusErr == nil), &done)
+// pass is a pass of any controller with what workloads add: lost pods are followed, and images are pulled ahead.
+func (e *Engine) pass(p Pass) base.Pass {
+	all := base.Pass{
+		Object: p.Workload, Plan: p.Plan, Err: p.Err, Status: p.Status,
+		Executed: func(done *execute.Outcome) { e.follow(client.ObjectKeyFromObject(p.Workload), done.Results) },
+	}
 	if p.Update != "" {
-		p.Plan.Wake(e.PullJobs.Run(ctx, p.Workload, p.Update, p.Pulls))
+		all.Last = func(ctx context.Context) time.Duration { return e.PullJobs.Run(ctx, p.Workload, p.Update, p.Pulls) }
 	}
-	p.Plan.Wake(done.RetryAfter)
-	p.Plan.Wake(again)
-	return p.end(ctx, errors.Join(done.Err, statusErr))
-}
-
-// end is what the queue is told. A spec that cannot be followed is an error for good, unless what keeps
-// running pods in order wants another look.
-func (p *Pass) end(ctx context.Context, err error) (ctrl.Result, error) {
-	switch {
-	case err != nil:
-		return ctrl.Result{}, err
-	case p.Err != nil && p.Plan.WakeAfter == 0:
-		return ctrl.Result{}, reconcile.TerminalError(p.Err)
-	case p.Err != nil:
-		log.FromContext(ctx).Error(p.Err, "The spec cannot be followed")
-	}
-	return ctrl.Result{RequeueAfter: p.Plan.WakeAfter}, nil
+	return all
 }

@@ -20,19 +20,16 @@ type reconciler struct{ *base.Controller }
 
 // Reconcile runs one pass over the pod of the request.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return base.Handle(ctx, r, req, r.snapshot, r.run)
+	return r.Handle(ctx, req, r.pass)
 }
 
-// run thinks about a pod and writes what it came to.
-func (r *reconciler) run(ctx context.Context, snap plan.Snapshot) (ctrl.Result, error) {
-	todo := plan.Compute(snap)
-	done := r.Execute(ctx, snap.Pod, todo)
-	r.Events.Tell(snap.Pod, todo.Notices, &done)
-	if done.Err != nil {
-		return ctrl.Result{}, done.Err
+// pass reads the world of one pod and thinks.
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	snap, err := r.snapshot(ctx, key)
+	if err != nil {
+		return base.Pass{}, err
 	}
-	todo.Wake(done.RetryAfter)
-	return ctrl.Result{RequeueAfter: todo.WakeAfter}, nil
+	return base.Pass{Object: snap.Pod, Plan: plan.Compute(snap)}, nil
 }
 
 // snapshot reads the world of one pod. Its error satisfies IsNotFound only when the pod is gone.

@@ -2,10 +2,9 @@ package nodeimage
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -13,7 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
 
@@ -33,36 +34,41 @@ func newReconciler(base *base.Controller, mapper meta.RESTMapper, clock clock.Wi
 		creationDelay: creationDelay,
 		jobs:          &jobs{mapper: mapper, live: base.Live, clock: clock, gone: answers[plan.Job]{age: goneAge}},
 		secrets:       &secrets{live: base.Live, clock: clock, known: answers[types.NamespacedName]{age: secretAge}},
-		agents:        &agents{since: map[string]time.Time{}},
+		agents:        &agents{since: map[types.NamespacedName]time.Time{}},
 	}
 }
 
 // Reconcile runs one pass over the NodeImage of the request's node.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if wait := r.Wait(ctx, req.NamespacedName); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
-	snap, err := r.snapshot(ctx, req.Name)
+	return r.Handle(ctx, req, r.pass)
+}
+
+// pass reads the world of one node and thinks.
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	snap, err := r.snapshot(ctx, key.Name)
 	if err != nil {
-		return ctrl.Result{}, err
+		return base.Pass{}, err
 	}
 	if snap.Image == nil {
-		r.agents.heard(req.Name)
+		r.agents.Forget(key)
 	}
 	if snap.Image == nil && snap.Node == nil {
-		r.Forget(req.NamespacedName)
-		return ctrl.Result{}, nil
+		return base.Pass{}, apierrors.NewNotFound(v1beta1.GroupVersion.WithResource("nodeimages").GroupResource(), key.Name)
 	}
 	snap.Refusals = r.Known(owner(snap), nil, 0, snap.Now)
 	todo := plan.Compute(snap)
-	done := r.Execute(ctx, owner(snap), todo.Plan)
-	again, statusErr := r.writeStatus(ctx, snap, todo)
-	if err := errors.Join(done.Err, statusErr); err != nil {
-		return ctrl.Result{}, fmt.Errorf("keep the images of node %s: %w", req.Name, err)
+	pass := base.Pass{Object: owner(snap)}
+	if r.reports(snap, &todo) {
+		pass.Status = func(action.Result) client.Object {
+			after := snap.Image.DeepCopy()
+			after.Status = *todo.Status
+			return after
+		}
+		pass.Reported = func() { r.agents.Forget(key) }
+		todo.Notices, pass.Elsewhere = notices(snap.Name, todo.Failures)
 	}
-	todo.Wake(done.RetryAfter)
-	todo.Wake(again)
-	return ctrl.Result{RequeueAfter: todo.WakeAfter}, nil
+	pass.Plan = todo.Plan
+	return pass, nil
 }
 
 // owner is what the actions are for: the NodeImage, or the node that is to get one.

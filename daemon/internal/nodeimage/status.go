@@ -1,7 +1,6 @@
 package nodeimage
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -9,8 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/execute"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
@@ -20,44 +21,39 @@ import (
 // otherwise write the same after every change of the spec.
 const agentGrace = 5 * time.Second
 
-// writeStatus patches the status when it changed, and tells of the pulls that are given up. The returned time
-// is when to look again.
-func (r *reconciler) writeStatus(ctx context.Context, snap plan.Snapshot, todo plan.Plan) (again time.Duration, err error) {
-	if todo.Status == nil {
-		return 0, nil
+// reports says whether the pass writes the status: when it differs and the agent has had its time. Pulls that are given
+// up do not wait for the agent. Meanwhile the plan wakes.
+func (r *reconciler) reports(snap plan.Snapshot, todo *plan.Plan) bool {
+	switch {
+	case todo.Status == nil:
+		return false
+	case equality.Semantic.DeepEqual(&snap.Image.Status, todo.Status):
+		r.agents.Forget(client.ObjectKeyFromObject(snap.Image))
+		return false
 	}
-	if equality.Semantic.DeepEqual(&snap.Image.Status, todo.Status) {
-		r.agents.heard(snap.Name)
-		return 0, nil
+	left := r.agents.left(client.ObjectKeyFromObject(snap.Image), snap.Now)
+	if len(todo.Failures) > 0 {
+		return true
 	}
-	if left := r.agents.left(snap.Name, snap.Now); len(todo.Failures) == 0 && left > 0 {
-		return left, nil
-	}
-	after := snap.Image.DeepCopy()
-	after.Status = *todo.Status
-	wrote, again, err := r.PatchStatus(ctx, snap.Image, after)
-	if wrote {
-		r.agents.heard(snap.Name)
-		r.tell(snap, todo)
-	}
-	return again, err
+	todo.Wake(left)
+	return left <= 0
 }
 
-// tell tells of failures on the NodeImage and on the owners of each tag.
-func (r *reconciler) tell(snap plan.Snapshot, todo plan.Plan) {
-	var all []action.Notice
+// notices tell of failures on the NodeImage, and on the owners of each tag.
+func notices(node string, failures []plan.Failure) (onImage []action.Notice, onOwners []base.Notices) {
 	byOwner := map[corev1.ObjectReference][]action.Notice{}
-	for _, failure := range todo.Failures {
-		notice := failure.Notice(snap.Name)
-		all = append(all, notice)
+	for _, failure := range failures {
+		notice := failure.Notice(node)
+		notice.OfStatus = true
+		onImage = append(onImage, notice)
 		for _, owner := range failure.Owners {
 			byOwner[owner] = append(byOwner[owner], notice)
 		}
 	}
-	r.Events.Tell(snap.Image, all, &execute.Outcome{})
-	for owner, notices := range byOwner {
-		r.Events.Tell(objectOf(owner), notices, &execute.Outcome{})
+	for owner, events := range byOwner {
+		onOwners = append(onOwners, base.Notices{Object: objectOf(owner), Events: events})
 	}
+	return onImage, onOwners
 }
 
 // objectOf is an object that events can be about.
@@ -72,11 +68,11 @@ func objectOf(ref corev1.ObjectReference) *metav1.PartialObjectMetadata {
 // agents remembers since when a status has been waiting for its agent.
 type agents struct {
 	mu    sync.Mutex
-	since map[string]time.Time
+	since map[types.NamespacedName]time.Time
 }
 
 // left is how long the agent of a node has left.
-func (a *agents) left(node string, now time.Time) time.Duration {
+func (a *agents) left(node types.NamespacedName, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	since, waiting := a.since[node]
@@ -86,8 +82,8 @@ func (a *agents) left(node string, now time.Time) time.Duration {
 	return agentGrace - now.Sub(since)
 }
 
-// heard says that nothing waits for the agent of a node.
-func (a *agents) heard(node string) {
+// Forget says that nothing waits for the agent of a node.
+func (a *agents) Forget(node types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.since, node)

@@ -2,19 +2,17 @@ package recreate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
-	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/plan/action"
-	"github.com/flotilla-project/flotilla/core/plan/refusals"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
@@ -30,34 +28,21 @@ type reconciler struct {
 
 // Reconcile runs one pass over the request that the key names.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return base.Handle(ctx, r, req, r.snapshot, r.run)
+	return r.Handle(ctx, req, r.pass)
 }
 
-// run thinks about a request and writes what it came to.
-func (r *reconciler) run(ctx context.Context, snap plan.Snapshot) (ctrl.Result, error) {
+// pass reads the world of one request and thinks.
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	snap, err := r.snapshot(ctx, key)
+	if err != nil {
+		return base.Pass{}, err
+	}
 	todo := plan.Compute(snap)
-	done := r.Execute(ctx, snap.Request, todo.Plan)
-	todo.Wake(done.RetryAfter)
-	if done.Done(action.PatchMetadata) > 0 {
-		return ctrl.Result{RequeueAfter: todo.WakeAfter}, done.Err
-	}
-	after := snap.Request.DeepCopy()
-	after.Status = todo.Status
-	wrote, again, err := r.PatchStatus(ctx, snap.Request, after)
-	if err := errors.Join(done.Err, err); err != nil {
-		return ctrl.Result{}, err
-	}
-	if wrote {
-		r.Events.Tell(snap.Request, todo.Notices, &execute.Outcome{})
-	}
-	todo.Wake(again)
-	return ctrl.Result{RequeueAfter: todo.WakeAfter}, nil
-}
-
-// Forget drops what is remembered of a request that is gone.
-func (r *reconciler) Forget(name types.NamespacedName) {
-	r.Controller.Forget(name)
-	r.memory.Forget(name)
+	return base.Pass{Object: snap.Request, Plan: todo.Plan, Status: func(action.Result) client.Object {
+		after := snap.Request.DeepCopy()
+		after.Status = todo.Status
+		return after
+	}}, nil
 }
 
 // snapshot reads the world of one request. Its error satisfies IsNotFound only when the request is gone.
@@ -72,7 +57,7 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	} else {
 		r.memory.Forget(key)
 	}
-	s.Refusals = r.Refusals.Of(key, refusals.Moment{Now: s.Now, Generation: request.Generation})
+	s.Refusals = r.Known(request, nil, 0, s.Now)
 	s.Pod, err = r.pod(ctx, request)
 	return s, err
 }

@@ -141,7 +141,10 @@ func (p *pass) complete(message string) {
 	p.plan.Status.Phase = v1beta1.RecreateCompleted
 	p.plan.Status.CompletionTime = new(metav1.NewTime(p.Now))
 	p.plan.Status.Message = message
-	notice := action.Notice{Type: corev1.EventTypeWarning, Reason: reasonUncompleted, Note: "The request has ended before its containers were recreated: " + message}
+	notice := action.Notice{
+		Type: corev1.EventTypeWarning, Reason: reasonUncompleted, Note: "The request has ended before its containers were recreated: " + message,
+		OfStatus: true,
+	}
 	if pod := p.pod(); pod != nil {
 		notice.Related = pod
 	}

@@ -1,0 +1,138 @@
+package base
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-project/flotilla/core/controllers/execute"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// Pass is what one look at an object found and wants.
+type Pass struct {
+	// Object is the object as it was read.
+	Object client.Object
+	// Plan is what is to be done.
+	Plan action.Plan
+	// Err says why the spec cannot be followed. Only an edit helps: the pass is not repeated for it.
+	Err error
+	// Status is the object with its next status, when that has become of the plan. Where it is nil or returns nil the
+	// status stays as it is.
+	Status func(done action.Result) client.Object
+	// Elsewhere are notices on other objects.
+	Elsewhere []Notices
+
+	// Executed, unless nil, is told what became of the plan, before anything else happens.
+	Executed func(*execute.Outcome)
+	// Reported, unless nil, is called when the status was written.
+	Reported func()
+	// Last, unless nil, is work that may go wrong without consequences for the rest. It returns when to look at the
+	// object again at the latest, 0 for no such time.
+	Last func(context.Context) time.Duration
+}
+
+// Notices are events on an object that is not the one of the pass.
+type Notices struct {
+	Object client.Object
+	Events []action.Notice
+}
+
+// Handle runs one pass over the object of a request, unless the cache has yet to show what was written for it. look
+// reads the world of the object and thinks; its error satisfies IsNotFound only when the object itself is gone.
+func (c *Controller) Handle(
+	ctx context.Context, req ctrl.Request, look func(context.Context, types.NamespacedName) (Pass, error),
+) (ctrl.Result, error) {
+	if wait := c.Freshness.Wait(ctx, req.NamespacedName); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	p, err := look(ctx, req.NamespacedName)
+	if apierrors.IsNotFound(err) {
+		c.Forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return c.Run(ctx, p)
+}
+
+// Run writes what the pass wants, then the status, and tells users. The result says when to look at the object
+// again, should nothing happen before.
+func (c *Controller) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
+	done := c.Execute(ctx, p.Object, p.Plan)
+	if p.Executed != nil {
+		p.Executed(&done)
+	}
+	if ctx.Err() != nil {
+		c.tell(&p, &done, false)
+		return ctrl.Result{}, errors.Join(done.Err, fmt.Errorf("end the pass: %w", ctx.Err()))
+	}
+	reported, again, statusErr := c.report(ctx, &p, &done)
+	c.tell(&p, &done, reported)
+	if p.Last != nil {
+		p.Plan.Wake(p.Last(ctx))
+	}
+	p.Plan.Wake(done.RetryAfter)
+	p.Plan.Wake(again)
+	return p.end(ctx, errors.Join(done.Err, statusErr))
+}
+
+// report writes the status, and says whether the object has it now. A status that belongs to an older version of the
+// object is not sent: the event of the newer one brings the next pass.
+func (c *Controller) report(ctx context.Context, p *Pass, done *execute.Outcome) (reported bool, again time.Duration, err error) {
+	if p.Status == nil || outdated(p.Object, done) {
+		return false, 0, nil
+	}
+	after := p.Status(done.Result().With(p.Plan.Held))
+	if after == nil {
+		return false, 0, nil
+	}
+	wrote, again, err := c.PatchStatus(ctx, p.Object, after)
+	if wrote && p.Reported != nil {
+		p.Reported()
+	}
+	return wrote || again == 0 && err == nil, again, err
+}
+
+// outdated says that the object has changed since it was read: by an action on it, or by others before one.
+func outdated(object client.Object, done *execute.Outcome) bool {
+	for i := range done.Results {
+		r := &done.Results[i]
+		if r.Action.Object.GetUID() == object.GetUID() && object.GetUID() != "" && (r.State == execute.Done || r.State == execute.Stale) {
+			return true
+		}
+	}
+	return false
+}
+
+// tell sends the events of the pass, those of the status only when the object has it.
+func (c *Controller) tell(p *Pass, done *execute.Outcome, reported bool) {
+	c.Events.Tell(p.Object, p.Plan.NoticesOnce(reported), done)
+	for _, n := range p.Elsewhere {
+		elsewhere := action.Plan{Notices: n.Events}
+		c.Events.Tell(n.Object, elsewhere.NoticesOnce(reported), &execute.Outcome{})
+	}
+}
+
+// end is what the queue is told. A spec that cannot be followed is an error for good, unless what keeps
+// running pods in order wants another look.
+func (p *Pass) end(ctx context.Context, err error) (ctrl.Result, error) {
+	switch {
+	case err != nil:
+		return ctrl.Result{}, err
+	case p.Err != nil && p.Plan.WakeAfter == 0:
+		return ctrl.Result{}, reconcile.TerminalError(p.Err)
+	case p.Err != nil:
+		log.FromContext(ctx).Error(p.Err, "The spec cannot be followed")
+	}
+	return ctrl.Result{RequeueAfter: p.Plan.WakeAfter}, nil
+}
