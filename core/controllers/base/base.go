@@ -31,9 +31,9 @@ type Settings struct {
 	Workers int
 	// Reader says how cached objects are handed out.
 	Reader fastclient.Options
-	// LeaderVersion returns the resourceVersion of the write that made this process leader; nil without
-	// leader election.
-	LeaderVersion func(context.Context) (string, error)
+	// Fence holds up passes until the caches show what earlier processes wrote. All controllers of a process share it;
+	// nil where there is no earlier process.
+	Fence *freshness.Fence
 	// Namespace restricts the controller to one namespace; empty means all.
 	Namespace string
 	// UserAgent is the name under which the controller writes.
@@ -98,7 +98,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 	}
 	gate, err := freshness.New(ctx, freshness.Options{
 		Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), Kinds: o.Kinds, Live: mgr.GetAPIReader(),
-		Clock: clock.RealClock{}, LeaderVersion: o.LeaderVersion,
+		Clock: clock.RealClock{}, Fence: o.Fence,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the freshness gate: %w", err)

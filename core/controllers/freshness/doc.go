@@ -11,7 +11,8 @@
 // reflector's version is never used: it moves when an event has arrived, before the store holds it.
 //
 // A new leader's gate stays closed until each store has reached the version of the write that made
-// it leader; where a store is quiet, a live list of metadata shows whether it is complete.
+// it leader; where a store is quiet, a live list of metadata shows whether it is complete. The gates
+// of a process share a Fence, so that each store is compared once.
 //
 // The package must never read the server on the path of a pass: Wait looks at memory only.
 package freshness

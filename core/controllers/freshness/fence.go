@@ -3,11 +3,13 @@ package freshness
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -27,6 +29,44 @@ const (
 	pageSize = 250
 )
 
+// Fence keeps a new leader from planning on stores that do not show yet what earlier leaders wrote. The gates of a
+// process share one, so that a store is compared with the server once, however many gates read it.
+type Fence struct {
+	version func(context.Context) (string, error)
+
+	mu     sync.Mutex
+	stores map[toolscache.Store]*fencedStore
+}
+
+type fencedStore struct {
+	mu      sync.Mutex
+	reached bool // the leader's version
+}
+
+// NewFence makes a fence. version returns the resourceVersion of the write that made this process leader.
+func NewFence(version func(context.Context) (string, error)) *Fence {
+	return &Fence{version: version, stores: map[toolscache.Store]*fencedStore{}}
+}
+
+// once runs reach until it has succeeded once for the store. Those who ask meanwhile wait for the answer.
+func (f *Fence) once(store toolscache.Store, reach func() error) error {
+	f.mu.Lock()
+	s := f.stores[store]
+	if s == nil {
+		s = &fencedStore{}
+		f.stores[store] = s
+	}
+	f.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reached {
+		return nil
+	}
+	err := reach()
+	s.reached = err == nil
+	return err
+}
+
 // Start opens the gate once every store has reached the version of the write that made this process
 // leader, and then settles doubts until the context ends.
 //
@@ -34,7 +74,7 @@ const (
 // the cached kinds in one etcd; where it does not, the live list decides for every store that seems
 // to lag.
 func (g *Gate) Start(ctx context.Context) error {
-	for g.options.LeaderVersion != nil {
+	for g.options.Fence != nil {
 		err := g.reachLeader(ctx)
 		if err == nil {
 			break
@@ -52,22 +92,27 @@ func (g *Gate) Start(ctx context.Context) error {
 }
 
 func (g *Gate) reachLeader(ctx context.Context) error {
-	version, err := g.options.LeaderVersion(ctx)
+	version, err := g.options.Fence.version(ctx)
 	if err != nil {
 		return fmt.Errorf("read the version of the leader's lease: %w", err)
 	}
 	deadline := g.options.Clock.Now().Add(fenceGrace)
 	for _, s := range g.sources {
-		for !atLeast(s.version(), version) {
-			if g.options.Clock.Now().After(deadline) {
-				if err := g.complete(ctx, s); err != nil {
-					return err
-				}
-				break
-			}
-			if !g.pause(ctx, fencePoll) {
-				return ctx.Err()
-			}
+		if err := g.options.Fence.once(s.store, func() error { return g.reach(ctx, s, version, deadline) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reach waits until the store has the version, or from the deadline on until it holds what the server lists.
+func (g *Gate) reach(ctx context.Context, s *source, version string, deadline time.Time) error {
+	for !atLeast(s.version(), version) {
+		if g.options.Clock.Now().After(deadline) {
+			return g.complete(ctx, s)
+		}
+		if !g.pause(ctx, fencePoll) {
+			return ctx.Err()
 		}
 	}
 	return nil

@@ -41,9 +41,8 @@ type Options struct {
 	Live client.Reader
 	// Clock tells the time and ticks.
 	Clock clock.WithTicker
-	// LeaderVersion returns the resourceVersion of the write that made this process leader. Nil, for
-	// a process without leader election, leaves the fence out.
-	LeaderVersion func(context.Context) (string, error)
+	// Fence is that of the process. Nil lets the gate open at once, for a process without predecessors.
+	Fence *Fence
 }
 
 // Gate knows the outstanding writes of one controller. It is closed until Start has run; a manager
@@ -91,16 +90,16 @@ func (g *Gate) NeedLeaderElection() bool { return true }
 
 // Created records that the object was created for the workload, with the UID and resourceVersion
 // that the server returned.
-func (g *Gate) Created(workload types.NamespacedName, o client.Object) { g.reach(workload, o, false) }
+func (g *Gate) Created(workload types.NamespacedName, o client.Object) { g.expect(workload, o, false) }
 
 // Written records that the object was written for the workload, with the UID, the labels and the resourceVersion
 // that the server returned.
 //
 // No event tells of a write that leaves the object without the labels by which the cache selects: then only that it is
 // not in the cache is waited for.
-func (g *Gate) Written(workload types.NamespacedName, o client.Object) { g.reach(workload, o, true) }
+func (g *Gate) Written(workload types.NamespacedName, o client.Object) { g.expect(workload, o, true) }
 
-func (g *Gate) reach(workload types.NamespacedName, o client.Object, existed bool) {
+func (g *Gate) expect(workload types.NamespacedName, o client.Object, existed bool) {
 	g.record(workload, o, func(s *source, all *writes) {
 		if !isVersion(o.GetResourceVersion()) {
 			return

@@ -2,6 +2,7 @@ package freshness_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,18 +33,41 @@ const (
 // gate starts a manager with a cache of the labelled pods and a gate over it.
 func gate(t *testing.T, leader func(context.Context) (string, error)) *freshness.Gate {
 	t.Helper()
+	gates, _ := gates(t, 1, leader)
+	return gates[0]
+}
+
+// lister counts the lists that the server is asked for.
+type lister struct {
+	client.Reader
+	lists atomic.Int64
+}
+
+func (l *lister) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	l.lists.Add(1)
+	return l.Reader.List(ctx, list, options...)
+}
+
+// gates starts a manager with a cache of the labelled pods and gates over it, which share a fence if there is a leader.
+func gates(t *testing.T, n int, leader func(context.Context) (string, error)) ([]*freshness.Gate, *lister) {
+	t.Helper()
 	selector, err := labels.Parse("cached")
 	require.NoError(t, err)
 	kinds := map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: selector}}
 	mgr := env.Manager(t, func(o *manager.Options) { o.Cache.ByObject = kinds })
-	g, err := freshness.New(t.Context(), freshness.Options{
-		Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), Kinds: kinds,
-		Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, LeaderVersion: leader,
-	})
-	require.NoError(t, err)
-	require.NoError(t, mgr.Add(g))
+	live := &lister{Reader: mgr.GetAPIReader()}
+	o := freshness.Options{Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), Kinds: kinds, Live: live, Clock: clock.RealClock{}}
+	if leader != nil {
+		o.Fence = freshness.NewFence(leader)
+	}
+	all := make([]*freshness.Gate, n)
+	for i := range all {
+		all[i], err = freshness.New(t.Context(), o)
+		require.NoError(t, err)
+		require.NoError(t, mgr.Add(all[i]))
+	}
 	env.Start(t, mgr)
-	return g
+	return all, live
 }
 
 func pod(ns, name string, cached bool) *corev1.Pod {
@@ -126,4 +150,20 @@ func TestNewLeaderWaitsUntilItsQuietStoresAreComplete(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), lease))
 	won <- lease.ResourceVersion
 	require.Eventually(t, isFresh(t, g, key), soon, tick)
+}
+
+// A store that stays quiet is compared with the server once, however many controllers read it.
+func TestQuietStoresAreListedOnceForAllGates(t *testing.T) {
+	ns, c := env.Namespace(t), env.Client(t)
+	require.NoError(t, c.Create(t.Context(), pod(ns, "one", true)))
+	all, live := gates(t, 3, func(ctx context.Context) (string, error) {
+		lease := &corev1.ConfigMap{}
+		err := c.Get(ctx, types.NamespacedName{Namespace: ns, Name: "lease"}, lease)
+		return lease.ResourceVersion, err
+	})
+	require.NoError(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "lease"}}))
+	for _, g := range all {
+		require.Eventually(t, isFresh(t, g, types.NamespacedName{Namespace: ns, Name: "workload"}), soon, tick)
+	}
+	assert.EqualValues(t, 1, live.lists.Load())
 }

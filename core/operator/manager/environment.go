@@ -12,6 +12,7 @@ import (
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/freshness"
 )
 
 // Environment is what webhooks and controllers of an operator get to work with.
@@ -26,7 +27,8 @@ type Environment struct {
 
 	identity string // in the Lease
 
-	fence struct {
+	fence  *freshness.Fence // of all controllers
+	leader struct {
 		sync.Mutex
 		version string
 	}
@@ -49,27 +51,27 @@ func (e *Environment) APIReader(controller string) (client.Reader, error) {
 
 func userAgent(feature, part string) string { return feature + "-manager/" + part }
 
-// Fence returns a resourceVersion that a store must have reached before anything is planned from it: nothing
+// LeaderVersion returns a resourceVersion that a store must have reached before anything is planned from it: nothing
 // that an earlier leader wrote is newer. Call it from a controller only, that is after the election; it reads
 // the server once and remembers the answer.
 //
 // With leader election it is the version of the Lease, read live once this replica holds it: all writes of the
 // earlier leader had ended before the Lease changed hands. Without election it is the version of a live list.
-func (e *Environment) Fence(ctx context.Context) (string, error) {
-	e.fence.Lock()
-	defer e.fence.Unlock()
-	if e.fence.version != "" {
-		return e.fence.version, nil
+func (e *Environment) LeaderVersion(ctx context.Context) (string, error) {
+	e.leader.Lock()
+	defer e.leader.Unlock()
+	if e.leader.version != "" {
+		return e.leader.version, nil
 	}
-	version, err := e.readFence(ctx)
+	version, err := e.readLeaderVersion(ctx)
 	if err != nil {
-		return "", fmt.Errorf("read fence: %w", err)
+		return "", fmt.Errorf("read the version of the leader: %w", err)
 	}
-	e.fence.version = version
+	e.leader.version = version
 	return version, nil
 }
 
-func (e *Environment) readFence(ctx context.Context) (string, error) {
+func (e *Environment) readLeaderVersion(ctx context.Context) (string, error) {
 	election := e.Options.LeaderElection
 	reader := e.Manager.GetAPIReader()
 	if !election.Enabled {

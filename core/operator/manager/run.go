@@ -20,6 +20,8 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/flotilla-project/flotilla/core/controllers/freshness"
 )
 
 // Run runs an operator until ctx ends or something goes wrong. The steps are in the order of need: nobody can
@@ -94,6 +96,7 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 	}
 	config = shapedConfig(config, options)
 	env := &Environment{Feature: operator.Feature, Options: options, Log: log, Clock: clock.RealClock{}}
+	env.fence = freshness.NewFence(env.LeaderVersion)
 
 	lock, err := env.newLock(withUserAgent(config, operator.Feature, "leader-election"))
 	if err != nil {

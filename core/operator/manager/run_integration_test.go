@@ -73,13 +73,15 @@ func start(t *testing.T, options Options) *replica {
 	r := &replica{options: options, agents: make(chan string, 1000)}
 	operator := Operator{Feature: "widget", Schemes: []func(*runtime.Scheme) error{addWidgets}, CRDs: []string{widgetCRD}, Webhooks: widgetWebhooks}
 	operator.Setup = func(_ context.Context, env *Environment) error {
+		require.NotNil(t, env.Settings("widget", 0).Fence)
+		require.Same(t, env.Settings("widget", 0).Fence, env.Settings("other", 0).Fence, "stores are compared once for all controllers")
 		writer, err := env.Client("widget")
 		if err != nil {
 			return err
 		}
 		return builder.ControllerManagedBy(env.Manager).Named("widget").For(&widget{}).Complete(reconcile.Func(
 			func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-				fence, err := env.Fence(ctx)
+				fence, err := env.LeaderVersion(ctx)
 				if err != nil {
 					return reconcile.Result{}, err
 				}
@@ -322,7 +324,7 @@ func TestOperatorWithoutWebhooksNeedsNoCertificates(t *testing.T) {
 	fence := ""
 	operator := Operator{Feature: "plain", Setup: func(ctx context.Context, env *Environment) error {
 		var err error
-		fence, err = env.Fence(ctx)
+		fence, err = env.LeaderVersion(ctx)
 		cancel()
 		return err
 	}}

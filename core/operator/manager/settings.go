@@ -9,10 +9,10 @@ import (
 // <feature>-manager/<controller>. With 0 workers the controller chooses.
 func (e *Environment) Settings(controller string, workers int) base.Settings {
 	return base.Settings{
-		Workers:       workers,
-		Reader:        fastclient.Options{Copy: e.Options.DisableNoDeepCopy},
-		LeaderVersion: e.Fence,
-		Namespace:     e.Options.Namespace,
-		UserAgent:     userAgent(e.Feature, controller),
+		Workers:   workers,
+		Reader:    fastclient.Options{Copy: e.Options.DisableNoDeepCopy},
+		Fence:     e.fence,
+		Namespace: e.Options.Namespace,
+		UserAgent: userAgent(e.Feature, controller),
 	}
 }
