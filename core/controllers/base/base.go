@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/freshness"
 	"github.com/flotilla-project/flotilla/core/controllers/status"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
@@ -131,7 +132,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 }
 
 // Execute writes what a plan for the object wants.
-func (c *Controller) Execute(ctx context.Context, object client.Object, p action.Plan) execute.Outcome {
+func (c *Controller) Execute(ctx context.Context, object client.Object, p action.Plan) progress.Outcome {
 	if !p.Empty() {
 		log.FromContext(ctx).V(2).Info("pass", "plan", p.String())
 	}

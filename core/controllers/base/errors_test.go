@@ -33,6 +33,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/controllers/status"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
 
@@ -291,7 +292,7 @@ func TestAnEndedContextEndsThePass(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	executed := 0
 	result, err := w.controller.Run(ctx, w.pass(func(p *Pass) {
-		p.Executed = func(done *execute.Outcome) {
+		p.Executed = func(done *progress.Outcome) {
 			executed = len(done.Results)
 			cancel()
 		}

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
 // Pass is what one look at an object found and wants.
@@ -32,7 +32,7 @@ type Pass struct {
 	Elsewhere []Notices
 
 	// Executed, unless nil, is told what became of the plan, before anything else happens.
-	Executed func(*execute.Outcome)
+	Executed func(*progress.Outcome)
 	// Reported, unless nil, is called when the status was written.
 	Reported func()
 	// Last, unless nil, is work that may go wrong without consequences for the rest. It returns when to look at the
@@ -88,7 +88,7 @@ func (c *Controller) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 
 // report writes the status, and says whether the object has it now. A status that belongs to an older version of the
 // object is not sent: the event of the newer one brings the next pass.
-func (c *Controller) report(ctx context.Context, p *Pass, done *execute.Outcome) (reported bool, again time.Duration, err error) {
+func (c *Controller) report(ctx context.Context, p *Pass, done *progress.Outcome) (reported bool, again time.Duration, err error) {
 	if p.Status == nil || outdated(p.Object, done) {
 		return false, 0, nil
 	}
@@ -104,10 +104,10 @@ func (c *Controller) report(ctx context.Context, p *Pass, done *execute.Outcome)
 }
 
 // outdated says that the object has changed since it was read: by an action on it, or by others before one.
-func outdated(object client.Object, done *execute.Outcome) bool {
+func outdated(object client.Object, done *progress.Outcome) bool {
 	for i := range done.Results {
 		r := &done.Results[i]
-		if r.Action.Object.GetUID() == object.GetUID() && object.GetUID() != "" && (r.State == execute.Done || r.State == execute.Stale) {
+		if r.Action.Object.GetUID() == object.GetUID() && object.GetUID() != "" && (r.State == progress.Done || r.State == progress.Stale) {
 			return true
 		}
 	}
@@ -115,11 +115,11 @@ func outdated(object client.Object, done *execute.Outcome) bool {
 }
 
 // tell sends the events of the pass, those of the status only when the object has it.
-func (c *Controller) tell(p *Pass, done *execute.Outcome, reported bool) {
+func (c *Controller) tell(p *Pass, done *progress.Outcome, reported bool) {
 	c.Events.Tell(p.Object, p.Plan.NoticesOnce(reported), done)
 	for _, n := range p.Elsewhere {
 		elsewhere := action.Plan{Notices: n.Events}
-		c.Events.Tell(n.Object, elsewhere.NoticesOnce(reported), &execute.Outcome{})
+		c.Events.Tell(n.Object, elsewhere.NoticesOnce(reported), &progress.Outcome{})
 	}
 }
 

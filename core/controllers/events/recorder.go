@@ -8,8 +8,8 @@ import (
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/reference"
 
-	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
 const (
@@ -40,7 +40,7 @@ type event struct {
 
 // Tell sends the events of a pass on the owner: those of its actions, after the plan's notices. Of
 // more than PerPass it sends the first ones, warnings first. A stale action tells nothing.
-func (r *Recorder) Tell(owner runtime.Object, notices []action.Notice, outcome *execute.Outcome) {
+func (r *Recorder) Tell(owner runtime.Object, notices []action.Notice, outcome *progress.Outcome) {
 	all := ofNotices(notices)
 	for i := range outcome.Results {
 		all = appendResult(all, &outcome.Results[i])
@@ -82,7 +82,7 @@ func ofNotices(notices []action.Notice) []event {
 	return all
 }
 
-func appendResult(all []event, result *execute.Result) []event {
+func appendResult(all []event, result *progress.Result) []event {
 	told := result.Action.Event
 	if told == nil {
 		return all
@@ -95,11 +95,11 @@ func appendResult(all []event, result *execute.Result) []event {
 		e.related = result.Action.Object
 	}
 	switch result.State {
-	case execute.Done:
+	case progress.Done:
 		e.kind, e.reason, e.note = corev1.EventTypeNormal, told.Succeeded, told.Note
-	case execute.Blocked, execute.Failed:
+	case progress.Blocked, progress.Failed:
 		e.kind, e.reason, e.note = corev1.EventTypeWarning, told.Failed, result.Text()
-	case execute.Stale: // nothing was written, and the next pass judges anew
+	case progress.Stale: // nothing was written, and the next pass judges anew
 	}
 	if e.reason == "" {
 		return all

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/events"
-	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
@@ -48,9 +48,9 @@ func pod(name string) *corev1.Pod {
 	}
 }
 
-func result(name string, state execute.State, told *action.Event) execute.Result {
-	r := execute.Result{Action: &action.Action{Verb: action.Create, Object: pod(name), Event: told}, State: state}
-	if state == execute.Done {
+func result(name string, state progress.State, told *action.Event) progress.Result {
+	r := progress.Result{Action: &action.Action{Verb: action.Create, Object: pod(name), Event: told}, State: state}
+	if state == progress.Done {
 		r.Object = pod(name)
 	} else {
 		r.Err = errors.New("create pod " + name + ": 100% refused")
@@ -60,13 +60,13 @@ func result(name string, state execute.State, told *action.Event) execute.Result
 
 func TestTellSendsWarningsFirst(t *testing.T) {
 	told := &action.Event{Succeeded: "SuccessfulCreate", Note: "succeed to create pod %s", Failed: "FailedCreate"}
-	outcome := &execute.Outcome{Results: []execute.Result{
-		result("done", execute.Done, told),
-		result("quiet", execute.Done, nil),
-		result("silent", execute.Done, &action.Event{Failed: "FailedCreate"}),
-		result("stale", execute.Stale, told),
-		result("blocked", execute.Blocked, told),
-		result("failed", execute.Failed, told),
+	outcome := &progress.Outcome{Results: []progress.Result{
+		result("done", progress.Done, told),
+		result("quiet", progress.Done, nil),
+		result("silent", progress.Done, &action.Event{Failed: "FailedCreate"}),
+		result("stale", progress.Stale, told),
+		result("blocked", progress.Blocked, told),
+		result("failed", progress.Failed, told),
 	}}
 	var got sink
 	events.NewRecorder(&got, clientgoscheme.Scheme).Tell(pod("owner"), []action.Notice{
@@ -83,11 +83,11 @@ func TestTellSendsWarningsFirst(t *testing.T) {
 }
 
 func TestTellHasACapPerPass(t *testing.T) {
-	outcome := &execute.Outcome{}
+	outcome := &progress.Outcome{}
 	for i := range 3 * events.PerPass {
-		outcome.Results = append(outcome.Results, result(fmt.Sprint(i), execute.Done, &action.Event{Succeeded: "Created", Note: "n"}))
+		outcome.Results = append(outcome.Results, result(fmt.Sprint(i), progress.Done, &action.Event{Succeeded: "Created", Note: "n"}))
 	}
-	outcome.Results = append(outcome.Results, result("last", execute.Failed, &action.Event{Failed: "Failed"}))
+	outcome.Results = append(outcome.Results, result("last", progress.Failed, &action.Event{Failed: "Failed"}))
 	var got sink
 	events.NewRecorder(&got, clientgoscheme.Scheme).Tell(pod("owner"), nil, outcome)
 	require.Len(t, got.sent, events.PerPass)
@@ -101,12 +101,12 @@ func TestEventsAreVisibleAsCoreEvents(t *testing.T) {
 	env.Start(t, mgr)
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "owner"}}
 	require.NoError(t, c.Create(t.Context(), owner))
-	outcome := &execute.Outcome{}
+	outcome := &progress.Outcome{}
 	for _, name := range []string{"one", "two"} {
 		made := pod(name)
 		made.Namespace, made.ResourceVersion = ns, ""
 		require.NoError(t, c.Create(t.Context(), made))
-		r := result(name, execute.Done, &action.Event{Succeeded: "SuccessfulCreate", Note: "succeed to create pod " + name})
+		r := result(name, progress.Done, &action.Event{Succeeded: "SuccessfulCreate", Note: "succeed to create pod " + name})
 		r.Object = made
 		outcome.Results = append(outcome.Results, r)
 	}
@@ -153,7 +153,7 @@ func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
 	as.Start(t, mgr)
 	tell := func(namespace, name, reason string) {
 		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-		events.NewRecorder(sink, mgr.GetScheme()).Tell(owner, []action.Notice{{Type: corev1.EventTypeWarning, Reason: reason, Note: "no"}}, &execute.Outcome{})
+		events.NewRecorder(sink, mgr.GetScheme()).Tell(owner, []action.Notice{{Type: corev1.EventTypeWarning, Reason: reason, Note: "no"}}, &progress.Outcome{})
 	}
 	for _, namespace := range []string{going, "gone"} {
 		for i := range 10 {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
@@ -107,8 +108,8 @@ func label(o action.Object, value any) action.Action {
 	}}}
 }
 
-func states(o execute.Outcome) []execute.State {
-	var list []execute.State
+func states(o progress.Outcome) []progress.State {
+	var list []progress.State
 	for _, r := range o.Results {
 		list = append(list, r.State)
 	}
@@ -125,7 +126,7 @@ func TestOutdatedActionsAreStale(t *testing.T) {
 	out := w.Run(t.Context(), w.owner, []action.Step{step(one), step(other)})
 
 	require.NoError(t, out.Err)
-	assert.Equal(t, []execute.State{execute.Stale, execute.Done}, states(out))
+	assert.Equal(t, []progress.State{progress.Stale, progress.Done}, states(out))
 	assert.Equal(t, time.Second, out.RetryAfter)
 	assert.Equal(t, []string{"written soon"}, w.writes.list)
 }
@@ -154,7 +155,7 @@ func TestActionsOutdatedByTheirRehearsalAreStale(t *testing.T) {
 	out := executor.Run(t.Context(), w.owner, []action.Step{step(a)})
 
 	require.NoError(t, out.Err)
-	assert.Equal(t, []execute.State{execute.Stale}, states(out))
+	assert.Equal(t, []progress.State{progress.Stale}, states(out))
 	assert.Empty(t, w.writes.list)
 }
 
@@ -189,7 +190,7 @@ func TestPatchesOfAnActionBuildOnEachOther(t *testing.T) {
 	})})
 
 	require.NoError(t, out.Err)
-	assert.Equal(t, []execute.State{execute.Done}, states(out))
+	assert.Equal(t, []progress.State{progress.Done}, states(out))
 	judged := p.ResourceVersion
 	require.NoError(t, w.get(t, p))
 	assert.Equal(t, "image:2", p.Spec.Containers[0].Image)
@@ -222,7 +223,7 @@ func TestWritesMissAWorldThatMovedOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := w.Run(t.Context(), w.owner, []action.Step{step(a)})
 			require.NoError(t, out.Err)
-			assert.Equal(t, []execute.State{execute.Stale}, states(out), "got %v", out.Results[0].Err)
+			assert.Equal(t, []progress.State{progress.Stale}, states(out), "got %v", out.Results[0].Err)
 			assert.Equal(t, 1, out.Stale)
 			assert.Equal(t, time.Second, out.RetryAfter)
 		})
@@ -239,7 +240,7 @@ func TestCreateWhereSomebodyElsesObjectStandsIsBlocked(t *testing.T) {
 	require.NoError(t, w.Create(t.Context(), foreign))
 	out := w.Run(t.Context(), w.owner, []action.Step{{SlowStart: true, Actions: []action.Action{create(w.pod("taken")), create(w.pod("free"))}}})
 	require.NoError(t, out.Err)
-	assert.Equal(t, []execute.State{execute.Blocked, execute.Done}, states(out), "a name that is taken says nothing of other names")
+	assert.Equal(t, []progress.State{progress.Blocked, progress.Done}, states(out), "a name that is taken says nothing of other names")
 	require.Len(t, out.Blocked, 1)
 	assert.Equal(t, "create pod taken: it exists already and belongs to ConfigMap other", out.Blocked[0].Message)
 }
@@ -250,7 +251,7 @@ func TestNamesOfOwnObjectsSayNothingOfOtherNames(t *testing.T) {
 	w.existing(t, "taken")
 	taken := create(w.pod("taken"))
 	out := w.Run(t.Context(), w.owner, []action.Step{step(taken)})
-	require.Equal(t, []execute.State{execute.Stale}, states(out))
+	require.Equal(t, []progress.State{progress.Stale}, states(out))
 	known := w.memory.Of(client.ObjectKeyFromObject(w.owner), refusals.Moment{Now: time.Now(), Generation: w.owner.Generation})[taken.Purpose()]
 	assert.True(t, known.Targets["taken"].Transient)
 	assert.False(t, known.Probing)
@@ -263,7 +264,7 @@ func TestDeleteRemovesWhatComesThen(t *testing.T) {
 	require.NoError(t, w.Create(t.Context(), then))
 	out := w.Run(t.Context(), w.owner, []action.Step{step(action.Action{Verb: action.Delete, Object: p, Then: []action.Object{missing, then}})})
 	require.NoError(t, out.Err)
-	assert.Equal(t, []execute.State{execute.Done}, states(out))
+	assert.Equal(t, []progress.State{progress.Done}, states(out))
 	assert.Equal(t, []string{"deleted one", "deleted then"}, w.writes.list)
 	assert.Error(t, w.get(t, then))
 }
@@ -283,11 +284,11 @@ func TestAWriteThatChangesNothingIsCounted(t *testing.T) {
 func TestOnlyALivingOwnerAdopts(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(owner *corev1.ConfigMap)
-		want   execute.State
+		want   progress.State
 	}{
-		"living":   {change: func(*corev1.ConfigMap) {}, want: execute.Done},
-		"replaced": {change: func(o *corev1.ConfigMap) { o.UID = "former" }, want: execute.Stale},
-		"gone":     {change: func(o *corev1.ConfigMap) { o.Name = "gone" }, want: execute.Stale},
+		"living":   {change: func(*corev1.ConfigMap) {}, want: progress.Done},
+		"replaced": {change: func(o *corev1.ConfigMap) { o.UID = "former" }, want: progress.Stale},
+		"gone":     {change: func(o *corev1.ConfigMap) { o.Name = "gone" }, want: progress.Stale},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -299,7 +300,7 @@ func TestOnlyALivingOwnerAdopts(t *testing.T) {
 			test.change(w.owner)
 			out := w.Run(t.Context(), w.owner, []action.Step{step(adopt)})
 			require.NoError(t, out.Err)
-			assert.Equal(t, []execute.State{test.want}, states(out))
+			assert.Equal(t, []progress.State{test.want}, states(out))
 		})
 	}
 }
@@ -309,7 +310,7 @@ func TestNamespaceThatEndsEndsThePlanQuietly(t *testing.T) {
 	require.NoError(t, w.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}}))
 	out := w.Run(t.Context(), w.owner, []action.Step{step(create(w.pod("one"))), step(create(w.pod("two")))})
 	require.NoError(t, out.Err)
-	assert.Equal(t, []execute.State{execute.Stale}, states(out))
+	assert.Equal(t, []progress.State{progress.Stale}, states(out))
 	assert.True(t, out.Ended)
 }
 
@@ -317,7 +318,7 @@ func TestLackOfPermissionIsAnErrorThatEndsThePlan(t *testing.T) {
 	w := newWorld(t, func(c *rest.Config) { c.Impersonate.UserName = "nobody" })
 	out := w.Run(t.Context(), w.owner, []action.Step{step(create(w.pod("one"))), step(create(w.pod("two")))})
 	require.ErrorContains(t, out.Err, `create pod one: pods is forbidden: User "nobody" cannot create resource`)
-	assert.Equal(t, []execute.State{execute.Failed}, states(out))
+	assert.Equal(t, []progress.State{progress.Failed}, states(out))
 	assert.True(t, out.Ended)
 }
 
@@ -326,7 +327,7 @@ func TestRefusedPodDoesNotKeepTheNextStepsBack(t *testing.T) {
 	good, invalid := w.existing(t, "good"), w.existing(t, "invalid")
 	out := w.Run(t.Context(), w.owner, []action.Step{step(label(invalid, "not a label")), step(label(good, "fine"))})
 	require.NoError(t, out.Err)
-	assert.Equal(t, []execute.State{execute.Blocked, execute.Done}, states(out))
+	assert.Equal(t, []progress.State{progress.Blocked, progress.Done}, states(out))
 	assert.Equal(t, time.Second, out.RetryAfter)
 	assert.Contains(t, out.Blocked[0].Message, "not a label")
 	assert.False(t, out.Ended)

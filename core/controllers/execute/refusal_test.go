@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
 const refusal = "budget b allows no more unavailable pods"
@@ -80,7 +80,7 @@ func TestRefusedWritesAreBlockedWithTheWebhooksWords(t *testing.T) {
 	})
 
 	require.NoError(t, out.Err)
-	assert.Equal(t, []execute.State{execute.Blocked, execute.Blocked, execute.Blocked, execute.Done}, states(out),
+	assert.Equal(t, []progress.State{progress.Blocked, progress.Blocked, progress.Blocked, progress.Done}, states(out),
 		"one create is tried, and the refusals keep nothing else back")
 	assert.True(t, out.Ended)
 	require.Len(t, out.Blocked, 3)

@@ -7,27 +7,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
-// rehearse sends what would be refused too late as a dry run, where the action asks for that. A webhook that
-// allows no dry runs is found out by the write itself.
-func (p *pass) rehearse(ctx context.Context, a *action.Action) Result {
+// rehearse sends what would be refused too late as a dry run, where the action asks for that.
+func (p *pass) rehearse(ctx context.Context, a *action.Action) progress.Result {
 	if !a.Rehearse {
-		return Result{State: Done}
+		return progress.Result{State: progress.Done}
 	}
-	var err error
-	switch {
-	case a.Verb == action.Create && len(a.First) > 0:
-		err = p.trialPost(ctx, a)
-	default:
-		err = p.trialPatches(ctx, a)
+	if a.Verb == action.Create && len(a.First) > 0 {
+		return progress.Rehearsal(p.trialPost(ctx, a))
 	}
-	if err == nil || isUnrehearsable(err) {
-		return Result{State: Done}
-	}
-	r := classify(err)
-	r.late = true
-	return r
+	return progress.Rehearsal(p.trialPatches(ctx, a))
 }
 
 func (p *pass) trialPost(ctx context.Context, a *action.Action) error {

@@ -3,7 +3,6 @@ package execute
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
 // pass is one Run.
@@ -30,20 +30,17 @@ type pass struct {
 	mounts   mounts
 }
 
-// errOutdated says that time has changed what was judged.
-var errOutdated = errors.New("what was judged is no longer so")
-
 // try writes one action. A rehearsal takes time, too.
-func (p *pass) try(ctx context.Context, a *action.Action) Result {
+func (p *pass) try(ctx context.Context, a *action.Action) progress.Result {
 	outdated := func() bool { return a.Outdated(p.options.Clock.Now()) }
-	r := Result{State: Done}
+	r := progress.Result{State: progress.Done}
 	if !outdated() {
 		r = p.rehearse(ctx, a)
 	}
 	switch {
-	case r.State != Done:
+	case r.State != progress.Done:
 	case outdated():
-		r = Result{State: Stale, Err: fmt.Errorf("%s: %w", a, errOutdated)}
+		r = progress.Outdated(a)
 	case a.Verb == action.Create:
 		r = p.create(ctx, a)
 	case a.Verb == action.Delete:
@@ -55,20 +52,20 @@ func (p *pass) try(ctx context.Context, a *action.Action) Result {
 	return r
 }
 
-func (p *pass) create(ctx context.Context, a *action.Action) Result {
+func (p *pass) create(ctx context.Context, a *action.Action) progress.Result {
 	for _, first := range a.First {
 		if _, err := p.post(ctx, first); err != nil && !apierrors.IsAlreadyExists(err) {
-			return classify(fmt.Errorf("create %s: %w", p.name(first), err))
+			return progress.Answer(fmt.Errorf("create %s: %w", p.name(first), err))
 		}
 	}
 	created, err := p.post(ctx, a.Object)
 	switch {
 	case err == nil:
-		return Result{State: Done, Object: created}
+		return progress.Result{State: progress.Done, Object: created}
 	case apierrors.IsAlreadyExists(err):
 		return p.collision(ctx, a.Object, err)
 	default:
-		return classify(fmt.Errorf("create %s: %w", p.name(a.Object), err))
+		return progress.Answer(fmt.Errorf("create %s: %w", p.name(a.Object), err))
 	}
 }
 
@@ -81,22 +78,14 @@ func (p *pass) post(ctx context.Context, o client.Object) (client.Object, error)
 	switch {
 	case err == nil:
 		p.options.Recorder.Created(p.workload, created)
-	case isDoubtful(err):
+	case progress.IsDoubtful(err):
 		p.options.Recorder.Doubtful(p.workload, o)
 	}
 	return created, err
 }
 
-var (
-	// ErrTaken says that an object of somebody else has the name of one that was to be created.
-	ErrTaken = errors.New("it exists already")
-	// ErrMounted says that a pod mounts the claim that was to be deleted or to go with another pod.
-	ErrMounted = errors.New("it is mounted")
-)
-
-// collision tells our own object, which the cache does not show yet, from somebody else's, which is
-// in the way for as long as it stands there.
-func (p *pass) collision(ctx context.Context, o client.Object, exists error) Result {
+// collision looks at what stands where a create collides.
+func (p *pass) collision(ctx context.Context, o client.Object, exists error) progress.Result {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	found, err := p.metadata(o)
@@ -104,58 +93,48 @@ func (p *pass) collision(ctx context.Context, o client.Object, exists error) Res
 		err = p.options.Live.Get(ctx, client.ObjectKeyFromObject(o), found)
 	}
 	if err != nil {
-		return classify(fmt.Errorf("look at %s, which exists already: %w", p.name(o), err))
+		return progress.Answer(fmt.Errorf("look at %s, which exists already: %w", p.name(o), err))
 	}
-	if metav1.IsControlledBy(found, p.owner) {
+	r := progress.Collision("create "+p.name(o), exists, found, p.owner.GetUID())
+	if r.State == progress.Stale { // the owner has it
 		p.options.Recorder.Written(p.workload, found)
-		return Result{State: Stale, Err: exists, gone: true}
 	}
-	holder := "nobody"
-	if ref := metav1.GetControllerOf(found); ref != nil {
-		holder = ref.Kind + " " + ref.Name
-	}
-	return Result{
-		State: Blocked, alone: true,
-		Err: fmt.Errorf("create %s: %w and belongs to %s", p.name(o), ErrTaken, holder),
-	}
+	return r
 }
 
-func (p *pass) delete(ctx context.Context, a *action.Action) Result {
-	if r := p.unmounted(ctx, a); r.State != Done {
+func (p *pass) delete(ctx context.Context, a *action.Action) progress.Result {
+	if r := p.unmounted(ctx, a); r.State != progress.Done {
 		return r
 	}
 	if err := p.remove(ctx, a.Object, judged(a.Object)); err != nil {
-		return classify(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
+		return progress.Answer(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
 	}
 	p.mounts.removed.Store(a.Object.GetUID(), true)
 	for _, then := range a.Then {
 		pod, err := p.keeper(ctx, then, "")
 		if err != nil {
-			return classify(fmt.Errorf("delete %s: %w", p.name(then), err))
+			return progress.Answer(fmt.Errorf("delete %s: %w", p.name(then), err))
 		}
 		if pod != "" { // it is judged anew now that its own pod is on its way out
 			continue
 		}
 		if err := p.remove(ctx, then, client.Preconditions{UID: new(then.GetUID())}); err != nil && !apierrors.IsNotFound(err) {
-			return classify(fmt.Errorf("delete %s: %w", p.name(then), err))
+			return progress.Answer(fmt.Errorf("delete %s: %w", p.name(then), err))
 		}
 	}
-	return Result{State: Done}
+	return progress.Result{State: progress.Done}
 }
 
 // unmounted says whether no pod is in the way of what would end the claim, at once or with its heir.
-func (p *pass) unmounted(ctx context.Context, a *action.Action) Result {
+func (p *pass) unmounted(ctx context.Context, a *action.Action) progress.Result {
 	verb := strings.ToLower(string(a.Verb))
 	switch pod, err := p.keeper(ctx, a.Object, a.Heir); {
 	case err != nil:
-		return classify(fmt.Errorf("%s %s: %w", verb, p.name(a.Object), err))
+		return progress.Answer(fmt.Errorf("%s %s: %w", verb, p.name(a.Object), err))
 	case pod != "":
-		return Result{
-			State: Blocked, alone: true,
-			Err: fmt.Errorf("%s %s: %w by pod %s", verb, p.name(a.Object), ErrMounted, pod),
-		}
+		return progress.InUse(verb+" "+p.name(a.Object), pod)
 	}
-	return Result{State: Done}
+	return progress.Result{State: progress.Done}
 }
 
 func (p *pass) remove(ctx context.Context, o client.Object, preconditions client.Preconditions) error {
@@ -178,26 +157,26 @@ func judged(o client.Object) client.Preconditions {
 	return client.Preconditions{UID: new(o.GetUID()), ResourceVersion: new(o.GetResourceVersion())}
 }
 
-func (p *pass) patch(ctx context.Context, a *action.Action) Result {
+func (p *pass) patch(ctx context.Context, a *action.Action) progress.Result {
 	if a.Verb == action.Adopt {
 		if err := p.mayAdopt(ctx); err != nil {
-			return classify(fmt.Errorf("adopt %s: %w", p.name(a.Object), err))
+			return progress.Answer(fmt.Errorf("adopt %s: %w", p.name(a.Object), err))
 		}
 	}
 	if a.Heir != "" {
-		if r := p.unmounted(ctx, a); r.State != Done {
+		if r := p.unmounted(ctx, a); r.State != progress.Done {
 			return r
 		}
 	}
 	current, err := p.metadata(a.Object)
 	if err != nil {
-		return Result{State: Failed, Err: err}
+		return progress.Answer(err)
 	}
 	for i, change := range a.Patches {
 		judged := current.ResourceVersion
 		if err := p.send(ctx, current, change, false); err != nil {
-			r := classify(fmt.Errorf("patch %s: %w", p.part(a, change), err))
-			r.late = i > 0
+			r := progress.Answer(fmt.Errorf("patch %s: %w", p.part(a, change), err))
+			r.Late = i > 0
 			return r
 		}
 		if current.ResourceVersion == judged {
@@ -205,7 +184,7 @@ func (p *pass) patch(ctx context.Context, a *action.Action) Result {
 		}
 		p.options.Recorder.Written(p.workload, current)
 	}
-	return Result{State: Done, Object: current}
+	return progress.Result{State: progress.Done, Object: current}
 }
 
 // send writes one patch on top of the version in current, where the metadata of the answer

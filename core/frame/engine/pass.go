@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
-	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 )
 
@@ -44,7 +44,9 @@ func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context
 func (e *Engine) pass(p Pass) base.Pass {
 	all := base.Pass{
 		Object: p.Workload, Plan: p.Plan, Err: p.Err, Status: p.Status,
-		Executed: func(done *execute.Outcome) { e.follow(client.ObjectKeyFromObject(p.Workload), done.Results) },
+		Executed: func(done *progress.Outcome) {
+			e.Orphans.Follow(client.ObjectKeyFromObject(p.Workload), done.Results, e.Clock.Now())
+		},
 	}
 	if p.Update != "" {
 		all.Last = func(ctx context.Context) time.Duration { return e.PullJobs.Run(ctx, p.Workload, p.Update, p.Pulls) }

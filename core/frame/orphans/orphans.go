@@ -2,6 +2,7 @@ package orphans
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -16,6 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
 const (
@@ -193,6 +197,27 @@ func (s *Search) shows(pod *corev1.Pod) bool { return has(s.Pods, pod) }
 // has says whether the pod is among the pods, in whatever version.
 func has(pods []*corev1.Pod, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(o *corev1.Pod) bool { return o.UID == pod.UID })
+}
+
+// Follow tells what a pass has done to pods and what was in its way. A name that is taken by a pod of the workload
+// itself is taken by one that the cache does not show, and so may be one whose creation has failed.
+func (f *Finder) Follow(workload types.NamespacedName, results []progress.Result, now time.Time) {
+	for i := range results {
+		r := &results[i]
+		_, isPod := r.Action.Object.(*corev1.Pod)
+		done, verb, name := r.State == progress.Done, r.Action.Verb, r.Action.Object.GetName()
+		switch {
+		case errors.Is(r.Err, progress.ErrTaken), r.Mounted():
+			f.Taken(workload, name, now)
+		case !isPod:
+		case verb == action.Create && done:
+			f.Created(workload, r.Object)
+		case verb == action.Create && (r.State == progress.Failed || apierrors.IsAlreadyExists(r.Err)):
+			f.Doubt(workload)
+		case done && (verb == action.Delete || verb == action.Release):
+			f.Left(workload, r.Action.Object.GetUID())
+		}
+	}
 }
 
 // Created tells of a pod that was created for the workload. It can be lost before the cache shows it.

@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 )
 
@@ -143,7 +144,7 @@ func (j *Jobs) Forget(name types.NamespacedName) {
 	delete(j.recent, name)
 }
 
-func retryOf(done execute.Outcome) time.Duration {
+func retryOf(done progress.Outcome) time.Duration {
 	if done.Err != nil || len(done.Blocked) > 0 {
 		return retry
 	}
@@ -153,17 +154,17 @@ func retryOf(done execute.Outcome) time.Duration {
 	return 0
 }
 
-func deletedIn(done execute.Outcome) []types.UID {
+func deletedIn(done progress.Outcome) []types.UID {
 	var deleted []types.UID
 	for _, result := range done.Results {
-		if result.State == execute.Done && result.Action.Verb == action.Delete {
+		if result.State == progress.Done && result.Action.Verb == action.Delete {
 			deleted = append(deleted, result.Action.Object.GetUID())
 		}
 	}
 	return deleted
 }
 
-func firstError(done execute.Outcome) error {
+func firstError(done progress.Outcome) error {
 	for _, result := range done.Results {
 		if result.Err != nil {
 			return result.Err

@@ -116,7 +116,7 @@ type Step struct {
 	Name string
 	// Actions are in order of preference: where not all can be tried, the first ones are.
 	Actions []Action
-	// SlowStart runs the actions in batches of 1, 2, 4, ... and stops after a batch with a failure.
+	// SlowStart begins with one action under way, allows one more with each success, and stops after a failure.
 	SlowStart bool
 }
 

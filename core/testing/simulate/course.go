@@ -136,13 +136,10 @@ func CheckReplays(t *testing.T, courses []Course) {
 			w, p := c.start(t, 1)
 			operator, replayed := NewOperator(w, p, Faults{}), 0
 			for pass := uint64(0); !w.Quiet() || pass < patience; pass++ {
-				steps := think(p, w.CacheView(nil), w.Now(), pass)
-				for _, step := range steps {
-					for _, a := range step.Actions {
-						operator.Run([]action.Step{{Name: step.Name, Actions: []action.Action{a}}})
-						w.replay(a)
-						replayed++
-					}
+				done, _ := operator.run(think(p, w.CacheView(nil), w.Now(), pass))
+				for i := range done.Results {
+					w.replay(done.Results[i].Action)
+					replayed++
 				}
 				w.Step()
 				w.Advance(time.Second)
@@ -154,7 +151,7 @@ func CheckReplays(t *testing.T, courses []Course) {
 	}
 }
 
-func (w *World) replay(a action.Action) {
+func (w *World) replay(a *action.Action) {
 	switch a.Verb {
 	case action.Create:
 		for _, o := range a.First {

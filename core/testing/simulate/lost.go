@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/frame/orphans"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
 // LostPods is package orphans in a world: its cache is a view that holds the pods with a label, and its server the
@@ -43,29 +44,9 @@ func (l *LostPods) Find(view *View, s orphans.Search, now time.Time) (orphans.Fo
 	return l.finder.Find(context.Background(), s, now)
 }
 
-// Followed tells the finder what became of an action of the workload, as package engine does.
-func (l *LostPods) Followed(namespace, workload string, a *action.Action, err error) {
-	pod, ok := a.Object.(*corev1.Pod)
-	name := types.NamespacedName{Namespace: namespace, Name: workload}
-	switch {
-	case errors.Is(err, errMounted), a.Verb == action.Create && apierrors.IsAlreadyExists(err) && !isOwn(l.world, a, err):
-		l.finder.Taken(name, a.Object.GetName(), l.world.now)
-	case !ok:
-	case a.Verb == action.Create && err == nil:
-		if made := l.world.Latest(pod); made != nil {
-			l.finder.Created(name, made)
-		}
-	case a.Verb == action.Create && (apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || isOwn(l.world, a, err)):
-		l.finder.Doubt(name)
-	case (a.Verb == action.Delete || a.Verb == action.Release) && err == nil:
-		l.finder.Left(name, pod.UID)
-	}
-}
-
-// isOwn says that an object of the same workload has the name of one to be created.
-func isOwn(w *World, a *action.Action, err error) bool {
-	other := w.Latest(a.Object)
-	return apierrors.IsAlreadyExists(err) && other != nil && controllerOf(other) == controllerOf(a.Object)
+// Followed tells the finder what became of the actions of the workload, as package engine does.
+func (l *LostPods) Followed(namespace, workload string, results []progress.Result) {
+	l.finder.Follow(types.NamespacedName{Namespace: namespace, Name: workload}, results, l.world.now)
 }
 
 func (l *LostPods) uncontrolled(_ context.Context, namespace string) ([]*corev1.Pod, error) {

@@ -3,13 +3,11 @@ package simulate
 import (
 	"errors"
 	"math/rand/v2"
-	"strings"
+	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
 
@@ -34,7 +32,7 @@ type Reporter interface {
 
 // Follower is a Planner that is told what became of its actions.
 type Follower interface {
-	Followed(a *action.Action, err error)
+	Followed(results []progress.Result)
 }
 
 // Noticer is a Planner whose plans tell users more than what became of their actions.
@@ -54,13 +52,9 @@ func (f PlannerFunc) Plan(view *View, now time.Time, seed uint64) ([]action.Step
 // ErrCrash is the end of an operator in the middle of its plan.
 var ErrCrash = errors.New("the operator crashed")
 
-var (
-	errFault    = errors.New("injected fault")
-	errOutdated = errors.New("what was judged is no longer so")
-	errMounted  = errors.New("the claim is in use")
-)
+var errFault = errors.New("injected fault")
 
-// Outcome counts what became of the actions of a plan, in the words of package execute.
+// Outcome counts what became of the actions of a plan, in the words of package progress.
 type Outcome struct {
 	// Done actions were written to their end.
 	Done int
@@ -77,16 +71,17 @@ type Outcome struct {
 // Idle says that there was nothing to do.
 func (o Outcome) Idle() bool { return o == Outcome{} }
 
-// count adds the outcome of one action.
-func (o *Outcome) count(err error) {
+// count adds a result. A claim that stays because it is mounted is none: the server was asked for it, and no more.
+func (o *Outcome) count(r *progress.Result) {
 	switch {
-	case err == nil:
-		o.Done++
-	case errors.Is(err, ErrCrash):
+	case errors.Is(r.Err, ErrCrash):
 		o.Crashed = true
-	case isStale(err):
+	case r.Mounted():
+	case r.State == progress.Done:
+		o.Done++
+	case r.State == progress.Stale:
 		o.Stale++
-	case isRefusal(err):
+	case r.State == progress.Blocked:
 		o.Blocked++
 	default:
 		o.Failed++
@@ -105,11 +100,8 @@ type Operator struct {
 	shown   map[string]int // events of a kind that a view contained
 	crashed bool
 
-	wasRefused bool             // the present action met one of Faults.Refused
 	memory     *refusals.Memory // what the server refused
 	generation int64            // of the workload, as the last view showed it
-	result     action.Result    // of the present pass
-	retry      time.Duration    // the shortest pause of what failed in the present pass, 0 for none
 	quiet      *quiet
 }
 
@@ -147,13 +139,12 @@ func (o *Operator) Pass() (Outcome, time.Duration) {
 	o.passes++
 	o.world.passes++
 	o.meddle()
-	o.result, o.retry = action.Result{}, 0
 	steps, wake := o.planner.Plan(o.look(), o.world.now, o.rng.Uint64())
 	o.quiet.judge(o)
-	out := o.Run(steps)
-	written, again := o.report(&out)
+	done, out := o.run(steps)
+	written, again := o.report(done.Result(), &out)
 	o.notice(written)
-	return out, shorter(wake, shorter(again, o.retry))
+	return out, shorter(wake, shorter(again, done.RetryAfter))
 }
 
 // think is what the planner wants, with the status that follows when all of it is done.
@@ -165,109 +156,46 @@ func think(p Planner, v *View, now time.Time, seed uint64) []action.Step {
 	return steps
 }
 
-// Run writes steps in the way of package execute: in order; a failure, a lost or additional object,
-// and anything but a pod that is refused or stale, other than a refused deletion, end the plan after the
-// step. A crash ends it at once.
+// Run carries out steps as package execute does, in the way of package progress. A crash ends it at once.
 func (o *Operator) Run(steps []action.Step) Outcome {
-	var out Outcome
-	for i := range steps {
-		if ends := o.runStep(&steps[i], &out); ends {
-			break
-		}
-	}
+	_, out := o.run(steps)
 	return out
 }
 
-// mostRefused is how many refusals in a row end a step.
-const mostRefused = 3
-
-// runStep tries all actions, those of a slow start in batches of 1, 2, 4, ... as long as all succeed.
-func (o *Operator) runStep(step *action.Step, out *Outcome) (endsPlan bool) {
-	batch := len(step.Actions)
-	if step.SlowStart {
-		batch = 1
-	}
-	stop, inARow := false, 0
-	for rest := step.Actions; len(rest) > 0 && !stop; {
-		batch = min(batch, len(rest))
-		for _, i := range o.order(batch) {
-			err := o.try(&rest[i], out)
-			if out.Crashed {
-				return true
+func (o *Operator) run(steps []action.Step) (done progress.Outcome, out Outcome) {
+	var underWay []*attempt
+	done = progress.Run(steps, progress.Writer{
+		Start: func(r *progress.Result) bool {
+			if o.crashed {
+				return false
 			}
-			inARow++
-			if !isRefusal(err) {
-				inARow = 0
+			underWay = append(underWay, o.begin(r))
+			return true
+		},
+		Wait: func() *progress.Result {
+			for {
+				i := o.anyOf(len(underWay))
+				if t := underWay[i]; t.turn() {
+					underWay = slices.Delete(underWay, i, i+1)
+					return t.result
+				}
 			}
-			stop = stop || err != nil && step.SlowStart && !o.nameTaken(&rest[i], err)
-			endsPlan = endsPlan || ends(&rest[i], err)
-			if inARow == mostRefused {
-				return endsPlan
-			}
-		}
-		stop = stop || out.Failed > 0
-		rest = rest[batch:]
-		batch *= 2
+		},
+		Now: func() time.Time { return o.world.now },
+	}, progress.Options{Workload: memoryKey(), Generation: o.generation, Refusals: o.memory})
+	for i := range done.Results {
+		out.count(&done.Results[i])
 	}
-	return endsPlan
-}
-
-// try writes one action and tells everybody who follows what became of it.
-func (o *Operator) try(a *action.Action, out *Outcome) error {
-	late, err := o.do(a)
-	o.remember(a, err, late)
-	o.tell(a, err)
-	o.world.tellAction(a, err)
-	if f, ok := o.planner.(Follower); ok && !errors.Is(err, ErrCrash) {
-		f.Followed(a, err)
+	if f, ok := o.planner.(Follower); ok && !o.crashed {
+		f.Followed(done.Results)
 	}
-	if !errors.Is(err, errMounted) { // which the server was asked for, and no more
-		out.count(err)
+	return done, out
+}
+
+// anyOf chooses one of n actions under way: the first one in a calm world.
+func (o *Operator) anyOf(n int) int {
+	if o.world.options.Calm {
+		return 0
 	}
-	return err
-}
-
-// ends says whether the plan ends after the step because of what became of the action.
-func ends(a *action.Action, err error) bool {
-	_, isPod := a.Object.(*corev1.Pod)
-	harmless := isRefusal(err) && a.Verb == action.Delete || errors.Is(err, errMounted) ||
-		isPod && (apierrors.IsConflict(err) || errors.Is(err, errOutdated) || isRefusal(err))
-	return err != nil && !harmless
-}
-
-// nameTaken says that somebody else's object has the name of one to be created, which says nothing of
-// other names.
-func (o *Operator) nameTaken(a *action.Action, err error) bool {
-	other := o.world.Latest(a.Object)
-	return apierrors.IsAlreadyExists(err) && other != nil && controllerOf(other) != controllerOf(a.Object)
-}
-
-// order is the order of actions that run at the same time.
-func (o *Operator) order(n int) []int {
-	if !o.world.options.Calm {
-		return o.rng.Perm(n)
-	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	return order
-}
-
-// isStale says that the world was not as judged.
-func isStale(err error) bool {
-	return errors.Is(err, errOutdated) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
-}
-
-// cannot is the word of a server that refuses what no role allows.
-const cannot = " cannot "
-
-// isRefusal says that admission or validation refuse the write. What no role allows is a failure instead.
-func isRefusal(err error) bool {
-	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), cannot) || apierrors.IsTooManyRequests(err) || isMalformed(err)
-}
-
-// isMalformed says that the write can never succeed.
-func isMalformed(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsUnsupportedMediaType(err)
+	return o.rng.IntN(n)
 }

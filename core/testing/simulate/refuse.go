@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -96,18 +95,18 @@ func (f Refused) covers(kind string, since time.Duration) bool {
 }
 
 // refused is the answer of a server that refuses this kind of write, nil when it does not.
-func (o *Operator) refused(r request) error {
-	since := o.world.now.Sub(o.world.begin)
-	for _, f := range o.faults.Refused {
+func (t *attempt) refused(r request) error {
+	since := t.world.now.Sub(t.world.begin)
+	for _, f := range t.faults.Refused {
 		if !f.covers(r.kind, since) {
 			continue
 		}
-		o.quiet.count(o.world, r)
-		o.wasRefused = true
+		t.quiet.count(t.world, r)
+		t.wasRefused = true
 		switch resource, name := resourceOf(r.object), r.object.GetName(); f.Code {
 		case NoRight:
 			verb, _, _ := strings.Cut(r.kind, " ")
-			return apierrors.NewForbidden(resource, name, fmt.Errorf("User %q%s%s resource %q", OperatorActor, cannot, verb, resource.Resource)) //nolint:staticcheck // the server's words
+			return apierrors.NewForbidden(resource, name, fmt.Errorf("User %q cannot %s resource %q", OperatorActor, verb, resource.Resource)) //nolint:staticcheck // the server's words
 		case 409:
 			return apierrors.NewConflict(resource, name, errFault)
 		case 422:
@@ -140,38 +139,6 @@ func (v *View) Refusals(workload action.Object, pods []*corev1.Pod, minReadySeco
 	})
 }
 
-// remember records what became of an action, in the way of package execute.
-func (o *Operator) remember(a *action.Action, err error, late bool) {
-	if err == nil {
-		o.memory.Done(memoryKey(), a)
-		return
-	}
-	switch {
-	case errors.Is(err, ErrCrash):
-		return
-	case errors.Is(err, errOutdated): // nobody was asked
-		o.retry = shorter(o.retry, time.Second)
-		return
-	}
-	o.quiet.others[a.Purpose()] = !o.wasRefused
-	text, mounted := a.Unnamed(err.Error()), errors.Is(err, errMounted)
-	if mounted { // nothing to tell of
-		text = ""
-	}
-	f := refusals.Failure{
-		Message: text, Late: late, Unclear: apierrors.IsTimeout(err) || apierrors.IsInternalError(err),
-		Conflict: isStale(err) && !o.nameTaken(a, err), Alone: apierrors.IsAlreadyExists(err) || mounted,
-	}
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		f.RetryAfter = time.Duration(seconds) * time.Second
-	}
-	pause, told := o.memory.Failed(memoryKey(), o.generation, a, f, o.world.now)
-	if told != "" && !mounted {
-		o.result.Tell(a.Verb, told)
-	}
-	o.retry = shorter(o.retry, pause)
-}
-
 // shorter is the shorter of two times, of which 0 is none.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
@@ -181,20 +148,22 @@ func shorter(a, b time.Duration) time.Duration {
 }
 
 // rehearse sends dry runs where the action asks for them, in the way of package execute.
-func (o *Operator) rehearse(a *action.Action) error {
+func (t *attempt) rehearse(a *action.Action) error {
 	if !a.Rehearse {
 		return nil
 	}
 	if a.Verb == action.Create && len(a.First) > 0 {
-		_, err := o.request(request{object: a.Object, kind: "create " + plainKind(a.Object), dryRun: true, write: func() (action.Object, error) {
-			return o.world.Create(OperatorActor, a.Object)
+		_, err := t.request(request{object: a.Object, kind: "create " + plainKind(a.Object), dryRun: true, write: func() (action.Object, error) {
+			return t.world.Create(OperatorActor, a.Object)
 		}})
+		t.letOthersGo()
 		return err
 	}
 	for _, patch := range a.Trials() {
-		_, err := o.request(request{object: a.Object, kind: kindOfPatch(a.Object, patch), dryRun: true, write: func() (action.Object, error) {
-			return o.world.Patch(OperatorActor, a.Object, patch)
+		_, err := t.request(request{object: a.Object, kind: kindOfPatch(a.Object, patch), dryRun: true, write: func() (action.Object, error) {
+			return t.world.Patch(OperatorActor, a.Object, patch)
 		}})
+		t.letOthersGo()
 		if err != nil {
 			return err
 		}
@@ -204,23 +173,23 @@ func (o *Operator) rehearse(a *action.Action) error {
 
 // report writes the status that follows from what became of the steps, unless that is refused for now. It says
 // whether all that there was to write is written.
-func (o *Operator) report(out *Outcome) (written bool, wake time.Duration) {
+func (o *Operator) report(done action.Result, out *Outcome) (written bool, wake time.Duration) {
 	r, ok := o.planner.(Reporter)
 	if !ok || out.Crashed {
 		return !out.Crashed, 0
 	}
 	wanted, p := 0, action.Plan{Now: o.world.now, Refusals: o.memory.Of(memoryKey(), refusals.Moment{Now: o.world.now, Generation: o.generation})}
-	for _, step := range r.Report(o.result) {
+	for _, step := range r.Report(done) {
 		wanted += len(step.Actions)
 		p.Add(step)
 	}
-	status := o.Run(p.Steps)
+	wrote, status := o.run(p.Steps)
 	out.Done += status.Done
 	out.Stale += status.Stale
 	out.Blocked += status.Blocked
 	out.Failed += status.Failed
 	out.Crashed = status.Crashed
-	return status.Done == wanted, p.WakeAfter
+	return status.Done == wanted, shorter(p.WakeAfter, wrote.RetryAfter)
 }
 
 // RefusedForLong are faults of a server that refuses one or two kinds of writes for minutes, and nothing

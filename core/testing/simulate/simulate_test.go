@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
@@ -218,7 +220,7 @@ func TestAdmissionBlocksOneWriteAndNotTheOthers(t *testing.T) {
 
 func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
 	w := simulate.New(simulate.Options{Calm: true})
-	stale := create(t, w, bare("stale"))
+	stale, theirs := create(t, w, owned("stale")), create(t, w, bare("theirs"))
 	require.NoError(t, simulate.Change(w, simulate.UserActor, "", bare("stale"), func(p *corev1.Pod) { p.Labels["x"] = "y" }))
 	label := func(o action.Object) action.Action {
 		return action.Action{Verb: action.PatchMetadata, Object: o, Patches: []action.Patch{{Body: body{"metadata": body{"labels": body{"a": "b"}}}}}}
@@ -237,11 +239,18 @@ func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
 			want:  simulate.Outcome{Stale: 1, Done: 2},
 		},
 		"what exists already ends the plan after its step": {
-			steps: []action.Step{{Actions: []action.Action{makes("stale"), makes("b1")}}, {Actions: []action.Action{makes("b2")}}},
+			steps: []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: owned("stale")}, makes("b1")}}, {Actions: []action.Action{makes("b2")}}},
 			want:  simulate.Outcome{Stale: 1, Done: 1},
 		},
+		"a name that somebody else has is its own affair, even in a slow start": {
+			steps: []action.Step{
+				{SlowStart: true, Actions: []action.Action{{Verb: action.Create, Object: owned(theirs.GetName())}, makes("f1")}},
+				{Actions: []action.Action{makes("f2")}},
+			},
+			want: simulate.Outcome{Blocked: 1, Done: 2},
+		},
 		"a slow start stops at once": {
-			steps: []action.Step{{SlowStart: true, Actions: []action.Action{makes("stale"), makes("c1")}}},
+			steps: []action.Step{{SlowStart: true, Actions: []action.Action{{Verb: action.Create, Object: owned("stale")}, makes("c1")}}},
 			want:  simulate.Outcome{Stale: 1},
 		},
 		"what time has overtaken is its own affair": {
@@ -266,6 +275,45 @@ func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
 			assert.Equal(t, tt.want, simulate.NewOperator(w, nil, simulate.Faults{}).Run(tt.steps))
 		})
 	}
+}
+
+// What is refused to all is tried no more often than package execute would.
+func TestRefusalsInARowEndAStep(t *testing.T) {
+	w := simulate.New(simulate.Options{Calm: true, Admission: func(*simulate.World, simulate.Event) error { return errors.New("quota") }})
+	var step action.Step
+	for i := range 100 {
+		step.Actions = append(step.Actions, action.Action{Verb: action.Create, Object: bare(fmt.Sprint("web-", i))})
+	}
+	step.SlowStart = true
+	assert.Equal(t, simulate.Outcome{Blocked: 1}, simulate.NewOperator(w, nil, simulate.Faults{}).Run([]action.Step{step}))
+	step.SlowStart = false
+	assert.Equal(t, simulate.Outcome{Blocked: 6}, simulate.NewOperator(w, nil, simulate.Faults{}).Run([]action.Step{step}), "four at first, and two more until three are refused")
+}
+
+// A crash finds several actions half done, and not only the last one that was begun.
+func TestActionsOfAStepAreUnderWayTogether(t *testing.T) {
+	halfDone := map[int]bool{}
+	for seed := range uint64(50) {
+		w := simulate.New(simulate.Options{Seed: seed})
+		var step action.Step
+		for _, name := range []string{"web-1", "web-2", "web-3"} {
+			c := action.NewPodChange(create(t, w, bare(name)).(*corev1.Pod), metav1.NewTime(w.Now()))
+			c.SetCondition("Gate", corev1.ConditionTrue, "", "")
+			c.SetImage("main", "app:v2")
+			step.Actions = append(step.Actions, action.Action{Verb: action.UpdateInPlace, Object: latest(w, name), Patches: c.Patches()})
+			require.Len(t, c.Patches(), 2)
+		}
+		out := simulate.NewOperator(w, nil, simulate.Faults{CrashAfter: 3}).Run([]action.Step{step})
+		require.True(t, out.Crashed)
+		n := 0
+		for _, pod := range w.Pods() {
+			if len(pod.Status.Conditions) > 0 && pod.Spec.Containers[0].Image == "app:v1" {
+				n++
+			}
+		}
+		halfDone[n] = true
+	}
+	assert.Equal(t, map[int]bool{1: true, 3: true}, halfDone, "one whole pod and half a one, or three halves")
 }
 
 func BenchmarkRolloutOfTenPods(b *testing.B) {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
 // UpdateGolden is the environment variable that, set to 1, lets CompareStory write its file.
@@ -39,18 +40,19 @@ func CompareStory(t testing.TB, w *World, path string) {
 	require.Equal(t, string(want), w.Story(), "%s=1 writes it anew", UpdateGolden)
 }
 
-// tellAction says what the operator did. The status of the workload itself only repeats it.
-func (w *World) tellAction(a *action.Action, err error) {
+// tellResult says what the operator did. The status of the workload itself only repeats it.
+func (w *World) tellResult(r *progress.Result) {
+	a := r.Action
 	if _, isPod := a.Object.(*corev1.Pod); a.Verb == action.PatchStatus && !isPod {
 		return
 	}
 	text := sentence(a)
-	switch {
-	case err == nil:
-	case isStale(err):
+	switch r.State {
+	case progress.Done:
+	case progress.Stale:
 		text += " [stale]"
 	default:
-		text += " [" + err.Error() + "]"
+		text += " [" + r.Err.Error() + "]"
 	}
 	w.Tell(OperatorActor, "%s", text)
 }

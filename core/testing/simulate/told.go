@@ -1,11 +1,10 @@
 package simulate
 
 import (
-	"errors"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
 // told is an Event as the server counts it up: those of the same kind, reason and object are one, whatever they
@@ -13,19 +12,20 @@ import (
 type told struct{ kind, reason, about string }
 
 // tell counts the Event of an action, in the way of package events.
-func (o *Operator) tell(a *action.Action, err error) {
+func (o *Operator) tell(r *progress.Result) {
+	a := r.Action
 	if a.Event == nil {
 		return
 	}
 	e := told{kind: corev1.EventTypeWarning, reason: a.Event.Failed, about: string(a.Object.GetUID())}
 	switch {
-	case err == nil:
+	case r.State == progress.Done:
 		delete(o.quiet.told, e) // what fails from now on is something new
 		e.kind, e.reason = corev1.EventTypeNormal, a.Event.Succeeded
 		if a.Verb == action.Create {
 			return // each of a new object
 		}
-	case isStale(err) && !o.nameTaken(a, err), errors.Is(err, errMounted):
+	case r.State == progress.Stale:
 		return
 	}
 	name := a.Object.GetName()

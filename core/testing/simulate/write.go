@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"errors"
+	"iter"
 	"strings"
 	"time"
 
@@ -9,92 +10,139 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
 // slowest is how long a request takes at most, as in package execute (DefaultTimeout).
 const slowest = 7 * time.Second
 
-// do writes one action. What fails is late when something of the action was done before, or rehearsed.
-func (o *Operator) do(a *action.Action) (late bool, err error) {
-	o.wasRefused = false
-	if !a.Outdated(o.world.now) {
-		if err := o.rehearse(a); err != nil {
-			return true, err
+// attempt is an action that is under way. Its requests take turns with those of other actions.
+type attempt struct {
+	*Operator
+	result     *progress.Result
+	resume     func() (struct{}, bool)
+	pause      func(struct{}) bool
+	wasRefused bool // met one of Faults.Refused
+}
+
+// begin has an action wait for its first turn.
+func (o *Operator) begin(r *progress.Result) *attempt {
+	t := &attempt{Operator: o, result: r}
+	t.resume, _ = iter.Pull(func(pause func(struct{}) bool) { // every attempt is run to its end
+		t.pause = pause
+		t.run()
+	})
+	return t
+}
+
+// turn has the action do its next request. It says whether that was the last one.
+func (t *attempt) turn() (ended bool) {
+	_, more := t.resume()
+	return !more
+}
+
+// letOthersGo ends a turn.
+func (t *attempt) letOthersGo() { t.pause(struct{}{}) }
+
+// run writes the action and tells everybody who follows what became of it.
+func (t *attempt) run() {
+	a := t.result.Action
+	*t.result = t.try(a)
+	t.result.Action = a
+	if err := t.result.Err; err != nil && !errors.Is(err, ErrCrash) && !errors.Is(err, progress.ErrOutdated) {
+		t.quiet.others[a.Purpose()] = !t.wasRefused
+	}
+	t.tell(t.result)
+	t.world.tellResult(t.result)
+}
+
+// try writes one action. A rehearsal takes time, too.
+func (t *attempt) try(a *action.Action) progress.Result {
+	if !a.Outdated(t.world.now) {
+		if r := progress.Rehearsal(t.rehearse(a)); r.State != progress.Done {
+			return r
 		}
 	}
-	if a.Outdated(o.world.now) { // a rehearsal takes time, too
-		return false, errOutdated
+	if a.Outdated(t.world.now) {
+		return progress.Outdated(a)
 	}
 	switch a.Verb {
 	case action.Create:
-		return false, o.create(a)
+		return t.create(a)
 	case action.Delete:
-		return false, o.delete(a)
-	case action.Adopt:
-		if err := o.mayAdopt(a); err != nil {
-			return false, err
+		return t.delete(a)
+	default:
+		return t.patch(a)
+	}
+}
+
+func (t *attempt) patch(a *action.Action) progress.Result {
+	if a.Verb == action.Adopt {
+		if err := t.mayAdopt(a); err != nil {
+			return progress.Answer(err)
 		}
-	default: // the patches say it all
 	}
 	if a.Heir != "" {
-		if err := o.unmounted(a); err != nil {
-			return false, err
+		if pod := t.world.mounter(a.Object, a.Heir); pod != "" {
+			return progress.InUse(sentence(a), pod)
 		}
 	}
 	object := a.Object
 	for i, patch := range a.Patches {
-		n, err := o.request(request{object: object, kind: kindOfPatch(object, patch), write: func() (action.Object, error) {
-			return o.world.Patch(OperatorActor, object, patch)
+		if i > 0 {
+			t.letOthersGo()
+		}
+		n, err := t.request(request{object: object, kind: kindOfPatch(object, patch), write: func() (action.Object, error) {
+			return t.world.Patch(OperatorActor, object, patch)
 		}})
 		if err != nil {
-			return i > 0, err
+			r := progress.Answer(err)
+			r.Late = i > 0
+			return r
 		}
 		object = n
 	}
-	return false, nil
+	return progress.Result{State: progress.Done, Object: object}
 }
 
-// unmounted fails when a pod is in the way of what would end the claim, at once or with its heir.
-func (o *Operator) unmounted(a *action.Action) error {
-	if pod := o.world.mounter(a.Object, a.Heir); pod != "" {
-		return errors.Join(errMounted, apierrors.NewForbidden(resourceOf(a.Object), a.Object.GetName(), errors.New("pod "+pod+" mounts it")))
+func (t *attempt) delete(a *action.Action) progress.Result {
+	if pod := t.world.mounter(a.Object, ""); pod != "" {
+		return progress.InUse(sentence(a), pod)
 	}
-	return nil
-}
-
-func (o *Operator) delete(a *action.Action) error {
-	for _, object := range append([]action.Object{a.Object}, a.Then...) {
-		if object == a.Object {
-			if err := o.unmounted(a); err != nil {
-				return err
-			}
-		} else if o.world.mounter(object, "") != "" {
+	if err := t.remove(a.Object, a.Object); err != nil {
+		return progress.Answer(err)
+	}
+	for _, then := range a.Then {
+		t.letOthersGo()
+		if t.world.mounter(then, "") != "" {
 			continue
 		}
-		judged := object
-		if object != a.Object { // what goes along is deleted in any version
-			judged = object.DeepCopyObject().(action.Object)
-			judged.SetResourceVersion("")
-		}
-		_, err := o.request(request{object: object, kind: "delete " + plainKind(object), write: func() (action.Object, error) {
-			return object, o.world.Delete(OperatorActor, judged)
-		}})
-		if err != nil && (object == a.Object || !apierrors.IsNotFound(err)) {
-			return err
+		judged := then.DeepCopyObject().(action.Object)
+		judged.SetResourceVersion("") // what goes along is deleted in any version
+		if err := t.remove(then, judged); err != nil && !apierrors.IsNotFound(err) {
+			return progress.Answer(err)
 		}
 	}
-	return nil
+	return progress.Result{State: progress.Done}
+}
+
+// remove deletes an object in the version that was judged.
+func (t *attempt) remove(object, judged action.Object) error {
+	_, err := t.request(request{object: object, kind: "delete " + plainKind(object), write: func() (action.Object, error) {
+		return object, t.world.Delete(OperatorActor, judged)
+	}})
+	return err
 }
 
 // mayAdopt looks at the owners as they are now: one that is gone or going must not take anything.
-func (o *Operator) mayAdopt(a *action.Action) error {
+func (t *attempt) mayAdopt(a *action.Action) error {
 	for _, patch := range a.Patches {
 		n, err := applyPatch(a.Object, patch)
 		if err != nil {
 			return err
 		}
 		for _, ref := range n.GetOwnerReferences() {
-			owner := o.world.owner(ref, a.Object.GetNamespace())
+			owner := t.world.owner(ref, a.Object.GetNamespace())
 			if owner == nil || owner.GetDeletionTimestamp() != nil {
 				return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(ref.Kind)}, ref.Name)
 			}
@@ -103,62 +151,81 @@ func (o *Operator) mayAdopt(a *action.Action) error {
 	return nil
 }
 
-func (o *Operator) create(a *action.Action) error {
-	for _, object := range append(append([]action.Object{}, a.First...), a.Object) {
-		_, err := o.request(request{object: object, kind: "create " + plainKind(object), write: func() (action.Object, error) {
-			return o.world.Create(OperatorActor, object)
-		}})
-		if err != nil && (object == a.Object || !apierrors.IsAlreadyExists(err)) {
-			return err
+func (t *attempt) create(a *action.Action) progress.Result {
+	for _, first := range a.First {
+		if _, err := t.post(first); err != nil && !apierrors.IsAlreadyExists(err) {
+			return progress.Answer(err)
 		}
+		t.letOthersGo()
 	}
-	return nil
+	created, err := t.post(a.Object)
+	if found := t.world.Latest(a.Object); apierrors.IsAlreadyExists(err) && found != nil {
+		return progress.Collision(sentence(a), err, found, controllerOf(a.Object))
+	}
+	r := progress.Answer(err)
+	r.Object = created
+	return r
+}
+
+func (t *attempt) post(o action.Object) (action.Object, error) {
+	return t.request(request{object: o, kind: "create " + plainKind(o), write: func() (action.Object, error) {
+		return t.world.Create(OperatorActor, o)
+	}})
 }
 
 // request sends one write, with all that can happen to it on the way.
-func (o *Operator) request(r request) (action.Object, error) {
-	o.world.sent = o.world.now
-	defer func() { o.world.sent = time.Time{} }()
-	if o.roll(o.faults.Interleave) {
-		o.world.stepWithin(slowest)
+func (t *attempt) request(r request) (action.Object, error) {
+	if t.crashed {
+		return nil, ErrCrash
 	}
-	if err := o.refusal(r.object); err != nil {
+	t.world.sent = t.world.now
+	defer func() { t.world.sent = time.Time{} }()
+	if t.roll(t.faults.Interleave) {
+		t.world.stepWithin(slowest)
+	}
+	if err := t.refusal(r.object); err != nil {
 		return nil, err
 	}
 	object := r.object
-	if err := o.refused(r); err != nil {
-		if apierrors.IsTimeout(err) && !r.dryRun && o.rng.IntN(2) == 0 { // nobody knows what became of it
+	if err := t.refused(r); err != nil {
+		if apierrors.IsTimeout(err) && !r.dryRun && t.rng.IntN(2) == 0 { // nobody knows what became of it
 			_, _ = r.write()
-			o.written[KindOf(object)] = len(o.world.table(KindOf(object)).events)
+			t.written[KindOf(object)] = len(t.world.table(KindOf(object)).events)
 		}
 		return nil, err
 	}
 	if r.dryRun {
-		return object, o.world.rehearse(r.write)
+		return object, t.world.rehearse(r.write)
 	}
-	noops := o.world.noops[OperatorActor]
+	noops := t.world.noops[OperatorActor]
 	n, err := r.write()
 	if err != nil {
 		if isMalformed(err) {
-			o.world.Violate("a write that no server takes: %v", err)
+			t.world.Violate("a write that no server takes: %v", err)
 		}
 		return nil, err
 	}
-	if o.world.noops[OperatorActor] > noops {
-		o.world.Violate("a write that changes nothing: %s %s", KindOf(object), object.GetName())
+	if t.world.noops[OperatorActor] > noops {
+		t.world.Violate("a write that changes nothing: %s %s", KindOf(object), object.GetName())
 	}
-	o.writes++
-	lost := o.roll(o.faults.Timeout)
-	if !lost || !o.faults.ForgetsDoubt {
+	t.writes++
+	lost := t.roll(t.faults.Timeout)
+	if !lost || !t.faults.ForgetsDoubt {
 		// After a timeout the operator cannot know what became of the write, and must not go on
 		// before it does.
-		o.written[KindOf(object)] = len(o.world.table(KindOf(object)).events)
+		t.written[KindOf(object)] = len(t.world.table(KindOf(object)).events)
 	}
 	switch {
-	case o.writes == o.faults.CrashAfter:
+	case t.writes == t.faults.CrashAfter:
+		t.crashed = true
 		return nil, ErrCrash
 	case lost:
 		return nil, apierrors.NewTimeoutError("the answer was lost", 0)
 	}
 	return n, nil
+}
+
+// isMalformed says that no server ever takes the write.
+func isMalformed(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsUnsupportedMediaType(err)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/frame/orphans"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
@@ -41,8 +42,8 @@ type player struct {
 func (p *player) Restart() { p.lost.Restart() }
 
 // Followed tells the finder what was done to pods.
-func (p *player) Followed(a *action.Action, err error) {
-	p.lost.Followed(gen.Namespace, "web", a, err)
+func (p *player) Followed(results []progress.Result) {
+	p.lost.Followed(gen.Namespace, "web", results)
 }
 
 // Plan reads the snapshot from the view and returns what Compute wants.

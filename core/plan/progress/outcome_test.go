@@ -1,4 +1,4 @@
-package execute
+package progress
 
 import (
 	"errors"

@@ -1,18 +1,34 @@
-package execute
+package progress
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// classify says what an error of the server means for the action.
-func classify(err error) Result {
+var (
+	// ErrTaken says that an object of somebody else has the name of one that was to be created.
+	ErrTaken = errors.New("it exists already")
+	// ErrMounted says that a pod mounts the claim that was to be deleted or to go with another pod.
+	ErrMounted = errors.New("it is mounted")
+	// ErrOutdated says that time has changed what was judged.
+	ErrOutdated = errors.New("what was judged is no longer so")
+)
+
+// Answer says what an error of the server, or none, means for the action.
+func Answer(err error) Result {
 	switch {
+	case err == nil:
+		return Result{State: Done}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return Result{State: Stale, Err: err, gone: true, fatal: true} // the workload is about to go too
 	case apierrors.IsConflict(err):
@@ -24,6 +40,41 @@ func classify(err error) Result {
 	default:
 		return Result{State: Failed, Err: err, fatal: true, retryAfter: retryAfter(err)}
 	}
+}
+
+// Outdated is the result of an action whose time is over.
+func Outdated(a *action.Action) Result {
+	return Result{State: Stale, Err: fmt.Errorf("%s: %w", a, ErrOutdated)}
+}
+
+// Collision is the result of a create that has met the error exists, for what was found under the name. It tells an
+// object of the owner itself, which the cache does not show yet, from somebody else's, which is in the way for as long
+// as it stands there. doing says what was being done.
+func Collision(doing string, exists error, found metav1.Object, owner types.UID) Result {
+	holder := "nobody"
+	if ref := metav1.GetControllerOfNoCopy(found); ref != nil {
+		if ref.UID == owner {
+			return Answer(exists)
+		}
+		holder = ref.Kind + " " + ref.Name
+	}
+	return Result{State: Blocked, alone: true, Err: fmt.Errorf("%s: %w and belongs to %s", doing, ErrTaken, holder)}
+}
+
+// InUse is the result of an action that would end a claim which the pod mounts. doing says what was being done.
+func InUse(doing, pod string) Result {
+	return Result{State: Blocked, alone: true, Err: fmt.Errorf("%s: %w by pod %s", doing, ErrMounted, pod)}
+}
+
+// Rehearsal says what an error of a dry run, or none, means for its action. A webhook that allows no dry runs is
+// found out by the write itself.
+func Rehearsal(err error) Result {
+	if apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run") {
+		return Result{State: Done}
+	}
+	r := Answer(err)
+	r.Late = r.State != Done
+	return r
 }
 
 // isRefusal says whether the server refuses this change of this object. What it refuses to the
@@ -60,13 +111,8 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// isUnrehearsable says that an admission webhook in the way does not let anything be rehearsed.
-func isUnrehearsable(err error) bool {
-	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
-}
-
-// isDoubtful says whether a create may have happened all the same.
-func isDoubtful(err error) bool {
+// IsDoubtful says whether a write that met the error may have happened all the same.
+func IsDoubtful(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return true

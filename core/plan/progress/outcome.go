@@ -1,49 +1,11 @@
-package execute
+package progress
 
 import (
 	"errors"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
-
-// State is how an action ended.
-type State string
-
-// The states of an action that was tried.
-const (
-	// Done actions are written completely.
-	Done State = "Done"
-	// Stale actions met an object that had changed, gone or appeared since it was judged. That is no
-	// error: the event of that change brings the workload back, or a pause does.
-	Stale State = "Stale"
-	// Blocked actions were refused by admission or validation.
-	Blocked State = "Blocked"
-	// Failed actions met an error of the server, of the network or of the operator's permissions.
-	Failed State = "Failed"
-)
-
-// Result is how one action ended.
-type Result struct {
-	// Action is the action.
-	Action *action.Action
-	// State is how it ended.
-	State State
-	// Object is the object as the server returned it last: complete after a create, its metadata
-	// after a patch, nil after a delete and where nothing was written.
-	Object client.Object
-	// Err says why an action that is not done is not; it says what was being done.
-	Err error
-
-	retryAfter time.Duration // what the server asks for
-	late       bool          // writes of the action were done before, or it was rehearsed
-	told       string        // what a status tells of it, empty for nothing
-	gone       bool          // the world has lost or gained an object that the plan counted
-	fatal      bool          // the next action would meet the same error
-	alone      bool          // what is in the way of this action says nothing of the others, even in a slow start
-}
 
 // Refusal is an action that the server refuses.
 type Refusal struct {
@@ -105,13 +67,12 @@ func (o *Outcome) retryIn(d time.Duration) {
 	}
 }
 
-// Result says what of the outcome a status tells. That a claim stays because a pod mounts it is no failure: it may
-// be so for ever.
+// Result says what of the outcome a status tells.
 func (o *Outcome) Result() action.Result {
 	var result action.Result
 	for i := range o.Results {
 		r := &o.Results[i]
-		if errors.Is(r.Err, ErrMounted) {
+		if r.Mounted() {
 			continue
 		}
 		if r.told != "" {
@@ -123,6 +84,3 @@ func (o *Outcome) Result() action.Result {
 	}
 	return result
 }
-
-// Text says why the action is not done, in words that are the same for every name that is made up for it.
-func (r *Result) Text() string { return r.Action.Unnamed(r.Err.Error()) }

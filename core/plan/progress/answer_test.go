@@ -1,0 +1,138 @@
+package progress
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
+)
+
+var pods = schema.GroupResource{Resource: "pods"}
+
+func status(code int32, reason metav1.StatusReason, text string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: reason, Message: text}}
+}
+
+func terminating() error {
+	err := apierrors.NewForbidden(pods, "a", errors.New("the namespace is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
+
+func TestAnswersOfTheServer(t *testing.T) {
+	tests := map[string]struct {
+		err         error
+		want        State
+		retryAfter  time.Duration
+		doubtful    bool
+		gone, fatal bool
+	}{
+		"conflict":              {err: apierrors.NewConflict(pods, "a", errors.New("changed")), want: Stale},
+		"not found":             {err: apierrors.NewNotFound(pods, "a"), want: Stale, gone: true},
+		"gone":                  {err: apierrors.NewGone("gone"), want: Stale, gone: true},
+		"exists already":        {err: apierrors.NewAlreadyExists(pods, "a"), want: Stale, gone: true},
+		"namespace that ends":   {err: terminating(), want: Stale, gone: true, fatal: true},
+		"quota":                 {err: apierrors.NewForbidden(pods, "a", errors.New("exceeded quota: q")), want: Blocked},
+		"invalid":               {err: apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", nil), want: Blocked},
+		"bad request":           {err: apierrors.NewBadRequest("what?"), want: Blocked},
+		"too large":             {err: apierrors.NewRequestEntityTooLargeError("too large"), want: Blocked},
+		"webhook, 403":          {err: status(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "w" denied the request: no`), want: Blocked},
+		"webhook, 500":          {err: status(http.StatusInternalServerError, "", `admission webhook "w" denied the request: no`), want: Blocked},
+		"webhook is down":       {err: status(http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "w": timeout`), want: Blocked},
+		"policy":                {err: status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, `pods "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`), want: Blocked},
+		"too many":              {err: apierrors.NewTooManyRequests("slow down", 3), want: Blocked, retryAfter: 3 * time.Second},
+		"permission":            {err: apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot patch resource "pods" in API group ""`)), want: Failed, fatal: true},
+		"reason like a verb":    {err: apierrors.NewForbidden(pods, "a", errors.New("pods of this team cannot run here")), want: Blocked},
+		"server error":          {err: apierrors.NewInternalError(errors.New("etcd")), want: Failed, fatal: true, doubtful: true},
+		"server unavailable":    {err: apierrors.NewServiceUnavailable("later"), want: Failed, fatal: true, doubtful: true},
+		"no answer in time":     {err: apierrors.NewTimeoutError("no answer", 2), want: Failed, fatal: true, doubtful: true, retryAfter: 2 * time.Second},
+		"no network":            {err: errors.New("connection refused"), want: Failed, fatal: true, doubtful: true},
+		"type that none takes":  {err: status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "no such patch"), want: Failed, fatal: true},
+		"conflict with context": {err: fmt.Errorf("patch pod a: %w", apierrors.NewConflict(pods, "a", errors.New("changed"))), want: Stale},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, Result{State: test.want, Err: test.err, retryAfter: test.retryAfter, gone: test.gone, fatal: test.fatal}, Answer(test.err))
+			assert.Equal(t, test.doubtful, IsDoubtful(test.err))
+		})
+	}
+	assert.Equal(t, Result{State: Done}, Answer(nil))
+}
+
+func TestCollisionsTellWhoseTheNameIs(t *testing.T) {
+	exists := apierrors.NewAlreadyExists(pods, "a")
+	ownedBy := func(name string, controller bool) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", OwnerReferences: []metav1.OwnerReference{{Kind: "CloneSet", Name: name, UID: types.UID("of-" + name), Controller: &controller}}}}
+	}
+	own := Collision("create pod a", exists, ownedBy("web", true), "of-web")
+	assert.Equal(t, Result{State: Stale, Err: exists, gone: true}, own)
+	for holder, found := range map[string]*corev1.Pod{"CloneSet other": ownedBy("other", true), "nobody": ownedBy("web", false)} {
+		taken := Collision("create pod a", exists, found, "of-web")
+		assert.Equal(t, Blocked, taken.State)
+		assert.True(t, taken.alone)
+		require.ErrorIs(t, taken.Err, ErrTaken)
+		assert.EqualError(t, taken.Err, "create pod a: it exists already and belongs to "+holder)
+	}
+}
+
+func TestClaimsInUseAreNoFailure(t *testing.T) {
+	r := InUse("delete persistentvolumeclaim data", "web-0")
+	assert.Equal(t, Blocked, r.State)
+	assert.True(t, r.Mounted())
+	assert.EqualError(t, r.Err, "delete persistentvolumeclaim data: it is mounted by pod web-0")
+	other := Answer(apierrors.NewBadRequest("what?"))
+	assert.False(t, other.Mounted())
+}
+
+func TestRehearsalsAreLate(t *testing.T) {
+	assert.Equal(t, Result{State: Done}, Rehearsal(nil))
+	assert.Equal(t, Result{State: Done}, Rehearsal(apierrors.NewBadRequest(`admission webhook "w" does not support dry run`)), "the write finds it out")
+	r := Rehearsal(apierrors.NewTooManyRequests("slow down", 3))
+	assert.Equal(t, Blocked, r.State)
+	assert.True(t, r.Late)
+}
+
+// What the memory of refusals is told of an action that is not done.
+func TestFailuresThatAreRemembered(t *testing.T) {
+	pod := action.Action{Verb: action.Create, MadeUpName: true, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-x7", GenerateName: "web-"}}}
+	taken := Collision("create pod web-x7", apierrors.NewAlreadyExists(pods, "web-x7"), &corev1.Pod{}, "of-web")
+	late := Answer(apierrors.NewTooManyRequests("slow down", 3))
+	late.Late = true
+	tests := map[string]struct {
+		result Result
+		want   refusals.Failure
+	}{
+		"conflict":             {Answer(apierrors.NewConflict(pods, "a", errors.New("changed"))), refusals.Failure{Conflict: true}},
+		"own object":           {Answer(apierrors.NewAlreadyExists(pods, "a")), refusals.Failure{Conflict: true, Alone: true}},
+		"object of another":    {taken, refusals.Failure{Alone: true}},
+		"refusal":              {Answer(apierrors.NewForbidden(pods, "a", errors.New("quota"))), refusals.Failure{}},
+		"late refusal":         {late, refusals.Failure{Late: true, RetryAfter: 3 * time.Second}},
+		"lost answer":          {Answer(errors.New("connection lost")), refusals.Failure{Unclear: true}},
+		"want of permission":   {Answer(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot create resource "pods"`))), refusals.Failure{}},
+		"claim that is in use": {InUse("delete persistentvolumeclaim data", "web-0"), refusals.Failure{Alone: true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test.result.Action = &pod
+			got := test.result.failure()
+			if !test.result.Mounted() {
+				test.want.Message = test.result.Text()
+			}
+			assert.Equal(t, test.want, got)
+		})
+	}
+	taken.Action = &pod
+	assert.Equal(t, "create pod web-: it exists already and belongs to nobody", taken.failure().Message, "a made-up name means nothing")
+}

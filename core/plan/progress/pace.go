@@ -1,0 +1,50 @@
+package progress
+
+const (
+	// DefaultParallelism is how many actions of a step are under way at most.
+	DefaultParallelism = 32
+	// mostRefused is how many refusals in a row end a step: the rest would fare no better.
+	mostRefused = 3
+	// fewAtFirst is how many actions a step begins with: what is refused to one may be refused to all.
+	fewAtFirst = 4
+)
+
+// pace is how many actions of a step are under way. It begins with a few, a slow start with one, and allows one more
+// with each success: 1, 2, 4, 8 per round trip, without waiting for the slowest of a batch.
+type pace struct {
+	slowStart bool
+	limit     int
+	allowed   int
+	underWay  int
+	refused   int // in a row
+	stopped   bool
+}
+
+func newPace(slowStart bool, limit int) *pace {
+	if limit == 0 {
+		limit = DefaultParallelism
+	}
+	p := &pace{slowStart: slowStart, limit: limit, allowed: min(fewAtFirst, limit)}
+	if slowStart {
+		p.allowed = 1
+	}
+	return p
+}
+
+func (p *pace) mayStart() bool { return !p.stopped && p.underWay < p.allowed }
+
+func (p *pace) started() { p.underWay++ }
+
+// ended draws from the result of an action what follows for those that are not started yet.
+func (p *pace) ended(r *Result) {
+	p.underWay--
+	switch {
+	case r.State == Done:
+		p.allowed, p.refused = min(p.allowed+1, p.limit), 0
+	case r.fatal, p.slowStart && !r.alone:
+		p.stopped = true
+	case r.State == Blocked && !r.alone:
+		p.refused++
+		p.stopped = p.stopped || p.refused == mostRefused
+	}
+}

@@ -1,0 +1,67 @@
+package progress
+
+import (
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
+)
+
+// State is how an action ended.
+type State string
+
+// The states of an action that was tried.
+const (
+	// Done actions are written completely.
+	Done State = "Done"
+	// Stale actions met an object that had changed, gone or appeared since it was judged. That is no
+	// error: the event of that change brings the workload back, or a pause does.
+	Stale State = "Stale"
+	// Blocked actions were refused by admission or validation.
+	Blocked State = "Blocked"
+	// Failed actions met an error of the server, of the network or of the operator's permissions.
+	Failed State = "Failed"
+)
+
+// Result is how one action ended.
+type Result struct {
+	// Action is the action.
+	Action *action.Action
+	// State is how it ended.
+	State State
+	// Object is the object as the server returned it last: complete after a create, its metadata
+	// after a patch, nil after a delete and where nothing was written.
+	Object action.Object
+	// Err says why an action that is not done is not; it says what was being done.
+	Err error
+	// Late says that writes of an action that is not done were done before, or that it was rehearsed.
+	Late bool
+
+	retryAfter time.Duration // what the server asks for
+	told       string        // what a status tells of it, empty for nothing
+	gone       bool          // the world has lost or gained an object that the plan counted
+	fatal      bool          // the next action would meet the same error
+	alone      bool          // what is in the way of this action says nothing of the others, even in a slow start
+}
+
+// Text says why the action is not done, in words that are the same for every name that is made up for it.
+func (r *Result) Text() string { return r.Action.Unnamed(r.Err.Error()) }
+
+// Mounted says that a claim stays because a pod mounts it. That is no failure, and nothing to tell of: it may be so
+// for ever.
+func (r *Result) Mounted() bool { return errors.Is(r.Err, ErrMounted) }
+
+// failure is what is remembered of an action that is not done.
+func (r *Result) failure() refusals.Failure {
+	f := refusals.Failure{
+		Message: r.Text(), RetryAfter: r.retryAfter, Late: r.Late, Unclear: r.State == Failed && IsDoubtful(r.Err), Conflict: r.State == Stale,
+		Alone: r.alone || apierrors.IsAlreadyExists(r.Err), // a name says nothing of other names
+	}
+	if r.Mounted() {
+		f.Message = ""
+	}
+	return f
+}

@@ -1,0 +1,110 @@
+package progress
+
+import (
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
+)
+
+// Writer writes actions, several at a time.
+type Writer struct {
+	// Start begins to write the action of the result. It says whether it has: nothing is begun any more once that is
+	// false.
+	Start func(r *Result) bool
+	// Wait returns one of the results that were started and not returned yet, once its action has ended.
+	Wait func() *Result
+	// Now is the time.
+	Now func() time.Time
+}
+
+// Options say for whom a plan is carried out.
+type Options struct {
+	// Workload is the object whose plan it is, and Generation its generation as it was judged.
+	Workload   types.NamespacedName
+	Generation int64
+	// Refusals is told what is done and what is not.
+	Refusals *refusals.Memory
+	// Parallelism bounds the actions under way; 0 means DefaultParallelism.
+	Parallelism int
+}
+
+// Run carries out the steps in order.
+//
+// A step runs to its end unless the server cannot be reached or fails, or several of its actions are refused in a
+// row, or the step starts slowly and an action of it did not succeed for another reason than that its name is taken.
+// A step with an error ends the plan; so does one in which the world had lost or gained an object, or in which
+// anything but a pod was refused or had changed. A refused or changed pod is a matter of that pod, and a refused
+// deletion of that object: the steps after it run. An action that is outdated when its turn comes is stale.
+// What is not done is remembered, so that it is not tried again before a pause is over.
+func Run(steps []action.Step, w Writer, o Options) Outcome {
+	var out Outcome
+	for i := range steps {
+		results := runStep(&steps[i], w, o.Parallelism)
+		now := w.Now()
+		for k := range results {
+			pause := remember(&results[k], o, now)
+			out.add(results[k], pause)
+		}
+		out.Ended = out.Ended || len(results) < len(steps[i].Actions)
+		if endsPlan(results) {
+			out.Ended = out.Ended || i < len(steps)-1
+			break
+		}
+	}
+	return out
+}
+
+// runStep runs the actions of one step and returns the results of those that were tried, in order.
+func runStep(s *action.Step, w Writer, parallelism int) []Result {
+	results := make([]Result, len(s.Actions))
+	p := newPace(s.SlowStart, parallelism)
+	started := 0
+	for {
+		for started < len(results) && p.mayStart() {
+			r := &results[started]
+			r.Action = &s.Actions[started]
+			if !w.Start(r) {
+				p.stopped = true
+				break
+			}
+			p.started()
+			started++
+		}
+		if p.underWay == 0 {
+			return results[:started]
+		}
+		p.ended(w.Wait())
+	}
+}
+
+// endsPlan says whether the plan ends after a step with the results.
+func endsPlan(results []Result) bool {
+	for i := range results {
+		r := &results[i]
+		_, isPod := r.Action.Object.(*corev1.Pod)
+		switch {
+		case r.State == Blocked && (r.Action.Verb == action.Delete || r.Mounted()): // nothing builds on it
+		case r.State == Failed, r.gone, r.State != Done && !isPod:
+			return true
+		}
+	}
+	return false
+}
+
+// remember tells the memory what became of an action, and returns the pause before another try.
+func remember(r *Result, o Options, now time.Time) (pause time.Duration) {
+	switch {
+	case r.State == Done:
+		o.Refusals.Done(o.Workload, r.Action)
+		return 0
+	case errors.Is(r.Err, ErrOutdated): // nobody was asked
+		return time.Second
+	}
+	pause, r.told = o.Refusals.Failed(o.Workload, o.Generation, r.Action, r.failure(), now)
+	return pause
+}

@@ -1,0 +1,217 @@
+package progress
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
+)
+
+var (
+	now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	web = types.NamespacedName{Namespace: "default", Name: "web"}
+)
+
+// server ends actions in the order in which they were started.
+type server struct {
+	answer   func(a *action.Action) Result // nil: all are done
+	underWay []*Result
+	most     int      // under way at a time
+	tried    []string // the names
+	ends     int      // starts no more than so many; 0 means all
+}
+
+func (s *server) writer() Writer {
+	return Writer{Start: s.start, Wait: s.wait, Now: func() time.Time { return now }}
+}
+
+func (s *server) start(r *Result) bool {
+	if s.ends > 0 && len(s.tried) == s.ends {
+		return false
+	}
+	s.underWay, s.tried = append(s.underWay, r), append(s.tried, r.Action.Object.GetName())
+	s.most = max(s.most, len(s.underWay))
+	return true
+}
+
+func (s *server) wait() *Result {
+	r := s.underWay[0]
+	s.underWay = s.underWay[1:]
+	a := r.Action
+	*r = Result{State: Done}
+	if s.answer != nil {
+		*r = s.answer(a)
+	}
+	r.Action = a
+	return r
+}
+
+func (s *server) run(steps ...action.Step) Outcome {
+	return Run(steps, s.writer(), Options{Workload: web, Generation: 1, Refusals: &refusals.Memory{}})
+}
+
+// creates are n creates of pods p0, p1, ...
+func creates(n int) []action.Action {
+	all := make([]action.Action, n)
+	for i := range all {
+		all[i] = action.Action{Verb: action.Create, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%d", i)}}}
+	}
+	return all
+}
+
+func TestStepsHaveNoMoreThanTheLimitUnderWay(t *testing.T) {
+	for limit, want := range map[int]int{0: DefaultParallelism, 1: 1, 8: 8} {
+		for _, slow := range []bool{false, true} {
+			s := &server{}
+			out := Run([]action.Step{{SlowStart: slow, Actions: creates(100)}}, s.writer(), Options{Workload: web, Refusals: &refusals.Memory{}, Parallelism: limit})
+			assert.Equal(t, 100, out.Done(action.Create))
+			assert.Equal(t, want, s.most)
+			assert.False(t, out.Ended)
+		}
+	}
+}
+
+// A slow start doubles what is under way in each round trip, another step begins with a few.
+func TestOneMoreIsUnderWayWithEachSuccess(t *testing.T) {
+	for slow, want := range map[bool][]int{true: {1, 2, 4, 8}, false: {4, 8, 16, 32, 32}} {
+		p := newPace(slow, 0)
+		for _, batch := range want {
+			got := 0
+			for ; p.mayStart(); got++ {
+				p.started()
+			}
+			assert.Equal(t, batch, got)
+			for range got {
+				p.ended(&Result{State: Done})
+			}
+		}
+	}
+}
+
+func TestWhatOneResultMeansForTheRest(t *testing.T) {
+	refused := Answer(apierrors.NewForbidden(pods, "a", errors.New("quota")))
+	tests := map[string]struct {
+		result        Result
+		tried, slowly int // of 100
+	}{
+		"done":                 {Result{State: Done}, 100, 100},
+		"changed":              {Answer(apierrors.NewConflict(pods, "a", errors.New("changed"))), 100, 1},
+		"outdated":             {Outdated(&creates(1)[0]), 100, 1},
+		"own name":             {Answer(apierrors.NewAlreadyExists(pods, "a")), 100, 1},
+		"name of another":      {Collision("create", nil, &corev1.Pod{}, "of-web"), 100, 100},
+		"claim that is in use": {InUse("delete", "web-0"), 100, 100},
+		"refused":              {refused, fewAtFirst + mostRefused - 1, 1},
+		"no right":             {Answer(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot create resource "pods"`))), fewAtFirst, 1},
+		"no answer":            {Answer(errors.New("connection refused")), fewAtFirst, 1},
+		"namespace that ends":  {Answer(terminating()), fewAtFirst, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for slow, want := range map[bool]int{false: test.tried, true: test.slowly} {
+				s := &server{answer: func(*action.Action) Result { return test.result }}
+				out := s.run(action.Step{SlowStart: slow, Actions: creates(100)})
+				assert.Len(t, s.tried, want, "slow start: %t", slow)
+				assert.Len(t, out.Results, want)
+				assert.Equal(t, want < 100, out.Ended)
+			}
+		})
+	}
+	t.Run("a success between refusals", func(t *testing.T) {
+		s := &server{answer: func(a *action.Action) Result {
+			if name := a.Object.GetName(); name == "p2" || name == "p5" {
+				return Result{State: Done}
+			}
+			return refused
+		}}
+		s.run(action.Step{Actions: creates(100)})
+		assert.Greater(t, len(s.tried), 8, "refusals are counted from the last success on")
+	})
+}
+
+func TestWhatEndsAPlan(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", UID: "pod"}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim", UID: "claim"}}
+	conflict, refused := Answer(apierrors.NewConflict(pods, "a", errors.New("changed"))), Answer(apierrors.NewForbidden(pods, "a", errors.New("no")))
+	tests := map[string]struct {
+		verb   action.Verb
+		object action.Object
+		result Result
+		ends   bool
+	}{
+		"done":                        {action.PatchMetadata, claim, Result{State: Done}, false},
+		"changed pod":                 {action.PatchMetadata, pod, conflict, false},
+		"changed claim":               {action.PatchMetadata, claim, conflict, true},
+		"refused pod":                 {action.PatchMetadata, pod, refused, false},
+		"refused claim":               {action.PatchMetadata, claim, refused, true},
+		"refused deletion":            {action.Delete, claim, refused, false},
+		"changed claim to be deleted": {action.Delete, claim, conflict, true},
+		"claim in use":                {action.Delete, claim, InUse("delete", "web-0"), false},
+		"claim in use with an heir":   {action.Release, claim, InUse("release", "web-0"), false},
+		"pod that is gone":            {action.Delete, pod, Answer(apierrors.NewNotFound(pods, "a")), true},
+		"own pod that exists":         {action.Create, pod, Answer(apierrors.NewAlreadyExists(pods, "a")), true},
+		"pod of another that exists":  {action.Create, pod, Collision("create", nil, &corev1.Pod{}, "of-web"), false},
+		"outdated pod":                {action.PatchMetadata, pod, Outdated(&action.Action{Object: pod}), false},
+		"want of permission":          {action.PatchMetadata, pod, Answer(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot patch resource "pods"`))), true},
+		"no network":                  {action.Delete, pod, Answer(errors.New("connection refused")), true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &server{answer: func(a *action.Action) Result {
+				if a.Verb == test.verb && a.Object == test.object {
+					return test.result
+				}
+				return Result{State: Done}
+			}}
+			first := action.Action{Verb: test.verb, Object: test.object}
+			out := s.run(action.Step{Actions: append(creates(2), first)}, action.Step{Actions: creates(1)})
+			assert.Equal(t, test.ends, out.Ended)
+			want := 4
+			if test.ends {
+				want = 3
+			}
+			assert.Len(t, s.tried, want, "a step runs to its end")
+			out = s.run(action.Step{Actions: []action.Action{first}})
+			assert.False(t, out.Ended, "no step is left")
+		})
+	}
+}
+
+func TestNothingIsTriedOnceNothingCanBeStarted(t *testing.T) {
+	s := &server{ends: 2}
+	out := s.run(action.Step{Actions: creates(3)}, action.Step{Actions: creates(1)})
+	assert.Equal(t, []string{"p0", "p1"}, s.tried)
+	assert.Len(t, out.Results, 2)
+	assert.True(t, out.Ended)
+}
+
+// What is not done waits for its pause, and what is done for none.
+func TestRefusalsAreRemembered(t *testing.T) {
+	var memory refusals.Memory
+	actions := creates(1)
+	run := func(result Result) Outcome {
+		s := &server{answer: func(*action.Action) Result { return result }}
+		return Run([]action.Step{{Actions: actions}}, s.writer(), Options{Workload: web, Generation: 1, Refusals: &memory})
+	}
+	known := func() action.Refusals { return memory.Of(web, refusals.Moment{Now: now, Generation: 1}) }
+	out := run(Outdated(&actions[0]))
+	assert.Equal(t, time.Second, out.RetryAfter)
+	assert.Empty(t, known(), "nobody was asked")
+	out = run(Answer(apierrors.NewTooManyRequests("slow down", 7)))
+	assert.Equal(t, 7*time.Second, out.RetryAfter)
+	require.Contains(t, known(), actions[0].Purpose())
+	assert.Equal(t, action.Result{ScaleError: "slow down", Blocked: "slow down"}, out.Result())
+	assert.Equal(t, []Refusal{{Action: &actions[0], Message: "slow down", RetryAfter: 7 * time.Second}}, out.Blocked)
+	out = run(Result{State: Done})
+	assert.Zero(t, out.RetryAfter)
+	assert.Empty(t, known())
+}
