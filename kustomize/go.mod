@@ -2,19 +2,7 @@ module github.com/flotilla-project/flotilla/kustomize
 
 go 1.26.0
 
-// Siblings are built from this tree; outsiders get the tag.
-replace (
-	github.com/flotilla-project/flotilla/cloneset => ../cloneset
-	github.com/flotilla-project/flotilla/core => ../core
-	github.com/flotilla-project/flotilla/daemon => ../daemon
-	github.com/flotilla-project/flotilla/daemon/api => ../daemon/api
-	github.com/flotilla-project/flotilla/statefulset => ../statefulset
-)
-
 require (
-	github.com/flotilla-project/flotilla/cloneset v0.1.0
-	github.com/flotilla-project/flotilla/daemon v0.1.0
-	github.com/flotilla-project/flotilla/statefulset v0.1.0
 	github.com/stretchr/testify v1.12.1
 	sigs.k8s.io/kustomize/api v0.21.1
 	sigs.k8s.io/kustomize/kyaml v0.21.1

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,44 +13,67 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	cloneset "github.com/flotilla-project/flotilla/cloneset/config"
-	daemon "github.com/flotilla-project/flotilla/daemon/config"
-	"github.com/flotilla-project/flotilla/kustomize"
 	"github.com/flotilla-project/flotilla/kustomize/render"
-	statefulset "github.com/flotilla-project/flotilla/statefulset/config"
 )
 
-func repository(t *testing.T) render.Tree {
+// repository is this work tree.
+func repository(t *testing.T) map[string]fs.FS {
 	t.Helper()
-	tree, err := render.NewTree(map[string]fs.FS{
-		"kustomize":          kustomize.Files,
-		"cloneset/config":    cloneset.Files,
-		"daemon/config":      daemon.Files,
-		"statefulset/config": statefulset.Files,
-	})
+	folders, err := render.Folders(os.DirFS(filepath.Join("..", "..")))
 	require.NoError(t, err)
-	return tree
+	return folders
+}
+
+// build renders a folder of this work tree.
+func build(t *testing.T, folder string) string {
+	t.Helper()
+	return rendered(t, repository(t), folder)
+}
+
+// buildMine renders a user's kustomization beside the modules of this work tree.
+func buildMine(t *testing.T, kustomization string) string {
+	t.Helper()
+	folders := repository(t)
+	folders["mine"] = fstest.MapFS{"kustomization.yaml": {Data: []byte(kustomization)}}
+	return rendered(t, folders, "mine")
+}
+
+func rendered(t *testing.T, folders map[string]fs.FS, folder string) string {
+	t.Helper()
+	tree, err := render.NewTree(folders)
+	require.NoError(t, err)
+	var renderer render.Renderer
+	manifests, err := renderer.Build(tree, folder)
+	require.NoError(t, err)
+	return string(manifests)
+}
+
+// features are the modules that have manifests.
+func features(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for folder := range repository(t) {
+		if name, ok := strings.CutSuffix(folder, "/config"); ok {
+			names = append(names, name)
+		}
+	}
+	require.NotEmpty(t, names)
+	return slices.Sorted(slices.Values(names))
 }
 
 // TestOverlays compares every overlay with what a reviewer has seen; UPDATE_GOLDEN=1 writes it anew. The
 // schema of a CRD has a file of its own and is left out here.
 func TestOverlays(t *testing.T) {
-	overlays, err := fs.Glob(kustomize.Files, "overlays/*")
-	require.NoError(t, err)
-	require.NotEmpty(t, overlays)
-	for _, overlay := range overlays {
-		t.Run(filepath.Base(overlay), func(t *testing.T) {
-			var renderer render.Renderer
-			manifests, err := renderer.Build(repository(t), "kustomize/"+overlay)
-			require.NoError(t, err)
-			assertGolden(t, filepath.Base(overlay)+".yaml", withoutCRDs(manifests))
+	for _, feature := range features(t) {
+		t.Run(feature, func(t *testing.T) {
+			assertGolden(t, feature+".yaml", withoutCRDs(build(t, "kustomize/overlays/"+feature)))
 		})
 	}
 }
 
-func withoutCRDs(manifests []byte) string {
+func withoutCRDs(manifests string) string {
 	var kept []string
-	for document := range strings.SplitSeq(string(manifests), "\n---\n") {
+	for document := range strings.SplitSeq(manifests, "\n---\n") {
 		if strings.Contains(document, "\nkind: CustomResourceDefinition\n") {
 			document = "# a CustomResourceDefinition"
 		}
@@ -73,72 +97,52 @@ func assertGolden(t *testing.T, name, got string) {
 // Every overlay brings the namespace along, which kustomize refuses twice: features that go together share
 // the base. No two objects of theirs have one name.
 func TestFeaturesShareOneKustomization(t *testing.T) {
-	tree, err := render.NewTree(map[string]fs.FS{
-		"kustomize":          kustomize.Files,
-		"cloneset/config":    cloneset.Files,
-		"daemon/config":      daemon.Files,
-		"statefulset/config": statefulset.Files,
-		"mine": fstest.MapFS{"kustomization.yaml": {Data: []byte(`
-resources: [../kustomize/base, ../cloneset/config/default, ../daemon/config/default, ../statefulset/config/default]
-`)}},
-	})
-	require.NoError(t, err)
-	var renderer render.Renderer
+	resources := []string{"../kustomize/base"}
+	for _, feature := range features(t) {
+		resources = append(resources, "../"+feature+"/config/default")
+	}
 
-	manifests, err := renderer.Build(tree, "mine")
+	manifests := buildMine(t, "resources: ["+strings.Join(resources, ", ")+"]\n")
 
-	require.NoError(t, err)
-	assert.Contains(t, string(manifests), "  name: flotilla-system\n")
-	for _, name := range []string{"cloneset-manager", "daemon-manager", "statefulset-manager"} {
-		assert.Contains(t, string(manifests), "image: flotilla/"+name+":")
+	assert.Contains(t, manifests, "  name: flotilla-system\n")
+	for _, feature := range features(t) {
+		assert.Contains(t, manifests, "image: flotilla/"+feature+"-manager:")
 	}
 }
 
 func TestImagesAndComponentsAreChosenByAnOverlay(t *testing.T) {
-	tree, err := render.NewTree(map[string]fs.FS{
-		"cloneset/config": cloneset.Files,
-		"mine": fstest.MapFS{"kustomization.yaml": {Data: []byte(`
-resources: [../cloneset/config/default]
-components: [../cloneset/config/flowcontrol]
+	for _, feature := range features(t) {
+		t.Run(feature, func(t *testing.T) {
+			manifests := buildMine(t, strings.ReplaceAll(`
+resources: [../FEATURE/config/default]
+components: [../FEATURE/config/flowcontrol]
 images:
-- name: flotilla/cloneset-manager
-  newName: registry.example/flotilla/cloneset-manager
+- name: flotilla/FEATURE-manager
+  newName: registry.example/flotilla/FEATURE-manager
   newTag: test
-`)}},
-	})
-	require.NoError(t, err)
+`, "FEATURE", feature))
 
-	var renderer render.Renderer
-	manifests, err := renderer.Build(tree, "mine")
-
-	require.NoError(t, err)
-	assert.Contains(t, string(manifests), "image: registry.example/flotilla/cloneset-manager:test\n")
-	assert.Contains(t, string(manifests), "kind: FlowSchema\n")
+			assert.Contains(t, manifests, "image: registry.example/flotilla/"+feature+"-manager:test\n")
+			assert.Contains(t, manifests, "kind: FlowSchema\n")
+		})
+	}
 }
 
 // A component turns a feature gate on and grants what it needs besides. Several go together.
 func TestGatesAreChosenByAnOverlay(t *testing.T) {
-	tree, err := render.NewTree(map[string]fs.FS{
-		"statefulset/config": statefulset.Files,
-		"mine": fstest.MapFS{"kustomization.yaml": {Data: []byte(`
+	without := build(t, "statefulset/config/default")
+
+	with := buildMine(t, `
 resources: [../statefulset/config/default]
 components: [../statefulset/config/resize, ../statefulset/config/predownload]
-`)}},
-	})
-	require.NoError(t, err)
-	var renderer render.Renderer
-	without, err := renderer.Build(tree, "statefulset/config/default")
-	require.NoError(t, err)
+`)
 
-	with, err := renderer.Build(tree, "mine")
-
-	require.NoError(t, err)
 	for _, line := range []string{
 		"- storageclasses\n", "- --feature-gates=StatefulSetAutoResizePVCGate=true\n",
 		"- imagepulljobs\n", "- --feature-gates=PreDownloadImageForInPlaceUpdate=true\n",
 	} {
-		assert.NotContains(t, string(without), line)
-		assert.Contains(t, string(with), line)
+		assert.NotContains(t, without, line)
+		assert.Contains(t, with, line)
 	}
 }
 
@@ -152,21 +156,10 @@ func TestComponentsOfTheNodeAgentAreChosenByAnOverlay(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.component, func(t *testing.T) {
-			tree, err := render.NewTree(map[string]fs.FS{
-				"daemon/config": daemon.Files,
-				"mine": fstest.MapFS{"kustomization.yaml": {Data: []byte(`
-resources: [../daemon/config/default]
-components: [../daemon/config/` + c.component + `]
-`)}},
-			})
-			require.NoError(t, err)
-			var renderer render.Renderer
+			manifests := buildMine(t, "resources: [../daemon/config/default]\ncomponents: [../daemon/config/"+c.component+"]\n")
 
-			manifests, err := renderer.Build(tree, "mine")
-
-			require.NoError(t, err)
-			assert.Contains(t, string(manifests), c.want)
-			assert.NotContains(t, string(manifests), c.without)
+			assert.Contains(t, manifests, c.want)
+			assert.NotContains(t, manifests, c.without)
 		})
 	}
 }
@@ -192,7 +185,8 @@ func TestBuildNamesTheFolderThatIsWrong(t *testing.T) {
 
 func TestBuildsMayBeAskedForAtTheSameTime(t *testing.T) {
 	var renderer render.Renderer
-	tree := repository(t)
+	tree, err := render.NewTree(repository(t))
+	require.NoError(t, err)
 	want, err := renderer.Build(tree, "kustomize/base")
 	require.NoError(t, err)
 	var group sync.WaitGroup

@@ -37,3 +37,23 @@ func (t Tree) add(folder string, files fs.FS) error {
 		return t.files.WriteFile(path.Join("/", folder, name), content)
 	})
 }
+
+// Folders are the kustomizations of a work tree, as NewTree takes them: those that all features share, the overlays
+// and the config of each module that has one.
+func Folders(repository fs.FS) (map[string]fs.FS, error) {
+	configs, err := fs.Glob(repository, "*/config/default")
+	if err != nil {
+		return nil, fmt.Errorf("look for configs: %w", err)
+	}
+	names := []string{"kustomize/argocd", "kustomize/base", "kustomize/overlays"}
+	for _, config := range configs {
+		names = append(names, path.Dir(config))
+	}
+	folders := map[string]fs.FS{}
+	for _, name := range names {
+		if folders[name], err = fs.Sub(repository, name); err != nil {
+			return nil, fmt.Errorf("open %s: %w", name, err)
+		}
+	}
+	return folders, nil
+}

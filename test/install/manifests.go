@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing/fstest"
 
@@ -23,50 +21,34 @@ import (
 // Manifests renders the overlay of a feature of this work tree, with the images pinned by digest, so that
 // what runs is what was just built.
 func Manifests(feature string, built ...images.Image) ([]byte, error) {
-	root, err := images.FindRoot()
-	if err != nil {
-		return nil, err
-	}
 	pins, err := pin(built)
 	if err != nil {
 		return nil, err
 	}
-	folders, err := kustomizations(root)
-	if err != nil {
-		return nil, err
-	}
-	folders["local"] = fstest.MapFS{"kustomization.yaml": {Data: []byte("resources:\n- ../kustomize/overlays/" + feature + "\n" + pins)}}
-	tree, err := render.NewTree(folders)
-	if err != nil {
-		return nil, err
-	}
-	var renderer render.Renderer
-	manifests, err := renderer.Build(tree, "local")
+	manifests, err := build("resources: [../kustomize/overlays/" + feature + "]\n" + pins)
 	if err != nil {
 		return nil, fmt.Errorf("render overlay %s: %w", feature, err)
 	}
 	return manifests, nil
 }
 
-// kustomizations are the folders of the work tree that overlays are made of: the overlays themselves and
-// each module's config.
-func kustomizations(root string) (map[string]fs.FS, error) {
-	folders, err := filepath.Glob(filepath.Join(root, "*", "config", "default"))
+// build renders a kustomization as if it stood in a folder beside the modules.
+func build(kustomization string) ([]byte, error) {
+	root, err := images.FindRoot()
 	if err != nil {
-		return nil, fmt.Errorf("look for configs: %w", err)
+		return nil, err
 	}
-	for i := range folders {
-		folders[i] = filepath.Dir(folders[i])
+	folders, err := render.Folders(os.DirFS(root))
+	if err != nil {
+		return nil, err
 	}
-	found := map[string]fs.FS{}
-	for _, folder := range append(folders, filepath.Join(root, "kustomize", "base"), filepath.Join(root, "kustomize", "overlays")) {
-		place, err := filepath.Rel(root, folder)
-		if err != nil {
-			return nil, fmt.Errorf("lay out the work tree: %w", err)
-		}
-		found[filepath.ToSlash(place)] = os.DirFS(folder)
+	folders["local"] = fstest.MapFS{"kustomization.yaml": {Data: []byte(kustomization)}}
+	tree, err := render.NewTree(folders)
+	if err != nil {
+		return nil, err
 	}
-	return found, nil
+	var renderer render.Renderer
+	return renderer.Build(tree, "local")
 }
 
 // pin is the part of a kustomization that names each image's digest.

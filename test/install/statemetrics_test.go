@@ -66,30 +66,50 @@ func TestStateMetricsReadWhatTheKindsHave(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, map[string]bool{"CloneSet": true, "StatefulSet": true}, told)
+	assert.Equal(t, scaled(t), told, "kinds that can be scaled")
+}
+
+// scaled are the kinds of the features that can be scaled.
+func scaled(t *testing.T) map[string]bool {
+	t.Helper()
+	kinds := map[string]bool{}
+	for _, crd := range allCRDs(t) {
+		if isScaled(crd) {
+			kinds[kindOf(crd)] = true
+		}
+	}
+	return kinds
 }
 
 // schemaOf is the schema of the kind in the CRD that one of the features installs.
 func schemaOf(t *testing.T, kind schema.GroupVersionKind) map[string]any {
 	t.Helper()
-	all, err := rendered()
-	require.NoError(t, err)
-	for _, objects := range all {
-		for _, o := range objects {
-			if name, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind"); o.GetKind() != "CustomResourceDefinition" || name != kind.Kind {
-				continue
-			}
-			versions, _, err := unstructured.NestedSlice(o.Object, "spec", "versions")
-			require.NoError(t, err)
-			for _, version := range versions {
-				if v := version.(map[string]any); v["name"] == kind.Version {
-					return v["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
-				}
+	for _, crd := range allCRDs(t) {
+		for _, version := range versions(crd) {
+			if kindOf(crd) == kind.Kind && version["name"] == kind.Version {
+				return version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
 			}
 		}
 	}
 	require.Fail(t, "nobody installs it", "%s", kind)
 	return nil
+}
+
+// allCRDs are those of all features.
+func allCRDs(t *testing.T) []unstructured.Unstructured {
+	t.Helper()
+	features, err := allFeatures()
+	require.NoError(t, err)
+	var all []unstructured.Unstructured
+	for _, f := range features {
+		all = append(all, crds(f.overlay)...)
+	}
+	return all
+}
+
+func kindOf(crd unstructured.Unstructured) string {
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	return kind
 }
 
 // at is the schema of the field at the path.

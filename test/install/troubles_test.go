@@ -12,7 +12,6 @@ import (
 )
 
 // The page that tells what users of OpenKruise ran into names the tests that prove what happens here.
-// Go remembers results without looking at files of other modules: -count=1 asks again.
 func TestEveryTroubleNamesATestThatExists(t *testing.T) {
 	const root = "../.."
 	page, err := os.ReadFile(filepath.Join(root, "docs", "troubles.md"))
