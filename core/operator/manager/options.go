@@ -1,21 +1,17 @@
 package manager
 
 import (
-	"flag"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
-	ctrlzap "sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/flotilla-project/flotilla/core/operator/certs"
 	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
 // DefaultNamespace is where operators live unless told otherwise.
@@ -49,10 +45,7 @@ type Options struct {
 	CacheSyncTimeout time.Duration
 	// WebhookInitializeTimeout is how long the certificates may take at the start.
 	WebhookInitializeTimeout time.Duration
-	// QPS and Burst limit the requests to the API server. Zero or less means no limit of ours: the API server
-	// has priority and fairness.
-	QPS   float32
-	Burst int
+	process.Limits
 
 	// DisableNoDeepCopy makes lists from the cache copy every object.
 	DisableNoDeepCopy bool
@@ -97,34 +90,22 @@ func parse(operator Operator, arguments []string, getenv func(string) string) (p
 	set := pflag.NewFlagSet(operator.name(), pflag.ContinueOnError)
 	var out parsed
 	out.addFlags(set, operator)
-	gates := set.StringSlice("feature-gates", nil, features.Help(operator.Gates...))
+	shared := process.AddFlags(set, operator.Gates...)
 	ignored := addIgnored(set)
-
-	native := flag.NewFlagSet(operator.name(), flag.ContinueOnError)
-	var logs ctrlzap.Options
-	logs.BindFlags(native)
-	ctrlconfig.RegisterFlags(native)
-	set.AddGoFlagSet(native)
-	verbosity := set.Int8P("v", "v", 0, "Verbosity of the log: zap-log-level says more.")
 	if operator.Flags != nil {
 		operator.Flags(set)
 	}
 	if err := set.Parse(arguments); err != nil {
 		return out, err
 	}
-
-	if *verbosity > 0 && !set.Changed("zap-log-level") {
-		level := zap.NewAtomicLevelAt(zapcore.Level(-*verbosity))
-		logs.Level = &level
-	}
-	out.log = ctrlzap.New(ctrlzap.UseFlagOptions(&logs))
+	out.log = shared.Log()
 	out.notes = append(out.notes, ignored(set)...)
-	return out, out.readEnvironment(operator, strings.Join(*gates, ","), getenv)
+	return out, out.readEnvironment(operator, shared, getenv)
 }
 
 // readEnvironment completes what flags leave open.
-func (p *parsed) readEnvironment(operator Operator, gates string, getenv func(string) string) error {
-	set, notes, err := features.Parse(features.Source{Flag: gates, Getenv: getenv, Consulted: operator.Gates})
+func (p *parsed) readEnvironment(operator Operator, shared *process.Flags, getenv func(string) string) error {
+	set, notes, err := shared.Gates(getenv)
 	if err != nil {
 		return err
 	}
@@ -164,8 +145,7 @@ func (o *Options) addFlags(set *pflag.FlagSet, operator Operator) {
 	set.DurationVar(&o.SyncPeriod, "sync-period", 0, "Deliver all cached objects again so often; 0 means never.")
 	set.DurationVar(&o.CacheSyncTimeout, "controller-cache-sync-timeout", 2*time.Minute, "How long a controller waits for its caches.")
 	set.DurationVar(&o.WebhookInitializeTimeout, "webhook-initialize-timeout", 60*time.Second, "How long the certificates may take at the start.")
-	set.Float32Var(&o.QPS, "rest-config-qps", 0, "Requests a second to the API server; 0 means no limit.")
-	set.IntVar(&o.Burst, "rest-config-burst", 0, "Requests to the API server at once, with rest-config-qps.")
+	o.Limits.AddFlags(set)
 	set.BoolVar(&o.DisableNoDeepCopy, "disable-no-deepcopy", false, "Copy every object that is listed from the cache.")
 	set.BoolVar(&o.AllowPrivileged, "allow-privileged", true, "Accept privileged containers in pod templates.")
 }

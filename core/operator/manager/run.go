@@ -61,7 +61,7 @@ func runManager(ctx context.Context, operator Operator, env *Environment, hooks 
 			return ignoreEnd(ctx, err)
 		}
 	}
-	if err := startup.waitForCRDs(ctx, env.Manager, operator.CRDs, env.Log); err != nil {
+	if err := startup.waitForCRDs(ctx, env, operator.CRDs); err != nil {
 		return ignoreEnd(ctx, err)
 	}
 	if err := operator.Setup(ctx, env); err != nil {
@@ -133,11 +133,7 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 
 // shapedConfig limits requests only if asked to, and writes always.
 func shapedConfig(config *rest.Config, options Options) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = -1, 0
-	if options.QPS > 0 {
-		config.QPS, config.Burst = options.QPS, max(options.Burst, int(options.QPS), 1)
-	}
+	config = options.Limit(config)
 	config.Wrap(limitWrites(options.LeaderElection.writeLimit()))
 	return config
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -15,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
 // services run from the first moment to the last, on every replica: probes, metrics, certificates, webhooks.
@@ -47,7 +48,7 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	group, ended := errgroup.WithContext(ctx)
-	group.Go(func() error { return serve(ended, probes, probeHandler(hooks, startup)) })
+	group.Go(func() error { return process.Serve(ended, probes, probeHandler(hooks, startup)) })
 	if scrapes != nil {
 		group.Go(func() error { return scrapes.Start(ended) })
 	}
@@ -119,14 +120,4 @@ func probeHandler(hooks *webhooks, startup *startup) http.Handler {
 		mux.Handle(path+"/", http.StripPrefix(path, handler))
 	}
 	return mux
-}
-
-// serve answers on a listener until ctx ends.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
 }

@@ -5,16 +5,16 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
 // crdPause lies between two looks for a CRD that is not there. One that is there costs one request.
@@ -49,30 +49,19 @@ func (s *startup) check(*http.Request) error {
 	return nil
 }
 
-// waitForCRDs returns when all definitions are established. It waits for ever: a CRD that is installed later
-// needs no restart.
-func (s *startup) waitForCRDs(ctx context.Context, cluster cluster.Cluster, names []string, log logr.Logger) error {
-	told := ""
-	for {
-		var missing []string
-		for _, name := range names {
-			if reason := lookForCRD(ctx, cluster, name); reason != "" {
-				missing = append(missing, reason)
+// waitForCRDs returns when all definitions are established.
+func (s *startup) waitForCRDs(ctx context.Context, env *Environment, names []string) error {
+	return process.Kinds{
+		Missing: func(ctx context.Context) (missing []string) {
+			for _, name := range names {
+				if reason := lookForCRD(ctx, env.Manager, name); reason != "" {
+					missing = append(missing, reason)
+				}
 			}
-		}
-		if len(missing) == 0 {
-			return nil
-		}
-		what := strings.Join(missing, ", ")
-		s.waitsFor(what)
-		if what != told {
-			log.Info("Controllers wait for CRDs", "missing", what)
-			told = what
-		}
-		if err := pause(ctx, crdPause); err != nil {
-			return err
-		}
-	}
+			return missing
+		},
+		Waits: s.waitsFor, Pause: crdPause, Clock: env.Clock, Log: env.Log,
+	}.Wait(ctx)
 }
 
 // lookForCRD returns why a definition cannot be used yet, empty if it can.
@@ -96,16 +85,4 @@ func lookForCRD(ctx context.Context, cluster cluster.Cluster, name string) strin
 		return "CRD " + name + " (not served)"
 	}
 	return ""
-}
-
-// pause waits, or returns early with an error when ctx ends.
-func pause(ctx context.Context, length time.Duration) error {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

@@ -133,3 +133,15 @@ func (w *webhooks) wait(ctx context.Context, timeout time.Duration) error {
 		}
 	}
 }
+
+// pause waits, or returns early with an error when ctx ends.
+func pause(ctx context.Context, length time.Duration) error {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -2,14 +2,12 @@ package agent
 
 import (
 	"errors"
-	"flag"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
-	ctrlzap "sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/process"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -42,9 +40,7 @@ type Options struct {
 	// MaxWorkersForPullImage is how many images are pulled at a time; 0 or less means any number.
 	MaxWorkersForPullImage int
 
-	// QPS and Burst limit the requests to the API server; 0 means no limit of ours: the API server has priority and fairness.
-	QPS   float32
-	Burst int
+	process.Limits
 
 	// Environ is the environment that credential provider plugins get.
 	Environ []string
@@ -65,19 +61,12 @@ func ReadOptions(arguments []string, getenv func(string) string) (Options, error
 	o := Options{SocketRoot: socketRoot}
 	set := pflag.NewFlagSet("daemon-agent", pflag.ContinueOnError)
 	o.addFlags(set)
-	consulted := []features.Name{features.DaemonWatchingPod, features.InPlaceUpdateEnvFromMetadata}
-	gates := set.String("feature-gates", "", features.Help(consulted...))
-
-	native := flag.NewFlagSet("daemon-agent", flag.ContinueOnError)
-	var logs ctrlzap.Options
-	logs.BindFlags(native)
-	ctrlconfig.RegisterFlags(native)
-	set.AddGoFlagSet(native)
+	shared := process.AddFlags(set, features.DaemonWatchingPod, features.InPlaceUpdateEnvFromMetadata)
 	if err := set.Parse(arguments); err != nil {
 		return o, err
 	}
-	o.Log = ctrlzap.New(ctrlzap.UseFlagOptions(&logs))
-	return o, o.readEnvironment(*gates, consulted, getenv)
+	o.Log = shared.Log()
+	return o, o.readEnvironment(shared, getenv)
 }
 
 func (o *Options) addFlags(set *pflag.FlagSet) {
@@ -89,13 +78,12 @@ func (o *Options) addFlags(set *pflag.FlagSet) {
 	set.StringVar(&o.PluginConfigFile, "plugin-config-file", "/kruise/CredentialProviderPlugin.yaml", "Configuration of credential provider plugins, as the kubelet's; may be absent.")
 	set.StringVar(&o.PluginBinDir, "plugin-bin-dir", "/kruise/plugins", "Folder of the credential provider plugins.")
 	set.IntVar(&o.MaxWorkersForPullImage, "max-workers-for-pull-image", -1, "How many images are pulled at a time; 0 or less means any number.")
-	set.Float32Var(&o.QPS, "rest-config-qps", 0, "Requests a second to the API server; 0 means no limit of ours.")
-	set.IntVar(&o.Burst, "rest-config-burst", 0, "Requests to the API server at once; 0 means no limit of ours.")
+	o.Limits.AddFlags(set)
 }
 
 // readEnvironment completes what flags leave open.
-func (o *Options) readEnvironment(gates string, consulted []features.Name, getenv func(string) string) (err error) {
-	o.Gates, o.Notes, err = features.Parse(features.Source{Flag: gates, Getenv: getenv, Consulted: consulted})
+func (o *Options) readEnvironment(shared *process.Flags, getenv func(string) string) (err error) {
+	o.Gates, o.Notes, err = shared.Gates(getenv)
 	if err != nil {
 		return err
 	}

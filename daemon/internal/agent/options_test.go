@@ -38,6 +38,15 @@ func TestOptionsHaveOpenKruisesNamesAndSafeDefaults(t *testing.T) {
 	assert.Equal(t, []string{"feature gate WorkloadSpread is not used by this operator and is ignored"}, o.Notes)
 }
 
+func TestTheLogHasTheVerbosityOfKlog(t *testing.T) {
+	for _, argument := range []string{"--v=4", "-v=4"} {
+		o, err := agent.ReadOptions([]string{argument}, environment(map[string]string{"NODE_NAME": "node-1"}))
+		require.NoError(t, err, argument)
+		assert.True(t, o.Log.V(4).Enabled(), argument)
+		assert.False(t, o.Log.V(5).Enabled(), argument)
+	}
+}
+
 func TestSettingsThatMakeNoSenseAreErrors(t *testing.T) {
 	_, err := agent.ReadOptions(nil, environment(nil))
 	require.EqualError(t, err, "not found NODE_NAME in environments")

@@ -105,12 +105,8 @@ func (a *agent) runtimesChanged() {
 
 // shapedConfig limits requests only if asked to.
 func shapedConfig(config *rest.Config, options *Options) *rest.Config {
-	config = rest.CopyConfig(config)
+	config = options.Limit(config)
 	config.UserAgent = userAgent
-	config.QPS, config.Burst = -1, 0
-	if options.QPS > 0 {
-		config.QPS, config.Burst = options.QPS, max(options.Burst, int(options.QPS), 1)
-	}
 	fastclient.WriteOnce(config)
 	return config
 }

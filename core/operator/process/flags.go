@@ -1,0 +1,49 @@
+package process
+
+import (
+	"flag"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+	ctrlzap "sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/flotilla-project/flotilla/core/operator/features"
+)
+
+// Flags are those that every process has. Their values are there once the flags are parsed.
+type Flags struct {
+	set       *pflag.FlagSet
+	consulted []features.Name
+	gates     *[]string
+	logs      ctrlzap.Options
+	verbosity *int8
+}
+
+// AddFlags adds --feature-gates, --kubeconfig, -v and those of zap. The process consults the gates.
+func AddFlags(set *pflag.FlagSet, gates ...features.Name) *Flags {
+	f := &Flags{set: set, consulted: gates, gates: set.StringSlice("feature-gates", nil, features.Help(gates...))}
+	native := flag.NewFlagSet(set.Name(), flag.ContinueOnError)
+	f.logs.BindFlags(native)
+	ctrlconfig.RegisterFlags(native)
+	set.AddGoFlagSet(native)
+	f.verbosity = set.Int8P("v", "v", 0, "Verbosity of the log: zap-log-level says more.")
+	return f
+}
+
+// Log is where the log goes.
+func (f *Flags) Log() logr.Logger {
+	if *f.verbosity > 0 && !f.set.Changed("zap-log-level") {
+		level := zap.NewAtomicLevelAt(zapcore.Level(-*f.verbosity))
+		f.logs.Level = &level
+	}
+	return ctrlzap.New(ctrlzap.UseFlagOptions(&f.logs))
+}
+
+// Gates are the feature gates by the flag and the environment, and what the log should say about them.
+func (f *Flags) Gates(getenv func(string) string) (gates features.Set, notes []string, err error) {
+	return features.Parse(features.Source{Flag: strings.Join(*f.gates, ","), Getenv: getenv, Consulted: f.consulted})
+}

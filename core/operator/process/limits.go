@@ -1,0 +1,31 @@
+package process
+
+import (
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+)
+
+// Limits bound the requests to the API server. Zero or less means no limit of ours: the API server has priority and
+// fairness.
+type Limits struct {
+	// QPS is how many requests are sent a second.
+	QPS float32
+	// Burst is how many are sent at once; it counts only together with QPS.
+	Burst int
+}
+
+// AddFlags adds --rest-config-qps and --rest-config-burst.
+func (l *Limits) AddFlags(set *pflag.FlagSet) {
+	set.Float32Var(&l.QPS, "rest-config-qps", 0, "Requests a second to the API server; 0 means no limit of ours.")
+	set.IntVar(&l.Burst, "rest-config-burst", 0, "Requests to the API server at once, with rest-config-qps.")
+}
+
+// Limit is a copy of the configuration that keeps to the limits.
+func (l Limits) Limit(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = -1, 0
+	if l.QPS > 0 {
+		config.QPS, config.Burst = l.QPS, max(l.Burst, int(l.QPS), 1)
+	}
+	return config
+}
