@@ -41,7 +41,7 @@ func TestAnswersOfTheServer(t *testing.T) {
 	}{
 		"conflict":              {err: apierrors.NewConflict(pods, "a", errors.New("changed")), want: Stale},
 		"not found":             {err: apierrors.NewNotFound(pods, "a"), want: Stale, gone: true},
-		"gone":                  {err: apierrors.NewGone("gone"), want: Stale, gone: true},
+		"gone":                  {err: status(http.StatusGone, metav1.StatusReasonGone, "gone"), want: Stale, gone: true},
 		"exists already":        {err: apierrors.NewAlreadyExists(pods, "a"), want: Stale, gone: true},
 		"namespace that ends":   {err: terminating(), want: Stale, gone: true, fatal: true},
 		"quota":                 {err: apierrors.NewForbidden(pods, "a", errors.New("exceeded quota: q")), want: Blocked},
@@ -91,7 +91,7 @@ func TestClaimsInUseAreNoFailure(t *testing.T) {
 	r := InUse("delete persistentvolumeclaim data", "web-0")
 	assert.Equal(t, Blocked, r.State)
 	assert.True(t, r.Mounted())
-	assert.EqualError(t, r.Err, "delete persistentvolumeclaim data: it is mounted by pod web-0")
+	require.EqualError(t, r.Err, "delete persistentvolumeclaim data: it is mounted by pod web-0")
 	other := Answer(apierrors.NewBadRequest("what?"))
 	assert.False(t, other.Mounted())
 }

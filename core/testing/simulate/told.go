@@ -18,15 +18,16 @@ func (o *Operator) tell(r *progress.Result) {
 		return
 	}
 	e := told{kind: corev1.EventTypeWarning, reason: a.Event.Failed, about: string(a.Object.GetUID())}
-	switch {
-	case r.State == progress.Done:
+	switch r.State {
+	case progress.Done:
 		delete(o.quiet.told, e) // what fails from now on is something new
 		e.kind, e.reason = corev1.EventTypeNormal, a.Event.Succeeded
 		if a.Verb == action.Create {
 			return // each of a new object
 		}
-	case r.State == progress.Stale:
+	case progress.Stale:
 		return
+	case progress.Blocked, progress.Failed: // a warning
 	}
 	name := a.Object.GetName()
 	if a.MadeUpName {

@@ -197,6 +197,12 @@ func (t *attempt) request(r request) (action.Object, error) {
 	if r.dryRun {
 		return object, t.world.rehearse(r.write)
 	}
+	return t.deliver(r)
+}
+
+// deliver has the server take a write, and perhaps the operator miss its answer.
+func (t *attempt) deliver(r request) (action.Object, error) {
+	object := r.object
 	noops := t.world.noops[OperatorActor]
 	n, err := r.write()
 	if err != nil {
