@@ -140,7 +140,7 @@ func TestWhatIsDoneToPodsIsJudged(t *testing.T) {
 			before := len(g.asked)
 			err := test.write()
 			assert.True(t, test.code(err), "%v", err)
-			assert.ErrorContains(t, err, "the budget is spent")
+			require.ErrorContains(t, err, "the budget is spent")
 			assert.Equal(t, []string{test.asked}, slices.Compact(g.asked[before:]))
 			assert.Equal(t, []string{"guarded"}, heard.Heard())
 		})

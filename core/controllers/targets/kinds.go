@@ -1,0 +1,84 @@
+package targets
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// kinds are those whose metadata is cached, in the version that the server prefers.
+type kinds struct {
+	options  Options
+	cached   sync.Map                  // schema.GroupKind to *meta.RESTMapping
+	failed   *utilcache.LRUExpireCache // schema.GroupKind to error
+	starting singleflight.Group
+}
+
+func newKinds(o Options) *kinds {
+	return &kinds{options: o, failed: utilcache.NewLRUExpireCacheWithClock(memory, o.Clock)}
+}
+
+// get is the mapping of a kind whose cache is filled. The first question begins to cache the kind.
+func (k *kinds) get(ctx context.Context, kind schema.GroupKind) (*meta.RESTMapping, error) {
+	if mapping, ok := k.cached.Load(kind); ok {
+		return mapping.(*meta.RESTMapping), nil
+	}
+	if err, ok := k.failed.Get(kind); ok {
+		return nil, err.(error)
+	}
+	mapping, err := ask(ctx, &k.starting, kind.String(), func(ctx context.Context) (*meta.RESTMapping, error) {
+		mapping, err := k.start(ctx, kind)
+		if err == nil {
+			k.cached.Store(kind, mapping)
+		}
+		return mapping, err
+	})
+	if err != nil {
+		err = fmt.Errorf("cache %s: %w", kind, err)
+		if ctx.Err() == nil { // else it is the caller who has gone
+			k.failed.Add(kind, err, retryInterval)
+		}
+	}
+	return mapping, err
+}
+
+// start lists one object before it caches all: an informer without permission would not say so, and never be filled.
+func (k *kinds) start(ctx context.Context, kind schema.GroupKind) (*meta.RESTMapping, error) {
+	mapping, err := k.options.Mapper.RESTMapping(kind)
+	if err != nil {
+		return nil, err
+	}
+	one := &metav1.PartialObjectMetadataList{}
+	one.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
+	within := client.InNamespace("")
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		within = client.InNamespace(k.options.Namespace)
+	}
+	if err := k.options.Live.List(ctx, one, within, client.Limit(1)); err != nil {
+		return nil, err
+	}
+	informer, err := k.options.Cache.GetInformer(ctx, metadataOf(mapping), cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return nil, fmt.Errorf("it is not filled yet: %w", ctx.Err())
+	}
+	return mapping, nil
+}
+
+// metadataOf is an object of the kind without a name.
+func metadataOf(mapping *meta.RESTMapping) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(mapping.GroupVersionKind)
+	return object
+}

@@ -1,0 +1,116 @@
+package targets
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// longestChain is how many owners above each other are followed: owner references can form a circle.
+const longestChain = 10
+
+// identity is an object that is asked for. An empty UID means whichever has the name.
+type identity struct {
+	kind schema.GroupKind
+	name types.NamespacedName
+	uid  types.UID
+}
+
+// Get finds an object by name, whatever its version. It belongs to the cache and must not be changed.
+func (r *Reader) Get(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
+	return r.find(ctx, identity{kind: kind, name: name})
+}
+
+// Owners are the controlling owner of an object in the namespace, the controlling owner of that one, and so on up to the
+// topmost, or up to the first of a wanted kind. The chain ends below an owner of a kind that Options.Follow does not name.
+// With an error come those that were found: the error is about the owner of the last one. An owner of the same name
+// with another UID is another object: the owner is gone. The objects belong to the cache and must not be changed.
+func (r *Reader) Owners(ctx context.Context, namespace string, object metav1.Object, wanted ...schema.GroupKind) ([]*metav1.PartialObjectMetadata, error) {
+	var chain []*metav1.PartialObjectMetadata
+	for {
+		ref := metav1.GetControllerOfNoCopy(object)
+		if ref == nil {
+			return chain, nil
+		}
+		kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
+		if r.options.Follow != nil && !r.options.Follow(kind) {
+			return chain, nil
+		}
+		if len(chain) == longestChain {
+			return chain, fmt.Errorf("follow the owners of %s/%s: there are more than %d", namespace, chain[0].Name, longestChain)
+		}
+		owner, err := r.find(ctx, identity{kind, types.NamespacedName{Namespace: namespace, Name: ref.Name}, ref.UID})
+		if err != nil {
+			return chain, err
+		}
+		chain = append(chain, owner)
+		if slices.Contains(wanted, kind) {
+			return chain, nil
+		}
+		object = owner
+	}
+}
+
+// find looks into the cache, and asks the server once for what is not there: an owner is often younger than what the
+// cache has seen.
+func (r *Reader) find(ctx context.Context, id identity) (*metav1.PartialObjectMetadata, error) {
+	mapping, err := r.kinds.get(ctx, id.kind)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", id, err)
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		id.name.Namespace = ""
+	}
+	object := metadataOf(mapping)
+	err = r.options.Cache.Get(ctx, id.name, object, client.UnsafeDisableDeepCopyOption(true))
+	if err == nil && (id.uid == "" || id.uid == object.UID) {
+		return object, nil
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("get %s: %w", id, err)
+	}
+	if known, ok := r.recent.Get(id); ok {
+		return known.(answer).object, known.(answer).err
+	}
+	return ask(ctx, &r.asking, id.String(), func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+		object, err := r.askFor(ctx, mapping, id)
+		r.recent.Add(id, answer{object, err}, retryInterval)
+		return object, err
+	})
+}
+
+type answer struct {
+	object *metav1.PartialObjectMetadata
+	err    error
+}
+
+func (r *Reader) askFor(ctx context.Context, mapping *meta.RESTMapping, id identity) (*metav1.PartialObjectMetadata, error) {
+	object := metadataOf(mapping)
+	err := r.options.Live.Get(ctx, id.name, object)
+	if err == nil && id.uid != "" && id.uid != object.UID {
+		err = apierrors.NewNotFound(mapping.Resource.GroupResource(), id.name.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", id, err)
+	}
+	return object, nil
+}
+
+// String is such as ReplicaSet.apps shop/web-5d8f (7a3e).
+func (id identity) String() string {
+	text := id.kind.String() + " " + id.name.Name
+	if id.name.Namespace != "" {
+		text = id.kind.String() + " " + id.name.String()
+	}
+	if id.uid != "" {
+		text += " (" + string(id.uid) + ")"
+	}
+	return text
+}

@@ -1,0 +1,118 @@
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ErrNoScale says that a kind has no scale subresource, so that nobody knows how many replicas its objects want.
+var ErrNoScale = errors.New("the kind has no scale subresource")
+
+// Replicas are what the scale subresource of a workload tells.
+type Replicas struct {
+	// Spec is how many pods the workload shall have.
+	Spec int32
+	// Status is how many it had at most a minute ago.
+	Status int32
+	// Selector matches its pods, in the form of a query such as app=web. Empty where the workload does not tell it.
+	Selector string
+}
+
+// remembered is an answer about one generation of a workload.
+type remembered struct {
+	generation int64
+	replicas   Replicas
+	err        error
+	until      time.Time
+}
+
+// Replicas are those of a workload that Get or Owners found. A Job, which has no scale, is as large as its parallelism.
+// Spec and Selector follow each edit that the cache has seen.
+func (r *Reader) Replicas(ctx context.Context, workload *metav1.PartialObjectMetadata) (Replicas, error) {
+	known := r.remembered(workload)
+	if known != nil && r.options.Clock.Now().Before(known.until) {
+		return known.replicas, known.err
+	}
+	key := string(workload.UID) + "/" + strconv.FormatInt(workload.Generation, 10)
+	return ask(ctx, &r.asking, key, func(ctx context.Context) (Replicas, error) {
+		now := remembered{generation: workload.Generation}
+		now.replicas, now.err = r.askReplicas(ctx, workload)
+		life := replicasLife
+		if now.err != nil {
+			life = retryInterval
+			if known != nil && known.err == nil {
+				now.replicas, now.err = known.replicas, nil // the spec has not changed since
+			}
+		}
+		now.until = r.options.Clock.Now().Add(life)
+		r.replicas.Add(workload.UID, now)
+		return now.replicas, now.err
+	})
+}
+
+// remembered is what is known of this generation of the workload, or nil.
+func (r *Reader) remembered(workload *metav1.PartialObjectMetadata) *remembered {
+	known, ok := r.replicas.Get(workload.UID)
+	if !ok {
+		return nil
+	}
+	if known := known.(remembered); known.generation == workload.Generation {
+		return &known
+	}
+	return nil
+}
+
+func (r *Reader) askReplicas(ctx context.Context, workload *metav1.PartialObjectMetadata) (Replicas, error) {
+	kind := workload.GroupVersionKind().GroupKind()
+	if kind == batchv1.SchemeGroupVersion.WithKind("Job").GroupKind() {
+		return r.askJob(ctx, workload)
+	}
+	fail := func(err error) (Replicas, error) {
+		return Replicas{}, fmt.Errorf("get the scale of %s %s/%s: %w", kind, workload.Namespace, workload.Name, err)
+	}
+	if _, known := r.noScale.Get(kind); known {
+		return fail(ErrNoScale)
+	}
+	mapping, err := r.kinds.get(ctx, kind)
+	if err != nil {
+		return fail(err)
+	}
+	scale, err := r.scales.Scales(workload.Namespace).Get(ctx, mapping.Resource.GroupResource(), workload.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) && !r.hasScale(mapping) {
+		r.noScale.Add(kind, true, replicasLife)
+		err = ErrNoScale
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return Replicas{Spec: scale.Spec.Replicas, Status: scale.Status.Replicas, Selector: scale.Status.Selector}, nil
+}
+
+// hasScale asks discovery. In doubt it is the object that was not found.
+func (r *Reader) hasScale(mapping *meta.RESTMapping) bool {
+	resources, err := r.served.ServerResourcesForGroupVersion(mapping.GroupVersionKind.GroupVersion().String())
+	return err != nil || slices.ContainsFunc(resources.APIResources, func(a metav1.APIResource) bool {
+		return a.Name == mapping.Resource.Resource+"/scale"
+	})
+}
+
+func (r *Reader) askJob(ctx context.Context, workload *metav1.PartialObjectMetadata) (Replicas, error) {
+	job := &batchv1.Job{}
+	if err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(workload), job); err != nil {
+		return Replicas{}, fmt.Errorf("get the parallelism of Job %s/%s: %w", workload.Namespace, workload.Name, err)
+	}
+	return Replicas{
+		Spec: ptr.Deref(job.Spec.Parallelism, 1), Status: job.Status.Active, Selector: metav1.FormatLabelSelector(job.Spec.Selector),
+	}, nil
+}

@@ -1,0 +1,107 @@
+package targets_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/targets"
+)
+
+const (
+	timeout = 10 * time.Second
+	tick    = 20 * time.Millisecond
+	later   = time.Minute
+)
+
+func TestReplicasOfEachKind(t *testing.T) {
+	w := given(t)
+	tests := []struct {
+		workload string
+		want     targets.Replicas
+	}{
+		{workload("Deployment", "web", "replicas: 3"), targets.Replicas{Spec: 3, Selector: "app=web"}},
+		{workload("Deployment", "defaulted", ""), targets.Replicas{Spec: 1, Selector: "app=web"}},
+		{workload("Deployment", "empty", "replicas: 0"), targets.Replicas{Spec: 0, Selector: "app=web"}},
+		{workload("ReplicaSet", "web", "replicas: 4"), targets.Replicas{Spec: 4, Selector: "app=web"}},
+		{workload("StatefulSet", "web", "replicas: 5"), targets.Replicas{Spec: 5, Selector: "app=web"}},
+		{"{apiVersion: v1, kind: ReplicationController, metadata: {name: web}, spec: {replicas: 6, selector: {app: web}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: nginx}]}}}}", targets.Replicas{Spec: 6, Selector: "app=web"}},
+		{"{apiVersion: batch/v1, kind: Job, metadata: {name: web}, spec: {parallelism: 7, manualSelector: true, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {restartPolicy: Never, containers: [{name: main, image: nginx}]}}}}", targets.Replicas{Spec: 7, Selector: "app=web"}},
+		{fleet, targets.Replicas{Spec: 3}},
+	}
+	for _, test := range tests {
+		o := w.create(t, test.workload, nil)
+		t.Run(o.GetKind()+" "+o.GetName(), func(t *testing.T) {
+			right := func() {
+				got, err := w.replicas(t, o)
+				require.NoError(t, err)
+				assert.Equal(t, test.want, got)
+			}
+			right()
+			asksNothing(t, right)
+		})
+	}
+}
+
+func TestReplicasFollowAnEdit(t *testing.T) {
+	w := given(t)
+	o := w.create(t, fleet, nil)
+	got, err := w.replicas(t, o)
+	require.NoError(t, err)
+	assert.EqualValues(t, 3, got.Spec)
+
+	w.patch(t, o, `{"spec":{"replicas":8}}`)
+	require.Eventually(t, func() bool {
+		got, err := w.replicas(t, o)
+		return err == nil && got.Spec == 8
+	}, timeout, tick)
+
+	require.NoError(t, w.client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"status":{"replicas":5,"labelSelector":"app=web"}}`))))
+	asksNothing(t, func() {
+		got, err = w.replicas(t, o)
+		require.NoError(t, err)
+	})
+	assert.Equal(t, targets.Replicas{Spec: 8}, got, "a status may be a minute old")
+	w.clock.SetTime(w.clock.Now().Add(later))
+	got, err = w.replicas(t, o)
+	require.NoError(t, err)
+	assert.Equal(t, targets.Replicas{Spec: 8, Status: 5, Selector: "app=web"}, got)
+}
+
+func TestAKindWithoutScale(t *testing.T) {
+	w := given(t)
+	one, other := w.create(t, crew, nil), w.create(t, "{apiVersion: example.com/v1, kind: Crew, metadata: {name: other}}", nil)
+	_, err := w.replicas(t, one)
+	require.ErrorIs(t, err, targets.ErrNoScale)
+	require.ErrorContains(t, err, "get the scale of Crew.example.com "+w.namespace+"/web: the kind has no scale subresource")
+	asksNothing(t, func() {
+		for _, o := range []client.Object{one, other} {
+			_, err := w.replicas(t, o)
+			assert.ErrorIs(t, err, targets.ErrNoScale)
+		}
+	})
+
+	daemons := w.create(t, workload("DaemonSet", "web", ""), nil)
+	_, err = w.replicas(t, daemons)
+	assert.ErrorIs(t, err, targets.ErrNoScale)
+}
+
+// Between two edits the spec is known: that the server does not answer changes nothing.
+func TestReplicasStayKnownWhileTheServerRefuses(t *testing.T) {
+	w := given(t)
+	o := w.create(t, fleet, nil)
+	found, err := w.Get(t.Context(), kindOf(o), client.ObjectKeyFromObject(o))
+	require.NoError(t, err)
+	_, err = w.Replicas(t.Context(), found)
+	require.NoError(t, err)
+
+	require.NoError(t, w.client.Delete(t.Context(), o))
+	w.clock.SetTime(w.clock.Now().Add(later))
+	got, err := w.Replicas(t.Context(), found)
+	require.NoError(t, err)
+	assert.EqualValues(t, 3, got.Spec)
+}
