@@ -87,15 +87,13 @@ func componentsOf(config string) ([]string, error) {
 	return found, nil
 }
 
-// everyFeature runs a check on each feature.
-func everyFeature(t *testing.T, check func(t *testing.T, f feature)) {
+// features are all that can be installed, at least one.
+func features(t *testing.T) []feature {
 	t.Helper()
-	features, err := allFeatures()
+	found, err := allFeatures()
 	require.NoError(t, err)
-	require.NotEmpty(t, features)
-	for _, f := range features {
-		t.Run(f.name, func(t *testing.T) { check(t, f) })
-	}
+	require.NotEmpty(t, found)
+	return found
 }
 
 // of are the objects of a kind. Fields that the kind does not know fail the test.

@@ -20,30 +20,32 @@ const group = "apps.kruise.io"
 // 71, 849, 1191, 1624: an overlay has one manager, no kind and no webhook about kinds of another feature, and gives
 // rights to its own accounts only. The CRDs can be had without the rest.
 func TestEachFeatureStandsAlone(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		own := f.ownKinds(t)
-		namespaces := []string{"", Namespace}
-		for _, o := range f.overlay {
-			if o.GetKind() == "Namespace" {
-				namespaces = append(namespaces, o.GetName())
-			}
-		}
-		kinds := map[string]int{}
-		for _, o := range f.extended {
-			kinds[o.GetKind()]++
-			assert.Contains(t, namespaces, o.GetNamespace(), "%s %s", o.GetKind(), o.GetName())
-		}
-		assert.Equal(t, 1, kinds["Deployment"])
-		for _, w := range webhooks(t, f.extended) {
-			for _, rule := range w.Rules {
-				for _, resource := range rule.Resources {
-					assert.True(t, slices.Contains(own, resource) || resource == "pods", "%s is about %s", w.Name, resource)
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			own := f.ownKinds(t)
+			namespaces := []string{"", Namespace}
+			for _, o := range f.overlay {
+				if o.GetKind() == "Namespace" {
+					namespaces = append(namespaces, o.GetName())
 				}
 			}
-		}
-		assert.Equal(t, crdNames(crds(f.definitions)), crdNames(f.definitions), "config/crd has CRDs only")
-		assert.Len(t, f.definitions, len(own))
-	})
+			kinds := map[string]int{}
+			for _, o := range f.extended {
+				kinds[o.GetKind()]++
+				assert.Contains(t, namespaces, o.GetNamespace(), "%s %s", o.GetKind(), o.GetName())
+			}
+			assert.Equal(t, 1, kinds["Deployment"])
+			for _, w := range webhooks(t, f.extended) {
+				for _, rule := range w.Rules {
+					for _, resource := range rule.Resources {
+						assert.True(t, slices.Contains(own, resource) || resource == "pods", "%s is about %s", w.Name, resource)
+					}
+				}
+			}
+			assert.Equal(t, crdNames(crds(f.definitions)), crdNames(f.definitions), "config/crd has CRDs only")
+			assert.Len(t, f.definitions, len(own))
+		})
+	}
 }
 
 func crdNames(objects []unstructured.Unstructured) []string {
@@ -57,29 +59,31 @@ func crdNames(objects []unstructured.Unstructured) []string {
 // 252, 343, 453, 535, 634, 1448, 1521: whatever does not ask for the feature waits for no webhook of it, the
 // operator's own pods least of all.
 func TestWebhooksAreAboutWhatAsksForThem(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		all := webhooks(t, f.overlay)
-		require.NotEmpty(t, all)
-		workload := slices.ContainsFunc(crds(f.overlay), isScaled)
-		for _, w := range all {
-			for _, rule := range w.Rules {
-				assert.NotContains(t, rule.Resources, "*", w.Name)
-				assert.NotContains(t, rule.APIVersions, "*", w.Name)
-				assert.NotContains(t, rule.Operations, admissionregistrationv1.OperationAll, w.Name)
-				if !slices.Equal(rule.APIGroups, []string{group}) {
-					assert.NotEmpty(t, w.MatchConditions, "%s is asked about all %v", w.Name, rule.Resources)
-					assert.False(t, workload, "%s is asked about pods of workloads", w.Name)
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			all := webhooks(t, f.overlay)
+			require.NotEmpty(t, all)
+			workload := slices.ContainsFunc(crds(f.overlay), isScaled)
+			for _, w := range all {
+				for _, rule := range w.Rules {
+					assert.NotContains(t, rule.Resources, "*", w.Name)
+					assert.NotContains(t, rule.APIVersions, "*", w.Name)
+					assert.NotContains(t, rule.Operations, admissionregistrationv1.OperationAll, w.Name)
+					if !slices.Equal(rule.APIGroups, []string{group}) {
+						assert.NotEmpty(t, w.MatchConditions, "%s is asked about all %v", w.Name, rule.Resources)
+						assert.False(t, workload, "%s is asked about pods of workloads", w.Name)
+					}
 				}
 			}
-		}
-		for _, w := range webhooks(t, f.extended) {
-			require.NotNil(t, w.TimeoutSeconds, "%s: the API server waits for ten seconds by default", w.Name)
-			assert.LessOrEqual(t, *w.TimeoutSeconds, int32(10), w.Name)
-			if slices.ContainsFunc(w.Rules, func(r admissionregistrationv1.RuleWithOperations) bool { return slices.Contains(r.Resources, "pods") }) {
-				assert.Subset(t, excludedNamespaces(w), []string{"kube-system", Namespace}, w.Name)
+			for _, w := range webhooks(t, f.extended) {
+				require.NotNil(t, w.TimeoutSeconds, "%s: the API server waits for ten seconds by default", w.Name)
+				assert.LessOrEqual(t, *w.TimeoutSeconds, int32(10), w.Name)
+				if slices.ContainsFunc(w.Rules, func(r admissionregistrationv1.RuleWithOperations) bool { return slices.Contains(r.Resources, "pods") }) {
+					assert.Subset(t, excludedNamespaces(w), []string{"kube-system", Namespace}, w.Name)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // excludedNamespaces are those whose objects the webhook does not see.
@@ -99,99 +103,109 @@ func excludedNamespaces(w admissionregistrationv1.ValidatingWebhook) []string {
 // 453, 535, 1521, 1958: applying the manifests again takes no CA away. Whom the API server calls is the feature's own
 // Service.
 func TestNoManifestHoldsABundle(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		for _, w := range webhooks(t, f.extended) {
-			assert.Nil(t, w.ClientConfig.CABundle, w.Name)
-			require.NotNil(t, w.ClientConfig.Service, w.Name)
-			assert.Equal(t, Namespace, w.ClientConfig.Service.Namespace, w.Name)
-			assert.Equal(t, f.name+"-webhook", w.ClientConfig.Service.Name, w.Name)
-		}
-		for _, crd := range crds(f.overlay) {
-			client, found, err := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig")
-			require.NoError(t, err)
-			require.True(t, found, crd.GetName())
-			assert.Equal(t, map[string]any{"service": map[string]any{
-				"namespace": Namespace, "name": f.name + "-webhook", "path": "/convert",
-			}}, client, crd.GetName())
-		}
-	})
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			for _, w := range webhooks(t, f.extended) {
+				assert.Nil(t, w.ClientConfig.CABundle, w.Name)
+				require.NotNil(t, w.ClientConfig.Service, w.Name)
+				assert.Equal(t, Namespace, w.ClientConfig.Service.Namespace, w.Name)
+				assert.Equal(t, f.name+"-webhook", w.ClientConfig.Service.Name, w.Name)
+			}
+			for _, crd := range crds(f.overlay) {
+				client, found, err := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig")
+				require.NoError(t, err)
+				require.True(t, found, crd.GetName())
+				assert.Equal(t, map[string]any{"service": map[string]any{
+					"namespace": Namespace, "name": f.name + "-webhook", "path": "/convert",
+				}}, client, crd.GetName())
+			}
+		})
+	}
 }
 
 // 2122, 2287: years later the stored version was still v1alpha1.
 func TestV1beta1IsStored(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		for _, crd := range crds(f.overlay) {
-			stored := map[string]any{}
-			for _, version := range versions(crd) {
-				stored[version["name"].(string)] = version["storage"]
-				assert.Equal(t, true, version["served"], crd.GetName())
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			for _, crd := range crds(f.overlay) {
+				stored := map[string]any{}
+				for _, version := range versions(crd) {
+					stored[version["name"].(string)] = version["storage"]
+					assert.Equal(t, true, version["served"], crd.GetName())
+				}
+				assert.Equal(t, map[string]any{"v1alpha1": false, "v1beta1": true}, stored, crd.GetName())
 			}
-			assert.Equal(t, map[string]any{"v1alpha1": false, "v1beta1": true}, stored, crd.GetName())
-		}
-	})
+		})
+	}
 }
 
 // annotationLimit is the size of all annotations of an object; client-side apply keeps the whole object there.
 const annotationLimit = 256 << 10
 
 func TestCRDsCanBeAppliedInEveryWay(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		for _, crd := range crds(f.overlay) {
-			compact, err := json.Marshal(crd.Object)
-			require.NoError(t, err)
-			assert.Less(t, len(compact), annotationLimit, crd.GetName())
-		}
-	})
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			for _, crd := range crds(f.overlay) {
+				compact, err := json.Marshal(crd.Object)
+				require.NoError(t, err)
+				assert.Less(t, len(compact), annotationLimit, crd.GetName())
+			}
+		})
+	}
 }
 
 // 1482, 1793: whoever got hold of a node could read all secrets of the cluster. No account may do everything with
 // anything, and none may list secrets but the manager its own one.
 func TestNoRoleReadsSecretsOfOthers(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		for _, role := range of[rbacv1.ClusterRole](t, f.extended, "ClusterRole") {
-			for _, rule := range role.Rules {
-				assert.NotContains(t, rule.Resources, "secrets", role.Name)
-				for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
-					assert.NotContains(t, list, "*", role.Name)
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			for _, role := range of[rbacv1.ClusterRole](t, f.extended, "ClusterRole") {
+				for _, rule := range role.Rules {
+					assert.NotContains(t, rule.Resources, "secrets", role.Name)
+					for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
+						assert.NotContains(t, list, "*", role.Name)
+					}
 				}
 			}
-		}
-		for _, role := range of[rbacv1.Role](t, f.extended, "Role") {
-			for _, rule := range role.Rules {
-				assert.NotContains(t, rule.Resources, "*", role.Name)
-				assert.NotContains(t, rule.Verbs, "*", role.Name)
-				if !slices.Contains(rule.Resources, "secrets") {
-					continue
-				}
-				if role.Namespace != Namespace {
-					assert.Equal(t, []string{"get"}, rule.Verbs, "%s: secrets of %s", role.Name, role.Namespace)
-				} else if !slices.Equal(rule.Verbs, []string{"create"}) {
-					assert.Equal(t, []string{f.name + "-webhook-certs"}, rule.ResourceNames, "%s: %v secrets", role.Name, rule.Verbs)
+			for _, role := range of[rbacv1.Role](t, f.extended, "Role") {
+				for _, rule := range role.Rules {
+					assert.NotContains(t, rule.Resources, "*", role.Name)
+					assert.NotContains(t, rule.Verbs, "*", role.Name)
+					if !slices.Contains(rule.Resources, "secrets") {
+						continue
+					}
+					if role.Namespace != Namespace {
+						assert.Equal(t, []string{"get"}, rule.Verbs, "%s: secrets of %s", role.Name, role.Namespace)
+					} else if !slices.Equal(rule.Verbs, []string{"create"}) {
+						assert.Equal(t, []string{f.name + "-webhook-certs"}, rule.ResourceNames, "%s: %v secrets", role.Name, rule.Verbs)
+					}
 				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // Roles are given to the feature's own accounts, and all of them are there.
 func TestRolesAreGivenToOwnAccounts(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		there := map[string]bool{}
-		for _, o := range f.extended {
-			there[o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()] = true
-		}
-		accounts := func(name string, subjects []rbacv1.Subject) {
-			for _, s := range subjects {
-				assert.True(t, there[s.Kind+" "+s.Namespace+"/"+s.Name], "%s: there is no %s %s/%s", name, s.Kind, s.Namespace, s.Name)
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			there := map[string]bool{}
+			for _, o := range f.extended {
+				there[o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()] = true
 			}
-		}
-		for _, b := range of[rbacv1.ClusterRoleBinding](t, f.extended, "ClusterRoleBinding") {
-			assert.True(t, there[b.RoleRef.Kind+" /"+b.RoleRef.Name], b.Name)
-			accounts(b.Name, b.Subjects)
-		}
-		for _, b := range of[rbacv1.RoleBinding](t, f.extended, "RoleBinding") {
-			assert.True(t, there[b.RoleRef.Kind+" "+b.Namespace+"/"+b.RoleRef.Name], b.Name)
-			accounts(b.Name, b.Subjects)
-		}
-	})
+			accounts := func(name string, subjects []rbacv1.Subject) {
+				for _, s := range subjects {
+					assert.True(t, there[s.Kind+" "+s.Namespace+"/"+s.Name], "%s: there is no %s %s/%s", name, s.Kind, s.Namespace, s.Name)
+				}
+			}
+			for _, b := range of[rbacv1.ClusterRoleBinding](t, f.extended, "ClusterRoleBinding") {
+				assert.True(t, there[b.RoleRef.Kind+" /"+b.RoleRef.Name], b.Name)
+				accounts(b.Name, b.Subjects)
+			}
+			for _, b := range of[rbacv1.RoleBinding](t, f.extended, "RoleBinding") {
+				assert.True(t, there[b.RoleRef.Kind+" "+b.Namespace+"/"+b.RoleRef.Name], b.Name)
+				accounts(b.Name, b.Subjects)
+			}
+		})
+	}
 }

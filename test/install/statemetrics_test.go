@@ -98,10 +98,8 @@ func schemaOf(t *testing.T, kind schema.GroupVersionKind) map[string]any {
 // allCRDs are those of all features.
 func allCRDs(t *testing.T) []unstructured.Unstructured {
 	t.Helper()
-	features, err := allFeatures()
-	require.NoError(t, err)
 	var all []unstructured.Unstructured
-	for _, f := range features {
+	for _, f := range features(t) {
 		all = append(all, crds(f.overlay)...)
 	}
 	return all

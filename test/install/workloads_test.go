@@ -32,52 +32,56 @@ func (f feature) programs(t *testing.T) []program {
 
 // Names are a contract: the operator finds its Lease, its Secret and its configurations by them.
 func TestNamesAreThoseOfTheFeature(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		manager, config := f.name+"-manager", f.extended
-		assert.Equal(t, manager, one[appsv1.Deployment](t, config, "Deployment").Name)
-		assert.Equal(t, f.name+"-webhook", one[corev1.Service](t, config, "Service").Name)
-		assert.Equal(t, f.name+"-mutating", one[admissionregistrationv1.MutatingWebhookConfiguration](t, config, "MutatingWebhookConfiguration").Name)
-		assert.Equal(t, f.name+"-validating", one[admissionregistrationv1.ValidatingWebhookConfiguration](t, config, "ValidatingWebhookConfiguration").Name)
-		var accounts []string
-		for _, account := range of[corev1.ServiceAccount](t, config, "ServiceAccount") {
-			accounts = append(accounts, account.Name)
-		}
-		for _, p := range f.programs(t) {
-			assert.Contains(t, []string{manager, f.name + "-agent"}, p.name)
-			assert.Equal(t, p.name, p.pod.Spec.ServiceAccountName)
-			assert.Contains(t, accounts, p.name)
-			for _, c := range p.pod.Spec.Containers {
-				assert.Regexp(t, "^flotilla/"+p.name+":v[0-9]", c.Image)
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			manager, config := f.name+"-manager", f.extended
+			assert.Equal(t, manager, one[appsv1.Deployment](t, config, "Deployment").Name)
+			assert.Equal(t, f.name+"-webhook", one[corev1.Service](t, config, "Service").Name)
+			assert.Equal(t, f.name+"-mutating", one[admissionregistrationv1.MutatingWebhookConfiguration](t, config, "MutatingWebhookConfiguration").Name)
+			assert.Equal(t, f.name+"-validating", one[admissionregistrationv1.ValidatingWebhookConfiguration](t, config, "ValidatingWebhookConfiguration").Name)
+			var accounts []string
+			for _, account := range of[corev1.ServiceAccount](t, config, "ServiceAccount") {
+				accounts = append(accounts, account.Name)
 			}
-		}
-		named := map[string][]string{}
-		for _, role := range of[rbacv1.Role](t, config, "Role") {
-			for _, rule := range role.Rules {
-				for _, resource := range rule.Resources {
-					named[resource] = append(named[resource], rule.ResourceNames...)
+			for _, p := range f.programs(t) {
+				assert.Contains(t, []string{manager, f.name + "-agent"}, p.name)
+				assert.Equal(t, p.name, p.pod.Spec.ServiceAccountName)
+				assert.Contains(t, accounts, p.name)
+				for _, c := range p.pod.Spec.Containers {
+					assert.Regexp(t, "^flotilla/"+p.name+":v[0-9]", c.Image)
 				}
 			}
-		}
-		assert.Equal(t, map[string][]string{"leases": {manager}, "secrets": {f.name + "-webhook-certs"}}, named)
-	})
+			named := map[string][]string{}
+			for _, role := range of[rbacv1.Role](t, config, "Role") {
+				for _, rule := range role.Rules {
+					for _, resource := range rule.Resources {
+						named[resource] = append(named[resource], rule.ResourceNames...)
+					}
+				}
+			}
+			assert.Equal(t, map[string][]string{"leases": {manager}, "secrets": {f.name + "-webhook-certs"}}, named)
+		})
+	}
 }
 
 // The webhooks' Service leads to the manager's pods.
 func TestTheServiceLeadsToTheManager(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		service, manager := one[corev1.Service](t, f.overlay, "Service"), one[appsv1.Deployment](t, f.overlay, "Deployment")
-		require.NotEmpty(t, service.Spec.Selector)
-		assert.Subset(t, manager.Spec.Template.Labels, service.Spec.Selector)
-		for _, p := range f.programs(t)[1:] {
-			assert.NotSubset(t, p.pod.Labels, service.Spec.Selector, p.name)
-		}
-		require.Len(t, service.Spec.Ports, 1)
-		var ports []string
-		for _, port := range manager.Spec.Template.Spec.Containers[0].Ports {
-			ports = append(ports, port.Name)
-		}
-		assert.Contains(t, ports, service.Spec.Ports[0].TargetPort.String())
-	})
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			service, manager := one[corev1.Service](t, f.overlay, "Service"), one[appsv1.Deployment](t, f.overlay, "Deployment")
+			require.NotEmpty(t, service.Spec.Selector)
+			assert.Subset(t, manager.Spec.Template.Labels, service.Spec.Selector)
+			for _, p := range f.programs(t)[1:] {
+				assert.NotSubset(t, p.pod.Labels, service.Spec.Selector, p.name)
+			}
+			require.Len(t, service.Spec.Ports, 1)
+			var ports []string
+			for _, port := range manager.Spec.Template.Spec.Containers[0].Ports {
+				ports = append(ports, port.Name)
+			}
+			assert.Contains(t, ports, service.Spec.Ports[0].TargetPort.String())
+		})
+	}
 }
 
 // Everything tells what it belongs to, but for namespaces, which people may have made before.
@@ -88,92 +92,102 @@ func TestObjectsAreLabelled(t *testing.T) {
 		assert.Equal(t, "kustomize", labels["app.kubernetes.io/managed-by"], name)
 		assert.Regexp(t, "^v[0-9]", labels["app.kubernetes.io/version"], name)
 	}
-	everyFeature(t, func(t *testing.T, f feature) {
-		for _, o := range f.overlay {
-			if o.GetKind() != "Namespace" {
-				belongs(t, o.GetKind()+" "+o.GetName(), o.GetLabels())
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			for _, o := range f.overlay {
+				if o.GetKind() != "Namespace" {
+					belongs(t, o.GetKind()+" "+o.GetName(), o.GetLabels())
+				}
 			}
-		}
-		for _, p := range f.programs(t) {
-			belongs(t, p.name, p.pod.Labels)
-			assert.Equal(t, p.name, p.pod.Labels["app.kubernetes.io/name"])
-			assert.Equal(t, p.name, f.name+"-"+p.pod.Labels["app.kubernetes.io/component"])
-		}
-	})
+			for _, p := range f.programs(t) {
+				belongs(t, p.name, p.pod.Labels)
+				assert.Equal(t, p.name, p.pod.Labels["app.kubernetes.io/name"])
+				assert.Equal(t, p.name, f.name+"-"+p.pod.Labels["app.kubernetes.io/component"])
+			}
+		})
+	}
 }
 
 // 68: the limits were too small for large clusters, and a throttled operator answers webhooks late.
 func TestNoProgramIsThrottled(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		for _, p := range f.programs(t) {
-			for _, c := range p.pod.Spec.Containers {
-				assert.NotContains(t, c.Resources.Limits, corev1.ResourceCPU, p.name)
-				assert.Contains(t, c.Resources.Requests, corev1.ResourceCPU, p.name)
-				assert.Contains(t, c.Resources.Requests, corev1.ResourceMemory, p.name)
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			for _, p := range f.programs(t) {
+				for _, c := range p.pod.Spec.Containers {
+					assert.NotContains(t, c.Resources.Limits, corev1.ResourceCPU, p.name)
+					assert.Contains(t, c.Resources.Requests, corev1.ResourceCPU, p.name)
+					assert.Contains(t, c.Resources.Requests, corev1.ResourceMemory, p.name)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // A program that hangs is started again, and one that is not ready is asked nothing. No other pod takes its place.
 func TestProgramsAreLookedAfter(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		for _, p := range f.programs(t) {
-			assert.Contains(t, []string{"system-cluster-critical", "system-node-critical"}, p.pod.Spec.PriorityClassName, p.name)
-			for _, c := range p.pod.Spec.Containers {
-				for path, probe := range map[string]*corev1.Probe{"/healthz": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
-					require.NotNil(t, probe, "%s: %s", p.name, path)
-					require.NotNil(t, probe.HTTPGet, "%s: %s", p.name, path)
-					assert.Equal(t, path, probe.HTTPGet.Path, p.name)
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			for _, p := range f.programs(t) {
+				assert.Contains(t, []string{"system-cluster-critical", "system-node-critical"}, p.pod.Spec.PriorityClassName, p.name)
+				for _, c := range p.pod.Spec.Containers {
+					for path, probe := range map[string]*corev1.Probe{"/healthz": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
+						require.NotNil(t, probe, "%s: %s", p.name, path)
+						require.NotNil(t, probe.HTTPGet, "%s: %s", p.name, path)
+						assert.Equal(t, path, probe.HTTPGet.Path, p.name)
+					}
 				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // The namespace admits every pod, for the node agent's sake. What a restricted one would ask of the managers
 // they do by themselves.
 func TestManagersRestrictThemselves(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		pod := one[appsv1.Deployment](t, f.extended, "Deployment").Spec.Template.Spec
-		assert.False(t, pod.HostNetwork || pod.HostPID || pod.HostIPC)
-		assert.Empty(t, pod.Volumes)
-		assert.Empty(t, pod.InitContainers)
-		assert.Empty(t, pod.EphemeralContainers)
-		require.NotNil(t, pod.SecurityContext)
-		assert.Equal(t, new(true), pod.SecurityContext.RunAsNonRoot)
-		assert.Equal(t, &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}, pod.SecurityContext.SeccompProfile)
-		for _, c := range pod.Containers {
-			assert.Equal(t, &corev1.SecurityContext{
-				AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
-				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-			}, c.SecurityContext, c.Name)
-			for _, port := range c.Ports {
-				assert.Zero(t, port.HostPort, c.Name)
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			pod := one[appsv1.Deployment](t, f.extended, "Deployment").Spec.Template.Spec
+			assert.False(t, pod.HostNetwork || pod.HostPID || pod.HostIPC)
+			assert.Empty(t, pod.Volumes)
+			assert.Empty(t, pod.InitContainers)
+			assert.Empty(t, pod.EphemeralContainers)
+			require.NotNil(t, pod.SecurityContext)
+			assert.Equal(t, new(true), pod.SecurityContext.RunAsNonRoot)
+			assert.Equal(t, &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}, pod.SecurityContext.SeccompProfile)
+			for _, c := range pod.Containers {
+				assert.Equal(t, &corev1.SecurityContext{
+					AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				}, c.SecurityContext, c.Name)
+				for _, port := range c.Ports {
+					assert.Zero(t, port.HostPort, c.Name)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // Whoever may do what the kinds of a feature ask for is told by roles for people, and Prometheus by one of its own.
 func TestPeopleHaveRoles(t *testing.T) {
-	everyFeature(t, func(t *testing.T, f feature) {
-		readers := map[string]bool{}
-		metrics := false
-		for _, role := range of[rbacv1.ClusterRole](t, f.overlay, "ClusterRole") {
-			if role.Name == f.name+"-metrics-reader" {
-				metrics = true
-				assert.Equal(t, []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}, role.Rules)
-			}
-			for _, rule := range role.Rules {
-				for _, resource := range rule.Resources {
-					readers[resource] = readers[resource] || role.Name != f.name+"-manager" && assert.ObjectsAreEqual([]string{"get", "list", "watch"}, rule.Verbs)
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			readers := map[string]bool{}
+			metrics := false
+			for _, role := range of[rbacv1.ClusterRole](t, f.overlay, "ClusterRole") {
+				if role.Name == f.name+"-metrics-reader" {
+					metrics = true
+					assert.Equal(t, []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}, role.Rules)
+				}
+				for _, rule := range role.Rules {
+					for _, resource := range rule.Resources {
+						readers[resource] = readers[resource] || role.Name != f.name+"-manager" && assert.ObjectsAreEqual([]string{"get", "list", "watch"}, rule.Verbs)
+					}
 				}
 			}
-		}
-		assert.True(t, metrics, "nobody may read metrics")
-		for _, kind := range f.ownKinds(t) {
-			assert.True(t, readers[kind], "nobody may view %s", kind)
-		}
-	})
+			assert.True(t, metrics, "nobody may read metrics")
+			for _, kind := range f.ownKinds(t) {
+				assert.True(t, readers[kind], "nobody may view %s", kind)
+			}
+		})
+	}
 }

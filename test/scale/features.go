@@ -2,6 +2,8 @@ package scale
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +32,9 @@ func features() map[string]feature {
 		"statefulset": {statefulset.AddToScheme, statefulSet, builtInStatefulSet},
 	}
 }
+
+// Features are the names of those whose operators can be measured, in order.
+func Features() []string { return slices.Sorted(maps.Keys(features())) }
 
 // workload is an object that loads are put on. Its functions look at what the object holds when they are
 // called.

@@ -34,7 +34,7 @@ const (
 
 // Options say what to measure.
 type Options struct {
-	// Feature is whose operator is measured: "cloneset" or "statefulset".
+	// Feature is whose operator is measured, one of Features.
 	Feature string
 	// Pods is how many pods each load has, or each set of Restart, Nodes how many simulated nodes there are.
 	Pods, Nodes int

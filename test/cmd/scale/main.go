@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -27,7 +28,8 @@ func main() {
 func run(ctx context.Context, arguments []string, out, progress io.Writer) error {
 	o := scale.Options{Progress: progress}
 	flags := pflag.NewFlagSet("scale", pflag.ContinueOnError)
-	flags.StringVar(&o.Feature, "feature", "cloneset", "whose operator to measure: cloneset or statefulset")
+	flags.StringVar(&o.Feature, "feature", "cloneset", "whose operator to measure: "+strings.Join(scale.Features(), " or "))
+	list := flags.Bool("list", false, "print whose operators can be measured, and end")
 	flags.IntVar(&o.Pods, "pods", scale.DefaultPods, "how many pods")
 	flags.IntVar(&o.Nodes, "nodes", scale.DefaultNodes, "how many simulated nodes")
 	flags.IntVar(&o.Foreign, "foreign", 0, "how many pods of others are in the cluster before")
@@ -40,6 +42,10 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")
 	if err := flags.Parse(arguments); err != nil {
 		return err
+	}
+	if *list {
+		fmt.Fprintln(out, strings.Join(scale.Features(), "\n"))
+		return nil
 	}
 	measure := scale.Run
 	if o.Sets > 0 {
