@@ -2,19 +2,17 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/frame/history"
 	"github.com/flotilla-project/flotilla/core/frame/orphans"
@@ -71,7 +69,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	served, err := newDiscovery(mgr.GetConfig(), discoveryTimeout)
+	served, err := optional.NewDiscovery(mgr.GetConfig(), discoveryTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +104,4 @@ func uncontrolled(r *fastclient.Reader) func(context.Context, string) ([]*corev1
 	return func(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
 		return fastclient.Uncontrolled[corev1.Pod](ctx, r, namespace)
 	}
-}
-
-func newDiscovery(config *rest.Config, timeout time.Duration) (*discovery.DiscoveryClient, error) {
-	config = rest.CopyConfig(config)
-	config.Timeout = timeout
-	d, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make a discovery client: %w", err)
-	}
-	return d, nil
 }

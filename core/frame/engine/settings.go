@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/features"
@@ -42,7 +43,7 @@ func Judge(e *manager.Environment, asker client.Client) podtemplate.Judge {
 // ServesResize says whether containers of running pods can get other resources: whether the cluster
 // serves the subresource pods/resize.
 func ServesResize(config *rest.Config) (bool, error) {
-	d, err := newDiscovery(config, 0)
+	d, err := optional.NewDiscovery(config, 0)
 	if err != nil {
 		return false, err
 	}

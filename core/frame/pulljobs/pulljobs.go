@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/events"
 	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
@@ -33,7 +34,7 @@ const (
 // Options say with what Jobs works.
 type Options struct {
 	// Discovery looks for the kind.
-	Discovery Discovery
+	Discovery optional.Discovery
 	// Cache is the manager's.
 	Cache cache.Cache
 	// Executor writes jobs, Events tells of them.
@@ -64,7 +65,7 @@ type attempt struct {
 // New makes Jobs that have seen nothing yet.
 func New(o Options) *Jobs {
 	return &Jobs{
-		kind:     kind{discovery: o.Discovery, cache: o.Cache, clock: o.Clock},
+		kind:     kind{Kind: optional.ImagePullJobs(), discovery: o.Discovery, cache: o.Cache, clock: o.Clock},
 		executor: o.Executor, events: o.Events, recent: map[types.NamespacedName]attempt{},
 	}
 }

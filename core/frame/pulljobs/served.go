@@ -4,19 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 )
 
 const (
@@ -26,14 +22,10 @@ const (
 	fillTimeout = 2 * time.Second
 )
 
-// Discovery says what a version of an API group serves. A client-go discovery client is one.
-type Discovery interface {
-	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
-}
-
 // kind knows whether and how ImagePullJob is served.
 type kind struct {
-	discovery Discovery
+	optional.Kind
+	discovery optional.Discovery
 	cache     cache.Cache
 	clock     clock.PassiveClock
 
@@ -71,7 +63,7 @@ func (k *kind) suspect() {
 
 // renew asks discovery, and fills or drops the cache accordingly.
 func (k *kind) renew(ctx context.Context) error {
-	served, err := k.served()
+	served, err := k.Served(k.discovery)
 	if err != nil {
 		return err
 	}
@@ -93,7 +85,7 @@ func (k *kind) drop(ctx context.Context) error {
 		return nil
 	}
 	k.indexed = false
-	if err := k.cache.RemoveInformer(ctx, anyJob(k.version)); err != nil {
+	if err := k.cache.RemoveInformer(ctx, k.Metadata(k.version)); err != nil {
 		return fmt.Errorf("drop the cache of image pull jobs: %w", err)
 	}
 	return nil
@@ -102,44 +94,20 @@ func (k *kind) drop(ctx context.Context) error {
 // fill starts the cache and waits a little until it is filled. Without permission to list it never
 // is; no rollout may wait for that.
 func (k *kind) fill(ctx context.Context) error {
-	job := anyJob(k.version)
+	job := k.Metadata(k.version)
 	if !k.indexed {
 		if err := fastclient.IndexOwners(ctx, k.cache, job); err != nil {
 			return err
 		}
 		k.indexed = true
 	}
-	informer, err := k.cache.GetInformer(ctx, job, cache.BlockUntilSynced(false))
-	if err != nil {
-		return fmt.Errorf("cache image pull jobs: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, fillTimeout)
 	defer cancel()
-	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+	switch err := optional.Fill(ctx, k.cache, job); {
+	case errors.Is(err, optional.ErrNotFilled):
 		return errors.New("the cache of image pull jobs cannot be filled")
+	case err != nil:
+		return fmt.Errorf("cache image pull jobs: %w", err)
 	}
 	return nil
-}
-
-func anyJob(version string) *metav1.PartialObjectMetadata {
-	job := &metav1.PartialObjectMetadata{}
-	job.SetGroupVersionKind(contract.ImagePullJobGVK(version))
-	return job
-}
-
-// served is the best version in which the kind is served, empty when it is not.
-func (k *kind) served() (string, error) {
-	for _, version := range contract.ImagePullJobVersions() {
-		list, err := k.discovery.ServerResourcesForGroupVersion(contract.ImagePullJobGVK(version).GroupVersion().String())
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return "", fmt.Errorf("look for image pull jobs: %w", err)
-		}
-		if slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == contract.ImagePullJobResource }) {
-			return version, nil
-		}
-	}
-	return "", nil
 }

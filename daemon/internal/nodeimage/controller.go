@@ -5,13 +5,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -28,13 +28,15 @@ type reconciler struct {
 	agents        *agents
 }
 
-func newReconciler(base *base.Controller, mapper meta.RESTMapper, clock clock.WithTicker, creationDelay time.Duration) *reconciler {
+func newReconciler(base *base.Controller, discovery optional.Discovery, clock clock.WithTicker, creationDelay time.Duration) *reconciler {
 	return &reconciler{
 		Controller:    base,
 		creationDelay: creationDelay,
-		jobs:          &jobs{mapper: mapper, live: base.Live, clock: clock, gone: answers[plan.Job]{age: goneAge}},
-		secrets:       &secrets{live: base.Live, clock: clock, known: answers[types.NamespacedName]{age: secretAge}},
-		agents:        &agents{since: map[types.NamespacedName]time.Time{}},
+		jobs: &jobs{
+			Kind: optional.ImagePullJobs(), discovery: discovery, live: base.Live, clock: clock, gone: answers[plan.Job]{age: goneAge},
+		},
+		secrets: &secrets{live: base.Live, clock: clock, known: answers[types.NamespacedName]{age: secretAge}},
+		agents:  &agents{since: map[types.NamespacedName]time.Time{}},
 	}
 }
 

@@ -2,22 +2,20 @@ package nodeimage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
@@ -30,11 +28,12 @@ const goneAge = 10 * time.Minute
 
 // jobs knows the ImagePullJobs once their kind is served. Until then nothing is known of any.
 type jobs struct {
-	mapper meta.RESTMapper
-	live   client.Reader
-	clock  clock.WithTicker
-	cached atomic.Pointer[jobCache]
-	gone   answers[plan.Job]
+	optional.Kind
+	discovery optional.Discovery
+	live      client.Reader
+	clock     clock.WithTicker
+	cached    atomic.Pointer[jobCache]
+	gone      answers[plan.Job]
 }
 
 // jobCache is the cache of jobs in the version that is served.
@@ -50,7 +49,7 @@ func (j *jobs) there(ctx context.Context, job plan.Job) (there, known bool) {
 	if from == nil {
 		return false, false
 	}
-	shown := newJob(from.version)
+	shown := j.Metadata(from.version)
 	err := from.cache.Get(ctx, job.NamespacedName, shown, client.UnsafeDisableDeepCopy)
 	switch {
 	case err == nil && shown.UID == job.UID:
@@ -85,7 +84,7 @@ func (j *jobs) ask(ctx context.Context, version string, job plan.Job) (bool, err
 // await waits until jobs are served, calls watch, and lets uid read the cache from then on.
 func (j *jobs) await(ctx context.Context, from cache.Cache, watch func(*metav1.PartialObjectMetadata) error) error {
 	for {
-		version, err := j.served()
+		version, err := j.Served(j.discovery)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "It is not known whether image pull jobs are served")
 		}
@@ -103,38 +102,17 @@ func (j *jobs) await(ctx context.Context, from cache.Cache, watch func(*metav1.P
 }
 
 func (j *jobs) follow(ctx context.Context, from cache.Cache, version string, watch func(*metav1.PartialObjectMetadata) error) error {
-	job := newJob(version)
+	job := j.Metadata(version)
 	if err := watch(job); err != nil {
 		return fmt.Errorf("watch image pull jobs: %w", err)
 	}
-	informer, err := from.GetInformer(ctx, job)
+	err := optional.Fill(ctx, from, job)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the manager ends
 	}
 	if err != nil {
 		return fmt.Errorf("cache image pull jobs: %w", err)
 	}
-	if !informer.HasSynced() {
-		return errors.New("cache image pull jobs: it is not filled")
-	}
 	j.cached.Store(&jobCache{cache: from, version: version})
 	return nil
-}
-
-// served is the version of ImagePullJob that the cluster serves, or "".
-func (j *jobs) served() (string, error) {
-	mapping, err := j.mapper.RESTMapping(schema.GroupKind{Group: contract.AppsGroup, Kind: contract.ImagePullJobKind})
-	switch {
-	case meta.IsNoMatchError(err):
-		return "", nil
-	case err != nil:
-		return "", fmt.Errorf("discover image pull jobs: %w", err)
-	}
-	return mapping.GroupVersionKind.Version, nil
-}
-
-func newJob(version string) *metav1.PartialObjectMetadata {
-	job := &metav1.PartialObjectMetadata{}
-	job.SetGroupVersionKind(contract.ImagePullJobGVK(version))
-	return job
 }

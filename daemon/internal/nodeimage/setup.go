@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -49,7 +50,11 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := newReconciler(base, mgr.GetRESTMapper(), clock.RealClock{}, o.CreationDelay)
+	served, err := optional.NewDiscovery(mgr.GetConfig(), 0)
+	if err != nil {
+		return err
+	}
+	r := newReconciler(base, served, clock.RealClock{}, o.CreationDelay)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.NodeImage{}).

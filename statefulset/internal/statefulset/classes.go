@@ -7,10 +7,9 @@ import (
 	"time"
 
 	storagev1 "k8s.io/api/storage/v1"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
@@ -42,17 +41,17 @@ func (r *Reconciler) expandable(ctx context.Context, s plan.Snapshot) (map[strin
 // fillClasses begins to fill the cache, and waits a little for it the first time. Without permission to
 // list it is never filled, and no pass waits for that.
 func (r *Reconciler) fillClasses(ctx context.Context) error {
-	informer, err := r.cache.GetInformer(ctx, &storagev1.StorageClass{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		return fmt.Errorf("cache storage classes: %w", err)
-	}
+	patience := time.Duration(0)
 	if r.classesAsked.CompareAndSwap(false, true) {
-		ctx, cancel := context.WithTimeout(ctx, fillTimeout)
-		defer cancel()
-		toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
+		patience = fillTimeout
 	}
-	if !informer.HasSynced() {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	switch err := optional.Fill(ctx, r.cache, &storagev1.StorageClass{}); {
+	case errors.Is(err, optional.ErrNotFilled):
 		return errors.New("the cache of storage classes cannot be filled: may the operator list them?")
+	case err != nil:
+		return fmt.Errorf("cache storage classes: %w", err)
 	}
 	return nil
 }
