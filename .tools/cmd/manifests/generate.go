@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -53,6 +54,9 @@ func Parse(name string, text []byte) (Feature, error) {
 	}
 	if len(feature.CRDs) == 0 {
 		return Feature{}, errors.New("it names no CRD")
+	}
+	if plural := name + "s"; feature.Workload && !slices.Equal(feature.CRDs, []string{plural}) {
+		return Feature{}, fmt.Errorf("it has the kinds %v; a workload has one, %s", feature.CRDs, plural)
 	}
 	return feature, nil
 }

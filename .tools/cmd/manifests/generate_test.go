@@ -76,6 +76,7 @@ func TestParseRefuses(t *testing.T) {
 	cases := []struct{ name, text, want string }{
 		{"an unknown field", "crds: [webs]\nrulez: []\n", "rulez"},
 		{"a feature without a kind", "rules: []\n", "names no CRD"},
+		{"a workload of another name", "crds: [sets]\nworkload: true\n", "a workload has one, webs"},
 		{"nothing at all", "", "EOF"},
 	}
 	for _, c := range cases {
