@@ -95,6 +95,12 @@ func (p *Plan) Transient(a *Action) bool {
 	return p.Refusals[a.Purpose()].Targets[a.Target()].Transient
 }
 
+// Pause is for how long the action waits because it was refused, or because the like of it was; 0 for not at all.
+func (p *Plan) Pause(a *Action) time.Duration {
+	left, _ := p.pause(a)
+	return max(left, 0)
+}
+
 // Gives says whether the action is refused, so that others may have its place in this pass.
 func (p *Plan) Gives(a *Action) bool { return p.Holds(a) && !p.Transient(a) }
 
@@ -194,11 +200,13 @@ func (p *Plan) admit(s Step) Step {
 	return s
 }
 
-// HoldUnreached adds to Held what is refused and what a plan that ends early has not come to, so that a status says the
-// same in each pass.
-func (p *Plan) HoldUnreached() {
+// HoldUnreached adds to Held what is refused, what the status tells already and what a plan that ends early has not come
+// to, so that the status says the same in each pass. What it does not tell may be no longer wanted: a plan that came so
+// far would know.
+func (p *Plan) HoldUnreached(told func(message string) bool) {
 	for purpose, known := range p.Refusals {
-		if h := (Held{purpose.Verb, known.Message}); known.Wanted && known.Message != "" && !slices.Contains(p.Held, h) {
+		h := Held{purpose.Verb, known.Message}
+		if known.Wanted && known.Message != "" && told(known.Message) && !slices.Contains(p.Held, h) {
 			p.Held = append(p.Held, h)
 		}
 	}

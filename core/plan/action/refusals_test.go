@@ -50,3 +50,15 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	assert.True(t, p.Steps[0].Actions[0].Rehearse)
 	assert.False(t, p.Steps[0].Actions[1].Rehearse)
 }
+
+// A plan that ends early keeps what the status tells, and tells of nothing that the last one did not.
+func TestHoldUnreachedKeepsWhatIsTold(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	purpose := func(reason string) Purpose { return Purpose{Verb: UpdateInPlace, Kind: "pod", Reason: reason} }
+	p := Plan{Now: now, Refusals: Refusals{
+		purpose("Update"): {Message: "told", Wanted: true}, purpose("Refresh"): {Message: "not told", Wanted: true},
+		purpose("Grace"): {Message: "told long ago"}, purpose("Regret"): {Wanted: true},
+	}}
+	p.HoldUnreached(func(message string) bool { return message != "not told" })
+	assert.Equal(t, []Held{{UpdateInPlace, "told"}}, p.Held)
+}

@@ -18,6 +18,8 @@ const (
 	// Longest is the longest pause of all that is refused for one purpose: one of it is tried twice a minute.
 	// Where several are refused they take turns, and so do the purposes for which one object is to be written.
 	Longest = 30 * time.Second
+	// ahead is by how much actions that were never tried come before the one that was refused twice in a row.
+	ahead = time.Second
 	// conflicts is how often in a row a conflict is nothing to tell of: what was judged may have been outdated.
 	conflicts = 3
 	// forgotten is how long after its time a refused write is remembered that nobody wants any more.
@@ -54,7 +56,8 @@ type workload struct {
 }
 
 type refused struct {
-	streak  int // refusals since the last success
+	streak  int     // refusals since the last success
+	last    *target // that was refused
 	until   time.Time
 	targets map[string]*target
 }
@@ -117,13 +120,17 @@ func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.A
 	if !f.Alone {
 		r.streak++
 		r.until = now.Add(max(grown(shortest, r.streak), f.RetryAfter))
+		if r.last == t && grown(shortest, r.streak) == Longest {
+			r.until = r.until.Add(-ahead)
+		}
+		r.last = t
 	}
 	once := t.pause(f.Late)
-	spread := once * time.Duration(len(r.targets))
+	spread := once * time.Duration(r.wanted(t, now))
 	if !r.hasTurn(now, now.Add(Longest), t) { // the turns need not be spread evenly
 		spread = min(spread, Longest)
 	}
-	pause = max(spread, once*time.Duration(m.workloads[name].refusedAt(a)), f.RetryAfter)
+	pause = max(spread, once*time.Duration(m.workloads[name].refusedAt(a, now)), f.RetryAfter)
 	t.until = now.Add(pause)
 	if next := r.until.Sub(now); !f.Alone && next < pause { // it may be the turn of another one
 		pause = next
@@ -170,26 +177,37 @@ func (t *target) pause(late bool) time.Duration {
 	return grown(shortest, t.tries)
 }
 
-// Done records that the server took the action. What else it refused for that purpose waits as if it were alone: the
-// refusals may have ended.
+// Done records that the server took the action. What else it refused for that purpose, or to that object for another
+// one, waits as if it were alone: the refusals may have ended.
 func (m *Memory) Done(name types.NamespacedName, a *action.Action) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := m.workloads[name]
-	if w == nil || w.purposes[a.Purpose()] == nil {
+	if w == nil {
 		return
 	}
-	r := w.purposes[a.Purpose()]
-	delete(r.targets, a.Target())
-	if len(r.targets) == 0 {
-		delete(w.purposes, a.Purpose())
-		return
-	}
-	r.streak, r.until = 0, time.Time{}
-	for _, t := range r.targets {
-		if turn := t.tried.Add(t.pause(t.late)); turn.Before(t.until) {
-			t.until = turn
+	mine := a.Purpose()
+	if r := w.purposes[mine]; r != nil {
+		delete(r.targets, a.Target())
+		r.streak, r.until = 0, time.Time{}
+		for _, t := range r.targets {
+			t.endTurns()
 		}
+		if len(r.targets) == 0 {
+			delete(w.purposes, mine)
+		}
+	}
+	for purpose, r := range w.purposes {
+		if t := r.targets[a.Target()]; t != nil && purpose.Verb == mine.Verb && purpose.Kind == mine.Kind {
+			t.endTurns()
+		}
+	}
+}
+
+// endTurns has the action wait as if it were alone.
+func (t *target) endTurns() {
+	if turn := t.tried.Add(t.pause(t.late)); turn.Before(t.until) {
+		t.until = turn
 	}
 }
 
@@ -217,15 +235,33 @@ func (m *Memory) purpose(name types.NamespacedName, generation int64, p action.P
 	return r
 }
 
-// refusedAt counts the purposes for which such writes to the object of the action are refused.
-func (w *workload) refusedAt(a *action.Action) int {
-	n := 0
+// refusedAt counts the purposes for which such writes to the object of the action are refused and may be wanted, its
+// own among them.
+func (w *workload) refusedAt(a *action.Action, now time.Time) int {
+	n, mine := 1, a.Purpose()
 	for purpose, r := range w.purposes {
-		if purpose.Verb == a.Verb && purpose.Kind == a.Purpose().Kind && r.targets[a.Target()] != nil {
+		t := r.targets[a.Target()]
+		if purpose != mine && purpose.Verb == mine.Verb && purpose.Kind == mine.Kind && t != nil && !r.overdue(t, now) {
 			n++
 		}
 	}
 	return n
+}
+
+// wanted counts the actions that may be wanted: this one and others.
+func (r *refused) wanted(this *target, now time.Time) int {
+	n := 1
+	for _, t := range r.targets {
+		if t != this && !r.overdue(t, now) {
+			n++
+		}
+	}
+	return n
+}
+
+// overdue says that the action could have been tried for long and was not: perhaps nobody wants it any more.
+func (r *refused) overdue(t *target, now time.Time) bool {
+	return now.After(t.until.Add(Longest * time.Duration(len(r.targets))))
 }
 
 // hasTurn says that another one than the target has its turn between the moments.
@@ -286,13 +322,12 @@ func (r *refused) view(now time.Time) action.Refused {
 // perhaps none is.
 func (r *refused) said(now time.Time) (text string, wanted bool) {
 	var first *target
-	overdue := func(t *target) bool { return now.After(t.until.Add(Longest * time.Duration(len(r.targets)))) } // perhaps nobody wants it
 	for _, t := range r.targets {
 		switch {
 		case t.transient || t.message == "":
-		case first == nil, overdue(first) && !overdue(t):
+		case first == nil, r.overdue(first, now) && !r.overdue(t, now):
 			first = t
-		case overdue(t) && !overdue(first):
+		case r.overdue(t, now) && !r.overdue(first, now):
 		case t.since.Before(first.since), t.since.Equal(first.since) && t.message < first.message:
 			first = t
 		}
@@ -300,7 +335,7 @@ func (r *refused) said(now time.Time) (text string, wanted bool) {
 	if first == nil {
 		return "", false
 	}
-	return first.message, !overdue(first)
+	return first.message, !r.overdue(first, now)
 }
 
 // grown is the pause after the nth refusal.

@@ -161,6 +161,67 @@ func TestSuccessEndsTheTurns(t *testing.T) {
 	assert.Zero(t, held())
 }
 
+// The turns of what nobody wants any more are nobody's: not of another pod, and not of the pod for another purpose.
+func TestWhatIsNoLongerWantedHasNoTurn(t *testing.T) {
+	var m refusals.Memory
+	wanted, other, purpose := update("a", "1"), update("b", "1"), update("a", "1")
+	purpose.Reason = "Refresh"
+	for _, a := range []action.Action{other, purpose} {
+		m.Failed(web, 1, &a, refusals.Failure{Late: true}, start)
+	}
+	now := start.Add(5 * time.Minute)
+	for range 4 {
+		m.Failed(web, 1, &wanted, refusals.Failure{Late: true}, now)
+	}
+	known := m.Of(web, refusals.Moment{Now: now, Generation: 1})[wanted.Purpose()]
+	assert.Equal(t, refusals.Longest, known.Targets[wanted.Target()].Until.Sub(now))
+}
+
+// One action that is refused again and again does not keep others from being tried for the first time.
+func TestWhatWasNeverTriedHasItsTurn(t *testing.T) {
+	var m refusals.Memory
+	pods := []action.Action{update("a", "1"), update("b", "1")}
+	tried := map[string]int{}
+	for s := range 400 {
+		now := start.Add(time.Duration(s) * time.Second)
+		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: 1})}
+		p.Add(action.Step{Actions: pods[:1+s/200]}) // the second one is wanted later
+		for _, step := range p.Steps {
+			for i := range step.Actions {
+				m.Failed(web, 1, &step.Actions[i], refusals.Failure{Late: true}, now)
+				tried[step.Actions[i].Object.GetName()]++
+			}
+		}
+	}
+	assert.Positive(t, tried["b"], "%v", tried)
+}
+
+// Where an object takes a write for one purpose, it is asked for the others soon.
+func TestSuccessForOnePurposeFreesTheOthers(t *testing.T) {
+	var m refusals.Memory
+	reasons := []string{"Update", "Refresh", "Grace"}
+	now := start
+	of := func(reason string) *action.Action {
+		a := update("a", "1")
+		a.Reason = reason
+		return &a
+	}
+	for range 4 {
+		for _, reason := range reasons {
+			m.Failed(web, 1, of(reason), refusals.Failure{}, now)
+		}
+		now = now.Add(time.Minute)
+	}
+	now = now.Add(-time.Minute)
+	held := func(after time.Duration) bool {
+		p := action.Plan{Now: now.Add(after), Refusals: m.Of(web, refusals.Moment{Now: now.Add(after), Generation: 1})}
+		return p.Holds(of("Refresh"))
+	}
+	require.True(t, held(10*time.Second))
+	m.Done(web, of("Update"))
+	assert.False(t, held(10*time.Second))
+}
+
 func TestPodThatBecomesAvailableIsWorthATry(t *testing.T) {
 	var m refusals.Memory
 	early, late := update("a", "1"), update("b", "1")
@@ -199,7 +260,7 @@ func TestOfRefusedPodsTheSameIsSaid(t *testing.T) {
 	for s := range 600 {
 		now := start.Add(time.Duration(s) * time.Second)
 		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: 1})}
-		p.Add(action.Step{Actions: pods[s%3 : s%3+1]})
+		p.Add(action.Step{Actions: slices.Concat(pods[s%3:], pods[:s%3])})
 		var done action.Result
 		for _, step := range p.Steps {
 			for i := range step.Actions {

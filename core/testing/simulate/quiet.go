@@ -160,6 +160,9 @@ func (q *quiet) countDone(w *World, e Event) {
 		clear(q.writes)
 		return
 	}
+	if t := q.tries[inTheWay{kind: "create " + plainKind(e.Object)}]; t != nil && e.Old == nil {
+		t.causes++ // where some are created, the others are worth a try
+	}
 	key := inTheWay{kind: plainKind(e.Object), uid: e.Object.GetUID()}
 	if key.kind != "Workload" {
 		for other := range q.writes {
@@ -233,8 +236,9 @@ func (q *quiet) serve(w *World, known action.Refusals) {
 	}
 	adoption := action.Purpose{Verb: action.Adopt, Kind: "pod", Reason: "SelectorMatch"}
 	release := action.Purpose{Verb: action.Release, Kind: "pod", Reason: "SelectorMismatch"}
+	claims := action.Purpose{Verb: action.Release, Kind: "claim", Reason: "PodLeaving"} // before the pod
 	for _, pod := range w.Pods() {
-		stays := q.moved[pod.UID] && len(known[adoption].Targets) > 0
+		stays := q.moved[pod.UID] && len(known[adoption].Targets)+len(known[claims].Targets) > 0
 		_, goes := known[release].Targets[string(pod.UID)]
 		if stays || goes || controllerOf(pod) == "" {
 			q.foreign[pod.UID] = w.now

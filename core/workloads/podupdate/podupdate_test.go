@@ -314,3 +314,26 @@ func TestPodsServeBeforeTheNextTry(t *testing.T) {
 	require.NotNil(t, back)
 	assert.Equal(t, "Serve", back.Reason)
 }
+
+// So does one that has to wait for long because the like of it is refused to another pod, but not for a moment.
+func TestPodsServeWhileOthersAreRefused(t *testing.T) {
+	g := givenWorkload(t, InPlaceIfPossible, nil)
+	g.GraceSeconds = 20
+	o := g.pod(t)
+	u, err := g.Way(o, g.revisions[1])
+	require.NoError(t, err)
+	c := g.Change(o.Pod)
+	u.Begin(c, 20)
+	out := g.pod(t, gen.Revision(g.revisions[1].Name), gen.Annotation(contract.InPlaceUpdateGraceAnnotation, c.Annotation(contract.InPlaceUpdateGraceAnnotation)),
+		gen.Annotation(contract.InPlaceUpdateStateAnnotation, c.Annotation(contract.InPlaceUpdateStateAnnotation)),
+		gen.Lifecycle(contract.LifecycleUpdating), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now))
+	g.Now = now.Add(time.Minute)
+	next := g.Refresh(out, true).Action
+	require.NotNil(t, next)
+	for pause, want := range map[time.Duration]string{2 * time.Second: "Refresh", 20 * time.Second: "Serve"} {
+		g.plan = action.Plan{Now: g.Now, Refusals: action.Refusals{next.Purpose(): {
+			Probing: true, Until: g.Now.Add(pause), Message: "no", Targets: map[string]action.Refusal{"another": {}},
+		}}}
+		assert.Equal(t, want, g.Refresh(out, true).Action.Reason)
+	}
+}

@@ -1,6 +1,8 @@
 package podupdate
 
 import (
+	"time"
+
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
@@ -45,11 +47,12 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 		return found
 	}
 	a := changed(c, "Refresh", describe(o, c))
-	if a.Verb == action.UpdateInPlace && w.Plan.Refused(&a) {
-		if !w.Plan.Transient(&a) {
+	if a.Verb == action.UpdateInPlace {
+		refused := w.Plan.Refused(&a)
+		if refused && !w.Plan.Transient(&a) || !refused && w.Plan.Pause(&a) > longWait {
 			found.Action = w.serve(o)
 		}
-		if found.Action != nil || w.Plan.Holds(&a) {
+		if found.Action != nil || refused && w.Plan.Holds(&a) {
 			return found
 		}
 	}
@@ -60,8 +63,12 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	return found
 }
 
-// serve takes a pod back into service whose next containers the server refuses; nil when it serves already
-// or cannot.
+// longWait is how long a pod waits out of service for its next containers because the server refuses the like of it to
+// another pod. A hiccup of the server is shorter.
+const longWait = 10 * time.Second
+
+// serve takes a pod back into service whose next containers the server refuses, or may refuse; nil when it serves
+// already or cannot.
 func (w *Workload) serve(o podstate.State) *action.Action {
 	c := w.Change(o.Pod)
 	inplace.Serve(c, w.Revisions.options)

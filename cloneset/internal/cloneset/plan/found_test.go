@@ -173,10 +173,11 @@ func TestOfARevisionThatIsHeldTheSameIsSaid(t *testing.T) {
 	assert.Equal(t, waits(0), waits(time.Minute))
 }
 
-// A pass that scales in updates nothing. What is refused to the update is told all the same, as in passes in which the
-// deletion of the pod too many waits for its turn.
+// A pass that scales in updates nothing. What is refused to the update is told all the same once it is in the status, as
+// in passes in which the deletion of the pod too many waits for its turn.
 func TestOfWhatAPassDoesNotComeToTheSameIsSaid(t *testing.T) {
 	w := given(t, 2, policy(v1beta1.ReCreate), maxUnavailable("1")).old(3)
+	w.set.Status.Conditions = []workload.Condition{{Type: v1beta1.CloneSetFailedScale, Status: corev1.ConditionTrue, Message: "not for an update"}}
 	told := func(until time.Duration) action.Result {
 		s := w.snapshot()
 		s.Refusals = action.Refusals{
@@ -187,4 +188,6 @@ func TestOfWhatAPassDoesNotComeToTheSameIsSaid(t *testing.T) {
 	}
 	assert.Equal(t, "not for an update", told(0).ScaleError)
 	assert.Equal(t, told(0), told(time.Minute))
+	w.set.Status.Conditions = nil
+	assert.Equal(t, "not for scaling in", told(0).ScaleError, "what no pass has told is perhaps no longer wanted")
 }

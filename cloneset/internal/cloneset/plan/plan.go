@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
@@ -73,7 +74,7 @@ func Compute(s Snapshot) Plan {
 		before := p.plan.Wanted()
 		r.think(p)
 		if r.last && p.plan.Wanted() > before {
-			p.plan.HoldUnreached()
+			p.plan.HoldUnreached(p.tells)
 			break
 		}
 	}
@@ -84,6 +85,11 @@ func Compute(s Snapshot) Plan {
 	p.plan.Wake(progressWake(s))
 	warnOfDeadline(s, &p.plan)
 	return p.plan
+}
+
+// tells says whether a condition of the status is this message.
+func (p *pass) tells(message string) bool {
+	return slices.ContainsFunc(p.Set.Status.Conditions, func(c workload.Condition) bool { return c.Message == message })
 }
 
 // pod is an active pod of the set as one pass sees it.

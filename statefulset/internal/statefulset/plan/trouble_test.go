@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -58,6 +59,16 @@ func TestStalledNamesTheTrouble(t *testing.T) {
 	}).changed().old(at(0)).old(at(1), gen.Waiting("CrashLoopBackOff", now))
 	stalled := condition(t, w, conditions.Stalled)
 	assert.Contains(t, stalled.Message, "1 of 2 pods available, 0 updated; CrashLoopBackOff (web-1, container main); ")
+}
+
+// A pod that has no way in place is told of whether or not there is room for it, so that other pods in and out of service
+// do not change the status.
+func TestPodsWithoutAWayAreToldOfWithoutRoom(t *testing.T) {
+	other := func(s *v1beta1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Command = []string{"other"} }
+	for _, o := range [][]gen.PodOption{nil, {unready}} {
+		w := given(t, 2, policy(v1beta1.InPlaceOnly), partition(0)).edited(other).changed().updated(at(0), o...).old(at(1))
+		assert.Equal(t, []string{podupdate.WaitNotInPlace + " web-1"}, w.waits())
+	}
 }
 
 // The event that tells of a long wait names the trouble; condition Progressing keeps its words.

@@ -101,6 +101,11 @@ func (p *pass) walk(step *action.Step) {
 		case ordered(p.Set) && len(p.condemned) > 0:
 			p.waitFor(p.condemned[:1], "pods are updated once others are removed: pod "+o.Pod.Name+" waits")
 			return
+		case p.hasNoWay(step, o):
+			if ordered(p.Set) {
+				return
+			}
+			continue
 		case !b.hasRoom(o):
 			p.waitFor(b.out, "maxUnavailable lets pod "+o.Pod.Name+" not be updated")
 			return
@@ -123,12 +128,10 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 		o.touched, o.leaving = true, true
 		return true
 	}
-	u, err := p.way(o)
-	if err != nil {
-		p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
-		p.abandonPod(step, o)
+	if p.hasNoWay(step, o) {
 		return false
 	}
+	u, _ := p.way(o)
 	if u == nil {
 		return p.replace(step, o)
 	}
@@ -143,6 +146,21 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 		step.Actions = append(step.Actions, a)
 	}
 	o.touched, o.leaving = true, true
+	return true
+}
+
+// hasNoWay says whether the pod cannot get to the update revision, and tells why, with or without room for it: a user
+// must act. An update that was begun is abandoned.
+func (p *pass) hasNoWay(step *action.Step, o *pod) bool {
+	if len(o.claims.small) > 0 { // its claims grow before anything else
+		return false
+	}
+	_, err := p.way(o)
+	if err == nil {
+		return false
+	}
+	p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
+	p.abandonPod(step, o)
 	return true
 }
 
