@@ -302,7 +302,7 @@ func TestAnEndedContextEndsThePass(t *testing.T) {
 		}
 	}))
 	require.ErrorIs(t, err, context.Canceled)
-	assert.NotErrorIs(t, err, reconcile.TerminalError(nil))
+	require.NotErrorIs(t, err, reconcile.TerminalError(nil))
 	assert.Zero(t, result)
 	assert.Equal(t, 1, executed)
 	assert.Equal(t, []string{"child"}, w.writes)
