@@ -1,4 +1,2 @@
-// Package setup puts the CloneSet feature into a manager: caches, indexes, controller, webhooks.
-//
-// The feature's command and the tests use the same functions, so that what is tested is what runs.
+// Package setup puts the CloneSet operator together: gates, flags, the workload and its webhook.
 package setup

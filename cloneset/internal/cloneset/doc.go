@@ -1,5 +1,4 @@
-// Package cloneset runs the CloneSet controller: it watches, reads a snapshot, lets package plan
-// think, writes what the plan wants and then the status.
+// Package cloneset describes CloneSet to the frame of workloads, and reads what only CloneSets need to know.
 //
 // No rule of the kind stands here; all of them are in package plan.
 package cloneset

@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset"
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
-	"github.com/flotilla-project/flotilla/cloneset/setup"
 )
 
 const (
@@ -75,11 +75,10 @@ func startControllerIn(t *testing.T, env testenv.Environment, namespace string, 
 	env.Need(t)
 	detector := &fastclient.Detector{}
 	t.Cleanup(func() { detector.Check(t) })
-	options, err := setup.Cache(namespace)
-	require.NoError(t, err)
-	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = options })
-	require.NoError(t, setup.Controller(t.Context(), mgr, setup.Options{Gates: on, Settings: base.Settings{
+	w := cloneset.Workload(on)
+	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = w.CacheOptions(namespace) })
+	require.NoError(t, w.SetUp(t.Context(), mgr, base.Settings{
 		UserAgent: userAgent, Reader: fastclient.Options{Detector: detector}, Namespace: namespace,
-	}}))
+	}))
 	env.Start(t, mgr)
 }

@@ -29,8 +29,7 @@ func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
 // are given.
 func started(t *testing.T, namespaces ...string) manager.Manager {
 	t.Helper()
-	pods, err := fastclient.PodsWithLabel(contract.InstanceIDLabel)
-	require.NoError(t, err)
+	pods := fastclient.PodsWithLabel(contract.InstanceIDLabel)
 	mgr := env.Manager(t, func(o *manager.Options) {
 		o.Cache.ByObject = map[client.Object]cache.ByObject{&corev1.Pod{}: pods}
 		for _, ns := range namespaces {
@@ -264,8 +263,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 }
 
 func TestPodsOfOthersAreNoMoreThanNames(t *testing.T) {
-	pods, err := fastclient.PodsOf("name", "apps.kruise.io")
-	require.NoError(t, err)
+	pods := fastclient.PodsOf("name", "apps.kruise.io")
 	trimmed := func(apiVersion string) *corev1.Pod {
 		o := pod("shop", "web-1")
 		o.Labels["name"] = "web-1"

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
@@ -26,17 +27,23 @@ func Pods(selector labels.Selector) cache.ByObject {
 	return cache.ByObject{Label: selector, Transform: TrimPod}
 }
 
-// PodsWithLabel is Pods for all pods that have the label, whatever its value.
-func PodsWithLabel(key string) (cache.ByObject, error) {
-	selector, err := labels.Parse(key)
-	return Pods(selector), err
+// WithLabel selects objects that have the label, whatever its value. It panics when the key is none: pass a constant.
+func WithLabel(key string) labels.Selector {
+	has, err := labels.NewRequirement(key, selection.Exists, nil)
+	if err != nil {
+		panic(err)
+	}
+	return labels.NewSelector().Add(*has)
 }
+
+// PodsWithLabel is Pods for all pods that have the label, whatever its value.
+func PodsWithLabel(key string) cache.ByObject { return Pods(WithLabel(key)) }
 
 // PodsOf is PodsWithLabel for a label that built-in kinds write too. Of pods whose controller is not of one
 // of the API groups it keeps the name and that controller: they cost next to nothing, and are seen whole
 // as soon as nobody owns them any more.
-func PodsOf(label string, groups ...string) (cache.ByObject, error) {
-	pods, err := PodsWithLabel(label)
+func PodsOf(label string, groups ...string) cache.ByObject {
+	pods := PodsWithLabel(label)
 	pods.Transform = func(object any) (any, error) {
 		pod, ok := object.(*corev1.Pod)
 		if !ok {
@@ -51,7 +58,7 @@ func PodsOf(label string, groups ...string) (cache.ByObject, error) {
 			DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: []metav1.OwnerReference{*owner},
 		}}, nil
 	}
-	return pods, err
+	return pods
 }
 
 // Revisions is the cache of ControllerRevisions. The data of those whose controlling owner is not

@@ -42,6 +42,8 @@ type Options struct {
 // what its parts remember only saves work.
 type Engine struct {
 	*base.Controller
+	// Cache is the manager's, for kinds that few workloads need.
+	Cache cache.Cache
 	// Templates asks the server for its defaults.
 	Templates *podtemplate.Checker
 	// History finds the revision of a template.
@@ -76,6 +78,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 	templates := podtemplate.New(c.Client, c.Clock)
 	e := &Engine{
 		Controller: c,
+		Cache:      mgr.GetCache(),
 		Templates:  templates,
 		History:    history.New(c.Reader, templates),
 		Orphans:    orphans.New(uncontrolled(c.Reader), c.Live, o.PodLabel),

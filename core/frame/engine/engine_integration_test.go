@@ -36,8 +36,7 @@ func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
 // givenEngine is an engine for ReplicaSets, which stand for any workload here.
 func givenEngine(t *testing.T) *engine.Engine {
 	t.Helper()
-	pods, err := fastclient.PodsWithLabel(contract.InstanceIDLabel)
-	require.NoError(t, err)
+	pods := fastclient.PodsWithLabel(contract.InstanceIDLabel)
 	cached := cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Pod{}: pods, &appsv1.ControllerRevision{}: fastclient.Revisions("apps"), &corev1.Node{}: fastclient.Nodes(),
 	}}

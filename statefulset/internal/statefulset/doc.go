@@ -1,5 +1,4 @@
-// Package statefulset runs the StatefulSet controller: it watches, reads a snapshot, lets package plan
-// think, writes what the plan wants and then the status.
+// Package statefulset describes StatefulSet to the frame of workloads, and reads what only StatefulSets need to know.
 //
 // No rule of the kind stands here; all of them are in package plan.
 package statefulset

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
-	"github.com/flotilla-project/flotilla/statefulset/setup"
 )
 
 const userAgent = "statefulset-manager/statefulset"
@@ -63,9 +63,10 @@ func startController(t *testing.T, env testenv.Environment, namespace string, ga
 	env.Need(t)
 	detector := &fastclient.Detector{}
 	t.Cleanup(func() { detector.Check(t) })
-	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = setup.Cache(namespace) })
-	require.NoError(t, setup.Controller(t.Context(), mgr, setup.Options{Gates: on, Settings: base.Settings{
+	w := statefulset.Workload(on)
+	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = w.CacheOptions(namespace) })
+	require.NoError(t, w.SetUp(t.Context(), mgr, base.Settings{
 		UserAgent: userAgent, Reader: fastclient.Options{Detector: detector}, Namespace: namespace,
-	}}))
+	}))
 	env.Start(t, mgr)
 }

@@ -1,22 +1,26 @@
-package setup
+package statefulset_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+
+	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset"
+	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
 
 // cachedPods is how the operator caches pods.
 func cachedPods(t *testing.T, namespace string) ctrlcache.ByObject {
 	t.Helper()
-	for kind, settings := range Cache(namespace).ByObject {
+	for kind, settings := range statefulset.Workload(plan.Gates{}).CacheOptions(namespace).ByObject {
 		if _, ok := kind.(*corev1.Pod); ok {
 			return settings
 		}
@@ -47,7 +51,7 @@ func TestOfPodsOfOthersTheNameAndTheirControllerAreCached(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			pod := gen.Pod("web-0", gen.Image("main", "app:1"), gen.Label(podLabel, "web-0"), c.option)
+			pod := gen.Pod("web-0", gen.Image("main", "app:1"), gen.Label(appsv1.StatefulSetPodNameLabel, "web-0"), c.option)
 			want := metav1.GetControllerOf(pod)
 			got, err := trim(pod.DeepCopy())
 			require.NoError(t, err)

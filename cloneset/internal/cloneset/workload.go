@@ -1,0 +1,59 @@
+package cloneset
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/frame"
+	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
+)
+
+// Workload is CloneSet with its plan, which depends on the gates. Of pods and claims those with an instance id are
+// cached: what other workloads run costs next to nothing.
+func Workload(gates plan.Gates) *frame.Workload[v1beta1.CloneSet, *v1beta1.CloneSet, plan.Snapshot] {
+	return &frame.Workload[v1beta1.CloneSet, *v1beta1.CloneSet, plan.Snapshot]{
+		Name: "cloneset", Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), PodLabel: contract.InstanceIDLabel,
+		Cached: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:                   fastclient.PodsWithLabel(contract.InstanceIDLabel),
+			&corev1.PersistentVolumeClaim{}: {Label: fastclient.WithLabel(contract.InstanceIDLabel), Transform: fastclient.Trim},
+		},
+		ClusterCached: map[client.Object]cache.ByObject{&corev1.Node{}: fastclient.Nodes()},
+		Describe: func(set *v1beta1.CloneSet) frame.Set {
+			return frame.Set{
+				Selector: set.Spec.Selector, Template: &set.Spec.Template, ClaimTemplates: set.Spec.VolumeClaimTemplates,
+				Replicas: set.Spec.Replicas, MinReadySeconds: set.Spec.MinReadySeconds,
+				Pods: set.Status.Replicas, ObservedGeneration: set.Status.ObservedGeneration,
+				CurrentRevision: set.Status.CurrentRevision, CollisionCount: set.Status.CollisionCount,
+			}
+		},
+		DefaultPullPolicy: podspec.PullAlways, HashClaims: true,
+		Watch: func(_ *engine.Engine, owners engine.Owners, b *builder.Builder) {
+			b.Watches(&corev1.PersistentVolumeClaim{}, owners.Objects())
+		},
+		PreDownload: gates.PreDownload,
+		Snapshot: func(ctx context.Context, e *engine.Engine, seen model.Snapshot[*v1beta1.CloneSet]) (plan.Snapshot, error) {
+			claims, err := fastclient.Controlled[corev1.PersistentVolumeClaim](ctx, e.Reader, seen.Set)
+			if err != nil {
+				return plan.Snapshot{}, fmt.Errorf("list claims: %w", err)
+			}
+			return plan.Snapshot{Snapshot: seen, Claims: claims, Gates: gates}, nil
+		},
+		Compute: plan.Compute,
+		Status: func(set *v1beta1.CloneSet, seen plan.Snapshot, todo plan.Plan, done action.Result) {
+			set.Status = plan.Status(seen, todo, done)
+		},
+	}
+}

@@ -1,0 +1,125 @@
+package frame
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
+	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/frame/orphans"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
+)
+
+// reconciler brings sets to what their specs want. It holds no state that the cluster does not hold; what its engine
+// remembers only saves work.
+type reconciler[T any, P fastclient.Object[T], S any] struct {
+	*Workload[T, P, S]
+	engine *engine.Engine
+}
+
+// Reconcile runs one pass over the set of the request.
+func (r *reconciler[T, P, S]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.engine.Handle(ctx, req, r.look)
+}
+
+// look reads the world of one set and thinks. Its error satisfies IsNotFound only when the set itself is gone.
+func (r *reconciler[T, P, S]) look(ctx context.Context, name types.NamespacedName) (engine.Pass, error) {
+	set, err := fastclient.Get[T, P](ctx, r.engine.Reader, name)
+	if err != nil {
+		return engine.Pass{}, err
+	}
+	shared, err := r.read(ctx, set)
+	if err != nil {
+		return engine.Pass{}, err
+	}
+	seen, err := r.Snapshot(ctx, r.engine, shared)
+	if err != nil {
+		return engine.Pass{}, err
+	}
+	todo := r.Compute(seen)
+	pass := engine.Pass{
+		Workload: shared.Set, Plan: todo.Plan, Err: todo.Err, Pulls: todo.Pulls,
+		Status: func(done action.Result) client.Object {
+			after := shared.Set.DeepCopyObject().(P)
+			r.Status(after, seen, todo, done)
+			return after
+		},
+	}
+	if update := shared.Chosen.Update; update != nil {
+		pass.Update = update.Name
+	}
+	return pass, nil
+}
+
+// read reads what all kinds know of a set, from the cache. An absent relative is an empty list.
+func (r *reconciler[T, P, S]) read(ctx context.Context, set P) (model.Snapshot[P], error) {
+	e, now, described := r.engine, r.engine.Clock.Now(), r.Describe(set)
+	s := model.Snapshot[P]{
+		Set: set, Owner: *metav1.NewControllerRef(set, r.Kind), Now: now, Seed: engine.Seed(set.GetUID(), now),
+		NodeLabels: e.NodeLabels(ctx),
+		Claim:      func(name string) *corev1.PersistentVolumeClaim { return e.Claim(ctx, set.GetNamespace(), name) },
+	}
+	var err error
+	if s.Pods, err = fastclient.Controlled[corev1.Pod](ctx, e.Reader, set); err != nil {
+		return s, fmt.Errorf("list pods: %w", err)
+	}
+	s.Refusals = e.Known(set, s.Pods, described.MinReadySeconds, now)
+	if s.Revisions, err = fastclient.Controlled[appsv1.ControllerRevision](ctx, e.Reader, set); err != nil {
+		return s, fmt.Errorf("list revisions: %w", err)
+	}
+	if s.OrphanRevisions, err = e.History.Orphans(ctx, set, described.Selector); err != nil {
+		return s, err
+	}
+	lost, err := e.Orphans.Find(ctx, r.search(set, described, s.Pods), now)
+	if err != nil {
+		return s, fmt.Errorf("find lost pods: %w", err)
+	}
+	s.Pods, s.Orphans, s.Taken = append(s.Pods, lost.Own...), lost.Orphans, lost.Taken
+	if s.Chosen, err = r.choose(ctx, described, s); err != nil {
+		return s, err
+	}
+	if c := s.Chosen; r.PreDownload && c.Update != nil && c.Current != nil {
+		s.PullJobs = e.PullJobs.Of(ctx, set, c.Update.Name, c.Update.Name != c.Current.Name)
+	}
+	return s, nil
+}
+
+// search says which pods besides the cached ones could be the set's.
+func (r *reconciler[T, P, S]) search(set P, described Set, cached []*corev1.Pod) orphans.Search {
+	search := orphans.Search{
+		Owner: set, Selector: described.Selector, Pods: cached,
+		Replicas: described.Replicas, Counted: described.Pods, Observed: described.ObservedGeneration,
+	}
+	if r.IsMember != nil {
+		search.Wanted = func(pod *corev1.Pod) bool { return r.IsMember(set, pod.Name) }
+	}
+	return search
+}
+
+// choose finds the revision of the set's template.
+func (r *reconciler[T, P, S]) choose(ctx context.Context, described Set, s model.Snapshot[P]) (revision.Choice, error) {
+	in := revision.Input{
+		Owner: s.Set, Kind: r.Kind, Template: described.Template, DefaultPullPolicy: r.DefaultPullPolicy, Same: r.SameTemplate,
+		Owned: s.Revisions, Orphans: s.OrphanRevisions,
+		Current: described.CurrentRevision, CollisionCount: ptr.Deref(described.CollisionCount, 0),
+	}
+	if r.HashClaims {
+		hash, err := revision.ClaimsHash(described.ClaimTemplates)
+		if err != nil {
+			return revision.Choice{}, fmt.Errorf("hash claim templates: %w", err)
+		}
+		in.ClaimsHash = &hash
+	}
+	return r.engine.History.Choose(ctx, in, podtemplate.ClaimVolumes(described.ClaimTemplates)...)
+}
