@@ -58,12 +58,9 @@ func (s *settings) gates(env *manager.Environment, can inplace.Options) plan.Gat
 }
 
 func webhook(a frame.Admission) (manager.Webhook, error) {
-	return admission.Webhook{
-		Reader: admission.Reader{
-			Pods:      admission.CachedPods{Cache: a.Client, Server: a.Manager.GetAPIReader()},
-			Templates: a.Templates,
-			InPlace:   a.InPlace,
-		},
-		DeletionProtection: a.Options.Gates.Enabled(features.ResourcesDeletionProtection),
-	}, nil
+	return admission.NewWebhook(admission.Reader{
+		Pods:      admission.CachedPods{Cache: a.Client, Server: a.Manager.GetAPIReader()},
+		Templates: a.Templates,
+		InPlace:   a.InPlace,
+	}, a.Options.Gates.Enabled(features.ResourcesDeletionProtection)), nil
 }

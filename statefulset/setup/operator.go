@@ -62,7 +62,7 @@ func webhook(a frame.Admission) (manager.Webhook, error) {
 		return nil, fmt.Errorf("make a reader for admission: %w", err)
 	}
 	g := a.Options.Gates
-	return admission.Webhook{Reader: admission.Reader{
+	return admission.NewWebhook(admission.Reader{
 		Judge:   a.Templates,
 		Classes: live,
 		InPlace: a.InPlace,
@@ -73,5 +73,5 @@ func webhook(a frame.Admission) (manager.Webhook, error) {
 			PreDownload:        g.Enabled(features.PreDownloadImageForInPlaceUpdate),
 			DeletionProtection: g.Enabled(features.ResourcesDeletionProtection),
 		},
-	}}, nil
+	}), nil
 }

@@ -30,7 +30,7 @@ func TestConvertingAnswersForAllObjectsOrNone(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			answer := httptest.NewRecorder()
-			Webhook{}.Converting().ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/convert", strings.NewReader(c.body)))
+			NewWebhook(Reader{}, false).Converting().ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/convert", strings.NewReader(c.body)))
 			assert.Equal(t, c.status, answer.Code)
 			if c.want != "" {
 				assert.JSONEq(t, c.want, answer.Body.String())

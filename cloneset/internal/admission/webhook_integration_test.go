@@ -39,13 +39,10 @@ var webhooks = workloads.Webhooks{Env: &env, Kind: "CloneSet", Resource: "clones
 func serve(t *testing.T) client.Client {
 	t.Helper()
 	return webhooks.Serve(t, func(operator client.Client) manager.Webhook {
-		return Webhook{
-			Reader: Reader{
-				Pods:      CachedPods{Cache: operator, Server: operator},
-				Templates: podtemplate.Judge{Cluster: podtemplate.New(operator, clock.RealClock{})},
-			},
-			DeletionProtection: true,
-		}
+		return NewWebhook(Reader{
+			Pods:      CachedPods{Cache: operator, Server: operator},
+			Templates: podtemplate.Judge{Cluster: podtemplate.New(operator, clock.RealClock{})},
+		}, true)
 	})
 }
 

@@ -12,8 +12,17 @@ import (
 // carried over as it was written, the templates above all: "cpu: 0.5" stays, and so does a false that a
 // user wrote down. Only labels, annotations and the two strategies go through the types.
 func Convert(raw []byte, apiVersion string) ([]byte, error) {
-	return conversion.Convert(raw, apiVersion, func(src conversion.Object, from, to string) (conversion.Object, error) {
-		typed, err := convertTyped(src, from, to)
+	hub, spoke := v1beta1.GroupVersion.String(), v1alpha1.GroupVersion.String()
+	return conversion.Versions{Hub: hub, Spoke: spoke, ToHub: carrying(hub, ToHub), FromHub: carrying(spoke, FromHub)}.Convert(raw, apiVersion)
+}
+
+// carrying converts to an apiVersion as the types say, and carries over what means the same.
+func carrying[S, D any](to string, convert func(*S, *D) error) func(conversion.Object) (conversion.Object, error) {
+	return func(src conversion.Object) (conversion.Object, error) {
+		part := maps.Clone(src)
+		part["spec"] = conversion.With(nil, conversion.Member(src, "spec"), "scaleStrategy", "updateStrategy")
+		delete(part, "status")
+		typed, err := conversion.Through(part, convert)
 		if err != nil {
 			return nil, err
 		}
@@ -23,21 +32,7 @@ func Convert(raw []byte, apiVersion string) ([]byte, error) {
 		out["spec"] = conversion.With(conversion.Member(src, "spec"), conversion.Member(typed, "spec"), "scaleStrategy", "updateStrategy")
 		carry(src, out)
 		return out, nil
-	})
-}
-
-// convertTyped converts what goes through the types.
-func convertTyped(src conversion.Object, from, to string) (conversion.Object, error) {
-	part := maps.Clone(src)
-	part["spec"] = conversion.With(nil, conversion.Member(src, "spec"), "scaleStrategy", "updateStrategy")
-	delete(part, "status")
-	switch {
-	case from == v1alpha1.GroupVersion.String() && to == v1beta1.GroupVersion.String():
-		return conversion.Through(part, ToHub)
-	case from == v1beta1.GroupVersion.String() && to == v1alpha1.GroupVersion.String():
-		return conversion.Through(part, FromHub)
 	}
-	return nil, conversion.Unsupported(from, to)
 }
 
 // carry copies members of the strategies as they were written, because the types leave out what is zero.

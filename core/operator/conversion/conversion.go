@@ -17,10 +17,16 @@ const AcceptLossAnnotation = "apps.kruise.io/accept-v1alpha1-loss"
 // Object is decoded JSON.
 type Object = map[string]any
 
-// Convert returns the JSON of an object in the wanted apiVersion. The function is given the decoded object
-// and returns it converted, without changing what it was given; its apiVersion is set afterwards. An object
-// that has the apiVersion already comes back byte by byte.
-func Convert(raw []byte, apiVersion string, convert func(src Object, from, to string) (Object, error)) ([]byte, error) {
+// Versions are the two versions of a kind whose conversion is written for JSON.
+type Versions struct {
+	// Hub and Spoke are apiVersions, such as apps.kruise.io/v1beta1.
+	Hub, Spoke string
+	// ToHub and FromHub convert a decoded object, without changing what they are given. Its apiVersion is set afterwards.
+	ToHub, FromHub func(Object) (Object, error)
+}
+
+// Convert returns the JSON of an object in the wanted apiVersion. One that has it already comes back byte by byte.
+func (v Versions) Convert(raw []byte, apiVersion string) ([]byte, error) {
 	var src Object
 	if err := utiljson.Unmarshal(raw, &src); err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
@@ -29,17 +35,20 @@ func Convert(raw []byte, apiVersion string, convert func(src Object, from, to st
 	if from == apiVersion {
 		return raw, nil
 	}
-	converted, err := convert(src, from, apiVersion)
+	convert := v.ToHub
+	switch {
+	case from == v.Spoke && apiVersion == v.Hub:
+	case from == v.Hub && apiVersion == v.Spoke:
+		convert = v.FromHub
+	default:
+		return nil, fmt.Errorf("unsupported version: %s to %s", path.Base(from), path.Base(apiVersion))
+	}
+	converted, err := convert(src)
 	if err != nil {
 		return nil, err
 	}
 	converted["apiVersion"] = apiVersion
 	return json.Marshal(converted)
-}
-
-// Unsupported is the error for two versions that a kind does not convert between.
-func Unsupported(from, to string) error {
-	return fmt.Errorf("unsupported version: %s to %s", path.Base(from), path.Base(to))
 }
 
 // Through converts an object by way of the types S and D.

@@ -9,29 +9,42 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// to are versions g/v1 and g/v2, of which only the way to g/v2 is known.
+func to(hub func(Object) (Object, error)) Versions {
+	return Versions{Hub: "g/v2", Spoke: "g/v1", ToHub: hub, FromHub: func(Object) (Object, error) { return nil, errors.New("not to be called") }}
+}
+
 func TestConvertLeavesWhatIsNotConverted(t *testing.T) {
 	raw := []byte(`{"apiVersion":"g/v1","kind":"K","spec":{"cpu":0.5,"count":9007199254740993,"off":false}}`)
-	out, err := Convert(raw, "g/v2", func(src Object, from, to string) (Object, error) {
-		assert.Equal(t, "g/v1 g/v2", from+" "+to)
-		return With(src, nil, "spec2"), nil
-	})
+	out, err := to(func(src Object) (Object, error) { return With(src, nil, "spec2"), nil }).Convert(raw, "g/v2")
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"apiVersion":"g/v2","kind":"K","spec":{"cpu":0.5,"count":9007199254740993,"off":false}}`, string(out))
 	assert.Contains(t, string(out), "9007199254740993", "integers keep all their digits")
 }
 
+func TestConvertGoesBack(t *testing.T) {
+	back := Versions{Hub: "g/v2", Spoke: "g/v1", FromHub: func(Object) (Object, error) { return Object{"back": true}, nil }}
+	out, err := back.Convert([]byte(`{"apiVersion":"g/v2"}`), "g/v1")
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"apiVersion":"g/v1","back":true}`, string(out))
+}
+
 func TestConvertReturnsTheSameVersionByteByByte(t *testing.T) {
 	raw := []byte(`{ "apiVersion": "g/v1",  "b": 1, "a": 2 }`)
-	out, err := Convert(raw, "g/v1", func(Object, string, string) (Object, error) { return nil, errors.New("not to be called") })
+	out, err := to(nil).Convert(raw, "g/v1")
 	require.NoError(t, err)
 	assert.Equal(t, string(raw), string(out))
 }
 
 func TestConvertTellsWhatGoesWrong(t *testing.T) {
-	_, err := Convert([]byte(`{`), "g/v1", nil)
+	_, err := to(nil).Convert([]byte(`{`), "g/v1")
 	require.ErrorContains(t, err, "decode: ")
-	_, err = Convert([]byte(`{"apiVersion":"g/v3"}`), "g/v1", func(_ Object, from, to string) (Object, error) { return nil, Unsupported(from, to) })
+	_, err = to(nil).Convert([]byte(`{"apiVersion":"g/v3"}`), "g/v1")
 	require.EqualError(t, err, "unsupported version: v3 to v1")
+	_, err = to(nil).Convert([]byte(`{"apiVersion":"g/v1"}`), "h/v2")
+	require.EqualError(t, err, "unsupported version: v1 to v2")
+	_, err = to(nil).Convert([]byte(`{"apiVersion":"g/v2"}`), "g/v1")
+	require.EqualError(t, err, "not to be called")
 }
 
 func TestThroughPassesTheTypes(t *testing.T) {

@@ -42,11 +42,11 @@ var webhooks = workloads.Webhooks{Env: &env, Kind: "StatefulSet", Resource: "sta
 func serve(t *testing.T) client.Client {
 	t.Helper()
 	return webhooks.Serve(t, func(operator client.Client) manager.Webhook {
-		return Webhook{Reader: Reader{
+		return NewWebhook(Reader{
 			Judge:   podtemplate.Judge{Cluster: podtemplate.New(operator, clock.RealClock{})},
 			Classes: operator,
 			Gates:   Gates{AutoDeletePVC: true, AutoResizePVC: true, DeletionProtection: true},
-		}}
+		})
 	})
 }
 

@@ -13,15 +13,8 @@ import (
 // Convert returns the JSON of a StatefulSet in the wanted apiVersion. Every field that it carries over is
 // as it was written: "cpu: 0.5" stays, and so does a false that a user wrote down.
 func Convert(raw []byte, apiVersion string) ([]byte, error) {
-	return conversion.Convert(raw, apiVersion, func(src conversion.Object, from, to string) (conversion.Object, error) {
-		switch {
-		case from == v1alpha1.GroupVersion.String() && to == v1beta1.GroupVersion.String():
-			return toHub(src)
-		case from == v1beta1.GroupVersion.String() && to == v1alpha1.GroupVersion.String():
-			return fromHub(src)
-		}
-		return nil, conversion.Unsupported(from, to)
-	})
+	hub, spoke := v1beta1.GroupVersion.String(), v1alpha1.GroupVersion.String()
+	return conversion.Versions{Hub: hub, Spoke: spoke, ToHub: toHub, FromHub: fromHub}.Convert(raw, apiVersion)
 }
 
 // ToHub fills an empty hub object from a v1alpha1 one.
