@@ -20,9 +20,9 @@ func TestTroubleIsToldAndNotAtEachTurn(t *testing.T) {
 		Bind: true, CrashBackoff: 100 * time.Millisecond,
 		Images: map[string]simnodes.Image{"app:absent": {PullFails: true}, "app:crash": {Exits: true, ExitAfter: 50 * time.Millisecond, ExitCode: 1, NeverReady: true}},
 	})
-	startController(t, "")
 	c := env.Client(t)
 	set := newSet(env.Namespace(t), 1, v1beta1.InPlaceIfPossible, 1)
+	startController(t, set.Namespace)
 	image("app:absent")(set)
 	require.NoError(t, c.Create(t.Context(), set))
 	says := func(trouble string) {
