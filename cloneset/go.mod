@@ -3,7 +3,11 @@ module github.com/flotilla-project/flotilla/cloneset
 go 1.26.0
 
 // Siblings are built from this tree; outsiders get the tag.
-replace github.com/flotilla-project/flotilla/core => ../core
+replace (
+	github.com/flotilla-project/flotilla/cloneset/api => ./api
+	github.com/flotilla-project/flotilla/core => ../core
+	github.com/flotilla-project/flotilla/core/api => ../core/api
+)
 
 require (
 	github.com/flotilla-project/flotilla/core v0.1.0
@@ -30,6 +34,8 @@ require (
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/felixge/httpsnoop v1.0.4 // indirect
+	github.com/flotilla-project/flotilla/cloneset/api v0.1.0
+	github.com/flotilla-project/flotilla/core/api v0.1.0
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
@@ -95,3 +101,4 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+

@@ -5,6 +5,7 @@ go 1.26.0
 // Siblings are built from this tree; outsiders get the tag.
 replace (
 	github.com/flotilla-project/flotilla/core => ../core
+	github.com/flotilla-project/flotilla/core/api => ../core/api
 	github.com/flotilla-project/flotilla/daemon/api => ./api
 )
 
@@ -44,6 +45,7 @@ require (
 	github.com/distribution/reference v0.6.0 // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/felixge/httpsnoop v1.0.4 // indirect
+	github.com/flotilla-project/flotilla/core/api v0.1.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
@@ -107,3 +109,4 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 )
+

@@ -5,19 +5,21 @@ go 1.26.0
 // Siblings are built from this tree; outsiders get the tag.
 replace (
 	github.com/flotilla-project/flotilla/cloneset => ../cloneset
+	github.com/flotilla-project/flotilla/cloneset/api => ../cloneset/api
 	github.com/flotilla-project/flotilla/core => ../core
+	github.com/flotilla-project/flotilla/core/api => ../core/api
 	github.com/flotilla-project/flotilla/daemon => ../daemon
 	github.com/flotilla-project/flotilla/daemon/api => ../daemon/api
 	github.com/flotilla-project/flotilla/kustomize => ../kustomize
 	github.com/flotilla-project/flotilla/statefulset => ../statefulset
+	github.com/flotilla-project/flotilla/statefulset/api => ../statefulset/api
 )
 
 require (
-	github.com/flotilla-project/flotilla/cloneset v0.1.0
 	github.com/flotilla-project/flotilla/core v0.1.0
+	github.com/flotilla-project/flotilla/core/api v0.1.0
 	github.com/flotilla-project/flotilla/daemon/api v0.1.0
 	github.com/flotilla-project/flotilla/kustomize v0.1.0
-	github.com/flotilla-project/flotilla/statefulset v0.1.0
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-containerregistry v0.22.1
 	github.com/spf13/pflag v1.0.10
@@ -45,6 +47,8 @@ require (
 	github.com/docker/docker-credential-helpers v0.9.3 // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
+	github.com/flotilla-project/flotilla/cloneset/api v0.1.0
+	github.com/flotilla-project/flotilla/statefulset/api v0.1.0
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
 	github.com/go-errors/errors v1.4.2 // indirect

@@ -67,6 +67,24 @@ func TestFaults(t *testing.T) {
 			[]string{"core: may not require web"},
 		},
 		{
+			"API types that require core",
+			map[string]string{
+				"go.work":        "go 1.26.0\nuse (\n./core\n./web/api\n)\n",
+				"web/api/go.mod": "module x/web/api\ngo 1.26.0\nreplace x/core => ../../core\nrequire x/core v0.1.0\n",
+			},
+			[]string{"web/api: may not require core"},
+		},
+		{
+			"core and API types may require those of core",
+			map[string]string{
+				"go.work":         "go 1.26.0\nuse (\n./core\n./core/api\n./web/api\n)\n",
+				"core/go.mod":     "module x/core\ngo 1.26.0\nreplace x/core/api => ./api\nrequire x/core/api v0.1.0\n",
+				"core/api/go.mod": "module x/core/api\ngo 1.26.0\n",
+				"web/api/go.mod":  "module x/web/api\ngo 1.26.0\nreplace x/core/api => ../../core/api\nrequire x/core/api v0.1.0\n",
+			},
+			nil,
+		},
+		{
 			"a feature may require an API module",
 			map[string]string{
 				"go.work":           "go 1.26.0\nuse (\n./web\n./daemon/api\n)\n",

@@ -4,12 +4,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/flotilla-project/flotilla/core/contract"
 )
 
 // GroupVersion is the group and version of the types in this package.
-var GroupVersion = schema.GroupVersion{Group: contract.AppsGroup, Version: "v1alpha1"}
+var GroupVersion = schema.GroupVersion{Group: "apps.kruise.io", Version: "v1alpha1"}
 
 // Kind is the name of the one kind in this package. The built-in kind of the same name is of group apps.
 const Kind = "StatefulSet"

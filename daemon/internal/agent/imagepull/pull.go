@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/flotilla-project/flotilla/daemon/api/imageref"
+	"github.com/flotilla-project/flotilla/core/pods/imageref"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"

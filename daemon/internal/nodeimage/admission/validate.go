@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/flotilla-project/flotilla/daemon/api/imageref"
+	"github.com/flotilla-project/flotilla/core/pods/imageref"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 

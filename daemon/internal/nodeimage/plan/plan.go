@@ -11,7 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
-	"github.com/flotilla-project/flotilla/daemon/api/imageref"
+	"github.com/flotilla-project/flotilla/core/pods/imageref"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 

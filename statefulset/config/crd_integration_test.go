@@ -1,4 +1,4 @@
-package v1beta1_test
+package config_test
 
 import (
 	"io"
@@ -21,7 +21,7 @@ import (
 var env testenv.Environment
 
 func TestMain(m *testing.M) {
-	env.Run(m, testenv.Options{CRDs: []string{"../../config/crd/statefulsets.yaml"}})
+	env.Run(m, testenv.Options{CRDs: []string{"crd/statefulsets.yaml"}})
 }
 
 // given is the StatefulSet in the YAML in a namespace of its own, called web unless it says otherwise.
@@ -70,7 +70,7 @@ func TestTemplatesAreAsFreeAsThoseOfTheBuiltInKind(t *testing.T) {
 
 func TestStoredStatefulSetsAreAccepted(t *testing.T) {
 	env.Need(t)
-	file, err := os.ReadFile("testdata/stored.yaml")
+	file, err := os.ReadFile("crd/testdata/stored.yaml")
 	require.NoError(t, err)
 	for document := range strings.SplitSeq(string(file), "\n---\n") {
 		set := given(t, document)

@@ -1,4 +1,4 @@
-package v1beta1_test
+package config_test
 
 import (
 	"os"
@@ -20,7 +20,7 @@ import (
 var env testenv.Environment
 
 func TestMain(m *testing.M) {
-	env.Run(m, testenv.Options{CRDs: []string{"../../config/crd/clonesets.yaml"}})
+	env.Run(m, testenv.Options{CRDs: []string{"crd/clonesets.yaml"}})
 }
 
 // object is the CloneSet in the YAML, called web unless it says otherwise.
@@ -97,7 +97,7 @@ func withoutNulls(value any) any {
 func TestStoredCloneSetsAreAccepted(t *testing.T) {
 	c := env.Client(t)
 	namespace := env.Namespace(t)
-	file, err := os.ReadFile("testdata/stored.yaml")
+	file, err := os.ReadFile("crd/testdata/stored.yaml")
 	require.NoError(t, err)
 	documents := strings.Split(string(file), "\n---\n")
 	require.Len(t, documents, 5)
