@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 
+	"github.com/flotilla-project/flotilla/core/operator/process"
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -30,12 +30,7 @@ func Main(operator Operator) int {
 	for _, note := range parsed.notes {
 		log.Info(note)
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		if limit, ok := memoryLimit(os.DirFS("/")); ok {
-			debug.SetMemoryLimit(limit)
-		}
-	}
-
+	process.LimitMemory(log)
 	config, err := ctrlconfig.GetConfig()
 	if err == nil {
 		err = Run(signals.SetupSignalHandler(), operator, parsed.Options, config, log)

@@ -2,7 +2,6 @@ package manager
 
 import (
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -86,28 +85,6 @@ func TestParseRefuses(t *testing.T) {
 	}
 	_, err := parse(Operator{Feature: "cloneset"}, nil, environment(map[string]string{"WEBHOOK_PORT": "x"}))
 	assert.ErrorContains(t, err, "WEBHOOK_PORT")
-}
-
-func TestMemoryLimitFollowsTheControlGroup(t *testing.T) {
-	tests := []struct {
-		name  string
-		files fstest.MapFS
-		want  int64
-		ok    bool
-	}{
-		{"version 2", fstest.MapFS{"sys/fs/cgroup/memory.max": {Data: []byte("1000000\n")}}, 900000, true},
-		{"version 2 without limit", fstest.MapFS{"sys/fs/cgroup/memory.max": {Data: []byte("max\n")}}, 0, false},
-		{"version 1", fstest.MapFS{"sys/fs/cgroup/memory/memory.limit_in_bytes": {Data: []byte("500000\n")}}, 450000, true},
-		{"version 1 without limit", fstest.MapFS{"sys/fs/cgroup/memory/memory.limit_in_bytes": {Data: []byte("9223372036854771712\n")}}, 0, false},
-		{"no control groups", fstest.MapFS{}, 0, false},
-	}
-	for _, test := range tests {
-		limit, ok := memoryLimit(test.files)
-		assert.Equal(t, test.ok, ok, test.name)
-		if test.ok {
-			assert.Equal(t, test.want, limit, test.name)
-		}
-	}
 }
 
 func TestRepeatedFeatureGatesAddUp(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 
+	"github.com/flotilla-project/flotilla/core/operator/process"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"
 )
 
@@ -35,6 +36,7 @@ func run() int {
 	for _, note := range options.Notes {
 		options.Log.Info(note)
 	}
+	process.LimitMemory(options.Log)
 	config, err := ctrlconfig.GetConfig()
 	if err == nil {
 		err = agent.Run(signals.SetupSignalHandler(), options, config)
