@@ -48,11 +48,8 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	}
 	a := changed(c, "Refresh", describe(o, c))
 	if a.Verb == action.UpdateInPlace {
-		refused := w.Plan.Refused(&a)
-		if refused && !w.Plan.Transient(&a) || !refused && w.Plan.Pause(&a) > longWait {
-			found.Action = w.serve(o)
-		}
-		if found.Action != nil || refused && w.Plan.Holds(&a) {
+		if back, waits := w.awaits(o, &a); waits {
+			found.Action = back
 			return found
 		}
 	}
@@ -61,6 +58,16 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	}
 	found.Action = &a
 	return found
+}
+
+// awaits says whether the next containers of the pod have to wait because they, or the like of them, were refused; back
+// takes the pod into service for that time, where it is out of it and can come back.
+func (w *Workload) awaits(o podstate.State, next *action.Action) (back *action.Action, waits bool) {
+	refused := w.Plan.Refused(next)
+	if refused && !w.Plan.Transient(next) || !refused && w.Plan.Pause(next) > longWait {
+		back = w.serve(o)
+	}
+	return back, back != nil || refused && w.Plan.Holds(next)
 }
 
 // longWait is how long a pod waits out of service for its next containers because the server refuses the like of it to

@@ -53,7 +53,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(binaries) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(binaries)
 	for _, module := range *modules {
 		suites, err := findSuites(ctx, module)
 		if err != nil {
