@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -280,6 +282,18 @@ func TestARuntimeThatRestartsDuringAPullCostsOneAttempt(t *testing.T) {
 		assert.Greater(c, time.Since(began), 4*time.Second, "time for two attempts that cannot succeed")
 	}, patience, moment)
 	n.runtime.Start(t)
+	n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded})
+}
+
+// A runtime that is away before a pull is begun costs no attempt, also while nobody else has noticed it.
+func TestARuntimeThatIsAwayCostsNoAttempt(t *testing.T) {
+	n := givenNode(t)
+	n.eventuallyReady()
+	n.runtime.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:1"})
+	n.runtime.Fail("ListImages", func(context.Context, any) error { return status.Error(codes.Unavailable, "away") })
+	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1, func(t *v1beta1.ImageTagSpec) { t.PullPolicy.BackoffLimit = new(int32(0)) }))})
+	require.Eventually(t, func() bool { return len(n.runtime.Calls("ListImages")) > 2 }, patience, moment)
+	n.runtime.Fail("ListImages", nil)
 	n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded})
 }
 

@@ -29,6 +29,11 @@ const (
 // errDeadline ends a pull: spec.images[].tags[].pullPolicy.activeDeadlineSeconds is over.
 var errDeadline = errors.New("pulling exceeds the activeDeadlineSeconds")
 
+// notBegunError says that a pull was not begun because the runtime was away.
+type notBegunError struct{ error }
+
+func (e notBegunError) Unwrap() error { return e.error }
+
 // Credentials finds what a registry may accept.
 type Credentials interface {
 	// For returns the credentials for an image, the most specific first. None means that the image is pulled
@@ -47,12 +52,12 @@ type puller struct {
 
 // pull tries until an attempt succeeds, the attempts are used up or the deadline is over. It returns the
 // image's ID, or the error of the last attempt. The order is asked for before every attempt: it may change.
-// While the runtime is known to be away, attempts do not count: they say nothing about the image.
+// Attempts at which the runtime is away do not count: they say nothing about the image. One that was under way does.
 func (p *puller) pull(ctx context.Context, started time.Time, order func() plan.Order) (string, error) {
 	pause := firstPause
 	for attempts := 0; ; {
 		id, err := p.attempt(ctx, order(), started)
-		if !cri.IsAway(err) || p.runtimes.Ready() == nil {
+		if !notBegun(err) && (!cri.IsAway(err) || p.runtimes.Ready() == nil) {
 			attempts++
 		}
 		o := order()
@@ -104,6 +109,11 @@ func (p *puller) attempt(ctx context.Context, o plan.Order, started time.Time) (
 	return id, err
 }
 
+func notBegun(err error) bool {
+	_, is := errors.AsType[notBegunError](err)
+	return is
+}
+
 func (p *puller) try(ctx context.Context, o plan.Order) (string, error) {
 	reference, err := o.CRI()
 	if err != nil {
@@ -114,7 +124,11 @@ func (p *puller) try(ctx context.Context, o plan.Order) (string, error) {
 		return "", err
 	}
 	if !o.Always {
-		if id, err := present(ctx, runtime, o.Ref); err != nil || id != "" {
+		id, err := present(ctx, runtime, o.Ref)
+		switch {
+		case cri.IsAway(err):
+			return "", notBegunError{err}
+		case err != nil || id != "":
 			return id, err
 		}
 	}
