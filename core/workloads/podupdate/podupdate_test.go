@@ -291,8 +291,9 @@ func TestUnreadableRecordsBeginTheUpdateAgain(t *testing.T) {
 	assert.Contains(t, fmt.Sprint(r.Action.Patches), "app:1", "the pod gets what its own revision says")
 }
 
-// A pod that is out of service while the server refuses its next containers serves before they are tried again.
-func TestPodsServeBeforeTheNextTry(t *testing.T) {
+// givenNextContainers is a pod that is out of service and whose grace period is over: its next containers are due.
+func givenNextContainers(t *testing.T) (*given, podstate.State) {
+	t.Helper()
 	g := givenWorkload(t, InPlaceIfPossible, nil)
 	g.GraceSeconds = 20
 	o := g.pod(t)
@@ -304,6 +305,12 @@ func TestPodsServeBeforeTheNextTry(t *testing.T) {
 		gen.Annotation(contract.InPlaceUpdateStateAnnotation, c.Annotation(contract.InPlaceUpdateStateAnnotation)),
 		gen.Lifecycle(contract.LifecycleUpdating), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now))
 	g.Now = now.Add(time.Minute)
+	return g, out
+}
+
+// A pod that is out of service while the server refuses its next containers serves before they are tried again.
+func TestPodsServeBeforeTheNextTry(t *testing.T) {
+	g, out := givenNextContainers(t)
 	next := g.Refresh(out, true).Action
 	require.NotNil(t, next)
 	require.Equal(t, action.UpdateInPlace, next.Verb)
@@ -317,17 +324,7 @@ func TestPodsServeBeforeTheNextTry(t *testing.T) {
 
 // So does one that has to wait for long because the like of it is refused to another pod, but not for a moment.
 func TestPodsServeWhileOthersAreRefused(t *testing.T) {
-	g := givenWorkload(t, InPlaceIfPossible, nil)
-	g.GraceSeconds = 20
-	o := g.pod(t)
-	u, err := g.Way(o, g.revisions[1])
-	require.NoError(t, err)
-	c := g.Change(o.Pod)
-	u.Begin(c, 20)
-	out := g.pod(t, gen.Revision(g.revisions[1].Name), gen.Annotation(contract.InPlaceUpdateGraceAnnotation, c.Annotation(contract.InPlaceUpdateGraceAnnotation)),
-		gen.Annotation(contract.InPlaceUpdateStateAnnotation, c.Annotation(contract.InPlaceUpdateStateAnnotation)),
-		gen.Lifecycle(contract.LifecycleUpdating), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now))
-	g.Now = now.Add(time.Minute)
+	g, out := givenNextContainers(t)
 	next := g.Refresh(out, true).Action
 	require.NotNil(t, next)
 	for pause, want := range map[time.Duration]string{2 * time.Second: "Refresh", 20 * time.Second: "Serve"} {

@@ -128,10 +128,11 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 		o.touched, o.leaving = true, true
 		return true
 	}
-	if p.hasNoWay(step, o) {
+	u, err := p.way(o)
+	if err != nil {
+		p.tellNoWay(step, o, err)
 		return false
 	}
-	u, _ := p.way(o)
 	if u == nil {
 		return p.replace(step, o)
 	}
@@ -149,19 +150,22 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 	return true
 }
 
-// hasNoWay says whether the pod cannot get to the update revision, and tells why, with or without room for it: a user
-// must act. An update that was begun is abandoned.
+// hasNoWay says whether the pod cannot get to the update revision, and tells so with or without room for it.
 func (p *pass) hasNoWay(step *action.Step, o *pod) bool {
 	if len(o.claims.small) > 0 { // its claims grow before anything else
 		return false
 	}
 	_, err := p.way(o)
-	if err == nil {
-		return false
+	if err != nil {
+		p.tellNoWay(step, o, err)
 	}
+	return err != nil
+}
+
+// tellNoWay tells why a pod cannot get to the update revision: a user must act. An update that was begun is abandoned.
+func (p *pass) tellNoWay(step *action.Step, o *pod, err error) {
 	p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
 	p.abandonPod(step, o)
-	return true
 }
 
 // replace deletes a pod that a new one is to follow, once the claims say so that the new one mounts anew. It
