@@ -68,6 +68,8 @@ type Action struct {
 	// a create that comes after others, all patches but the first, and Later. What a dry run is refused, the
 	// action is.
 	Rehearse bool
+	// Again says that it was refused before.
+	Again bool
 	// RehearseFirst has Rehearse begin with the first patch.
 	RehearseFirst bool
 }

@@ -192,6 +192,7 @@ func (p *Plan) admit(s Step) Step {
 			continue
 		}
 		_, refused := p.Refusals[a.Purpose()]
+		a.Again = p.Refused(&a)
 		a.Rehearse = refused || slices.Contains(p.Distrusted, a.Verb)
 		a.RehearseFirst = p.Refusals[a.Purpose()].Targets[a.Target()].Unclear
 		kept = append(kept, a)

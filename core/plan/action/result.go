@@ -7,6 +7,9 @@ type Result struct {
 	ScaleError, UpdateError string
 	// Blocked is what another admission webhook, such as a budget's, refused; empty for nothing.
 	Blocked string
+	// InVain says that nothing was done and nothing was tried but what had been refused before. What a plan tells
+	// besides rests on it.
+	InVain bool
 }
 
 // Tell adds a failure. Of several texts it is always the same one that stays, whichever was tried last.

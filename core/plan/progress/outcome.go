@@ -69,9 +69,10 @@ func (o *Outcome) retryIn(d time.Duration) {
 
 // Result says what of the outcome a status tells.
 func (o *Outcome) Result() action.Result {
-	var result action.Result
+	result := action.Result{InVain: len(o.Results) > 0}
 	for i := range o.Results {
 		r := &o.Results[i]
+		result.InVain = result.InVain && r.State != Done && r.Action.Again
 		if r.Mounted() {
 			continue
 		}

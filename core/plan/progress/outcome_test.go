@@ -34,3 +34,21 @@ func TestResultTellsWhatFailed(t *testing.T) {
 	assert.Equal(t, want, o.Result(), "of several texts the same one stays, whichever was tried last")
 	assert.Equal(t, want, o.Result().With([]action.Held{{Verb: action.Create, Message: "no quota"}}))
 }
+
+// A pass is in vain in which all that was tried had been refused before and was not done.
+func TestPassesInVain(t *testing.T) {
+	again, first := &action.Action{Verb: action.Delete, Again: true}, &action.Action{Verb: action.Delete}
+	for name, c := range map[string]struct {
+		results []Result
+		want    bool
+	}{
+		"nothing tried":              {nil, false},
+		"refused for the first time": {[]Result{{Action: first, State: Blocked, Err: errors.New("no")}}, false},
+		"refused again":              {[]Result{{Action: again, State: Blocked, Err: errors.New("no")}, {Action: again, State: Stale, Err: errors.New("no")}}, true},
+		"and something done":         {[]Result{{Action: again, State: Blocked, Err: errors.New("no")}, {Action: first, State: Done}}, false},
+		"taken at last":              {[]Result{{Action: again, State: Done}}, false},
+	} {
+		o := Outcome{Results: c.results}
+		assert.Equal(t, c.want, o.Result().InVain, name)
+	}
+}

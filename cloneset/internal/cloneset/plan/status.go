@@ -31,7 +31,9 @@ func Status(s Snapshot, todo Plan, done action.Result) v1beta1.CloneSetStatus {
 		status.CurrentRevision = status.UpdateRevision
 	}
 	now := metav1.NewTime(s.Now)
-	status.Conditions = p.nextConditions(status, todo, done, now)
+	if !done.InVain || s.Set.Status.ObservedGeneration != s.Set.Generation {
+		status.Conditions = p.nextConditions(status, todo, done, now)
+	}
 	return status
 }
 

@@ -111,3 +111,19 @@ func TestTurnsOfACrashLoopDoNotShow(t *testing.T) {
 		return w, p
 	})
 }
+
+// A pass that only tries again what is refused, in vain, says what the passes say in which it waits: it counts on what
+// it tries. An edit is answered all the same.
+func TestTriesInVainLeaveTheConditions(t *testing.T) {
+	w := given(t, 2).updated(1, unready)
+	w.set.Status.Conditions = []workload.Condition{{Type: "Ready", Status: corev1.ConditionFalse, Message: "as it was"}}
+	w.set.Status.ObservedGeneration = w.set.Generation
+	status := func(done action.Result) []workload.Condition {
+		s := w.snapshot()
+		return Status(s, Compute(s), done).Conditions
+	}
+	assert.Equal(t, w.set.Status.Conditions, status(action.Result{InVain: true}))
+	assert.NotEqual(t, w.set.Status.Conditions, status(action.Result{}))
+	w.set.Generation++
+	assert.NotEqual(t, w.set.Status.Conditions, status(action.Result{InVain: true}))
+}

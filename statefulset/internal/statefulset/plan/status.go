@@ -22,7 +22,9 @@ func Status(s Snapshot, todo Plan, done action.Result) v1beta1.StatefulSetStatus
 		status.CurrentRevision, status.CurrentReplicas = status.UpdateRevision, status.UpdatedReplicas
 	}
 	status.VolumeClaims = p.volumeClaims()
-	status.Conditions = p.nextConditions(status, todo, done, metav1.NewTime(s.Now))
+	if !done.InVain || s.Set.Status.ObservedGeneration != s.Set.Generation {
+		status.Conditions = p.nextConditions(status, todo, done, metav1.NewTime(s.Now))
+	}
 	return status
 }
 
