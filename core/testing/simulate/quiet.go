@@ -80,8 +80,9 @@ func tallyOf[K comparable](all map[K]*tally, key K) *tally {
 
 // flip is what is known of a pod that left service.
 type flip struct {
-	out, refused bool
-	futile       int // turns in which nothing of the spec was written
+	out     bool
+	refused string         // the kind of request that was refused first since the pod is out
+	futile  map[string]int // turns in which nothing of the spec was written, by what was refused
 }
 
 func watchQuiet(w *World, refused []Refused) *quiet {
@@ -102,8 +103,8 @@ func watchQuiet(w *World, refused []Refused) *quiet {
 // count counts a request that is refused.
 func (q *quiet) count(w *World, r request) {
 	key := inTheWay{kind: r.kind, uid: r.object.GetUID()}
-	if f := q.flips[key.uid]; f != nil && f.out {
-		f.refused = true
+	if f := q.flips[key.uid]; f != nil && f.out && f.refused == "" {
+		f.refused = r.kind
 	}
 	t := tallyOf(q.tries, key)
 	if most, tooMany := t.add(w.now); tooMany {
@@ -182,22 +183,23 @@ func (q *quiet) countDone(w *World, e Event) {
 func (q *quiet) follow(w *World, old, pod *corev1.Pod) {
 	f := q.flips[pod.UID]
 	if f == nil {
-		f = &flip{}
+		f = &flip{futile: map[string]int{}}
 		q.flips[pod.UID] = f
 	}
 	was, is := isTrue(old, contract.InPlaceUpdateReady), isTrue(pod, contract.InPlaceUpdateReady)
 	switch {
 	case !same(old.Spec, pod.Spec): // whatever happens to it now, it has not left for nothing
-		*f = flip{}
+		*f = flip{futile: map[string]int{}}
 	case was && !is:
-		f.out, f.refused = true, false
+		f.out, f.refused = true, ""
 	case !was && is && f.out:
 		f.out = false
-		if f.refused {
-			f.futile++
+		if f.refused == "" {
+			return
 		}
-		if f.futile > 1 {
-			w.Violate("quiet under refusal: pod %s left service %d times for nothing", pod.Name, f.futile)
+		f.futile[f.refused]++ // each kind of request may be refused once that was not refused before
+		if n := f.futile[f.refused]; n > 1 {
+			w.Violate("quiet under refusal: pod %s left service %d times for nothing: the server refused to %s", pod.Name, n, f.refused)
 		}
 	}
 }
