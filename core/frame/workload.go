@@ -39,7 +39,7 @@ type Workload[T any, P fastclient.Object[T], S any] struct {
 
 	// Describe tells what the frame reads of a set.
 	Describe func(set P) Set
-	// IsMember says whether a pod of the name that has no controller can become one of the set's. Nil takes all.
+	// IsMember reports whether a pod of the name that has no controller can become one of the set's. Nil takes all.
 	IsMember func(set P, pod string) bool
 
 	// DefaultPullPolicy says how a container without imagePullPolicy is read.

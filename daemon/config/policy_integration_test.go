@@ -51,8 +51,8 @@ func givenWorld(t *testing.T) world {
 	return w
 }
 
-// agent is a client with a token like that of the agent's pod on the node; without a node the token is bound to
-// no pod.
+// agent returns a client with a token like that of the agent's pod on the node; without a node the token is bound to no
+// pod.
 func (w world) agent(t *testing.T, node string) client.WithWatch {
 	t.Helper()
 	asked := &authenticationv1.TokenRequest{}
@@ -123,7 +123,7 @@ const (
 	working   = `{"status":{"phase":"Recreating","containerRecreateStates":[{"name":"main","phase":"Recreating","isKilled":true}]}}`
 )
 
-// own are the writes of an agent for its own node.
+// own returns the writes of an agent for its own node.
 func own(w world) []attempt {
 	return []attempt{
 		{"report about images", patchStatus(nodeImage(here), pullState), ""},
@@ -134,7 +134,7 @@ func own(w world) []attempt {
 	}
 }
 
-// foreign are the same writes for another node.
+// foreign returns the same writes for another node.
 func foreign(w world) []attempt {
 	const who = `the agent of node "node-a" may not `
 	return []attempt{
@@ -145,7 +145,7 @@ func foreign(w world) []attempt {
 	}
 }
 
-// beyond are writes for the own node that are none of the agent's business.
+// beyond returns writes for the own node that are none of the agent's business.
 func beyond(w world) []attempt {
 	status := func(body string) write { return patchStatus(w.pod(here), body) }
 	const alone = "an agent may write no annotation but"
@@ -161,7 +161,7 @@ func beyond(w world) []attempt {
 	}
 }
 
-// denied are writes that the agent has no permission for at all.
+// denied returns writes that the agent has no permission for at all.
 func denied(w world) []attempt {
 	main := func(o client.Object, body string) write {
 		return func(ctx context.Context, c client.Client) error {

@@ -37,7 +37,7 @@ type settings struct {
 	creationDelay                time.Duration
 }
 
-// Operator is the manager of the node agent.
+// Operator returns the manager of the node agent.
 func Operator() manager.Operator {
 	s := &settings{}
 	return manager.Operator{

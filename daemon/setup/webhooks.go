@@ -20,8 +20,8 @@ import (
 // suffixLength is that of generated names in Kubernetes.
 const suffixLength = 5
 
-// webhooks are the same endpoints whatever the gates say: configurations name them, and the API server would
-// refuse what an absent endpoint does not answer.
+// webhooks returns the same endpoints whatever the gates say: configurations name them, and the API server would refuse
+// what an absent endpoint does not answer.
 func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
 	live, err := env.APIReader("admission")
 	if err != nil {

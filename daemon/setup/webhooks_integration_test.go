@@ -107,7 +107,7 @@ func TestKindsOfTheAgentAreForbiddenWithoutIt(t *testing.T) {
 	}
 }
 
-// prioritized is a pod whose containers have an order.
+// prioritized returns a pod whose containers have an order.
 func prioritized(namespace, name string) *corev1.Pod {
 	pod := gen.Pod(name, gen.Image("main", "app:1"), gen.Image("proxy", "app:1"))
 	pod.Namespace, pod.UID, pod.ResourceVersion = namespace, "", ""

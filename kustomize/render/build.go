@@ -37,7 +37,7 @@ func (r *Renderer) Build(tree Tree, folder string) (manifests []byte, err error)
 	return manifests, nil
 }
 
-// options are those of kubectl, except that objects come in the order in which they can be applied.
+// options returns those of kubectl, except that objects come in the order in which they can be applied.
 func options() *krusty.Options {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/render"
 )
 
-// repository is this work tree.
+// repository returns this work tree.
 func repository(t *testing.T) map[string]fs.FS {
 	t.Helper()
 	folders, err := render.Folders(os.DirFS(filepath.Join("..", "..")))
@@ -48,7 +48,7 @@ func rendered(t *testing.T, folders map[string]fs.FS, folder string) string {
 	return string(manifests)
 }
 
-// features are the modules that have manifests.
+// features returns the modules that have manifests.
 func features(t *testing.T) []string {
 	t.Helper()
 	var names []string

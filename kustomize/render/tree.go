@@ -38,7 +38,7 @@ func (t Tree) add(folder string, files fs.FS) error {
 	})
 }
 
-// Folders are the kustomizations of a work tree, as NewTree takes them: those that all features share, the overlays
+// Folders returns the kustomizations of a work tree, as NewTree takes them: those that all features share, the overlays
 // and the config of each module that has one.
 func Folders(repository fs.FS) (map[string]fs.FS, error) {
 	configs, err := fs.Glob(repository, "*/config/default")

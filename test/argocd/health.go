@@ -24,7 +24,7 @@ type Health struct {
 	Message string
 }
 
-// Checks are the shipped scripts by group and kind.
+// Checks returns the shipped scripts by group and kind.
 func Checks() (map[schema.GroupKind]string, error) {
 	text, err := kustomize.Files.ReadFile("argocd/health.yaml")
 	if err != nil {

@@ -64,7 +64,7 @@ func judge(t *testing.T, kind string, states []state, versions ...string) {
 	}
 }
 
-// set is a workload at generation 2 with three pods.
+// set returns a workload at generation 2 with three pods.
 func set(spec, status string) string {
 	return "metadata: {name: web, generation: 2}\nspec: {replicas: 3, " + spec + "}\nstatus: {observedGeneration: 2, " + status + "}\n"
 }

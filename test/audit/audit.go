@@ -40,7 +40,7 @@ type Request struct {
 	} `json:"responseStatus"`
 }
 
-// Resource is resource and subresource, such as "pods/status".
+// Resource returns resource and subresource, such as "pods/status".
 func (r Request) Resource() string {
 	if r.Object.Subresource == "" {
 		return r.Object.Resource
@@ -48,10 +48,10 @@ func (r Request) Resource() string {
 	return r.Object.Resource + "/" + r.Object.Subresource
 }
 
-// Kind is verb, resource and subresource, such as "patch pods/status".
+// Kind returns verb, resource and subresource, such as "patch pods/status".
 func (r Request) Kind() string { return r.Verb + " " + r.Resource() }
 
-// IsWrite says whether the request was meant to change something. A dry run is not.
+// IsWrite reports whether the request was meant to change something. A dry run is not.
 func (r Request) IsWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":

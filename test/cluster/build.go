@@ -171,8 +171,8 @@ func pauseRecipe() recipe {
 	}
 }
 
-// requireOnly is the go.mod of a build module with one dependency, or with none. Its
-// go line is the one that this package's own module has.
+// requireOnly returns the go.mod of a build module with one dependency, or with none. Its go line is the one that this
+// package's own module has.
 func requireOnly(module, version, linkerFlags string) func(context.Context) ([]byte, string, error) {
 	return func(context.Context) ([]byte, string, error) {
 		text := "module build\n\ngo 1.26.0\n"
@@ -265,7 +265,7 @@ func goBuild(ctx context.Context, folder, output, pkg, linkerFlags string, cgo b
 	return os.Rename(output+".new", output)
 }
 
-// lastLines is the end of a program's output, which holds the reason it failed.
+// lastLines returns the end of a program's output, which holds the reason it failed.
 func lastLines(out []byte, n int) string {
 	lines := strings.Split(string(bytes.TrimSpace(out)), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

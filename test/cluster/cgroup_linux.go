@@ -21,7 +21,7 @@ func unifiedCgroups() bool {
 	return unix.Statfs(cgroupRoot, &info) == nil && info.Type == unix.CGROUP2_SUPER_MAGIC
 }
 
-// hierarchies are the roots of all control group hierarchies that can be written.
+// hierarchies returns the roots of all control group hierarchies that can be written.
 func hierarchies() ([]string, error) {
 	if unifiedCgroups() {
 		return []string{cgroupRoot}, nil

@@ -177,20 +177,20 @@ func (c *Cluster) matches(wanted Options) error {
 		s.Name, s.Kubernetes, s.Nodes, s.Simulated)
 }
 
-// Name is the cluster's name.
+// Name returns the cluster's name.
 func (c *Cluster) Name() string { return c.state.Name }
 
 // RESTConfig reaches the API server as administrator. It is the caller's own copy.
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Kubeconfig is the path of the administrator's kubeconfig.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return c.state.layout().kubeconfig("admin") }
 
-// Kubectl is the path of a kubectl of the cluster's version.
+// Kubectl returns the path of a kubectl of the cluster's version.
 func (c *Cluster) Kubectl() string { return filepath.Join(c.state.Binaries, "kubectl") }
 
-// AuditLog is the path of the API server's audit log: one JSON object a line for every
-// write, and for every read by a service account.
+// AuditLog returns the path of the API server's audit log: one JSON object a line for every write, and for every read
+// by a service account.
 func (c *Cluster) AuditLog() string { return c.state.layout().path("audit.log") }
 
 // Down ends the cluster and removes every trace of it but the cache of binaries.

@@ -117,7 +117,7 @@ func TestSimulatedClusterNeedsNoNodes(t *testing.T) {
 	assert.Equal(t, "v"+DefaultKubernetes, version.GitVersion)
 }
 
-// probe is an image of testdata/probe.
+// probe returns an image of testdata/probe.
 func probe(t *testing.T) v1.Image {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "probe")
@@ -221,8 +221,8 @@ func deviceNames(t *testing.T) []string {
 	return names
 }
 
-// machineFolders are the folders that containerd and the components of Kubernetes make outside those of a
-// node, with the files in them. A machine with packages of theirs has some of them.
+// machineFolders returns the folders that containerd and the components of Kubernetes make outside those of a node,
+// with the files in them. A machine with packages of theirs has some of them.
 func machineFolders(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}

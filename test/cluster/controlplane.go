@@ -14,7 +14,7 @@ type endpoints struct {
 	apiPort        int
 }
 
-// server is the API server's address for what runs beside it.
+// server returns the API server's address for what runs beside it.
 func (e endpoints) server() string { return fmt.Sprintf("https://127.0.0.1:%d", e.apiPort) }
 
 func realEndpoints() endpoints {
@@ -30,7 +30,7 @@ type controlPlane struct {
 	endpoints endpoints
 }
 
-// machine is the control plane as a computer of its own, with registry and volumes.
+// machine returns the control plane as a computer of its own, with registry and volumes.
 func (cp controlPlane) machine() machine {
 	l := cp.state.layout()
 	processes := cp.processes()
@@ -44,7 +44,7 @@ func (cp controlPlane) machine() machine {
 	}
 }
 
-// processes are what every cluster has.
+// processes returns what every cluster has.
 func (cp controlPlane) processes() []Process {
 	return []Process{cp.etcd(), cp.apiServer(), cp.controllerManager(), cp.scheduler()}
 }
@@ -149,7 +149,7 @@ func (cp controlPlane) volumeExpander() Process {
 	}
 }
 
-// names are the host names that the API server's certificate is valid for.
+// names returns the host names that the API server's certificate is valid for.
 func (e endpoints) names() []string {
 	names := []string{"127.0.0.1", "localhost", e.apiAdvertise, apiServiceAddress}
 	for _, levels := range []int{1, 2, 3, 5} {

@@ -67,7 +67,7 @@ func knows(r *http.Request) bool {
 	return ok && user == PrivateUser && subtle.ConstantTimeCompare([]byte(password), []byte(PrivatePassword)) == 1
 }
 
-// repositoryOf is the repository that a path of the distribution API names, empty for none.
+// repositoryOf returns the repository that a path of the distribution API names, empty for none.
 func repositoryOf(path string) string {
 	rest, ok := strings.CutPrefix(path, "/v2/")
 	if !ok {

@@ -24,8 +24,8 @@ import (
 // sandboxImage holds the namespaces of every pod.
 const sandboxImage = "registry.k8s.io/pause:3.10.1"
 
-// staticImage is an image with one static program, which is its command. The same
-// program gives the same image, to the byte.
+// staticImage returns an image with one static program, which is its command. The same program gives the same image, to
+// the byte.
 func staticImage(program string) (v1.Image, error) {
 	data, err := os.ReadFile(program)
 	if err != nil {
@@ -68,8 +68,8 @@ func fileLayer(name string, data []byte) (v1.Layer, error) {
 	})
 }
 
-// Registry is the address, on the machine's loopback, of the registry that serves the
-// nodes. It is empty in a simulated cluster.
+// Registry returns the address, on the machine's loopback, of the registry that serves the nodes. It is empty in a
+// simulated cluster.
 func (c *Cluster) Registry() string {
 	if c.state.RegistryPort == 0 {
 		return ""

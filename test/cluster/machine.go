@@ -28,8 +28,8 @@ type mount struct {
 
 const controlPlaneName = "control-plane"
 
-// privateMounts are the folders that every machine has to itself. All of /var/lib,
-// /var/log and /tmp is replaced, so that no mount point needs to be made on the host.
+// privateMounts returns the folders that every machine has to itself. All of /var/lib, /var/log and /tmp is replaced,
+// so that no mount point needs to be made on the host.
 func privateMounts(l layout, name string) []mount {
 	return []mount{
 		{Source: l.private(name, "run"), Target: "/run", Mode: 0o755, Volatile: true},

@@ -14,9 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runMachine is the init of a machine: PID 1 of its namespaces. It reads the machine
-// from its input, which arrives when the network is ready, and never returns unless
-// the machine cannot be set up.
+// runMachine is the init of a machine: PID 1 of its namespaces. It reads the machine from its input, which arrives
+// when the network is ready, and never returns unless the machine cannot be set up.
 func runMachine(ctx context.Context, input io.Reader) error {
 	var m machine
 	if err := json.NewDecoder(input).Decode(&m); err != nil {

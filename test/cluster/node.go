@@ -14,7 +14,7 @@ type nodeParts struct {
 	snapshotter string
 }
 
-// machine is a node as a computer: containerd and kubelet.
+// machine returns a node as a computer: containerd and kubelet.
 func (n nodeParts) machine(index int) machine {
 	l, name := n.state.layout(), nodeName(index)
 	keep := []string{string(l), n.binaries.Kubernetes, n.binaries.containerd, n.binaries.cni}
@@ -33,7 +33,7 @@ func (n nodeParts) machine(index int) machine {
 
 func (n nodeParts) cgroup(name string) string { return cgroupOf(n.state.Name) + "/" + name }
 
-// cgroupOf is the control group that holds all nodes of a cluster.
+// cgroupOf returns the control group that holds all nodes of a cluster.
 func cgroupOf(cluster string) string { return "/flotilla-" + cluster }
 
 const containerdSocket = "/run/containerd/containerd.sock"
@@ -66,7 +66,7 @@ func (n nodeParts) kubelet(name string, index int) Process {
 	}
 }
 
-// files are a node's configuration, by path.
+// files returns a node's configuration, by path.
 func (n nodeParts) files(index int) (map[string][]byte, error) {
 	l, name := n.state.layout(), nodeName(index)
 	values := nodeValues{

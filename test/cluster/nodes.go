@@ -12,7 +12,7 @@ type Node struct {
 	machine machine
 }
 
-// Nodes are all real nodes, in order; none in a simulated cluster.
+// Nodes returns all real nodes, in order; none in a simulated cluster.
 func (c *Cluster) Nodes() []Node {
 	var nodes []Node
 	for _, m := range c.state.Machines[1:] {
@@ -21,7 +21,7 @@ func (c *Cluster) Nodes() []Node {
 	return nodes
 }
 
-// Node is the i-th real node, from 0. It panics if there is none.
+// Node returns the i-th real node, from 0. It panics if there is none.
 func (c *Cluster) Node(i int) Node { return c.Nodes()[i] }
 
 // NodeNamed finds a real node by its name.
@@ -30,10 +30,10 @@ func (c *Cluster) NodeNamed(name string) (Node, error) {
 	return Node{cluster: c, machine: m}, err
 }
 
-// Name is the name of the Node object and the host name, such as n0.
+// Name returns the name of the Node object and the host name, such as n0.
 func (n Node) Name() string { return n.machine.Name }
 
-// Address is the node's IP address, reachable from pods and through DialContext.
+// Address returns the node's IP address, reachable from pods and through DialContext.
 func (n Node) Address() string { return nodeAddress(n.machine.Index) }
 
 // Stop crashes the node: everything in it is killed at once, pods included.

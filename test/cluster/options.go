@@ -106,12 +106,11 @@ func (o Options) complete() (Options, error) {
 	return o, err
 }
 
-// nodeCount is Nodes with NoNodes read as zero.
+// nodeCount returns Nodes with NoNodes read as zero.
 func (o Options) nodeCount() int { return max(o.Nodes, 0) }
 
-// CacheFolder is the absolute path of the folder that holds binaries and the clusters'
-// state: the one given, else that of the environment variable CacheVariable, else
-// flotilla below the user's cache folder.
+// CacheFolder returns the absolute path of the folder that holds binaries and the clusters' state: the one given, else
+// that of the environment variable CacheVariable, else flotilla below the user's cache folder.
 func CacheFolder(given string) (string, error) {
 	if given == "" {
 		given = os.Getenv(CacheVariable)

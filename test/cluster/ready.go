@@ -137,7 +137,7 @@ func readyCondition(node *corev1.Node) corev1.NodeCondition {
 	return corev1.NodeCondition{Message: "has not reported yet"}
 }
 
-// logHint is the end of a log and where to find the rest.
+// logHint returns the end of a log and where to find the rest.
 func logHint(path string) string {
 	data, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {

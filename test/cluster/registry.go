@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// registryAddress is where the nodes find the registry.
+// registryAddress returns where the nodes find the registry.
 func registryAddress() string { return fmt.Sprintf("%s:%d", controlPlaneAddress, registryPort) }
 
 // serveRegistry serves an image registry over plain HTTP, with blobs on disk and

@@ -43,8 +43,7 @@ func chooseRunc(ctx context.Context, options Options) (runtimeChoice, error) {
 	return runtimeChoice{path: filepath.Join(folder, "runc"), plain: true, folder: folder}, nil
 }
 
-// installedRunc is the machine's runc, installed first if that is possible; empty if
-// one is to be built.
+// installedRunc returns the machine's runc, installed first if that is possible; empty if one is to be built.
 func installedRunc(ctx context.Context, options Options) string {
 	if options.BuildRunc {
 		return ""

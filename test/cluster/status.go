@@ -49,8 +49,8 @@ func (c *Cluster) supervisorPID(ctx context.Context) (pid int, err error) {
 	return pid, c.control(ctx, "GET", "/supervisor", &pid)
 }
 
-// records are what all processes' keepers have written down. Those of a machine that
-// has stopped tell of its last life.
+// records returns what all processes' keepers have written down. Those of a machine that has stopped tell of its last
+// life.
 func (c *Cluster) records() []Record {
 	var records []Record
 	for _, m := range c.state.Machines {
@@ -64,7 +64,7 @@ func (c *Cluster) records() []Record {
 	return records
 }
 
-// Logs are the names of all logs, for LogFile.
+// Logs returns the names of all logs, for LogFile.
 func (c *Cluster) Logs() ([]string, error) {
 	files, err := filepath.Glob(c.state.layout().log("*"))
 	var names []string
@@ -75,8 +75,7 @@ func (c *Cluster) Logs() ([]string, error) {
 	return names, err
 }
 
-// LogFile is the path of one process's log, by a name such as kube-apiserver or
-// n0-kubelet.
+// LogFile returns the path of one process's log, by a name such as kube-apiserver or n0-kubelet.
 func (c *Cluster) LogFile(process string) (string, error) {
 	path := c.state.layout().log(filepath.Base(process))
 	if _, err := os.Stat(path); err != nil {

@@ -87,14 +87,14 @@ func parseRelease(version string, mod []byte) (release, error) {
 	return r, nil
 }
 
-// stagingVersion is the version under which a release's staging modules are
-// published: v0.36.3 for Kubernetes v1.36.3.
+// stagingVersion returns the version under which a release's staging modules are published: v0.36.3 for Kubernetes
+// v1.36.3.
 func (r release) stagingVersion() string {
 	return "v0." + strings.TrimPrefix(r.version, "v1.")
 }
 
-// buildModule is the go.mod of a throw-away module that builds the release's commands
-// and etcd. Without a replacement for each staging module none of them resolves.
+// buildModule returns the go.mod of a throw-away module that builds the release's commands and etcd. Without a
+// replacement for each staging module none of them resolves.
 func (r release) buildModule() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "module build/kubernetes\n\ngo %s\n\nrequire (\n", r.language)

@@ -21,7 +21,7 @@ func Apps(ctx context.Context, registry string, versions ...string) ([]Image, er
 	return AppsTo(ctx, Options{Registry: registry}, versions...)
 }
 
-// AppsTo is Apps with a choice of registry, folder and platforms; Only, Version and Tag have no say.
+// AppsTo returns Apps with a choice of registry, folder and platforms; Only, Version and Tag have no say.
 func AppsTo(ctx context.Context, o Options, versions ...string) ([]Image, error) {
 	o, err := o.withDefaults(localPlatform())
 	if err != nil {

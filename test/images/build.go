@@ -25,10 +25,10 @@ type command struct {
 	program string // "manager" or "agent"
 }
 
-// repository is the image's name without registry and tag.
+// repository returns the image's name without registry and tag.
 func (c command) repository() string { return "flotilla/" + c.feature + "-" + c.program }
 
-// programs are the folders below cmd that make a module ship an image.
+// programs returns the folders below cmd that make a module ship an image.
 func programs() []string { return []string{"manager", "agent"} }
 
 // findCommands looks for what ships an image among the modules of the workspace.

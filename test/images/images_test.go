@@ -36,8 +36,8 @@ var version string
 func main() { fmt.Println("version", version) }
 `
 
-// workspace is a work tree with a manager in fleet, a manager and an agent in daemon, and a
-// library without either.
+// workspace returns a work tree with a manager in fleet, a manager and an agent in daemon, and a library without
+// either.
 func workspace(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

@@ -26,7 +26,7 @@ type file struct {
 	data []byte
 }
 
-// baseFiles are what every image has beside its binary.
+// baseFiles returns what every image has beside its binary.
 func baseFiles() []file {
 	return []file{
 		{path: "/etc/passwd", mode: 0o644, data: fmt.Appendf(nil,

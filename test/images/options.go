@@ -41,7 +41,7 @@ type Options struct {
 	Binaries string
 }
 
-// DefaultPlatforms are those that managers are released for.
+// DefaultPlatforms returns those that managers are released for.
 func DefaultPlatforms() []string { return []string{"linux/amd64", "linux/arm64"} }
 
 // Image is an image, or an index of images, where it was put.

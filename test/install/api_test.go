@@ -49,7 +49,7 @@ func TestAPITypesNeedNothingButAPITypes(t *testing.T) {
 	}
 }
 
-// imports are the lines that import the packages of a module of API types, which are its folders.
+// imports returns the lines that import the packages of a module of API types, which are its folders.
 func imports(t *testing.T, folder, path string) string {
 	t.Helper()
 	packages, err := filepath.Glob(filepath.Join(folder, "*", "doc.go"))
@@ -62,7 +62,7 @@ func imports(t *testing.T, folder, path string) string {
 	return lines.String()
 }
 
-// directlyRequired are the modules that a go.mod file requires for its own packages.
+// directlyRequired returns the modules that a go.mod file requires for its own packages.
 func directlyRequired(t *testing.T, file string) []string {
 	t.Helper()
 	content, err := os.ReadFile(file)

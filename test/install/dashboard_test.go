@@ -40,8 +40,7 @@ func readDashboard(t *testing.T) (d dashboard, text string) {
 	return d, string(file)
 }
 
-// labelsOf are the labels of each metric of the page, with those that every series gets when it is
-// scraped.
+// labelsOf returns the labels of each metric of the page, with those that every series gets when it is scraped.
 func labelsOf(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
@@ -85,7 +84,7 @@ func TestTheDashboardAsksForMetricsOfThePage(t *testing.T) {
 	}
 }
 
-// labelsIn are the labels by which an expression selects and adds up, and those of its legend.
+// labelsIn returns the labels by which an expression selects and adds up, and those of its legend.
 func labelsIn(expression, legend string) []string {
 	var labels []string
 	for _, list := range regexp.MustCompile(`by \(([^)]*)\)`).FindAllStringSubmatch(expression, -1) {

@@ -67,7 +67,7 @@ func renderFeature(config string) (feature, error) {
 	return f, nil
 }
 
-// componentsOf are the folders of a config's components, seen from a folder beside the modules.
+// componentsOf returns the folders of a config's components, seen from a folder beside the modules.
 func componentsOf(config string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(config, "*", "kustomization.yaml"))
 	if err != nil {
@@ -87,7 +87,7 @@ func componentsOf(config string) ([]string, error) {
 	return found, nil
 }
 
-// features are all that can be installed, at least one.
+// features returns all features that can be installed, at least one.
 func features(t *testing.T) []feature {
 	t.Helper()
 	found, err := allFeatures()
@@ -96,7 +96,7 @@ func features(t *testing.T) []feature {
 	return found
 }
 
-// of are the objects of a kind. Fields that the kind does not know fail the test.
+// of returns the objects of a kind. Fields that the kind does not know fail the test.
 func of[T any](t *testing.T, objects []unstructured.Unstructured, kind string) []T {
 	t.Helper()
 	var found []T
@@ -110,7 +110,7 @@ func of[T any](t *testing.T, objects []unstructured.Unstructured, kind string) [
 	return found
 }
 
-// one is the only object of a kind.
+// one returns the only object of a kind.
 func one[T any](t *testing.T, objects []unstructured.Unstructured, kind string) T {
 	t.Helper()
 	found := of[T](t, objects, kind)
@@ -118,14 +118,14 @@ func one[T any](t *testing.T, objects []unstructured.Unstructured, kind string) 
 	return found[0]
 }
 
-// crds are the CustomResourceDefinitions as they are written.
+// crds returns the CustomResourceDefinitions as they are written.
 func crds(objects []unstructured.Unstructured) []unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(objects), func(o unstructured.Unstructured) bool {
 		return o.GetKind() != "CustomResourceDefinition"
 	})
 }
 
-// versions are those of a CustomResourceDefinition.
+// versions returns those of a CustomResourceDefinition.
 func versions(crd unstructured.Unstructured) []map[string]any {
 	var all []map[string]any
 	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
@@ -135,7 +135,7 @@ func versions(crd unstructured.Unstructured) []map[string]any {
 	return all
 }
 
-// isScaled says whether the kind of a CustomResourceDefinition has replicas.
+// isScaled reports whether the kind of a CustomResourceDefinition has replicas.
 func isScaled(crd unstructured.Unstructured) bool {
 	return slices.ContainsFunc(versions(crd), func(version map[string]any) bool {
 		_, found, _ := unstructured.NestedMap(version, "subresources", "scale")
@@ -143,7 +143,7 @@ func isScaled(crd unstructured.Unstructured) bool {
 	})
 }
 
-// ownKinds are the plural names of the kinds that the feature defines.
+// ownKinds returns the plural names of the kinds that the feature defines.
 func (f feature) ownKinds(t *testing.T) []string {
 	t.Helper()
 	var plurals []string
@@ -156,7 +156,7 @@ func (f feature) ownKinds(t *testing.T) []string {
 	return plurals
 }
 
-// webhooks are those of all configurations. What mutating webhooks have besides is left out.
+// webhooks returns those of all configurations. What mutating webhooks have besides is left out.
 func webhooks(t *testing.T, objects []unstructured.Unstructured) []admissionregistrationv1.ValidatingWebhook {
 	t.Helper()
 	var all []admissionregistrationv1.ValidatingWebhook

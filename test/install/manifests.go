@@ -51,7 +51,7 @@ func build(kustomization string) ([]byte, error) {
 	return renderer.Build(tree, "local")
 }
 
-// pin is the part of a kustomization that names each image's digest.
+// pin returns the part of a kustomization that names each image's digest.
 func pin(built []images.Image) (string, error) {
 	pins := strings.Builder{}
 	for _, image := range built {
@@ -67,7 +67,7 @@ func pin(built []images.Image) (string, error) {
 	return "images:\n" + pins.String(), nil
 }
 
-// workloads are the Deployments and DaemonSets among the manifests, as kubectl names them.
+// workloads returns the Deployments and DaemonSets among the manifests, as kubectl names them.
 func workloads(manifests []byte) ([]string, error) {
 	objects, err := Objects(manifests)
 	if err != nil {
@@ -82,7 +82,7 @@ func workloads(manifests []byte) ([]string, error) {
 	return found, nil
 }
 
-// Objects are the objects of the manifests, in their order.
+// Objects returns the objects of the manifests, in their order.
 func Objects(manifests []byte) ([]unstructured.Unstructured, error) {
 	var objects []unstructured.Unstructured
 	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096); ; {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documented are the metrics that the tables of docs/metrics.md name.
+// documented returns the metrics that the tables of docs/metrics.md name.
 func documented(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
@@ -25,7 +25,7 @@ func documented(t *testing.T) []string {
 	return names
 }
 
-// ours says whether the metric is one of our own, and not of a library.
+// ours reports whether the metric is one of our own, and not of a library.
 func ours(name string) bool {
 	return strings.HasPrefix(name, "flotilla_") || strings.HasPrefix(name, "kruise_")
 }
@@ -54,8 +54,8 @@ func TestThePageOfMetricsIsComplete(t *testing.T) {
 	}
 }
 
-// askedFor are the metrics that an expression of Prometheus names. The series that make up a histogram
-// count as their metric.
+// askedFor returns the metrics that an expression of Prometheus names. The series that make up a histogram count as
+// their metric.
 func askedFor(expression string) []string {
 	words := regexp.MustCompile(`\b(?:[a-z]\w*_\w+_\w+|workqueue_depth)\b`).FindAllString(expression, -1)
 	var metrics []string

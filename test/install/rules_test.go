@@ -86,7 +86,7 @@ func TestWebhooksAreAboutWhatAsksForThem(t *testing.T) {
 	}
 }
 
-// excludedNamespaces are those whose objects the webhook does not see.
+// excludedNamespaces returns those whose objects the webhook does not see.
 func excludedNamespaces(w admissionregistrationv1.ValidatingWebhook) []string {
 	var names []string
 	if w.NamespaceSelector == nil {

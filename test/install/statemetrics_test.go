@@ -69,7 +69,7 @@ func TestStateMetricsReadWhatTheKindsHave(t *testing.T) {
 	assert.Equal(t, scaled(t), told, "kinds that can be scaled")
 }
 
-// scaled are the kinds of the features that can be scaled.
+// scaled returns the kinds of the features that can be scaled.
 func scaled(t *testing.T) map[string]bool {
 	t.Helper()
 	kinds := map[string]bool{}
@@ -81,7 +81,7 @@ func scaled(t *testing.T) map[string]bool {
 	return kinds
 }
 
-// schemaOf is the schema of the kind in the CRD that one of the features installs.
+// schemaOf returns the schema of the kind in the CRD that one of the features installs.
 func schemaOf(t *testing.T, kind schema.GroupVersionKind) map[string]any {
 	t.Helper()
 	for _, crd := range allCRDs(t) {
@@ -95,7 +95,7 @@ func schemaOf(t *testing.T, kind schema.GroupVersionKind) map[string]any {
 	return nil
 }
 
-// allCRDs are those of all features.
+// allCRDs returns those of all features.
 func allCRDs(t *testing.T) []unstructured.Unstructured {
 	t.Helper()
 	var all []unstructured.Unstructured
@@ -110,7 +110,7 @@ func kindOf(crd unstructured.Unstructured) string {
 	return kind
 }
 
-// at is the schema of the field at the path.
+// at returns the schema of the field at the path.
 func at(t *testing.T, known map[string]any, path ...string) map[string]any {
 	t.Helper()
 	for _, name := range path {

@@ -19,7 +19,7 @@ type program struct {
 	pod  corev1.PodTemplateSpec
 }
 
-// programs are those of the overlay, the manager first.
+// programs returns those of the overlay, the manager first.
 func (f feature) programs(t *testing.T) []program {
 	t.Helper()
 	manager := one[appsv1.Deployment](t, f.extended, "Deployment")

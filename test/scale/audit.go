@@ -63,8 +63,8 @@ func (row *Row) time(r audit.Request, changed time.Time) {
 	}
 }
 
-// agent is the short name of a client: that of its account in the controller manager, else what
-// stands before the details.
+// agent returns the short name of a client: that of its account in the controller manager, else what stands before the
+// details.
 func agent(userAgent string) string {
 	if i := strings.LastIndex(userAgent, "system:serviceaccount:kube-system:"); i >= 0 {
 		return userAgent[i+len("system:serviceaccount:kube-system:"):]

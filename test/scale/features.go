@@ -33,7 +33,7 @@ func features() map[string]feature {
 	}
 }
 
-// Features are the names of those whose operators can be measured, in order.
+// Features returns the names of those whose operators can be measured, in order.
 func Features() []string { return slices.Sorted(maps.Keys(features())) }
 
 // workload is an object that loads are put on. Its functions look at what the object holds when they are
@@ -111,7 +111,7 @@ func cloneSet() workload {
 	}
 }
 
-// builtInStatefulSet is the StatefulSet of Kubernetes, all pods at once.
+// builtInStatefulSet returns the StatefulSet of Kubernetes, all pods at once.
 func builtInStatefulSet() workload {
 	set := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

@@ -67,7 +67,7 @@ func (b *bench) dead(ctx context.Context) ([]Row, error) {
 	return []Row{row}, b.operator.start(ctx)
 }
 
-// unscheduled is a pod that no scheduler takes.
+// unscheduled returns a pod that no scheduler takes.
 func unscheduled(name string, labels map[string]string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: podSpec(imageBefore)}
 	pod.Spec.SchedulerName = "nobody"

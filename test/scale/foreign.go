@@ -10,9 +10,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/audit"
 )
 
-// foreign is a database with pods of others, empty where none are asked for. They have no node: nobody
-// but their creator writes them, so that what a run takes more than one without them is the cost of
-// their being there.
+// foreign returns a database with pods of others, empty where none are asked for. They have no node: nobody but their
+// creator writes them, so that what a run takes more than one without them is the cost of their being there.
 func (o Options) foreign(ctx context.Context) (database string, err error) {
 	if o.Foreign == 0 {
 		return "", nil

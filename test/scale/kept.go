@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/cluster"
 )
 
-// kept is the folder of a database that fill has made, once: in an earlier run, or now, in a cluster of
-// its own. The folder lies in the cache, under a name that changes with what made it.
+// kept returns the folder of a database that fill has made, once: in an earlier run, or now, in a cluster of its own.
+// The folder lies in the cache, under a name that changes with what made it.
 func (o Options) kept(ctx context.Context, name string, made any, fill func(context.Context, *bench) error) (folder string, err error) {
 	text, err := json.Marshal([]any{cluster.DefaultKubernetes, made})
 	if err != nil {

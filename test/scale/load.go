@@ -135,7 +135,7 @@ func (b *bench) measure(ctx context.Context, l load, pods cache.Store) (Row, err
 	return row, nil
 }
 
-// complete says whether all pods are as the load wants them.
+// complete reports whether all pods are as the load wants them.
 func (l load) complete(pods cache.Store) bool {
 	all := pods.List()
 	if len(all) != l.pods {

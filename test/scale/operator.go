@@ -229,7 +229,7 @@ func writeKubeconfig(ctx context.Context, c *cluster.Cluster, kube kubernetes.In
 	return clientcmd.WriteToFile(*config, file)
 }
 
-// freePorts are ports of the loopback that nobody listens on now.
+// freePorts returns ports of the loopback that nobody listens on now.
 func freePorts(ctx context.Context, n int) ([]int, error) {
 	var ports []int
 	for range n {
@@ -248,7 +248,7 @@ func await(ctx context.Context, what string, ask func() (bool, error)) error {
 	return awaitEvery(ctx, pollInterval, what, ask)
 }
 
-// awaitEvery is await for questions that cost something.
+// awaitEvery returns await for questions that cost something.
 func awaitEvery(ctx context.Context, interval time.Duration, what string, ask func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

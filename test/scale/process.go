@@ -45,7 +45,7 @@ func (p process) read(file string) (string, error) {
 	return string(data), nil
 }
 
-// cpu is the CPU time that the process has taken so far, in seconds.
+// cpu returns the CPU time that the process has taken so far, in seconds.
 func (p process) cpu() (float64, error) {
 	stat, err := p.read("stat")
 	if err != nil {
@@ -67,7 +67,7 @@ func (p process) cpu() (float64, error) {
 	return float64(total) / ticksPerSecond, nil
 }
 
-// peak is the most memory in MiB that was resident since forgetPeak.
+// peak returns the most memory in MiB that was resident since forgetPeak.
 func (p process) peak() (int, error) {
 	status, err := p.read("status")
 	if err != nil {
@@ -107,7 +107,7 @@ func startMeter(processes []process) (*meter, error) {
 	return m, nil
 }
 
-// cost is what each process took, by its name.
+// cost returns what each process took, by its name.
 func (m *meter) cost() (map[string]Cost, error) {
 	costs := map[string]Cost{}
 	for i, p := range m.processes {

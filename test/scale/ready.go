@@ -45,7 +45,7 @@ func gatedPod(name string) *corev1.Pod {
 	}
 }
 
-// opened is the change of a gated pod that lets it serve.
+// opened returns the change of a gated pod that lets it serve.
 func opened() map[string]any {
 	now := metav1.Now()
 	condition := func(kind corev1.PodConditionType) corev1.PodCondition {

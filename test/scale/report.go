@@ -50,7 +50,7 @@ type Cost struct {
 	PeakMiB int
 }
 
-// Rate is pods a second.
+// Rate returns pods a second.
 func (r Row) Rate() float64 { return float64(r.Pods) / r.Done }
 
 // kinds tells writes as a number per pod, and those of other objects as a plain number.
@@ -66,10 +66,10 @@ func (r Row) kinds(writes map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// each is a number for each pod; it stays what it is where no pods were concerned.
+// each returns a number for each pod; it stays what it is where no pods were concerned.
 func (r Row) each(n int) float64 { return float64(n) / float64(max(r.Pods, 1)) }
 
-// perPod is the number of writes of pods for each of them.
+// perPod returns the number of writes of pods for each of them.
 func (r Row) perPod() float64 {
 	total := 0
 	for kind, n := range r.Writes {

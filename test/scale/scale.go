@@ -57,7 +57,7 @@ type Options struct {
 	Progress io.Writer
 }
 
-// operator is the name of the operator's process and of its account.
+// operator returns the name of the operator's process and of its account.
 func (o Options) operator() string { return o.Feature + "-manager" }
 
 // bench is one run.

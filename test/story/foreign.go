@@ -59,7 +59,7 @@ func (w World) LeavesOthersAlone(t *testing.T, feature string, own func(namespac
 	require.NotEqual(t, before, w.webhookCalls(t), "calls in vain are not counted")
 }
 
-// webhookCalls is how often the API server has called each webhook of admission, by labels.
+// webhookCalls returns how often the API server has called each webhook of admission, by labels.
 func (w World) webhookCalls(t *testing.T) Samples {
 	t.Helper()
 	calls, err := w.countWebhookCalls(t.Context())
@@ -113,8 +113,8 @@ func (w World) crowd(t *testing.T, name string) {
 	}
 }
 
-// foreigners are objects of the kinds that clusters are full of. Their pods fit on no node, so that
-// they cost nothing.
+// foreigners returns objects of the kinds that clusters are full of. Their pods fit on no node, so that they cost
+// nothing.
 func foreigners(namespace, name string) []client.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	labels := map[string]string{"app": name}

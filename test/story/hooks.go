@@ -21,7 +21,7 @@ type Handler struct {
 	Take, Release func(*corev1.Pod)
 }
 
-// Handlers are both of them: by label and by finalizer.
+// Handlers returns both of them: by label and by finalizer.
 func Handlers() []Handler {
 	return []Handler{{
 		Name:    "label",

@@ -59,8 +59,8 @@ func (w World) StartsAndIdles(t *testing.T, feature string, objects int) {
 	assert.Empty(t, w.chatter(t, log, feature, func(audit.Request) bool { return true }))
 }
 
-// atStart is what a start may not ask about objects that are as they should be: to change them, or which pods
-// of their namespace they could own besides.
+// atStart returns what a start may not ask about objects that are as they should be: to change them, or which pods of
+// their namespace they could own besides.
 func atStart(r audit.Request) bool {
 	return r.IsWrite() && r.Object.Group == "apps.kruise.io" || r.Kind() == "list pods" && r.Object.Namespace != ""
 }
@@ -100,9 +100,9 @@ func (w World) awaitStillness(t *testing.T, feature string) Samples {
 	return last
 }
 
-// chatter are the requests of the feature's manager since the log was read last that are asked for.
-// Its Lease must be renewed, a watch that the server ends after some minutes begins again, and the story's own
-// token for the metrics is reviewed.
+// chatter returns the requests of the feature's manager since the log was read last that are asked for. Its Lease must
+// be renewed, a watch that the server ends after some minutes begins again, and the story's own token for the metrics
+// is reviewed.
 func (w World) chatter(t *testing.T, log *audit.Log, feature string, asked func(audit.Request) bool) []string {
 	t.Helper()
 	requests, err := log.Read(func(r audit.Request) bool { return account(r) == feature+"-manager" })

@@ -31,19 +31,19 @@ const tokenLife = 6 * time.Hour
 // Samples are the values of metrics by name and labels, such as `workqueue_depth{name="cloneset"}`.
 type Samples map[string]float64
 
-// serverMetrics are what the API server serves now.
+// serverMetrics returns what the API server serves now.
 func (w World) serverMetrics(ctx context.Context) (Samples, error) {
 	page, err := w.page(ctx, "/metrics")
 	return parseSamples(page), err
 }
 
-// operatorMetrics are what the feature's manager serves now.
+// operatorMetrics returns what the feature's manager serves now.
 func (w World) operatorMetrics(ctx context.Context, feature string) (Samples, error) {
 	page, err := w.metricsPage(ctx, feature)
 	return parseSamples(page), err
 }
 
-// MetricsPage is the page with the metrics of the feature's manager, of which one pod must run.
+// MetricsPage returns the page with the metrics of the feature's manager, of which one pod must run.
 func (w World) MetricsPage(t *testing.T, feature string) string {
 	t.Helper()
 	page, err := w.metricsPage(t.Context(), feature)
@@ -141,7 +141,7 @@ func (w World) scrape(ctx context.Context, url, token string) (code int, page st
 	return response.StatusCode, string(body), err
 }
 
-// page is what the API server answers at the path.
+// page returns what the API server answers at the path.
 func (w World) page(ctx context.Context, path string) (string, error) {
 	out, err := w.kubectl(ctx, "", "get", "--raw", path)
 	if err != nil {
@@ -150,7 +150,7 @@ func (w World) page(ctx context.Context, path string) (string, error) {
 	return out, nil
 }
 
-// Of are the samples of the metric, whatever their labels.
+// Of returns the samples of the metric, whatever their labels.
 func (s Samples) Of(metric string) Samples {
 	found := maps.Clone(s)
 	maps.DeleteFunc(found, func(series string, _ float64) bool {

@@ -30,7 +30,7 @@ func permission(verb, group, resource string) string {
 	return verb + " " + name
 }
 
-// wholeSuite says whether all stories of the suite have run.
+// wholeSuite reports whether all stories of the suite have run.
 func wholeSuite() bool {
 	for _, name := range []string{"test.run", "test.skip"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
@@ -94,7 +94,7 @@ func (w World) unneeded() ([]string, error) {
 	return wrong, nil
 }
 
-// account is the operators' account that asked, empty when it was somebody else.
+// account returns the operators' account that asked, empty when it was somebody else.
 func account(r audit.Request) string {
 	name, ok := strings.CutPrefix(r.User.Name, "system:serviceaccount:"+install.Namespace+":")
 	if !ok {
@@ -164,7 +164,7 @@ func compare(granted, used permissions, spare map[string]string) []string {
 	return wrong
 }
 
-// ungranted are the spare permissions that no account has.
+// ungranted returns the spare permissions that no account has.
 func ungranted(granted map[string]permissions, spare map[string]string) []string {
 	var wrong []string
 	for _, p := range slices.Sorted(maps.Keys(spare)) {

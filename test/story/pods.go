@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// Pods are the pods of the namespace, in the order of their names.
+// Pods returns the pods of the namespace, in the order of their names.
 func (w World) Pods(t *testing.T, namespace string) []corev1.Pod {
 	t.Helper()
 	pods, err := w.pods(t.Context(), namespace)
@@ -28,7 +28,7 @@ func (w World) pods(ctx context.Context, namespace string) ([]corev1.Pod, error)
 	return list.Items, err
 }
 
-// Active are the pods that nobody has deleted.
+// Active returns the pods that nobody has deleted.
 func Active(pods []corev1.Pod) []corev1.Pod {
 	return slices.DeleteFunc(pods, func(o corev1.Pod) bool { return o.DeletionTimestamp != nil })
 }
@@ -36,7 +36,7 @@ func Active(pods []corev1.Pod) []corev1.Pod {
 // Identity is what a pod keeps when it is updated in place.
 type Identity struct{ Name, UID, IP, Node string }
 
-// Identities are those of the pods, in their order.
+// Identities returns those of the pods, in their order.
 func Identities(pods []corev1.Pod) []Identity {
 	var all []Identity
 	for i := range pods {
@@ -46,7 +46,7 @@ func Identities(pods []corev1.Pod) []Identity {
 	return all
 }
 
-// Images are those of each pod's first container, in the order of the pods.
+// Images returns those of each pod's first container, in the order of the pods.
 func Images(pods []corev1.Pod) []string {
 	var all []string
 	for i := range pods {
@@ -55,7 +55,7 @@ func Images(pods []corev1.Pod) []string {
 	return all
 }
 
-// ContainerIDs are those that run as each pod's first container, in the order of the pods.
+// ContainerIDs returns those that run as each pod's first container, in the order of the pods.
 func ContainerIDs(pods []corev1.Pod) []string {
 	var all []string
 	for i := range pods {
@@ -64,7 +64,7 @@ func ContainerIDs(pods []corev1.Pod) []string {
 	return all
 }
 
-// PodCondition is the pod's condition of that type; its status is empty when there is none.
+// PodCondition returns the pod's condition of that type; its status is empty when there is none.
 func PodCondition(o *corev1.Pod, name corev1.PodConditionType) corev1.PodCondition {
 	for _, c := range o.Status.Conditions {
 		if c.Type == name {
@@ -74,7 +74,7 @@ func PodCondition(o *corev1.Pod, name corev1.PodConditionType) corev1.PodConditi
 	return corev1.PodCondition{}
 }
 
-// IsReady says whether the pod's condition Ready is True.
+// IsReady reports whether the pod's condition Ready is True.
 func IsReady(o *corev1.Pod) bool {
 	return PodCondition(o, corev1.PodReady).Status == corev1.ConditionTrue
 }

@@ -44,7 +44,7 @@ func eventually(ctx context.Context, t *testing.T, what string, check func(ctx c
 	}
 }
 
-// Want is nil when the condition holds and otherwise an error with the text.
+// Want returns nil when the condition holds and otherwise an error with the text.
 func Want(holds bool, format string, args ...any) error {
 	if holds {
 		return nil
@@ -88,8 +88,8 @@ func Gone(t *testing.T, w World, o client.Object) {
 	})
 }
 
-// Condition is the condition of that type in the object's status, whatever Go type it has there; its
-// status is empty when there is none.
+// Condition returns the condition of that type in the object's status, whatever Go type it has there; its status is
+// empty when there is none.
 func Condition(o client.Object, name string) metav1.Condition {
 	var read struct {
 		Status struct {

@@ -58,7 +58,7 @@ func (w World) Always(t *testing.T, namespace string, judge func(Pods) error) (e
 	}
 }
 
-// Ready is how many of the pods are in service: running, ready and not on their way out.
+// Ready returns how many of the pods are in service: running, ready and not on their way out.
 func (p Pods) Ready() int {
 	n := 0
 	for _, o := range p {

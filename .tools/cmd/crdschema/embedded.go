@@ -2,8 +2,8 @@ package main
 
 import "maps"
 
-// mergeKey is the key by which server-side apply merges the entries of a list, or "". Core validation
-// rejects entries with equal keys in these lists, so no stored object can break the rule of a list-map.
+// mergeKey returns the key by which server-side apply merges the entries of a list, or "". Core validation rejects
+// entries with equal keys in these lists, so no stored object can break the rule of a list-map.
 func mergeKey(list string) string {
 	switch list {
 	case "containers", "initContainers", "volumes":

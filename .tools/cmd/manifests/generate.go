@@ -61,7 +61,7 @@ func Parse(name string, text []byte) (Feature, error) {
 	return feature, nil
 }
 
-// IsGenerated says whether a file with this content may be written anew.
+// IsGenerated reports whether a file with this content may be written anew.
 func IsGenerated(content string) bool { return strings.HasPrefix(content, marker) }
 
 // Generate returns the generated files of a feature by their paths from the root of the repository. The templates

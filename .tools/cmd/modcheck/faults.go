@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Faults are all breaches of the rules between modules, one line each.
+// Faults returns all breaches of the rules between modules, one line each.
 func (w Workspace) Faults() []string {
 	var faults []string
 	for _, m := range w.Modules {
@@ -17,7 +17,7 @@ func (w Workspace) Faults() []string {
 	return append(faults, w.versions()...)
 }
 
-// goDirective is the same everywhere, so that no module builds by rules that another one does not have.
+// goDirective returns the same everywhere, so that no module builds by rules that another one does not have.
 func (w Workspace) goDirective(m Module) []string {
 	have := ""
 	if m.File.Go != nil {
@@ -95,8 +95,8 @@ func (w Workspace) versions() []string {
 	return faults
 }
 
-// isAligned says whether a library has one version in the whole repository: its objects cross the borders
-// of our modules.
+// isAligned reports whether a library has one version in the whole repository: its objects cross the borders of our
+// modules.
 func isAligned(module string) bool {
 	switch module {
 	case "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/apiextensions-apiserver",

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// repository is a valid workspace of core, one feature and kustomize, with some of its files replaced.
+// repository returns a valid workspace of core, one feature and kustomize, with some of its files replaced.
 func repository(changed map[string]string) fstest.MapFS {
 	files := fstest.MapFS{}
 	for _, set := range []map[string]string{{

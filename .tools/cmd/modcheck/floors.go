@@ -18,7 +18,7 @@ type floor struct {
 	above []string
 }
 
-// floors are those of docs/architecture.md. What is for tests may import all, and no floor may import it.
+// floors returns those of docs/architecture.md. What is for tests may import all, and no floor may import it.
 func floors() []floor {
 	pure := []string{"contract", "api", "plan", "pods", "workloads"}
 	return []floor{
@@ -34,8 +34,8 @@ func floors() []floor {
 	}
 }
 
-// FloorFaults are the packages of core that stand on no known floor, and the imports that lead upwards, one line each.
-// Tests may import what they like.
+// FloorFaults returns the packages of core that stand on no known floor, and the imports that lead upwards, one line
+// each. Tests may import what they like.
 func FloorFaults(root fs.FS, core Module) ([]string, error) {
 	var faults []string
 	known := floors()

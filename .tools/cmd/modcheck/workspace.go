@@ -15,7 +15,7 @@ type Module struct {
 	File   *modfile.File
 }
 
-// Path is the module's path.
+// Path returns the module's path.
 func (m Module) Path() string { return m.File.Module.Mod.Path }
 
 // Workspace is what go.work names.

@@ -79,7 +79,7 @@ type Controller struct {
 // Freshness holds up passes over objects of which the cache has yet to show what was written. A freshness.Gate is one.
 type Freshness interface {
 	Memory
-	// Wait is how long to leave the object alone. A new leader stays until all caches have shown what earlier ones
+	// Wait returns how long to leave the object alone. A new leader stays until all caches have shown what earlier ones
 	// wrote, or until ctx ends.
 	Wait(ctx context.Context, name types.NamespacedName) time.Duration
 }
@@ -139,9 +139,9 @@ func (c *Controller) Execute(ctx context.Context, object client.Object, p action
 	return c.Executor.Run(ctx, object, p.Steps)
 }
 
-// PatchStatus patches the status of an object when it changed, and says whether it did. A refused patch, or
-// one that met another version of the object, is not repeated before a pause is over; again is when to look
-// at the object at the latest.
+// PatchStatus patches the status of an object when it changed, and reports whether it did. A refused patch, or one that
+// met another version of the object, is not repeated before a pause is over; again is when to look at the object at the
+// latest.
 func (c *Controller) PatchStatus(ctx context.Context, before, after client.Object) (wrote bool, again time.Duration, err error) {
 	if equality.Semantic.DeepEqual(before, after) {
 		return false, 0, nil
@@ -166,7 +166,7 @@ func (c *Controller) PatchStatus(ctx context.Context, before, after client.Objec
 	return false, again, err
 }
 
-// Known is what the server has refused to a workload with the pods before.
+// Known returns what the server has refused to a workload with the pods before.
 func (c *Controller) Known(workload client.Object, pods []*corev1.Pod, minReadySeconds int32, now time.Time) action.Refusals {
 	return c.Refusals.Of(client.ObjectKeyFromObject(workload), refusals.Moment{
 		Now: now, Generation: workload.GetGeneration(),

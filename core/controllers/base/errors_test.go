@@ -104,7 +104,7 @@ func (w *world) Doubtful(types.NamespacedName, client.Object)             {}
 func (w *world) Wait(context.Context, types.NamespacedName) time.Duration { return w.wait }
 func (w *world) Forget(name types.NamespacedName)                         { w.forgotten = append(w.forgotten, name) }
 
-// told are the events so far.
+// told returns the events so far.
 func (w *world) told() (all []string) {
 	for len(w.events.Events) > 0 {
 		all = append(all, <-w.events.Events)

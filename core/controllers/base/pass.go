@@ -86,7 +86,7 @@ func (c *Controller) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 	return p.end(ctx, errors.Join(done.Err, statusErr))
 }
 
-// report writes the status, and says whether the object has it now. A status that belongs to an older version of the
+// report writes the status, and reports whether the object has it now. A status that belongs to an older version of the
 // object is not sent: the event of the newer one brings the next pass.
 func (c *Controller) report(ctx context.Context, p *Pass, done *progress.Outcome) (reported bool, again time.Duration, err error) {
 	if p.Status == nil || outdated(p.Object, done) {
@@ -123,8 +123,8 @@ func (c *Controller) tell(p *Pass, done *progress.Outcome, reported bool) {
 	}
 }
 
-// end is what the queue is told. A spec that cannot be followed is an error for good, unless what keeps
-// running pods in order wants another look.
+// end returns what the queue is told. A spec that cannot be followed is an error for good, unless what keeps running
+// pods in order wants another look.
 func (p *Pass) end(ctx context.Context, err error) (ctrl.Result, error) {
 	switch {
 	case err != nil:

@@ -34,8 +34,8 @@ func Broadcast(mgr ctrl.Manager, source string) (clientevents.EventRecorder, err
 	return broadcaster.NewRecorder(mgr.GetScheme(), source), nil
 }
 
-// Forgiving is the sink, to which an event counts as sent that its namespace takes with it. It would be logged
-// as an error, once for each pod of the namespace.
+// Forgiving returns the sink, to which an event counts as sent that its namespace takes with it. It would be logged as
+// an error, once for each pod of the namespace.
 func Forgiving(sink clientevents.EventSink) clientevents.EventSink { return forgiving{sink} }
 
 type forgiving struct{ clientevents.EventSink }

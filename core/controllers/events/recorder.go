@@ -56,8 +56,7 @@ func (r *Recorder) Tell(owner runtime.Object, notices []action.Notice, outcome *
 	}
 }
 
-// refer is a reference to the object without its version: events that differ only in that are counted up
-// as one.
+// refer returns a reference to the object without its version: events that differ only in that are counted up as one.
 func (r *Recorder) refer(o runtime.Object) runtime.Object {
 	if o == nil {
 		return nil

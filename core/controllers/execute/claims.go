@@ -30,7 +30,7 @@ type mounter struct {
 	name string
 }
 
-// keeper is the name of a pod that keeps the object from being deleted: one that mounts the claim, is not on its
+// keeper returns the name of a pod that keeps the object from being deleted: one that mounts the claim, is not on its
 // way out and is not the heir. It is empty for other objects.
 func (p *pass) keeper(ctx context.Context, o client.Object, heir types.UID) (string, error) {
 	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {

@@ -125,7 +125,7 @@ func (p *pass) delete(ctx context.Context, a *action.Action) progress.Result {
 	return progress.Result{State: progress.Done}
 }
 
-// unmounted says whether no pod is in the way of what would end the claim, at once or with its heir.
+// unmounted reports whether no pod is in the way of what would end the claim, at once or with its heir.
 func (p *pass) unmounted(ctx context.Context, a *action.Action) progress.Result {
 	verb := strings.ToLower(string(a.Verb))
 	switch pod, err := p.keeper(ctx, a.Object, a.Heir); {
@@ -214,7 +214,7 @@ func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, 
 	return p.options.Client.SubResource(change.Subresource).Patch(ctx, current, client.RawPatch(kind, body), o)
 }
 
-// withPreconditions is a copy of the patch that names the object and the version it is meant for.
+// withPreconditions returns a copy of the patch that names the object and the version it is meant for.
 func withPreconditions(change action.Patch, judged *metav1.PartialObjectMetadata) map[string]any {
 	meta := map[string]any{}
 	if given, ok := change.Body["metadata"].(map[string]any); ok {
@@ -254,7 +254,7 @@ func (p *pass) mayAdopt(ctx context.Context) error {
 	return p.adopts
 }
 
-// metadata is an object's identity, as far as a write needs it.
+// metadata returns an object's identity, as far as a write needs it.
 func (p *pass) metadata(o client.Object) (*metav1.PartialObjectMetadata, error) {
 	gvk, err := apiutil.GVKForObject(o, p.options.Client.Scheme())
 	if err != nil {
@@ -267,7 +267,7 @@ func (p *pass) metadata(o client.Object) (*metav1.PartialObjectMetadata, error) 
 	return m, nil
 }
 
-// name is an object's kind and name for messages, such as "pod web-1".
+// name returns an object's kind and name for messages, such as "pod web-1".
 func (p *pass) name(o client.Object) string {
 	gvk, err := apiutil.GVKForObject(o, p.options.Client.Scheme())
 	if err != nil {

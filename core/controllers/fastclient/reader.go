@@ -131,8 +131,8 @@ func Get[T any, P Object[T]](ctx context.Context, r *Reader, key types.Namespace
 	return handOut[T, P](r, []any{item})[0], nil
 }
 
-// store is the informer's indexer, or nil when the cache has no single one for the kind, as a cache
-// of several namespaces has not.
+// store returns the informer's indexer, or nil when the cache has no single one for the kind, as a cache of several
+// namespaces has not.
 func (r *Reader) store(ctx context.Context, object client.Object) (toolscache.Indexer, error) {
 	kind := reflect.TypeOf(object)
 	if store, ok := r.stores.Load(kind); ok {

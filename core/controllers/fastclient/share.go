@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// shared is the one copy of a string that everybody has who asked for an equal one. It goes when nobody
-// has it any more.
+// shared returns the one copy of a string that everybody has who asked for an equal one. It goes when nobody has it any
+// more.
 func shared[S ~string](s S) S {
 	if s == "" {
 		return ""

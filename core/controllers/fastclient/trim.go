@@ -22,7 +22,7 @@ const longestMessage = 256
 // reservedEnvPrefix starts the names of environment variables whose plain value plans read.
 const reservedEnvPrefix = "KRUISE_"
 
-// Pods is the cache of pods with labels that the selector matches, trimmed by TrimPod.
+// Pods returns the cache of pods with labels that the selector matches, trimmed by TrimPod.
 func Pods(selector labels.Selector) cache.ByObject {
 	return cache.ByObject{Label: selector, Transform: TrimPod}
 }
@@ -36,12 +36,12 @@ func WithLabel(key string) labels.Selector {
 	return labels.NewSelector().Add(*has)
 }
 
-// PodsWithLabel is Pods for all pods that have the label, whatever its value.
+// PodsWithLabel returns Pods for all pods that have the label, whatever its value.
 func PodsWithLabel(key string) cache.ByObject { return Pods(WithLabel(key)) }
 
-// PodsOf is PodsWithLabel for a label that built-in kinds write too. Of pods whose controller is not of one
-// of the API groups it keeps the name and that controller: they cost next to nothing, and are seen whole
-// as soon as nobody owns them any more.
+// PodsOf returns PodsWithLabel for a label that built-in kinds write too. Of pods whose controller is not of one of the
+// API groups it keeps the name and that controller: they cost next to nothing, and are seen whole as soon as nobody
+// owns them any more.
 func PodsOf(label string, groups ...string) cache.ByObject {
 	pods := PodsWithLabel(label)
 	pods.Transform = func(object any) (any, error) {
@@ -61,8 +61,8 @@ func PodsOf(label string, groups ...string) cache.ByObject {
 	return pods
 }
 
-// Revisions is the cache of ControllerRevisions. The data of those whose controlling owner is not
-// of one of the API groups is dropped: other workloads' revisions cost next to nothing.
+// Revisions returns the cache of ControllerRevisions. The data of those whose controlling owner is not of one of the
+// API groups is dropped: other workloads' revisions cost next to nothing.
 func Revisions(groups ...string) cache.ByObject {
 	return cache.ByObject{Transform: func(object any) (any, error) {
 		trimMeta(object)
@@ -76,8 +76,8 @@ func Revisions(groups ...string) cache.ByObject {
 	}}
 }
 
-// Nodes is the cache of nodes, trimmed by TrimNode. It holds all of them, also where an operator is
-// restricted to one namespace.
+// Nodes returns the cache of nodes, trimmed by TrimNode. It holds all of them, also where an operator is restricted to
+// one namespace.
 func Nodes() cache.ByObject {
 	return cache.ByObject{Transform: TrimNode, Field: fields.Everything()}
 }
@@ -152,7 +152,7 @@ func trimMeta(object any) {
 	}
 }
 
-// whyFailed is what the kubelet says of a pod that has failed.
+// whyFailed returns what the kubelet says of a pod that has failed.
 func whyFailed(s *corev1.PodStatus) (reason, message string) {
 	if s.Phase != corev1.PodFailed {
 		return "", ""
@@ -160,7 +160,7 @@ func whyFailed(s *corev1.PodStatus) (reason, message string) {
 	return shared(s.Reason), shared(begin(s.Message))
 }
 
-// begin is at most the first 256 bytes of a text for people.
+// begin returns at most the first 256 bytes of a text for people.
 func begin(text string) string {
 	if len(text) > longestMessage {
 		return strings.ToValidUTF8(text[:longestMessage], "")

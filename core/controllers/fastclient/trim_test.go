@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 )
 
-// whole is a pod as servers send it; no string of it is shared with another one.
+// whole returns a pod as servers send it; no string of it is shared with another one.
 func whole(name string) *corev1.Pod {
 	own := func(s string) string { return string([]byte(s)) }
 	p := pod(own("default"), own(name))

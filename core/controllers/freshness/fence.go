@@ -152,8 +152,8 @@ func (g *Gate) list(ctx context.Context, s *source) (map[string]string, string, 
 	}
 }
 
-// holds says whether the store has every live object in its version or a later one, and no other
-// object that is older than the list.
+// holds reports whether the store has every live object in its version or a later one, and no other object that is
+// older than the list.
 func (s *source) holds(live map[string]string, listed string) bool {
 	if atLeast(s.version(), listed) {
 		return true
@@ -192,7 +192,7 @@ func (g *Gate) settleDoubts(ctx context.Context) {
 	}
 }
 
-// doubts is a copy of the doubts that are old enough to be settled.
+// doubts returns a copy of the doubts that are old enough to be settled.
 func (g *Gate) doubts() map[types.NamespacedName]map[string]doubt {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -219,7 +219,7 @@ func (g *Gate) dropDoubt(workload types.NamespacedName, key string, d doubt) {
 	}
 }
 
-// pause sleeps and says whether to go on.
+// pause sleeps and reports whether to go on.
 func (g *Gate) pause(ctx context.Context, d time.Duration) bool {
 	timer := g.options.Clock.NewTimer(d)
 	defer timer.Stop()

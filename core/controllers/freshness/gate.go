@@ -137,9 +137,9 @@ func (g *Gate) Doubtful(workload types.NamespacedName, o client.Object) {
 	})
 }
 
-// Wait is zero when the cache has reached every write of the workload; otherwise it is the time
-// after which to ask again if no event comes earlier. It costs a lookup for each outstanding write
-// and forgets those that are reached. At a closed gate it stays until the gate opens or ctx ends.
+// Wait returns zero when the cache has reached every write of the workload; otherwise it is the time after which to ask
+// again if no event comes earlier. It costs a lookup for each outstanding write and forgets those that are reached. At
+// a closed gate it stays until the gate opens or ctx ends.
 func (g *Gate) Wait(ctx context.Context, workload types.NamespacedName) time.Duration {
 	select {
 	case <-g.opened:
@@ -206,7 +206,7 @@ func (g *Gate) record(workload types.NamespacedName, o client.Object, put func(*
 	put(s, all)
 }
 
-// versions are the versions of all stores now, read once for a whole look at the writes.
+// versions returns the versions of all stores now, read once for a whole look at the writes.
 func (g *Gate) versions() map[*source]string {
 	versions := make(map[*source]string, len(g.sources))
 	for _, s := range g.sources {

@@ -20,7 +20,7 @@ import (
 
 var workload = types.NamespacedName{Namespace: "ns", Name: "workload"}
 
-// openGate is an open gate over a store of pods that the test fills.
+// openGate returns an open gate over a store of pods that the test fills.
 func openGate() (*Gate, toolscache.Store, *clocktesting.FakeClock) {
 	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 	fakeClock := clocktesting.NewFakeClock(time.Unix(0, 0))

@@ -51,12 +51,12 @@ func newSource(ctx context.Context, c cache.Cache, kind client.Object, gvk schem
 
 func (s *source) version() string { return s.store.LastStoreSyncResourceVersion() }
 
-// selects says whether the store holds objects with the labels of this one.
+// selects reports whether the store holds objects with the labels of this one.
 func (s *source) selects(o metav1.Object) bool {
 	return s.settings.Label == nil || s.settings.Label.Matches(labels.Set(o.GetLabels()))
 }
 
-// get is the cached object, or nil.
+// get returns the cached object, or nil.
 func (s *source) get(key string) metav1.Object {
 	item, found, err := s.store.GetByKey(key)
 	if err != nil || !found {
@@ -69,8 +69,8 @@ func (s *source) get(key string) metav1.Object {
 	return o
 }
 
-// reached says whether the store, which has the version, shows the write. An object of the same
-// name with another UID stands for a later write, because versions grow over all objects of a kind.
+// reached reports whether the store, which has the version, shows the write. An object of the same name with another
+// UID stands for a later write, because versions grow over all objects of a kind.
 func (w write) reached(uid types.UID, version string) bool {
 	passed := w.version == "" || atLeast(version, w.version)
 	if passed && !w.deleted {
@@ -91,14 +91,13 @@ func (w write) String() string {
 	return fmt.Sprintf("%s %s at %s", w.source.kind.Kind, w.key, w.version)
 }
 
-// atLeast says whether the version have is that of want or later. A store without a version has
-// reached nothing.
+// atLeast reports whether the version have is that of want or later. A store without a version has reached nothing.
 func atLeast(have, want string) bool {
 	order, err := resourceversion.CompareResourceVersion(have, want)
 	return err == nil && order >= 0
 }
 
-// isVersion says whether a version can be waited for.
+// isVersion reports whether a version can be waited for.
 func isVersion(version string) bool {
 	_, err := resourceversion.CompareResourceVersion(version, version)
 	return err == nil

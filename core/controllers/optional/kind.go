@@ -46,7 +46,7 @@ type Kind struct {
 	Versions []string
 }
 
-// ImagePullJobs is the kind ImagePullJob, which another module may install at any time.
+// ImagePullJobs returns the kind ImagePullJob, which another module may install at any time.
 func ImagePullJobs() Kind {
 	return Kind{
 		GroupKind: schema.GroupKind{Group: contract.AppsGroup, Kind: contract.ImagePullJobKind},
@@ -54,7 +54,7 @@ func ImagePullJobs() Kind {
 	}
 }
 
-// Served is the best version in which the kind is served, empty when it is not.
+// Served returns the best version in which the kind is served, empty when it is not.
 func (k Kind) Served(d Discovery) (string, error) {
 	for _, version := range k.Versions {
 		list, err := d.ServerResourcesForGroupVersion(k.WithVersion(version).GroupVersion().String())
@@ -71,7 +71,7 @@ func (k Kind) Served(d Discovery) (string, error) {
 	return "", nil
 }
 
-// Metadata is an object of the kind in the version, of which only the metadata is known.
+// Metadata returns an object of the kind in the version, of which only the metadata is known.
 func (k Kind) Metadata(version string) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(k.WithVersion(version))

@@ -10,7 +10,7 @@ import (
 // templateField is where a PodTemplate has its template.
 const templateField = "template"
 
-// causesOf are the field errors in the server's answer; never nil.
+// causesOf returns the field errors in the server's answer; never nil.
 func causesOf(status metav1.Status) []metav1.StatusCause {
 	if status.Details != nil && len(status.Details.Causes) > 0 {
 		return status.Details.Causes
@@ -18,7 +18,7 @@ func causesOf(status metav1.Status) []metav1.StatusCause {
 	return []metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid, Field: templateField, Message: status.Message}}
 }
 
-// errorsAt are the causes as field errors below the path. Their text is the server's.
+// errorsAt returns the causes as field errors below the path. Their text is the server's.
 func errorsAt(at *field.Path, causes []metav1.StatusCause) field.ErrorList {
 	var list field.ErrorList
 	for _, cause := range causes {
@@ -34,8 +34,7 @@ func errorsAt(at *field.Path, causes []metav1.StatusCause) field.ErrorList {
 	return list
 }
 
-// errorType is the cause's type where field errors know it. Their text of an unknown one would hide
-// the message.
+// errorType returns the cause's type where field errors know it. Their text of an unknown one would hide the message.
 func errorType(cause metav1.CauseType) field.ErrorType {
 	switch kind := field.ErrorType(cause); kind {
 	case field.ErrorTypeNotFound, field.ErrorTypeRequired, field.ErrorTypeDuplicate, field.ErrorTypeNotSupported,

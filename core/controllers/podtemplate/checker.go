@@ -45,7 +45,7 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("the pod template cannot be checked by the API server now, try again: %v", e.Err)
 }
 
-// Unwrap is the server's error.
+// Unwrap returns the server's error.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Checker asks the cluster. It is safe for concurrent use.
@@ -74,9 +74,9 @@ func NewLimited(c client.Client, now clock.PassiveClock, questions *rate.Limiter
 	return &Checker{client: c, clock: now, questions: questions, answers: newMemory(remembered)}
 }
 
-// Default is the template with the cluster's defaults. The volumes are names that claim templates
-// will provide. In a namespace that is terminating or gone it is a copy of the template as it is. An
-// invalid template is an error for which apierrors.IsInvalid holds.
+// Default returns the template with the cluster's defaults. The volumes are names that claim templates will provide. In
+// a namespace that is terminating or gone it is a copy of the template as it is. An invalid template is an error for
+// which apierrors.IsInvalid holds.
 func (c *Checker) Default(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, volumes ...string) (*corev1.PodTemplateSpec, error) {
 	a, err := c.ask(ctx, namespace, template, volumes)
 	if err != nil {
@@ -93,9 +93,8 @@ func (c *Checker) Default(ctx context.Context, namespace string, template *corev
 	return defaulted, nil
 }
 
-// Validate is what the cluster finds wrong with the template, with paths that begin at the path. The
-// volumes are names that claim templates will provide. In a namespace that is terminating or gone
-// everything passes.
+// Validate returns what the cluster finds wrong with the template, with paths that begin at the path. The volumes are
+// names that claim templates will provide. In a namespace that is terminating or gone everything passes.
 func (c *Checker) Validate(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, at *field.Path, volumes ...string) (field.ErrorList, error) {
 	a, err := c.ask(ctx, namespace, template, volumes)
 	if err != nil {

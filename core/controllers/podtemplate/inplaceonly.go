@@ -32,7 +32,7 @@ func InPlaceOnly(judged Judgement, old, now *corev1.PodTemplateSpec, at *field.P
 		"only allowed to update images in spec for InPlaceOnly, but found %s (%s)", found, reason.Message))}
 }
 
-// asRead is a copy of the template in which an absent imagePullPolicy is what it is in the pods that are created.
+// asRead returns a copy of the template in which an absent imagePullPolicy is what it is in the pods that are created.
 // The template as written is used where the cluster's defaults are unknown.
 func asRead(defaulted, written *corev1.PodTemplateSpec, policy podspec.DefaultPullPolicy) *corev1.PodTemplateSpec {
 	template := written.DeepCopy()

@@ -15,10 +15,10 @@ import (
 // Cluster says what the cluster makes of a pod template. The volumes are names that claim templates
 // provide. A Checker asks the API server.
 type Cluster interface {
-	// Validate is what is wrong with the template, in paths that begin at the path. The error says that
-	// the cluster did not answer.
+	// Validate returns what is wrong with the template, in paths that begin at the path. The error says that the
+	// cluster did not answer.
 	Validate(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, at *field.Path, volumes ...string) (field.ErrorList, error)
-	// Default is the template with the cluster's defaults. An invalid template is an error.
+	// Default returns the template with the cluster's defaults. An invalid template is an error.
 	Default(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, volumes ...string) (*corev1.PodTemplateSpec, error)
 }
 
@@ -38,7 +38,7 @@ type Template struct {
 	Volumes []string
 }
 
-// ClaimVolumes are the names of claim templates, for Template.
+// ClaimVolumes returns the names of claim templates, for Template.
 func ClaimVolumes(claims []corev1.PersistentVolumeClaim) []string {
 	var names []string
 	for i := range claims {
@@ -101,7 +101,7 @@ func privileged(containers []corev1.Container, at *field.Path) field.ErrorList {
 	return found
 }
 
-// defaulted is nil where the cluster has no answer.
+// defaulted returns nil where the cluster has no answer.
 func (j Judge) defaulted(ctx context.Context, namespace string, t Template) *corev1.PodTemplateSpec {
 	template, err := j.Cluster.Default(ctx, namespace, t.Pod, t.Volumes...)
 	if err != nil {

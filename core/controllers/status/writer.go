@@ -31,12 +31,12 @@ type Writer struct {
 	Recorder Recorder
 }
 
-// Patch writes the difference between the statuses of before, the object as it was read, and after,
-// a copy with the wanted status, and says whether it wrote. Equal statuses cost a comparison.
+// Patch writes the difference between the statuses of before, the object as it was read, and after, a copy with the
+// wanted status, and reports whether it wrote. Equal statuses cost a comparison.
 //
-// A merge patch replaces lists, so it names the version that was read: had another writer changed a
-// condition since, the patch is refused, Patch returns false without an error, and the event of that
-// change brings the workload back. An object that is gone is no error either.
+// A merge patch replaces lists, so it names the version that was read: had another writer changed a condition since,
+// the patch is refused, Patch returns false without an error, and the event of that change brings the workload back. An
+// object that is gone is no error either.
 func (w Writer) Patch(ctx context.Context, before, after client.Object) (bool, error) {
 	if equality.Semantic.DeepEqual(before, after) {
 		return false, nil
@@ -64,7 +64,7 @@ func (w Writer) Patch(ctx context.Context, before, after client.Object) (bool, e
 	return true, nil
 }
 
-// difference is the merge patch from one status to the other, or nil when they are equal.
+// difference returns the merge patch from one status to the other, or nil when they are equal.
 func difference(before, after client.Object) ([]byte, error) {
 	from, err := statusOf(before)
 	if err != nil {
@@ -87,7 +87,7 @@ func difference(before, after client.Object) ([]byte, error) {
 	})
 }
 
-// statusOf is the JSON of the object's status, "{}" when it has none.
+// statusOf returns the JSON of the object's status, "{}" when it has none.
 func statusOf(o client.Object) (json.RawMessage, error) {
 	whole, err := json.Marshal(o)
 	if err != nil {

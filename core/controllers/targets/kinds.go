@@ -27,7 +27,7 @@ func newKinds(o Options) *kinds {
 	return &kinds{options: o, failed: utilcache.NewLRUExpireCacheWithClock(memory, o.Clock)}
 }
 
-// get is the mapping of a kind whose cache is filled. The first question begins to cache the kind.
+// get returns the mapping of a kind whose cache is filled. The first question begins to cache the kind.
 func (k *kinds) get(ctx context.Context, kind schema.GroupKind) (*meta.RESTMapping, error) {
 	if mapping, ok := k.cached.Load(kind); ok {
 		return mapping.(*meta.RESTMapping), nil
@@ -76,7 +76,7 @@ func (k *kinds) start(ctx context.Context, kind schema.GroupKind) (*meta.RESTMap
 	return mapping, nil
 }
 
-// metadataOf is an object of the kind without a name.
+// metadataOf returns an object of the kind without a name.
 func metadataOf(mapping *meta.RESTMapping) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(mapping.GroupVersionKind)

@@ -28,10 +28,11 @@ func (r *Reader) Get(ctx context.Context, kind schema.GroupKind, name types.Name
 	return r.find(ctx, identity{kind: kind, name: name})
 }
 
-// Owners are the controlling owner of an object in the namespace, the controlling owner of that one, and so on up to the
-// topmost, or up to the first of a wanted kind. The chain ends below an owner of a kind that Options.Follow does not name.
-// With an error come those that were found: the error is about the owner of the last one. An owner of the same name
-// with another UID is another object: the owner is gone. The objects belong to the cache and must not be changed.
+// Owners returns the controlling owner of an object in the namespace, the controlling owner of that one, and so on up
+// to the topmost, or up to the first of a wanted kind. The chain ends below an owner of a kind that Options.Follow does
+// not name. With an error come those that were found: the error is about the owner of the last one. An owner of the
+// same name with another UID is another object: the owner is gone. The objects belong to the cache and must not be
+// changed.
 func (r *Reader) Owners(ctx context.Context, namespace string, object metav1.Object, wanted ...schema.GroupKind) ([]*metav1.PartialObjectMetadata, error) {
 	var chain []*metav1.PartialObjectMetadata
 	for {
@@ -103,7 +104,7 @@ func (r *Reader) askFor(ctx context.Context, mapping *meta.RESTMapping, id ident
 	return object, nil
 }
 
-// String is such as ReplicaSet.apps shop/web-5d8f (7a3e).
+// String returns the identity as text, such as ReplicaSet.apps shop/web-5d8f (7a3e).
 func (id identity) String() string {
 	text := id.kind.String() + " " + id.name.Name
 	if id.name.Namespace != "" {

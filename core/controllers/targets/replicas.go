@@ -37,8 +37,8 @@ type remembered struct {
 	until      time.Time
 }
 
-// Replicas are those of a workload that Get or Owners found. A Job, which has no scale, is as large as its parallelism.
-// Spec and Selector follow each edit that the cache has seen.
+// Replicas returns those of a workload that Get or Owners found. A Job, which has no scale, is as large as its
+// parallelism. Spec and Selector follow each edit that the cache has seen.
 func (r *Reader) Replicas(ctx context.Context, workload *metav1.PartialObjectMetadata) (Replicas, error) {
 	known := r.remembered(workload)
 	if known != nil && r.options.Clock.Now().Before(known.until) {
@@ -61,7 +61,7 @@ func (r *Reader) Replicas(ctx context.Context, workload *metav1.PartialObjectMet
 	})
 }
 
-// remembered is what is known of this generation of the workload, or nil.
+// remembered returns what is known of this generation of the workload, or nil.
 func (r *Reader) remembered(workload *metav1.PartialObjectMetadata) *remembered {
 	known, ok := r.replicas.Get(workload.UID)
 	if !ok {

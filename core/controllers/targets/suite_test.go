@@ -77,7 +77,7 @@ func (w world) patch(t *testing.T, o client.Object, patch string) {
 	require.NoError(t, w.client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// replicas are those of the object, as the reader finds it by name.
+// replicas returns those of the object, as the reader finds it by name.
 func (w world) replicas(t *testing.T, o client.Object) (targets.Replicas, error) {
 	t.Helper()
 	found, err := w.Get(t.Context(), kindOf(o), client.ObjectKeyFromObject(o))
@@ -116,7 +116,7 @@ const (
 	crew  = "{apiVersion: example.com/v1, kind: Crew, metadata: {name: web}, spec: {replicas: 3}}"
 )
 
-// workload is one of a kind of the group apps.
+// workload returns a workload of a kind of the group apps.
 func workload(kind, name, members string) string {
 	return "apiVersion: apps/v1\nkind: " + kind + "\nmetadata: {name: " + name + "}\nspec:\n  " + members + template
 }

@@ -90,7 +90,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// written are the kinds besides its own that a workload's controller writes, as far as they are cached.
+// written returns the kinds besides its own that a workload's controller writes, as far as they are cached.
 func written(o cache.Options) map[client.Object]cache.ByObject {
 	kinds := map[client.Object]cache.ByObject{}
 	for kind, settings := range o.ByObject {

@@ -33,7 +33,7 @@ var env testenv.Environment
 
 func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
 
-// givenEngine is an engine for ReplicaSets, which stand for any workload here.
+// givenEngine returns an engine for ReplicaSets, which stand for any workload here.
 func givenEngine(t *testing.T) *engine.Engine {
 	t.Helper()
 	pods := fastclient.PodsWithLabel(contract.InstanceIDLabel)

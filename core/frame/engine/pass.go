@@ -40,7 +40,7 @@ func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context
 	})
 }
 
-// pass is a pass of any controller with what workloads add: lost pods are followed, and images are pulled ahead.
+// pass returns a pass of any controller with what workloads add: lost pods are followed, and images are pulled ahead.
 func (e *Engine) pass(p Pass) base.Pass {
 	all := base.Pass{
 		Object: p.Workload, Plan: p.Plan, Err: p.Err, Status: p.Status,

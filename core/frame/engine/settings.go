@@ -40,8 +40,8 @@ func Judge(e *manager.Environment, asker client.Client) podtemplate.Judge {
 	}
 }
 
-// ServesResize says whether containers of running pods can get other resources: whether the cluster
-// serves the subresource pods/resize.
+// ServesResize reports whether containers of running pods can get other resources: whether the cluster serves the
+// subresource pods/resize.
 func ServesResize(config *rest.Config) (bool, error) {
 	d, err := optional.NewDiscovery(config, 0)
 	if err != nil {

@@ -73,7 +73,7 @@ func (o Owners) wake(ctx context.Context, object client.Object, q queue) {
 	}
 }
 
-// of is the workload that controls the object.
+// of returns the workload that controls the object.
 func (o Owners) of(object client.Object) (reconcile.Request, bool) {
 	ref := ownership.Controller(object, o.Kind)
 	if ref == nil {

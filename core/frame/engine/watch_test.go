@@ -24,7 +24,7 @@ var owners = Owners{
 	},
 }
 
-// woken are the names of the workloads that a handler puts into a queue.
+// woken returns the names of the workloads that a handler puts into a queue.
 func woken(t *testing.T, handle func(queue)) []string {
 	t.Helper()
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())

@@ -40,9 +40,9 @@ func New(reader *fastclient.Reader, templates *podtemplate.Checker) *History {
 	return &History{reader: reader, templates: templates, known: map[types.NamespacedName]remembered{}}
 }
 
-// Choose is revision.Choose. Lookup is filled in, and Same asks, in this order and until one of them sees
-// no difference: the caller's Same, core's defaults, the API server's. The volumes are names that claim
-// templates provide to the pod template.
+// Choose returns revision.Choose. Lookup is filled in, and Same asks, in this order and until one of them sees no
+// difference: the caller's Same, core's defaults, the API server's. The volumes are names that claim templates provide
+// to the pod template.
 func (h *History) Choose(ctx context.Context, in revision.Input, volumes ...string) (revision.Choice, error) {
 	name := types.NamespacedName{Namespace: in.Owner.GetNamespace(), Name: in.Owner.GetName()}
 	key := keyOf(in)
@@ -87,9 +87,9 @@ func (h *History) same(ctx context.Context, in revision.Input, volumes []string)
 	}
 }
 
-// Orphans are the revisions in the cache that have no controller and that the selector of a workload
-// matches: what is left when a workload was deleted and its dependants were kept. One that is being
-// deleted takes none, nor does a selector that matches nothing or everything.
+// Orphans returns the revisions in the cache that have no controller and that the selector of a workload matches: what
+// is left when a workload was deleted and its dependants were kept. One that is being deleted takes none, nor does a
+// selector that matches nothing or everything.
 func (h *History) Orphans(ctx context.Context, owner client.Object, of *metav1.LabelSelector) ([]*appsv1.ControllerRevision, error) {
 	selector, err := metav1.LabelSelectorAsSelector(of)
 	if err != nil || selector.Empty() || owner.GetDeletionTimestamp() != nil {

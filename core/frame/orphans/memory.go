@@ -94,7 +94,7 @@ func (m *memory) answered(s *Search, q question, found Found, now time.Time) {
 	}
 }
 
-// missing are the names of the pods that the last look did not show, but for those that were found.
+// missing returns the names of the pods that the last look did not show, but for those that were found.
 func (m *memory) missing(found []*corev1.Pod) []string {
 	var names []string
 	for uid, seen := range m.pods {

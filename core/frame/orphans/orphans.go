@@ -185,16 +185,16 @@ func (f *Finder) get(ctx context.Context, s *Search, names []string) ([]*corev1.
 	return found, nil
 }
 
-// wants says whether the workload takes the pod.
+// wants reports whether the workload takes the pod.
 func (s *Search) wants(pod *corev1.Pod, selector labels.Selector) bool {
 	return metav1.GetControllerOfNoCopy(pod) == nil && pod.DeletionTimestamp == nil &&
 		selector.Matches(labels.Set(pod.Labels)) && (s.Wanted == nil || s.Wanted(pod))
 }
 
-// shows says whether the cache, which may be behind, still has the pod.
+// shows reports whether the cache, which may be behind, still has the pod.
 func (s *Search) shows(pod *corev1.Pod) bool { return has(s.Pods, pod) }
 
-// has says whether the pod is among the pods, in whatever version.
+// has reports whether the pod is among the pods, in whatever version.
 func has(pods []*corev1.Pod, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(o *corev1.Pod) bool { return o.UID == pod.UID })
 }

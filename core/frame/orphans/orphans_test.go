@@ -252,7 +252,7 @@ func inDoubt(t *testing.T, pods ...*corev1.Pod) *doubting {
 	return d
 }
 
-// looks are the names of the workload's pods that the finder finds.
+// looks returns the names of the workload's pods that the finder finds.
 func (d *doubting) looks() (own []string) {
 	d.t.Helper()
 	d.search.Pods = nil

@@ -70,8 +70,8 @@ func New(o Options) *Jobs {
 	}
 }
 
-// Of is what is known for a workload with the update revision. It costs a look at the cache, and in a
-// rollout at most once a minute a look at discovery, as long as the kind is not there.
+// Of returns what is known for a workload with the update revision. It costs a look at the cache, and in a rollout at
+// most once a minute a look at discovery, as long as the kind is not there.
 func (j *Jobs) Of(ctx context.Context, owner client.Object, update string, inRollout bool) predownload.Jobs {
 	var known predownload.Jobs
 	known.Version, known.Problem = j.kind.look(ctx, inRollout)

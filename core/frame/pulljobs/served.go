@@ -37,8 +37,8 @@ type kind struct {
 	problem string // why it is not known or not cached
 }
 
-// look is the served version and why jobs cannot be read, as far as known. A workload without a rollout
-// has no need to know more than was known before.
+// look returns the served version and why jobs cannot be read, as far as known. A workload without a rollout has no
+// need to know more than was known before.
 func (k *kind) look(ctx context.Context, needed bool) (version, problem string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

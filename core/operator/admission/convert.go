@@ -96,7 +96,7 @@ func (k Kind[H]) Convert(raw []byte, apiVersion string) ([]byte, error) {
 	return withType(converted, metav1.TypeMeta{APIVersion: apiVersion, Kind: k.gk.Kind})
 }
 
-// withType is the object under the apiVersion and kind.
+// withType returns the object under the apiVersion and kind.
 func withType(raw []byte, t metav1.TypeMeta) ([]byte, error) {
 	object := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &object); err != nil {

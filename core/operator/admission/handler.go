@@ -41,9 +41,9 @@ func newMainHandler(judge webhook.HandlerFunc) Handler {
 	return newHandler(map[string]webhook.HandlerFunc{"": judge})
 }
 
-// Subresource is the handler with a subresource, such as eviction: requests for it are answered by the other handler's
-// rules for a main resource. They may be those of another kind, since the objects of a subresource can be: pods/status
-// and pods/resize are sent as Pod, pods/eviction as Eviction.
+// Subresource returns the handler with a subresource, such as eviction: requests for it are answered by the other
+// handler's rules for a main resource. They may be those of another kind, since the objects of a subresource can be:
+// pods/status and pods/resize are sent as Pod, pods/eviction as Eviction.
 func (h Handler) Subresource(name string, other Handler) Handler {
 	rules := maps.Clone(h.rules)
 	rules[name] = other.rules[""]
@@ -82,7 +82,7 @@ func readReview(r *http.Request, review *admissionv1.AdmissionReview) error {
 	return nil
 }
 
-// Defaulting is Mutating for rules that find nothing to say but an error.
+// Defaulting returns Mutating for rules that find nothing to say but an error.
 func (k Kind[H]) Defaulting(defaults func(ctx context.Context, req Request[H]) error) Handler {
 	return k.Mutating(func(ctx context.Context, req Request[H]) (Findings, error) {
 		return Findings{}, defaults(ctx, req)
@@ -139,7 +139,7 @@ func (k Kind[H]) Validating(validate func(ctx context.Context, req Request[H]) (
 	})
 }
 
-// answer is what rules say of a request, without a patch.
+// answer returns what rules say of a request, without a patch.
 func (k Kind[H]) answer(name string, version Version[H], found Findings, err error) webhook.Response {
 	response := webhook.Allowed("")
 	switch {

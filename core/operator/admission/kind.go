@@ -20,7 +20,8 @@ type Version[H client.Object] struct {
 	path   func(string) string
 }
 
-// Hub is the version that rules are written for. T is the struct type of the kind: Hub[v1beta1.CloneSet]("v1beta1").
+// Hub returns the version that rules are written for. T is the struct type of the kind:
+// Hub[v1beta1.CloneSet]("v1beta1").
 func Hub[T any, H pointer[T]](name string) Version[H] {
 	return Version[H]{
 		name: name,
@@ -43,7 +44,7 @@ type Conversion[H, S any] struct {
 	Path func(hub string) string
 }
 
-// Spoke is a version that is converted before rules see it. S is the struct type of the kind in this version.
+// Spoke returns a version that is converted before rules see it. S is the struct type of the kind in this version.
 func Spoke[T, S any, H pointer[T], P pointer[S]](name string, conversion Conversion[H, P]) Version[H] {
 	path := conversion.Path
 	if path == nil {
@@ -97,11 +98,11 @@ func NewKind[H client.Object](group, kind string, hub Version[H], spokes ...Vers
 	return Kind[H]{gk: schema.GroupKind{Group: group, Kind: kind}, hub: hub, spokes: spokes}
 }
 
-// MutatePath is where the API server asks for the defaults of the kind, such as /mutate-apps-kruise-io-cloneset and
-// /mutate-pod. The configurations in users' clusters name it.
+// MutatePath returns where the API server asks for the defaults of the kind, such as /mutate-apps-kruise-io-cloneset
+// and /mutate-pod. The configurations in users' clusters name it.
 func (k Kind[H]) MutatePath() string { return "/mutate-" + k.path() }
 
-// ValidatePath is where the API server asks for the validation of the kind, and of its subresources.
+// ValidatePath returns where the API server asks for the validation of the kind, and of its subresources.
 func (k Kind[H]) ValidatePath() string { return "/validate-" + k.path() }
 
 func (k Kind[H]) path() string {
@@ -125,7 +126,7 @@ func (k Kind[H]) version(name string) (Version[H], error) {
 	return Version[H]{}, fmt.Errorf("unsupported version: %s", name)
 }
 
-// objectName is the name to use in error messages: objects may still wait for a generated one.
+// objectName returns the name to use in error messages: objects may still wait for a generated one.
 func objectName(name string, meta metav1.Object) string {
 	if name == "" && meta.GetGenerateName() != "" {
 		return meta.GetGenerateName()

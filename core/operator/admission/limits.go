@@ -38,10 +38,10 @@ type Limit struct {
 	free *semaphore.Weighted
 }
 
-// Reviews is the limit of a server that answers admission requests.
+// Reviews returns the limit of a server that answers admission requests.
 func Reviews() Limit { return NewLimit(MaxReview, maxReviews) }
 
-// NewLimit is a limit in bytes for one request and for all together.
+// NewLimit returns a limit in bytes for one request and for all together.
 func NewLimit(one, all int64) Limit { return Limit{one: one, free: semaphore.NewWeighted(all)} }
 
 // Handle refuses bodies that are too large with status 413 and reads others whole. Requests wait as long as
@@ -78,7 +78,7 @@ func (l Limit) refuse(w http.ResponseWriter) {
 	http.Error(w, fmt.Sprintf("the request is larger than %d bytes: whoever lists objects should ask for less at a time", l.one), http.StatusRequestEntityTooLarge)
 }
 
-// read is the body, unless it takes too long to come.
+// read returns the body, unless it takes too long to come.
 func (l Limit) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	connection := http.NewResponseController(w)
 	// Writers that know no deadlines are those of tests.

@@ -97,14 +97,14 @@ func level[T any](p *patch, value json.RawMessage) (decoded T) {
 	return decoded
 }
 
-// equal says whether two values that Go encoded are the same. Null is as good as absent.
+// equal reports whether two values that Go encoded are the same. Null is as good as absent.
 func equal(a, b json.RawMessage) bool {
 	return bytes.Equal(a, b) || isNull(a) && isNull(b)
 }
 
 func isNull(value json.RawMessage) bool { return kindOf(value) == 0 || kindOf(value) == 'n' }
 
-// kindOf is the first byte of a JSON value: '{' of an object, '[' of a list, 'n' of null, 0 where there is none.
+// kindOf returns the first byte of a JSON value: '{' of an object, '[' of a list, 'n' of null, 0 where there is none.
 func kindOf(value json.RawMessage) byte {
 	value = bytes.TrimLeft(value, " \t\r\n")
 	if len(value) == 0 {

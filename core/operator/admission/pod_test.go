@@ -23,8 +23,8 @@ import (
 
 func podKind() Kind[*corev1.Pod] { return NewKind("", "Pod", Hub[corev1.Pod]("v1")) }
 
-// realisticPod is a pod as a ReplicaSet's controller creates it and admission plugins leave it: three containers with
-// 30 variables, probes and mounts each, six volumes, managed fields. Its JSON has some 24 kB.
+// realisticPod returns a pod as a ReplicaSet's controller creates it and admission plugins leave it: three containers
+// with 30 variables, probes and mounts each, six volumes, managed fields. Its JSON has some 24 kB.
 func realisticPod(t testing.TB) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{
@@ -96,7 +96,7 @@ func realisticPod(t testing.TB) *corev1.Pod {
 	return pod
 }
 
-// podReview is the body of a request about the realistic pod.
+// podReview returns the body of a request about the realistic pod.
 func podReview(t testing.TB, operation admissionv1.Operation) []byte {
 	t.Helper()
 	raw, err := json.Marshal(realisticPod(t))

@@ -82,7 +82,7 @@ func refusal(err error) webhook.Response {
 	return response
 }
 
-// invalid is a 422 that names every error, in the paths of the version sent.
+// invalid returns a 422 that names every error, in the paths of the version sent.
 func invalid(kind schema.GroupKind, name string, errs field.ErrorList, path func(string) string) webhook.Response {
 	sent := make(field.ErrorList, 0, len(errs))
 	for _, err := range errs {

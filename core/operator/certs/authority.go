@@ -126,7 +126,7 @@ func encodeKey(key crypto.Signer) ([]byte, error) {
 	}
 }
 
-// canSign says whether a CA can issue certificates at a time: it is one, its key fits, and it is valid.
+// canSign reports whether a CA can issue certificates at a time: it is one, its key fits, and it is valid.
 func (a Authority) canSign(ca Pair, now time.Time) error {
 	pair, err := tls.X509KeyPair(ca.Certificate, ca.Key)
 	if err != nil {
@@ -138,8 +138,8 @@ func (a Authority) canSign(ca Pair, now time.Time) error {
 	return valid(pair.Leaf, now)
 }
 
-// canServe says whether content's serving certificate works at a time: its key fits, and a client that
-// trusts the bundle accepts it for every name of the server.
+// canServe reports whether content's serving certificate works at a time: its key fits, and a client that trusts the
+// bundle accepts it for every name of the server.
 func (a Authority) canServe(content Content, now time.Time) error {
 	pair, err := tls.X509KeyPair(content.Serving.Certificate, content.Serving.Key)
 	if err != nil {
@@ -178,7 +178,7 @@ func valid(certificate *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// renewal is when a certificate shall be replaced. A renewBefore of zero means a third of the life.
+// renewal returns when a certificate shall be replaced. A renewBefore of zero means a third of the life.
 func renewal(certificate *x509.Certificate, renewBefore time.Duration) time.Time {
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
 	if renewBefore <= 0 {

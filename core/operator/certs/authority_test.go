@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// birth is when the clusters of these tests start. Certificates carry whole seconds.
+// birth returns when the clusters of these tests start. Certificates carry whole seconds.
 func birth() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
-// newSmallKey is fast: a timeline needs dozens of keys.
+// newSmallKey returns a key that is made fast: a timeline needs dozens of keys.
 func newSmallKey(random io.Reader) (crypto.Signer, error) {
 	return ecdsa.GenerateKey(elliptic.P256(), random)
 }

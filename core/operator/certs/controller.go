@@ -115,7 +115,7 @@ func New(options Options) (*Controller, error) {
 // Source returns where the webhook server gets its certificate from.
 func (c *Controller) Source() *Source { return &c.source }
 
-// Initialized is closed when the certificates are in place everywhere for the first time.
+// Initialized returns a channel that is closed when the certificates are in place everywhere for the first time.
 func (c *Controller) Initialized() <-chan struct{} { return c.initialized }
 
 // Err returns why the last pass failed, nil when all is in place.
@@ -126,7 +126,7 @@ func (c *Controller) Err() error {
 	return nil
 }
 
-// NeedLeaderElection is false: every replica needs the certificates.
+// NeedLeaderElection returns false: every replica needs the certificates.
 func (c *Controller) NeedLeaderElection() bool { return false }
 
 // Start keeps the certificates until ctx ends.
@@ -241,7 +241,7 @@ func (c *Controller) observe(ctx context.Context, read func(context.Context, wat
 	return seen, nil
 }
 
-// carries says whether every target has exactly this bundle.
+// carries reports whether every target has exactly this bundle.
 func (o observation) carries(bundle []byte) bool {
 	for _, target := range o.targets {
 		if patch, err := injection(target, bundle); err != nil || patch != nil {

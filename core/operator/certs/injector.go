@@ -82,7 +82,7 @@ func injection(object client.Object, bundle []byte) ([]byte, error) {
 	return json.Marshal(operations)
 }
 
-// checkExternal says whether an object carries a bundle that somebody else maintains.
+// checkExternal reports whether an object carries a bundle that somebody else maintains.
 func checkExternal(object client.Object, bundle []byte) error {
 	bundle = bytes.TrimSpace(bundle)
 	for _, reference := range references(object) {

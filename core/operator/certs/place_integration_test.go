@@ -115,7 +115,7 @@ func (p *place) crd() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// operatorConfig is that of a user who may touch nothing but the named objects, as design and role say.
+// operatorConfig returns the configuration of a user who may touch nothing but the named objects, as design and role say.
 func (p *place) operatorConfig() *rest.Config {
 	p.t.Helper()
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: p.name}}

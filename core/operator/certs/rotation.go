@@ -41,7 +41,7 @@ type step struct {
 	change  func(Authority, judged) (Content, error)
 }
 
-// steps are tried in order, and the first that applies is taken: one change of the Secret at a time, so that
+// steps returns the possible changes in order of evaluation. The first that applies is taken: one change at a time, so that
 // everybody is at most one step behind.
 func steps() []step {
 	return []step{

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// started is the content of a cluster that was installed at birth.
+// started returns the content of a cluster that was installed at birth.
 func started(t *testing.T, authority Authority) Content {
 	t.Helper()
 	plan, err := authority.Plan(Snapshot{Now: birth()})
@@ -250,7 +250,7 @@ func TestEveryCallIsTrustedForThirtyYears(t *testing.T) {
 	}
 }
 
-// pause is short while a rotation goes on and long while nothing happens.
+// pause returns short while a rotation goes on and long while nothing happens.
 func (w *world) pause(random *rand.Rand) time.Duration {
 	if w.secret != nil && w.secret.Next.empty() && len(w.secret.Previous) == 0 {
 		return time.Duration(random.Int64N(int64(45 * day)))

@@ -79,7 +79,7 @@ func parseAge(value string) (time.Duration, bool) {
 	return 0, false
 }
 
-// Names are the names that the serving certificate is made for: that of the Service or the host first, then
+// Names returns the names that the serving certificate is made for: that of the Service or the host first, then
 // localhost for the operator's own health check.
 func (s Settings) Names() []string {
 	name := s.ServiceName + "." + s.Namespace + ".svc"

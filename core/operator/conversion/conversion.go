@@ -91,8 +91,8 @@ func recode(from, to any) error {
 	return nil
 }
 
-// With is a copy of an object in which the named members are those of another one, or absent as there.
-// Both may be nil.
+// With returns a copy of an object in which the named members are those of another one, or absent as there. Both may be
+// nil.
 func With(base, other Object, names ...string) Object {
 	out := Object{}
 	maps.Copy(out, base)
@@ -105,7 +105,7 @@ func With(base, other Object, names ...string) Object {
 	return out
 }
 
-// Member is the object at the end of a path of names, nil where there is none.
+// Member returns the object at the end of a path of names, nil where there is none.
 func Member(from Object, names ...string) Object {
 	for _, name := range names {
 		from, _ = from[name].(Object)

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// to are versions g/v1 and g/v2, of which only the way to g/v2 is known.
+// to returns versions g/v1 and g/v2, of which only the way to g/v2 is known.
 func to(hub func(Object) (Object, error)) Versions {
 	return Versions{Hub: "g/v2", Spoke: "g/v1", ToHub: hub, FromHub: func(Object) (Object, error) { return nil, errors.New("not to be called") }}
 }

@@ -83,8 +83,8 @@ const (
 	EnablePodProbeMarkerOnServerless Name = "EnablePodProbeMarkerOnServerless"
 )
 
-// defaults is the table of all gates. What is on counts as beta and what is off as alpha, so that
-// AllBeta and AllAlpha mean what a reader of the table expects.
+// defaults returns the table of all gates. What is on counts as beta and what is off as alpha, so that AllBeta and
+// AllAlpha mean what a reader of the table expects.
 func defaults() map[Name]featuregate.FeatureSpec {
 	on := featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Beta}
 	off := featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Alpha}
@@ -138,7 +138,7 @@ type cascade struct {
 	value  bool
 }
 
-// cascades are applied in this order after parsing.
+// cascades returns the dependencies between feature gates in the order in which they are applied, after parsing.
 func cascades() []cascade {
 	return []cascade{
 		{when: PodWebhook, is: false, value: false, effect: []Name{

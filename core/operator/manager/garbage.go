@@ -53,7 +53,7 @@ func (g *garbage) Start(ctx context.Context) error {
 	}
 }
 
-// garbagePercent is how much garbage may be for so many bytes in use.
+// garbagePercent returns how much garbage may be for so many bytes in use.
 func garbagePercent(used uint64) int {
 	return int(min(max(100*garbageSize/max(used, 1), leastGarbage), mostGarbage))
 }

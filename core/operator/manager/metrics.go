@@ -10,7 +10,7 @@ import (
 // version is what was built; release builds set it with -ldflags "-X <this package>.version=v1.2.3".
 var version string
 
-// leaderGauge is 1 while this replica is the leader. The name is OpenKruise's.
+// leaderGauge returns a gauge that is 1 while this replica is the leader. The name is OpenKruise's.
 func leaderGauge() prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "kruise_manager_is_leader",
@@ -18,7 +18,7 @@ func leaderGauge() prometheus.Gauge {
 	})
 }
 
-// buildInfo is always 1; its labels say what runs.
+// buildInfo returns a gauge that is always 1; its labels say what runs.
 func buildInfo(feature string) prometheus.Gauge {
 	built, revision := version, "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {

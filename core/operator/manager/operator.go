@@ -54,7 +54,7 @@ type Webhook interface {
 	Converting() http.Handler
 }
 
-// WebhooksOf are the endpoints of an operator with one kind.
+// WebhooksOf returns the endpoints of an operator with one kind.
 func WebhooksOf(w Webhook) Webhooks {
 	return Webhooks{
 		Mutating:   []admission.Endpoint{w.Mutating()},
@@ -74,7 +74,7 @@ func (w Webhooks) Register(server webhook.Server) {
 	}
 }
 
-// restricted are the endpoints for these callers only. Conversion stays open: API servers show no certificate
+// restricted returns the endpoints for these callers only. Conversion stays open: API servers show no certificate
 // there, and it tells nothing that the request does not say.
 func (w Webhooks) restricted(to *callers) Webhooks {
 	only := func(endpoints []admission.Endpoint) []admission.Endpoint {
@@ -92,5 +92,5 @@ func (w Webhooks) empty() bool {
 	return len(w.Mutating) == 0 && len(w.Validating) == 0 && w.Converting == nil
 }
 
-// name is what the operator is called in a cluster.
+// name returns what the operator is called in a cluster.
 func (o Operator) name() string { return o.Feature + "-manager" }

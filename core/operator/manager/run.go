@@ -53,7 +53,7 @@ func Run(ctx context.Context, operator Operator, options Options, config *rest.C
 	return errors.Join(err, services.stop())
 }
 
-// runManager is what happens while the services run.
+// runManager returns what happens while the services run.
 func runManager(ctx context.Context, operator Operator, env *Environment, hooks *webhooks, startup *startup) error {
 	if hooks != nil {
 		startup.waitsFor("webhook certificates")

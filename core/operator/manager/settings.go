@@ -5,7 +5,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 )
 
-// Settings are what the process says about one of its controllers, which writes under the user agent
+// Settings returns what the process says about one of its controllers, which writes under the user agent
 // <feature>-manager/<controller>. With 0 workers the controller chooses.
 func (e *Environment) Settings(controller string, workers int) base.Settings {
 	return base.Settings{

@@ -41,7 +41,7 @@ func (s *startup) waitsFor(what string) {
 
 func (s *startup) done() { s.reason.Store(nil) }
 
-// check is a readiness check.
+// check implements a readiness check.
 func (s *startup) check(*http.Request) error {
 	if reason := s.reason.Load(); reason != nil {
 		return errors.New(*reason)

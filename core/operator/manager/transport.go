@@ -25,7 +25,7 @@ type deadline struct {
 	limit time.Duration
 }
 
-// between is the time from the end of one leader to the start of the next.
+// between returns the time from the end of one leader to the start of the next.
 func (e Election) between() time.Duration {
 	return e.LeaseDuration - time.Second - e.RenewDeadline - e.RetryPeriod
 }

@@ -34,7 +34,7 @@ func AddFlags(set *pflag.FlagSet, gates ...features.Name) *Flags {
 	return f
 }
 
-// Log is where the log goes.
+// Log returns where the log goes.
 func (f *Flags) Log() logr.Logger {
 	if *f.verbosity > 0 && !f.set.Changed("zap-log-level") {
 		level := zap.NewAtomicLevelAt(zapcore.Level(-*f.verbosity))
@@ -43,7 +43,7 @@ func (f *Flags) Log() logr.Logger {
 	return ctrlzap.New(ctrlzap.UseFlagOptions(&f.logs))
 }
 
-// Gates are the feature gates by the flag and the environment, and what the log should say about them.
+// Gates returns the feature gates by the flag and the environment, and what the log should say about them.
 func (f *Flags) Gates(getenv func(string) string) (gates features.Set, notes []string, err error) {
 	return features.Parse(features.Source{Flag: strings.Join(*f.gates, ","), Getenv: getenv, Consulted: f.consulted})
 }

@@ -20,7 +20,7 @@ func (l *Limits) AddFlags(set *pflag.FlagSet) {
 	set.IntVar(&l.Burst, "rest-config-burst", 0, "Requests to the API server at once, with rest-config-qps.")
 }
 
-// Limit is a copy of the configuration that keeps to the limits.
+// Limit returns a copy of the configuration that keeps to the limits.
 func (l Limits) Limit(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = -1, 0

@@ -9,8 +9,8 @@ import (
 // ClaimOption changes a claim under construction.
 type ClaimOption func(*corev1.PersistentVolumeClaim)
 
-// Claim is a claim for storage of a size such as "1Gi" that one node can write. Without options it
-// is what users write as a claim template.
+// Claim returns a claim for storage of a size such as "1Gi" that one node can write. Without options it is what users
+// write as a claim template.
 func Claim(name, size string, options ...ClaimOption) corev1.PersistentVolumeClaim {
 	claim := corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

@@ -22,10 +22,10 @@ const Namespace = "default"
 // Node is where ready pods run unless OnNode says otherwise.
 const Node = "node-1"
 
-// Epoch is when all objects were created unless an option says otherwise.
+// Epoch returns when all objects were created unless an option says otherwise.
 func Epoch() time.Time { return time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
-// UID is the UID that builders give to an object of the name.
+// UID returns the UID that builders give to an object of the name.
 func UID(name string) types.UID {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // the hash never returns an error
@@ -35,7 +35,7 @@ func UID(name string) types.UID {
 // PodOption changes a pod under construction.
 type PodOption func(*corev1.Pod)
 
-// Pod is a pending pod with the container main of image app:1, without node, labels or owner.
+// Pod returns a pending pod with the container main of image app:1, without node, labels or owner.
 func Pod(name string, options ...PodOption) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -55,8 +55,7 @@ func Pod(name string, options ...PodOption) *corev1.Pod {
 	return pod
 }
 
-// Template is a pod template with the labels, annotations, finalizers and spec that the options give
-// to a pod.
+// Template returns a pod template with the labels, annotations, finalizers and spec that the options give to a pod.
 func Template(options ...PodOption) corev1.PodTemplateSpec {
 	pod := Pod("template", options...)
 	return corev1.PodTemplateSpec{

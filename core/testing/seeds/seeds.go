@@ -79,7 +79,7 @@ func tell(t *testing.T, seed uint64) {
 	}
 }
 
-// First is the first seed.
+// First returns the first seed.
 func First() uint64 {
 	if *first > 0 {
 		return *first

@@ -86,7 +86,7 @@ func (n *Nodes) reportUnschedulable(ctx context.Context, pod *corev1.Pod) error 
 	return nil
 }
 
-// fits says whether node selector and required node affinity let the pod onto the node.
+// fits reports whether node selector and required node affinity let the pod onto the node.
 func fits(pod *corev1.Pod, home *node) bool {
 	if !labels.SelectorFromSet(pod.Spec.NodeSelector).Matches(labels.Set(home.labels)) {
 		return false

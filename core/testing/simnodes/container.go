@@ -173,7 +173,7 @@ func (c *container) resize(spec *corev1.Container, w world) time.Time {
 	return time.Time{}
 }
 
-// resizeRestarts says whether the step from resources to the spec's needs a restart.
+// resizeRestarts reports whether the step from resources to the spec's needs a restart.
 func resizeRestarts(spec *corev1.Container, have corev1.ResourceRequirements) bool {
 	for _, p := range spec.ResizePolicy {
 		changed := !have.Requests[p.ResourceName].Equal(spec.Resources.Requests[p.ResourceName]) ||
@@ -185,7 +185,7 @@ func resizeRestarts(spec *corev1.Container, have corev1.ResourceRequirements) bo
 	return false
 }
 
-// ready says whether the container's readiness probe would succeed.
+// ready reports whether the container's readiness probe would succeed.
 func (c *container) ready(now time.Time, image Image) bool {
 	return c.state == running && !now.Before(c.readyAt) && !image.NeverReady && !c.failing
 }

@@ -140,7 +140,7 @@ func (n *Nodes) run(ctx context.Context) error {
 // Wait blocks until the context given to Start has ended and no write is under way any more.
 func (n *Nodes) Wait() { n.done.Wait() }
 
-// Names are the names of the nodes, by number.
+// Names returns the names of the nodes, by number.
 func (n *Nodes) Names() []string {
 	names := make([]string, len(n.nodes))
 	for i, node := range n.nodes {

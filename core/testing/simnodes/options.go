@@ -96,7 +96,7 @@ type Image struct {
 	RefuseResize string
 }
 
-// CrashLoop is the behaviour of an image whose process fails as soon as it starts.
+// CrashLoop returns the behaviour of an image whose process fails as soon as it starts.
 func CrashLoop() Image { return Image{Exits: true, ExitCode: 1} }
 
 func (o Options) withDefaults() (Options, error) {

@@ -139,7 +139,7 @@ func (r *podRun) end(now time.Time) {
 	}
 }
 
-// phase is the pod's, by the rules of the kubelet.
+// phase returns the pod's, by the rules of the kubelet.
 func (r *podRun) phase(pod *corev1.Pod) corev1.PodPhase {
 	for i := range r.inits {
 		if initFailed(&r.inits[i], &pod.Spec.InitContainers[i]) {
@@ -172,7 +172,7 @@ func (r *podRun) initialized(pod *corev1.Pod) bool {
 	return true
 }
 
-// initDone says whether the containers after an init container may start.
+// initDone reports whether the containers after an init container may start.
 func initDone(c *container, spec *corev1.Container) bool {
 	if sidecar(spec) {
 		return c.ranImage != ""
@@ -184,13 +184,13 @@ func initFailed(c *container, spec *corev1.Container) bool {
 	return !sidecar(spec) && c.state == exited && c.ended != nil && c.ended.ExitCode != 0
 }
 
-// sidecar says whether an init container goes on to run beside the others.
+// sidecar reports whether an init container goes on to run beside the others.
 func sidecar(spec *corev1.Container) bool {
 	return spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// ImageID is what a simulated node reports for an image whose content is that of canonical: equal
-// for equal canonical images, and different otherwise. A reference by digest keeps its digest.
+// ImageID returns what a simulated node reports for an image whose content is that of canonical: equal for equal
+// canonical images, and different otherwise. A reference by digest keeps its digest.
 func ImageID(canonical string) string {
 	if strings.Contains(canonical, "@") {
 		return canonical

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// status is what the node reports of the pod now: conditions of others stay, the node's own are
-// computed from the containers and from the readiness gates.
+// status returns what the node reports of the pod now: conditions of others stay, the node's own are computed from the
+// containers and from the readiness gates.
 func (r *podRun) status(pod *corev1.Pod, now time.Time, hostIP string, image func(string) Image) *corev1.PodStatus {
 	s := pod.Status.DeepCopy()
 	phase := r.phase(pod)
@@ -198,5 +198,5 @@ func reasonUnless(ok bool, reason string) string {
 	return reason
 }
 
-// wholeSeconds is t as the API server keeps it.
+// wholeSeconds returns t as the API server keeps it.
 func wholeSeconds(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }

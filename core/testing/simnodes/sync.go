@@ -54,7 +54,7 @@ func (n *Nodes) podEvents() cache.ResourceEventHandler {
 	}
 }
 
-// concerns says whether the pod is on one of the nodes or could be bound to one.
+// concerns reports whether the pod is on one of the nodes or could be bound to one.
 func (n *Nodes) concerns(pod *corev1.Pod) bool {
 	if pod.Spec.NodeName == "" {
 		return n.options.Bind
@@ -246,7 +246,7 @@ func (n *Nodes) silent(pod *corev1.Pod) bool {
 	return false
 }
 
-// newer says whether a is a later version than b of the same pod.
+// newer reports whether a is a later version than b of the same pod.
 func newer(a, b *corev1.Pod) bool {
 	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
 	return err == nil && order > 0 && a.UID == b.UID

@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// Cached is what an operator's cache shows of a pod: a copy, with the restart policy that every server
-// sets, trimmed by fastclient.TrimPod.
+// Cached returns what an operator's cache shows of a pod: a copy, with the restart policy that every server sets,
+// trimmed by fastclient.TrimPod.
 func Cached(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	if pod.Spec.RestartPolicy == "" {
@@ -22,7 +22,7 @@ func Cached(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// Snapshot is Cached for all pods of a list.
+// Snapshot returns Cached for all pods of a list.
 func Snapshot(pods []*corev1.Pod) []*corev1.Pod {
 	var all []*corev1.Pod
 	for _, pod := range pods {
@@ -31,14 +31,14 @@ func Snapshot(pods []*corev1.Pod) []*corev1.Pod {
 	return all
 }
 
-// CacheView is View with what an operator's cache shows of each object: planners read such a view.
+// CacheView returns View with what an operator's cache shows of each object: planners read such a view.
 func (w *World) CacheView(lag func(kind string) int) *View {
 	v := w.View(lag)
 	v.cached = true
 	return v
 }
 
-// cached is what the operator's cache shows of an object, the same copy for each look.
+// cached returns what the operator's cache shows of an object, the same copy for each look.
 func (w *World) cached(o action.Object) action.Object {
 	pod, ok := o.(*corev1.Pod)
 	if !ok || pod == nil {

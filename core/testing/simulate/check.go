@@ -66,18 +66,18 @@ func (w *World) judge(e Event, before measures) {
 	}
 }
 
-// Now is the virtual moment of the view.
+// Now returns the virtual moment of the view.
 func (v *View) Now() time.Time { return v.now }
 
-// Owned are the pods that the object with the UID controls, in any state.
+// Owned returns the pods that the object with the UID controls, in any state.
 func (v *View) Owned(owner types.UID) []*corev1.Pod { return ListOwned[*corev1.Pod](v, owner) }
 
-// Active are those of the object's pods that are neither terminating nor finished.
+// Active returns those of the object's pods that are neither terminating nor finished.
 func (v *View) Active(owner types.UID) []*corev1.Pod {
 	return v.owned(owner, 0, func(s podstate.State) bool { return s.Active })
 }
 
-// Available are those of the object's active pods that have been ready for minReadySeconds.
+// Available returns those of the object's active pods that have been ready for minReadySeconds.
 func (v *View) Available(owner types.UID, minReadySeconds int32) []*corev1.Pod {
 	return v.owned(owner, minReadySeconds, func(s podstate.State) bool { return s.Active && s.Available })
 }
@@ -142,7 +142,8 @@ func (w *World) CheckClaims() {
 	})
 }
 
-// mounter is the name of a pod that mounts the object, a claim, is not on its way out and is not the heir; empty for none.
+// mounter returns the name of a pod that mounts the object, a claim, is not on its way out and is not the heir; empty
+// for none.
 func (w *World) mounter(o action.Object, heir types.UID) string {
 	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
 		return ""
@@ -214,8 +215,8 @@ func imagesDiffer(a, b *corev1.Pod) bool {
 	return false
 }
 
-// Digest is the state of the world without what chance decides: names, ids, versions, times and
-// addresses. Two runs that arrived at the same end have the same digest.
+// Digest returns the state of the world without what chance decides: names, ids, versions, times and addresses. Two
+// runs that arrived at the same end have the same digest.
 func Digest(w *World) string {
 	var lines []string
 	for _, kind := range w.kinds() {
@@ -261,7 +262,7 @@ func podDigest(pod *corev1.Pod) string {
 	return fmt.Sprintf("%s volumes=%d %s %s", b.String(), len(pod.Spec.Volumes), pod.Status.Phase, strings.Join(conditions, " "))
 }
 
-// labelsOf are the labels, without the values that only name the object.
+// labelsOf returns the labels, without the values that only name the object.
 func labelsOf(o action.Object) []string {
 	var list []string
 	for k, v := range o.GetLabels() {

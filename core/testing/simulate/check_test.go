@@ -128,7 +128,7 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 	}
 }
 
-// madeFor is what owns pods, and owned is one of them.
+// madeFor returns what owns pods, and owned is one of them.
 func madeFor() *corev1.Pod {
 	o := bare("set")
 	o.UID = "set"

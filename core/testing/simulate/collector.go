@@ -42,7 +42,7 @@ func (w *World) collectDependents(owner action.Object) {
 	}
 }
 
-// deadOwners are the owner references of the object whose owners do not exist.
+// deadOwners returns the owner references of the object whose owners do not exist.
 func (w *World) deadOwners(o action.Object) []metav1.OwnerReference {
 	var dead []metav1.OwnerReference
 	for _, ref := range o.GetOwnerReferences() {
@@ -53,7 +53,7 @@ func (w *World) deadOwners(o action.Object) []metav1.OwnerReference {
 	return dead
 }
 
-// owner is the object that the reference means, or nil.
+// owner returns the object that the reference means, or nil.
 func (w *World) owner(ref metav1.OwnerReference, namespace string) action.Object {
 	t := w.tables[ref.Kind]
 	if t == nil {

@@ -183,7 +183,7 @@ func (w *World) flap(r *podRuntime, c *containerRuntime) {
 	})
 }
 
-// restartsFor says whether the resize policy wants a restart for what the resize changes.
+// restartsFor reports whether the resize policy wants a restart for what the resize changes.
 func (c *containerRuntime) restartsFor() bool {
 	for _, p := range c.spec.ResizePolicy {
 		if p.RestartPolicy != corev1.RestartContainer {

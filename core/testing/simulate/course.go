@@ -80,7 +80,7 @@ func CheckCrashes(t *testing.T, courses []Course) {
 	}
 }
 
-// Troubles are the faults that CheckFaults plays, by what they are.
+// Troubles returns the faults that CheckFaults plays, by what they are.
 func Troubles() map[string]func(seed uint64) Faults {
 	return map[string]func(seed uint64) Faults{
 		"stale views":      func(seed uint64) Faults { return Faults{Seed: seed, Lag: 10, Interleave: 0.3} },
@@ -92,7 +92,7 @@ func Troubles() map[string]func(seed uint64) Faults {
 	}
 }
 
-// Refusals are faults of a server that refuses writes.
+// Refusals returns faults of a server that refuses writes.
 func Refusals(seed uint64) Faults {
 	return Faults{Seed: seed, Conflict: 0.15, TooManyRequests: 0.1, InternalError: 0.1}
 }

@@ -37,7 +37,7 @@ func (w *World) CheckCreations(workload action.Object, spare func(*View) int) {
 	})
 }
 
-// knownGeneration is the generation of the object in the operator's last view.
+// knownGeneration returns the generation of the object in the operator's last view.
 func (w *World) knownGeneration(o action.Object) int64 {
 	if known := w.known().get(KindOf(o), keyOf(o)); known != nil {
 		return known.GetGeneration()

@@ -47,7 +47,7 @@ type Faults struct {
 	Actors []Actor
 }
 
-// Nasty are faults of every kind but crashes and foreign actors.
+// Nasty returns faults of every kind but crashes and foreign actors.
 func Nasty(seed uint64) Faults {
 	return Faults{
 		Seed: seed, Lag: 5, LostEvents: 0.3, Interleave: 0.2,
@@ -143,7 +143,7 @@ func without(list []string, text string) []string {
 	return rest
 }
 
-// active says whether faults still happen.
+// active reports whether faults still happen.
 func (o *Operator) active() bool {
 	passes := o.faults.Passes
 	if passes == 0 {
@@ -169,7 +169,7 @@ func (o *Operator) meddle() {
 	}
 }
 
-// refusal is the error that a write meets instead of being done, or nil.
+// refusal returns the error that a write meets instead of being done, or nil.
 func (o *Operator) refusal(object action.Object) error {
 	switch {
 	case o.roll(o.faults.Conflict):
@@ -182,8 +182,8 @@ func (o *Operator) refusal(object action.Object) error {
 	return nil
 }
 
-// look is the view of a pass: every kind as old as the faults and the gate allow, and never older
-// than it was shown before.
+// look returns the view of a pass: every kind as old as the faults and the gate allow, and never older than it was
+// shown before.
 func (o *Operator) look() *View {
 	w := o.world
 	w.seen = o.shown

@@ -17,7 +17,7 @@ const (
 	hookActor = "hook"
 )
 
-// Hook is a lifecycle hook that AnswerHooks answers.
+// Hook returns a lifecycle hook that AnswerHooks answers.
 func Hook() *workload.LifecycleHook {
 	return &workload.LifecycleHook{LabelsHandler: map[string]string{HookLabel: HookTaken}}
 }

@@ -32,9 +32,8 @@ func (w *World) Convict(steps []action.Step, text string, judges ...Judge) {
 	}
 }
 
-// Sound are the judges of every plan. An object has one action, since a second one would be judged by a
-// version that the first one changed; and every action writes, since one without a write would come again
-// in every pass.
+// Sound returns the judges of every plan. An object has one action, since a second one would be judged by a version
+// that the first one changed; and every action writes, since one without a write would come again in every pass.
 func Sound() []Judge {
 	return []Judge{{"one action for each object", oneActionEach}, {"every action writes", everyActionWrites}}
 }
@@ -107,7 +106,7 @@ func RevisionsStay(chosen revision.Choice, pods []*corev1.Pod) Judge {
 	}}
 }
 
-// Actions are the actions of the steps with the name, of all steps with an empty one.
+// Actions returns the actions of the steps with the name, of all steps with an empty one.
 func Actions(steps []action.Step, name string) iter.Seq[action.Action] {
 	return func(yield func(action.Action) bool) {
 		for _, s := range steps {
@@ -120,7 +119,7 @@ func Actions(steps []action.Step, name string) iter.Seq[action.Action] {
 	}
 }
 
-// LabelIn is the value that an action gives to a label of an object that exists, and whether it does.
+// LabelIn returns the value that an action gives to a label of an object that exists, and whether it does.
 func LabelIn(a action.Action, key string) (value string, set bool) {
 	for _, patch := range a.Patches {
 		meta, _ := patch.Body["metadata"].(map[string]any)

@@ -38,7 +38,7 @@ func (l *LostPods) Restart() {
 	l.finder = orphans.New(l.uncontrolled, server{world: l.world}, l.label)
 }
 
-// Find is orphans.Finder.Find for a pass that sees the view.
+// Find returns orphans.Finder.Find for a pass that sees the view.
 func (l *LostPods) Find(view *View, s orphans.Search, now time.Time) (orphans.Found, error) {
 	l.view = view
 	return l.finder.Find(context.Background(), s, now)
@@ -59,7 +59,7 @@ func (l *LostPods) uncontrolled(_ context.Context, namespace string) ([]*corev1.
 	return found, nil
 }
 
-// ListLabelled is every object of the kind that has the label and whose controller has the UID.
+// ListLabelled returns every object of the kind that has the label and whose controller has the UID.
 func ListLabelled[T action.Object](v *View, owner types.UID, label string) []T {
 	var labelled []T
 	for _, o := range ListOwned[T](v, owner) {

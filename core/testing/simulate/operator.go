@@ -26,7 +26,7 @@ type Restarter interface {
 
 // Reporter is a Planner whose steps write no status: it is asked for that once they have run, or ended early.
 type Reporter interface {
-	// Report are the steps that write what has become of the last plan.
+	// Report returns the steps that write what has become of the last plan.
 	Report(done action.Result) []action.Step
 }
 
@@ -37,7 +37,7 @@ type Follower interface {
 
 // Noticer is a Planner whose plans tell users more than what became of their actions.
 type Noticer interface {
-	// Notices are what the last plan tells, by whether its status was written where there was one to write.
+	// Notices returns what the last plan tells, by whether its status was written where there was one to write.
 	Notices(statusWritten bool) []action.Notice
 }
 
@@ -116,7 +116,7 @@ func NewOperator(w *World, p Planner, f Faults) *Operator {
 	}
 }
 
-// Writes is the number of writes that were done so far.
+// Writes returns the number of writes that were done so far.
 func (o *Operator) Writes() int { return o.writes }
 
 // Restart is a new process: nothing is remembered. Unless the gate is off it waits until its caches
@@ -147,7 +147,7 @@ func (o *Operator) Pass() (Outcome, time.Duration) {
 	return out, shorter(wake, shorter(again, done.RetryAfter))
 }
 
-// think is what the planner wants, with the status that follows when all of it is done.
+// think returns what the planner wants, with the status that follows when all of it is done.
 func think(p Planner, v *View, now time.Time, seed uint64) []action.Step {
 	steps, _ := p.Plan(v, now, seed)
 	if r, ok := p.(Reporter); ok {

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// applyPatch is old after the patch; old stays as it is. Unknown fields are errors, so that a
-// misspelt patch fails. Only the parts of the object that the patch names go through JSON.
+// applyPatch returns old after the patch; old stays as it is. Unknown fields are errors, so that a misspelt patch
+// fails. Only the parts of the object that the patch names go through JSON.
 func applyPatch(old action.Object, patch action.Patch) (action.Object, error) {
 	body, err := plainJSON(patch.Body)
 	if err != nil {
@@ -53,7 +53,7 @@ func applyPatch(old action.Object, patch action.Patch) (action.Object, error) {
 	return n.Interface().(action.Object), nil
 }
 
-// plainJSON is the body as a server reads it.
+// plainJSON returns the body as a server reads it.
 func plainJSON(body map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {

@@ -18,10 +18,10 @@ type queue struct {
 	count int
 }
 
-// Len is part of heap.Interface.
+// Len implements heap.Interface.
 func (q *queue) Len() int { return len(q.items) }
 
-// Less is part of heap.Interface.
+// Less implements heap.Interface.
 func (q *queue) Less(i, j int) bool {
 	if q.items[i].at.Equal(q.items[j].at) {
 		return q.items[i].order < q.items[j].order
@@ -35,7 +35,7 @@ func (q *queue) Swap(i, j int) { q.items[i], q.items[j] = q.items[j], q.items[i]
 // Push is part of heap.Interface.
 func (q *queue) Push(x any) { q.items = append(q.items, x.(happening)) }
 
-// Pop is part of heap.Interface.
+// Pop implements heap.Interface.
 func (q *queue) Pop() any {
 	last := q.items[len(q.items)-1]
 	q.items = q.items[:len(q.items)-1]

@@ -70,7 +70,7 @@ func (t *tally) add(now time.Time) (most int, tooMany bool) {
 	return most, t.n > most
 }
 
-// tallyOf is the tally of a key.
+// tallyOf returns the tally of a key.
 func tallyOf[K comparable](all map[K]*tally, key K) *tally {
 	if all[key] == nil {
 		all[key] = &tally{names: map[string]bool{}}
@@ -281,7 +281,7 @@ func (q *quiet) judge(o *Operator) {
 	}
 }
 
-// firstTurn is when the first action of a purpose is tried again.
+// firstTurn returns when the first action of a purpose is tried again.
 func firstTurn(known action.Refused) time.Time {
 	var first time.Time
 	for _, r := range known.Targets {

@@ -28,7 +28,7 @@ type Refused struct {
 // NoRight is the answer, with code 403, of a server that lets the operator do no such writes at all.
 const NoRight = -403
 
-// WriteKinds are the kinds of writes that plans want; those of the workload's own kind are of a Workload.
+// WriteKinds returns the kinds of writes that plans want; those of the workload's own kind are of a Workload.
 func WriteKinds() []string {
 	return []string{
 		"create Pod", "delete Pod", "patch metadata of Pod", "patch owners of Pod",
@@ -40,7 +40,7 @@ func WriteKinds() []string {
 	}
 }
 
-// Right is what a role must allow for a kind of write.
+// Right returns what a role must allow for a kind of write.
 func Right(kind string) string {
 	part, of, isPatch := strings.Cut(strings.TrimPrefix(kind, "patch "), " of ")
 	switch {
@@ -52,7 +52,7 @@ func Right(kind string) string {
 	return "patch " + of
 }
 
-// AnswerCodes are the answers of Refused.
+// AnswerCodes returns the answers of Refused.
 func AnswerCodes() []int { return []int{403, NoRight, 409, 422, 429, 500, 0} }
 
 // request is one write on its way to the server.
@@ -63,7 +63,7 @@ type request struct {
 	write  func() (action.Object, error)
 }
 
-// kindOfPatch is the kind of write that a patch is.
+// kindOfPatch returns the kind of write that a patch is.
 func kindOfPatch(o action.Object, patch action.Patch) string {
 	part := patch.Subresource
 	meta, _ := patch.Body["metadata"].(map[string]any)
@@ -89,12 +89,12 @@ func plainKind(o action.Object) string {
 	return "Workload"
 }
 
-// covers says whether this kind of write is refused at a moment since the beginning of the world.
+// covers reports whether this kind of write is refused at a moment since the beginning of the world.
 func (f Refused) covers(kind string, since time.Duration) bool {
 	return (f.Write == kind || f.Write == Right(kind)) && since >= f.From && since < f.Until
 }
 
-// refused is the answer of a server that refuses this kind of write, nil when it does not.
+// refused returns the answer of a server that refuses this kind of write, nil when it does not.
 func (t *attempt) refused(r request) error {
 	since := t.world.now.Sub(t.world.begin)
 	for _, f := range t.faults.Refused {
@@ -124,10 +124,10 @@ func (t *attempt) refused(r request) error {
 	return nil
 }
 
-// memoryKey is the name under which the operator's memory has the one workload of the world.
+// memoryKey returns the name under which the operator's memory has the one workload of the world.
 func memoryKey() types.NamespacedName { return types.NamespacedName{Name: "workload"} }
 
-// Refusals are what the server has refused to the operator that looks at the world, for its workload.
+// Refusals returns what the server has refused to the operator that looks at the world, for its workload.
 func (v *View) Refusals(workload action.Object, pods []*corev1.Pod, minReadySeconds int32) action.Refusals {
 	if v.operator == nil {
 		return nil
@@ -139,7 +139,7 @@ func (v *View) Refusals(workload action.Object, pods []*corev1.Pod, minReadySeco
 	})
 }
 
-// shorter is the shorter of two times, of which 0 is none.
+// shorter returns the shorter of two times, of which 0 is none.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -171,7 +171,7 @@ func (t *attempt) rehearse(a *action.Action) error {
 	return nil
 }
 
-// report writes the status that follows from what became of the steps, unless that is refused for now. It says
+// report writes the status that follows from what became of the steps, unless that is refused for now. It reports
 // whether all that there was to write is written.
 func (o *Operator) report(done action.Result, out *Outcome) (written bool, wake time.Duration) {
 	r, ok := o.planner.(Reporter)
@@ -192,8 +192,8 @@ func (o *Operator) report(done action.Result, out *Outcome) (written bool, wake 
 	return status.Done == wanted, shorter(p.WakeAfter, wrote.RetryAfter)
 }
 
-// RefusedForLong are faults of a server that refuses one or two kinds of writes for minutes, and nothing
-// else: what comes of it can then be counted.
+// RefusedForLong returns faults of a server that refuses one or two kinds of writes for minutes, and nothing else: what
+// comes of it can then be counted.
 func RefusedForLong(seed uint64) Faults {
 	rng := rand.New(rand.NewPCG(seed, 77)) //nolint:gosec // a simulation needs no secrecy
 	f := Faults{Seed: seed}

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// judgeUpdate says whether the server lets old become n through the subresource, and whether that
-// changes the spec. Where a real server drops a forbidden change without a word, this is an error.
+// judgeUpdate reports whether the server lets old become n through the subresource, and whether that changes the spec.
+// Where a real server drops a forbidden change without a word, this is an error.
 func judgeUpdate(subresource string, old, n action.Object) (specChanged bool, errs field.ErrorList) {
 	errs = judgeMetadata(subresource, old, n)
 	var spec, status bool
@@ -154,7 +154,7 @@ func resizable(old, n corev1.ResourceRequirements) bool {
 	return only(old.Limits, n.Limits) && only(old.Requests, n.Requests) && same(old.Claims, n.Claims)
 }
 
-// quality is the QoS class by cpu and memory of the containers.
+// quality returns the QoS class by cpu and memory of the containers.
 func quality(spec *corev1.PodSpec) corev1.PodQOSClass {
 	guaranteed, any := true, false
 	for i := range spec.Containers {
@@ -175,7 +175,7 @@ func quality(spec *corev1.PodSpec) corev1.PodQOSClass {
 	return corev1.PodQOSBurstable
 }
 
-// member is the field of the object with the name, nil where it has none.
+// member returns the field of the object with the name, nil where it has none.
 func member(o action.Object, name string) any {
 	f := reflect.ValueOf(o).Elem().FieldByName(name)
 	if !f.IsValid() {

@@ -38,7 +38,7 @@ func (w *World) schedule(key types.NamespacedName, uid types.UID) {
 	w.commit(Event{Type: Modified, Actor: SchedulerActor, Object: &n, Old: pod, Subresource: "binding"})
 }
 
-// nodeFor is the node that the pod asks for by name, or any.
+// nodeFor returns the node that the pod asks for by name, or any.
 func (w *World) nodeFor(pod *corev1.Pod) string {
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
@@ -63,7 +63,7 @@ func (w *World) claimsExist(pod *corev1.Pod) bool {
 	return true
 }
 
-// pod is the pod of that name when it still has the UID.
+// pod returns the pod of that name when it still has the UID.
 func (w *World) pod(key types.NamespacedName, uid types.UID) *corev1.Pod {
 	pod := Get[*corev1.Pod](w.View(nil), key.Namespace, key.Name)
 	if pod == nil || pod.UID != uid {
@@ -72,7 +72,7 @@ func (w *World) pod(key types.NamespacedName, uid types.UID) *corev1.Pod {
 	return pod
 }
 
-// withConditions is have with the conditions put in; a transition time moves only with the status.
+// withConditions returns have with the conditions put in; a transition time moves only with the status.
 func (w *World) withConditions(have []corev1.PodCondition, put ...corev1.PodCondition) []corev1.PodCondition {
 	all := slices.Clone(have)
 	for _, c := range put {

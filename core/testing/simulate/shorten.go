@@ -21,7 +21,7 @@ var withoutFlag = flag.String("without", "", "what to leave out of a random worl
 // failing probes ("Flaps").
 type cuts map[string]bool
 
-// leftOut is what flag -without names.
+// leftOut returns what flag -without names.
 func leftOut() cuts {
 	out := cuts{}
 	for name := range strings.SplitSeq(*withoutFlag, ",") {
@@ -30,7 +30,7 @@ func leftOut() cuts {
 	return out
 }
 
-// String is the value of flag -without.
+// String returns the value of flag -without.
 func (c cuts) String() string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(c)), func(name string) bool { return !c[name] })
 	if len(names) == 0 {
@@ -62,7 +62,7 @@ func (c cuts) apply(w *World, f *Faults) {
 	}
 }
 
-// kindsOfFaults are the names of the fields of Faults that say how often or how much.
+// kindsOfFaults returns the names of the fields of Faults that say how often or how much.
 func kindsOfFaults() []string {
 	var names []string
 	for field := range reflect.TypeFor[Faults]().Fields() {
@@ -124,7 +124,7 @@ func numbered(what string, from, to int) []string {
 
 var particulars = regexp.MustCompile(`t=\S+|\S*\d\S*`)
 
-// kindOfFailure is what a failure says first, without times, names and numbers.
+// kindOfFailure returns what a failure says first, without times, names and numbers.
 func kindOfFailure(err error) string {
 	text := strings.TrimPrefix(err.Error(), "violated:\n")
 	text = strings.TrimSpace(particulars.ReplaceAllString(text, ""))

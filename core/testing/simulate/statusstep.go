@@ -9,9 +9,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// StatusStep is the step that gives the object the status, a struct of its kind, for planners that
-// write one. It has no actions when the object has that status already, and panics on a status that
-// JSON cannot hold.
+// StatusStep returns the step that gives the object the status, a struct of its kind, for planners that write one. It
+// has no actions when the object has that status already, and panics on a status that JSON cannot hold.
 func StatusStep(o action.Object, status any) action.Step {
 	step := action.Step{Name: "status"}
 	have, want := asMap(member(o, "Status")), asMap(status)

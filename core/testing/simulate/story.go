@@ -24,8 +24,8 @@ func (w *World) Tell(actor, format string, args ...any) {
 	w.story = append(w.story, fmt.Sprintf("%-8s %-9s %s", at, actor, fmt.Sprintf(format, args...)))
 }
 
-// Story is what has happened so far, one line for each action of the operator and each turn in the
-// life of a pod. The same seed tells the same story.
+// Story returns what has happened so far, one line for each action of the operator and each turn in the life of a pod.
+// The same seed tells the same story.
 func (w *World) Story() string { return strings.Join(w.story, "\n") + "\n" }
 
 // CompareStory compares the story with the file, such as testdata/rollout.txt.
@@ -57,7 +57,7 @@ func (w *World) tellResult(r *progress.Result) {
 	w.Tell(OperatorActor, "%s", text)
 }
 
-// sentence is the action in words.
+// sentence returns the action in words.
 func sentence(a *action.Action) string {
 	words := map[action.Verb]string{
 		action.Create: "create %s", action.Delete: "delete %s", action.Adopt: "adopt %s", action.Release: "release %s",
@@ -100,7 +100,7 @@ func (w *World) narrate(e Event) {
 	}
 }
 
-// trouble is why a container does not run, when that is the container's own fault.
+// trouble returns why a container does not run, when that is the container's own fault.
 func trouble(pod *corev1.Pod) string {
 	for i := range pod.Status.ContainerStatuses {
 		s := &pod.Status.ContainerStatuses[i]

@@ -39,7 +39,7 @@ func CheckTurns(t *testing.T, n int, start func(t testing.TB, o Options) (*World
 	})
 }
 
-// least is the smallest count, 0 where none is known.
+// least returns the smallest count, 0 where none is known.
 func least(restarts map[string]int32) int32 {
 	counts := slices.Sorted(maps.Values(restarts))
 	if len(counts) == 0 {

@@ -38,8 +38,7 @@ func (w *World) View(lag func(kind string) int) *View {
 	return v
 }
 
-// known is what the operator can know when it sends a write: its last view and its own writes, at that
-// moment.
+// known returns what the operator can know when it sends a write: its last view and its own writes, at that moment.
 func (w *World) known() *View {
 	v := &View{world: w, now: w.now}
 	if !w.sent.IsZero() {
@@ -79,7 +78,7 @@ func (v *View) rewind(kind string, n int, but string) {
 	}
 }
 
-// Get is the object of the kind, or the zero value when the view has none.
+// Get returns the object of the kind, or the zero value when the view has none.
 func Get[T action.Object](v *View, namespace, name string) T {
 	kind := kindFor[T]()
 	key := types.NamespacedName{Namespace: namespace, Name: name}
@@ -87,8 +86,8 @@ func Get[T action.Object](v *View, namespace, name string) T {
 	return o
 }
 
-// List is every object of the kind: those that exist in the order of their creation, after those
-// that exist in the view only.
+// List returns every object of the kind: those that exist in the order of their creation, after those that exist in the
+// view only.
 func List[T action.Object](v *View) []T {
 	kind := kindFor[T]()
 	t := v.world.tables[kind]
@@ -111,7 +110,7 @@ func List[T action.Object](v *View) []T {
 	return list
 }
 
-// ListOwned is every object of the kind whose controller has the UID.
+// ListOwned returns every object of the kind whose controller has the UID.
 func ListOwned[T action.Object](v *View, owner types.UID) []T {
 	var owned []T
 	for _, o := range List[T](v) {

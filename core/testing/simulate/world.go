@@ -152,16 +152,16 @@ func (w *World) Add(o action.Object) action.Object {
 	return w.commit(Event{Type: Added, Actor: UserActor, Object: o})
 }
 
-// Now is the virtual moment.
+// Now returns the virtual moment.
 func (w *World) Now() time.Time { return w.now }
 
 // OnEvent calls hook after every write that changed something.
 func (w *World) OnEvent(hook func(*World, Event)) { w.hooks = append(w.hooks, hook) }
 
-// Writes is the number of writes of the actor that changed something.
+// Writes returns the number of writes of the actor that changed something.
 func (w *World) Writes(actor string) int { return w.writes[actor] }
 
-// NoOps is the number of writes of the actor that changed nothing.
+// NoOps returns the number of writes of the actor that changed nothing.
 func (w *World) NoOps(actor string) int { return w.noops[actor] }
 
 // Violate records that something happened that must not.
@@ -171,10 +171,10 @@ func (w *World) Violate(format string, args ...any) {
 	w.Tell("VIOLATION", "%s", text)
 }
 
-// Violations are the violations so far.
+// Violations returns the violations so far.
 func (w *World) Violations() []string { return w.violations }
 
-// Latest is the object as it is now, or nil.
+// Latest returns the object as it is now, or nil.
 func (w *World) Latest(o action.Object) action.Object {
 	t := w.tables[KindOf(o)]
 	if t == nil {
@@ -183,7 +183,7 @@ func (w *World) Latest(o action.Object) action.Object {
 	return t.objects[keyOf(o)]
 }
 
-// Pods are all pods in the order of their creation.
+// Pods returns all pods in the order of their creation.
 func (w *World) Pods() []*corev1.Pod { return List[*corev1.Pod](w.View(nil)) }
 
 // commit stores the outcome of a write and lets everybody know.
@@ -242,10 +242,10 @@ func (w *World) newUID() types.UID {
 	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012d", uint32(w.options.Seed), w.uids))
 }
 
-// stamp is the moment as the API shows it: in whole seconds.
+// stamp returns the moment as the API shows it: in whole seconds.
 func (w *World) stamp() metav1.Time { return metav1.NewTime(w.now.Truncate(time.Second)) }
 
-// delay is a random time up to most, in milliseconds; in a calm world it is a second.
+// delay returns a random time up to most, in milliseconds; in a calm world it is a second.
 func (w *World) delay(most time.Duration) time.Duration {
 	if w.options.Calm {
 		return time.Second
@@ -253,7 +253,7 @@ func (w *World) delay(most time.Duration) time.Duration {
 	return time.Duration(w.rng.Int64N(int64(most/time.Millisecond))+1) * time.Millisecond
 }
 
-// chance is true with the probability, never in a calm world.
+// chance returns true with the probability, never in a calm world.
 func (w *World) chance(probability float64) bool {
 	return !w.options.Calm && probability > 0 && w.rng.Float64() < probability
 }
@@ -283,7 +283,7 @@ func isBuiltIn(o action.Object) bool {
 	return strings.HasPrefix(reflect.TypeOf(o).Elem().PkgPath(), "k8s.io/api/")
 }
 
-// hasGeneration says whether the server counts changes of the spec.
+// hasGeneration reports whether the server counts changes of the spec.
 func hasGeneration(o action.Object) bool {
 	switch o.(type) {
 	case *corev1.PersistentVolumeClaim, *appsv1.ControllerRevision, *corev1.Node:

@@ -35,7 +35,7 @@ func (o *Operator) begin(r *progress.Result) *attempt {
 	return t
 }
 
-// turn has the action do its next request. It says whether that was the last one.
+// turn has the action do its next request. It reports whether that was the last one.
 func (t *attempt) turn() (ended bool) {
 	_, more := t.resume()
 	return !more

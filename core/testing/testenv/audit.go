@@ -47,8 +47,8 @@ type Request struct {
 	} `json:"responseStatus"`
 }
 
-// Write says whether the request was meant to change something. A dry run is no write, except that
-// of a delete, which the log does not show to be one.
+// Write reports whether the request was meant to change something. A dry run is no write, except that of a delete,
+// which the log does not show to be one.
 func (r Request) Write() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
@@ -57,7 +57,7 @@ func (r Request) Write() bool {
 	return false
 }
 
-// String is verb, resource and subresource, such as "patch pods/status".
+// String returns verb, resource and subresource, such as "patch pods/status".
 func (r Request) String() string {
 	if r.Object.Subresource == "" {
 		return r.Verb + " " + r.Object.Resource
@@ -84,8 +84,8 @@ func (e *Environment) Audit(t testing.TB) *Audit {
 	return a
 }
 
-// Requests are the requests for objects since the start, in the order of their answers, of clients
-// whose user agent begins with the prefix. Discovery is not among them.
+// Requests returns the requests for objects since the start, in the order of their answers, of clients whose user agent
+// begins with the prefix. Discovery is not among them.
 func (a *Audit) Requests(t testing.TB, userAgent string) []Request {
 	t.Helper()
 	a.settle(t)
@@ -108,8 +108,8 @@ func (a *Audit) Writes(t testing.TB, userAgent string) map[string]int {
 	return count
 }
 
-// Kinds are the kinds of writes by String in the namespace since the start, each once, of clients whose
-// user agent begins with the prefix.
+// Kinds returns the kinds of writes by String in the namespace since the start, each once, of clients whose user agent
+// begins with the prefix.
 func (a *Audit) Kinds(t testing.TB, userAgent, namespace string) []string {
 	t.Helper()
 	var kinds []string

@@ -135,7 +135,7 @@ func (e *Environment) Need(t testing.TB) {
 	}
 }
 
-// ConfigAs is Config with the user agent, by which the audit log tells clients apart.
+// ConfigAs returns Config with the user agent, by which the audit log tells clients apart.
 func (e *Environment) ConfigAs(t testing.TB, userAgent string) *rest.Config {
 	t.Helper()
 	e.Need(t)
@@ -144,13 +144,13 @@ func (e *Environment) ConfigAs(t testing.TB, userAgent string) *rest.Config {
 	return config
 }
 
-// Client is a client that reads from and writes to the server with no cache in between.
+// Client returns a client that reads from and writes to the server with no cache in between.
 func (e *Environment) Client(t testing.TB) client.Client {
 	t.Helper()
 	return e.ClientAs(t, "test")
 }
 
-// ClientAs is Client under the user agent.
+// ClientAs returns Client under the user agent.
 func (e *Environment) ClientAs(t testing.TB, userAgent string) client.Client {
 	t.Helper()
 	c, err := client.New(e.ConfigAs(t, userAgent), client.Options{Scheme: e.Scheme})

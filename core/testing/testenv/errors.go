@@ -25,7 +25,7 @@ func (e *Errors) Capture() {
 	}, funcr.Options{}))
 }
 
-// About are the errors whose line has the text.
+// About returns the errors whose line has the text.
 func (e *Errors) About(text string) (found []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -23,7 +23,7 @@ func (w *Warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, t
 	w.texts = append(w.texts, text)
 }
 
-// Heard are the warnings since the last look.
+// Heard returns the warnings since the last look.
 func (w *Warnings) Heard() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -32,7 +32,7 @@ func (w *Warnings) Heard() []string {
 	return heard
 }
 
-// Warned is Client with the warnings that it gets.
+// Warned returns Client with the warnings that it gets.
 func (e *Environment) Warned(t testing.TB) (client.Client, *Warnings) {
 	t.Helper()
 	e.Need(t)

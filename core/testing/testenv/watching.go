@@ -35,7 +35,7 @@ func Edit[T client.Object](t testing.TB, c client.Client, o T, change func(T)) {
 	require.NoError(t, c.Patch(t.Context(), o, client.MergeFrom(before)))
 }
 
-// Pods are the pods of the namespace that nobody has deleted, in the order of their names.
+// Pods returns the pods of the namespace that nobody has deleted, in the order of their names.
 func (e *Environment) Pods(t testing.TB, namespace string) []corev1.Pod {
 	t.Helper()
 	list := &corev1.PodList{}
@@ -45,7 +45,7 @@ func (e *Environment) Pods(t testing.TB, namespace string) []corev1.Pod {
 	return pods
 }
 
-// Identities are name, UID and node of the pods, which an update in place keeps.
+// Identities returns name, UID and node of the pods, which an update in place keeps.
 func Identities(pods []corev1.Pod) []string {
 	var all []string
 	for i := range pods {

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Fields is an object, or a part of one, that is written in YAML, decoded as clients decode JSON: whole
-// numbers are integers.
+// Fields returns an object, or a part of one, that is written in YAML, decoded as clients decode JSON: whole numbers
+// are integers.
 func Fields(t testing.TB, text string) map[string]any {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Words are what the first group of the pattern matches in the files, at least one: the words that a
-// feature's page must explain. Files is a pattern of path/filepath.
+// Words returns what the first group of the pattern matches in the files, at least one: the words that a feature's page
+// must explain. Files is a pattern of path/filepath.
 func Words(t testing.TB, files, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(files)

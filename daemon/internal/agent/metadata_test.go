@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"
 )
 
-// podOfASet is a pod of a CloneSet whose container app reads annotation app-config.
+// podOfASet returns a pod of a CloneSet whose container app reads annotation app-config.
 func (n *node) podOfASet(name string) *corev1.Pod {
 	pod := n.podNamed(name, "proxy", "app")
 	pod.Annotations = map[string]string{"app-config": "v1"}

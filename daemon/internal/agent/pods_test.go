@@ -33,7 +33,7 @@ func (n *node) givenManager() {
 	env.Start(n.t, mgr)
 }
 
-// podNamed is a pod of the node with containers of the given names.
+// podNamed returns a pod of the node with containers of the given names.
 func (n *node) podNamed(name string, containers ...string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: n.name, Name: name, Labels: map[string]string{"app": name}},
@@ -73,7 +73,7 @@ func containerID(pod *corev1.Pod, name string) string {
 	return ""
 }
 
-// requestFor is what the webhook makes of a request for containers of a pod.
+// requestFor returns what the webhook makes of a request for containers of a pod.
 func (n *node) requestFor(pod *corev1.Pod, containers ...string) *v1beta1.ContainerRecreateRequest {
 	request := &v1beta1.ContainerRecreateRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: n.name, GenerateName: "r-", Labels: map[string]string{
@@ -113,7 +113,7 @@ func (n *node) eventuallyCompleted(request *v1beta1.ContainerRecreateRequest) ([
 	return phases, now.Status
 }
 
-// stopped are the runtime's IDs of the containers that were told to stop, in their order.
+// stopped returns the runtime's IDs of the containers that were told to stop, in their order.
 func (n *node) stopped() []string {
 	var ids []string
 	for _, call := range n.runtime.Calls("StopContainer") {

@@ -58,7 +58,7 @@ func (p *probes) ServeHTTP(answer http.ResponseWriter, _ *http.Request) {
 
 func alive(answer http.ResponseWriter, _ *http.Request) { fmt.Fprint(answer, "ok") }
 
-// front is what --addr serves, with the certificate for it: nil for plain HTTP. The kubelet shows no token and
+// front returns what --addr serves, with the certificate for it: nil for plain HTTP. The kubelet shows no token and
 // checks no certificate, so that probes are open and one that signs itself will do.
 func (a *agent) front(gatherer prometheus.Gatherer) (http.Handler, *tls.Certificate, error) {
 	var certificate *tls.Certificate
@@ -101,7 +101,7 @@ func signedByItself() (*tls.Certificate, error) {
 	return &pair, err
 }
 
-// profiles is what --pprof-addr serves.
+// profiles returns what --pprof-addr serves.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

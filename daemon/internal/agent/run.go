@@ -111,7 +111,7 @@ func shapedConfig(config *rest.Config, options *Options) *rest.Config {
 	return config
 }
 
-// work is everything that needs the definitions of our kinds.
+// work returns everything that needs the definitions of our kinds.
 func (a *agent) work(ctx context.Context) error {
 	if err := a.waitForDefinitions(ctx); err != nil {
 		return nil //nolint:nilerr // it ends with ctx only
@@ -143,7 +143,7 @@ func (o *Options) jitter(length time.Duration) time.Duration {
 	return length + time.Duration((o.Random()-0.5)*0.2*float64(length))
 }
 
-// spread is a random part of a length of time.
+// spread returns a random part of a length of time.
 func (o *Options) spread(length time.Duration) time.Duration {
 	return time.Duration(o.Random() * float64(length))
 }

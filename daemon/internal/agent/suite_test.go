@@ -61,7 +61,7 @@ func givenNode(t *testing.T, change ...func(*agent.Options)) *node {
 	return n
 }
 
-// givenRefusedNode is givenNode with an agent that some writes are refused to.
+// givenRefusedNode returns givenNode with an agent that some writes are refused to.
 func givenRefusedNode(t *testing.T, f *faults.Refusing) *node {
 	t.Helper()
 	n := givenNodeWithoutAgent(t)

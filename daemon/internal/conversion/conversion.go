@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// NodeImages is the kind NodeImage in its versions.
+// NodeImages returns the kind NodeImage in its versions.
 func NodeImages() admission.Kind[*v1beta1.NodeImage] {
 	return admission.NewKind(contract.AppsGroup, v1beta1.NodeImageKind,
 		admission.Hub[v1beta1.NodeImage](v1beta1.GroupVersion.Version),
@@ -22,7 +22,7 @@ func NodeImages() admission.Kind[*v1beta1.NodeImage] {
 			admission.Conversion[*v1beta1.NodeImage, *v1alpha1.NodeImage]{ToHub: NodeImageToHub, FromHub: NodeImageFromHub}))
 }
 
-// RecreateRequests is the kind ContainerRecreateRequest in its versions.
+// RecreateRequests returns the kind ContainerRecreateRequest in its versions.
 func RecreateRequests() admission.Kind[*v1beta1.ContainerRecreateRequest] {
 	return admission.NewKind(contract.AppsGroup, v1beta1.ContainerRecreateRequestKind,
 		admission.Hub[v1beta1.ContainerRecreateRequest](v1beta1.GroupVersion.Version),

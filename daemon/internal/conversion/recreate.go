@@ -54,7 +54,7 @@ func RecreateFromHub(src *v1beta1.ContainerRecreateRequest, dst *v1alpha1.Contai
 	return nil
 }
 
-// graceOf is the condition that v1alpha1 knows as an annotation, nil while it is not True.
+// graceOf returns the condition that v1alpha1 knows as an annotation, nil while it is not True.
 func graceOf(status *v1beta1.ContainerRecreateRequestStatus) *metav1.Condition {
 	grace := meta.FindStatusCondition(status.Conditions, v1beta1.PreRecreateGrace)
 	if grace == nil || grace.Status != metav1.ConditionTrue {
@@ -63,7 +63,7 @@ func graceOf(status *v1beta1.ContainerRecreateRequestStatus) *metav1.Condition {
 	return grace
 }
 
-// plainGrace is the condition as the annotation alone stands for it.
+// plainGrace returns the condition as the annotation alone stands for it.
 func plainGrace(since metav1.Time) metav1.Condition {
 	return metav1.Condition{
 		Type:               v1beta1.PreRecreateGrace,

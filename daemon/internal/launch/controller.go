@@ -47,8 +47,8 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	return s, err
 }
 
-// configMap is the one with the pod's barriers, nil when there is none. The cache holds those with our label;
-// what others left under the name shows on the server only.
+// configMap returns the one with the pod's barriers, nil when there is none. The cache holds those with our label; what
+// others left under the name shows on the server only.
 func (r *reconciler) configMap(ctx context.Context, pod *corev1.Pod) (*corev1.ConfigMap, error) {
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: plan.ConfigMapName(pod.Name)}
 	m, err := fastclient.Get[corev1.ConfigMap](ctx, r.Reader, key)

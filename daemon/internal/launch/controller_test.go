@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )
 
-// newPod is a pod on a node whose containers log, main and job have priorities 10, 0 and -5.
+// newPod returns a pod on a node whose containers log, main and job have priorities 10, 0 and -5.
 func newPod(namespace string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}, Spec: corev1.PodSpec{NodeName: "node-1"}}
 	for name, priority := range map[string]int{"main": 0, "log": 10, "job": -5} {
@@ -60,7 +60,7 @@ func opened(t *testing.T, c client.Client, pod *corev1.Pod, keys ...string) *cor
 	return m
 }
 
-// ownedBy is a ConfigMap of the pod's name, as if another pod, or nobody, had made it.
+// ownedBy returns a ConfigMap of the pod's name, as if another pod, or nobody, had made it.
 func ownedBy(namespace string, owner *corev1.Pod, keys ...string) *corev1.ConfigMap {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-barrier"}, Data: map[string]string{}}
 	if owner != nil {

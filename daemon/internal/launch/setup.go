@@ -27,7 +27,7 @@ const ControllerName = "launchpriority"
 // workers is how many pods are looked at at a time unless the settings say otherwise.
 const workers = 4
 
-// ConfigMaps is the cache of ConfigMaps with barriers, in one namespace or, when it is empty, in all.
+// ConfigMaps returns the cache of ConfigMaps with barriers, in one namespace or, when it is empty, in all.
 func ConfigMaps(namespace string) cache.ByObject {
 	return fastclient.Within(namespace, cache.ByObject{
 		Label: labels.SelectorFromSet(labels.Set{plan.BarrierLabel: "true"}), Transform: fastclient.Trim,

@@ -19,7 +19,7 @@ type answer struct {
 	at    time.Time
 }
 
-// recall is an answer that still holds.
+// recall returns an answer that still holds.
 func (a *answers[K]) recall(key K, now time.Time) (there, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

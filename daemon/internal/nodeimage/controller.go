@@ -73,7 +73,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	return pass, nil
 }
 
-// owner is what the actions are for: the NodeImage, or the node that is to get one.
+// owner returns what the actions are for: the NodeImage, or the node that is to get one.
 func owner(snap plan.Snapshot) client.Object {
 	if snap.Image != nil {
 		return snap.Image

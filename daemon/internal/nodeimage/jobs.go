@@ -42,8 +42,8 @@ type jobCache struct {
 	version string
 }
 
-// there says whether the job exists; the latter is false when that is not known. A cache that does not show the
-// job may lag behind, so that only the server can say that it is gone: whoever wrote the tag had seen it.
+// there reports whether the job exists; the latter is false when that is not known. A cache that does not show the job
+// may lag behind, so that only the server can say that it is gone: whoever wrote the tag had seen it.
 func (j *jobs) there(ctx context.Context, job plan.Job) (there, known bool) {
 	from := j.cached.Load()
 	if from == nil {

@@ -54,7 +54,7 @@ func (r *reconciler) lookForJobs(ctx context.Context, owners []corev1.ObjectRefe
 	}
 }
 
-// get is the object from the cache, nil when it is not there.
+// get returns the object from the cache, nil when it is not there.
 func get[T any, P fastclient.Object[T]](ctx context.Context, r *fastclient.Reader, name string) (*T, error) {
 	object, err := fastclient.Get[T, P](ctx, r, types.NamespacedName{Name: name})
 	if apierrors.IsNotFound(err) {

@@ -21,8 +21,8 @@ import (
 // otherwise write the same after every change of the spec.
 const agentGrace = 5 * time.Second
 
-// reports says whether the pass writes the status: when it differs and the agent has had its time. Pulls that are given
-// up do not wait for the agent. Meanwhile the plan wakes.
+// reports reports whether the pass writes the status: when it differs and the agent has had its time. Pulls that are
+// given up do not wait for the agent. Meanwhile the plan wakes.
 func (r *reconciler) reports(snap plan.Snapshot, todo *plan.Plan) bool {
 	switch {
 	case todo.Status == nil:
@@ -56,7 +56,7 @@ func notices(node string, failures []plan.Failure) (onImage []action.Notice, onO
 	return onImage, onOwners
 }
 
-// objectOf is an object that events can be about.
+// objectOf returns an object that events can be about.
 func objectOf(ref corev1.ObjectReference) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, ResourceVersion: ref.ResourceVersion,
@@ -71,7 +71,7 @@ type agents struct {
 	since map[types.NamespacedName]time.Time
 }
 
-// left is how long the agent of a node has left.
+// left returns how long the agent of a node has left.
 func (a *agents) left(node types.NamespacedName, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -91,7 +91,7 @@ func removeAtEnd(t *testing.T, c client.Client, o client.Object) {
 	})
 }
 
-// wanted is a tag that was asked for a time ago and stays for ten minutes after its pull.
+// wanted returns a tag that was asked for a time ago and stays for ten minutes after its pull.
 func wanted(tag string, ago time.Duration, owners ...corev1.ObjectReference) v1beta1.ImageTagSpec {
 	return v1beta1.ImageTagSpec{
 		Tag: tag, CreatedAt: new(metav1.NewTime(time.Now().Add(-ago))), OwnerReferences: owners,

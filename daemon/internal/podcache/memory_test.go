@@ -22,7 +22,7 @@ import (
 // stubSize is what a pod that concerns nobody may cost, in bytes: 50,000 of them are to cost next to nothing.
 const stubSize = 640
 
-// foreign is a running pod of a Deployment as the server sends it, of some 5 kB.
+// foreign returns a running pod of a Deployment as the server sends it, of some 5 kB.
 func foreign(i int) *corev1.Pod {
 	name := fmt.Sprintf("storefront-7d9c6b8f4d-%05d", i)
 	pod := gen.Pod(name, gen.Label("app", "storefront"), gen.Label("pod-template-hash", "7d9c6b8f4d"),
@@ -42,7 +42,7 @@ func foreign(i int) *corev1.Pod {
 	return pod
 }
 
-// decoded are n pods as the client decodes them: no two share a string.
+// decoded returns n pods as the client decodes them: no two share a string.
 func decoded(tb testing.TB, n int) func(int) *corev1.Pod {
 	tb.Helper()
 	wire := make([][]byte, n)
@@ -58,7 +58,7 @@ func decoded(tb testing.TB, n int) func(int) *corev1.Pod {
 	}
 }
 
-// storeSize is what the store of an informer takes for each of n foreign pods, in bytes.
+// storeSize returns what the store of an informer takes for each of n foreign pods, in bytes.
 func storeSize(tb testing.TB, n int) float64 {
 	tb.Helper()
 	pod := decoded(tb, n)

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )
 
-// ByObject is the cache of pods, trimmed by Trim, in one namespace or, when it is empty, in all.
+// ByObject returns the cache of pods, trimmed by Trim, in one namespace or, when it is empty, in all.
 func ByObject(namespace string) cache.ByObject {
 	return fastclient.Within(namespace, cache.ByObject{Transform: Trim})
 }
@@ -55,7 +55,7 @@ func stub(pod *corev1.Pod) *metav1.PartialObjectMetadata {
 	}}
 }
 
-// barriers are the containers that have a launch barrier, with nothing else.
+// barriers returns the containers that have a launch barrier, with nothing else.
 func barriers(containers []corev1.Container) []corev1.Container {
 	var kept []corev1.Container
 	for i := range containers {

@@ -62,7 +62,7 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	return s, err
 }
 
-// pod is the pod of the name that an active request has, nil when there is none. The cache holds next to nothing
+// pod returns the pod of the name that an active request has, nil when there is none. The cache holds next to nothing
 // of most pods, so the server is asked.
 func (r *reconciler) pod(ctx context.Context, request *v1beta1.ContainerRecreateRequest) (*corev1.Pod, error) {
 	if !plan.Active(request) {

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
 
-// givenPod is a pod with containers a and b and a readiness gate.
+// givenPod returns a pod with containers a and b and a readiness gate.
 func givenPod(t *testing.T, c client.Client) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{
@@ -33,7 +33,7 @@ func givenPod(t *testing.T, c client.Client) *corev1.Pod {
 	return pod
 }
 
-// newRequest is one for the containers, as admission fills it in.
+// newRequest returns a request for the containers, as admission fills it in.
 func newRequest(name string, pod *corev1.Pod, containers ...string) *v1beta1.ContainerRecreateRequest {
 	r := &v1beta1.ContainerRecreateRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: name, Labels: map[string]string{

@@ -68,7 +68,7 @@ func (m *machine) start(name string, count int32) {
 	})
 }
 
-// killed are the runs that were stopped, in order.
+// killed returns the runs that were stopped, in order.
 func (m *machine) killed() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate"
 )
 
-// ofRequests says whether a request writes what requests are made of.
+// ofRequests reports whether a request writes what requests are made of.
 func ofRequests(r *http.Request) bool {
 	return faults.IsWrite(r) && (strings.Contains(r.URL.Path, "/pods/") || strings.Contains(r.URL.Path, "/containerrecreaterequests/"))
 }

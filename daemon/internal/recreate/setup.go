@@ -55,7 +55,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 		Complete(r)
 }
 
-// podOf is the value of podIndex.
+// podOf returns the value of podIndex.
 func podOf(o client.Object) []string {
 	if r, ok := o.(*v1beta1.ContainerRecreateRequest); ok && plan.Active(r) {
 		return []string{r.Labels[v1beta1.PodUIDLabel]}
@@ -63,7 +63,7 @@ func podOf(o client.Object) []string {
 	return nil
 }
 
-// requestsFor are the active requests for a pod, of which the cache may hold no more than its UID.
+// requestsFor returns the active requests for a pod, of which the cache may hold no more than its UID.
 func (r *reconciler) requestsFor(ctx context.Context, pod client.Object) []reconcile.Request {
 	all, err := fastclient.ByIndex[v1beta1.ContainerRecreateRequest](ctx, r.Reader, pod.GetNamespace(), podIndex, string(pod.GetUID()))
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 // show is what a demo shows of a feature once the cluster and the operator are there.
 type show func(ctx context.Context, d *demo) error
 
-// shows are the demos, by feature.
+// shows returns the demos, by feature.
 func shows() map[string]show {
 	return map[string]show{"cloneset": showCloneSet, "statefulset": showStatefulSet}
 }

@@ -39,8 +39,7 @@ func (d *demo) table(old, now []corev1.Pod) string {
 	return b.String()
 }
 
-// pairs are the rows of the pods in the order of their names, each before and after as far as it was
-// there.
+// pairs returns the rows of the pods in the order of their names, each before and after as far as it was there.
 func pairs(old, now []corev1.Pod) [][]string {
 	rows := map[string][][]string{}
 	for i := range old {

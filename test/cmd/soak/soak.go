@@ -152,7 +152,7 @@ func (s *soak) tell(format string, arguments ...any) {
 	fmt.Fprintf(s.out, format, arguments...)
 }
 
-// relative is the folder as seen from here.
+// relative returns the folder as seen from here.
 func relative(dir string) string {
 	here, err := os.Getwd()
 	if err != nil {

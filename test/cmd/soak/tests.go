@@ -22,7 +22,7 @@ type suite struct {
 	tests     []string
 }
 
-// workspace are the folders of all modules.
+// workspace returns the folders of all modules.
 func workspace(ctx context.Context) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -31,7 +31,7 @@ func workspace(ctx context.Context) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// findSuites are the suites of a module.
+// findSuites returns the suites of a module.
 func findSuites(ctx context.Context, module string) ([]suite, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-json=Dir,ImportPath,TestGoFiles,XTestGoFiles", "./...")
 	list.Dir = module
@@ -65,7 +65,7 @@ func players() []string {
 	return []string{"seeds.Each", "simulate.Walk", "simulate.Explore", "simulate.CheckFaults"}
 }
 
-// findTests are the tests that play worlds: those that lead to a use of a player.
+// findTests returns the tests that play worlds: those that lead to a use of a player.
 func findTests(dir string, files []string) ([]string, error) {
 	var names []string
 	uses := map[string][]string{}

@@ -75,7 +75,7 @@ func TestAnAutoscalerScalesToZeroAndBack(t *testing.T) {
 	}
 }
 
-// found are the pods that the selector of the scale subresource finds, not all in the namespace.
+// found returns the pods that the selector of the scale subresource finds, not all in the namespace.
 func found(t *testing.T, set *v1beta1.CloneSet) []corev1.Pod {
 	t.Helper()
 	scale := &autoscalingv1.Scale{}

@@ -16,7 +16,7 @@ import (
 
 const app = "flotilla/demo-app:"
 
-// newSet is a CloneSet "web" of the demo application at v1, updated in place, one pod at a time.
+// newSet returns a CloneSet "web" of the demo application at v1, updated in place, one pod at a time.
 func newSet(namespace string, replicas int32, change ...func(*v1beta1.CloneSet)) *v1beta1.CloneSet {
 	set := &v1beta1.CloneSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
@@ -80,7 +80,7 @@ func settles(t *testing.T, set *v1beta1.CloneSet) {
 	})
 }
 
-// podsOf are the pods of the set, in the order of their names.
+// podsOf returns the pods of the set, in the order of their names.
 func podsOf(t *testing.T, set *v1beta1.CloneSet) []corev1.Pod {
 	t.Helper()
 	return world.Pods(t, set.Namespace)

@@ -54,7 +54,7 @@ func TestGracePeriodComesBeforeTheChange(t *testing.T) {
 	assert.GreaterOrEqual(t, timeInGrace(t, &podsOf(t, set)[0]), grace)
 }
 
-// timeInGrace is the time from the begin of the last update to the change of the image.
+// timeInGrace returns the time from the begin of the last update to the change of the image.
 func timeInGrace(t *testing.T, o *corev1.Pod) time.Duration {
 	t.Helper()
 	var state struct {

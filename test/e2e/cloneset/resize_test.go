@@ -37,7 +37,7 @@ func restartForMemory(set *v1beta1.CloneSet) {
 	}
 }
 
-// running is what the kubelet says that the only container runs with.
+// running returns what the kubelet says that the only container runs with.
 func running(t *testing.T, set *v1beta1.CloneSet) (ids []string, cpu, memory string, restarts int32) {
 	t.Helper()
 	for _, o := range podsOf(t, set) {

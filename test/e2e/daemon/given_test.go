@@ -75,7 +75,7 @@ func completes(t *testing.T, r *v1beta1.ContainerRecreateRequest) {
 	})
 }
 
-// phases are those of the request's containers, in its order.
+// phases returns those of the request's containers, in its order.
 func phases(r *v1beta1.ContainerRecreateRequest) []v1beta1.RecreatePhase {
 	var all []v1beta1.RecreatePhase
 	for _, s := range r.Status.ContainerRecreateStates {
@@ -84,7 +84,7 @@ func phases(r *v1beta1.ContainerRecreateRequest) []v1beta1.RecreatePhase {
 	return all
 }
 
-// container is the status of the pod's container of that name.
+// container returns the status of the pod's container of that name.
 func container(t *testing.T, o *corev1.Pod, name string) corev1.ContainerStatus {
 	t.Helper()
 	for _, s := range o.Status.ContainerStatuses {
@@ -96,7 +96,7 @@ func container(t *testing.T, o *corev1.Pod, name string) corev1.ContainerStatus 
 	return corev1.ContainerStatus{}
 }
 
-// restarts are the restart counts of the containers, by name.
+// restarts returns the restart counts of the containers, by name.
 func restarts(o *corev1.Pod) map[string]int32 {
 	counts := map[string]int32{}
 	for _, s := range o.Status.ContainerStatuses {
@@ -129,7 +129,7 @@ func contextOf(t *testing.T) context.Context {
 	return context.WithoutCancel(t.Context())
 }
 
-// newSet is a CloneSet "web" with one pod of the containers, updated in place or not at all.
+// newSet returns a CloneSet "web" with one pod of the containers, updated in place or not at all.
 func newSet(namespace string, annotations map[string]string, containers ...corev1.Container) *clonesets.CloneSet {
 	labels := map[string]string{"app": "web"}
 	return &clonesets.CloneSet{
@@ -164,7 +164,7 @@ func settles(t *testing.T, set *clonesets.CloneSet) *corev1.Pod {
 	return &pods[0]
 }
 
-// fromAnnotation is an environment variable that follows an annotation of the pod.
+// fromAnnotation returns an environment variable that follows an annotation of the pod.
 func fromAnnotation(name, key string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
 		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + key + "']"},

@@ -43,7 +43,7 @@ func outage(t *testing.T, repository string) {
 	t.Cleanup(func() { assert.NoError(t, world.Cluster.OpenRepository(contextOf(t), repository)) })
 }
 
-// nodeImage is the object of the first node; one that is new takes a while to come.
+// nodeImage returns the object of the first node; one that is new takes a while to come.
 func nodeImage(t *testing.T) *v1beta1.NodeImage {
 	t.Helper()
 	o := &v1beta1.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: world.Cluster.Node(0).Name()}}

@@ -133,7 +133,7 @@ func TestUpdatesInPlaceFollowPriorities(t *testing.T) {
 	assert.GreaterOrEqual(t, second.Sub(first.Time), 2*time.Second, "main goes on until sidecar is ready")
 }
 
-// batches are the containers of each batch of the pod's last update.
+// batches returns the containers of each batch of the pod's last update.
 func batches(t *testing.T, o *corev1.Pod) [][]string {
 	t.Helper()
 	var state struct {

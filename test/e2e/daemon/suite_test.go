@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// spare are permissions that show in no story.
+// spare returns permissions that show in no story.
 func spare() map[string]string {
 	const (
 		lost   = "a write whose answer was lost is looked for"

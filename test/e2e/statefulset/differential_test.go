@@ -119,7 +119,7 @@ func (c contender) run(t *testing.T, s stretch) (order, end []string) {
 	return order, append(c.state(t), c.status())
 }
 
-// state is what the set's pods are like, with revisions numbered as they are met.
+// state returns what the set's pods are like, with revisions numbered as they are met.
 func (c contender) state(t *testing.T) []string {
 	t.Helper()
 	numbers := map[string]int{}

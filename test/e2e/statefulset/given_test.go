@@ -19,7 +19,7 @@ import (
 
 const app = "flotilla/demo-app:"
 
-// newSet is a Parallel StatefulSet "web" of the demo application at v1, updated in place, one pod at a time.
+// newSet returns a Parallel StatefulSet "web" of the demo application at v1, updated in place, one pod at a time.
 func newSet(namespace string, replicas int32, change ...func(*v1beta1.StatefulSet)) *v1beta1.StatefulSet {
 	set := &v1beta1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
@@ -133,7 +133,7 @@ func names(pods []corev1.Pod) []string {
 	return all
 }
 
-// versions are the tags that the pods' containers are to run, in the order of the pods.
+// versions returns the tags that the pods' containers are to run, in the order of the pods.
 func versions(pods []corev1.Pod) []string {
 	var all []string
 	for _, image := range story.Images(pods) {

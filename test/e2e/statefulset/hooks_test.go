@@ -22,7 +22,7 @@ type hooked struct {
 	policy func(*v1beta1.StatefulSet)
 }
 
-// hookedSets are both handlers in both policies.
+// hookedSets returns both handlers in both policies.
 func hookedSets() []hooked {
 	var all []hooked
 	for _, h := range story.Handlers() {

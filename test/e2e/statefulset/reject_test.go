@@ -93,7 +93,7 @@ func TestBadInputIsRejectedByName(t *testing.T) {
 	assert.Empty(t, world.Pods(t, namespace))
 }
 
-// merged is the object after a merge patch.
+// merged returns the object after a merge patch.
 func merged(object, patch map[string]any) map[string]any {
 	for key, value := range patch {
 		below, isMap := object[key].(map[string]any)

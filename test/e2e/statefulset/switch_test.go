@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// builtIn is the StatefulSet that Kubernetes brings, with the spec of ours.
+// builtIn returns the StatefulSet that Kubernetes brings, with the spec of ours.
 func builtIn(set *v1beta1.StatefulSet) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: set.Name, Namespace: set.Namespace},

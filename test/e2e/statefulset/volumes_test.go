@@ -49,7 +49,7 @@ func retention(scaled, deleted appsv1.PersistentVolumeClaimRetentionPolicyType) 
 	}
 }
 
-// journal is what the pod's application found and wrote on its volume: one version for each of its starts.
+// journal returns what the pod's application found and wrote on its volume: one version for each of its starts.
 func journal(t *testing.T, o *corev1.Pod) []string {
 	t.Helper()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
@@ -67,7 +67,7 @@ func journal(t *testing.T, o *corev1.Pod) []string {
 	return strings.Fields(string(text))
 }
 
-// claimsOf are the claims of the namespace that nobody has deleted, by name.
+// claimsOf returns the claims of the namespace that nobody has deleted, by name.
 func claimsOf(t *testing.T, set *v1beta1.StatefulSet) map[string]*corev1.PersistentVolumeClaim {
 	t.Helper()
 	list := &corev1.PersistentVolumeClaimList{}
@@ -81,7 +81,7 @@ func claimsOf(t *testing.T, set *v1beta1.StatefulSet) map[string]*corev1.Persist
 	return claims
 }
 
-// volumes are the volumes of the claims, by the claims' names.
+// volumes returns the volumes of the claims, by the claims' names.
 func volumes(claims map[string]*corev1.PersistentVolumeClaim) map[string]string {
 	all := map[string]string{}
 	for name, claim := range claims {
@@ -201,7 +201,7 @@ func TestACrashedNodeKeepsTheClaims(t *testing.T) {
 	assert.Equal(t, []string{"v1", "v1"}, journal(t, &again))
 }
 
-// cordon says whether the node takes no pods.
+// cordon makes a node unschedulable, or schedulable again.
 func cordon(ctx context.Context, t *testing.T, node string, on bool) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, on)

@@ -34,7 +34,7 @@ func Record(t *testing.T, env testenv.Environment, namespace string) History {
 	return h
 }
 
-// Version is the moment, as a resourceVersion.
+// Version returns the moment, as a resourceVersion.
 func (h History) Version() string { return h.version }
 
 // Replay shows the pods after every event that there was from the moment until now.

@@ -23,7 +23,7 @@ type Lagging struct {
 // Lists says how often the past was listed.
 func (s *Lagging) Lists() int64 { return s.lists.Load() }
 
-// Send is the way to the server.
+// Send returns the way to the server.
 func (s *Lagging) Send(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	query := r.URL.Query()
 	lags := false

@@ -34,7 +34,7 @@ type Refusing struct {
 	tries map[string][]time.Duration
 }
 
-// Refusals are the answers to writes that a controller must bear for ever; nil is no answer.
+// Refusals returns the answers to writes that a controller must bear for ever; nil is no answer.
 func Refusals() map[string]*apierrors.StatusError {
 	var any schema.GroupResource
 	return map[string]*apierrors.StatusError{
@@ -59,7 +59,7 @@ func EachRefusal(t *testing.T, play func(*testing.T, *Refusing)) {
 	}
 }
 
-// Send is the way to the server.
+// Send returns the way to the server.
 func (f *Refusing) Send(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	switch {
 	case !f.Of(r) || !f.refuses(r):
@@ -108,7 +108,7 @@ func (f *Refusing) AssertQuiet(t testing.TB, atLeast int) (objects int) {
 	return len(tries)
 }
 
-// Over says whether the time of refusals is over.
+// Over reports whether the time of refusals is over.
 func (f *Refusing) Over() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,13 +21,13 @@ var ErrCut = errors.New("the connection is cut")
 // Send makes a request, or does not, or spoils it. Next is the way to the server.
 type Send func(r *http.Request, next http.RoundTripper) (*http.Response, error)
 
-// Over is the environment with all requests of its managers and clients made by send.
+// Over returns the environment with all requests of its managers and clients made by send.
 func Over(env testenv.Environment, send Send) testenv.Environment {
 	env.Config = Wrapped(env.Config, send)
 	return env
 }
 
-// Wrapped is the configuration of clients whose requests send makes.
+// Wrapped returns the configuration of clients whose requests send makes.
 func Wrapped(config *rest.Config, send Send) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -41,17 +41,17 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip makes the request.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// IsWrite says whether the request is one of those that a plan or a status makes.
+// IsWrite reports whether the request is one of those that a plan or a status makes.
 func IsWrite(r *http.Request) bool {
 	return r.Method != http.MethodGet && !r.URL.Query().Has("dryRun") && !strings.Contains(r.URL.Path, "/events")
 }
 
-// IsPodWatch says whether the request watches pods.
+// IsPodWatch reports whether the request watches pods.
 func IsPodWatch(r *http.Request) bool {
 	return r.URL.Query().Has("watch") && strings.HasSuffix(r.URL.Path, "/pods")
 }
 
-// answer is the error as the server would send it.
+// answer returns the error as the server would send it.
 func answer(r *http.Request, err *apierrors.StatusError) (*http.Response, error) {
 	status := err.Status()
 	status.APIVersion, status.Kind = "v1", "Status"

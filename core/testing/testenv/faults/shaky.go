@@ -41,9 +41,9 @@ type Shaky struct {
 	met   map[Fault]int
 }
 
-// NewShaky is one whose seed says which writes fail, except that the answer to the first pod, the second
-// write after that of the revision, is always lost. The watch of pods is late then: a plan that takes
-// the write for undone would come before the event.
+// NewShaky returns one whose seed says which writes fail, except that the answer to the first pod, the second write
+// after that of the revision, is always lost. The watch of pods is late then: a plan that takes the write for undone
+// would come before the event.
 func NewShaky(seed uint64) *Shaky {
 	ahead := slices.Concat(slices.Repeat([]Fault{Conflict, Failure, AnswerLost}, 3), []Fault{TooMany})
 	ahead = append(ahead, make([]Fault, shakyWrites-len(ahead))...)
@@ -59,7 +59,7 @@ func (s *Shaky) Met() map[Fault]int {
 	return maps.Clone(s.met)
 }
 
-// Send is the way to the server.
+// Send returns the way to the server.
 func (s *Shaky) Send(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	if !IsWrite(r) {
 		response, err := next.RoundTrip(r)

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
-// Common are the tests of what is true of the webhooks of any workload. Protection against deletion must be on.
+// Common returns the tests of what is true of the webhooks of any workload. Protection against deletion must be on.
 func (w Webhooks) Common() map[string]func(*testing.T, client.Client) {
 	return map[string]func(*testing.T, client.Client){
 		"templates": w.testTemplates, "sending again": w.testSendingAgain, "samples": w.testSamples, "protection": w.testProtection,

@@ -48,7 +48,7 @@ func (w Webhooks) Serve(t *testing.T, of func(operator client.Client) manager.We
 	return w.Env.Client(t)
 }
 
-// Sent is a workload as a user writes it in a version: the smallest one with more members of the spec.
+// Sent returns a workload as a user writes it in a version: the smallest one with more members of the spec.
 func (w Webhooks) Sent(t testing.TB, version, members string) *unstructured.Unstructured {
 	t.Helper()
 	spec := testenv.Fields(t, minimal)
@@ -68,7 +68,7 @@ func Create(t testing.TB, c client.Client, namespace string, o *unstructured.Uns
 	return o
 }
 
-// Stored is the object in the version of T.
+// Stored returns the object in the version of T.
 func Stored[T any, P fastclient.Object[T]](t testing.TB, c client.Client, o client.Object) P {
 	t.Helper()
 	stored := P(new(T))

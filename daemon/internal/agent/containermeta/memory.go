@@ -69,7 +69,7 @@ func same(a, b *corev1.Pod) bool {
 		equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Status, b.Status)
 }
 
-// graceOf is the time that the kubelet would give the container.
+// graceOf returns the time that the kubelet would give the container.
 func graceOf(c *cri.Container) time.Duration {
 	for _, seconds := range []*int64{c.DeletionGracePeriod, c.TerminationGracePeriod} {
 		if seconds != nil {
@@ -102,7 +102,7 @@ func newMemory() memory {
 	}
 }
 
-// of is what is known of the very pod.
+// of returns what is known of the very pod.
 func (m *memory) of(pod *corev1.Pod) remembered {
 	if known := m.pods[client.ObjectKeyFromObject(pod)]; known.uid == pod.UID {
 		return known
@@ -110,7 +110,7 @@ func (m *memory) of(pod *corev1.Pod) remembered {
 	return remembered{uid: pod.UID}
 }
 
-// ahead says whether the pod is older here than what we wrote.
+// ahead reports whether the pod is older here than what we wrote.
 func (m *memory) ahead(pod *corev1.Pod) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -143,7 +143,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: todo.WakeAfter}, nil
 }
 
-// requests are those for a pod that are not completed, as in the cache.
+// requests returns those for a pod that are not completed, as in the cache.
 func (r *Reconciler) requests(ctx context.Context, key ctrl.Request) ([]*v1beta1.ContainerRecreateRequest, error) {
 	var list v1beta1.ContainerRecreateRequestList
 	err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace),
@@ -208,7 +208,7 @@ func (r *Reconciler) detail(ctx context.Context, c *cri.Container) (node.Contain
 	return out, nil
 }
 
-// graceBegan says whether the manager has made the pod not ready for a request.
+// graceBegan reports whether the manager has made the pod not ready for a request.
 func graceBegan(request *v1beta1.ContainerRecreateRequest) bool {
 	return meta.IsStatusConditionTrue(request.Status.Conditions, v1beta1.PreRecreateGrace)
 }

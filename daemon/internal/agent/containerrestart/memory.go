@@ -59,7 +59,7 @@ func (m *memory) of(key ctrl.Request) *pod {
 	return m.pods[key]
 }
 
-// ahead says whether a request is older here than what we wrote.
+// ahead reports whether a request is older here than what we wrote.
 func (m *memory) ahead(requests []*v1beta1.ContainerRecreateRequest) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +119,7 @@ type asked struct {
 	over *v1beta1.ContainerRecreateRequest // as last read from the server, nil when it was not
 }
 
-// stopping are the requests, by UID, of stops that the runtime was not told of yet.
+// stopping returns the requests, by UID, of stops that the runtime was not told of yet.
 func (m *memory) stopping(key ctrl.Request) map[types.UID]asked {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,7 +170,7 @@ func (m *memory) abort(key ctrl.Request, ids []string) {
 	}
 }
 
-// hookTook is how much of the grace the hook of a stop took that this process has run.
+// hookTook returns how much of the grace the hook of a stop took that this process has run.
 func (m *memory) hookTook(key ctrl.Request, kill *node.Kill) (time.Duration, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 
 const killReason = "ContainerRecreateRequest"
 
-// over are the requests that are not among the active ones any more while a stop of theirs is under way, as the
+// over returns the requests that are not among the active ones any more while a stop of theirs is under way, as the
 // server has them. It has those no more that are deleted.
 func (r *Reconciler) over(ctx context.Context, key ctrl.Request, active []*v1beta1.ContainerRecreateRequest) ([]*v1beta1.ContainerRecreateRequest, error) {
 	var over []*v1beta1.ContainerRecreateRequest
@@ -90,7 +90,7 @@ func (r *Reconciler) kill(ctx context.Context, key ctrl.Request, kill *node.Kill
 	})
 }
 
-// orderOf is what to stop. The plan stops what is in its snapshot only.
+// orderOf returns what to stop. The plan stops what is in its snapshot only.
 func orderOf(kill *node.Kill, containers []cri.Container) (containerstop.Order, bool) {
 	i := slices.IndexFunc(containers, func(c cri.Container) bool { return c.ID == kill.ContainerID })
 	if i < 0 {

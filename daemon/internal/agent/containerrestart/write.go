@@ -44,7 +44,7 @@ func (r *Reconciler) write(ctx context.Context, write node.Write) time.Duration 
 	return r.memory.refuse(write, outdated, r.Clock.Now())
 }
 
-// pauseOf is how long to write nothing into a request.
+// pauseOf returns how long to write nothing into a request.
 func (m *memory) pauseOf(request *v1beta1.ContainerRecreateRequest, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -86,7 +86,7 @@ func (s *Stopper) get(ctx context.Context, runtime *cri.Runtime, o *Order) error
 	return nil
 }
 
-// address is host and port of a hook. Without a host it is the pod's own address.
+// address returns host and port of a hook. Without a host it is the pod's own address.
 func (s *Stopper) address(ctx context.Context, runtime *cri.Runtime, o *Order) (string, error) {
 	hook := o.PreStop.HTTPGet
 	port, err := portNumber(o)

@@ -51,8 +51,8 @@ func parsePlace(text string) place {
 	return p
 }
 
-// holds says whether the place contains an image: host parts match one by one, ports are equal, and the
-// path begins the image's.
+// holds reports whether the place contains an image: host parts match one by one, ports are equal, and the path begins
+// the image's.
 func (p place) holds(image place) bool {
 	if p.port != image.port || !strings.HasPrefix(image.path, p.path) {
 		return false
@@ -69,7 +69,7 @@ func (p place) holds(image place) bool {
 	return true
 }
 
-// globs is 0 for a place that names one registry.
+// globs returns 0 for a place that names one registry.
 func (p place) globs() int {
 	return strings.Count(p.host, "*") + strings.Count(p.host, "?") + strings.Count(p.host, "[")
 }

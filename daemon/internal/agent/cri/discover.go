@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// sockets are where runtimes listen below the host's /var/run, the most likely first. Each is there twice:
-// for a mount of /var/run itself and for one of the runtime's folder.
+// sockets returns where runtimes listen below the host's /var/run, the most likely first. Each is there twice: for a
+// mount of /var/run itself and for one of the runtime's folder.
 func sockets() []string {
 	return []string{
 		"containerd.sock", "containerd/containerd.sock",
@@ -17,7 +17,7 @@ func sockets() []string {
 	}
 }
 
-// candidates are the paths at which a runtime is looked for: the file that was asked for, or all known ones.
+// candidates returns the paths at which a runtime is looked for: the file that was asked for, or all known ones.
 func candidates(root, file string) []string {
 	names := sockets()
 	if file != "" {
@@ -30,7 +30,7 @@ func candidates(root, file string) []string {
 	return paths
 }
 
-// isSocket says whether there is a socket at a path. A runtime that ends may leave its socket behind.
+// isSocket reports whether there is a socket at a path. A runtime that ends may leave its socket behind.
 func isSocket(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&fs.ModeSocket != 0

@@ -75,7 +75,7 @@ func (r *Runtime) close(ctx context.Context) error {
 	return errors.Join(r.runtime.Close(quiet(ctx)), r.images.Close(quiet(ctx)))
 }
 
-// failed is counted, and asks for a look where the runtime seems to be away.
+// failed counts the error, and asks for a look where the runtime seems to be away.
 func (r *Runtime) failed(call string, err error) error {
 	if IsAway(err) {
 		r.away()
@@ -89,7 +89,7 @@ func (r *Runtime) counted(call string, err error) error {
 	return fmt.Errorf("%s: %w", call, err)
 }
 
-// Name is what the runtime calls itself, such as containerd. IDs of containers begin with it.
+// Name returns what the runtime calls itself, such as containerd. IDs of containers begin with it.
 func (r *Runtime) Name() string { return *r.name.Load() }
 
 // Containers lists the containers of a pod, also those that have ended. An empty namespace and name mean
@@ -163,7 +163,7 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return time.Duration(math.Ceil(d.Seconds())) * time.Second
 }
 
-// PodIP is the address of a sandbox; empty for a pod in the host's network.
+// PodIP returns the address of a sandbox; empty for a pod in the host's network.
 func (r *Runtime) PodIP(ctx context.Context, sandboxID string) (string, error) {
 	response, err := r.runtime.PodSandboxStatus(quiet(ctx), sandboxID, false)
 	if err != nil {

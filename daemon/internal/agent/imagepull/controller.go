@@ -156,7 +156,7 @@ func (r *Reconciler) snapshot(ctx context.Context) (plan.Snapshot, error) {
 	return s, nil
 }
 
-// newest is the cached object, or the answer to our last write while the cache lags behind it.
+// newest returns the cached object, or the answer to our last write while the cache lags behind it.
 func (r *Reconciler) newest(cached *v1beta1.NodeImage) *v1beta1.NodeImage {
 	if r.written == nil || r.written.UID != cached.UID {
 		return cached

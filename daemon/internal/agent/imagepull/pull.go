@@ -89,7 +89,7 @@ func (p *puller) pause(ctx context.Context, length time.Duration) error {
 	}
 }
 
-// attempt is one attempt within its time.
+// attempt makes one attempt within its time limit.
 func (p *puller) attempt(ctx context.Context, o plan.Order, started time.Time) (string, error) {
 	timeout := o.Timeout
 	if o.Deadline > 0 {

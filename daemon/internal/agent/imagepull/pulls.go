@@ -73,7 +73,7 @@ func (p *pulls) follow(ctx context.Context, todo *plan.Plan) {
 	}
 }
 
-// startTime is what the status of a plan says about a pull that begins.
+// startTime returns what the status of a plan says about a pull that begins.
 func startTime(todo *plan.Plan, id plan.ID) *metav1.Time {
 	states := todo.Status.ImageStatuses[id.Name].Tags
 	if i := slices.IndexFunc(states, func(s v1beta1.ImageTagStatus) bool { return s.Tag == id.Tag }); i >= 0 {

@@ -71,7 +71,7 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// Result is the value of label result for an error.
+// Result returns the value of label result for an error.
 func Result(err error) string {
 	if err != nil {
 		return ResultFailed

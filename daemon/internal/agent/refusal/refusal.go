@@ -19,7 +19,7 @@ type Refusal struct {
 	until    time.Time
 }
 
-// Left is how long to write nothing into the object, which has the version now; 0 for a write at once.
+// Left returns how long to write nothing into the object, which has the version now; 0 for a write at once.
 func (r Refusal) Left(version string, now time.Time) time.Duration {
 	if r.outdated && r.tries < excused && r.version != version {
 		return 0
@@ -27,7 +27,7 @@ func (r Refusal) Left(version string, now time.Time) time.Duration {
 	return max(r.until.Sub(now), 0)
 }
 
-// Again is the refusal after one more write that did not succeed, and the pause until the next one. Outdated says
+// Again returns the refusal after one more write that did not succeed, and the pause until the next one. Outdated says
 // that the object of the version had changed or gone since it was judged.
 func (r Refusal) Again(version string, outdated bool, now time.Time) (next Refusal, pause time.Duration) {
 	pause = min(max(2*r.pause, firstPause), LastPause)

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 )
 
-// tries are the moments in the first minutes at which a writer tries that looks at its object every 100 ms, each
+// tries returns the moments in the first minutes at which a writer tries that looks at its object every 100 ms, each
 // time in another version.
 func tries(outdated bool) []time.Duration {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

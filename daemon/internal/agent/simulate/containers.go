@@ -141,7 +141,7 @@ func (c *Container) labels() map[string]string {
 	}
 }
 
-// annotations are those of a kubelet.
+// annotations returns those of a kubelet.
 func (c *Container) annotations() map[string]string {
 	all := map[string]string{
 		"io.kubernetes.container.hash":         strconv.FormatUint(c.Hash, 16),

@@ -69,7 +69,7 @@ func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 	return k.report(ctx, pod)
 }
 
-// PlainHash is the hash that kubelets put on a container.
+// PlainHash returns the hash that kubelets put on a container.
 func PlainHash(spec *corev1.Container) uint64 {
 	text, _ := json.Marshal(map[string]string{"image": spec.Image, "name": spec.Name})
 	return uint64(hash.Deep(text))

@@ -52,7 +52,7 @@ func Order(pod *corev1.Pod, suffix func() string) field.ErrorList {
 	return nil
 }
 
-// prioritiesOf are the priorities of the containers, nil when they all start together.
+// prioritiesOf returns the priorities of the containers, nil when they all start together.
 func prioritiesOf(pod *corev1.Pod) ([]int, field.ErrorList) {
 	n := len(pod.Spec.Containers)
 	if n < 2 {
@@ -79,7 +79,7 @@ func prioritiesOf(pod *corev1.Pod) ([]int, field.ErrorList) {
 	return priorities, errs
 }
 
-// priorityOf is the value of the container's last variable of the name, 0 when there is none.
+// priorityOf returns the value of the container's last variable of the name, 0 when there is none.
 func priorityOf(c *corev1.Container, path *field.Path) (int, *field.Error) {
 	for i, e := range slices.Backward(c.Env) {
 		if e.Name != contract.ContainerPriorityEnv {
@@ -101,7 +101,7 @@ func priorityOf(c *corev1.Container, path *field.Path) (int, *field.Error) {
 	return 0, nil
 }
 
-// foreignBarriers are variables of the reserved name that are no barriers.
+// foreignBarriers returns variables of the reserved name that are no barriers.
 func foreignBarriers(pod *corev1.Pod) field.ErrorList {
 	var errs field.ErrorList
 	for i := range pod.Spec.Containers {

@@ -44,7 +44,7 @@ func ordered() gen.PodOption {
 	return gen.Annotation(contract.ContainerLaunchPriorityAnnotation, contract.LaunchOrdered)
 }
 
-// keys are the barriers of the pod, "-" for none.
+// keys returns the barriers of the pod, "-" for none.
 func keys(pod *corev1.Pod) string {
 	var all []string
 	for _, c := range pod.Spec.Containers {

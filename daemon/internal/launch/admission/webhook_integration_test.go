@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// more are an injector that comes after the shipped webhooks, so that those are called once more, and the
-// webhook of a component.
+// more returns an injector that comes after the shipped webhooks, so that those are called once more, and the webhook
+// of a component.
 func more() []*admissionregistrationv1.MutatingWebhookConfiguration {
 	return []*admissionregistrationv1.MutatingWebhookConfiguration{
 		configuration("z-inject", "/inject", `has(object.metadata.labels) && 'inject' in object.metadata.labels`),

@@ -17,8 +17,8 @@ const maxNameLength = 253
 // BarrierLabel marks ConfigMaps that hold the barriers of a pod, so that the cache holds no others.
 const BarrierLabel = "apps.kruise.io/container-launch-barrier"
 
-// ConfigMapName is the name of the ConfigMap with the barriers of a pod. A name that would be too long is cut
-// and told apart by a hash.
+// ConfigMapName returns the name of the ConfigMap with the barriers of a pod. A name that would be too long is cut and
+// told apart by a hash.
 func ConfigMapName(pod string) string {
 	if len(pod)+len(contract.ContainerBarrierConfigMapSuffix) > maxNameLength {
 		h := fnv.New32a()
@@ -30,8 +30,8 @@ func ConfigMapName(pod string) string {
 	return pod + contract.ContainerBarrierConfigMapSuffix
 }
 
-// Barrier is the variable that keeps a container of the pod from starting: kubelet cannot create the
-// container before the ConfigMap has the key.
+// Barrier returns the variable that keeps a container of the pod from starting: kubelet cannot create the container
+// before the ConfigMap has the key.
 func Barrier(pod string, priority int) corev1.EnvVar {
 	return corev1.EnvVar{Name: contract.ContainerBarrierEnv, ValueFrom: &corev1.EnvVarSource{
 		ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
@@ -41,10 +41,10 @@ func Barrier(pod string, priority int) corev1.EnvVar {
 	}}
 }
 
-// Key is the key that opens the barriers of a priority.
+// Key returns the key that opens the barriers of a priority.
 func Key(priority int) string { return contract.ContainerBarrierKeyPrefix + strconv.Itoa(priority) }
 
-// HasBarrier says whether a container of the pod waits, or waited, behind a barrier of the pod's ConfigMap.
+// HasBarrier reports whether a container of the pod waits, or waited, behind a barrier of the pod's ConfigMap.
 func HasBarrier(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Containers {
 		if _, ok := barrierOf(pod, &pod.Spec.Containers[i]); ok {
@@ -54,7 +54,7 @@ func HasBarrier(pod *corev1.Pod) bool {
 	return false
 }
 
-// barrierOf is the key of a container's barrier. A variable of the name that reads anything but the pod's own
+// barrierOf returns the key of a container's barrier. A variable of the name that reads anything but the pod's own
 // ConfigMap is no barrier.
 func barrierOf(pod *corev1.Pod, c *corev1.Container) (string, bool) {
 	for _, e := range c.Env {

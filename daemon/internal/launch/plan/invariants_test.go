@@ -115,7 +115,8 @@ func key(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// ask has the server write an action, and says whether it answers that it did. What is refused is tried now and then.
+// ask has the server write an action, and reports whether it answers that it did. What is refused is tried now and
+// then.
 func (w *world) ask(a *action.Action) bool {
 	write := string(a.Verb) + " " + simulate.KindOf(a.Object)
 	if !w.refused[write] {

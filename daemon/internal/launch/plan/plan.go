@@ -146,7 +146,7 @@ func (p *pass) launch() {
 	p.plan.Wait("LaunchPriority", p.Pod.Name, "containers with a priority below %d wait until those of %d are ready", level, level)
 }
 
-// priorities are those of containers that have neither become ready nor ended well, and all.
+// priorities returns those of containers that have neither become ready nor ended well, and all.
 func (p *pass) priorities() (waiting, all []int) {
 	for i := range p.Pod.Spec.Containers {
 		c := &p.Pod.Spec.Containers[i]
@@ -170,7 +170,7 @@ func (p *pass) priorities() (waiting, all []int) {
 	return waiting, all
 }
 
-// openBarriers says whether the world is such that the pod can be completed after the plan's steps.
+// openBarriers reports whether the world is such that the pod can be completed after the plan's steps.
 func (p *pass) openBarriers(level int, keys map[string]string) bool {
 	a := action.Action{
 		Reason: "LaunchBarrier", Message: fmt.Sprintf("containers of priority %d may start", level),

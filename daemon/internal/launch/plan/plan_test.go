@@ -47,12 +47,12 @@ func completed() gen.PodOption {
 	return gen.Annotation(contract.ContainerLaunchPriorityCompletedAnnotation, "true")
 }
 
-// three is the pod of three levels: main 0, log 10, job -5.
+// three returns the pod of three levels: main 0, log 10, job -5.
 func three(options ...gen.PodOption) *corev1.Pod {
 	return gen.Pod("web", append([]gen.PodOption{behind("main", 0), behind("log", 10), behind("job", -5)}, options...)...)
 }
 
-// keys is a ConfigMap of the owner with keys.
+// keys returns a ConfigMap of the owner with keys.
 func keys(owner *corev1.Pod, names ...string) *corev1.ConfigMap {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-barrier", UID: "map", ResourceVersion: "1"}, Data: map[string]string{}}
 	if owner != nil {
@@ -64,7 +64,7 @@ func keys(owner *corev1.Pod, names ...string) *corev1.ConfigMap {
 	return m
 }
 
-// text is the plan in short: what is opened, and what else is done.
+// text returns the plan in short: what is opened, and what else is done.
 func text(p action.Plan) string {
 	var all []string
 	for _, step := range p.Steps {

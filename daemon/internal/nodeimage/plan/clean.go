@@ -20,7 +20,7 @@ const secretRecheck = 10 * time.Minute
 // jobRecheck is when owners are looked at again of which nothing is known.
 const jobRecheck = 30 * time.Second
 
-// clean is the merge patch of spec.images that drops what is over; nil for an image that goes altogether.
+// clean returns the merge patch of spec.images that drops what is over; nil for an image that goes altogether.
 func clean(s Snapshot, p *Plan) map[string]any {
 	ended := completions(s.Image)
 	changes := map[string]any{}
@@ -45,7 +45,7 @@ func clean(s Snapshot, p *Plan) map[string]any {
 	return changes
 }
 
-// completions are the ends of the rounds of pulling that have one.
+// completions returns the ends of the rounds of pulling that have one.
 func completions(image *v1beta1.NodeImage) map[tally.Key]time.Time {
 	ended := map[tally.Key]time.Time{}
 	for name := range image.Status.ImageStatuses {
@@ -83,7 +83,7 @@ func cleanTags(s Snapshot, p *Plan, name string, tags []v1beta1.ImageTagSpec, en
 	return kept, changed || len(kept) != len(tags)
 }
 
-// timeToLive is how long a tag stays whose pull ended a while ago; false when nothing bounds its life.
+// timeToLive returns how long a tag stays whose pull ended a while ago; false when nothing bounds its life.
 func timeToLive(tag *v1beta1.ImageTagSpec, ago time.Duration) (time.Duration, bool) {
 	if tag.PullPolicy == nil || tag.PullPolicy.TTLSecondsAfterFinished == nil {
 		return 0, false
@@ -91,8 +91,8 @@ func timeToLive(tag *v1beta1.ImageTagSpec, ago time.Duration) (time.Duration, bo
 	return time.Duration(*tag.PullPolicy.TTLSecondsAfterFinished)*time.Second - ago, true
 }
 
-// livingOwners are the owners without the ImagePullJobs that are known to be gone. Other kinds stay, and so
-// does a job of which nothing is known.
+// livingOwners returns the owners without the ImagePullJobs that are known to be gone. Other kinds stay, and so does a
+// job of which nothing is known.
 func livingOwners(s Snapshot, p *Plan, owners []corev1.ObjectReference) []corev1.ObjectReference {
 	return slices.DeleteFunc(slices.Clone(owners), func(owner corev1.ObjectReference) bool {
 		job, ok := JobOf(owner)
@@ -107,15 +107,15 @@ func livingOwners(s Snapshot, p *Plan, owners []corev1.ObjectReference) []corev1
 	})
 }
 
-// JobOf is the ImagePullJob that an owner is, in whichever version; false for another kind.
+// JobOf returns the ImagePullJob that an owner is, in whichever version; false for another kind.
 func JobOf(owner corev1.ObjectReference) (Job, bool) {
 	group, _, _ := strings.Cut(owner.APIVersion, "/")
 	return Job{types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}, owner.UID},
 		group == contract.AppsGroup && owner.Kind == contract.ImagePullJobKind
 }
 
-// cleanSecrets are the references without those whose secret is gone. A reference with a mode leaves with
-// its image.
+// cleanSecrets returns the references without those whose secret is gone. A reference with a mode leaves with its
+// image.
 func cleanSecrets(s Snapshot, p *Plan, secrets []v1beta1.SecretReference) []v1beta1.SecretReference {
 	return slices.DeleteFunc(slices.Clone(secrets), func(secret v1beta1.SecretReference) bool {
 		if secret.Mode != "" {

@@ -91,7 +91,7 @@ func (d dice) world() Snapshot {
 	return s
 }
 
-// after is the world once the plan has been carried out.
+// after returns the world once the plan has been carried out.
 func after(t *testing.T, s Snapshot, p Plan) Snapshot {
 	t.Helper()
 	s.Image = s.Image.DeepCopy()

@@ -65,7 +65,7 @@ func IsVirtual(node *corev1.Node) bool {
 	return node.Labels[v1beta1.NodeTypeLabel] == v1beta1.VirtualKubelet
 }
 
-// ReadySince is when the node became ready; false while it is not.
+// ReadySince returns when the node became ready; false while it is not.
 func ReadySince(node *corev1.Node) (time.Time, bool) {
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
@@ -128,7 +128,7 @@ func keep(s Snapshot, p *Plan) {
 	}
 }
 
-// metadata is what of labels and owners must change to follow the node.
+// metadata returns what of labels and owners must change to follow the node.
 func metadata(s Snapshot) map[string]any {
 	meta := map[string]any{}
 	if hasGone(s.Node) {
@@ -147,7 +147,7 @@ func metadata(s Snapshot) map[string]any {
 	return meta
 }
 
-// labelChanges is the merge patch from one set of labels to another.
+// labelChanges returns the merge patch from one set of labels to another.
 func labelChanges(have, want map[string]string) map[string]any {
 	changes := map[string]any{}
 	for key, value := range want {

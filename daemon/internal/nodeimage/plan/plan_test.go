@@ -44,7 +44,7 @@ func notReady(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.Condition
 
 func virtual(n *corev1.Node) { n.Labels[v1beta1.NodeTypeLabel] = v1beta1.VirtualKubelet }
 
-// nodeImage is that of the node, in order.
+// nodeImage returns the NodeImage of the node, with nothing to do about it.
 func nodeImage(changes ...func(*v1beta1.NodeImage)) *v1beta1.NodeImage {
 	o := &v1beta1.NodeImage{ObjectMeta: metav1.ObjectMeta{
 		Name: "n1", UID: "image-uid", ResourceVersion: "7", Labels: map[string]string{"zone": "a"},
@@ -58,7 +58,7 @@ func nodeImage(changes ...func(*v1beta1.NodeImage)) *v1beta1.NodeImage {
 
 func fake(o *v1beta1.NodeImage) { o.Labels[v1beta1.FakeNodeImageLabel] = "true" }
 
-// tag is a tag of nginx that was asked for just now and stays for ten minutes after its pull.
+// tag returns a tag of nginx that was asked for just now and stays for ten minutes after its pull.
 func tag(name string, changes ...func(*v1beta1.ImageTagSpec)) v1beta1.ImageTagSpec {
 	t := v1beta1.ImageTagSpec{
 		Tag: name, CreatedAt: new(metav1.NewTime(now)),
@@ -166,7 +166,7 @@ func TestANewNodeImageIsLikeItsNode(t *testing.T) {
 	assert.Equal(t, want, made)
 }
 
-// patchOf is the one patch of a plan, nil when it writes nothing.
+// patchOf returns the one patch of a plan, nil when it writes nothing.
 func patchOf(t *testing.T, p Plan) map[string]any {
 	t.Helper()
 	if p.Empty() {

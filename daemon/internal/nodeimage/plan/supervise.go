@@ -113,7 +113,7 @@ func dropLeftovers(object *v1beta1.NodeImage) {
 	}
 }
 
-// Notice is what is told of the failure, on the NodeImage and on the owners of the tag.
+// Notice returns what is told of the failure, on the NodeImage and on the owners of the tag.
 func (f Failure) Notice(node string) action.Notice {
 	return action.Notice{
 		Type: corev1.EventTypeWarning, Reason: EventFailed,

@@ -244,7 +244,7 @@ func (l *life) replaceNode() {
 	}
 }
 
-// unarrived is what in the end is not as the node wants it, and what was asked for and has no end. That the plan
+// unarrived returns what in the end is not as the node wants it, and what was asked for and has no end. That the plan
 // wants nothing more is judged by the walk.
 func unarrived(w *simulate.World) (problems []string) {
 	v := w.View(nil)

@@ -8,7 +8,7 @@ type Key struct {
 	Version    int64
 }
 
-// Wanted are the rounds that the spec asks for.
+// Wanted returns the rounds that the spec asks for.
 func Wanted(spec *v1beta1.NodeImageSpec) map[Key]bool {
 	wanted := map[Key]bool{}
 	for image := range spec.Images {

@@ -21,7 +21,7 @@ import (
 // option changes a request under construction.
 type option func(*v1beta1.ContainerRecreateRequest)
 
-// request is what a user sends for container main of pod web.
+// request returns what a user sends for container main of pod web.
 func request(options ...option) *v1beta1.ContainerRecreateRequest {
 	r := &v1beta1.ContainerRecreateRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "again"},
@@ -50,8 +50,8 @@ func strategy(s v1beta1.RecreateStrategy) option {
 	return func(r *v1beta1.ContainerRecreateRequest) { r.Spec.Strategy = &s }
 }
 
-// pod is pod web with containers main and log, which run, sidecar proxy, init container setup, ephemeral
-// container debug, and container new, which has not been created yet.
+// pod returns pod web with containers main and log, which run, sidecar proxy, init container setup, ephemeral container
+// debug, and container new, which has not been created yet.
 func pod(options ...gen.PodOption) *corev1.Pod {
 	o := gen.Pod("web", append([]gen.PodOption{gen.Image("main", "app:1"), gen.Image("log", "log:1"), gen.Image("new", "new:1"), gen.Ready(gen.Epoch())}, options...)...)
 	o.Spec.TerminationGracePeriodSeconds = new(int64(45))

@@ -17,7 +17,7 @@ import (
 type Target struct {
 	// Pod is the pod of the request's name, nil when there is none.
 	Pod *corev1.Pod
-	// NodeLabels are those of the pod's node; NodeFound says whether it exists.
+	// NodeLabels are those of the pod's node; NodeFound reports whether it exists.
 	NodeLabels map[string]string
 	NodeFound  bool
 }
@@ -104,7 +104,7 @@ func fillContainer(c *v1beta1.ContainerToRecreate, pod *corev1.Pod, path *field.
 	return nil
 }
 
-// find is a container that restarts, with its status, or the reason why there is none of the name. The reason
+// find returns a container that restarts, with its status, or the reason why there is none of the name. The reason
 // names no other container: whoever can reach the webhook reads it.
 func find(pod *corev1.Pod, name string) (*corev1.Container, *corev1.ContainerStatus, string) {
 	for i := range pod.Spec.Containers {

@@ -177,7 +177,7 @@ func (p *pass) before(name string) v1beta1.ContainerRecreateState {
 	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreatePending}
 }
 
-// newest is the last run of the container. A later run has a higher restart count whatever the clock did.
+// newest returns the last run of the container. A later run has a higher restart count whatever the clock did.
 func (p *pass) newest(name string) (Container, bool) {
 	var runs []Container
 	for _, c := range p.Containers {
@@ -200,8 +200,8 @@ func (p *pass) seenReady(run Container) bool {
 	})
 }
 
-// patience is how long to leave a container alone that has not changed for a while: kubelet's back-off
-// takes minutes, and somebody who never starts it again takes for ever.
+// patience returns how long to leave a container alone that has not changed for a while: kubelet's back-off takes
+// minutes, and somebody who never starts it again takes for ever.
 func (p *pass) patience(since time.Time) time.Duration {
 	if since.IsZero() {
 		return lookAgain
@@ -225,8 +225,8 @@ func mark(state *v1beta1.ContainerRecreateState, run string) {
 	state.Phase, state.IsKilled, state.Message = v1beta1.RecreateRecreating, true, recordPrefix+run
 }
 
-// recorded is the run that the state marks. Marks of other agents have no record and mean the run of the
-// time of the request.
+// recorded returns the run that the state marks. Marks of other agents have no record and mean the run of the time of
+// the request.
 func recorded(state v1beta1.ContainerRecreateState, context *v1beta1.ContainerStatusContext) string {
 	if id, ok := strings.CutPrefix(state.Message, recordPrefix); ok {
 		return id

@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
 
-// newPodObject is the pod that is there now, as the server has it.
+// newPodObject returns the pod that is there now, as the server has it.
 func (w *world) newPodObject() *corev1.Pod {
 	return gen.Pod("web", gen.Ready(at(0)), gen.Gate(contract.KruisePodReady), gen.Change(func(o *corev1.Pod) {
 		o.UID = w.pod
@@ -91,12 +91,12 @@ func keyOf(r *v1beta1.ContainerRecreateRequest) types.NamespacedName {
 	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 }
 
-// paused is what the manager knows to be refused.
+// paused returns what the manager knows to be refused.
 func (w *world) paused(r *v1beta1.ContainerRecreateRequest) action.Refusals {
 	return w.pauses.Of(keyOf(r), refusals.Moment{Now: w.at("manager")})
 }
 
-// ask is the server's answer to a write of the manager. It judges that few are made while they are refused.
+// ask returns the server's answer to a write of the manager. It judges that few are made while they are refused.
 func (w *world) ask(r *v1beta1.ContainerRecreateRequest, kind string, a action.Action) error {
 	key := kind + " of " + r.Name + " for " + a.Reason
 	if !w.refused[kind] {

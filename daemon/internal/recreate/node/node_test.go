@@ -81,7 +81,7 @@ func seen(snapshot ...v1beta1.ContainerStatusSnapshot) option {
 	return func(r *v1beta1.ContainerRecreateRequest) { r.Status.ContainerStatusSnapshot = snapshot }
 }
 
-// ready is what the manager says of the second run of a container.
+// ready returns what the manager says of the second run of a container.
 func ready(name string) v1beta1.ContainerStatusSnapshot {
 	return v1beta1.ContainerStatusSnapshot{Name: name, Ready: true, RestartCount: 1, ContainerID: id(name, 1)}
 }
@@ -90,17 +90,17 @@ func pending(name string) v1beta1.ContainerRecreateState {
 	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreatePending}
 }
 
-// marked is a container of which the run is stopped, or was.
+// marked returns a container of which the run is stopped, or was.
 func marked(name string, run int32) v1beta1.ContainerRecreateState {
 	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateRecreating, IsKilled: true, Message: "recreating " + id(name, run)}
 }
 
-// hooked is container a while the hook of its first run is under way.
+// hooked returns container a while the hook of its first run is under way.
 func hooked() v1beta1.ContainerRecreateState {
 	return v1beta1.ContainerRecreateState{Name: "a", Phase: v1beta1.RecreatePending, Message: "in the preStop hook of " + id("a", 0)}
 }
 
-// moved is a container that restarts by itself.
+// moved returns a container that restarts by itself.
 func moved(name string) v1beta1.ContainerRecreateState {
 	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateRecreating, IsKilled: true}
 }
@@ -109,7 +109,7 @@ func done(name string) v1beta1.ContainerRecreateState {
 	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateSucceeded, IsKilled: true}
 }
 
-// broken is container a when it has failed.
+// broken returns container a when it has failed.
 func broken(message string, killed bool) v1beta1.ContainerRecreateState {
 	return v1beta1.ContainerRecreateState{Name: "a", Phase: v1beta1.RecreateFailed, IsKilled: killed, Message: message}
 }
@@ -120,14 +120,14 @@ func running(name string, run int32, since time.Time) node.Container {
 	return node.Container{Name: name, ID: id(name, run), Running: true, RestartCount: run, CreatedAt: since, StartedAt: since}
 }
 
-// exited is container a after a run.
+// exited returns container a after a run.
 func exited(run int32, since time.Time) node.Container {
 	return node.Container{Name: "a", ID: id("a", run), Exited: true, RestartCount: run, CreatedAt: at(-50), StartedAt: at(-50), FinishedAt: since}
 }
 
 func containers(list ...node.Container) []node.Container { return list }
 
-// both is a pod whose two containers run for the first time.
+// both returns a pod whose two containers run for the first time.
 func both() []node.Container { return containers(running("a", 0, at(-50)), running("b", 0, at(-50))) }
 
 func ordered(s *v1beta1.RecreateStrategy) { s.OrderedRecreate = true }

@@ -43,7 +43,7 @@ func Compute(s Snapshot) Plan {
 	return plan
 }
 
-// waiting are the requests that are not over, in their turn: who has begun first, or may have, then the older one.
+// waiting returns the requests that are not over, in their turn: who has begun first, or may have, then the older one.
 func waiting(s Snapshot) []*v1beta1.ContainerRecreateRequest {
 	var queue []*v1beta1.ContainerRecreateRequest
 	for _, r := range s.Requests {
@@ -116,7 +116,7 @@ func (p *pass) advance() {
 	p.record(states)
 }
 
-// present are the states as they are, Pending for containers without one.
+// present returns the states as they are, Pending for containers without one.
 func (p *pass) present() []v1beta1.ContainerRecreateState {
 	states := make([]v1beta1.ContainerRecreateState, len(p.request.Spec.Containers))
 	for i := range states {
@@ -143,7 +143,7 @@ func (p *pass) report(states []v1beta1.ContainerRecreateState) {
 	p.wake(heartbeat)
 }
 
-// untilHeartbeat is how long the last write may go without another one. Its time is this node's.
+// untilHeartbeat returns how long the last write may go without another one. Its time is this node's.
 func (p *pass) untilHeartbeat() time.Duration {
 	last := p.request.Status.LastHeartbeatTime
 	if last == nil || last.After(p.Now) {
@@ -212,8 +212,8 @@ func (p *pass) stopsAnother(id string) bool {
 	return false
 }
 
-// graceLeft is the rest of unreadyGracePeriodSeconds; negative while the manager has not taken the pod out
-// of service. Once a container was judged the time is over.
+// graceLeft returns the rest of unreadyGracePeriodSeconds; negative while the manager has not taken the pod out of
+// service. Once a container was judged the time is over.
 func (p *pass) graceLeft() time.Duration {
 	seconds := p.strategy().UnreadyGracePeriodSeconds
 	begun := slices.ContainsFunc(p.request.Status.ContainerRecreateStates, func(s v1beta1.ContainerRecreateState) bool {

@@ -100,7 +100,7 @@ func (w *world) try(write node.Write) error {
 	return err
 }
 
-// patch is the server's answer to a status patch of the agent.
+// patch returns the server's answer to a status patch of the agent.
 func (w *world) patch(write node.Write) error {
 	if w.refused["agent"] {
 		w.judgeTry(write.Request.Name, &w.asked)
@@ -127,7 +127,7 @@ func (w *world) patch(write node.Write) error {
 	return nil
 }
 
-// merge is a request after a merge patch.
+// merge returns a request after a merge patch.
 func (w *world) merge(r *v1beta1.ContainerRecreateRequest, body []byte) *v1beta1.ContainerRecreateRequest {
 	before, err := json.Marshal(r)
 	w.must(err == nil, "%v", err)

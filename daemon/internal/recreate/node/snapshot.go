@@ -103,8 +103,8 @@ func (w Write) Begins() bool {
 	return w.Status["phase"] == v1beta1.RecreateRecreating && w.Request.Status.Phase != v1beta1.RecreateRecreating
 }
 
-// Patch is the merge patch for the status subresource. It names the object and the version that was
-// judged: a request that was completed meanwhile answers with a conflict.
+// Patch returns the merge patch for the status subresource. It names the object and the version that was judged: a
+// request that was completed meanwhile answers with a conflict.
 func (w Write) Patch() map[string]any {
 	return map[string]any{
 		"metadata": map[string]any{"uid": w.Request.UID, "resourceVersion": w.Request.ResourceVersion},

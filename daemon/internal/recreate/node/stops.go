@@ -7,8 +7,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// Asks says whether PodGone has to be known: a stop is about to reach the runtime, or its request has ended and
-// that may have been why.
+// Asks reports whether PodGone has to be known: a stop is about to reach the runtime, or its request has ended and that
+// may have been why.
 func Asks(s Snapshot) bool {
 	for _, stop := range s.Stops {
 		r := s.requestOf(stop)
@@ -24,7 +24,7 @@ func (s *Snapshot) stands(r *v1beta1.ContainerRecreateRequest) bool {
 	return s.PodUID != "" && r.Labels[v1beta1.PodUIDLabel] == string(s.PodUID) && r.DeletionTimestamp == nil
 }
 
-// requestOf is the request that asked for a stop, nil when it is gone or going.
+// requestOf returns the request that asked for a stop, nil when it is gone or going.
 func (s *Snapshot) requestOf(stop Stop) *v1beta1.ContainerRecreateRequest {
 	for _, r := range s.Requests {
 		if r.UID == stop.Request && s.stands(r) {
@@ -39,9 +39,9 @@ func (s *Snapshot) running(id string) bool {
 	return slices.ContainsFunc(s.Containers, func(c Container) bool { return c.ID == id && c.Running })
 }
 
-// abandoned are the stops before the runtime is told of which the request or the pod is gone, or of which the
-// container has ended and the request says so: as long as it tells of the hook, it may have been completed
-// meanwhile, and what became of the stop is still to be written.
+// abandoned returns the stops before the runtime is told of which the request or the pod is gone, or of which the
+// container has ended and the request says so: as long as it tells of the hook, it may have been completed meanwhile,
+// and what became of the stop is still to be written.
 func abandoned(s Snapshot) []string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(s.Stops)) {
@@ -82,7 +82,7 @@ func carryThrough(s Snapshot, plan *Plan) {
 	}
 }
 
-// recordOf is the index of the state with the message, -1 when there is none.
+// recordOf returns the index of the state with the message, -1 when there is none.
 func recordOf(r *v1beta1.ContainerRecreateRequest, message string) int {
 	return slices.IndexFunc(r.Status.ContainerRecreateStates, func(s v1beta1.ContainerRecreateState) bool { return s.Message == message })
 }

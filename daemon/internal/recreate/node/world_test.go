@@ -98,15 +98,15 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 func names() []string { return []string{"a", "b", "c"} }
 
-// at is the time that a clock shows.
+// at returns the time that a clock shows.
 func (w *world) at(clock string) time.Time { return w.now.Add(w.skew[clock]) }
 
-// anySkew is up to five minutes, either way.
+// anySkew returns up to five minutes, either way.
 func (w *world) anySkew() time.Duration { return time.Duration(w.rng.IntN(601)-300) * time.Second }
 
 func (w *world) choice(of ...string) string { return of[w.rng.IntN(len(of))] }
 
-// odds says whether a fault of one in n happens.
+// odds reports whether a fault of one in n happens.
 func (w *world) odds(n int) bool { return !w.calm && w.rng.IntN(n) == 0 }
 
 func (w *world) note(format string, args ...any) {
@@ -152,7 +152,7 @@ func (w *world) start(name string, count int32) {
 	})
 }
 
-// newest is the last run of a container of the pod that is there now.
+// newest returns the last run of a container of the pod that is there now.
 func (w *world) newest(name string) *node.Container {
 	runs := w.runs[w.pod]
 	for i := len(runs) - 1; i >= 0; i-- {
@@ -248,8 +248,8 @@ func (w *world) crash() {
 	}
 }
 
-// requests are those for a pod that the agent knows of: the active ones, and of the others those that it has
-// begun a stop for.
+// requests returns those for a pod that the agent knows of: the active ones, and of the others those that it has begun
+// a stop for.
 func (w *world) requests(pod types.UID, stops map[string]node.Stop) (known []*v1beta1.ContainerRecreateRequest, stale bool) {
 	for _, uid := range slices.Sorted(maps.Keys(w.cache)) {
 		r := w.cache[uid]

@@ -84,8 +84,7 @@ func (m *Memory) drop(key types.NamespacedName) {
 	}
 }
 
-// signOfLife is what agents have written into a request. As long as it stays the same they have not been heard
-// of.
+// signOfLife returns what agents have written into a request. As long as it stays the same they have not been heard of.
 func signOfLife(r *v1beta1.ContainerRecreateRequest) string {
 	return fmt.Sprint(r.Status.LastHeartbeatTime, r.Status.Phase, r.Status.ContainerRecreateStates)
 }

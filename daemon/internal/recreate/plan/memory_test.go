@@ -16,7 +16,7 @@ func named(name string) option {
 	return func(r *v1beta1.ContainerRecreateRequest) { r.Name, r.UID = name, "uid-of-"+r.UID }
 }
 
-// heard is a mark of the agent. Its time is the node's.
+// heard returns a mark of the agent. Its time is the node's.
 func heard(seconds int) option {
 	return func(r *v1beta1.ContainerRecreateRequest) {
 		r.Status.LastHeartbeatTime = new(metav1.NewTime(at(seconds).Add(time.Hour)))

@@ -17,7 +17,7 @@ const (
 	CompletionSeenAnnotation = "crr.apps.kruise.io/completion-seen"
 )
 
-// firstSeen is when a manager on this machine first saw the request.
+// firstSeen returns when a manager on this machine first saw the request.
 func (p *pass) firstSeen() time.Time {
 	if earlier, ok := p.recall(FirstSeenAnnotation); ok && earlier.Before(p.FirstSeen) {
 		return earlier

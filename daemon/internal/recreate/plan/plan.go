@@ -98,7 +98,7 @@ type pass struct {
 	plan Plan
 }
 
-// pod is the pod that the request means, nil when that one is gone.
+// pod returns the pod that the request means, nil when that one is gone.
 func (p *pass) pod() *corev1.Pod {
 	if p.Pod == nil || string(p.Pod.UID) != p.Request.Labels[v1beta1.PodUIDLabel] {
 		return nil
@@ -106,7 +106,7 @@ func (p *pass) pod() *corev1.Pod {
 	return p.Pod
 }
 
-// ends says whether the request is to be completed unfinished, and why; if not, when to ask again.
+// ends reports whether the request is to be completed unfinished, and why; if not, when to ask again.
 func (p *pass) ends() (message string, ends bool) {
 	age, silence := p.Now.Sub(p.firstSeen()), p.Now.Sub(p.LastSign)
 	var limit time.Duration
@@ -166,7 +166,7 @@ func (p *pass) finish() {
 	}
 }
 
-// marks is the change of the metadata of a request that is over.
+// marks returns the change of the metadata of a request that is over.
 func (p *pass) marks(completed bool) map[string]any {
 	body := map[string]any{}
 	if hasFinalizer(p.Request) {

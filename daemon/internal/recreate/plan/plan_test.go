@@ -24,7 +24,7 @@ func at(seconds int) time.Time { return gen.Epoch().Add(time.Duration(seconds) *
 // option changes a request under construction.
 type option func(*v1beta1.ContainerRecreateRequest)
 
-// request is one for container main of pod web, created at second 0 of the manager and an hour later by the API
+// request returns a request for container main of pod web, created at second 0 of the manager and an hour later by the API
 // server's clock.
 func request(options ...option) *v1beta1.ContainerRecreateRequest {
 	r := &v1beta1.ContainerRecreateRequest{
@@ -88,7 +88,7 @@ func virtual(r *v1beta1.ContainerRecreateRequest) {
 	r.Labels[v1beta1.NodeTypeLabel] = v1beta1.VirtualKubelet
 }
 
-// pod is pod web that runs the container of the time of the request.
+// pod returns pod web that runs the container of the time of the request.
 func pod(options ...gen.PodOption) *corev1.Pod {
 	return gen.Pod("web", append([]gen.PodOption{gen.Ready(at(-10)), runs("containerd://1", 1)}, options...)...)
 }
@@ -107,7 +107,7 @@ func ended(pod *corev1.Pod) {
 
 func gated() gen.PodOption { return gen.Gate(contract.KruisePodReady) }
 
-// held is a pod that is held not ready with the message.
+// held returns a pod that is held not ready with the message.
 func held(message string) gen.PodOption {
 	return gen.Change(func(pod *corev1.Pod) {
 		gated()(pod)
@@ -122,7 +122,7 @@ const (
 	theirs = `{"userAgent":"Lifecycle","key":"preDeleteHook"}`
 )
 
-// steps are the names of the plan's steps.
+// steps returns the names of the plan's steps.
 func steps(p plan.Plan) string {
 	var names []string
 	for _, s := range p.Steps {
@@ -211,7 +211,7 @@ func TestCompute(t *testing.T) {
 	}
 }
 
-// messageOf is the message of KruisePodReady that the plan writes.
+// messageOf returns the message of KruisePodReady that the plan writes.
 func messageOf(t *testing.T, p plan.Plan, verb action.Verb) map[string]any {
 	t.Helper()
 	for _, s := range p.Steps {

@@ -22,7 +22,7 @@ const SidecarTerminated corev1.PodConditionType = "SidecarTerminated"
 // userAgent is under whose name requests hold pods not ready, in the message of condition KruisePodReady.
 const userAgent = "ContainerRecreateRequest"
 
-// key is the not-ready key of the request.
+// key returns the not-ready key of the request.
 func (p *pass) key() string { return p.Request.Namespace + "/" + p.Request.Name }
 
 // hold takes the pod out of service before the first container is stopped, and says since when. A pod
@@ -41,7 +41,7 @@ func (p *pass) hold() {
 	})
 }
 
-// takeOut holds the pod not ready and says whether it has to. Who will let go of it is written down first.
+// takeOut holds the pod not ready and reports whether it has to. Who will let go of it is written down first.
 func (p *pass) takeOut() bool {
 	marked := hasFinalizer(p.Request)
 	if !marked {
@@ -53,7 +53,7 @@ func (p *pass) takeOut() bool {
 	return p.patchPod(c, StepHold, "UnreadyGrace", "the pod is not ready for unreadyGracePeriodSeconds before a container is stopped") || !marked
 }
 
-// release gives the pod back and says whether it has to. A pod of another UID was never held.
+// release gives the pod back, and reports whether it has to. A pod of another UID was never held.
 func (p *pass) release() bool {
 	if p.pod() == nil {
 		return false

@@ -28,8 +28,8 @@ const (
 	kubeletTurn = 15 * time.Second
 )
 
-// Reports says whether the pod gets the annotation: those of our workloads, those with injected sidecars, and
-// those whose creator has put the annotation on them, even an empty one.
+// Reports reports whether the pod gets the annotation: those of our workloads, those with injected sidecars, and those
+// whose creator has put the annotation on them, even an empty one.
 func Reports(pod *corev1.Pod) bool {
 	if _, asked := pod.Annotations[contract.RuntimeContainersMetaAnnotation]; asked {
 		return true
@@ -110,8 +110,7 @@ func (w *world) report() {
 	}
 }
 
-// envHash is the hash of what the container has read of its pod's metadata; 0 while its environment is not
-// known.
+// envHash returns the hash of what the container has read of its pod's metadata; 0 while its environment is not known.
 func (w *world) envHash(spec *corev1.Container, c *Container) uint64 {
 	if readsMetadata(spec) && c.Env == nil {
 		if c.Running {
@@ -173,7 +172,7 @@ func updating(pod *corev1.Pod) bool {
 	})
 }
 
-// readsMetadata says whether the container has variables that a label or an annotation sets.
+// readsMetadata reports whether the container has variables that a label or an annotation sets.
 func readsMetadata(spec *corev1.Container) bool {
 	reads := false
 	inplace.EnvHash(spec, func(*corev1.EnvVar, string, string) string {
@@ -183,7 +182,7 @@ func readsMetadata(spec *corev1.Container) bool {
 	return reads
 }
 
-// expectedHash is the hash of the environment that the container would get now.
+// expectedHash returns the hash of the environment that the container would get now.
 func expectedHash(spec *corev1.Container, pod *corev1.Pod) uint64 {
 	return inplace.EnvHash(spec, func(_ *corev1.EnvVar, field, key string) string {
 		if field == "labels" {
@@ -193,13 +192,13 @@ func expectedHash(spec *corev1.Container, pod *corev1.Pod) uint64 {
 	})
 }
 
-// plainHash is the hash by which kubelets from 1.31 on know a container.
+// plainHash returns the hash by which kubelets from 1.31 on know a container.
 func plainHash(spec *corev1.Container) uint64 {
 	text, _ := json.Marshal(map[string]string{"image": spec.Image, "name": spec.Name}) // strings always marshal
 	return uint64(hash.Deep(text))
 }
 
-// recorded are the entries of the present annotation by container ID. One that cannot be read counts as none.
+// recorded returns the entries of the present annotation by container ID. One that cannot be read counts as none.
 func recorded(pod *corev1.Pod) map[string]*inplace.RuntimeContainer {
 	meta, err := inplace.ReadRuntimeContainersMeta(pod)
 	if err != nil || meta == nil {
@@ -212,7 +211,7 @@ func recorded(pod *corev1.Pod) map[string]*inplace.RuntimeContainer {
 	return known
 }
 
-// containerOf is the container that a status speaks of; nil if the runtime has it not.
+// containerOf returns the container that a status speaks of; nil if the runtime has it not.
 func containerOf(containers []Container, status *corev1.ContainerStatus) *Container {
 	i := slices.IndexFunc(containers, func(c Container) bool { return c.ID == status.ContainerID && c.Name == status.Name })
 	if i < 0 {

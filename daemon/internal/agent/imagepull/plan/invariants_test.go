@@ -201,7 +201,7 @@ func (w *world) follow(todo *plan.Plan) {
 	}
 }
 
-// at is the pull that was not told to stop.
+// at returns the pull that was not told to stop.
 func (w *world) at(id plan.ID) *plan.Pull {
 	i := slices.IndexFunc(w.pulls, func(p plan.Pull) bool { return p.ID == id && p.State != plan.Stopping })
 	if i < 0 {

@@ -158,7 +158,7 @@ func (w *world) fillSlots() {
 	}
 }
 
-// queue is who waits for a slot: those in memory, then the new ones.
+// queue returns who waits for a slot: those in memory, then the new ones.
 func (w *world) queue() []ID {
 	var queue []ID
 	for i := range w.Pulls {

@@ -54,7 +54,7 @@ func (w *world) end(t *tag, p *Pull, state *v1beta1.ImageTagStatus) {
 	})
 }
 
-// firstSync is Succeeded from the first sync with a runtime on, and Failed while there is none.
+// firstSync returns Succeeded from the first sync with a runtime on, and Failed while there is none.
 func (w *world) firstSync() *v1beta1.SyncStatus {
 	want := v1beta1.SyncStatus{Status: v1beta1.SyncSucceeded, SyncAt: metav1.Time{Time: w.Now}}
 	if w.NoRuntime != "" {
