@@ -192,13 +192,24 @@ func (p *Plan) admit(s Step) Step {
 			continue
 		}
 		_, refused := p.Refusals[a.Purpose()]
-		a.Again = p.Refused(&a)
-		a.Rehearse = refused || slices.Contains(p.Distrusted, a.Verb)
-		a.RehearseFirst = p.Refusals[a.Purpose()].Targets[a.Target()].Unclear
+		a.Again, a.RehearseFirst = p.Refused(&a), p.doubtful(&a)
+		a.Rehearse = refused || a.RehearseFirst || slices.Contains(p.Distrusted, a.Verb)
 		kept = append(kept, a)
 	}
 	s.Actions = kept
 	return s
+}
+
+// doubtful reports whether the first write of the action may be done without an answer: the last answer for its
+// purpose is missing, or other writes are to follow and one to the same object was not answered, for whatever purpose.
+func (p *Plan) doubtful(a *Action) bool {
+	purpose, target := a.Purpose(), a.Target()
+	for other, known := range p.Refusals {
+		if (other == purpose || len(a.Patches)+len(a.Later) > 1) && known.Targets[target].Unclear {
+			return true
+		}
+	}
+	return false
 }
 
 // HoldUnreached adds to Held what is refused, what the status tells already and what a plan that ends early has not come

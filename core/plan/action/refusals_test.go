@@ -51,6 +51,31 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	assert.False(t, p.Steps[0].Actions[1].Rehearse)
 }
 
+// A pod that leaves service by a write without an answer, whatever for, does not leave before a dry run is answered.
+func TestWritesAfterOneWithoutAnswerAreRehearsed(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}
+	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "b"}}
+	known := Refusals{{Verb: UpdateInPlace, Kind: "pod", Reason: "Refresh"}: {Targets: map[string]Refusal{"a": {Unclear: true}}}}
+	for name, c := range map[string]struct {
+		action    Action
+		rehearsed int
+	}{
+		"for another purpose": {Action{Verb: UpdateInPlace, Reason: "Update", Object: pod, Patches: []Patch{{}, {}}}, 2},
+		"what follows later":  {Action{Verb: UpdateInPlace, Reason: "Update", Object: pod, Patches: []Patch{{}}, Later: []Patch{{}}}, 2},
+		"nothing follows":     {Action{Verb: PatchStatus, Reason: "Serve", Object: pod, Patches: []Patch{{}}}, 0},
+		"another object":      {Action{Verb: UpdateInPlace, Reason: "Update", Object: other, Patches: []Patch{{}, {}}}, 0},
+		"for this purpose":    {Action{Verb: UpdateInPlace, Reason: "Refresh", Object: pod, Patches: []Patch{{}}}, 1},
+	} {
+		p := Plan{Refusals: known}
+		p.Add(Step{Actions: []Action{c.action}})
+		a := p.Steps[0].Actions[0]
+		assert.Equal(t, c.rehearsed > 0, a.Rehearse, name)
+		if a.Rehearse {
+			assert.Len(t, a.Trials(), c.rehearsed, name)
+		}
+	}
+}
+
 // A plan that ends early keeps what the status tells, and tells of nothing that the last one did not.
 func TestHoldUnreachedKeepsWhatIsTold(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
