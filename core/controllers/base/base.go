@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -48,6 +49,9 @@ type Options struct {
 	Controller string
 	// EventSource is the name under which users see its events.
 	EventSource string
+	// EventRecorder sends the events in place of a recorder of the controller's own, which EventSource would name. Nil
+	// for none.
+	EventRecorder clientevents.EventRecorder
 	// Kinds are those that the controller writes, with what the cache holds of them.
 	Kinds map[client.Object]cache.ByObject
 }
@@ -114,9 +118,12 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 	if err != nil {
 		return nil, fmt.Errorf("make the executor: %w", err)
 	}
-	told, err := events.Broadcast(mgr, o.EventSource) //nolint:contextcheck // events leave until the manager ends, not until it is set up
-	if err != nil {
-		return nil, err
+	recorder := o.EventRecorder
+	if recorder == nil {
+		recorder, err = events.Broadcast(mgr, o.EventSource) //nolint:contextcheck // events leave until the manager ends, not until it is set up
+		if err != nil {
+			return nil, err
+		}
 	}
 	return &Controller{
 		Client:    writer,
@@ -126,7 +133,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 		Refusals:  memory,
 		Executor:  executor,
 		Status:    status.Writer{Client: writer, Recorder: gate},
-		Events:    events.NewRecorder(told, mgr.GetScheme()),
+		Events:    events.NewRecorder(recorder, mgr.GetScheme()),
 		Clock:     clock.RealClock{},
 	}, nil
 }
@@ -147,23 +154,21 @@ func (c *Controller) PatchStatus(ctx context.Context, before, after client.Objec
 		return false, 0, nil
 	}
 	name, now := client.ObjectKeyFromObject(before), c.Clock.Now()
-	a := action.Action{Verb: action.PatchStatus, Object: before, Reason: "Status"}
-	known := action.Plan{Now: now, Refusals: c.Refusals.Of(name, refusals.Moment{Now: now, Generation: before.GetGeneration()})}
-	if known.Holds(&a) {
-		return false, known.WakeAfter, nil
+	plan := action.Report(before, c.Refusals.Of(name, refusals.Moment{Now: now, Generation: before.GetGeneration()}), now)
+	if plan.Empty() {
+		return false, plan.WakeAfter, nil
 	}
-	wrote, err = c.Status.Patch(ctx, before, after)
-	if wrote {
-		c.Refusals.Done(name, &a)
-		return true, 0, nil
+	write := func(*action.Action) progress.Result {
+		wrote, err = c.Status.Patch(ctx, before, after)
+		return progress.Answer(err)
 	}
-	f := refusals.Failure{Message: "the status was changed by somebody else", Conflict: err == nil}
-	if err != nil {
-		err = fmt.Errorf("patch status: %w", err)
-		f.Message = err.Error()
+	done := progress.Run(plan.Steps, progress.InTurn(write, c.Clock.Now), progress.Options{
+		Workload: name, Generation: before.GetGeneration(), Refusals: c.Refusals,
+	})
+	if err == nil || done.Stale > 0 { // then the event of that change brings the next pass
+		return wrote, done.RetryAfter, nil
 	}
-	again, _ = c.Refusals.Failed(name, before.GetGeneration(), &a, f, now)
-	return false, again, err
+	return false, done.RetryAfter, fmt.Errorf("patch status: %w", err)
 }
 
 // Known returns what the server has refused to a workload with the pods before.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,7 +43,8 @@ type Pass struct {
 
 // Notices are events on an object that is not the one of the pass.
 type Notices struct {
-	Object client.Object
+	// Object is such an object or, as a *corev1.ObjectReference, names it.
+	Object runtime.Object
 	Events []action.Notice
 }
 

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +19,7 @@ const (
 	PerPass = 20
 	// maxNote is the length in bytes that the API server accepts for a note.
 	maxNote = 1024
-	// noticeAction is the action of events that are not about an action.
+	// noticeAction is the action of notices that name none.
 	noticeAction = "Reconcile"
 )
 
@@ -65,14 +66,15 @@ func (r *Recorder) refer(o runtime.Object) runtime.Object {
 	if err != nil {
 		return o
 	}
-	ref.ResourceVersion = ""
-	return ref
+	about := *ref // of a reference it is the reference itself
+	about.ResourceVersion = ""
+	return &about
 }
 
 func ofNotices(notices []action.Notice) []event {
 	all := make([]event, 0, len(notices))
 	for _, n := range notices {
-		e := event{kind: n.Type, reason: n.Reason, action: noticeAction, note: n.Note}
+		e := event{kind: n.Type, reason: n.Reason, action: cmp.Or(n.Action, noticeAction), note: n.Note}
 		if n.Related != nil {
 			e.related = n.Related
 		}

@@ -94,6 +94,16 @@ func TestTellHasACapPerPass(t *testing.T) {
 	assert.Contains(t, got.sent[0], "last")
 }
 
+func TestNoticesSayWhatWasDone(t *testing.T) {
+	owner := &corev1.ObjectReference{Kind: "Pod", Name: "owner", ResourceVersion: "7"}
+	var got sink
+	events.NewRecorder(&got, clientgoscheme.Scheme).Tell(owner, []action.Notice{
+		{Type: corev1.EventTypeNormal, Reason: "Note", Action: "PullImage", Note: "something", Related: pod("x")},
+	}, &progress.Outcome{})
+	assert.Equal(t, []string{"Normal Note PullImage something (x)"}, got.sent)
+	assert.Equal(t, "7", owner.ResourceVersion, "what is told of is left alone")
+}
+
 func TestEventsAreVisibleAsCoreEvents(t *testing.T) {
 	ns, c, mgr := env.Namespace(t), env.Client(t), env.Manager(t)
 	sink, err := events.Broadcast(mgr, "test-controller")

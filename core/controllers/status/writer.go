@@ -8,7 +8,6 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,9 +33,8 @@ type Writer struct {
 // Patch writes the difference between the statuses of before, the object as it was read, and after, a copy with the
 // wanted status, and reports whether it wrote. Equal statuses cost a comparison.
 //
-// A merge patch replaces lists, so it names the version that was read: had another writer changed a condition since,
-// the patch is refused, Patch returns false without an error, and the event of that change brings the workload back. An
-// object that is gone is no error either.
+// A merge patch replaces lists, so it names the version that was read: had another writer changed a condition since, the
+// error satisfies IsConflict.
 func (w Writer) Patch(ctx context.Context, before, after client.Object) (bool, error) {
 	if equality.Semantic.DeepEqual(before, after) {
 		return false, nil
@@ -54,10 +52,7 @@ func (w Writer) Patch(ctx context.Context, before, after client.Object) (bool, e
 	target := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: before.GetNamespace(), Name: before.GetName()}}
 	target.SetGroupVersionKind(gvk)
 	err = w.Client.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, body))
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return false, nil
-	case err != nil:
+	if err != nil {
 		return false, fmt.Errorf("patch the status of %s %s: %w", gvk.Kind, before.GetName(), err)
 	}
 	w.Recorder.Written(client.ObjectKeyFromObject(before), target)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,7 +91,7 @@ func TestPatchNeverLosesAnotherWritersCondition(t *testing.T) {
 	after.Status.Conditions = []appsv1.DeploymentCondition{{Type: "Ours", Status: corev1.ConditionTrue}}
 	var seen recorder
 	wrote, err := status.Writer{Client: c, Recorder: &seen}.Patch(t.Context(), before, after)
-	require.NoError(t, err)
+	require.True(t, apierrors.IsConflict(err), "%v", err)
 	assert.False(t, wrote)
 	assert.Empty(t, seen.versions)
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(before), after))
@@ -98,13 +99,13 @@ func TestPatchNeverLosesAnotherWritersCondition(t *testing.T) {
 	assert.EqualValues(t, "Theirs", after.Status.Conditions[0].Type)
 }
 
-func TestPatchOfAnObjectThatIsGoneIsNoError(t *testing.T) {
+func TestPatchOfAnObjectThatIsGoneIsNotFound(t *testing.T) {
 	c := env.Client(t)
 	before := deployment(t, c)
 	require.NoError(t, c.Delete(t.Context(), before.DeepCopy()))
 	after := before.DeepCopy()
 	after.Status.Replicas = 1
 	wrote, err := status.Writer{Client: c, Recorder: &recorder{}}.Patch(t.Context(), before, after)
-	require.NoError(t, err)
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
 	assert.False(t, wrote)
 }

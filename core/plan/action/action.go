@@ -138,6 +138,8 @@ type Notice struct {
 	Type string
 	// Reason is one word for machines.
 	Reason string
+	// Action is one word for machines that says what was being done; empty for none.
+	Action string
 	// Note is the text.
 	Note string
 	// Related is the object that the event is about besides the owner; it may be nil.

@@ -84,6 +84,13 @@ type Held struct {
 	Message string
 }
 
+// Report returns the plan that writes the next status of an object. It is empty while that waits for what was refused before.
+func Report(o Object, known Refusals, now time.Time) Plan {
+	p := Plan{Refusals: known, Now: now}
+	p.Add(Step{Name: "status", Actions: []Action{{Verb: PatchStatus, Object: o, Reason: "Status"}}})
+	return p
+}
+
 // Refused says whether this very action was refused before, at whatever version of its object.
 func (p *Plan) Refused(a *Action) bool {
 	_, refused := p.Refusals[a.Purpose()].Targets[a.Target()]

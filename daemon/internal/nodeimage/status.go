@@ -6,8 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,18 +49,9 @@ func notices(node string, failures []plan.Failure) (onImage []action.Notice, onO
 		}
 	}
 	for owner, events := range byOwner {
-		onOwners = append(onOwners, base.Notices{Object: objectOf(owner), Events: events})
+		onOwners = append(onOwners, base.Notices{Object: &owner, Events: events})
 	}
 	return onImage, onOwners
-}
-
-// objectOf returns an object that events can be about.
-func objectOf(ref corev1.ObjectReference) *metav1.PartialObjectMetadata {
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, ResourceVersion: ref.ResourceVersion,
-	}}
-	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
-	return object
 }
 
 // agents remembers since when a status has been waiting for its agent.

@@ -1,0 +1,27 @@
+package progress
+
+import (
+	"time"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// InTurn returns a Writer that writes one action after the other. write returns when the action has ended.
+func InTurn(write func(*action.Action) Result, now func() time.Time) Writer {
+	var ended []*Result
+	return Writer{
+		Start: func(r *Result) bool {
+			a := r.Action
+			*r = write(a)
+			r.Action = a
+			ended = append(ended, r)
+			return true
+		},
+		Wait: func() *Result {
+			first := ended[0]
+			ended = ended[1:]
+			return first
+		},
+		Now: now,
+	}
+}
