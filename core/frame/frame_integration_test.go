@@ -66,7 +66,7 @@ func replicaSets(adopts bool) *frame.Workload[appsv1.ReplicaSet, *appsv1.Replica
 			}
 			return p
 		},
-		Status: func(set *appsv1.ReplicaSet, s snapshot, _ model.Plan, _ action.Result) {
+		Status: func(set *appsv1.ReplicaSet, s snapshot, _ model.Plan, _ action.Failures) {
 			set.Status.ObservedGeneration, set.Status.Replicas = set.Generation, int32(len(s.Pods))
 		},
 	}

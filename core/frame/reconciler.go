@@ -49,8 +49,8 @@ func (r *reconciler[T, P, S]) look(ctx context.Context, name types.NamespacedNam
 	}
 	todo := r.Compute(seen)
 	pass := engine.Pass{
-		Workload: shared.Set, Plan: todo.Plan, Err: todo.Err, Pulls: todo.Pulls,
-		Status: func(done action.Result) client.Object {
+		Workload: shared.Set, Plan: todo.Plan, Err: todo.Err, Pulls: todo.PreDownload,
+		Status: func(done action.Failures) client.Object {
 			after := shared.Set.DeepCopyObject().(P)
 			r.Status(after, seen, todo, done)
 			return after
@@ -85,7 +85,7 @@ func (r *reconciler[T, P, S]) read(ctx context.Context, set P) (model.Snapshot[P
 	if err != nil {
 		return s, fmt.Errorf("find lost pods: %w", err)
 	}
-	s.Pods, s.Orphans, s.Taken = append(s.Pods, lost.Own...), lost.Orphans, lost.Taken
+	s.Pods, s.Orphans, s.TakenNames = append(s.Pods, lost.Own...), lost.Orphans, lost.Taken
 	if s.Chosen, err = r.choose(ctx, described, s); err != nil {
 		return s, err
 	}

@@ -61,7 +61,7 @@ type Workload[T any, P fastclient.Object[T], S any] struct {
 	// Compute is the plan.
 	Compute func(S) model.Plan
 	// Status writes the next status into the set, when that has become of the plan.
-	Status func(set P, seen S, todo model.Plan, done action.Result)
+	Status func(set P, seen S, todo model.Plan, done action.Failures)
 }
 
 // Set is what the frame reads of a set, whatever its kind.

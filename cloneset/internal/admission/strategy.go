@@ -37,7 +37,7 @@ func validateProgressDeadline(spec *v1beta1.CloneSetSpec) field.ErrorList {
 	case deadline == nil || *deadline == math.MaxInt32: // no deadline
 		return nil
 	case *deadline < 0:
-		return validation.AtLeastZero(deadline, path)
+		return validation.NonNegative(deadline, path)
 	case *deadline <= spec.MinReadySeconds:
 		return field.ErrorList{field.Invalid(path, *deadline, "must be greater than minReadySeconds")}
 	}
@@ -108,5 +108,5 @@ func scaled(value *intstr.IntOrString, absent string, replicas int32) int32 {
 	if err != nil {
 		return 0
 	}
-	return parsed.Of(replicas, rollout.Up)
+	return parsed.ScaledTo(replicas, rollout.RoundUp)
 }

@@ -46,7 +46,7 @@ func specPath() *field.Path { return field.NewPath("spec") }
 func Validate(set, old *v1beta1.CloneSet, facts Facts) field.ErrorList {
 	errs := validateObject(set, facts.Version)
 	if old != nil {
-		errs = validation.WithoutKnown(errs, validateObject(old, facts.Version))
+		errs = validation.WithoutStored(errs, validateObject(old, facts.Version))
 		errs = append(errs, validateChange(set, old, facts)...)
 	}
 	errs = append(errs, facts.Template.Errors...)
@@ -76,16 +76,16 @@ func validateObject(set *v1beta1.CloneSet, version string) field.ErrorList {
 }
 
 func validateNumbers(spec *v1beta1.CloneSetSpec) field.ErrorList {
-	errs := validation.AtLeastZero(spec.Replicas, specPath().Child("replicas"))
-	errs = append(errs, validation.AtLeastZero(spec.RevisionHistoryLimit, specPath().Child("revisionHistoryLimit"))...)
-	errs = append(errs, validation.AtLeastZero(&spec.MinReadySeconds, specPath().Child("minReadySeconds"))...)
+	errs := validation.NonNegative(spec.Replicas, specPath().Child("replicas"))
+	errs = append(errs, validation.NonNegative(spec.RevisionHistoryLimit, specPath().Child("revisionHistoryLimit"))...)
+	errs = append(errs, validation.NonNegative(&spec.MinReadySeconds, specPath().Child("minReadySeconds"))...)
 	return append(errs, validateProgressDeadline(spec)...)
 }
 
 func validateScaleStrategy(strategy *v1beta1.CloneSetScaleStrategy) field.ErrorList {
 	path := specPath().Child("scaleStrategy")
 	errs := validation.Amount(strategy.MaxUnavailable, path.Child("maxUnavailable"), "maxUnavailable")
-	if twice := validation.Twice(strategy.PodsToDelete); len(twice) > 0 {
+	if twice := validation.Duplicates(strategy.PodsToDelete); len(twice) > 0 {
 		errs = append(errs, field.Invalid(path.Child("podsToDelete"), strategy.PodsToDelete, fmt.Sprintf("duplicated items %v", twice)))
 	}
 	return errs

@@ -52,7 +52,7 @@ func Workload(gates plan.Gates) *frame.Workload[v1beta1.CloneSet, *v1beta1.Clone
 			return plan.Snapshot{Snapshot: seen, Claims: claims, Gates: gates}, nil
 		},
 		Compute: plan.Compute,
-		Status: func(set *v1beta1.CloneSet, seen plan.Snapshot, todo plan.Plan, done action.Result) {
+		Status: func(set *v1beta1.CloneSet, seen plan.Snapshot, todo plan.Plan, done action.Failures) {
 			set.Status = plan.Status(seen, todo, done)
 		},
 	}

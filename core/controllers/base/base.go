@@ -67,7 +67,7 @@ type Controller struct {
 	// Freshness knows the writes that the cache has not shown yet.
 	Freshness Freshness
 	// Refusals knows the writes that the server has refused, and when to try them again.
-	Refusals *refusals.Memory
+	Refusals *refusals.Tracker
 	// Executor writes what plans want.
 	Executor *execute.Executor
 	// Status writes statuses.
@@ -111,7 +111,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 	if err := mgr.Add(gate); err != nil {
 		return nil, fmt.Errorf("add the freshness gate: %w", err)
 	}
-	memory := &refusals.Memory{}
+	memory := &refusals.Tracker{}
 	executor, err := execute.New(execute.Options{
 		Client: writer, Live: mgr.GetAPIReader(), Recorder: gate, Refusals: memory, Metrics: metrics.Registry, Controller: o.Controller,
 	})
@@ -139,7 +139,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 }
 
 // Execute writes what a plan for the object wants.
-func (c *Controller) Execute(ctx context.Context, object client.Object, p action.Plan) progress.Outcome {
+func (c *Controller) Execute(ctx context.Context, object client.Object, p action.Plan) progress.Result {
 	if !p.Empty() {
 		log.FromContext(ctx).V(2).Info("pass", "plan", p.String())
 	}
@@ -154,13 +154,13 @@ func (c *Controller) PatchStatus(ctx context.Context, before, after client.Objec
 		return false, 0, nil
 	}
 	name, now := client.ObjectKeyFromObject(before), c.Clock.Now()
-	plan := action.Report(before, c.Refusals.Of(name, refusals.Moment{Now: now, Generation: before.GetGeneration()}), now)
+	plan := action.Report(before, c.Refusals.For(name, refusals.Observation{Now: now, Generation: before.GetGeneration()}), now)
 	if plan.Empty() {
-		return false, plan.WakeAfter, nil
+		return false, plan.RequeueAfter, nil
 	}
-	write := func(*action.Action) progress.Result {
+	write := func(*action.Action) progress.Outcome {
 		wrote, err = c.Status.Patch(ctx, before, after)
-		return progress.Answer(err)
+		return progress.OutcomeOf(err)
 	}
 	done := progress.Run(plan.Steps, progress.InTurn(write, c.Clock.Now), progress.Options{
 		Workload: name, Generation: before.GetGeneration(), Refusals: c.Refusals,
@@ -173,7 +173,7 @@ func (c *Controller) PatchStatus(ctx context.Context, before, after client.Objec
 
 // Known returns what the server has refused to a workload with the pods before.
 func (c *Controller) Known(workload client.Object, pods []*corev1.Pod, minReadySeconds int32, now time.Time) action.Refusals {
-	return c.Refusals.Of(client.ObjectKeyFromObject(workload), refusals.Moment{
+	return c.Refusals.For(client.ObjectKeyFromObject(workload), refusals.Observation{
 		Now: now, Generation: workload.GetGeneration(),
 		Available: func() int { return podstate.CountAvailable(pods, now, minReadySeconds) },
 	})

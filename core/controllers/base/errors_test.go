@@ -62,7 +62,7 @@ func givenWorld(t *testing.T) *world {
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	c, err := client.New(&rest.Config{Host: server.URL}, client.Options{Scheme: clientgoscheme.Scheme, Mapper: mapper})
 	require.NoError(t, err)
-	memory := &refusals.Memory{}
+	memory := &refusals.Tracker{}
 	executor, err := execute.New(execute.Options{
 		Client: c, Live: c, Recorder: w, Metrics: prometheus.NewRegistry(), Controller: "test", Refusals: memory, Clock: w.clock,
 	})
@@ -125,11 +125,11 @@ func (w *world) pass(adapt ...func(*Pass)) Pass {
 	owner, child := &appsv1.ReplicaSet{ObjectMeta: metaOf("web")}, &corev1.ConfigMap{ObjectMeta: metaOf("child")}
 	p := Pass{Object: owner, Plan: action.Plan{
 		Now:     w.clock.Now(),
-		Notices: []action.Notice{{Type: corev1.EventTypeNormal, Reason: "Reported", OfStatus: true}},
+		Notices: []action.Notice{{Type: corev1.EventTypeNormal, Reason: "Reported", WithStatus: true}},
 	}}
 	p.Plan.Refusals = w.controller.Known(owner, nil, 0, w.clock.Now())
 	p.Plan.Add(patch(child))
-	p.Status = func(done action.Result) client.Object {
+	p.Status = func(done action.Failures) client.Object {
 		after := owner.DeepCopy()
 		after.Status.Replicas = 1
 		if done.UpdateError != "" {
@@ -167,7 +167,7 @@ func TestEachErrorHasItsConsequences(t *testing.T) {
 			writes: []string{"child", "status"}, events: []string{"Normal Reported", "Normal Wrote"}, err: "terminal error: not a number",
 		},
 		"the spec cannot be followed, and the plan wants another look": {
-			adapt:  func(p *Pass) { p.Err = wrong; p.Plan.Wake(time.Minute) },
+			adapt:  func(p *Pass) { p.Err = wrong; p.Plan.RequeueWithin(time.Minute) },
 			writes: []string{"child", "status"}, events: []string{"Normal Reported", "Normal Wrote"}, again: time.Minute,
 		},
 		"a write is refused": {
@@ -199,7 +199,7 @@ func TestEachErrorHasItsConsequences(t *testing.T) {
 			writes:  []string{"child", "status"}, events: []string{"Normal Wrote"}, again: time.Second,
 		},
 		"the status is left alone": {
-			adapt:  func(p *Pass) { p.Status = func(action.Result) client.Object { return nil } },
+			adapt:  func(p *Pass) { p.Status = func(action.Failures) client.Object { return nil } },
 			writes: []string{"child"}, events: []string{"Normal Wrote"},
 		},
 	} {
@@ -292,8 +292,8 @@ func TestAnEndedContextEndsThePass(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	executed := 0
 	result, err := w.controller.Run(ctx, w.pass(func(p *Pass) {
-		p.Executed = func(done *progress.Outcome) {
-			executed = len(done.Results)
+		p.Executed = func(done *progress.Result) {
+			executed = len(done.Outcomes)
 			cancel()
 		}
 		p.Last = func(context.Context) time.Duration {
@@ -317,7 +317,7 @@ func TestPartsOfAPassAreAdded(t *testing.T) {
 	other := &corev1.ConfigMap{ObjectMeta: metaOf("other")}
 	run := func() ([]string, ctrl.Result) {
 		result, _ := w.controller.Run(t.Context(), w.pass(func(p *Pass) {
-			p.Elsewhere = []Notices{{Object: other, Events: []action.Notice{{Type: corev1.EventTypeWarning, Reason: "Elsewhere", OfStatus: true}}}}
+			p.Elsewhere = []Notices{{Object: other, Events: []action.Notice{{Type: corev1.EventTypeWarning, Reason: "Elsewhere", WithStatus: true}}}}
 			p.Last = func(context.Context) time.Duration { return 3 * time.Second }
 		}))
 		return w.told(), result

@@ -28,12 +28,12 @@ type Pass struct {
 	Err error
 	// Status is the object with its next status, when that has become of the plan. Where it is nil or returns nil the
 	// status stays as it is.
-	Status func(done action.Result) client.Object
+	Status func(done action.Failures) client.Object
 	// Elsewhere are notices on other objects.
 	Elsewhere []Notices
 
 	// Executed, unless nil, is told what became of the plan, before anything else happens.
-	Executed func(*progress.Outcome)
+	Executed func(*progress.Result)
 	// Reported, unless nil, is called when the status was written.
 	Reported func()
 	// Last, unless nil, is work that may go wrong without consequences for the rest. It returns when to look at the
@@ -81,20 +81,20 @@ func (c *Controller) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 	reported, again, statusErr := c.report(ctx, &p, &done)
 	c.tell(&p, &done, reported)
 	if p.Last != nil {
-		p.Plan.Wake(p.Last(ctx))
+		p.Plan.RequeueWithin(p.Last(ctx))
 	}
-	p.Plan.Wake(done.RetryAfter)
-	p.Plan.Wake(again)
+	p.Plan.RequeueWithin(done.RetryAfter)
+	p.Plan.RequeueWithin(again)
 	return p.end(ctx, errors.Join(done.Err, statusErr))
 }
 
 // report writes the status, and reports whether the object has it now. A status that belongs to an older version of the
 // object is not sent: the event of the newer one brings the next pass.
-func (c *Controller) report(ctx context.Context, p *Pass, done *progress.Outcome) (reported bool, again time.Duration, err error) {
+func (c *Controller) report(ctx context.Context, p *Pass, done *progress.Result) (reported bool, again time.Duration, err error) {
 	if p.Status == nil || outdated(p.Object, done) {
 		return false, 0, nil
 	}
-	after := p.Status(done.Result().With(p.Plan.Held))
+	after := p.Status(done.Failures().WithDeferred(p.Plan.Deferred))
 	if after == nil {
 		return false, 0, nil
 	}
@@ -106,9 +106,9 @@ func (c *Controller) report(ctx context.Context, p *Pass, done *progress.Outcome
 }
 
 // outdated says that the object has changed since it was read: by an action on it, or by others before one.
-func outdated(object client.Object, done *progress.Outcome) bool {
-	for i := range done.Results {
-		r := &done.Results[i]
+func outdated(object client.Object, done *progress.Result) bool {
+	for i := range done.Outcomes {
+		r := &done.Outcomes[i]
 		if r.Action.Object.GetUID() == object.GetUID() && object.GetUID() != "" && (r.State == progress.Done || r.State == progress.Stale) {
 			return true
 		}
@@ -117,11 +117,11 @@ func outdated(object client.Object, done *progress.Outcome) bool {
 }
 
 // tell sends the events of the pass, those of the status only when the object has it.
-func (c *Controller) tell(p *Pass, done *progress.Outcome, reported bool) {
-	c.Events.Tell(p.Object, p.Plan.NoticesOnce(reported), done)
+func (c *Controller) tell(p *Pass, done *progress.Result, reported bool) {
+	c.Events.Tell(p.Object, p.Plan.NoticesToRecord(reported), done)
 	for _, n := range p.Elsewhere {
 		elsewhere := action.Plan{Notices: n.Events}
-		c.Events.Tell(n.Object, elsewhere.NoticesOnce(reported), &progress.Outcome{})
+		c.Events.Tell(n.Object, elsewhere.NoticesToRecord(reported), &progress.Result{})
 	}
 }
 
@@ -131,10 +131,10 @@ func (p *Pass) end(ctx context.Context, err error) (ctrl.Result, error) {
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
-	case p.Err != nil && p.Plan.WakeAfter == 0:
+	case p.Err != nil && p.Plan.RequeueAfter == 0:
 		return ctrl.Result{}, reconcile.TerminalError(p.Err)
 	case p.Err != nil:
 		log.FromContext(ctx).Error(p.Err, "The spec cannot be followed")
 	}
-	return ctrl.Result{RequeueAfter: p.Plan.WakeAfter}, nil
+	return ctrl.Result{RequeueAfter: p.Plan.RequeueAfter}, nil
 }

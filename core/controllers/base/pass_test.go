@@ -15,12 +15,12 @@ import (
 // A set whose spec cannot be followed still has to look after pods, for instance at the end of a grace period.
 func TestUnreadableSpecKeepsTheNextLook(t *testing.T) {
 	wrong := errors.New("not a number")
-	result, err := (&Pass{Err: wrong, Plan: action.Plan{WakeAfter: time.Second}}).end(t.Context(), nil)
+	result, err := (&Pass{Err: wrong, Plan: action.Plan{RequeueAfter: time.Second}}).end(t.Context(), nil)
 	require.NoError(t, err)
 	assert.Equal(t, time.Second, result.RequeueAfter)
 
 	_, err = (&Pass{Err: wrong}).end(t.Context(), nil)
 	require.ErrorIs(t, err, reconcile.TerminalError(nil))
-	_, err = (&Pass{Plan: action.Plan{WakeAfter: time.Second}}).end(t.Context(), wrong)
+	_, err = (&Pass{Plan: action.Plan{RequeueAfter: time.Second}}).end(t.Context(), wrong)
 	assert.ErrorIs(t, err, wrong)
 }

@@ -41,10 +41,10 @@ type event struct {
 
 // Tell sends the events of a pass on the owner: those of its actions, after the plan's notices. Of
 // more than PerPass it sends the first ones, warnings first. A stale action tells nothing.
-func (r *Recorder) Tell(owner runtime.Object, notices []action.Notice, outcome *progress.Outcome) {
+func (r *Recorder) Tell(owner runtime.Object, notices []action.Notice, outcome *progress.Result) {
 	all := ofNotices(notices)
-	for i := range outcome.Results {
-		all = appendResult(all, &outcome.Results[i])
+	for i := range outcome.Outcomes {
+		all = appendResult(all, &outcome.Outcomes[i])
 	}
 	sent, about := 0, r.refer(owner)
 	for _, kind := range []string{corev1.EventTypeWarning, corev1.EventTypeNormal} {
@@ -83,7 +83,7 @@ func ofNotices(notices []action.Notice) []event {
 	return all
 }
 
-func appendResult(all []event, result *progress.Result) []event {
+func appendResult(all []event, result *progress.Outcome) []event {
 	told := result.Action.Event
 	if told == nil {
 		return all
@@ -99,7 +99,7 @@ func appendResult(all []event, result *progress.Result) []event {
 	case progress.Done:
 		e.kind, e.reason, e.note = corev1.EventTypeNormal, told.Succeeded, told.Note
 	case progress.Blocked, progress.Failed:
-		e.kind, e.reason, e.note = corev1.EventTypeWarning, told.Failed, result.Text()
+		e.kind, e.reason, e.note = corev1.EventTypeWarning, told.Failed, result.FailureText()
 	case progress.Stale: // nothing was written, and the next pass judges anew
 	}
 	if e.reason == "" {

@@ -48,8 +48,8 @@ func pod(name string) *corev1.Pod {
 	}
 }
 
-func result(name string, state progress.State, told *action.Event) progress.Result {
-	r := progress.Result{Action: &action.Action{Verb: action.Create, Object: pod(name), Event: told}, State: state}
+func result(name string, state progress.State, told *action.Event) progress.Outcome {
+	r := progress.Outcome{Action: &action.Action{Verb: action.Create, Object: pod(name), Event: told}, State: state}
 	if state == progress.Done {
 		r.Object = pod(name)
 	} else {
@@ -60,7 +60,7 @@ func result(name string, state progress.State, told *action.Event) progress.Resu
 
 func TestTellSendsWarningsFirst(t *testing.T) {
 	told := &action.Event{Succeeded: "SuccessfulCreate", Note: "succeed to create pod %s", Failed: "FailedCreate"}
-	outcome := &progress.Outcome{Results: []progress.Result{
+	outcome := &progress.Result{Outcomes: []progress.Outcome{
 		result("done", progress.Done, told),
 		result("quiet", progress.Done, nil),
 		result("silent", progress.Done, &action.Event{Failed: "FailedCreate"}),
@@ -83,11 +83,11 @@ func TestTellSendsWarningsFirst(t *testing.T) {
 }
 
 func TestTellHasACapPerPass(t *testing.T) {
-	outcome := &progress.Outcome{}
+	outcome := &progress.Result{}
 	for i := range 3 * events.PerPass {
-		outcome.Results = append(outcome.Results, result(fmt.Sprint(i), progress.Done, &action.Event{Succeeded: "Created", Note: "n"}))
+		outcome.Outcomes = append(outcome.Outcomes, result(fmt.Sprint(i), progress.Done, &action.Event{Succeeded: "Created", Note: "n"}))
 	}
-	outcome.Results = append(outcome.Results, result("last", progress.Failed, &action.Event{Failed: "Failed"}))
+	outcome.Outcomes = append(outcome.Outcomes, result("last", progress.Failed, &action.Event{Failed: "Failed"}))
 	var got sink
 	events.NewRecorder(&got, clientgoscheme.Scheme).Tell(pod("owner"), nil, outcome)
 	require.Len(t, got.sent, events.PerPass)
@@ -99,7 +99,7 @@ func TestNoticesSayWhatWasDone(t *testing.T) {
 	var got sink
 	events.NewRecorder(&got, clientgoscheme.Scheme).Tell(owner, []action.Notice{
 		{Type: corev1.EventTypeNormal, Reason: "Note", Action: "PullImage", Note: "something", Related: pod("x")},
-	}, &progress.Outcome{})
+	}, &progress.Result{})
 	assert.Equal(t, []string{"Normal Note PullImage something (x)"}, got.sent)
 	assert.Equal(t, "7", owner.ResourceVersion, "what is told of is left alone")
 }
@@ -111,14 +111,14 @@ func TestEventsAreVisibleAsCoreEvents(t *testing.T) {
 	env.Start(t, mgr)
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "owner"}}
 	require.NoError(t, c.Create(t.Context(), owner))
-	outcome := &progress.Outcome{}
+	outcome := &progress.Result{}
 	for _, name := range []string{"one", "two"} {
 		made := pod(name)
 		made.Namespace, made.ResourceVersion = ns, ""
 		require.NoError(t, c.Create(t.Context(), made))
 		r := result(name, progress.Done, &action.Event{Succeeded: "SuccessfulCreate", Note: "succeed to create pod " + name})
 		r.Object = made
-		outcome.Results = append(outcome.Results, r)
+		outcome.Outcomes = append(outcome.Outcomes, r)
 	}
 	long := strings.Repeat("ü", 1000)
 	notices := []action.Notice{{Type: corev1.EventTypeWarning, Reason: "Long", Note: long}}
@@ -163,7 +163,7 @@ func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
 	as.Start(t, mgr)
 	tell := func(namespace, name, reason string) {
 		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-		events.NewRecorder(sink, mgr.GetScheme()).Tell(owner, []action.Notice{{Type: corev1.EventTypeWarning, Reason: reason, Note: "no"}}, &progress.Outcome{})
+		events.NewRecorder(sink, mgr.GetScheme()).Tell(owner, []action.Notice{{Type: corev1.EventTypeWarning, Reason: reason, Note: "no"}}, &progress.Result{})
 	}
 	for _, namespace := range []string{going, "gone"} {
 		for i := range 10 {

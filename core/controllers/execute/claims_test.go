@@ -47,7 +47,7 @@ func TestClaimsThatPodsMountAreNotDeleted(t *testing.T) {
 	require.NoError(t, out.Err)
 	require.Len(t, out.Blocked, 1)
 	assert.Equal(t, "delete persistentvolumeclaim used: it is mounted by pod stranger", out.Blocked[0].Message)
-	assert.False(t, out.Ended, "it holds up nothing else")
+	assert.False(t, out.Incomplete, "it holds up nothing else")
 	assert.Equal(t, 2, out.Done(action.Delete))
 	require.NoError(t, w.get(t, used))
 	assert.Nil(t, used.DeletionTimestamp)
@@ -68,7 +68,7 @@ func TestClaimsGoWithTheirHeirAlone(t *testing.T) {
 	w.mounting(t, "stranger", "shared")
 	release := func(claim *corev1.PersistentVolumeClaim) action.Action {
 		body := map[string]any{"metadata": map[string]any{"labels": map[string]any{"goes": "with-its-heir"}}}
-		return action.Action{Verb: action.Release, Object: claim, Heir: heir.UID, Patches: []action.Patch{{Body: body}}}
+		return action.Action{Verb: action.Release, Object: claim, ForPod: heir.UID, Patches: []action.Patch{{Body: body}}}
 	}
 	out := w.Run(t.Context(), w.owner, []action.Step{step(release(own), release(shared)), step(action.Action{Verb: action.Delete, Object: heir})})
 	require.NoError(t, out.Err)
@@ -88,8 +88,8 @@ func TestClaimsGoWithTheirPod(t *testing.T) {
 	own, shared := w.claim(t, "own"), w.claim(t, "shared")
 	pods := []*corev1.Pod{w.mounting(t, "first", "own"), w.mounting(t, "second", "shared"), w.mounting(t, "other", "shared")}
 	out := w.Run(t.Context(), w.owner, []action.Step{step(
-		action.Action{Verb: action.Delete, Object: pods[0], Then: []action.Object{own}},
-		action.Action{Verb: action.Delete, Object: pods[1], Then: []action.Object{shared}},
+		action.Action{Verb: action.Delete, Object: pods[0], Dependents: []action.Object{own}},
+		action.Action{Verb: action.Delete, Object: pods[1], Dependents: []action.Object{shared}},
 	)})
 	require.NoError(t, out.Err)
 	assert.Equal(t, 2, out.Done(action.Delete))

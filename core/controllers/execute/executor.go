@@ -41,7 +41,7 @@ type Options struct {
 	// Controller is the value of that counter's label "controller".
 	Controller string
 	// Refusals remembers what is refused; nil for a memory of the executor's own.
-	Refusals *refusals.Memory
+	Refusals *refusals.Tracker
 	// Clock tells the time; nil means the real one.
 	Clock clock.PassiveClock
 	// Parallelism bounds the writes under way; 0 means progress.DefaultParallelism.
@@ -62,7 +62,7 @@ func New(o Options) (*Executor, error) {
 		o.Timeout = DefaultTimeout
 	}
 	if o.Refusals == nil {
-		o.Refusals = &refusals.Memory{}
+		o.Refusals = &refusals.Tracker{}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -83,11 +83,11 @@ func New(o Options) (*Executor, error) {
 
 // Run carries out the steps for the owner, which is the workload as it was judged, in the way of package progress.
 // When the context ends nothing more is begun.
-func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.Step) progress.Outcome {
+func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.Step) progress.Result {
 	p := &pass{Executor: e, owner: owner, workload: client.ObjectKeyFromObject(owner)}
-	ended := make(chan *progress.Result)
+	ended := make(chan *progress.Outcome)
 	out := progress.Run(steps, progress.Writer{
-		Start: func(r *progress.Result) bool {
+		Start: func(r *progress.Outcome) bool {
 			if ctx.Err() != nil {
 				return false
 			}
@@ -97,12 +97,12 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 			}()
 			return true
 		},
-		Wait: func() *progress.Result { return <-ended },
+		Wait: func() *progress.Outcome { return <-ended },
 		Now:  e.options.Clock.Now,
 	}, progress.Options{
 		Workload: p.workload, Generation: owner.GetGeneration(), Refusals: e.options.Refusals, Parallelism: e.options.Parallelism,
 	})
-	if out.Ended && ctx.Err() != nil && out.Err == nil {
+	if out.Incomplete && ctx.Err() != nil && out.Err == nil {
 		out.Err = fmt.Errorf("run the plan: %w", ctx.Err())
 	}
 	return out

@@ -39,7 +39,7 @@ type world struct {
 	owner  *corev1.ConfigMap
 	writes *writes
 	metric *prometheus.Registry
-	memory *refusals.Memory
+	memory *refusals.Tracker
 }
 
 // writes is a recorder that remembers what it is told, such as "created one".
@@ -61,7 +61,7 @@ func (w *writes) Doubtful(_ types.NamespacedName, o client.Object) { w.put("doub
 
 func newWorld(t testing.TB, adapt ...func(*rest.Config)) *world {
 	t.Helper()
-	w := &world{Client: env.Client(t), ns: env.Namespace(t), writes: &writes{}, metric: prometheus.NewRegistry(), memory: &refusals.Memory{}}
+	w := &world{Client: env.Client(t), ns: env.Namespace(t), writes: &writes{}, metric: prometheus.NewRegistry(), memory: &refusals.Tracker{}}
 	config := env.ConfigAs(t, "executor")
 	for _, f := range adapt {
 		f(config)
@@ -108,9 +108,9 @@ func label(o action.Object, value any) action.Action {
 	}}}
 }
 
-func states(o progress.Outcome) []progress.State {
+func states(o progress.Result) []progress.State {
 	var list []progress.State
-	for _, r := range o.Results {
+	for _, r := range o.Outcomes {
 		list = append(list, r.State)
 	}
 	return list
@@ -121,7 +121,7 @@ func TestOutdatedActionsAreStale(t *testing.T) {
 	w := newWorld(t)
 	late, soon := w.existing(t, "late"), w.existing(t, "soon")
 	one, other := label(late, "new"), label(soon, "new")
-	one.Until, other.Until = time.Now().Add(-time.Second), time.Now().Add(time.Hour)
+	one.Deadline, other.Deadline = time.Now().Add(-time.Second), time.Now().Add(time.Hour)
 
 	out := w.Run(t.Context(), w.owner, []action.Step{step(one), step(other)})
 
@@ -150,7 +150,7 @@ func TestActionsOutdatedByTheirRehearsalAreStale(t *testing.T) {
 	})
 	require.NoError(t, err)
 	a := label(w.existing(t, "one"), "new")
-	a.Rehearse, a.Until = true, time.Unix(0, 0).Add(90*time.Minute)
+	a.DryRun, a.Deadline = true, time.Unix(0, 0).Add(90*time.Minute)
 
 	out := executor.Run(t.Context(), w.owner, []action.Step{step(a)})
 
@@ -165,13 +165,13 @@ func TestCreateMakesWhatComesFirstFirst(t *testing.T) {
 	first := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "first"}}
 	already := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "owner"}}
 	a := create(w.pod("one"))
-	a.First = []action.Object{already, first}
+	a.Prerequisites = []action.Object{already, first}
 
 	out := w.Run(t.Context(), w.owner, []action.Step{step(a)})
 
 	require.NoError(t, out.Err)
 	assert.Equal(t, 1, out.Done(action.Create))
-	assert.NotEmpty(t, out.Results[0].Object.GetUID())
+	assert.NotEmpty(t, out.Outcomes[0].Object.GetUID())
 	assert.Empty(t, a.Object.GetUID(), "the plan's object was changed")
 	assert.Equal(t, []string{"created first", "created one"}, w.writes.list)
 	assert.Equal(t, map[string]int{"create configmaps": 2, "create pods": 1}, audit.Writes(t, "executor"))
@@ -197,7 +197,7 @@ func TestPatchesOfAnActionBuildOnEachOther(t *testing.T) {
 	assert.Equal(t, "value", p.Labels["label"])
 	assert.Equal(t, corev1.PodConditionType("Gate"), p.Status.Conditions[len(p.Status.Conditions)-1].Type)
 	assert.NotEqual(t, judged, p.ResourceVersion)
-	assert.Equal(t, p.ResourceVersion, out.Results[0].Object.GetResourceVersion())
+	assert.Equal(t, p.ResourceVersion, out.Outcomes[0].Object.GetResourceVersion())
 	assert.Equal(t, []string{"written one", "written one"}, w.writes.list)
 }
 
@@ -223,7 +223,7 @@ func TestWritesMissAWorldThatMovedOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := w.Run(t.Context(), w.owner, []action.Step{step(a)})
 			require.NoError(t, out.Err)
-			assert.Equal(t, []progress.State{progress.Stale}, states(out), "got %v", out.Results[0].Err)
+			assert.Equal(t, []progress.State{progress.Stale}, states(out), "got %v", out.Outcomes[0].Err)
 			assert.Equal(t, 1, out.Stale)
 			assert.Equal(t, time.Second, out.RetryAfter)
 		})
@@ -252,7 +252,7 @@ func TestNamesOfOwnObjectsSayNothingOfOtherNames(t *testing.T) {
 	taken := create(w.pod("taken"))
 	out := w.Run(t.Context(), w.owner, []action.Step{step(taken)})
 	require.Equal(t, []progress.State{progress.Stale}, states(out))
-	known := w.memory.Of(client.ObjectKeyFromObject(w.owner), refusals.Moment{Now: time.Now(), Generation: w.owner.Generation})[taken.Purpose()]
+	known := w.memory.For(client.ObjectKeyFromObject(w.owner), refusals.Observation{Now: time.Now(), Generation: w.owner.Generation})[taken.Purpose()]
 	assert.True(t, known.Targets["taken"].Transient)
 	assert.False(t, known.Probing)
 }
@@ -262,7 +262,7 @@ func TestDeleteRemovesWhatComesThen(t *testing.T) {
 	p, then := w.existing(t, "one"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "then"}}
 	missing := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "missing", UID: "x", ResourceVersion: "1"}}
 	require.NoError(t, w.Create(t.Context(), then))
-	out := w.Run(t.Context(), w.owner, []action.Step{step(action.Action{Verb: action.Delete, Object: p, Then: []action.Object{missing, then}})})
+	out := w.Run(t.Context(), w.owner, []action.Step{step(action.Action{Verb: action.Delete, Object: p, Dependents: []action.Object{missing, then}})})
 	require.NoError(t, out.Err)
 	assert.Equal(t, []progress.State{progress.Done}, states(out))
 	assert.Equal(t, []string{"deleted one", "deleted then"}, w.writes.list)
@@ -311,7 +311,7 @@ func TestNamespaceThatEndsEndsThePlanQuietly(t *testing.T) {
 	out := w.Run(t.Context(), w.owner, []action.Step{step(create(w.pod("one"))), step(create(w.pod("two")))})
 	require.NoError(t, out.Err)
 	assert.Equal(t, []progress.State{progress.Stale}, states(out))
-	assert.True(t, out.Ended)
+	assert.True(t, out.Incomplete)
 }
 
 func TestLackOfPermissionIsAnErrorThatEndsThePlan(t *testing.T) {
@@ -319,7 +319,7 @@ func TestLackOfPermissionIsAnErrorThatEndsThePlan(t *testing.T) {
 	out := w.Run(t.Context(), w.owner, []action.Step{step(create(w.pod("one"))), step(create(w.pod("two")))})
 	require.ErrorContains(t, out.Err, `create pod one: pods is forbidden: User "nobody" cannot create resource`)
 	assert.Equal(t, []progress.State{progress.Failed}, states(out))
-	assert.True(t, out.Ended)
+	assert.True(t, out.Incomplete)
 }
 
 func TestRefusedPodDoesNotKeepTheNextStepsBack(t *testing.T) {
@@ -330,7 +330,7 @@ func TestRefusedPodDoesNotKeepTheNextStepsBack(t *testing.T) {
 	assert.Equal(t, []progress.State{progress.Blocked, progress.Done}, states(out))
 	assert.Equal(t, time.Second, out.RetryAfter)
 	assert.Contains(t, out.Blocked[0].Message, "not a label")
-	assert.False(t, out.Ended)
+	assert.False(t, out.Incomplete)
 }
 
 // lost loses the answers of creates: the request arrives, the answer does not.
@@ -361,8 +361,8 @@ func TestEndedContextEndsThePlanWithAnError(t *testing.T) {
 	cancel()
 	out := w.Run(ctx, w.owner, []action.Step{step(create(w.pod("one")))})
 	require.ErrorIs(t, out.Err, context.Canceled)
-	assert.True(t, out.Ended)
-	assert.Empty(t, out.Results)
+	assert.True(t, out.Incomplete)
+	assert.Empty(t, out.Outcomes)
 }
 
 func BenchmarkCreate(b *testing.B) {

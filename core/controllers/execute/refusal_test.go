@@ -82,7 +82,7 @@ func TestRefusedWritesAreBlockedWithTheWebhooksWords(t *testing.T) {
 	require.NoError(t, out.Err)
 	assert.Equal(t, []progress.State{progress.Blocked, progress.Blocked, progress.Blocked, progress.Done}, states(out),
 		"one create is tried, and the refusals keep nothing else back")
-	assert.True(t, out.Ended)
+	assert.True(t, out.Incomplete)
 	require.Len(t, out.Blocked, 3)
 	for _, b := range out.Blocked {
 		assert.Equal(t, `admission webhook "guard.example.com" denied the request: `+refusal, b.Message)

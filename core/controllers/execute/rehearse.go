@@ -11,14 +11,14 @@ import (
 )
 
 // rehearse sends what would be refused too late as a dry run, where the action asks for that.
-func (p *pass) rehearse(ctx context.Context, a *action.Action) progress.Result {
-	if !a.Rehearse {
-		return progress.Result{State: progress.Done}
+func (p *pass) rehearse(ctx context.Context, a *action.Action) progress.Outcome {
+	if !a.DryRun {
+		return progress.Outcome{State: progress.Done}
 	}
-	if a.Verb == action.Create && len(a.First) > 0 {
-		return progress.Rehearsal(p.trialPost(ctx, a))
+	if a.Verb == action.Create && len(a.Prerequisites) > 0 {
+		return progress.DryRunOutcome(p.trialPost(ctx, a))
 	}
-	return progress.Rehearsal(p.trialPatches(ctx, a))
+	return progress.DryRunOutcome(p.trialPatches(ctx, a))
 }
 
 func (p *pass) trialPost(ctx context.Context, a *action.Action) error {
@@ -32,7 +32,7 @@ func (p *pass) trialPost(ctx context.Context, a *action.Action) error {
 
 // trialPatches tries each patch on the object as it was judged.
 func (p *pass) trialPatches(ctx context.Context, a *action.Action) error {
-	for _, change := range a.Trials() {
+	for _, change := range a.DryRunPatches() {
 		judged, err := p.metadata(a.Object)
 		if err != nil {
 			return err

@@ -31,16 +31,16 @@ type pass struct {
 }
 
 // try writes one action. A rehearsal takes time, too.
-func (p *pass) try(ctx context.Context, a *action.Action) progress.Result {
-	outdated := func() bool { return a.Outdated(p.options.Clock.Now()) }
-	r := progress.Result{State: progress.Done}
+func (p *pass) try(ctx context.Context, a *action.Action) progress.Outcome {
+	outdated := func() bool { return a.Expired(p.options.Clock.Now()) }
+	r := progress.Outcome{State: progress.Done}
 	if !outdated() {
 		r = p.rehearse(ctx, a)
 	}
 	switch {
 	case r.State != progress.Done:
 	case outdated():
-		r = progress.Outdated(a)
+		r = progress.Expired(a)
 	case a.Verb == action.Create:
 		r = p.create(ctx, a)
 	case a.Verb == action.Delete:
@@ -52,20 +52,20 @@ func (p *pass) try(ctx context.Context, a *action.Action) progress.Result {
 	return r
 }
 
-func (p *pass) create(ctx context.Context, a *action.Action) progress.Result {
-	for _, first := range a.First {
+func (p *pass) create(ctx context.Context, a *action.Action) progress.Outcome {
+	for _, first := range a.Prerequisites {
 		if _, err := p.post(ctx, first); err != nil && !apierrors.IsAlreadyExists(err) {
-			return progress.Answer(fmt.Errorf("create %s: %w", p.name(first), err))
+			return progress.OutcomeOf(fmt.Errorf("create %s: %w", p.name(first), err))
 		}
 	}
 	created, err := p.post(ctx, a.Object)
 	switch {
 	case err == nil:
-		return progress.Result{State: progress.Done, Object: created}
+		return progress.Outcome{State: progress.Done, Object: created}
 	case apierrors.IsAlreadyExists(err):
 		return p.collision(ctx, a.Object, err)
 	default:
-		return progress.Answer(fmt.Errorf("create %s: %w", p.name(a.Object), err))
+		return progress.OutcomeOf(fmt.Errorf("create %s: %w", p.name(a.Object), err))
 	}
 }
 
@@ -78,14 +78,14 @@ func (p *pass) post(ctx context.Context, o client.Object) (client.Object, error)
 	switch {
 	case err == nil:
 		p.options.Recorder.Created(p.workload, created)
-	case progress.IsDoubtful(err):
+	case progress.MayHaveSucceeded(err):
 		p.options.Recorder.Doubtful(p.workload, o)
 	}
 	return created, err
 }
 
 // collision looks at what stands where a create collides.
-func (p *pass) collision(ctx context.Context, o client.Object, exists error) progress.Result {
+func (p *pass) collision(ctx context.Context, o client.Object, exists error) progress.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	found, err := p.metadata(o)
@@ -93,48 +93,48 @@ func (p *pass) collision(ctx context.Context, o client.Object, exists error) pro
 		err = p.options.Live.Get(ctx, client.ObjectKeyFromObject(o), found)
 	}
 	if err != nil {
-		return progress.Answer(fmt.Errorf("look at %s, which exists already: %w", p.name(o), err))
+		return progress.OutcomeOf(fmt.Errorf("look at %s, which exists already: %w", p.name(o), err))
 	}
-	r := progress.Collision("create "+p.name(o), exists, found, p.owner.GetUID())
+	r := progress.NameTaken("create "+p.name(o), exists, found, p.owner.GetUID())
 	if r.State == progress.Stale { // the owner has it
 		p.options.Recorder.Written(p.workload, found)
 	}
 	return r
 }
 
-func (p *pass) delete(ctx context.Context, a *action.Action) progress.Result {
+func (p *pass) delete(ctx context.Context, a *action.Action) progress.Outcome {
 	if r := p.unmounted(ctx, a); r.State != progress.Done {
 		return r
 	}
 	if err := p.remove(ctx, a.Object, judged(a.Object)); err != nil {
-		return progress.Answer(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
+		return progress.OutcomeOf(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
 	}
 	p.mounts.removed.Store(a.Object.GetUID(), true)
-	for _, then := range a.Then {
+	for _, then := range a.Dependents {
 		pod, err := p.keeper(ctx, then, "")
 		if err != nil {
-			return progress.Answer(fmt.Errorf("delete %s: %w", p.name(then), err))
+			return progress.OutcomeOf(fmt.Errorf("delete %s: %w", p.name(then), err))
 		}
 		if pod != "" { // it is judged anew now that its own pod is on its way out
 			continue
 		}
 		if err := p.remove(ctx, then, client.Preconditions{UID: new(then.GetUID())}); err != nil && !apierrors.IsNotFound(err) {
-			return progress.Answer(fmt.Errorf("delete %s: %w", p.name(then), err))
+			return progress.OutcomeOf(fmt.Errorf("delete %s: %w", p.name(then), err))
 		}
 	}
-	return progress.Result{State: progress.Done}
+	return progress.Outcome{State: progress.Done}
 }
 
 // unmounted reports whether no pod is in the way of what would end the claim, at once or with its heir.
-func (p *pass) unmounted(ctx context.Context, a *action.Action) progress.Result {
+func (p *pass) unmounted(ctx context.Context, a *action.Action) progress.Outcome {
 	verb := strings.ToLower(string(a.Verb))
-	switch pod, err := p.keeper(ctx, a.Object, a.Heir); {
+	switch pod, err := p.keeper(ctx, a.Object, a.ForPod); {
 	case err != nil:
-		return progress.Answer(fmt.Errorf("%s %s: %w", verb, p.name(a.Object), err))
+		return progress.OutcomeOf(fmt.Errorf("%s %s: %w", verb, p.name(a.Object), err))
 	case pod != "":
-		return progress.InUse(verb+" "+p.name(a.Object), pod)
+		return progress.ClaimMounted(verb+" "+p.name(a.Object), pod)
 	}
-	return progress.Result{State: progress.Done}
+	return progress.Outcome{State: progress.Done}
 }
 
 func (p *pass) remove(ctx context.Context, o client.Object, preconditions client.Preconditions) error {
@@ -157,25 +157,25 @@ func judged(o client.Object) client.Preconditions {
 	return client.Preconditions{UID: new(o.GetUID()), ResourceVersion: new(o.GetResourceVersion())}
 }
 
-func (p *pass) patch(ctx context.Context, a *action.Action) progress.Result {
+func (p *pass) patch(ctx context.Context, a *action.Action) progress.Outcome {
 	if a.Verb == action.Adopt {
 		if err := p.mayAdopt(ctx); err != nil {
-			return progress.Answer(fmt.Errorf("adopt %s: %w", p.name(a.Object), err))
+			return progress.OutcomeOf(fmt.Errorf("adopt %s: %w", p.name(a.Object), err))
 		}
 	}
-	if a.Heir != "" {
+	if a.ForPod != "" {
 		if r := p.unmounted(ctx, a); r.State != progress.Done {
 			return r
 		}
 	}
 	current, err := p.metadata(a.Object)
 	if err != nil {
-		return progress.Answer(err)
+		return progress.OutcomeOf(err)
 	}
 	for i, change := range a.Patches {
 		judged := current.ResourceVersion
 		if err := p.send(ctx, current, change, false); err != nil {
-			r := progress.Answer(fmt.Errorf("patch %s: %w", p.part(a, change), err))
+			r := progress.OutcomeOf(fmt.Errorf("patch %s: %w", p.part(a, change), err))
 			r.Late = i > 0
 			return r
 		}
@@ -184,7 +184,7 @@ func (p *pass) patch(ctx context.Context, a *action.Action) progress.Result {
 		}
 		p.options.Recorder.Written(p.workload, current)
 	}
-	return progress.Result{State: progress.Done, Object: current}
+	return progress.Outcome{State: progress.Done, Object: current}
 }
 
 // send writes one patch on top of the version in current, where the metadata of the answer

@@ -76,7 +76,7 @@ func (j Judge) Judge(ctx context.Context, namespace string, now Template, old *T
 		if err != nil {
 			return found, apierrors.NewServiceUnavailable(err.Error())
 		}
-		found.Errors = validation.WithoutKnown(found.Errors, stored)
+		found.Errors = validation.WithoutStored(found.Errors, stored)
 	}
 	found.Before, found.After = j.defaulted(ctx, namespace, *old), j.defaulted(ctx, namespace, now)
 	return found, nil

@@ -91,8 +91,8 @@ func TestASpecThatCannotBeFollowedKeepsTheNextLook(t *testing.T) {
 	handle := func(next time.Duration) (ctrl.Result, error) {
 		return e.Handle(t.Context(), request, func(context.Context, types.NamespacedName) (engine.Pass, error) {
 			return engine.Pass{
-				Workload: owner, Err: wrong, Plan: action.Plan{WakeAfter: next},
-				Status: func(action.Result) client.Object { return owner },
+				Workload: owner, Err: wrong, Plan: action.Plan{RequeueAfter: next},
+				Status: func(action.Failures) client.Object { return owner },
 			}, nil
 		})
 	}

@@ -24,9 +24,9 @@ type Pass struct {
 	Err error
 	// Pulls is what pulling images ahead wants for the revision Update; Update is empty where there is none.
 	Update string
-	Pulls  predownload.Wish
+	Pulls  predownload.JobPlan
 	// Status is the workload with its next status, when that has become of the plan.
-	Status func(done action.Result) client.Object
+	Status func(done action.Failures) client.Object
 }
 
 // Handle runs one pass over the workload of a request, as base.Controller.Handle does. look thinks, too.
@@ -44,8 +44,8 @@ func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context
 func (e *Engine) pass(p Pass) base.Pass {
 	all := base.Pass{
 		Object: p.Workload, Plan: p.Plan, Err: p.Err, Status: p.Status,
-		Executed: func(done *progress.Outcome) {
-			e.Orphans.Follow(client.ObjectKeyFromObject(p.Workload), done.Results, e.Clock.Now())
+		Executed: func(done *progress.Result) {
+			e.Orphans.Follow(client.ObjectKeyFromObject(p.Workload), done.Outcomes, e.Clock.Now())
 		},
 	}
 	if p.Update != "" {

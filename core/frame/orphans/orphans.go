@@ -201,13 +201,13 @@ func has(pods []*corev1.Pod, pod *corev1.Pod) bool {
 
 // Follow tells what a pass has done to pods and what was in its way. A name that is taken by a pod of the workload
 // itself is taken by one that the cache does not show, and so may be one whose creation has failed.
-func (f *Finder) Follow(workload types.NamespacedName, results []progress.Result, now time.Time) {
+func (f *Finder) Follow(workload types.NamespacedName, results []progress.Outcome, now time.Time) {
 	for i := range results {
 		r := &results[i]
 		_, isPod := r.Action.Object.(*corev1.Pod)
 		done, verb, name := r.State == progress.Done, r.Action.Verb, r.Action.Object.GetName()
 		switch {
-		case errors.Is(r.Err, progress.ErrTaken), r.Mounted():
+		case errors.Is(r.Err, progress.ErrNameTaken), r.ClaimMounted():
 			f.Taken(workload, name, now)
 		case !isPod:
 		case verb == action.Create && done:

@@ -87,7 +87,7 @@ func (j *Jobs) Of(ctx context.Context, owner client.Object, update string, inRol
 	last := j.recent[client.ObjectKeyFromObject(owner)]
 	known.Owned = slices.DeleteFunc(known.Owned, func(job *metav1.PartialObjectMetadata) bool { return slices.Contains(last.deleted, job.UID) })
 	if last.revision == update {
-		known.Told, known.RetryAt = last.told, last.retryAt
+		known.ProblemReported, known.RetryAt = last.told, last.retryAt
 	}
 	return known
 }
@@ -113,7 +113,7 @@ func (j *Jobs) owned(ctx context.Context, version string, owner client.Object) (
 
 // Run writes what a plan wished for the update revision and tells the user. What goes wrong holds up
 // nothing; it returns when to try again, 0 when all was written. The wish's notices are the plan's to tell.
-func (j *Jobs) Run(ctx context.Context, owner client.Object, update string, wish predownload.Wish) time.Duration {
+func (j *Jobs) Run(ctx context.Context, owner client.Object, update string, wish predownload.JobPlan) time.Duration {
 	done := j.executor.Run(ctx, owner, wish.Steps)
 	j.events.Tell(owner, nil, &done)
 	again := retryOf(done)
@@ -121,9 +121,9 @@ func (j *Jobs) Run(ctx context.Context, owner client.Object, update string, wish
 		log.FromContext(ctx).Info("pulling images ahead did not succeed", "retryAfter", again, "error", firstError(done))
 		j.kind.suspect()
 	}
-	if deleted := deletedIn(done); again > 0 || wish.Explains || len(deleted) > 0 {
+	if deleted := deletedIn(done); again > 0 || wish.ReportsProblem || len(deleted) > 0 {
 		j.remember(client.ObjectKeyFromObject(owner), attempt{
-			deleted: deleted, revision: update, told: wish.Explains, retryAt: j.kind.clock.Now().Add(again),
+			deleted: deleted, revision: update, told: wish.ReportsProblem, retryAt: j.kind.clock.Now().Add(again),
 		})
 	}
 	return again
@@ -145,19 +145,19 @@ func (j *Jobs) Forget(name types.NamespacedName) {
 	delete(j.recent, name)
 }
 
-func retryOf(done progress.Outcome) time.Duration {
+func retryOf(done progress.Result) time.Duration {
 	if done.Err != nil || len(done.Blocked) > 0 {
 		return retry
 	}
-	if done.Stale > 0 || done.Ended {
+	if done.Stale > 0 || done.Incomplete {
 		return staleRetry
 	}
 	return 0
 }
 
-func deletedIn(done progress.Outcome) []types.UID {
+func deletedIn(done progress.Result) []types.UID {
 	var deleted []types.UID
-	for _, result := range done.Results {
+	for _, result := range done.Outcomes {
 		if result.State == progress.Done && result.Action.Verb == action.Delete {
 			deleted = append(deleted, result.Action.Object.GetUID())
 		}
@@ -165,8 +165,8 @@ func deletedIn(done progress.Outcome) []types.UID {
 	return deleted
 }
 
-func firstError(done progress.Outcome) error {
-	for _, result := range done.Results {
+func firstError(done progress.Result) error {
+	for _, result := range done.Outcomes {
 		if result.Err != nil {
 			return result.Err
 		}

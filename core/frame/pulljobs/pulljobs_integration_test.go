@@ -96,8 +96,8 @@ func job(t *testing.T, owner *corev1.ConfigMap, name, image string) action.Actio
 	return action.Action{Verb: action.Create, Object: o}
 }
 
-func wishing(verb action.Action) predownload.Wish {
-	return predownload.Wish{Plan: action.Plan{Steps: []action.Step{{Name: predownload.StepPull, Actions: []action.Action{verb}}}}}
+func wishing(verb action.Action) predownload.JobPlan {
+	return predownload.JobPlan{Plan: action.Plan{Steps: []action.Step{{Name: predownload.StepPull, Actions: []action.Action{verb}}}}}
 }
 
 // What was written is known at once, even where the cache does not show it yet.
@@ -136,7 +136,7 @@ func TestRefusedJobsAreTriedAgain(t *testing.T) {
 func TestUsersAreToldOncePerRevision(t *testing.T) {
 	jobs, _ := givenJobs(t)
 	owner := givenOwner(t)
-	jobs.Run(t.Context(), owner, "web-1", predownload.Wish{Explains: true})
-	assert.True(t, jobs.Of(t.Context(), owner, "web-1", true).Told)
-	assert.False(t, jobs.Of(t.Context(), owner, "web-2", true).Told)
+	jobs.Run(t.Context(), owner, "web-1", predownload.JobPlan{ReportsProblem: true})
+	assert.True(t, jobs.Of(t.Context(), owner, "web-1", true).ProblemReported)
+	assert.False(t, jobs.Of(t.Context(), owner, "web-2", true).ProblemReported)
 }

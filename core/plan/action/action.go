@@ -40,13 +40,13 @@ type Action struct {
 	// Object is the object to create or, for all other verbs, the object as it was judged: its UID
 	// and resourceVersion are the preconditions of the write.
 	Object Object
-	// First are objects that must exist before Object is created; one that exists already is taken.
-	First []Object
-	// Then are objects that are deleted after Object was.
-	Then []Object
-	// Heir is the pod that a claim is released to and goes with. Like a claim that is to be deleted, one
+	// Prerequisites are objects that must exist before Object is created; one that exists already is taken.
+	Prerequisites []Object
+	// Dependents are objects that are deleted after Object was.
+	Dependents []Object
+	// ForPod is the pod that a claim is released to and goes with. Like a claim that is to be deleted, one
 	// that another pod mounts stays.
-	Heir types.UID
+	ForPod types.UID
 	// Patches are written in order. Each but the first is based on the version that the write
 	// before it returned; a refused one ends the action.
 	Patches []Patch
@@ -56,38 +56,38 @@ type Action struct {
 	Message string
 	// Event is what the user is told once the action has succeeded or failed. Nil tells nothing.
 	Event *Event
-	// Until is the moment from which on time alone has changed what was judged, such as that a pod is not
+	// Deadline is the moment from which on time alone has changed what was judged, such as that a pod is not
 	// available: an action that has not begun by then does not begin. Zero means never.
-	Until time.Time
-	// MadeUpName says that the name of an Object to be created was made at random: it means nothing to
+	Deadline time.Time
+	// GeneratedName says that the name of an Object to be created was made at random: it means nothing to
 	// anybody as long as there is no such object.
-	MadeUpName bool
-	// Later are patches that follow once time has passed. The action does not write them.
-	Later []Patch
-	// Rehearse sends what would be refused too late, as a dry run, before anything is written: the Object of
+	GeneratedName bool
+	// LaterPatches are patches that follow once time has passed. The action does not write them.
+	LaterPatches []Patch
+	// DryRun sends what would be refused too late, as a dry run, before anything is written: the Object of
 	// a create that comes after others, all patches but the first, and Later. What a dry run is refused, the
 	// action is.
-	Rehearse bool
-	// Again says that it was refused before.
-	Again bool
-	// RehearseFirst has Rehearse begin with the first patch.
-	RehearseFirst bool
+	DryRun bool
+	// RefusedBefore says that it was refused before.
+	RefusedBefore bool
+	// DryRunAll has Rehearse begin with the first patch.
+	DryRunAll bool
 }
 
-// Trials are the patches that Rehearse sends.
-func (a *Action) Trials() []Patch {
+// DryRunPatches are the patches that Rehearse sends.
+func (a *Action) DryRunPatches() []Patch {
 	if len(a.Patches) == 0 {
 		return nil
 	}
 	first := 1
-	if a.RehearseFirst {
+	if a.DryRunAll {
 		first = 0
 	}
-	return slices.Concat(a.Patches[first:], a.Later)
+	return slices.Concat(a.Patches[first:], a.LaterPatches)
 }
 
-// Outdated says that the action is not to begin any more at the moment now.
-func (a *Action) Outdated(now time.Time) bool { return !a.Until.IsZero() && !now.Before(a.Until) }
+// Expired says that the action is not to begin any more at the moment now.
+func (a *Action) Expired(now time.Time) bool { return !a.Deadline.IsZero() && !now.Before(a.Deadline) }
 
 // Patch is one write to an object.
 type Patch struct {
@@ -144,9 +144,9 @@ type Notice struct {
 	Note string
 	// Related is the object that the event is about besides the owner; it may be nil.
 	Related Object
-	// OfStatus says that the plan wants to tell it until the status says the same: it is told once that status is
+	// WithStatus says that the plan wants to tell it until the status says the same: it is told once that status is
 	// written.
-	OfStatus bool
+	WithStatus bool
 }
 
 // Plan is what one pass over one object wants.
@@ -157,38 +157,38 @@ type Plan struct {
 	Waits []Wait
 	// Notices are told once the steps have run.
 	Notices []Notice
-	// WakeAfter asks for another pass after this time; 0 waits for the next event.
-	WakeAfter time.Duration
+	// RequeueAfter asks for another pass after this time; 0 waits for the next event.
+	RequeueAfter time.Duration
 
 	// Refusals are what the server has refused before, and Now is the moment of the pass; both are given.
 	Refusals Refusals
 	Now      time.Time
-	// Distrusted are verbs of which the workload's status says that such actions were refused, perhaps to
+	// RefusedVerbs are verbs of which the workload's status says that such actions were refused, perhaps to
 	// an earlier process: they are rehearsed. They are given.
-	Distrusted []Verb
-	// Held are the actions that wait because of Refusals.
-	Held []Held
+	RefusedVerbs []Verb
+	// Deferred are the actions that wait because of Refusals.
+	Deferred []DeferredAction
 
-	probes map[Purpose]string // targets of what is tried of a purpose of which all is refused
-	cut    bool               // nothing can follow what is held
-	left   int                // steps that were left out for that
+	probes  map[Purpose]string // targets of what is tried of a purpose of which all is refused
+	blocked bool               // nothing can follow what is held
+	skipped int                // steps that were left out for that
 }
 
 // Add appends a step, without the actions that wait for what was refused, unless no actions are left.
 func (p *Plan) Add(s Step) {
-	if s = p.admit(s); len(s.Actions) > 0 {
+	if s = p.withoutDeferred(s); len(s.Actions) > 0 {
 		p.Steps = append(p.Steps, s)
 	}
 }
 
 // AddFirst puts a step before the others. It builds on none of them: what is refused there does not hold it up.
 func (p *Plan) AddFirst(s Step) {
-	cut := p.cut
-	p.cut = false
-	if s = p.admit(s); len(s.Actions) > 0 {
+	cut := p.blocked
+	p.blocked = false
+	if s = p.withoutDeferred(s); len(s.Actions) > 0 {
 		p.Steps = slices.Insert(p.Steps, 0, s)
 	}
-	p.cut = cut
+	p.blocked = cut
 }
 
 // Wait appends a reason for waiting.
@@ -196,15 +196,15 @@ func (p *Plan) Wait(reason, object, format string, args ...any) {
 	p.Waits = append(p.Waits, Wait{Reason: reason, Object: object, Message: fmt.Sprintf(format, args...)})
 }
 
-// Wake asks for another pass after d at the latest. Durations of zero or less are ignored.
-func (p *Plan) Wake(d time.Duration) {
-	if d > 0 && (p.WakeAfter == 0 || d < p.WakeAfter) {
-		p.WakeAfter = d
+// RequeueWithin asks for another pass after d at the latest. Durations of zero or less are ignored.
+func (p *Plan) RequeueWithin(d time.Duration) {
+	if d > 0 && (p.RequeueAfter == 0 || d < p.RequeueAfter) {
+		p.RequeueAfter = d
 	}
 }
 
-// Wanted is the number of steps with those that were left out because nothing can follow what is held.
-func (p *Plan) Wanted() int { return len(p.Steps) + p.left }
+// WantedSteps is the number of steps with those that were left out because nothing can follow what is held.
+func (p *Plan) WantedSteps() int { return len(p.Steps) + p.skipped }
 
 // Empty says whether the plan writes nothing.
 func (p *Plan) Empty() bool { return len(p.Steps) == 0 }
@@ -222,9 +222,9 @@ func (p *Plan) Count(v Verb) int {
 	return n
 }
 
-// NoticesOnce are the notices for users, without those of a status that is not written.
-func (p *Plan) NoticesOnce(statusWritten bool) []Notice {
-	return slices.DeleteFunc(slices.Clone(p.Notices), func(n Notice) bool { return n.OfStatus && !statusWritten })
+// NoticesToRecord are the notices for users, without those of a status that is not written.
+func (p *Plan) NoticesToRecord(statusWritten bool) []Notice {
+	return slices.DeleteFunc(slices.Clone(p.Notices), func(n Notice) bool { return n.WithStatus && !statusWritten })
 }
 
 // String is the plan as text, one line for each action and each wait.
@@ -239,8 +239,8 @@ func (p *Plan) String() string {
 	for _, w := range p.Waits {
 		fmt.Fprintf(&b, "wait: %s\n", w)
 	}
-	if p.WakeAfter > 0 {
-		fmt.Fprintf(&b, "wake after %s\n", p.WakeAfter)
+	if p.RequeueAfter > 0 {
+		fmt.Fprintf(&b, "wake after %s\n", p.RequeueAfter)
 	}
 	return b.String()
 }

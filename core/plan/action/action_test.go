@@ -23,10 +23,10 @@ func TestPlanTellsWhatItWants(t *testing.T) {
 	}})
 	p.Wait("MaxUnavailable", "web-0", "%d pods are not available", 1)
 	p.Wait("Paused", "", "the rollout is paused")
-	p.Wake(3 * time.Second)
-	p.Wake(0)
-	p.Wake(-time.Second)
-	p.Wake(5 * time.Second)
+	p.RequeueWithin(3 * time.Second)
+	p.RequeueWithin(0)
+	p.RequeueWithin(-time.Second)
+	p.RequeueWithin(5 * time.Second)
 	assert.Equal(t, `scale up:
   Create pod web-1 (ScaleUp): 1 of 3
   Create claim web-1
@@ -41,7 +41,7 @@ wake after 3s
 
 // What a status tells, too, is told again until that status is written.
 func TestNoticesOfAStatusWaitForIt(t *testing.T) {
-	p := Plan{Notices: []Notice{{Reason: "PodFailed"}, {Reason: "Blocked", OfStatus: true}}}
-	assert.Equal(t, p.Notices[:1], p.NoticesOnce(false))
-	assert.Equal(t, p.Notices, p.NoticesOnce(true))
+	p := Plan{Notices: []Notice{{Reason: "PodFailed"}, {Reason: "Blocked", WithStatus: true}}}
+	assert.Equal(t, p.Notices[:1], p.NoticesToRecord(false))
+	assert.Equal(t, p.Notices, p.NoticesToRecord(true))
 }

@@ -28,7 +28,7 @@ func (a *Action) Purpose() Purpose { return Purpose{a.Verb, kindOf(a.Object), a.
 // One made-up name is as good as another.
 func (a *Action) Target() string {
 	switch uid := a.Object.GetUID(); {
-	case a.MadeUpName:
+	case a.GeneratedName:
 		return ""
 	case uid != "":
 		return string(uid)
@@ -36,19 +36,19 @@ func (a *Action) Target() string {
 	return a.Object.GetName()
 }
 
-// Unnamed is a text about the action in which a made-up name is cut down to what it has in common with others.
-func (a *Action) Unnamed(text string) string {
-	if !a.MadeUpName {
+// WithoutGeneratedName is a text about the action in which a made-up name is cut down to what it has in common with others.
+func (a *Action) WithoutGeneratedName(text string) string {
+	if !a.GeneratedName {
 		return text
 	}
 	return strings.ReplaceAll(text, a.Object.GetName(), a.Object.GetGenerateName())
 }
 
 // Refusals are what the server has refused to a workload and has not taken since.
-type Refusals map[Purpose]Refused
+type Refusals map[Purpose]RefusedPurpose
 
-// Refused is what is known of one purpose.
-type Refused struct {
+// RefusedPurpose is what is known of one purpose.
+type RefusedPurpose struct {
 	// Probing says that nothing of the purpose was taken since the last refusal: one action is tried at a
 	// time, and none before Until.
 	Probing bool
@@ -57,8 +57,8 @@ type Refused struct {
 	// Message is what the server said of one of the actions: of the same one for as long as it is refused, so
 	// that a status does not change with each try.
 	Message string
-	// Wanted says that the turn of one of the actions is to come, or was not long ago: a plan has wanted it lately.
-	Wanted bool
+	// StillWanted says that the turn of one of the actions is to come, or was not long ago: a plan has wanted it lately.
+	StillWanted bool
 	// Targets are the actions that were refused, by Action.Target.
 	Targets map[string]Refusal
 }
@@ -72,12 +72,12 @@ type Refusal struct {
 	Transient bool
 	// Version is then what was judged; another one is tried at once. Empty means any.
 	Version string
-	// Unclear says that nobody knows whether its first write was done: that is rehearsed, too.
-	Unclear bool
+	// MayHaveSucceeded says that nobody knows whether its first write was done: that is rehearsed, too.
+	MayHaveSucceeded bool
 }
 
-// Held is an action that waits because it was refused, or because the like of it was.
-type Held struct {
+// DeferredAction is an action that waits because it was refused, or because the like of it was.
+type DeferredAction struct {
 	// Verb is the action's.
 	Verb Verb
 	// Message is what the server said.
@@ -91,8 +91,8 @@ func Report(o Object, known Refusals, now time.Time) Plan {
 	return p
 }
 
-// Refused says whether this very action was refused before, at whatever version of its object.
-func (p *Plan) Refused(a *Action) bool {
+// WasRefused says whether this very action was refused before, at whatever version of its object.
+func (p *Plan) WasRefused(a *Action) bool {
 	_, refused := p.Refusals[a.Purpose()].Targets[a.Target()]
 	return refused
 }
@@ -108,18 +108,18 @@ func (p *Plan) Pause(a *Action) time.Duration {
 	return max(left, 0)
 }
 
-// Gives says whether the action is refused, so that others may have its place in this pass.
-func (p *Plan) Gives(a *Action) bool { return p.Holds(a) && !p.Transient(a) }
+// YieldsPlace says whether the action is refused, so that others may have its place in this pass.
+func (p *Plan) YieldsPlace(a *Action) bool { return p.Defers(a) && !p.Transient(a) }
 
-// Holds says whether the action must wait because it was refused, or because the like of it was and is
+// Defers says whether the action must wait because it was refused, or because the like of it was and is
 // being tried. The plan then has the wait and is not to count on the action.
-func (p *Plan) Holds(a *Action) bool {
+func (p *Plan) Defers(a *Action) bool {
 	left, explained := p.pause(a)
 	if explained { // also while it is tried: a status must not change with each try
 		p.explain(a)
 	}
 	if left > 0 {
-		p.Wake(left)
+		p.RequeueWithin(left)
 		return true
 	}
 	purpose, target := a.Purpose(), a.Target()
@@ -127,7 +127,7 @@ func (p *Plan) Holds(a *Action) bool {
 		return false
 	}
 	if probe, taken := p.probes[purpose]; taken && probe != target {
-		p.Wake(time.Second)
+		p.RequeueWithin(time.Second)
 		return true
 	}
 	if p.probes == nil {
@@ -157,7 +157,7 @@ func (p *Plan) pause(a *Action) (left time.Duration, explained bool) {
 func (p *Plan) explain(a *Action) {
 	known := p.Refusals[a.Purpose()]
 	w := Wait{Reason: WaitRefused, Object: a.Object.GetName(), Message: known.Message}
-	if a.MadeUpName {
+	if a.GeneratedName {
 		w.Object = ""
 	}
 	transient := known.Message == ""
@@ -174,33 +174,33 @@ func (p *Plan) explain(a *Action) {
 	}
 	p.Waits = append(p.Waits, w)
 	if !transient {
-		p.Held = append(p.Held, Held{a.Verb, known.Message})
+		p.Deferred = append(p.Deferred, DeferredAction{a.Verb, known.Message})
 	}
 }
 
-// admit drops the actions of a step that wait for refusals, and has those rehearsed whose like was refused.
+// withoutDeferred drops the actions of a step that wait for refusals, and has those rehearsed whose like was refused.
 // Where something else than a pod waits, what comes after it waits, too: it may build on that. Only what is
 // deleted is missed by nobody.
-func (p *Plan) admit(s Step) Step {
-	if p.cut {
+func (p *Plan) withoutDeferred(s Step) Step {
+	if p.blocked {
 		p.explainAll(s)
-		p.left += min(len(s.Actions), 1)
+		p.skipped += min(len(s.Actions), 1)
 		return Step{}
 	}
-	if len(p.Refusals) == 0 && len(p.Distrusted) == 0 {
+	if len(p.Refusals) == 0 && len(p.RefusedVerbs) == 0 {
 		return s
 	}
 	kept := make([]Action, 0, len(s.Actions))
 	for i := range s.Actions {
 		a := s.Actions[i]
-		if p.Holds(&a) {
+		if p.Defers(&a) {
 			_, isPod := a.Object.(*corev1.Pod)
-			p.cut = p.cut || !isPod && a.Verb != Delete
+			p.blocked = p.blocked || !isPod && a.Verb != Delete
 			continue
 		}
 		_, refused := p.Refusals[a.Purpose()]
-		a.Again, a.RehearseFirst = p.Refused(&a), p.doubtful(&a)
-		a.Rehearse = refused || a.RehearseFirst || slices.Contains(p.Distrusted, a.Verb)
+		a.RefusedBefore, a.DryRunAll = p.WasRefused(&a), p.doubtful(&a)
+		a.DryRun = refused || a.DryRunAll || slices.Contains(p.RefusedVerbs, a.Verb)
 		kept = append(kept, a)
 	}
 	s.Actions = kept
@@ -212,21 +212,21 @@ func (p *Plan) admit(s Step) Step {
 func (p *Plan) doubtful(a *Action) bool {
 	purpose, target := a.Purpose(), a.Target()
 	for other, known := range p.Refusals {
-		if (other == purpose || len(a.Patches)+len(a.Later) > 1) && known.Targets[target].Unclear {
+		if (other == purpose || len(a.Patches)+len(a.LaterPatches) > 1) && known.Targets[target].MayHaveSucceeded {
 			return true
 		}
 	}
 	return false
 }
 
-// HoldUnreached adds to Held what is refused, what the status tells already and what a plan that ends early has not come
+// DeferUnreached adds to Held what is refused, what the status tells already and what a plan that ends early has not come
 // to, so that the status says the same in each pass. What it does not tell may be no longer wanted: a plan that came so
 // far would know.
-func (p *Plan) HoldUnreached(told func(message string) bool) {
+func (p *Plan) DeferUnreached(told func(message string) bool) {
 	for purpose, known := range p.Refusals {
-		h := Held{purpose.Verb, known.Message}
-		if known.Wanted && known.Message != "" && told(known.Message) && !slices.Contains(p.Held, h) {
-			p.Held = append(p.Held, h)
+		h := DeferredAction{purpose.Verb, known.Message}
+		if known.StillWanted && known.Message != "" && told(known.Message) && !slices.Contains(p.Deferred, h) {
+			p.Deferred = append(p.Deferred, h)
 		}
 	}
 }

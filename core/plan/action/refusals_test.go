@@ -22,8 +22,8 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	p := Plan{Now: now, Refusals: refused(patch)}
 	p.Add(Step{Name: "update", Actions: []Action{patch, patchOther}})
 	assert.Equal(t, "update:\n  UpdateInPlace pod b\nwait: Refused a: no\nwake after 1m0s\n", p.String(), "others go on")
-	assert.True(t, p.Steps[0].Actions[0].Rehearse, "but are rehearsed")
-	assert.Equal(t, []Held{{UpdateInPlace, "no"}}, p.Held)
+	assert.True(t, p.Steps[0].Actions[0].DryRun, "but are rehearsed")
+	assert.Equal(t, []DeferredAction{{UpdateInPlace, "no"}}, p.Deferred)
 
 	p = Plan{Now: now, Refusals: refused(on(claim, PatchMetadata))}
 	p.Add(Step{Name: "claims", Actions: []Action{on(claim, PatchMetadata)}})
@@ -38,30 +38,30 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	p = Plan{Now: now, Refusals: both}
 	p.Add(Step{Name: "claims", Actions: []Action{on(claim, PatchMetadata)}})
 	p.Add(Step{Name: "update", Actions: []Action{patch}})
-	assert.Len(t, p.Held, 2, "what comes after is still refused, too")
+	assert.Len(t, p.Deferred, 2, "what comes after is still refused, too")
 
 	p = Plan{Now: now, Refusals: refused(on(claim, Delete))}
 	p.Add(Step{Name: "claims", Actions: []Action{on(claim, Delete)}})
 	p.Add(Step{Name: "update", Actions: []Action{patch}})
 	assert.Len(t, p.Steps, 1, "nothing builds on a deletion")
 
-	p = Plan{Now: now, Distrusted: []Verb{UpdateInPlace}}
+	p = Plan{Now: now, RefusedVerbs: []Verb{UpdateInPlace}}
 	p.Add(Step{Name: "update", Actions: []Action{patch, on(pod, PatchStatus)}})
-	assert.True(t, p.Steps[0].Actions[0].Rehearse)
-	assert.False(t, p.Steps[0].Actions[1].Rehearse)
+	assert.True(t, p.Steps[0].Actions[0].DryRun)
+	assert.False(t, p.Steps[0].Actions[1].DryRun)
 }
 
 // A pod that leaves service by a write without an answer, whatever for, does not leave before a dry run is answered.
 func TestWritesAfterOneWithoutAnswerAreRehearsed(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}
 	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "b"}}
-	known := Refusals{{Verb: UpdateInPlace, Kind: "pod", Reason: "Refresh"}: {Targets: map[string]Refusal{"a": {Unclear: true}}}}
+	known := Refusals{{Verb: UpdateInPlace, Kind: "pod", Reason: "Refresh"}: {Targets: map[string]Refusal{"a": {MayHaveSucceeded: true}}}}
 	for name, c := range map[string]struct {
 		action    Action
 		rehearsed int
 	}{
 		"for another purpose": {Action{Verb: UpdateInPlace, Reason: "Update", Object: pod, Patches: []Patch{{}, {}}}, 2},
-		"what follows later":  {Action{Verb: UpdateInPlace, Reason: "Update", Object: pod, Patches: []Patch{{}}, Later: []Patch{{}}}, 2},
+		"what follows later":  {Action{Verb: UpdateInPlace, Reason: "Update", Object: pod, Patches: []Patch{{}}, LaterPatches: []Patch{{}}}, 2},
 		"nothing follows":     {Action{Verb: PatchStatus, Reason: "Serve", Object: pod, Patches: []Patch{{}}}, 0},
 		"another object":      {Action{Verb: UpdateInPlace, Reason: "Update", Object: other, Patches: []Patch{{}, {}}}, 0},
 		"for this purpose":    {Action{Verb: UpdateInPlace, Reason: "Refresh", Object: pod, Patches: []Patch{{}}}, 1},
@@ -69,9 +69,9 @@ func TestWritesAfterOneWithoutAnswerAreRehearsed(t *testing.T) {
 		p := Plan{Refusals: known}
 		p.Add(Step{Actions: []Action{c.action}})
 		a := p.Steps[0].Actions[0]
-		assert.Equal(t, c.rehearsed > 0, a.Rehearse, name)
-		if a.Rehearse {
-			assert.Len(t, a.Trials(), c.rehearsed, name)
+		assert.Equal(t, c.rehearsed > 0, a.DryRun, name)
+		if a.DryRun {
+			assert.Len(t, a.DryRunPatches(), c.rehearsed, name)
 		}
 	}
 }
@@ -81,9 +81,9 @@ func TestHoldUnreachedKeepsWhatIsTold(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	purpose := func(reason string) Purpose { return Purpose{Verb: UpdateInPlace, Kind: "pod", Reason: reason} }
 	p := Plan{Now: now, Refusals: Refusals{
-		purpose("Update"): {Message: "told", Wanted: true}, purpose("Refresh"): {Message: "not told", Wanted: true},
-		purpose("Grace"): {Message: "told long ago"}, purpose("Regret"): {Wanted: true},
+		purpose("Update"): {Message: "told", StillWanted: true}, purpose("Refresh"): {Message: "not told", StillWanted: true},
+		purpose("Grace"): {Message: "told long ago"}, purpose("Regret"): {StillWanted: true},
 	}}
-	p.HoldUnreached(func(message string) bool { return message != "not told" })
-	assert.Equal(t, []Held{{UpdateInPlace, "told"}}, p.Held)
+	p.DeferUnreached(func(message string) bool { return message != "not told" })
+	assert.Equal(t, []DeferredAction{{UpdateInPlace, "told"}}, p.Deferred)
 }

@@ -7,17 +7,17 @@ import (
 )
 
 // InTurn returns a Writer that writes one action after the other. write returns when the action has ended.
-func InTurn(write func(*action.Action) Result, now func() time.Time) Writer {
-	var ended []*Result
+func InTurn(write func(*action.Action) Outcome, now func() time.Time) Writer {
+	var ended []*Outcome
 	return Writer{
-		Start: func(r *Result) bool {
+		Start: func(r *Outcome) bool {
 			a := r.Action
 			*r = write(a)
 			r.Action = a
 			ended = append(ended, r)
 			return true
 		},
-		Wait: func() *Result {
+		Wait: func() *Outcome {
 			first := ended[0]
 			ended = ended[1:]
 			return first

@@ -3,10 +3,10 @@ package progress
 const (
 	// DefaultParallelism is how many actions of a step are under way at most.
 	DefaultParallelism = 32
-	// mostRefused is how many refusals in a row end a step: the rest would fare no better.
-	mostRefused = 3
-	// fewAtFirst is how many actions a step begins with: what is refused to one may be refused to all.
-	fewAtFirst = 4
+	// maxConsecutiveRefusals is how many refusals in a row end a step: the rest would fare no better.
+	maxConsecutiveRefusals = 3
+	// initialParallelism is how many actions a step begins with: what is refused to one may be refused to all.
+	initialParallelism = 4
 )
 
 // pace is how many actions of a step are under way. It begins with a few, a slow start with one, and allows one more
@@ -24,7 +24,7 @@ func newPace(slowStart bool, limit int) *pace {
 	if limit == 0 {
 		limit = DefaultParallelism
 	}
-	p := &pace{slowStart: slowStart, limit: limit, allowed: min(fewAtFirst, limit)}
+	p := &pace{slowStart: slowStart, limit: limit, allowed: min(initialParallelism, limit)}
 	if slowStart {
 		p.allowed = 1
 	}
@@ -36,15 +36,15 @@ func (p *pace) mayStart() bool { return !p.stopped && p.underWay < p.allowed }
 func (p *pace) started() { p.underWay++ }
 
 // ended draws from the result of an action what follows for those that are not started yet.
-func (p *pace) ended(r *Result) {
+func (p *pace) ended(r *Outcome) {
 	p.underWay--
 	switch {
 	case r.State == Done:
 		p.allowed, p.refused = min(p.allowed+1, p.limit), 0
-	case r.fatal, p.slowStart && !r.alone:
+	case r.fatal, p.slowStart && !r.isolated:
 		p.stopped = true
-	case r.State == Blocked && !r.alone:
+	case r.State == Blocked && !r.isolated:
 		p.refused++
-		p.stopped = p.stopped || p.refused == mostRefused
+		p.stopped = p.stopped || p.refused == maxConsecutiveRefusals
 	}
 }

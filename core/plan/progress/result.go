@@ -4,64 +4,84 @@ import (
 	"errors"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/flotilla-project/flotilla/core/plan/action"
-	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
 
-// State is how an action ended.
-type State string
-
-// The states of an action that was tried.
-const (
-	// Done actions are written completely.
-	Done State = "Done"
-	// Stale actions met an object that had changed, gone or appeared since it was judged. That is no
-	// error: the event of that change brings the workload back, or a pause does.
-	Stale State = "Stale"
-	// Blocked actions were refused by admission or validation.
-	Blocked State = "Blocked"
-	// Failed actions met an error of the server, of the network or of the operator's permissions.
-	Failed State = "Failed"
-)
-
-// Result is how one action ended.
-type Result struct {
+// Refusal is an action that the server refuses.
+type Refusal struct {
 	// Action is the action.
 	Action *action.Action
-	// State is how it ended.
-	State State
-	// Object is the object as the server returned it last: complete after a create, its metadata
-	// after a patch, nil after a delete and where nothing was written.
-	Object action.Object
-	// Err says why an action that is not done is not; it says what was being done.
-	Err error
-	// Late says that writes of an action that is not done were done before, or that it was rehearsed.
-	Late bool
-
-	retryAfter time.Duration // what the server asks for
-	told       string        // what a status tells of it, empty for nothing
-	gone       bool          // the world has lost or gained an object that the plan counted
-	fatal      bool          // the next action would meet the same error
-	alone      bool          // what is in the way of this action says nothing of the others, even in a slow start
+	// Message is the server's, such as that of an admission webhook.
+	Message string
+	// RetryAfter is the pause before it is tried again.
+	RetryAfter time.Duration
 }
 
-// Text says why the action is not done, in words that are the same for every name that is made up for it.
-func (r *Result) Text() string { return r.Action.Unnamed(r.Err.Error()) }
+// Result is what became of a plan.
+type Result struct {
+	// Outcomes are those of the actions that were tried, in the plan's order.
+	Outcomes []Outcome
+	// Blocked are the refused ones among them.
+	Blocked []Refusal
+	// Stale is the number of actions that met a changed world.
+	Stale int
+	// Incomplete says that not all of the plan was tried.
+	Incomplete bool
+	// RetryAfter is the shortest time after which an action that is not done is worth another try; 0
+	// when there is none.
+	RetryAfter time.Duration
+	// Err joins the errors of the failed actions.
+	Err error
+}
 
-// Mounted says that a claim stays because a pod mounts it. That is no failure, and nothing to tell of: it may be so
-// for ever.
-func (r *Result) Mounted() bool { return errors.Is(r.Err, ErrMounted) }
+// Done counts the actions with the verb that are done.
+func (o *Result) Done(v action.Verb) int {
+	n := 0
+	for i := range o.Outcomes {
+		if o.Outcomes[i].State == Done && o.Outcomes[i].Action.Verb == v {
+			n++
+		}
+	}
+	return n
+}
 
-// failure is what is remembered of an action that is not done.
-func (r *Result) failure() refusals.Failure {
-	f := refusals.Failure{
-		Message: r.Text(), RetryAfter: r.retryAfter, Late: r.Late, Unclear: r.State == Failed && IsDoubtful(r.Err), Conflict: r.State == Stale,
-		Alone: r.alone || apierrors.IsAlreadyExists(r.Err), // a name says nothing of other names
+// add counts a result; pause is the time before its action is tried again.
+func (o *Result) add(r Outcome, pause time.Duration) {
+	o.Outcomes = append(o.Outcomes, r)
+	switch r.State {
+	case Done:
+		return
+	case Stale:
+		o.Stale++
+	case Failed:
+		o.Err = errors.Join(o.Err, r.Err)
+	case Blocked:
+		o.Blocked = append(o.Blocked, Refusal{Action: r.Action, Message: message(r.Err), RetryAfter: pause})
 	}
-	if r.Mounted() {
-		f.Message = ""
+	o.retryIn(pause)
+}
+
+func (o *Result) retryIn(d time.Duration) {
+	if o.RetryAfter == 0 || d < o.RetryAfter {
+		o.RetryAfter = d
 	}
-	return f
+}
+
+// Failures says what of the outcome a status tells.
+func (o *Result) Failures() action.Failures {
+	result := action.Failures{NoProgress: len(o.Outcomes) > 0}
+	for i := range o.Outcomes {
+		r := &o.Outcomes[i]
+		result.NoProgress = result.NoProgress && r.State != Done && r.Action.RefusedBefore
+		if r.ClaimMounted() {
+			continue
+		}
+		if r.statusText != "" {
+			result.Add(r.Action.Verb, r.statusText)
+		}
+		if r.State == Blocked && result.Blocked == "" {
+			result.Blocked = message(r.Err)
+		}
+	}
+	return result
 }

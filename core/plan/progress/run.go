@@ -15,9 +15,9 @@ import (
 type Writer struct {
 	// Start begins to write the action of the result. It says whether it has: nothing is begun any more once that is
 	// false.
-	Start func(r *Result) bool
+	Start func(r *Outcome) bool
 	// Wait returns one of the results that were started and not returned yet, once its action has ended.
-	Wait func() *Result
+	Wait func() *Outcome
 	// Now is the time.
 	Now func() time.Time
 }
@@ -28,7 +28,7 @@ type Options struct {
 	Workload   types.NamespacedName
 	Generation int64
 	// Refusals is told what is done and what is not.
-	Refusals *refusals.Memory
+	Refusals *refusals.Tracker
 	// Parallelism bounds the actions under way; 0 means DefaultParallelism.
 	Parallelism int
 }
@@ -41,8 +41,8 @@ type Options struct {
 // anything but a pod was refused or had changed. A refused or changed pod is a matter of that pod, and a refused
 // deletion of that object: the steps after it run. An action that is outdated when its turn comes is stale.
 // What is not done is remembered, so that it is not tried again before a pause is over.
-func Run(steps []action.Step, w Writer, o Options) Outcome {
-	var out Outcome
+func Run(steps []action.Step, w Writer, o Options) Result {
+	var out Result
 	for i := range steps {
 		results := runStep(&steps[i], w, o.Parallelism)
 		now := w.Now()
@@ -50,9 +50,9 @@ func Run(steps []action.Step, w Writer, o Options) Outcome {
 			pause := remember(&results[k], o, now)
 			out.add(results[k], pause)
 		}
-		out.Ended = out.Ended || len(results) < len(steps[i].Actions)
+		out.Incomplete = out.Incomplete || len(results) < len(steps[i].Actions)
 		if endsPlan(results) {
-			out.Ended = out.Ended || i < len(steps)-1
+			out.Incomplete = out.Incomplete || i < len(steps)-1
 			break
 		}
 	}
@@ -60,8 +60,8 @@ func Run(steps []action.Step, w Writer, o Options) Outcome {
 }
 
 // runStep runs the actions of one step and returns the results of those that were tried, in order.
-func runStep(s *action.Step, w Writer, parallelism int) []Result {
-	results := make([]Result, len(s.Actions))
+func runStep(s *action.Step, w Writer, parallelism int) []Outcome {
+	results := make([]Outcome, len(s.Actions))
 	p := newPace(s.SlowStart, parallelism)
 	started := 0
 	for {
@@ -83,12 +83,12 @@ func runStep(s *action.Step, w Writer, parallelism int) []Result {
 }
 
 // endsPlan says whether the plan ends after a step with the results.
-func endsPlan(results []Result) bool {
+func endsPlan(results []Outcome) bool {
 	for i := range results {
 		r := &results[i]
 		_, isPod := r.Action.Object.(*corev1.Pod)
 		switch {
-		case r.State == Blocked && (r.Action.Verb == action.Delete || r.Mounted()): // nothing builds on it
+		case r.State == Blocked && (r.Action.Verb == action.Delete || r.ClaimMounted()): // nothing builds on it
 		case r.State == Failed, r.gone, r.State != Done && !isPod:
 			return true
 		}
@@ -97,14 +97,14 @@ func endsPlan(results []Result) bool {
 }
 
 // remember tells the memory what became of an action, and returns the pause before another try.
-func remember(r *Result, o Options, now time.Time) (pause time.Duration) {
+func remember(r *Outcome, o Options, now time.Time) (pause time.Duration) {
 	switch {
 	case r.State == Done:
-		o.Refusals.Done(o.Workload, r.Action)
+		o.Refusals.RecordSuccess(o.Workload, r.Action)
 		return 0
-	case errors.Is(r.Err, ErrOutdated): // nobody was asked
+	case errors.Is(r.Err, ErrExpired): // nobody was asked
 		return time.Second
 	}
-	pause, r.told = o.Refusals.Failed(o.Workload, o.Generation, r.Action, r.failure(), now)
+	pause, r.statusText = o.Refusals.RecordFailure(o.Workload, o.Generation, r.Action, r.failure(), now)
 	return pause
 }

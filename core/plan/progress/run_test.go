@@ -24,8 +24,8 @@ var (
 
 // server ends actions in the order in which they were started.
 type server struct {
-	answer   func(a *action.Action) Result // nil: all are done
-	underWay []*Result
+	answer   func(a *action.Action) Outcome // nil: all are done
+	underWay []*Outcome
 	most     int      // under way at a time
 	tried    []string // the names
 	ends     int      // starts no more than so many; 0 means all
@@ -35,7 +35,7 @@ func (s *server) writer() Writer {
 	return Writer{Start: s.start, Wait: s.wait, Now: func() time.Time { return now }}
 }
 
-func (s *server) start(r *Result) bool {
+func (s *server) start(r *Outcome) bool {
 	if s.ends > 0 && len(s.tried) == s.ends {
 		return false
 	}
@@ -44,11 +44,11 @@ func (s *server) start(r *Result) bool {
 	return true
 }
 
-func (s *server) wait() *Result {
+func (s *server) wait() *Outcome {
 	r := s.underWay[0]
 	s.underWay = s.underWay[1:]
 	a := r.Action
-	*r = Result{State: Done}
+	*r = Outcome{State: Done}
 	if s.answer != nil {
 		*r = s.answer(a)
 	}
@@ -56,8 +56,8 @@ func (s *server) wait() *Result {
 	return r
 }
 
-func (s *server) run(steps ...action.Step) Outcome {
-	return Run(steps, s.writer(), Options{Workload: web, Generation: 1, Refusals: &refusals.Memory{}})
+func (s *server) run(steps ...action.Step) Result {
+	return Run(steps, s.writer(), Options{Workload: web, Generation: 1, Refusals: &refusals.Tracker{}})
 }
 
 // creates are n creates of pods p0, p1, ...
@@ -73,10 +73,10 @@ func TestStepsHaveNoMoreThanTheLimitUnderWay(t *testing.T) {
 	for limit, want := range map[int]int{0: DefaultParallelism, 1: 1, 8: 8} {
 		for _, slow := range []bool{false, true} {
 			s := &server{}
-			out := Run([]action.Step{{SlowStart: slow, Actions: creates(100)}}, s.writer(), Options{Workload: web, Refusals: &refusals.Memory{}, Parallelism: limit})
+			out := Run([]action.Step{{SlowStart: slow, Actions: creates(100)}}, s.writer(), Options{Workload: web, Refusals: &refusals.Tracker{}, Parallelism: limit})
 			assert.Equal(t, 100, out.Done(action.Create))
 			assert.Equal(t, want, s.most)
-			assert.False(t, out.Ended)
+			assert.False(t, out.Incomplete)
 		}
 	}
 }
@@ -92,44 +92,44 @@ func TestOneMoreIsUnderWayWithEachSuccess(t *testing.T) {
 			}
 			assert.Equal(t, batch, got)
 			for range got {
-				p.ended(&Result{State: Done})
+				p.ended(&Outcome{State: Done})
 			}
 		}
 	}
 }
 
 func TestWhatOneResultMeansForTheRest(t *testing.T) {
-	refused := Answer(apierrors.NewForbidden(pods, "a", errors.New("quota")))
+	refused := OutcomeOf(apierrors.NewForbidden(pods, "a", errors.New("quota")))
 	tests := map[string]struct {
-		result        Result
+		result        Outcome
 		tried, slowly int // of 100
 	}{
-		"done":                 {Result{State: Done}, 100, 100},
-		"changed":              {Answer(apierrors.NewConflict(pods, "a", errors.New("changed"))), 100, 1},
-		"outdated":             {Outdated(&creates(1)[0]), 100, 1},
-		"own name":             {Answer(apierrors.NewAlreadyExists(pods, "a")), 100, 1},
-		"name of another":      {Collision("create", nil, &corev1.Pod{}, "of-web"), 100, 100},
-		"claim that is in use": {InUse("delete", "web-0"), 100, 100},
-		"refused":              {refused, fewAtFirst + mostRefused - 1, 1},
-		"no right":             {Answer(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot create resource "pods"`))), fewAtFirst, 1},
-		"no answer":            {Answer(errors.New("connection refused")), fewAtFirst, 1},
-		"namespace that ends":  {Answer(terminating()), fewAtFirst, 1},
+		"done":                 {Outcome{State: Done}, 100, 100},
+		"changed":              {OutcomeOf(apierrors.NewConflict(pods, "a", errors.New("changed"))), 100, 1},
+		"outdated":             {Expired(&creates(1)[0]), 100, 1},
+		"own name":             {OutcomeOf(apierrors.NewAlreadyExists(pods, "a")), 100, 1},
+		"name of another":      {NameTaken("create", nil, &corev1.Pod{}, "of-web"), 100, 100},
+		"claim that is in use": {ClaimMounted("delete", "web-0"), 100, 100},
+		"refused":              {refused, initialParallelism + maxConsecutiveRefusals - 1, 1},
+		"no right":             {OutcomeOf(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot create resource "pods"`))), initialParallelism, 1},
+		"no answer":            {OutcomeOf(errors.New("connection refused")), initialParallelism, 1},
+		"namespace that ends":  {OutcomeOf(terminating()), initialParallelism, 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			for slow, want := range map[bool]int{false: test.tried, true: test.slowly} {
-				s := &server{answer: func(*action.Action) Result { return test.result }}
+				s := &server{answer: func(*action.Action) Outcome { return test.result }}
 				out := s.run(action.Step{SlowStart: slow, Actions: creates(100)})
 				assert.Len(t, s.tried, want, "slow start: %t", slow)
-				assert.Len(t, out.Results, want)
-				assert.Equal(t, want < 100, out.Ended)
+				assert.Len(t, out.Outcomes, want)
+				assert.Equal(t, want < 100, out.Incomplete)
 			}
 		})
 	}
 	t.Run("a success between refusals", func(t *testing.T) {
-		s := &server{answer: func(a *action.Action) Result {
+		s := &server{answer: func(a *action.Action) Outcome {
 			if name := a.Object.GetName(); name == "p2" || name == "p5" {
-				return Result{State: Done}
+				return Outcome{State: Done}
 			}
 			return refused
 		}}
@@ -141,47 +141,47 @@ func TestWhatOneResultMeansForTheRest(t *testing.T) {
 func TestWhatEndsAPlan(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", UID: "pod"}}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim", UID: "claim"}}
-	conflict, refused := Answer(apierrors.NewConflict(pods, "a", errors.New("changed"))), Answer(apierrors.NewForbidden(pods, "a", errors.New("no")))
+	conflict, refused := OutcomeOf(apierrors.NewConflict(pods, "a", errors.New("changed"))), OutcomeOf(apierrors.NewForbidden(pods, "a", errors.New("no")))
 	tests := map[string]struct {
 		verb   action.Verb
 		object action.Object
-		result Result
+		result Outcome
 		ends   bool
 	}{
-		"done":                        {action.PatchMetadata, claim, Result{State: Done}, false},
+		"done":                        {action.PatchMetadata, claim, Outcome{State: Done}, false},
 		"changed pod":                 {action.PatchMetadata, pod, conflict, false},
 		"changed claim":               {action.PatchMetadata, claim, conflict, true},
 		"refused pod":                 {action.PatchMetadata, pod, refused, false},
 		"refused claim":               {action.PatchMetadata, claim, refused, true},
 		"refused deletion":            {action.Delete, claim, refused, false},
 		"changed claim to be deleted": {action.Delete, claim, conflict, true},
-		"claim in use":                {action.Delete, claim, InUse("delete", "web-0"), false},
-		"claim in use with an heir":   {action.Release, claim, InUse("release", "web-0"), false},
-		"pod that is gone":            {action.Delete, pod, Answer(apierrors.NewNotFound(pods, "a")), true},
-		"own pod that exists":         {action.Create, pod, Answer(apierrors.NewAlreadyExists(pods, "a")), true},
-		"pod of another that exists":  {action.Create, pod, Collision("create", nil, &corev1.Pod{}, "of-web"), false},
-		"outdated pod":                {action.PatchMetadata, pod, Outdated(&action.Action{Object: pod}), false},
-		"want of permission":          {action.PatchMetadata, pod, Answer(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot patch resource "pods"`))), true},
-		"no network":                  {action.Delete, pod, Answer(errors.New("connection refused")), true},
+		"claim in use":                {action.Delete, claim, ClaimMounted("delete", "web-0"), false},
+		"claim in use with an heir":   {action.Release, claim, ClaimMounted("release", "web-0"), false},
+		"pod that is gone":            {action.Delete, pod, OutcomeOf(apierrors.NewNotFound(pods, "a")), true},
+		"own pod that exists":         {action.Create, pod, OutcomeOf(apierrors.NewAlreadyExists(pods, "a")), true},
+		"pod of another that exists":  {action.Create, pod, NameTaken("create", nil, &corev1.Pod{}, "of-web"), false},
+		"outdated pod":                {action.PatchMetadata, pod, Expired(&action.Action{Object: pod}), false},
+		"want of permission":          {action.PatchMetadata, pod, OutcomeOf(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot patch resource "pods"`))), true},
+		"no network":                  {action.Delete, pod, OutcomeOf(errors.New("connection refused")), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &server{answer: func(a *action.Action) Result {
+			s := &server{answer: func(a *action.Action) Outcome {
 				if a.Verb == test.verb && a.Object == test.object {
 					return test.result
 				}
-				return Result{State: Done}
+				return Outcome{State: Done}
 			}}
 			first := action.Action{Verb: test.verb, Object: test.object}
 			out := s.run(action.Step{Actions: append(creates(2), first)}, action.Step{Actions: creates(1)})
-			assert.Equal(t, test.ends, out.Ended)
+			assert.Equal(t, test.ends, out.Incomplete)
 			want := 4
 			if test.ends {
 				want = 3
 			}
 			assert.Len(t, s.tried, want, "a step runs to its end")
 			out = s.run(action.Step{Actions: []action.Action{first}})
-			assert.False(t, out.Ended, "no step is left")
+			assert.False(t, out.Incomplete, "no step is left")
 		})
 	}
 }
@@ -190,28 +190,28 @@ func TestNothingIsTriedOnceNothingCanBeStarted(t *testing.T) {
 	s := &server{ends: 2}
 	out := s.run(action.Step{Actions: creates(3)}, action.Step{Actions: creates(1)})
 	assert.Equal(t, []string{"p0", "p1"}, s.tried)
-	assert.Len(t, out.Results, 2)
-	assert.True(t, out.Ended)
+	assert.Len(t, out.Outcomes, 2)
+	assert.True(t, out.Incomplete)
 }
 
 // What is not done waits for its pause, and what is done for none.
 func TestRefusalsAreRemembered(t *testing.T) {
-	var memory refusals.Memory
+	var memory refusals.Tracker
 	actions := creates(1)
-	run := func(result Result) Outcome {
-		s := &server{answer: func(*action.Action) Result { return result }}
+	run := func(result Outcome) Result {
+		s := &server{answer: func(*action.Action) Outcome { return result }}
 		return Run([]action.Step{{Actions: actions}}, s.writer(), Options{Workload: web, Generation: 1, Refusals: &memory})
 	}
-	known := func() action.Refusals { return memory.Of(web, refusals.Moment{Now: now, Generation: 1}) }
-	out := run(Outdated(&actions[0]))
+	known := func() action.Refusals { return memory.For(web, refusals.Observation{Now: now, Generation: 1}) }
+	out := run(Expired(&actions[0]))
 	assert.Equal(t, time.Second, out.RetryAfter)
 	assert.Empty(t, known(), "nobody was asked")
-	out = run(Answer(apierrors.NewTooManyRequests("slow down", 7)))
+	out = run(OutcomeOf(apierrors.NewTooManyRequests("slow down", 7)))
 	assert.Equal(t, 7*time.Second, out.RetryAfter)
 	require.Contains(t, known(), actions[0].Purpose())
-	assert.Equal(t, action.Result{ScaleError: "slow down", Blocked: "slow down"}, out.Result())
+	assert.Equal(t, action.Failures{ScaleError: "slow down", Blocked: "slow down"}, out.Failures())
 	assert.Equal(t, []Refusal{{Action: &actions[0], Message: "slow down", RetryAfter: 7 * time.Second}}, out.Blocked)
-	out = run(Result{State: Done})
+	out = run(Outcome{State: Done})
 	assert.Zero(t, out.RetryAfter)
 	assert.Empty(t, known())
 }

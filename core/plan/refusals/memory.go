@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// shortest is the first pause before a refused write is repeated as it is.
-	shortest = time.Second
-	// shortestTrial is the first pause before a dry run of what was refused after other writes were done.
-	shortestTrial = 10 * time.Second
-	// Longest is the longest pause of all that is refused for one purpose: one of it is tried twice a minute.
+	// firstPause is the first pause before a refused write is repeated as it is.
+	firstPause = time.Second
+	// firstDryRunPause is the first pause before a dry run of what was refused after other writes were done.
+	firstDryRunPause = 10 * time.Second
+	// MaxPause is the longest pause of all that is refused for one purpose: one of it is tried twice a minute.
 	// Where several are refused they take turns, and so do the purposes for which one object is to be written.
-	Longest = 30 * time.Second
-	// ahead is by how much actions that were never tried come before the one that was refused twice in a row.
-	ahead = time.Second
-	// conflicts is how often in a row a conflict is nothing to tell of: what was judged may have been outdated.
-	conflicts = 3
-	// forgotten is how long after its time a refused write is remembered that nobody wants any more.
-	forgotten = 10 * time.Minute
+	MaxPause = 30 * time.Second
+	// retryLead is by how much actions that were never tried come before the one that was refused twice in a row.
+	retryLead = time.Second
+	// toleratedConflicts is how often in a row a conflict is nothing to tell of: what was judged may have been outdated.
+	toleratedConflicts = 3
+	// forgetAfter is how long after its time a refused write is remembered that nobody wants any more.
+	forgetAfter = 10 * time.Minute
 )
 
 // Failure is why an action is not done.
@@ -34,17 +34,17 @@ type Failure struct {
 	RetryAfter time.Duration
 	// Late says that other writes of the action were done before, or that it was rehearsed.
 	Late bool
-	// Unclear says that nobody knows whether the write was done.
-	Unclear bool
+	// MayHaveSucceeded says that nobody knows whether the write was done.
+	MayHaveSucceeded bool
 	// Conflict says that the object was not as judged.
 	Conflict bool
-	// Alone says that what was in the way of the action is in the way of no other.
-	Alone bool
+	// Isolated says that what was in the way of the action is in the way of no other.
+	Isolated bool
 }
 
-// Memory remembers refusals. The zero value remembers nothing and is ready for use, also by several
+// Tracker remembers refusals. The zero value remembers nothing and is ready for use, also by several
 // goroutines at a time.
-type Memory struct {
+type Tracker struct {
 	mu        sync.Mutex
 	workloads map[types.NamespacedName]*workload
 }
@@ -52,10 +52,10 @@ type Memory struct {
 type workload struct {
 	generation int64
 	available  int // at the last pass, -1 before
-	purposes   map[action.Purpose]*refused
+	purposes   map[action.Purpose]*purposeState
 }
 
-type refused struct {
+type purposeState struct {
 	streak  int     // refusals since the last success
 	last    *target // that was refused
 	until   time.Time
@@ -73,8 +73,8 @@ type target struct {
 	message      string
 }
 
-// Moment is what a pass over a workload sees.
-type Moment struct {
+// Observation is what a pass over a workload sees.
+type Observation struct {
 	// Now is the time.
 	Now time.Time
 	// Generation is the workload's: an edit ends the present pauses.
@@ -84,8 +84,8 @@ type Moment struct {
 	Available func() int
 }
 
-// Of is what a pass over the workload must know.
-func (m *Memory) Of(name types.NamespacedName, at Moment) action.Refusals {
+// For is what a pass over the workload must know.
+func (m *Tracker) For(name types.NamespacedName, at Observation) action.Refusals {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := m.workloads[name]
@@ -97,7 +97,7 @@ func (m *Memory) Of(name types.NamespacedName, at Moment) action.Refusals {
 		delete(m.workloads, name)
 		return nil
 	}
-	w.look(at)
+	w.endPauses(at)
 	known := make(action.Refusals, len(w.purposes))
 	for purpose, r := range w.purposes {
 		known[purpose] = r.view(at.Now)
@@ -105,45 +105,45 @@ func (m *Memory) Of(name types.NamespacedName, at Moment) action.Refusals {
 	return known
 }
 
-// Failed records that the action of the workload is not done. It returns the pause before it, or another one
+// RecordFailure records that the action of the workload is not done. It returns the pause before it, or another one
 // of its purpose, is tried again, and what a status tells of it: of all that is refused for the purpose the same,
 // whichever was tried last, and nothing of a conflict at first.
-func (m *Memory) Failed(name types.NamespacedName, generation int64, a *action.Action, f Failure, now time.Time) (pause time.Duration, told string) {
+func (m *Tracker) RecordFailure(name types.NamespacedName, generation int64, a *action.Action, f Failure, now time.Time) (pause time.Duration, told string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.purpose(name, generation, a.Purpose())
 	t := r.target(a)
 	if t.fail(a, f, now) {
-		t.until = now.Add(grown(shortest, t.tries))
-		return grown(shortest, t.tries), ""
+		t.until = now.Add(backoff(firstPause, t.tries))
+		return backoff(firstPause, t.tries), ""
 	}
-	if !f.Alone {
+	if !f.Isolated {
 		r.streak++
-		r.until = now.Add(max(grown(shortest, r.streak), f.RetryAfter))
-		if r.last == t && grown(shortest, r.streak) == Longest {
-			r.until = r.until.Add(-ahead)
+		r.until = now.Add(max(backoff(firstPause, r.streak), f.RetryAfter))
+		if r.last == t && backoff(firstPause, r.streak) == MaxPause {
+			r.until = r.until.Add(-retryLead)
 		}
 		r.last = t
 	}
 	once := t.pause(f.Late)
 	spread := once * time.Duration(r.wanted(t, now))
-	if !r.hasTurn(now, now.Add(Longest), t) { // the turns need not be spread evenly
-		spread = min(spread, Longest)
+	if !r.hasTurn(now, now.Add(MaxPause), t) { // the turns need not be spread evenly
+		spread = min(spread, MaxPause)
 	}
 	pause = max(spread, once*time.Duration(m.workloads[name].refusedAt(a, now)), f.RetryAfter)
 	t.until = now.Add(pause)
-	if next := r.until.Sub(now); !f.Alone && next < pause { // it may be the turn of another one
+	if next := r.until.Sub(now); !f.Isolated && next < pause { // it may be the turn of another one
 		pause = next
 	}
 	if t.transient {
 		return pause, ""
 	}
-	told, _ = r.said(now)
+	told, _ = r.message(now)
 	return pause, told
 }
 
 // target is what is known of the action, which is new at the first refusal.
-func (r *refused) target(a *action.Action) *target {
+func (r *purposeState) target(a *action.Action) *target {
 	t := r.targets[a.Target()]
 	if t == nil {
 		_, isPod := a.Object.(*corev1.Pod)
@@ -157,12 +157,12 @@ func (r *refused) target(a *action.Action) *target {
 // which says nothing of other objects.
 func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	t.tries++
-	t.tried, t.message, t.late, t.unclear = now, f.Message, t.late || f.Late, t.unclear || f.Unclear
-	t.transient, t.version = f.Conflict && t.tries <= conflicts, ""
+	t.tried, t.message, t.late, t.unclear = now, f.Message, t.late || f.Late, t.unclear || f.MayHaveSucceeded
+	t.transient, t.version = f.Conflict && t.tries <= toleratedConflicts, ""
 	if !t.transient && t.since.IsZero() {
 		t.since = now
 	}
-	own = t.transient && (f.Alone || a.Verb != action.Create)
+	own = t.transient && (f.Isolated || a.Verb != action.Create)
 	if own {
 		t.version = a.Object.GetResourceVersion()
 	}
@@ -172,14 +172,14 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 // pause is the one after the present refusal of an action that waits for no turn.
 func (t *target) pause(late bool) time.Duration {
 	if late {
-		return grown(shortestTrial, t.tries)
+		return backoff(firstDryRunPause, t.tries)
 	}
-	return grown(shortest, t.tries)
+	return backoff(firstPause, t.tries)
 }
 
-// Done records that the server took the action. What else it refused for that purpose, or to that object for another
+// RecordSuccess records that the server took the action. What else it refused for that purpose, or to that object for another
 // one, waits as if it were alone: the refusals may have ended.
-func (m *Memory) Done(name types.NamespacedName, a *action.Action) {
+func (m *Tracker) RecordSuccess(name types.NamespacedName, a *action.Action) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := m.workloads[name]
@@ -212,24 +212,24 @@ func (t *target) endTurns() {
 }
 
 // Forget drops what is remembered of a workload that is gone.
-func (m *Memory) Forget(name types.NamespacedName) {
+func (m *Tracker) Forget(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.workloads, name)
 }
 
-func (m *Memory) purpose(name types.NamespacedName, generation int64, p action.Purpose) *refused {
+func (m *Tracker) purpose(name types.NamespacedName, generation int64, p action.Purpose) *purposeState {
 	if m.workloads == nil {
 		m.workloads = map[types.NamespacedName]*workload{}
 	}
 	w := m.workloads[name]
 	if w == nil {
-		w = &workload{generation: generation, available: -1, purposes: map[action.Purpose]*refused{}}
+		w = &workload{generation: generation, available: -1, purposes: map[action.Purpose]*purposeState{}}
 		m.workloads[name] = w
 	}
 	r := w.purposes[p]
 	if r == nil {
-		r = &refused{targets: map[string]*target{}}
+		r = &purposeState{targets: map[string]*target{}}
 		w.purposes[p] = r
 	}
 	return r
@@ -249,7 +249,7 @@ func (w *workload) refusedAt(a *action.Action, now time.Time) int {
 }
 
 // wanted counts the actions that may be wanted: this one and others.
-func (r *refused) wanted(this *target, now time.Time) int {
+func (r *purposeState) wanted(this *target, now time.Time) int {
 	n := 1
 	for _, t := range r.targets {
 		if t != this && !r.overdue(t, now) {
@@ -260,12 +260,12 @@ func (r *refused) wanted(this *target, now time.Time) int {
 }
 
 // overdue says that the action could have been tried for long and was not: perhaps nobody wants it any more.
-func (r *refused) overdue(t *target, now time.Time) bool {
-	return now.After(t.until.Add(Longest * time.Duration(len(r.targets))))
+func (r *purposeState) overdue(t *target, now time.Time) bool {
+	return now.After(t.until.Add(MaxPause * time.Duration(len(r.targets))))
 }
 
 // hasTurn says that another one than the target has its turn between the moments.
-func (r *refused) hasTurn(from, to time.Time, than *target) bool {
+func (r *purposeState) hasTurn(from, to time.Time, than *target) bool {
 	for _, t := range r.targets {
 		if t != than && t.until.After(from) && !t.until.After(to) {
 			return true
@@ -278,7 +278,7 @@ func (r *refused) hasTurn(from, to time.Time, than *target) bool {
 func (w *workload) prune(now time.Time) {
 	for purpose, r := range w.purposes {
 		for key, t := range r.targets {
-			if now.After(t.until.Add(forgotten)) {
+			if now.After(t.until.Add(forgetAfter)) {
 				delete(r.targets, key)
 			}
 		}
@@ -288,8 +288,8 @@ func (w *workload) prune(now time.Time) {
 	}
 }
 
-// look ends the pauses that what has happened since makes pointless.
-func (w *workload) look(at Moment) {
+// endPauses ends the pauses that what has happened since makes pointless.
+func (w *workload) endPauses(at Observation) {
 	edited, relieved := at.Generation != w.generation, false
 	w.generation = at.Generation
 	if at.Available != nil {
@@ -309,18 +309,18 @@ func (w *workload) look(at Moment) {
 	}
 }
 
-func (r *refused) view(now time.Time) action.Refused {
-	v := action.Refused{Probing: r.streak > 0, Until: r.until, Targets: make(map[string]action.Refusal, len(r.targets))}
+func (r *purposeState) view(now time.Time) action.RefusedPurpose {
+	v := action.RefusedPurpose{Probing: r.streak > 0, Until: r.until, Targets: make(map[string]action.Refusal, len(r.targets))}
 	for key, t := range r.targets {
-		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, Unclear: t.unclear, Version: t.version}
+		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, MayHaveSucceeded: t.unclear, Version: t.version}
 	}
-	v.Message, v.Wanted = r.said(now)
+	v.Message, v.StillWanted = r.message(now)
 	return v
 }
 
-// said is what the server said of the action that was refused first of those that are still wanted, or of all where
+// message is what the server said of the action that was refused first of those that are still wanted, or of all where
 // perhaps none is.
-func (r *refused) said(now time.Time) (text string, wanted bool) {
+func (r *purposeState) message(now time.Time) (text string, wanted bool) {
 	var first *target
 	for _, t := range r.targets {
 		switch {
@@ -338,11 +338,11 @@ func (r *refused) said(now time.Time) (text string, wanted bool) {
 	return first.message, !r.overdue(first, now)
 }
 
-// grown is the pause after the nth refusal.
-func grown(first time.Duration, n int) time.Duration {
+// backoff is the pause after the nth refusal.
+func backoff(first time.Duration, n int) time.Duration {
 	pause := first
-	for ; n > 1 && pause < Longest; n-- {
+	for ; n > 1 && pause < MaxPause; n-- {
 		pause *= 2
 	}
-	return min(pause, Longest)
+	return min(pause, MaxPause)
 }

@@ -29,15 +29,15 @@ func update(pod, version string) action.Action {
 
 // attempts are the moments, in seconds, at which a pass each second tries the actions, all of which fail.
 func attempts(seconds int, f refusals.Failure, actions ...action.Action) []int {
-	var m refusals.Memory
+	var m refusals.Tracker
 	var tried []int
 	for s := range seconds {
 		now := start.Add(time.Duration(s) * time.Second)
-		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: 1})}
+		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1})}
 		p.Add(action.Step{Actions: actions})
 		for _, step := range p.Steps {
 			for i := range step.Actions {
-				m.Failed(web, 1, &step.Actions[i], f, now)
+				m.RecordFailure(web, 1, &step.Actions[i], f, now)
 				tried = append(tried, s)
 			}
 		}
@@ -46,7 +46,7 @@ func attempts(seconds int, f refusals.Failure, actions ...action.Action) []int {
 }
 
 func TestPausesGrow(t *testing.T) {
-	create := action.Action{Verb: action.Create, MadeUpName: true, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-x", GenerateName: "web-"}}}
+	create := action.Action{Verb: action.Create, GeneratedName: true, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-x", GenerateName: "web-"}}}
 	assert.Equal(t, []int{0, 1, 3, 7, 15, 31, 61, 91}, attempts(100, refusals.Failure{}, create))
 	assert.Equal(t, []int{0, 10, 30, 60, 90}, attempts(100, refusals.Failure{Late: true}, update("a", "1")))
 	assert.Equal(t, []int{0, 5, 10}, attempts(14, refusals.Failure{RetryAfter: 5 * time.Second}, create))
@@ -78,31 +78,31 @@ func TestConflictsOfCreatesTakeTurns(t *testing.T) {
 
 // A create that meets a conflict a few times is nothing to tell of: perhaps the cache does not show yet what stands there.
 func TestConflictsOfCreatesAreToldLate(t *testing.T) {
-	var m refusals.Memory
+	var m refusals.Tracker
 	create := action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0"}}}
 	for i, want := range []bool{false, false, false, true} {
-		_, told := m.Failed(web, 1, &create, refusals.Failure{Conflict: true, Message: "no"}, start.Add(time.Duration(i)*time.Minute))
+		_, told := m.RecordFailure(web, 1, &create, refusals.Failure{Conflict: true, Message: "no"}, start.Add(time.Duration(i)*time.Minute))
 		assert.Equal(t, want, told != "")
-		p := action.Plan{Now: start, Refusals: m.Of(web, refusals.Moment{Now: start, Generation: 1})}
-		p.Holds(&create)
-		assert.Equal(t, want, len(p.Held) > 0)
+		p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1})}
+		p.Defers(&create)
+		assert.Equal(t, want, len(p.Deferred) > 0)
 		other := action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}}
-		assert.True(t, p.Holds(&other))
+		assert.True(t, p.Defers(&other))
 		assert.Len(t, p.Waits, 2, "whatever waits has a reason")
 	}
 }
 
 // The name of a pod is in the way of that pod alone.
 func TestTakenNamesHoldNoOthers(t *testing.T) {
-	var m refusals.Memory
+	var m refusals.Tracker
 	create := func(name string) *action.Action {
 		return &action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}}
 	}
-	for _, f := range []refusals.Failure{{Conflict: true, Alone: true}, {Alone: true}} {
-		m.Failed(web, 1, create("web-0"), f, start)
-		p := action.Plan{Now: start, Refusals: m.Of(web, refusals.Moment{Now: start, Generation: 1})}
-		assert.True(t, p.Holds(create("web-0")))
-		assert.False(t, p.Holds(create("web-1")))
+	for _, f := range []refusals.Failure{{Conflict: true, Isolated: true}, {Isolated: true}} {
+		m.RecordFailure(web, 1, create("web-0"), f, start)
+		p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1})}
+		assert.True(t, p.Defers(create("web-0")))
+		assert.False(t, p.Defers(create("web-1")))
 	}
 }
 
@@ -119,20 +119,20 @@ func TestPurposesOfAPodTakeTurns(t *testing.T) {
 }
 
 func TestSuccessFreesOthers(t *testing.T) {
-	var m refusals.Memory
+	var m refusals.Tracker
 	a, b := update("a", "1"), update("b", "1")
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	for s := range 3 {
-		m.Failed(web, 1, &a, refusals.Failure{Late: true}, at(40*s))
-		m.Failed(web, 1, &b, refusals.Failure{Late: true}, at(40*s))
+		m.RecordFailure(web, 1, &a, refusals.Failure{Late: true}, at(40*s))
+		m.RecordFailure(web, 1, &b, refusals.Failure{Late: true}, at(40*s))
 	}
 	held := func(now time.Time, generation int64, x action.Action) bool {
-		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: generation})}
-		return p.Holds(&x)
+		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: generation})}
+		return p.Defers(&x)
 	}
 	require.True(t, held(at(100), 1, a))
 	require.True(t, held(at(81), 1, update("c", "1")), "what was never tried waits for the like of it")
-	m.Done(web, &b)
+	m.RecordSuccess(web, &b)
 	assert.False(t, held(at(100), 1, update("c", "1")))
 	assert.True(t, held(at(109), 1, a), "half a minute after its last try")
 	assert.False(t, held(at(110), 1, a))
@@ -141,54 +141,54 @@ func TestSuccessFreesOthers(t *testing.T) {
 
 // After a hiccup of the server, which refused many for once, all go on as soon as one is taken.
 func TestSuccessEndsTheTurns(t *testing.T) {
-	var m refusals.Memory
+	var m refusals.Tracker
 	pods := []action.Action{update("a", "1"), update("b", "1"), update("c", "1"), update("d", "1")}
 	for i := range pods {
-		m.Failed(web, 1, &pods[i], refusals.Failure{Late: true}, start)
+		m.RecordFailure(web, 1, &pods[i], refusals.Failure{Late: true}, start)
 	}
 	now := start.Add(10 * time.Second)
 	held := func() (n int) {
-		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: 1})}
+		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1})}
 		for i := range pods {
-			if p.Holds(&pods[i]) {
+			if p.Defers(&pods[i]) {
 				n++
 			}
 		}
 		return n
 	}
 	require.Equal(t, 3, held())
-	m.Done(web, &pods[0])
+	m.RecordSuccess(web, &pods[0])
 	assert.Zero(t, held())
 }
 
 // The turns of what nobody wants any more are nobody's: not of another pod, and not of the pod for another purpose.
 func TestWhatIsNoLongerWantedHasNoTurn(t *testing.T) {
-	var m refusals.Memory
+	var m refusals.Tracker
 	wanted, other, purpose := update("a", "1"), update("b", "1"), update("a", "1")
 	purpose.Reason = "Refresh"
 	for _, a := range []action.Action{other, purpose} {
-		m.Failed(web, 1, &a, refusals.Failure{Late: true}, start)
+		m.RecordFailure(web, 1, &a, refusals.Failure{Late: true}, start)
 	}
 	now := start.Add(5 * time.Minute)
 	for range 4 {
-		m.Failed(web, 1, &wanted, refusals.Failure{Late: true}, now)
+		m.RecordFailure(web, 1, &wanted, refusals.Failure{Late: true}, now)
 	}
-	known := m.Of(web, refusals.Moment{Now: now, Generation: 1})[wanted.Purpose()]
-	assert.Equal(t, refusals.Longest, known.Targets[wanted.Target()].Until.Sub(now))
+	known := m.For(web, refusals.Observation{Now: now, Generation: 1})[wanted.Purpose()]
+	assert.Equal(t, refusals.MaxPause, known.Targets[wanted.Target()].Until.Sub(now))
 }
 
 // One action that is refused again and again does not keep others from being tried for the first time.
 func TestWhatWasNeverTriedHasItsTurn(t *testing.T) {
-	var m refusals.Memory
+	var m refusals.Tracker
 	pods := []action.Action{update("a", "1"), update("b", "1")}
 	tried := map[string]int{}
 	for s := range 400 {
 		now := start.Add(time.Duration(s) * time.Second)
-		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: 1})}
+		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1})}
 		p.Add(action.Step{Actions: pods[:1+s/200]}) // the second one is wanted later
 		for _, step := range p.Steps {
 			for i := range step.Actions {
-				m.Failed(web, 1, &step.Actions[i], refusals.Failure{Late: true}, now)
+				m.RecordFailure(web, 1, &step.Actions[i], refusals.Failure{Late: true}, now)
 				tried[step.Actions[i].Object.GetName()]++
 			}
 		}
@@ -198,7 +198,7 @@ func TestWhatWasNeverTriedHasItsTurn(t *testing.T) {
 
 // Where an object takes a write for one purpose, it is asked for the others soon.
 func TestSuccessForOnePurposeFreesTheOthers(t *testing.T) {
-	var m refusals.Memory
+	var m refusals.Tracker
 	reasons := []string{"Update", "Refresh", "Grace"}
 	now := start
 	of := func(reason string) *action.Action {
@@ -208,66 +208,66 @@ func TestSuccessForOnePurposeFreesTheOthers(t *testing.T) {
 	}
 	for range 4 {
 		for _, reason := range reasons {
-			m.Failed(web, 1, of(reason), refusals.Failure{}, now)
+			m.RecordFailure(web, 1, of(reason), refusals.Failure{}, now)
 		}
 		now = now.Add(time.Minute)
 	}
 	now = now.Add(-time.Minute)
 	held := func(after time.Duration) bool {
-		p := action.Plan{Now: now.Add(after), Refusals: m.Of(web, refusals.Moment{Now: now.Add(after), Generation: 1})}
-		return p.Holds(of("Refresh"))
+		p := action.Plan{Now: now.Add(after), Refusals: m.For(web, refusals.Observation{Now: now.Add(after), Generation: 1})}
+		return p.Defers(of("Refresh"))
 	}
 	require.True(t, held(10*time.Second))
-	m.Done(web, of("Update"))
+	m.RecordSuccess(web, of("Update"))
 	assert.False(t, held(10*time.Second))
 }
 
 func TestPodThatBecomesAvailableIsWorthATry(t *testing.T) {
-	var m refusals.Memory
+	var m refusals.Tracker
 	early, late := update("a", "1"), update("b", "1")
 	late.Reason = "Refresh"
-	m.Failed(web, 1, &early, refusals.Failure{RetryAfter: time.Minute}, start)
-	m.Failed(web, 1, &late, refusals.Failure{RetryAfter: time.Minute, Late: true}, start)
+	m.RecordFailure(web, 1, &early, refusals.Failure{RetryAfter: time.Minute}, start)
+	m.RecordFailure(web, 1, &late, refusals.Failure{RetryAfter: time.Minute, Late: true}, start)
 	for available, want := range []bool{true, false} {
-		p := action.Plan{Now: start, Refusals: m.Of(web, refusals.Moment{Now: start, Generation: 1, Available: func() int { return available }})}
-		assert.Equal(t, want, p.Holds(&early))
-		assert.True(t, p.Holds(&late))
+		p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1, Available: func() int { return available }})}
+		assert.Equal(t, want, p.Defers(&early))
+		assert.True(t, p.Defers(&late))
 	}
 }
 
 func TestChangedObjectExcusesConflicts(t *testing.T) {
-	var m refusals.Memory
+	var m refusals.Tracker
 	a := update("a", "1")
-	m.Failed(web, 1, &a, refusals.Failure{Conflict: true}, start)
-	p := action.Plan{Now: start, Refusals: m.Of(web, refusals.Moment{Now: start, Generation: 1})}
-	assert.True(t, p.Holds(&a))
-	assert.Empty(t, p.Held, "a conflict at first is no refusal")
+	m.RecordFailure(web, 1, &a, refusals.Failure{Conflict: true}, start)
+	p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1})}
+	assert.True(t, p.Defers(&a))
+	assert.Empty(t, p.Deferred, "a conflict at first is no refusal")
 	newer := update("a", "2")
-	assert.False(t, p.Holds(&newer))
+	assert.False(t, p.Defers(&newer))
 	m.Forget(web)
-	assert.Empty(t, m.Of(web, refusals.Moment{Now: start}))
+	assert.Empty(t, m.For(web, refusals.Observation{Now: start}))
 }
 
 // Whichever of several refused pods has its place in a pass, users are told the same.
 func TestOfRefusedPodsTheSameIsSaid(t *testing.T) {
-	var m refusals.Memory
+	var m refusals.Tracker
 	pods := []action.Action{update("b", "1"), update("a", "1"), update("c", "1")}
 	fail := func(a *action.Action, now time.Time) string {
-		_, told := m.Failed(web, 1, a, refusals.Failure{Late: true, Message: "no to " + a.Object.GetName()}, now)
+		_, told := m.RecordFailure(web, 1, a, refusals.Failure{Late: true, Message: "no to " + a.Object.GetName()}, now)
 		return told
 	}
 	said := map[string]bool{fail(&pods[0], start): true}
 	for s := range 600 {
 		now := start.Add(time.Duration(s) * time.Second)
-		p := action.Plan{Now: now, Refusals: m.Of(web, refusals.Moment{Now: now, Generation: 1})}
+		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1})}
 		p.Add(action.Step{Actions: slices.Concat(pods[s%3:], pods[:s%3])})
-		var done action.Result
+		var done action.Failures
 		for _, step := range p.Steps {
 			for i := range step.Actions {
-				done.Tell(action.UpdateInPlace, fail(&step.Actions[i], now))
+				done.Add(action.UpdateInPlace, fail(&step.Actions[i], now))
 			}
 		}
-		said[done.With(p.Held).UpdateError] = true
+		said[done.WithDeferred(p.Deferred).UpdateError] = true
 	}
 	assert.Equal(t, map[string]bool{"no to b": true}, said)
 }
@@ -275,20 +275,20 @@ func TestOfRefusedPodsTheSameIsSaid(t *testing.T) {
 // Of several refused actions one is to be tried soon, also when they were all tried at the same time: within a minute
 // after the refusals have ended, all go on.
 func TestOneOfSeveralHasItsTurnSoon(t *testing.T) {
-	var m refusals.Memory
+	var m refusals.Tracker
 	pods := []action.Action{update("a", "1"), update("b", "1"), update("c", "1")}
 	now := start
 	for range 8 {
 		now = now.Add(2 * time.Minute)
 		for i := range pods {
-			m.Failed(web, 1, &pods[i], refusals.Failure{Late: true, Message: "no"}, now)
+			m.RecordFailure(web, 1, &pods[i], refusals.Failure{Late: true, Message: "no"}, now)
 		}
 	}
 	next := now.Add(time.Hour)
-	for _, r := range m.Of(web, refusals.Moment{Now: now, Generation: 1})[pods[0].Purpose()].Targets {
+	for _, r := range m.For(web, refusals.Observation{Now: now, Generation: 1})[pods[0].Purpose()].Targets {
 		if r.Until.Before(next) {
 			next = r.Until
 		}
 	}
-	assert.Equal(t, refusals.Longest, next.Sub(now))
+	assert.Equal(t, refusals.MaxPause, next.Sub(now))
 }

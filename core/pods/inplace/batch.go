@@ -77,7 +77,7 @@ func startBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[s
 	chosen := chooseBatch(c.Pod, ch, onTheirWay)
 	now, later := ch.split(chosen)
 	for name := range now.images {
-		s.remember(c, name)
+		s.recordContainer(c, name)
 	}
 	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = later.images, later.resources, later.metadata
 	s.PreCheckBeforeNext = nil
@@ -94,13 +94,13 @@ func startBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[s
 	writeState(c, s)
 }
 
-// remember records what the container runs before its image changes. While an earlier change is on
+// recordContainer records what the container runs before its image changes. While an earlier change is on
 // its way nothing is recorded: what is shown may be replaced by the image in between. A container
 // that does not run has no ID worth recording: its next restart, of the old image, has another one.
-func (s *State) remember(c *action.PodChange, name string) {
+func (s *State) recordContainer(c *action.PodChange, name string) {
 	entry := ContainerStatus{ContainerID: new(string)}
 	_, changedBefore := s.LastContainerStatuses[name]
-	arrived := observed(c.Pod) && (!changedBefore || judgeImage(c.Pod, s, name, c.Now.Time) == nil)
+	arrived := observed(c.Pod) && (!changedBefore || awaitImage(c.Pod, s, name, c.Now.Time) == nil)
 	if status := statusOf(c.Pod, name); status != nil && arrived {
 		entry.ImageID = status.ImageID
 		if status.State.Running != nil {
@@ -114,7 +114,7 @@ func (s *State) remember(c *action.PodChange, name string) {
 }
 
 func takeOutOfService(c *action.PodChange) {
-	if podstate.HasGate(c.Pod, contract.InPlaceUpdateReady) {
+	if podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
 		c.SetCondition(contract.InPlaceUpdateReady, corev1.ConditionFalse, reasonStartUpdate, "")
 	}
 }

@@ -76,7 +76,7 @@ func TestContainersFollowEachOtherByLaunchPriority(t *testing.T) {
 	told(pod)
 	_, p, writes = refresh(t, pod, at(time.Second))
 	assert.Equal(t, ReasonContainer, p.Reason, "the old container may have crashed just before the write")
-	assert.Equal(t, readTime-time.Second, p.WakeAfter)
+	assert.Equal(t, readTime-time.Second, p.RequeueAfter)
 	assert.Empty(t, writes)
 
 	statusOf(pod, "sidecar").Ready = false

@@ -54,10 +54,10 @@ func (ch changes) split(chosen sets.Set[string]) (now, later changes) {
 	return now, later
 }
 
-// besides leaves out what the pod has already and containers that it does not have. A label or an annotation
+// missingOn leaves out what the pod has already and containers that it does not have. A label or an annotation
 // counts as had only when the container was started with it: whoever has written it to the pod has restarted
 // nothing.
-func (ch changes) besides(pod *corev1.Pod) changes {
+func (ch changes) missingOn(pod *corev1.Pod) changes {
 	rest := newChanges()
 	for name, image := range ch.images {
 		if c := containerOf(pod, name); c != nil && c.Image != image {
@@ -77,7 +77,7 @@ func (ch changes) besides(pod *corev1.Pod) changes {
 			continue
 		}
 		if hasRead(m, c, pod) {
-			m = m.besides(pod)
+			m = m.missingOn(pod)
 		}
 		if !m.empty() {
 			rest.metadata[name] = m
@@ -113,8 +113,8 @@ func (ch changes) write(c *action.PodChange) {
 
 func (m Metadata) empty() bool { return len(m.Labels)+len(m.Annotations) == 0 }
 
-// besides leaves out the keys that have their value on the pod.
-func (m Metadata) besides(pod *corev1.Pod) Metadata {
+// missingOn leaves out the keys that have their value on the pod.
+func (m Metadata) missingOn(pod *corev1.Pod) Metadata {
 	return Metadata{Labels: differing(pod.Labels, m.Labels), Annotations: differing(pod.Annotations, m.Annotations)}
 }
 

@@ -56,18 +56,18 @@ type awaited struct {
 // A container that a later batch changes again is on its way, but nothing waits for it.
 func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 	a := awaited{later: s.next().containers()}
-	if !gateOpen(c) {
+	if !isInService(c) {
 		for _, name := range sets.List(sets.KeySet(s.LastContainerStatuses)) {
-			a.add(&a.images, name, judgeImage(c.Pod, s, name, c.Now.Time))
+			a.add(&a.images, name, awaitImage(c.Pod, s, name, c.Now.Time))
 		}
 	}
 	for i := range c.Pod.Spec.Containers {
 		container := &c.Pod.Spec.Containers[i]
-		if o.EnvFromMetadata && !gateOpen(c) {
+		if o.EnvFromMetadata && !isInService(c) {
 			a.addEnv(c, s, container)
 		}
 		if s.touched(container.Name) && s.UpdateResources && o.Resize {
-			a.add(&a.resources, container.Name, judgeResources(c.Pod, container))
+			a.add(&a.resources, container.Name, awaitResources(c.Pod, container))
 		}
 	}
 	return a
@@ -85,8 +85,8 @@ func (a *awaited) add(list *[]string, name string, p *Progress) {
 
 func (a *awaited) addEnv(c *action.PodChange, s *State, container *corev1.Container) {
 	if s.touched(container.Name) && s.UpdateEnvFromMetadata {
-		a.add(&a.env, container.Name, s.judgeEnv(c, container))
-	} else if p := s.judgeOtherEnv(c, container); p != nil && a.first == nil {
+		a.add(&a.env, container.Name, s.awaitEnv(c, container))
+	} else if p := s.awaitOtherEnv(c, container); p != nil && a.first == nil {
 		a.first = p
 	}
 }
@@ -100,8 +100,8 @@ func observed(pod *corev1.Pod) bool {
 	return pod.Status.ObservedGeneration == 0 || pod.Status.ObservedGeneration >= pod.Generation
 }
 
-// judgeImage says what the container's image change waits for, nil when it is done.
-func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress {
+// awaitImage says what the container's image change waits for, nil when it is done.
+func awaitImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress {
 	spec, status, last := containerOf(pod, name), statusOf(pod, name), s.LastContainerStatuses[name]
 	switch {
 	case spec == nil:
@@ -113,7 +113,7 @@ func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 	}
 	wanted := runs(status, spec.Image) || startedFrom(pod, spec, status)
 	if last.ContainerID == nil {
-		return s.judgeUnnamed(pod, spec, status, wanted, now)
+		return s.awaitImageWithoutID(pod, spec, status, wanted, now)
 	}
 	sure := *last.ContainerID != ""
 	switch {
@@ -124,16 +124,16 @@ func judgeImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 	case wanted, otherImage(last.ImageID, status.ImageID):
 		return nil
 	}
-	return s.doubt(spec, status, sure, now)
+	return s.awaitProof(spec, status, sure, now)
 }
 
-// judgeUnnamed is judgeImage for a state that OpenKruise wrote, which names no container.
-func (s *State) judgeUnnamed(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, wanted bool, now time.Time) *Progress {
+// awaitImageWithoutID is awaitImage for a state that OpenKruise wrote, which names no container.
+func (s *State) awaitImageWithoutID(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, wanted bool, now time.Time) *Progress {
 	switch {
 	case wanted || !sameImageID(status.ImageID, s.LastContainerStatuses[spec.Name].ImageID):
 		return nil
 	case pod.Status.ObservedGeneration > 0 && status.State.Running != nil:
-		return s.doubt(spec, status, false, now)
+		return s.awaitProof(spec, status, false, now)
 	}
 	return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", spec.Name, spec.Image)
 }
@@ -143,8 +143,8 @@ func otherImage(recorded, shown string) bool {
 	return recorded != "" && shown != "" && !sameImageID(shown, recorded)
 }
 
-// doubt is what rule 4 waits for, nil when it waits no longer.
-func (s *State) doubt(spec *corev1.Container, status *corev1.ContainerStatus, sure bool, now time.Time) *Progress {
+// awaitProof is what rule 4 waits for, nil when it waits no longer.
+func (s *State) awaitProof(spec *corev1.Container, status *corev1.ContainerStatus, sure bool, now time.Time) *Progress {
 	wait := unsureTime
 	if sure && status.State.Running != nil {
 		wait = settleTime
@@ -154,7 +154,7 @@ func (s *State) doubt(spec *corev1.Container, status *corev1.ContainerStatus, su
 		return nil
 	}
 	p := waitFor(ReasonContainer, "container %s reports image %s, not %s", spec.Name, status.Image, spec.Image)
-	p.WakeAfter = left
+	p.RequeueAfter = left
 	return p
 }
 
@@ -203,8 +203,8 @@ func (s *State) touched(container string) bool {
 	return len(s.ContainerBatchesRecord) == 0 || slices.ContainsFunc(s.ContainerBatchesRecord, inBatch)
 }
 
-// judgeEnv says what the container's environment waits for, nil when it is that of the present metadata.
-func (s *State) judgeEnv(c *action.PodChange, container *corev1.Container) *Progress {
+// awaitEnv says what the container's environment waits for, nil when it is that of the present metadata.
+func (s *State) awaitEnv(c *action.PodChange, container *corev1.Container) *Progress {
 	if !readsMetadata(container, "", "") {
 		return nil
 	}
@@ -220,15 +220,15 @@ func (s *State) judgeEnv(c *action.PodChange, container *corev1.Container) *Prog
 		return nil
 	}
 	p := waitFor(ReasonContainer, "container %s may have been started with its former environment a moment ago", container.Name)
-	p.WakeAfter = left
+	p.RequeueAfter = left
 	return p
 }
 
-// judgeOtherEnv is judgeEnv for a container whose environment the update leaves alone. Where somebody has
+// awaitOtherEnv is judgeEnv for a container whose environment the update leaves alone. Where somebody has
 // changed what it reads, the node agent restarts it while the pod is out of service. That is awaited, but not
 // for ever: the update can do without a node agent.
-func (s *State) judgeOtherEnv(c *action.PodChange, container *corev1.Container) *Progress {
-	if _, known := startedWith(c.Pod, container.Name); !known || !podstate.HasGate(c.Pod, contract.InPlaceUpdateReady) {
+func (s *State) awaitOtherEnv(c *action.PodChange, container *corev1.Container) *Progress {
+	if _, known := startedWith(c.Pod, container.Name); !known || !podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
 		return nil
 	}
 	left := s.lastWrite().Add(unsureTime).Sub(c.Now.Time)
@@ -236,7 +236,7 @@ func (s *State) judgeOtherEnv(c *action.PodChange, container *corev1.Container) 
 		return nil
 	}
 	p := waitFor(ReasonContainer, "container %s has not been restarted with its new environment yet", container.Name)
-	p.WakeAfter = left
+	p.RequeueAfter = left
 	return p
 }
 
@@ -248,8 +248,8 @@ func (s *State) lastWrite() time.Time {
 	return s.UpdateTimestamp.Time
 }
 
-// judgeResources says what the container's resources wait for, nil when they are those of the spec.
-func judgeResources(pod *corev1.Pod, c *corev1.Container) *Progress {
+// awaitResources says what the container's resources wait for, nil when they are those of the spec.
+func awaitResources(pod *corev1.Pod, c *corev1.Container) *Progress {
 	want, status := effective(c.Resources), statusOf(pod, c.Name)
 	switch {
 	case noQuantities(want):
@@ -279,7 +279,7 @@ func resizedBefore(pod *corev1.Pod, containers sets.Set[string], ch changes) set
 	names := sets.New[string]()
 	for name := range containers {
 		_, written := ch.resources[name]
-		if c := containerOf(pod, name); c != nil && !written && judgeResources(pod, c) != nil {
+		if c := containerOf(pod, name); c != nil && !written && awaitResources(pod, c) != nil {
 			names.Insert(name)
 		}
 	}

@@ -75,7 +75,7 @@ func TestTwoNamesOfOneImageWakeTheWorkload(t *testing.T) {
 	pod := updatingPod(t, "app:v2")
 	pod.Status.ContainerStatuses[0].ContainerID = "app-1"
 	_, p, _ := refresh(t, pod, at(3*time.Second))
-	assert.Equal(t, 7*time.Second, p.WakeAfter)
+	assert.Equal(t, 7*time.Second, p.RequeueAfter)
 }
 
 func TestNodeAgentsHashIsProof(t *testing.T) {
@@ -208,7 +208,7 @@ func TestTwoNamesOfOneImageInAStateOfOpenKruise(t *testing.T) {
 		`"lastContainerStatuses":{"app":{"imageID":"` + imageIDOf("app:v1") + `"}}}`}
 	_, p, _ := refresh(t, pod, at(unsureTime-3*time.Second))
 	assert.False(t, p.Complete)
-	assert.Equal(t, 3*time.Second, p.WakeAfter)
+	assert.Equal(t, 3*time.Second, p.RequeueAfter)
 	after, p, _ := refresh(t, pod, at(unsureTime))
 	assert.True(t, p.Complete, p.Message)
 	assert.Equal(t, corev1.ConditionTrue, gateOf(after))

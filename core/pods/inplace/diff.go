@@ -56,8 +56,8 @@ type Update struct {
 	template *corev1.PodTemplateSpec
 	scope    scope
 	options  Options
-	// renewsEnv says that a container reads a key of the scope.
-	renewsEnv bool
+	// changesEnv says that a container reads a key of the scope.
+	changesEnv bool
 }
 
 // Revision is the full name of the revision that the update leads to.
@@ -85,7 +85,7 @@ func Diff(from, to *Revision, o Options) (*Update, error) {
 		return nil, err
 	}
 	u.scope.addMetadata(from.Template, to.Template)
-	u.renewsEnv = o.EnvFromMetadata && u.scope.readByEnv(to.Template)
+	u.changesEnv = o.EnvFromMetadata && u.scope.readByEnv(to.Template)
 	return u, nil
 }
 

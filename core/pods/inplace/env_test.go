@@ -197,7 +197,7 @@ func TestARollbackWaitsForRestartsThatTheStatusMayNotShowYet(t *testing.T) {
 	pod = written(t, begin(t, pod, configured("2"), configured("1"), 0, at(time.Second)))
 	_, p, _ := refresh(t, pod, at(time.Second))
 	assert.Equal(t, ReasonContainer, p.Reason)
-	assert.Equal(t, readTime, p.WakeAfter)
+	assert.Equal(t, readTime, p.RequeueAfter)
 	_, p, _ = refresh(t, pod, at(time.Second+readTime))
 	assert.True(t, p.Complete)
 }
@@ -212,7 +212,7 @@ func TestAnUpdateOfTheImageWaitsForRestartsThatAHandHasCaused(t *testing.T) {
 	_, p, _ := refresh(t, pod, at(time.Second))
 	assert.Equal(t, ReasonContainer, p.Reason)
 	assert.Contains(t, p.Message, "app")
-	assert.Equal(t, unsureTime-time.Second, p.WakeAfter)
+	assert.Equal(t, unsureTime-time.Second, p.RequeueAfter)
 
 	_, p, _ = refresh(t, pod, at(unsureTime))
 	assert.True(t, p.Complete, "a node agent that is gone holds up no update that can do without it")

@@ -35,8 +35,8 @@ func readPrior(c *action.PodChange) prior {
 	return p
 }
 
-// lost says that it is not known what the pod was to become. With a readable plan in grace it is.
-func (p prior) lost() bool { return p.err != nil && p.grace == nil }
+// unreadable says that it is not known what the pod was to become. With a readable plan in grace it is.
+func (p prior) unreadable() bool { return p.err != nil && p.grace == nil }
 
 // pending is what was planned for the pod and is not written; nil when there is nothing.
 func (p prior) pending() *scope {
@@ -67,10 +67,10 @@ func (g *Grace) changes() changes {
 	return changes{images: g.ContainerImages, resources: g.ContainerResources, metadata: g.ContainerRefMetadata}
 }
 
-// settled says, without reading the pod's annotations, that no update is under way. It holds for a
+// nothingUnderWay says, without reading the pod's annotations, that no update is under way. It holds for a
 // pod whose gate is open: the gate closes with the first write of an update that interrupts and
 // opens with its end. Updates that do not interrupt leave marks in the text.
-func settled(c *action.PodChange) bool {
+func nothingUnderWay(c *action.PodChange) bool {
 	text := current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation)
 	if current(c, contract.InPlaceUpdateGraceAnnotation, contract.LegacyInPlaceUpdateGraceAnnotation) != "" {
 		return false
@@ -78,12 +78,12 @@ func settled(c *action.PodChange) bool {
 	if text == "" {
 		return !podstate.HeldByUpdate(c.Pod)
 	}
-	return gateOpen(c) && strings.HasPrefix(text, "{") && !strings.Contains(text, `"next`) && !strings.Contains(text, `"updateResources":true`)
+	return isInService(c) && strings.HasPrefix(text, "{") && !strings.Contains(text, `"next`) && !strings.Contains(text, `"updateResources":true`)
 }
 
-// gateOpen says that the pod has the gate and that its condition is True.
-func gateOpen(c *action.PodChange) bool {
-	if !podstate.HasGate(c.Pod, contract.InPlaceUpdateReady) {
+// isInService says that the pod has the gate and that its condition is True.
+func isInService(c *action.PodChange) bool {
+	if !podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
 		return false
 	}
 	condition := c.Condition(contract.InPlaceUpdateReady)

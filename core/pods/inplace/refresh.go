@@ -23,8 +23,8 @@ type Progress struct {
 	Reason string
 	// Message says in one sentence what is awaited.
 	Message string
-	// WakeAfter asks for another look after this time, 0 for none.
-	WakeAfter time.Duration
+	// RequeueAfter asks for another look after this time, 0 for none.
+	RequeueAfter time.Duration
 }
 
 // Reasons of Progress.
@@ -47,14 +47,14 @@ const (
 // On reason ReasonUnreadable nothing goes on until the caller begins an update again, with a Diff of
 // the pod's revision to itself if no other is wanted; it then compares the whole pod.
 func Refresh(c *action.PodChange, o Options) Progress {
-	if settled(c) {
+	if nothingUnderWay(c) {
 		return Progress{Complete: true}
 	}
 	before := readPrior(c)
 	switch {
 	case before.grace != nil:
 		return refreshGrace(c, before)
-	case before.lost():
+	case before.unreadable():
 		return *waitFor(ReasonUnreadable, "%s", before.err)
 	case before.state == nil:
 		putIntoService(c, false)
@@ -73,11 +73,11 @@ func Refresh(c *action.PodChange, o Options) Progress {
 	return Progress{Complete: true}
 }
 
-// Serve sets condition InPlaceUpdateReady back to True in the middle of an update of which all that was
+// PutIntoService sets condition InPlaceUpdateReady back to True in the middle of an update of which all that was
 // written so far is done. The write of the next containers sets it False again.
-func Serve(c *action.PodChange, o Options) {
+func PutIntoService(c *action.PodChange, o Options) {
 	before := readPrior(c)
-	if before.lost() || before.state != nil && awaitedOf(c, before.state, o).first != nil {
+	if before.unreadable() || before.state != nil && awaitedOf(c, before.state, o).first != nil {
 		return
 	}
 	putIntoService(c, false)
@@ -85,7 +85,7 @@ func Serve(c *action.PodChange, o Options) {
 
 // nextBatch writes the next batch; nil when what was left changes nothing any more.
 func nextBatch(c *action.PodChange, s *State) *Progress {
-	rest := s.next().besides(c.Pod)
+	rest := s.next().missingOn(c.Pod)
 	names := sets.List(rest.containers())
 	if s.PreCheckBeforeNext != nil && len(names) > 0 {
 		for _, name := range s.PreCheckBeforeNext.ContainersRequiredReady {
@@ -114,7 +114,7 @@ func refreshGrace(c *action.PodChange, before prior) Progress {
 		writeState(c, s)
 		p := waitFor(ReasonGracePeriod, "pod has %s but %s not found",
 			contract.InPlaceUpdateGraceAnnotation, contract.InPlaceUpdateStateAnnotation)
-		p.InGrace, p.WakeAfter = true, grace
+		p.InGrace, p.RequeueAfter = true, grace
 		return *p
 	}
 	if s.UpdateTimestamp.After(c.Now.Time) { // an earlier leader's clock was ahead: nobody waits for ours to catch up
@@ -123,12 +123,12 @@ func refreshGrace(c *action.PodChange, before prior) Progress {
 	}
 	if left := s.UpdateTimestamp.Add(grace).Sub(c.Now.Time); left > 0 {
 		p := waitFor(ReasonGracePeriod, "the grace period ends at %s", s.UpdateTimestamp.Add(grace).UTC().Format(time.RFC3339))
-		p.InGrace, p.WakeAfter = true, (left + time.Second - 1).Truncate(time.Second)
+		p.InGrace, p.RequeueAfter = true, (left + time.Second - 1).Truncate(time.Second)
 		return *p
 	}
 	removeGrace(c)
 	before.plain.write(c)
-	rest := g.changes().besides(c.Pod)
+	rest := g.changes().missingOn(c.Pod)
 	if len(rest.metadata)+len(s.ContainerBatchesRecord) == 0 { // somebody else has renewed the environments meanwhile
 		s.UpdateEnvFromMetadata = false
 	}
@@ -146,7 +146,7 @@ func (g *Grace) state(now metav1.Time) *State {
 
 // putIntoService sets the gate's condition True. One that is absent is set only after an update.
 func putIntoService(c *action.PodChange, evenAbsent bool) {
-	if !podstate.HasGate(c.Pod, contract.InPlaceUpdateReady) {
+	if !podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
 		return
 	}
 	old := c.Condition(contract.InPlaceUpdateReady)

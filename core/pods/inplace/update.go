@@ -31,14 +31,14 @@ func (e *NodeAgentMissingError) Error() string {
 // (*NotPossibleError), and a node agent that knows them (*NodeAgentMissingError).
 func (u *Update) Check(pod *corev1.Pod) error {
 	before := readPlanned(action.NewPodChange(pod, metav1.Time{}))
-	if !u.renewsEnv && before.pending() == nil && !before.lost() {
+	if !u.changesEnv && before.pending() == nil && !before.unreadable() {
 		return nil
 	}
 	ch, _, _ := u.forPod(pod, before)
 	if len(ch.metadata) == 0 {
 		return nil
 	}
-	if !podstate.HasGate(pod, contract.InPlaceUpdateReady) {
+	if !podstate.HasReadinessGate(pod, contract.InPlaceUpdateReady) {
 		return &NotPossibleError{
 			Path:    "spec.readinessGates",
 			Message: "the pod lacks gate " + contract.InPlaceUpdateReady + ", so that no container is restarted for its environment",
@@ -128,7 +128,7 @@ func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, se
 	if pending := before.pending(); pending != nil {
 		s = s.union(*pending)
 	}
-	if before.lost() {
+	if before.unreadable() {
 		s = s.union(newScope())
 		s.addEverything(u.template)
 	}
@@ -146,11 +146,11 @@ func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, se
 	u.sortKeys(&ch, &plain, fieldLabels, s.labels, u.template.Labels)
 	u.sortKeys(&ch, &plain, fieldAnnotations, s.annotations, u.template.Annotations)
 	plain.Labels, plain.Annotations = differing(pod.Labels, plain.Labels), differing(pod.Annotations, plain.Annotations)
-	ch = ch.besides(pod)
-	if before.lost() { // what nobody can tell is not asked for: it could hold up the pod for ever
+	ch = ch.missingOn(pod)
+	if before.unreadable() { // what nobody can tell is not asked for: it could hold up the pod for ever
 		maps.DeleteFunc(ch.metadata, func(name string, m Metadata) bool {
 			_, known := startedWith(pod, name)
-			return !known && m.besides(pod).empty()
+			return !known && m.missingOn(pod).empty()
 		})
 	}
 	return ch, plain, resizedBefore(pod, s.resources, ch)

@@ -64,11 +64,11 @@ func randomStep(random *rand.Rand, c *action.PodChange, l *workload.Lifecycle) {
 	case 0:
 		BeginUpdate(c, l)
 	case 1:
-		AbandonUpdate(c, l)
+		CancelUpdate(c, l)
 	case 2:
 		BeginDelete(c, l)
 	case 3:
-		RegretDelete(c, l)
+		CancelDelete(c, l)
 	}
 	if random.IntN(2) == 0 {
 		Refresh(c, l, random.IntN(2) == 0)
@@ -98,8 +98,8 @@ func requireNormalIsReachable(t *testing.T, pod *corev1.Pod, l *workload.Lifecyc
 	hookTaken(pod)
 	for range 4 {
 		c := action.NewPodChange(pod, now)
-		RegretDelete(c, l)
-		AbandonUpdate(c, l)
+		CancelDelete(c, l)
+		CancelUpdate(c, l)
 		Refresh(c, l, true)
 		pod = after(c)
 	}
@@ -117,7 +117,7 @@ func requireUpdateIsReachable(t *testing.T, pod *corev1.Pod, l *workload.Lifecyc
 	for range 4 {
 		delete(pod.Labels, "hook")
 		c := action.NewPodChange(pod, now)
-		RegretDelete(c, l)
+		CancelDelete(c, l)
 		if BeginUpdate(c, l) {
 			require.Equal(t, updating, stateAfter(c))
 			return

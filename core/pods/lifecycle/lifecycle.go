@@ -79,9 +79,9 @@ func BeginUpdate(c *action.PodChange, l *workload.Lifecycle) (proceed bool) {
 	return false
 }
 
-// AbandonUpdate moves a pod out of PreparingUpdate whose update is no longer wanted: to Updated when
+// CancelUpdate moves a pod out of PreparingUpdate whose update is no longer wanted: to Updated when
 // the hook inPlaceUpdate is not wholly on the pod, else to Normal. Other states stay.
-func AbandonUpdate(c *action.PodChange, l *workload.Lifecycle) {
+func CancelUpdate(c *action.PodChange, l *workload.Lifecycle) {
 	if stateAfter(c) == contract.LifecyclePreparingUpdate {
 		Set(c, afterUpdate(c, l))
 	}
@@ -100,10 +100,10 @@ func BeginDelete(c *action.PodChange, l *workload.Lifecycle) (proceed bool) {
 	return false
 }
 
-// RegretDelete takes a pod back from PreparingDelete to PreparingNormal and says whether it did.
+// CancelDelete takes a pod back from PreparingDelete to PreparingNormal and says whether it did.
 // There is no way back while the hook preDelete or inPlaceUpdate marks pods not ready. That the pod
 // is not specified for deletion is the caller's to know.
-func RegretDelete(c *action.PodChange, l *workload.Lifecycle) bool {
+func CancelDelete(c *action.PodChange, l *workload.Lifecycle) bool {
 	if stateAfter(c) != contract.LifecyclePreparingDelete || marksNotReady(l) {
 		return false
 	}

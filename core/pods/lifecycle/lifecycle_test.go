@@ -201,7 +201,7 @@ func TestAbandonUpdate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := action.NewPodChange(tt.pod, now)
-			AbandonUpdate(c, tt.lifecycle)
+			CancelUpdate(c, tt.lifecycle)
 			assert.Equal(t, tt.want, stateAfter(c))
 			assert.Equal(t, corev1.ConditionTrue, c.Condition(contract.KruisePodReady).Status, "the hook's key goes with the update")
 		})
@@ -245,7 +245,7 @@ func TestDelete(t *testing.T) {
 			assert.Equal(t, preparingDelete, stateAfter(c))
 			assert.Equal(t, `[{"userAgent":"Lifecycle","key":"preDeleteHook"}]`, notReadyMessage(c))
 			assert.Len(t, c.Patches(), 1, "one write takes the pod out of service and marks it")
-			assert.False(t, RegretDelete(c, hook), "no way back for a pod that is out of service")
+			assert.False(t, CancelDelete(c, hook), "no way back for a pod that is out of service")
 		})
 	}
 	t.Run("released", func(t *testing.T) {
@@ -274,7 +274,7 @@ func TestRegretDelete(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := action.NewPodChange(podIn(tt.state, hookTaken, held("preDeleteHook")), now)
-			assert.Equal(t, tt.want, RegretDelete(c, tt.lifecycle))
+			assert.Equal(t, tt.want, CancelDelete(c, tt.lifecycle))
 			if tt.want {
 				assert.Equal(t, preparingNormal, stateAfter(c))
 				assert.Equal(t, "[]", notReadyMessage(c))
@@ -316,6 +316,6 @@ func TestWalkThroughOfTheUpdateHook(t *testing.T) {
 	step(begin)
 	assert.Equal(t, preparingUpdate, State(pod), "a further template")
 	assert.Equal(t, "on", pod.Labels["hook"], "the controller has put the hook back")
-	step(func(c *action.PodChange) { AbandonUpdate(c, l) })
+	step(func(c *action.PodChange) { CancelUpdate(c, l) })
 	assert.Equal(t, normal, State(pod), "rolled back, the label is still there")
 }

@@ -21,7 +21,7 @@ type notReadyKey struct {
 // AddNotReadyKey takes the pod out of service in the name of the user agent and the key. Nothing
 // happens on a pod without gate KruisePodReady, and nothing when the key is there already.
 func AddNotReadyKey(c *action.PodChange, userAgent, key string) {
-	if !podstate.HasGate(c.Pod, contract.KruisePodReady) {
+	if !podstate.HasReadinessGate(c.Pod, contract.KruisePodReady) {
 		return
 	}
 	keys := notReadyKeys(c)
@@ -39,15 +39,15 @@ func RemoveNotReadyKey(c *action.PodChange, userAgent, key string) {
 	}
 }
 
-// InitialReady gives the gates InPlaceUpdateReady and KruisePodReady their first condition, True, on
+// SetInitialReadiness gives the gates InPlaceUpdateReady and KruisePodReady their first condition, True, on
 // a scheduled pod that has the gate and no condition of its type. The kubelet cannot report the pod
 // ready before; waiting for the node lets the conditions share one write with the state Normal.
-func InitialReady(c *action.PodChange) {
+func SetInitialReadiness(c *action.PodChange) {
 	if c.Pod.Spec.NodeName == "" || c.Pod.DeletionTimestamp != nil {
 		return
 	}
 	for _, gate := range [...]corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady} {
-		if podstate.HasGate(c.Pod, gate) && c.Condition(gate) == nil {
+		if podstate.HasReadinessGate(c.Pod, gate) && c.Condition(gate) == nil {
 			c.SetCondition(gate, corev1.ConditionTrue, "", "")
 		}
 	}

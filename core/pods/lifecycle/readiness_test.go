@@ -77,12 +77,12 @@ func TestScaleUpCostsOneWriteAfterTheCreate(t *testing.T) {
 	waiting := pod.DeepCopy()
 	waiting.Spec.NodeName = ""
 	c := action.NewPodChange(waiting, now)
-	InitialReady(c)
+	SetInitialReadiness(c)
 	Refresh(c, nil, true)
 	assert.True(t, c.Empty(), "nothing before the pod is scheduled")
 
 	c = action.NewPodChange(pod, now)
-	InitialReady(c)
+	SetInitialReadiness(c)
 	Refresh(c, nil, true)
 	patches := c.Patches()
 	require.Len(t, patches, 1)
@@ -96,7 +96,7 @@ func TestScaleUpCostsOneWriteAfterTheCreate(t *testing.T) {
 func TestInitialReadyRespectsWhatIsThere(t *testing.T) {
 	pod := podIn(normal, held("x"))
 	c := action.NewPodChange(pod, now)
-	InitialReady(c)
+	SetInitialReadiness(c)
 	assert.True(t, c.Empty(), "a condition that exists is not the first one")
 }
 

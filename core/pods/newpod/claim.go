@@ -15,8 +15,8 @@ type ClaimOptions struct {
 	Owners []metav1.OwnerReference
 }
 
-// Claim is a new claim of the template.
-func Claim(template *corev1.PersistentVolumeClaim, o ClaimOptions) *corev1.PersistentVolumeClaim {
+// ClaimFromTemplate is a new claim of the template.
+func ClaimFromTemplate(template *corev1.PersistentVolumeClaim, o ClaimOptions) *corev1.PersistentVolumeClaim {
 	t := template.DeepCopy()
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{

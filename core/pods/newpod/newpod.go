@@ -25,14 +25,14 @@ type Options struct {
 	DefaultPullPolicy podspec.DefaultPullPolicy
 	// Lifecycle starts the pod in state PreparingNormal.
 	Lifecycle bool
-	// Gates are readiness gates, added where the template lacks them.
-	Gates []corev1.PodConditionType
+	// ReadinessGates are readiness gates, added where the template lacks them.
+	ReadinessGates []corev1.PodConditionType
 	// Now is the moment of the pass.
 	Now time.Time
 }
 
-// Of is a new pod of the template.
-func Of(template *corev1.PodTemplateSpec, o Options) *corev1.Pod {
+// FromTemplate is a new pod of the template.
+func FromTemplate(template *corev1.PodTemplateSpec, o Options) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            o.Name,
@@ -49,13 +49,13 @@ func Of(template *corev1.PodTemplateSpec, o Options) *corev1.Pod {
 		pod.Labels[contract.LifecycleStateLabel] = contract.LifecyclePreparingNormal
 		pod.Annotations[contract.LifecycleTimestampAnnotation] = o.Now.UTC().Format(time.RFC3339)
 	}
-	for _, gate := range o.Gates {
-		if !podstate.HasGate(pod, gate) {
+	for _, gate := range o.ReadinessGates {
+		if !podstate.HasReadinessGate(pod, gate) {
 			pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: gate})
 		}
 	}
 	if o.DefaultPullPolicy == podspec.PullAlways {
-		podspec.AlwaysPull(&pod.Spec)
+		podspec.DefaultToPullAlways(&pod.Spec)
 	}
 	return pod
 }

@@ -19,9 +19,9 @@ func TestPodsAreMadeOfTheTemplateAndTheWorkloadsOwn(t *testing.T) {
 	template.Finalizers = []string{"example.com/hold"}
 	before := template.DeepCopy()
 	owner := metav1.OwnerReference{Kind: "CloneSet", Name: "web", UID: "uid"}
-	pod := Of(&template, Options{
+	pod := FromTemplate(&template, Options{
 		Name: "web-1", GenerateName: "web-", Namespace: "shop", Owner: owner, Labels: map[string]string{"who": "workload"},
-		DefaultPullPolicy: podspec.PullAlways, Lifecycle: true, Gates: []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady},
+		DefaultPullPolicy: podspec.PullAlways, Lifecycle: true, ReadinessGates: []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady},
 		Now: time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("east", 3600)),
 	})
 	assert.Equal(t, metav1.ObjectMeta{
@@ -36,7 +36,7 @@ func TestPodsAreMadeOfTheTemplateAndTheWorkloadsOwn(t *testing.T) {
 
 func TestPodsWithoutLifecycleGetNoState(t *testing.T) {
 	template := gen.Template(gen.Image("main", "app:1"))
-	pod := Of(&template, Options{Name: "web-1", DefaultPullPolicy: podspec.ServerDefault})
+	pod := FromTemplate(&template, Options{Name: "web-1", DefaultPullPolicy: podspec.ServerDefault})
 	assert.NotContains(t, pod.Labels, contract.LifecycleStateLabel)
 	assert.NotContains(t, pod.Annotations, contract.LifecycleTimestampAnnotation)
 	assert.Empty(t, pod.Spec.Containers[0].ImagePullPolicy)
@@ -60,7 +60,7 @@ func TestClaimsComeFirstAmongVolumesAndReplaceNamesakes(t *testing.T) {
 func TestLaterLabelsOfClaimsWin(t *testing.T) {
 	template := gen.Claim("data", "1Gi")
 	template.Labels = map[string]string{"a": "template", "b": "template", "c": "template"}
-	claim := Claim(&template, ClaimOptions{
+	claim := ClaimFromTemplate(&template, ClaimOptions{
 		Name: "data-web-1", Namespace: "shop",
 		Labels: []map[string]string{{"b": "first", "c": "first"}, {"c": "second"}},
 	})

@@ -10,12 +10,12 @@ import (
 // Default sets in a pod spec what the API server sets when it is absent. It exists for comparison:
 // stored templates are never defaulted. policy says how a container without imagePullPolicy reads.
 func Default(spec *corev1.PodSpec, policy DefaultPullPolicy) {
-	absentIs(&spec.DNSPolicy, corev1.DNSClusterFirst)
-	absentIs(&spec.RestartPolicy, corev1.RestartPolicyAlways)
-	absentIs(&spec.SchedulerName, corev1.DefaultSchedulerName)
-	nilIs(&spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
-	nilIs(&spec.SecurityContext, corev1.PodSecurityContext{})
-	absentIs(&spec.ServiceAccountName, spec.DeprecatedServiceAccount)
+	setDefault(&spec.DNSPolicy, corev1.DNSClusterFirst)
+	setDefault(&spec.RestartPolicy, corev1.RestartPolicyAlways)
+	setDefault(&spec.SchedulerName, corev1.DefaultSchedulerName)
+	setDefaultPointer(&spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+	setDefaultPointer(&spec.SecurityContext, corev1.PodSecurityContext{})
+	setDefault(&spec.ServiceAccountName, spec.DeprecatedServiceAccount)
 	spec.DeprecatedServiceAccount = spec.ServiceAccountName
 	roundUp(spec.Overhead)
 	if spec.Resources != nil {
@@ -23,7 +23,7 @@ func Default(spec *corev1.PodSpec, policy DefaultPullPolicy) {
 		roundUp(spec.Resources.Requests)
 	}
 	if policy == PullAlways {
-		AlwaysPull(spec)
+		DefaultToPullAlways(spec)
 	}
 	for i := range spec.InitContainers {
 		defaultContainer(&spec.InitContainers[i], spec.HostNetwork)
@@ -36,22 +36,22 @@ func Default(spec *corev1.PodSpec, policy DefaultPullPolicy) {
 	}
 }
 
-// AlwaysPull sets imagePullPolicy Always on the containers that have none: how CloneSet and
+// DefaultToPullAlways sets imagePullPolicy Always on the containers that have none: how CloneSet and
 // StatefulSet read its absence in the pods that they create. Init containers are left to the server.
-func AlwaysPull(spec *corev1.PodSpec) {
+func DefaultToPullAlways(spec *corev1.PodSpec) {
 	for i := range spec.Containers {
-		absentIs(&spec.Containers[i].ImagePullPolicy, corev1.PullAlways)
+		setDefault(&spec.Containers[i].ImagePullPolicy, corev1.PullAlways)
 	}
 }
 
 func defaultContainer(c *corev1.Container, hostNetwork bool) {
-	absentIs(&c.ImagePullPolicy, pullPolicyByTag(c.Image))
-	absentIs(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
-	absentIs(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
+	setDefault(&c.ImagePullPolicy, pullPolicyByTag(c.Image))
+	setDefault(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
+	setDefault(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
 	for i := range c.Ports {
-		absentIs(&c.Ports[i].Protocol, corev1.ProtocolTCP)
+		setDefault(&c.Ports[i].Protocol, corev1.ProtocolTCP)
 		if hostNetwork { // no other host port is valid there, and every created pod has it
-			absentIs(&c.Ports[i].HostPort, c.Ports[i].ContainerPort)
+			setDefault(&c.Ports[i].HostPort, c.Ports[i].ContainerPort)
 		}
 	}
 	for i := range c.Env {
@@ -77,13 +77,13 @@ func defaultEnv(source *corev1.EnvVarSource) {
 	}
 	defaultFieldRef(source.FieldRef)
 	if source.FileKeyRef != nil {
-		nilIs(&source.FileKeyRef.Optional, false)
+		setDefaultPointer(&source.FileKeyRef.Optional, false)
 	}
 }
 
 func defaultFieldRef(ref *corev1.ObjectFieldSelector) {
 	if ref != nil {
-		absentIs(&ref.APIVersion, "v1")
+		setDefault(&ref.APIVersion, "v1")
 	}
 }
 
@@ -91,20 +91,20 @@ func defaultProbe(p *corev1.Probe) {
 	if p == nil {
 		return
 	}
-	absentIs(&p.TimeoutSeconds, 1)
-	absentIs(&p.PeriodSeconds, 10)
-	absentIs(&p.SuccessThreshold, 1)
-	absentIs(&p.FailureThreshold, 3)
+	setDefault(&p.TimeoutSeconds, 1)
+	setDefault(&p.PeriodSeconds, 10)
+	setDefault(&p.SuccessThreshold, 1)
+	setDefault(&p.FailureThreshold, 3)
 	defaultHTTPGet(p.HTTPGet)
 	if p.GRPC != nil {
-		nilIs(&p.GRPC.Service, "")
+		setDefaultPointer(&p.GRPC.Service, "")
 	}
 }
 
 func defaultHTTPGet(get *corev1.HTTPGetAction) {
 	if get != nil {
-		absentIs(&get.Path, "/")
-		absentIs(&get.Scheme, corev1.URISchemeHTTP)
+		setDefault(&get.Path, "/")
+		setDefault(&get.Scheme, corev1.URISchemeHTTP)
 	}
 }
 
@@ -122,7 +122,7 @@ func pullPolicyByTag(image string) corev1.PullPolicy {
 
 // DefaultClaim sets in the spec of a claim, or of a claim template, what the API server sets when it is absent.
 func DefaultClaim(spec *corev1.PersistentVolumeClaimSpec) {
-	nilIs(&spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+	setDefaultPointer(&spec.VolumeMode, corev1.PersistentVolumeFilesystem)
 	roundUp(spec.Resources.Limits)
 	roundUp(spec.Resources.Requests)
 }
@@ -135,14 +135,14 @@ func roundUp(list corev1.ResourceList) {
 	}
 }
 
-func absentIs[T comparable](field *T, value T) {
+func setDefault[T comparable](field *T, value T) {
 	var absent T
 	if *field == absent {
 		*field = value
 	}
 }
 
-func nilIs[T any](field **T, value T) {
+func setDefaultPointer[T any](field **T, value T) {
 	if *field == nil {
 		*field = &value
 	}

@@ -11,13 +11,13 @@ func defaultVolume(v *corev1.VolumeSource) {
 	}
 	switch {
 	case v.HostPath != nil:
-		nilIs(&v.HostPath.Type, corev1.HostPathUnset)
+		setDefaultPointer(&v.HostPath.Type, corev1.HostPathUnset)
 	case v.Secret != nil:
-		nilIs(&v.Secret.DefaultMode, corev1.SecretVolumeSourceDefaultMode)
+		setDefaultPointer(&v.Secret.DefaultMode, corev1.SecretVolumeSourceDefaultMode)
 	case v.ConfigMap != nil:
-		nilIs(&v.ConfigMap.DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
+		setDefaultPointer(&v.ConfigMap.DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
 	case v.DownwardAPI != nil:
-		nilIs(&v.DownwardAPI.DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode)
+		setDefaultPointer(&v.DownwardAPI.DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode)
 		defaultDownwardFiles(v.DownwardAPI.Items)
 	case v.Projected != nil:
 		defaultProjected(v.Projected)
@@ -27,7 +27,7 @@ func defaultVolume(v *corev1.VolumeSource) {
 			DefaultClaim(&v.Ephemeral.VolumeClaimTemplate.Spec)
 		}
 	case v.Image != nil:
-		absentIs(&v.Image.PullPolicy, pullPolicyByTag(v.Image.Reference))
+		setDefault(&v.Image.PullPolicy, pullPolicyByTag(v.Image.Reference))
 	default:
 		defaultStorageVolume(v)
 	}
@@ -40,10 +40,10 @@ func defaultDownwardFiles(files []corev1.DownwardAPIVolumeFile) {
 }
 
 func defaultProjected(p *corev1.ProjectedVolumeSource) {
-	nilIs(&p.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
+	setDefaultPointer(&p.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
 	for i := range p.Sources {
 		if token := p.Sources[i].ServiceAccountToken; token != nil {
-			nilIs(&token.ExpirationSeconds, 3600)
+			setDefaultPointer(&token.ExpirationSeconds, 3600)
 		}
 		if p.Sources[i].DownwardAPI != nil {
 			defaultDownwardFiles(p.Sources[i].DownwardAPI.Items)
@@ -55,18 +55,18 @@ func defaultProjected(p *corev1.ProjectedVolumeSource) {
 func defaultStorageVolume(v *corev1.VolumeSource) {
 	switch {
 	case v.ISCSI != nil:
-		absentIs(&v.ISCSI.ISCSIInterface, "default")
+		setDefault(&v.ISCSI.ISCSIInterface, "default")
 	case v.RBD != nil:
-		absentIs(&v.RBD.RBDPool, "rbd")
-		absentIs(&v.RBD.RadosUser, "admin")
-		absentIs(&v.RBD.Keyring, "/etc/ceph/keyring")
+		setDefault(&v.RBD.RBDPool, "rbd")
+		setDefault(&v.RBD.RadosUser, "admin")
+		setDefault(&v.RBD.Keyring, "/etc/ceph/keyring")
 	case v.AzureDisk != nil:
-		nilIs(&v.AzureDisk.CachingMode, corev1.AzureDataDiskCachingReadWrite)
-		nilIs(&v.AzureDisk.Kind, corev1.AzureSharedBlobDisk)
-		nilIs(&v.AzureDisk.FSType, "ext4")
-		nilIs(&v.AzureDisk.ReadOnly, false)
+		setDefaultPointer(&v.AzureDisk.CachingMode, corev1.AzureDataDiskCachingReadWrite)
+		setDefaultPointer(&v.AzureDisk.Kind, corev1.AzureSharedBlobDisk)
+		setDefaultPointer(&v.AzureDisk.FSType, "ext4")
+		setDefaultPointer(&v.AzureDisk.ReadOnly, false)
 	case v.ScaleIO != nil:
-		absentIs(&v.ScaleIO.StorageMode, "ThinProvisioned")
-		absentIs(&v.ScaleIO.FSType, "xfs")
+		setDefault(&v.ScaleIO.StorageMode, "ThinProvisioned")
+		setDefault(&v.ScaleIO.FSType, "xfs")
 	}
 }

@@ -22,10 +22,10 @@ const (
 // Equal says whether two templates mean the same: they are equal once both are defaulted. The time
 // of creation says nothing, and an empty list or map is an absent one. Neither is changed.
 func Equal(a, b *corev1.PodTemplateSpec, policy DefaultPullPolicy) bool {
-	return apiequality.Semantic.DeepEqual(a, b) || apiequality.Semantic.DeepEqual(normal(a, policy), normal(b, policy))
+	return apiequality.Semantic.DeepEqual(a, b) || apiequality.Semantic.DeepEqual(normalized(a, policy), normalized(b, policy))
 }
 
-func normal(t *corev1.PodTemplateSpec, policy DefaultPullPolicy) *corev1.PodTemplateSpec {
+func normalized(t *corev1.PodTemplateSpec, policy DefaultPullPolicy) *corev1.PodTemplateSpec {
 	t = t.DeepCopy()
 	t.CreationTimestamp = metav1.Time{}
 	Default(&t.Spec, policy)

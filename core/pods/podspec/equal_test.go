@@ -137,7 +137,7 @@ func TestDefaultedTemplatesAreEqual(t *testing.T) {
 	}{{PullAlways, ServerDefault, "Always"}, {ServerDefault, PullAlways, "IfNotPresent"}}
 	for _, c := range cases {
 		a, b := template(t, written), template(t, strings.Replace(served, "PULL", c.policy, 1))
-		assert.Equal(t, text(t, normal(b, c.read)), text(t, normal(a, c.read)), "shows the difference")
+		assert.Equal(t, text(t, normalized(b, c.read)), text(t, normalized(a, c.read)), "shows the difference")
 		assert.True(t, Equal(a, b, c.read))
 		assert.True(t, Equal(b, a, c.read))
 		assert.Equal(t, template(t, written), a, "an argument was changed")
@@ -146,8 +146,8 @@ func TestDefaultedTemplatesAreEqual(t *testing.T) {
 }
 
 func TestDefaultingTwiceChangesNothing(t *testing.T) {
-	once := normal(template(t, written), ServerDefault)
-	assert.Equal(t, text(t, once), text(t, normal(once, ServerDefault)))
+	once := normalized(template(t, written), ServerDefault)
+	assert.Equal(t, text(t, once), text(t, normalized(once, ServerDefault)))
 }
 
 func TestEqual(t *testing.T) {
@@ -211,7 +211,7 @@ func TestPullPolicyByTag(t *testing.T) {
 
 func TestAlwaysPullKeepsWhatIsSaid(t *testing.T) {
 	spec := template(t, `spec: {initContainers: [{name: i}], containers: [{name: a}, {name: b, imagePullPolicy: Never}]}`).Spec
-	AlwaysPull(&spec)
+	DefaultToPullAlways(&spec)
 	assert.Equal(t, corev1.PullAlways, spec.Containers[0].ImagePullPolicy)
 	assert.Equal(t, corev1.PullNever, spec.Containers[1].ImagePullPolicy)
 	assert.Empty(t, spec.InitContainers[0].ImagePullPolicy)

@@ -60,11 +60,11 @@ func Of(pod *corev1.Pod, now time.Time, minReadySeconds int32) State {
 	for i := range pod.Status.ContainerStatuses {
 		s.Restarts = max(s.Restarts, pod.Status.ContainerStatuses[i].RestartCount)
 	}
-	s.judgeReadiness(now, time.Duration(minReadySeconds)*time.Second)
+	s.setReadiness(now, time.Duration(minReadySeconds)*time.Second)
 	return s
 }
 
-func (s *State) judgeReadiness(now time.Time, minReady time.Duration) {
+func (s *State) setReadiness(now time.Time, minReady time.Duration) {
 	ready := Condition(s.Pod, corev1.PodReady)
 	if ready == nil {
 		return
@@ -95,8 +95,8 @@ func Condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition 
 	return nil
 }
 
-// HasGate says whether the pod has the readiness gate.
-func HasGate(pod *corev1.Pod, t corev1.PodConditionType) bool {
+// HasReadinessGate says whether the pod has the readiness gate.
+func HasReadinessGate(pod *corev1.Pod, t corev1.PodConditionType) bool {
 	for _, g := range pod.Spec.ReadinessGates {
 		if g.ConditionType == t {
 			return true

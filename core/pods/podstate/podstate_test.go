@@ -147,7 +147,7 @@ func TestConditionsAndGates(t *testing.T) {
 	pod := gen.Pod("web-1", gen.Ready(second(1)), gen.Gate(contract.InPlaceUpdateReady))
 	assert.Equal(t, corev1.ConditionTrue, podstate.Condition(pod, corev1.PodReady).Status)
 	assert.Nil(t, podstate.Condition(pod, contract.KruisePodReady))
-	assert.True(t, podstate.HasGate(pod, contract.InPlaceUpdateReady))
-	assert.False(t, podstate.HasGate(pod, contract.KruisePodReady))
+	assert.True(t, podstate.HasReadinessGate(pod, contract.InPlaceUpdateReady))
+	assert.False(t, podstate.HasReadinessGate(pod, contract.KruisePodReady))
 	assert.False(t, podstate.HeldByUpdate(pod), "the condition is absent")
 }

@@ -26,9 +26,9 @@ const (
 	failed           = "Failed"
 )
 
-// crashing is how long a container must run for its kubelet to forget that it has crashed before
+// crashWindow is how long a container must run for its kubelet to forget that it has crashed before
 // (MaxContainerBackOff, twice).
-const crashing = 10 * time.Minute
+const crashWindow = 10 * time.Minute
 
 // of is the trouble of a pod of that name in words, such as "; ErrImagePull (web-7kq2x, container main)".
 func (t Trouble) of(pod string) string {
@@ -132,7 +132,7 @@ func crashed(pod *corev1.Pod, run *corev1.ContainerStateTerminated) bool {
 	if began.Unix() <= 0 { // runtimes say so of what they could not start
 		began = run.FinishedAt.Time
 	}
-	return run.FinishedAt.Sub(began) < crashing && !endedByUpdate(pod, began)
+	return run.FinishedAt.Sub(began) < crashWindow && !endedByUpdate(pod, began)
 }
 
 // staysDown says that the kubelet does not start the container again.

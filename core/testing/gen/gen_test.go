@@ -45,7 +45,7 @@ func TestTemplateAndItsPodsShareNothing(t *testing.T) {
 	template := Template(Label("app", "web"), Gate(contract.InPlaceUpdateReady))
 	assert.Empty(t, template.Name)
 	pod := Pod("web-1", FromTemplate(template), Label("app", "other"), Image("main", "app:2"))
-	assert.True(t, podstate.HasGate(pod, contract.InPlaceUpdateReady))
+	assert.True(t, podstate.HasReadinessGate(pod, contract.InPlaceUpdateReady))
 	assert.Equal(t, "web", template.Labels["app"])
 	assert.Equal(t, "app:1", template.Spec.Containers[0].Image)
 }

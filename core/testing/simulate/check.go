@@ -176,7 +176,7 @@ func (w *World) CheckInPlace() {
 		if old.Spec.NodeName != "" && old.Spec.NodeName != pod.Spec.NodeName || old.Status.PodIP != "" && old.Status.PodIP != pod.Status.PodIP {
 			w.Violate("pod %s has another node or address", pod.Name)
 		}
-		if !podstate.HasGate(pod, contract.InPlaceUpdateReady) || e.Actor != OperatorActor {
+		if !podstate.HasReadinessGate(pod, contract.InPlaceUpdateReady) || e.Actor != OperatorActor {
 			return
 		}
 		if imagesDiffer(old, pod) {

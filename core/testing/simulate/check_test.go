@@ -99,7 +99,7 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 				}}}
 				create(t, w, user)
 				create(t, w, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
-					Name: "data", Namespace: namespace, OwnerReferences: []metav1.OwnerReference{ownership.ByPod(owner)},
+					Name: "data", Namespace: namespace, OwnerReferences: []metav1.OwnerReference{ownership.PodReference(owner)},
 				}})
 				require.NoError(t, w.Delete(simulate.UserActor, owner))
 				w.Advance(time.Hour)
@@ -160,7 +160,7 @@ func TestOperatorsLeaveClaimsInUse(t *testing.T) {
 	other := create(t, w, bare("b"))
 	out := simulate.NewOperator(w, &miniSet{}, simulate.Faults{}).Run([]action.Step{
 		{Name: "first", Actions: []action.Action{{Verb: action.Delete, Object: claim}}},
-		{Name: "second", Actions: []action.Action{{Verb: action.Delete, Object: other, Then: []action.Object{claim}}}},
+		{Name: "second", Actions: []action.Action{{Verb: action.Delete, Object: other, Dependents: []action.Object{claim}}}},
 	})
 	assert.Equal(t, simulate.Outcome{Done: 1}, out)
 	assert.Nil(t, w.Latest(claim).GetDeletionTimestamp())

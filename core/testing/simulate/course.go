@@ -137,8 +137,8 @@ func CheckReplays(t *testing.T, courses []Course) {
 			operator, replayed := NewOperator(w, p, Faults{}), 0
 			for pass := uint64(0); !w.Quiet() || pass < patience; pass++ {
 				done, _ := operator.run(think(p, w.CacheView(nil), w.Now(), pass))
-				for i := range done.Results {
-					w.replay(done.Results[i].Action)
+				for i := range done.Outcomes {
+					w.replay(done.Outcomes[i].Action)
 					replayed++
 				}
 				w.Step()
@@ -154,13 +154,13 @@ func CheckReplays(t *testing.T, courses []Course) {
 func (w *World) replay(a *action.Action) {
 	switch a.Verb {
 	case action.Create:
-		for _, o := range a.First {
+		for _, o := range a.Prerequisites {
 			_, _ = w.Create(replayActor, o)
 		}
 		_, _ = w.Create(replayActor, a.Object)
 	case action.Delete:
 		_ = w.Delete(replayActor, a.Object)
-		for _, o := range a.Then {
+		for _, o := range a.Dependents {
 			_ = w.Delete(replayActor, o)
 		}
 	default:

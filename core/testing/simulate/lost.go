@@ -45,7 +45,7 @@ func (l *LostPods) Find(view *View, s orphans.Search, now time.Time) (orphans.Fo
 }
 
 // Followed tells the finder what became of the actions of the workload, as package engine does.
-func (l *LostPods) Followed(namespace, workload string, results []progress.Result) {
+func (l *LostPods) Followed(namespace, workload string, results []progress.Outcome) {
 	l.finder.Follow(types.NamespacedName{Namespace: namespace, Name: workload}, results, l.world.now)
 }
 

@@ -56,14 +56,14 @@ func (m *miniSet) Plan(view *simulate.View, now time.Time, seed uint64) ([]actio
 	}
 	var plan action.Plan
 	for i := range pods {
-		plan.Wake(pods[i].AvailableIn)
+		plan.RequeueWithin(pods[i].AvailableIn)
 	}
 	plan.Add(m.refresh(pods, now))
 	plan.Add(m.scale(set, pods, available, seed))
 	if plan.Empty() {
 		plan.Add(m.update(set, pods, available, now))
 	}
-	return plan.Steps, plan.WakeAfter
+	return plan.Steps, plan.RequeueAfter
 }
 
 // refresh puts pods into service whose containers are new.

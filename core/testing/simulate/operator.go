@@ -27,12 +27,12 @@ type Restarter interface {
 // Reporter is a Planner whose steps write no status: it is asked for that once they have run, or ended early.
 type Reporter interface {
 	// Report returns the steps that write what has become of the last plan.
-	Report(done action.Result) []action.Step
+	Report(done action.Failures) []action.Step
 }
 
 // Follower is a Planner that is told what became of its actions.
 type Follower interface {
-	Followed(results []progress.Result)
+	Followed(results []progress.Outcome)
 }
 
 // Noticer is a Planner whose plans tell users more than what became of their actions.
@@ -72,11 +72,11 @@ type Outcome struct {
 func (o Outcome) Idle() bool { return o == Outcome{} }
 
 // count adds a result. A claim that stays because it is mounted is none: the server was asked for it, and no more.
-func (o *Outcome) count(r *progress.Result) {
+func (o *Outcome) count(r *progress.Outcome) {
 	switch {
 	case errors.Is(r.Err, ErrCrash):
 		o.Crashed = true
-	case r.Mounted():
+	case r.ClaimMounted():
 	case r.State == progress.Done:
 		o.Done++
 	case r.State == progress.Stale:
@@ -100,8 +100,8 @@ type Operator struct {
 	shown   map[string]int // events of a kind that a view contained
 	crashed bool
 
-	memory     *refusals.Memory // what the server refused
-	generation int64            // of the workload, as the last view showed it
+	memory     *refusals.Tracker // what the server refused
+	generation int64             // of the workload, as the last view showed it
 	quiet      *quiet
 }
 
@@ -112,7 +112,7 @@ func NewOperator(w *World, p Planner, f Faults) *Operator {
 		world: w, planner: p, faults: f,
 		rng:     rand.New(rand.NewPCG(f.Seed, w.options.Seed<<8+w.operators)), //nolint:gosec // a simulation needs no secrecy
 		written: map[string]int{}, shown: map[string]int{},
-		memory: &refusals.Memory{}, quiet: watchQuiet(w, f.Refused),
+		memory: &refusals.Tracker{}, quiet: watchQuiet(w, f.Refused),
 	}
 }
 
@@ -124,7 +124,7 @@ func (o *Operator) Writes() int { return o.writes }
 func (o *Operator) Restart() {
 	o.crashed = false
 	o.written, o.shown = map[string]int{}, map[string]int{}
-	o.memory = &refusals.Memory{}
+	o.memory = &refusals.Tracker{}
 	for kind, t := range o.world.tables {
 		o.written[kind] = len(t.events)
 	}
@@ -142,7 +142,7 @@ func (o *Operator) Pass() (Outcome, time.Duration) {
 	steps, wake := o.planner.Plan(o.look(), o.world.now, o.rng.Uint64())
 	o.quiet.judge(o)
 	done, out := o.run(steps)
-	written, again := o.report(done.Result(), &out)
+	written, again := o.report(done.Failures(), &out)
 	o.notice(written)
 	return out, shorter(wake, shorter(again, done.RetryAfter))
 }
@@ -151,7 +151,7 @@ func (o *Operator) Pass() (Outcome, time.Duration) {
 func think(p Planner, v *View, now time.Time, seed uint64) []action.Step {
 	steps, _ := p.Plan(v, now, seed)
 	if r, ok := p.(Reporter); ok {
-		steps = append(steps, r.Report(action.Result{})...)
+		steps = append(steps, r.Report(action.Failures{})...)
 	}
 	return steps
 }
@@ -162,17 +162,17 @@ func (o *Operator) Run(steps []action.Step) Outcome {
 	return out
 }
 
-func (o *Operator) run(steps []action.Step) (done progress.Outcome, out Outcome) {
+func (o *Operator) run(steps []action.Step) (done progress.Result, out Outcome) {
 	var underWay []*attempt
 	done = progress.Run(steps, progress.Writer{
-		Start: func(r *progress.Result) bool {
+		Start: func(r *progress.Outcome) bool {
 			if o.crashed {
 				return false
 			}
 			underWay = append(underWay, o.begin(r))
 			return true
 		},
-		Wait: func() *progress.Result {
+		Wait: func() *progress.Outcome {
 			for {
 				i := o.anyOf(len(underWay))
 				if t := underWay[i]; t.turn() {
@@ -183,11 +183,11 @@ func (o *Operator) run(steps []action.Step) (done progress.Outcome, out Outcome)
 		},
 		Now: func() time.Time { return o.world.now },
 	}, progress.Options{Workload: memoryKey(), Generation: o.generation, Refusals: o.memory})
-	for i := range done.Results {
-		out.count(&done.Results[i])
+	for i := range done.Outcomes {
+		out.count(&done.Outcomes[i])
 	}
 	if f, ok := o.planner.(Follower); ok && !o.crashed {
-		f.Followed(done.Results)
+		f.Followed(done.Outcomes)
 	}
 	return done, out
 }

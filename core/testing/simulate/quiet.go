@@ -262,7 +262,7 @@ func (q *quiet) judge(o *Operator) {
 	if len(q.refused) == 0 {
 		return
 	}
-	all := o.memory.Of(memoryKey(), refusals.Moment{Now: o.world.now, Generation: o.generation})
+	all := o.memory.For(memoryKey(), refusals.Observation{Now: o.world.now, Generation: o.generation})
 	q.serve(o.world, all)
 	end := o.world.begin
 	for _, r := range q.refused {
@@ -282,7 +282,7 @@ func (q *quiet) judge(o *Operator) {
 }
 
 // firstTurn returns when the first action of a purpose is tried again.
-func firstTurn(known action.Refused) time.Time {
+func firstTurn(known action.RefusedPurpose) time.Time {
 	var first time.Time
 	for _, r := range known.Targets {
 		if first.IsZero() || r.Until.Before(first) {

@@ -133,7 +133,7 @@ func (v *View) Refusals(workload action.Object, pods []*corev1.Pod, minReadySeco
 		return nil
 	}
 	v.operator.generation = workload.GetGeneration()
-	return v.operator.memory.Of(memoryKey(), refusals.Moment{
+	return v.operator.memory.For(memoryKey(), refusals.Observation{
 		Now: v.world.now, Generation: workload.GetGeneration(),
 		Available: func() int { return podstate.CountAvailable(pods, v.world.now, minReadySeconds) },
 	})
@@ -149,17 +149,17 @@ func shorter(a, b time.Duration) time.Duration {
 
 // rehearse sends dry runs where the action asks for them, in the way of package execute.
 func (t *attempt) rehearse(a *action.Action) error {
-	if !a.Rehearse {
+	if !a.DryRun {
 		return nil
 	}
-	if a.Verb == action.Create && len(a.First) > 0 {
+	if a.Verb == action.Create && len(a.Prerequisites) > 0 {
 		_, err := t.request(request{object: a.Object, kind: "create " + plainKind(a.Object), dryRun: true, write: func() (action.Object, error) {
 			return t.world.Create(OperatorActor, a.Object)
 		}})
 		t.letOthersGo()
 		return err
 	}
-	for _, patch := range a.Trials() {
+	for _, patch := range a.DryRunPatches() {
 		_, err := t.request(request{object: a.Object, kind: kindOfPatch(a.Object, patch), dryRun: true, write: func() (action.Object, error) {
 			return t.world.Patch(OperatorActor, a.Object, patch)
 		}})
@@ -173,12 +173,12 @@ func (t *attempt) rehearse(a *action.Action) error {
 
 // report writes the status that follows from what became of the steps, unless that is refused for now. It reports
 // whether all that there was to write is written.
-func (o *Operator) report(done action.Result, out *Outcome) (written bool, wake time.Duration) {
+func (o *Operator) report(done action.Failures, out *Outcome) (written bool, wake time.Duration) {
 	r, ok := o.planner.(Reporter)
 	if !ok || out.Crashed {
 		return !out.Crashed, 0
 	}
-	wanted, p := 0, action.Plan{Now: o.world.now, Refusals: o.memory.Of(memoryKey(), refusals.Moment{Now: o.world.now, Generation: o.generation})}
+	wanted, p := 0, action.Plan{Now: o.world.now, Refusals: o.memory.For(memoryKey(), refusals.Observation{Now: o.world.now, Generation: o.generation})}
 	for _, step := range r.Report(done) {
 		wanted += len(step.Actions)
 		p.Add(step)
@@ -189,7 +189,7 @@ func (o *Operator) report(done action.Result, out *Outcome) (written bool, wake 
 	out.Blocked += status.Blocked
 	out.Failed += status.Failed
 	out.Crashed = status.Crashed
-	return status.Done == wanted, shorter(p.WakeAfter, wrote.RetryAfter)
+	return status.Done == wanted, shorter(p.RequeueAfter, wrote.RetryAfter)
 }
 
 // RefusedForLong returns faults of a server that refuses one or two kinds of writes for minutes, and nothing else: what

@@ -227,7 +227,7 @@ func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
 	}
 	makes := func(name string) action.Action { return action.Action{Verb: action.Create, Object: bare(name)} }
 	overdue := func(a action.Action) action.Action {
-		a.Until = w.Now()
+		a.Deadline = w.Now()
 		return a
 	}
 	tests := map[string]struct {
@@ -258,7 +258,7 @@ func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
 			want:  simulate.Outcome{Stale: 1, Done: 2},
 		},
 		"what must exist first may exist": {
-			steps: []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: bare("d1"), First: []action.Object{bare("stale")}}}}},
+			steps: []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: bare("d1"), Prerequisites: []action.Object{bare("stale")}}}}},
 			want:  simulate.Outcome{Done: 1},
 		},
 		"a dead owner adopts nothing": {

@@ -41,7 +41,7 @@ func CompareStory(t testing.TB, w *World, path string) {
 }
 
 // tellResult says what the operator did. The status of the workload itself only repeats it.
-func (w *World) tellResult(r *progress.Result) {
+func (w *World) tellResult(r *progress.Outcome) {
 	a := r.Action
 	if _, isPod := a.Object.(*corev1.Pod); a.Verb == action.PatchStatus && !isPod {
 		return

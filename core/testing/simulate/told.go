@@ -12,7 +12,7 @@ import (
 type told struct{ kind, reason, about string }
 
 // tell counts the Event of an action, in the way of package events.
-func (o *Operator) tell(r *progress.Result) {
+func (o *Operator) tell(r *progress.Outcome) {
 	a := r.Action
 	if a.Event == nil {
 		return
@@ -30,7 +30,7 @@ func (o *Operator) tell(r *progress.Result) {
 	case progress.Blocked, progress.Failed: // a warning
 	}
 	name := a.Object.GetName()
-	if a.MadeUpName {
+	if a.GeneratedName {
 		name = ""
 	}
 	if e.reason != "" {

@@ -19,14 +19,14 @@ const slowest = 7 * time.Second
 // attempt is an action that is under way. Its requests take turns with those of other actions.
 type attempt struct {
 	*Operator
-	result     *progress.Result
+	result     *progress.Outcome
 	resume     func() (struct{}, bool)
 	pause      func(struct{}) bool
 	wasRefused bool // met one of Faults.Refused
 }
 
 // begin has an action wait for its first turn.
-func (o *Operator) begin(r *progress.Result) *attempt {
+func (o *Operator) begin(r *progress.Outcome) *attempt {
 	t := &attempt{Operator: o, result: r}
 	t.resume, _ = iter.Pull(func(pause func(struct{}) bool) { // every attempt is run to its end
 		t.pause = pause
@@ -49,7 +49,7 @@ func (t *attempt) run() {
 	a := t.result.Action
 	*t.result = t.try(a)
 	t.result.Action = a
-	if err := t.result.Err; err != nil && !errors.Is(err, ErrCrash) && !errors.Is(err, progress.ErrOutdated) {
+	if err := t.result.Err; err != nil && !errors.Is(err, ErrCrash) && !errors.Is(err, progress.ErrExpired) {
 		t.quiet.others[a.Purpose()] = !t.wasRefused
 	}
 	t.tell(t.result)
@@ -57,14 +57,14 @@ func (t *attempt) run() {
 }
 
 // try writes one action. A rehearsal takes time, too.
-func (t *attempt) try(a *action.Action) progress.Result {
-	if !a.Outdated(t.world.now) {
-		if r := progress.Rehearsal(t.rehearse(a)); r.State != progress.Done {
+func (t *attempt) try(a *action.Action) progress.Outcome {
+	if !a.Expired(t.world.now) {
+		if r := progress.DryRunOutcome(t.rehearse(a)); r.State != progress.Done {
 			return r
 		}
 	}
-	if a.Outdated(t.world.now) {
-		return progress.Outdated(a)
+	if a.Expired(t.world.now) {
+		return progress.Expired(a)
 	}
 	switch a.Verb {
 	case action.Create:
@@ -76,15 +76,15 @@ func (t *attempt) try(a *action.Action) progress.Result {
 	}
 }
 
-func (t *attempt) patch(a *action.Action) progress.Result {
+func (t *attempt) patch(a *action.Action) progress.Outcome {
 	if a.Verb == action.Adopt {
 		if err := t.mayAdopt(a); err != nil {
-			return progress.Answer(err)
+			return progress.OutcomeOf(err)
 		}
 	}
-	if a.Heir != "" {
-		if pod := t.world.mounter(a.Object, a.Heir); pod != "" {
-			return progress.InUse(sentence(a), pod)
+	if a.ForPod != "" {
+		if pod := t.world.mounter(a.Object, a.ForPod); pod != "" {
+			return progress.ClaimMounted(sentence(a), pod)
 		}
 	}
 	object := a.Object
@@ -96,23 +96,23 @@ func (t *attempt) patch(a *action.Action) progress.Result {
 			return t.world.Patch(OperatorActor, object, patch)
 		}})
 		if err != nil {
-			r := progress.Answer(err)
+			r := progress.OutcomeOf(err)
 			r.Late = i > 0
 			return r
 		}
 		object = n
 	}
-	return progress.Result{State: progress.Done, Object: object}
+	return progress.Outcome{State: progress.Done, Object: object}
 }
 
-func (t *attempt) delete(a *action.Action) progress.Result {
+func (t *attempt) delete(a *action.Action) progress.Outcome {
 	if pod := t.world.mounter(a.Object, ""); pod != "" {
-		return progress.InUse(sentence(a), pod)
+		return progress.ClaimMounted(sentence(a), pod)
 	}
 	if err := t.remove(a.Object, a.Object); err != nil {
-		return progress.Answer(err)
+		return progress.OutcomeOf(err)
 	}
-	for _, then := range a.Then {
+	for _, then := range a.Dependents {
 		t.letOthersGo()
 		if t.world.mounter(then, "") != "" {
 			continue
@@ -120,10 +120,10 @@ func (t *attempt) delete(a *action.Action) progress.Result {
 		judged := then.DeepCopyObject().(action.Object)
 		judged.SetResourceVersion("") // what goes along is deleted in any version
 		if err := t.remove(then, judged); err != nil && !apierrors.IsNotFound(err) {
-			return progress.Answer(err)
+			return progress.OutcomeOf(err)
 		}
 	}
-	return progress.Result{State: progress.Done}
+	return progress.Outcome{State: progress.Done}
 }
 
 // remove deletes an object in the version that was judged.
@@ -151,18 +151,18 @@ func (t *attempt) mayAdopt(a *action.Action) error {
 	return nil
 }
 
-func (t *attempt) create(a *action.Action) progress.Result {
-	for _, first := range a.First {
+func (t *attempt) create(a *action.Action) progress.Outcome {
+	for _, first := range a.Prerequisites {
 		if _, err := t.post(first); err != nil && !apierrors.IsAlreadyExists(err) {
-			return progress.Answer(err)
+			return progress.OutcomeOf(err)
 		}
 		t.letOthersGo()
 	}
 	created, err := t.post(a.Object)
 	if found := t.world.Latest(a.Object); apierrors.IsAlreadyExists(err) && found != nil {
-		return progress.Collision(sentence(a), err, found, controllerOf(a.Object))
+		return progress.NameTaken(sentence(a), err, found, controllerOf(a.Object))
 	}
-	r := progress.Answer(err)
+	r := progress.OutcomeOf(err)
 	r.Object = created
 	return r
 }

@@ -56,8 +56,8 @@ func Remove(list []workload.Condition, conditionType string) []workload.Conditio
 	return slices.DeleteFunc(slices.Clone(list), func(c workload.Condition) bool { return c.Type == conditionType })
 }
 
-// Failure sets the condition to True with the text of an error, and takes it away where there is none.
-func Failure(list []workload.Condition, conditionType, text string, now metav1.Time) []workload.Condition {
+// SetFailure sets the condition to True with the text of an error, and takes it away where there is none.
+func SetFailure(list []workload.Condition, conditionType, text string, now metav1.Time) []workload.Condition {
 	if text == "" {
 		return Remove(list, conditionType)
 	}
@@ -86,9 +86,9 @@ type Summary struct {
 	Message string
 }
 
-// Refused says which writes of the pass have failed, and that the pods are in trouble; it leaves the summary of a pass
+// ReportFailures says which writes of the pass have failed, and that the pods are in trouble; it leaves the summary of a pass
 // in which none has as it is, and says so.
-func (s *Summary) Refused(done action.Result, trouble string) bool {
+func (s *Summary) ReportFailures(done action.Failures, trouble string) bool {
 	switch {
 	case done.ScaleError != "":
 		s.Reason, s.Message = "FailedScale", done.ScaleError+trouble
@@ -102,17 +102,17 @@ func (s *Summary) Refused(done action.Result, trouble string) bool {
 	return true
 }
 
-// Done is the summary of a workload whose pods are all available, and of which so many wait for the end of a
+// DoneSummary is the summary of a workload whose pods are all available, and of which so many wait for the end of a
 // pause.
-func Done(paused int) Summary {
+func DoneSummary(paused int) Summary {
 	if paused == 0 {
 		return Summary{Done: true, Reason: ReasonAvailable, Message: "all pods are as wanted and available"}
 	}
-	return Summary{Done: true, Reason: ReasonPaused, Message: Waiting(paused)}
+	return Summary{Done: true, Reason: ReasonPaused, Message: PausedMessage(paused)}
 }
 
-// Waiting says how many pods, at least one, wait for the end of a pause.
-func Waiting(pods int) string {
+// PausedMessage says how many pods, at least one, wait for the end of a pause.
+func PausedMessage(pods int) string {
 	if pods == 1 {
 		return "the update is paused; 1 pod waits for it"
 	}
@@ -137,9 +137,9 @@ func Summarize(list []workload.Condition, s Summary, now metav1.Time) []workload
 	return Set(list, ready, now)
 }
 
-// Distrusted are the verbs of which conditions of these types say that the server refused such actions:
+// RefusedVerbs are the verbs of which conditions of these types say that the server refused such actions:
 // creating, and updating in place.
-func Distrusted(list []workload.Condition, failedScale, failedUpdate string) []action.Verb {
+func RefusedVerbs(list []workload.Condition, failedScale, failedUpdate string) []action.Verb {
 	var verbs []action.Verb
 	for _, failed := range []struct {
 		condition string

@@ -69,25 +69,25 @@ func TestSummaryIsWhatKstatusReads(t *testing.T) {
 }
 
 func TestFailuresComeAndGo(t *testing.T) {
-	list := conditions.Failure(nil, "FailedScale", "no quota", metav1.Time{})
+	list := conditions.SetFailure(nil, "FailedScale", "no quota", metav1.Time{})
 	assert.Equal(t, workload.Condition{Type: "FailedScale", Status: corev1.ConditionTrue, Reason: "Error", Message: "no quota"}, *conditions.Get(list, "FailedScale"))
-	assert.Nil(t, conditions.Get(conditions.Failure(list, "FailedScale", "", metav1.Time{}), "FailedScale"))
+	assert.Nil(t, conditions.Get(conditions.SetFailure(list, "FailedScale", "", metav1.Time{}), "FailedScale"))
 }
 
 func TestTheFirstFailureIsTheReason(t *testing.T) {
 	before := conditions.Summary{Reason: "Progressing", Message: "1 of 2 pods available"}
 	for name, c := range map[string]struct {
-		done action.Result
+		done action.Failures
 		want conditions.Summary
 	}{
-		"nothing failed": {action.Result{}, before},
-		"all failed":     {action.Result{ScaleError: "scale", UpdateError: "update", Blocked: "blocked"}, conditions.Summary{Reason: "FailedScale", Message: "scale; in trouble"}},
-		"an update":      {action.Result{UpdateError: "update", Blocked: "blocked"}, conditions.Summary{Reason: "FailedUpdate", Message: "update; in trouble"}},
-		"a budget":       {action.Result{Blocked: "blocked"}, conditions.Summary{Reason: "Blocked", Message: "blocked; in trouble"}},
+		"nothing failed": {action.Failures{}, before},
+		"all failed":     {action.Failures{ScaleError: "scale", UpdateError: "update", Blocked: "blocked"}, conditions.Summary{Reason: "FailedScale", Message: "scale; in trouble"}},
+		"an update":      {action.Failures{UpdateError: "update", Blocked: "blocked"}, conditions.Summary{Reason: "FailedUpdate", Message: "update; in trouble"}},
+		"a budget":       {action.Failures{Blocked: "blocked"}, conditions.Summary{Reason: "Blocked", Message: "blocked; in trouble"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := before
-			assert.Equal(t, before != c.want, s.Refused(c.done, "; in trouble"))
+			assert.Equal(t, before != c.want, s.ReportFailures(c.done, "; in trouble"))
 			assert.Equal(t, c.want, s)
 		})
 	}

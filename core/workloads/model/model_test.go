@@ -32,9 +32,9 @@ func given(choice revision.Choice) Snapshot[*appsv1.ReplicaSet] {
 
 func TestChosenRevisionsAndThoseOfPodsLive(t *testing.T) {
 	s := given(revision.Choice{Current: named("web-a"), Update: named("web-b")})
-	assert.Equal(t, map[string]bool{"a": true, "b": true, "c": true}, s.Live([]string{"c", "a"}))
+	assert.Equal(t, map[string]bool{"a": true, "b": true, "c": true}, s.LiveRevisions([]string{"c", "a"}))
 	s.Chosen = revision.Choice{}
-	assert.Equal(t, map[string]bool{"c": true}, s.Live([]string{"c"}))
+	assert.Equal(t, map[string]bool{"c": true}, s.LiveRevisions([]string{"c"}))
 }
 
 func TestImagesArePulledAheadOfWrittenRevisions(t *testing.T) {
@@ -69,6 +69,6 @@ func TestWhatIsPulledAheadWakesThePlan(t *testing.T) {
 	s, p := given(revision.Choice{Current: named("web-b"), Update: named("web-b")}), Plan{}
 	s.PullJobs.RetryAt = s.Now.Add(time.Minute)
 	s.PreDownload(&p, predownload.Rollout{})
-	assert.Empty(t, p.Pulls.Steps)
-	assert.Equal(t, time.Minute, p.WakeAfter)
+	assert.Empty(t, p.PreDownload.Steps)
+	assert.Equal(t, time.Minute, p.RequeueAfter)
 }

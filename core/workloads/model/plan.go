@@ -10,9 +10,9 @@ import (
 // Plan is what one pass over a workload wants.
 type Plan struct {
 	action.Plan
-	// Pulls is what pulling images ahead wants. Its steps hold up nothing: they run after the others,
+	// PreDownload is what pulling images ahead wants. Its steps hold up nothing: they run after the others,
 	// whatever became of those, and what goes wrong in them is no failure of the pass.
-	Pulls predownload.Wish
+	PreDownload predownload.JobPlan
 	// Err says why the spec cannot be followed, in words for its author. Only what keeps running
 	// pods in order is planned then.
 	Err error
@@ -20,7 +20,7 @@ type Plan struct {
 
 // String is the plan as text, with what runs aside at its end.
 func (p Plan) String() string {
-	aside := action.Plan{Steps: p.Pulls.Steps}
+	aside := action.Plan{Steps: p.PreDownload.Steps}
 	return p.Plan.String() + aside.String()
 }
 
@@ -36,7 +36,7 @@ func (s *Snapshot[W]) PreDownload(p *Plan, r predownload.Rollout) {
 	if c.Current.Name != c.Update.Name {
 		r.From = []*appsv1.ControllerRevision{c.Current}
 	}
-	p.Pulls = predownload.Plan(r)
-	p.Notices = append(p.Notices, p.Pulls.Notices...)
-	p.Wake(p.Pulls.WakeAfter)
+	p.PreDownload = predownload.PlanJobs(r)
+	p.Notices = append(p.Notices, p.PreDownload.Notices...)
+	p.RequeueWithin(p.PreDownload.RequeueAfter)
 }

@@ -24,9 +24,9 @@ type Snapshot[W metav1.Object] struct {
 	Pods []*corev1.Pod
 	// Orphans are pods without a controller that the selector matches, that may be adopted and that are not terminating.
 	Orphans []*corev1.Pod
-	// Taken are names of pods of others and claims that such pods mount, as far as they were in the set's way
+	// TakenNames are names of pods of others and claims that such pods mount, as far as they were in the set's way
 	// lately, with when that is to be tried again.
-	Taken map[string]time.Time
+	TakenNames map[string]time.Time
 	// Claim is the claim of the set's namespace with the name, whoever owns it; nil for none.
 	Claim func(name string) *corev1.PersistentVolumeClaim
 	// Revisions are the ControllerRevisions that the set owns.
@@ -48,8 +48,8 @@ type Snapshot[W metav1.Object] struct {
 	Seed uint64
 }
 
-// Live are the short hashes of the revisions that must be kept: those that were chosen and those of pods.
-func (s *Snapshot[W]) Live(ofPods []string) map[string]bool {
+// LiveRevisions are the short hashes of the revisions that must be kept: those that were chosen and those of pods.
+func (s *Snapshot[W]) LiveRevisions(ofPods []string) map[string]bool {
 	live := map[string]bool{}
 	for _, hash := range ofPods {
 		live[hash] = true

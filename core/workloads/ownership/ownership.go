@@ -13,14 +13,14 @@ import (
 func Release(o action.Object, owner types.UID, message string) action.Action {
 	return action.Action{
 		Verb: action.Release, Object: o, Reason: "SelectorMismatch", Message: message,
-		Patches: []action.Patch{Patch([]types.UID{owner})},
+		Patches: []action.Patch{ReferencesPatch([]types.UID{owner})},
 	}
 }
 
 // Adopt takes an object without a controller, or writes labels to one that the owner has already. The
 // reference names the owner as the controller; the labels may be nil.
 func Adopt(o action.Object, ref metav1.OwnerReference, labels map[string]string, message string) action.Action {
-	patch := Patch(nil, ref)
+	patch := ReferencesPatch(nil, ref)
 	if len(labels) > 0 {
 		values := make(map[string]any, len(labels))
 		for key, value := range labels {
@@ -33,9 +33,9 @@ func Adopt(o action.Object, ref metav1.OwnerReference, labels map[string]string,
 	}
 }
 
-// Patch removes the references to the owners with the UIDs and writes others. All that are not named
+// ReferencesPatch removes the references to the owners with the UIDs and writes others. All that are not named
 // stay as they are.
-func Patch(remove []types.UID, write ...metav1.OwnerReference) action.Patch {
+func ReferencesPatch(remove []types.UID, write ...metav1.OwnerReference) action.Patch {
 	references := make([]any, 0, len(remove)+len(write))
 	for _, uid := range remove {
 		references = append(references, map[string]any{"$patch": "delete", "uid": string(uid)})
@@ -57,8 +57,8 @@ func asMap(ref metav1.OwnerReference) map[string]any {
 	return out
 }
 
-// ByPod is a reference to the pod that does not make it the controller: the object goes with the pod.
-func ByPod(pod *corev1.Pod) metav1.OwnerReference {
+// PodReference is a reference to the pod that does not make it the controller: the object goes with the pod.
+func PodReference(pod *corev1.Pod) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
 }
 

@@ -51,7 +51,7 @@ func TestPatchReplacesOneReferenceByAnother(t *testing.T) {
 	assert.Equal(t, map[string]any{"metadata": map[string]any{"ownerReferences": []any{
 		map[string]any{"$patch": "delete", "uid": "web-uid"},
 		map[string]any{"apiVersion": "v1", "kind": "Pod", "name": "web-1", "uid": "pod-uid"},
-	}}}, Patch([]types.UID{"web-uid"}, ByPod(pod)).Body)
+	}}}, ReferencesPatch([]types.UID{"web-uid"}, PodReference(pod)).Body)
 }
 
 func TestControllerIsFoundInWhicheverVersion(t *testing.T) {

@@ -6,35 +6,35 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Why says why a pod is deleted.
-type Why struct {
+// DeleteReason says why a pod is deleted.
+type DeleteReason struct {
 	// Reason is one word for machines, Message one sentence for people.
 	Reason, Message string
 	// Event is what the user is told of the deletion; nil for nothing. It does not tell of a pod that its
 	// hook holds.
 	Event *action.Event
-	// Held are labels for a pod that its hook holds; nil for none.
-	Held map[string]string
+	// LabelsWhileHeld are labels for a pod that its hook holds; nil for none.
+	LabelsWhileHeld map[string]string
 }
 
 // Delete deletes the pod, or brings it into PreparingDelete while the hook preDelete holds it: the
 // action's verb tells which.
-func (w *Workload) Delete(o podstate.State, why Why) action.Action {
+func (w *Workload) Delete(o podstate.State, why DeleteReason) action.Action {
 	c := w.Change(o.Pod)
 	if lifecycle.BeginDelete(c, w.Lifecycle) {
-		return action.Action{Verb: action.Delete, Object: o.Pod, Reason: why.Reason, Message: why.Message, Event: why.Event, Until: w.until(o)}
+		return action.Action{Verb: action.Delete, Object: o.Pod, Reason: why.Reason, Message: why.Message, Event: why.Event, Deadline: w.deadline(o)}
 	}
-	setLabels(c, why.Held)
+	setLabels(c, why.LabelsWhileHeld)
 	a := changed(c, why.Reason, why.Message+"; the preDelete hook holds it")
-	a.Until = w.until(o)
+	a.Deadline = w.deadline(o)
 	return a
 }
 
-// Regret takes a pod back from PreparingDelete and says whether it did. A hook that marks pods not ready
+// CancelDelete takes a pod back from PreparingDelete and says whether it did. A hook that marks pods not ready
 // leaves no way back.
-func (w *Workload) Regret(o podstate.State) (action.Action, bool) {
+func (w *Workload) CancelDelete(o podstate.State) (action.Action, bool) {
 	c := w.Change(o.Pod)
-	if !lifecycle.RegretDelete(c, w.Lifecycle) {
+	if !lifecycle.CancelDelete(c, w.Lifecycle) {
 		return action.Action{}, false
 	}
 	return changed(c, "Regret", "the pod is needed again"), true

@@ -95,7 +95,7 @@ func TestThePolicyDecidesTheWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := givenWorkload(t, c.policy, nil)
-			u, err := g.Way(g.pod(t), g.revisions[c.target])
+			u, err := g.UpdatePath(g.pod(t), g.revisions[c.target])
 			assert.Equal(t, c.inPlace, u != nil)
 			assert.Equal(t, c.newPod, g.NeedsNewPod(g.pod(t), g.revisions[c.target]))
 			if c.wait == "" {
@@ -117,7 +117,7 @@ func TestPodsOfForgottenRevisionsNeedNewPods(t *testing.T) {
 func TestUpdatesInPlaceWriteImageLabelsAndState(t *testing.T) {
 	g := givenWorkload(t, InPlaceIfPossible, nil)
 	o := g.pod(t)
-	u, err := g.Way(o, g.revisions[1])
+	u, err := g.UpdatePath(o, g.revisions[1])
 	require.NoError(t, err)
 	a := g.UpdateInPlace(o, u, g.revisions[1])
 	assert.Equal(t, action.UpdateInPlace, a.Verb)
@@ -125,47 +125,47 @@ func TestUpdatesInPlaceWriteImageLabelsAndState(t *testing.T) {
 	assert.Equal(t, contract.LifecycleUpdating, after(a, contract.LifecycleStateLabel))
 	assert.Equal(t, EventInPlace, a.Event.Succeeded)
 	assert.Contains(t, fmt.Sprint(a.Patches), "app:2")
-	assert.Zero(t, g.plan.WakeAfter)
+	assert.Zero(t, g.plan.RequeueAfter)
 }
 
 func TestGraceDelaysTheNewImage(t *testing.T) {
 	g := givenWorkload(t, InPlaceIfPossible, nil)
 	g.GraceSeconds = 20
 	o := g.pod(t)
-	u, err := g.Way(o, g.revisions[1])
+	u, err := g.UpdatePath(o, g.revisions[1])
 	require.NoError(t, err)
 	a := g.UpdateInPlace(o, u, g.revisions[1])
 	assert.Equal(t, g.revisions[1].Name, after(a, contract.RevisionLabel))
 	assert.NotContains(t, fmt.Sprint(a.Patches), "containers:[map")
-	assert.Zero(t, g.plan.WakeAfter, "the refresh asks for it once the period has begun")
+	assert.Zero(t, g.plan.RequeueAfter, "the refresh asks for it once the period has begun")
 }
 
 func TestHooksHoldUpdatesAndDeletions(t *testing.T) {
 	g := givenWorkload(t, InPlaceIfPossible, &workload.Lifecycle{InPlaceUpdate: hook, PreDelete: hook})
 	o := g.pod(t, gen.Label("hook", "on"))
-	u, err := g.Way(o, g.revisions[1])
+	u, err := g.UpdatePath(o, g.revisions[1])
 	require.NoError(t, err)
 	update := g.UpdateInPlace(o, u, g.revisions[1])
 	assert.Equal(t, action.PatchMetadata, update.Verb)
 	assert.Equal(t, contract.LifecyclePreparingUpdate, after(update, contract.LifecycleStateLabel))
 	assert.Nil(t, after(update, contract.RevisionLabel))
 
-	deletion := g.Delete(o, Why{Reason: "ScaleIn", Message: "too many", Event: &action.Event{}, Held: map[string]string{"mark": "x"}})
+	deletion := g.Delete(o, DeleteReason{Reason: "ScaleIn", Message: "too many", Event: &action.Event{}, LabelsWhileHeld: map[string]string{"mark": "x"}})
 	assert.Equal(t, action.PatchMetadata, deletion.Verb)
 	assert.Equal(t, contract.LifecyclePreparingDelete, after(deletion, contract.LifecycleStateLabel))
 	assert.Equal(t, "x", after(deletion, "mark"))
 	assert.Equal(t, "too many; the preDelete hook holds it", deletion.Message)
 	assert.Nil(t, deletion.Event)
-	assert.True(t, Writes(deletion))
+	assert.True(t, HasWrites(deletion))
 
 	held := g.pod(t, gen.Label("hook", "on"), gen.Lifecycle(contract.LifecyclePreparingDelete))
-	assert.False(t, Writes(g.Delete(held, Why{})), "a held pod needs no write")
+	assert.False(t, HasWrites(g.Delete(held, DeleteReason{})), "a held pod needs no write")
 }
 
 func TestPodsThatNothingHoldsAreDeleted(t *testing.T) {
 	g := givenWorkload(t, ReCreate, &workload.Lifecycle{PreDelete: hook})
 	event := &action.Event{Succeeded: "SuccessfulDelete"}
-	a := g.Delete(g.pod(t), Why{Reason: "ScaleIn", Message: "too many", Event: event, Held: map[string]string{"mark": "x"}})
+	a := g.Delete(g.pod(t), DeleteReason{Reason: "ScaleIn", Message: "too many", Event: event, LabelsWhileHeld: map[string]string{"mark": "x"}})
 	assert.Equal(t, action.Delete, a.Verb)
 	assert.Same(t, event, a.Event)
 	assert.Empty(t, a.Patches)
@@ -184,10 +184,10 @@ func TestPodsThatBecomeAvailableAreTouchedBeforeOnly(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, hooks %t", name, l != nil), func(t *testing.T) {
 				g := givenWorkload(t, InPlaceIfPossible, l)
 				o := podstate.Of(g.pod(t, gen.Label("hook", "on"), gen.Ready(now.Add(-c.ready))).Pod, now, 10)
-				u, err := g.Way(o, g.revisions[1])
+				u, err := g.UpdatePath(o, g.revisions[1])
 				require.NoError(t, err)
-				assert.Equal(t, c.until, g.UpdateInPlace(o, u, g.revisions[1]).Until)
-				assert.Equal(t, c.until, g.Delete(o, Why{Reason: "ScaleIn"}).Until)
+				assert.Equal(t, c.until, g.UpdateInPlace(o, u, g.revisions[1]).Deadline)
+				assert.Equal(t, c.until, g.Delete(o, DeleteReason{Reason: "ScaleIn"}).Deadline)
 			})
 		}
 	}
@@ -206,15 +206,15 @@ func TestThereAreWaysBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := givenWorkload(t, ReCreate, &workload.Lifecycle{PreDelete: c.preDelete})
-			a, back := g.Regret(g.pod(t, gen.Lifecycle(c.state)))
+			a, back := g.CancelDelete(g.pod(t, gen.Lifecycle(c.state)))
 			assert.Equal(t, c.back, back)
 			assert.Equal(t, c.back, back && after(a, contract.LifecycleStateLabel) == contract.LifecyclePreparingNormal)
 		})
 	}
 	g := givenWorkload(t, InPlaceIfPossible, &workload.Lifecycle{InPlaceUpdate: hook})
-	a := g.Abandon(g.pod(t, gen.Label("hook", "on"), gen.Lifecycle(contract.LifecyclePreparingUpdate)))
+	a := g.CancelUpdate(g.pod(t, gen.Label("hook", "on"), gen.Lifecycle(contract.LifecyclePreparingUpdate)))
 	assert.Equal(t, contract.LifecycleNormal, after(a, contract.LifecycleStateLabel))
-	assert.False(t, Writes(g.Abandon(g.pod(t))), "a pod in Normal has nothing to come back from")
+	assert.False(t, HasWrites(g.CancelUpdate(g.pod(t))), "a pod in Normal has nothing to come back from")
 }
 
 func TestRefreshWritesNothingToASettledPod(t *testing.T) {
@@ -237,7 +237,7 @@ func TestFirstConditionsOfNewPodsAskForNoVersion(t *testing.T) {
 // What is written to a new pod besides its first conditions may be wrong by then: somebody may have released it.
 func TestLabelsOfNewPodsAskForTheirVersion(t *testing.T) {
 	g := givenWorkload(t, ReCreate, nil)
-	g.Missing = func(podstate.State) map[string]string { return map[string]string{"pod-name": "web-1"} }
+	g.MissingLabels = func(podstate.State) map[string]string { return map[string]string{"pod-name": "web-1"} }
 	o := g.pod(t, gen.Lifecycle(contract.LifecyclePreparingNormal), gen.OnNode(""), gen.Change(func(o *corev1.Pod) { o.Status.Conditions = nil }))
 	r := g.Refresh(o, true)
 	require.NotNil(t, r.Action)
@@ -247,7 +247,7 @@ func TestLabelsOfNewPodsAskForTheirVersion(t *testing.T) {
 
 func TestRefreshCompletesLabels(t *testing.T) {
 	g := givenWorkload(t, ReCreate, nil)
-	g.Missing = func(podstate.State) map[string]string { return map[string]string{"pod-name": "web-1"} }
+	g.MissingLabels = func(podstate.State) map[string]string { return map[string]string{"pod-name": "web-1"} }
 	r := g.Refresh(g.pod(t), true)
 	require.NotNil(t, r.Action)
 	assert.Equal(t, "web-1", after(*r.Action, "pod-name"))
@@ -297,7 +297,7 @@ func givenNextContainers(t *testing.T) (*given, podstate.State) {
 	g := givenWorkload(t, InPlaceIfPossible, nil)
 	g.GraceSeconds = 20
 	o := g.pod(t)
-	u, err := g.Way(o, g.revisions[1])
+	u, err := g.UpdatePath(o, g.revisions[1])
 	require.NoError(t, err)
 	c := g.Change(o.Pod)
 	u.Begin(c, 20)

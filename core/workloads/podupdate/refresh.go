@@ -25,21 +25,21 @@ type Refreshed struct {
 // the pod up becomes a wait of the plan.
 func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	c := w.Change(o.Pod)
-	lifecycle.InitialReady(c)
+	lifecycle.SetInitialReadiness(c)
 	progress := inplace.Refresh(c, w.Revisions.options)
 	if progress.Reason == inplace.ReasonUnreadable {
-		w.beginAgain(o, c)
+		w.restartUpdate(o, c)
 	}
-	w.Plan.Wake(progress.WakeAfter)
+	w.Plan.RequeueWithin(progress.RequeueAfter)
 	if !progress.Complete && progress.Reason != "" {
 		w.Plan.Wait(progress.Reason, o.Pod.Name, "%s", progress.Message)
 	}
 	lifecycle.Refresh(c, w.Lifecycle, progress.Complete)
 	if wanted {
-		lifecycle.AbandonUpdate(c, w.Lifecycle)
+		lifecycle.CancelUpdate(c, w.Lifecycle)
 	}
-	if w.Missing != nil {
-		setLabels(c, w.Missing(o))
+	if w.MissingLabels != nil {
+		setLabels(c, w.MissingLabels(o))
 	}
 	found := Refreshed{InGrace: progress.InGrace, Updating: !progress.Complete}
 	if c.Empty() {
@@ -63,22 +63,22 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 // awaits says whether the next containers of the pod have to wait because they, or the like of them, were refused; back
 // takes the pod into service for that time, where it is out of it and can come back.
 func (w *Workload) awaits(o podstate.State, next *action.Action) (back *action.Action, waits bool) {
-	refused := w.Plan.Refused(next)
-	if refused && !w.Plan.Transient(next) || !refused && w.Plan.Pause(next) > longWait {
-		back = w.serve(o)
+	refused := w.Plan.WasRefused(next)
+	if refused && !w.Plan.Transient(next) || !refused && w.Plan.Pause(next) > maxWaitOutOfService {
+		back = w.returnToService(o)
 	}
-	return back, back != nil || refused && w.Plan.Holds(next)
+	return back, back != nil || refused && w.Plan.Defers(next)
 }
 
-// longWait is how long a pod waits out of service for its next containers because the server refuses the like of it to
+// maxWaitOutOfService is how long a pod waits out of service for its next containers because the server refuses the like of it to
 // another pod. A hiccup of the server is shorter.
-const longWait = 10 * time.Second
+const maxWaitOutOfService = 10 * time.Second
 
-// serve takes a pod back into service whose next containers the server refuses, or may refuse; nil when it serves
+// returnToService takes a pod back into service whose next containers the server refuses, or may refuse; nil when it serves
 // already or cannot.
-func (w *Workload) serve(o podstate.State) *action.Action {
+func (w *Workload) returnToService(o podstate.State) *action.Action {
 	c := w.Change(o.Pod)
-	inplace.Serve(c, w.Revisions.options)
+	inplace.PutIntoService(c, w.Revisions.options)
 	if c.Empty() {
 		return nil
 	}
@@ -86,9 +86,9 @@ func (w *Workload) serve(o podstate.State) *action.Action {
 	return &a
 }
 
-// beginAgain repeats the update to the pod's own revision when the record of it cannot be read. It
+// restartUpdate repeats the update to the pod's own revision when the record of it cannot be read. It
 // compares the whole pod with the template.
-func (w *Workload) beginAgain(o podstate.State, c *action.PodChange) {
+func (w *Workload) restartUpdate(o podstate.State, c *action.PodChange) {
 	own := w.Revisions.withHash(o.Revision)
 	if u, err := inplace.Diff(own, own, w.Revisions.options); err == nil {
 		u.Begin(c, 0)

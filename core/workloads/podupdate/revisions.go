@@ -18,21 +18,21 @@ type Revisions struct {
 	known     []*appsv1.ControllerRevision
 	options   inplace.Options
 	templates map[string]*corev1.PodTemplateSpec // by the name of the revision
-	ways      map[ends]way
+	paths     map[revisionPair]updatePath
 }
 
-// ends are the revisions at both ends of a way: the short hash of one and the name of the other.
-type ends struct{ from, to string }
+// revisionPair are the revisions at both ends of a way: the short hash of one and the name of the other.
+type revisionPair struct{ from, to string }
 
-// way says how a pod of one revision gets to another.
-type way struct {
+// updatePath says how a pod of one revision gets to another.
+type updatePath struct {
 	update *inplace.Update
 	err    error // why not in place
 }
 
 // NewRevisions makes the memory of one pass over the revisions that the workload owns.
 func NewRevisions(owned []*appsv1.ControllerRevision, o inplace.Options) *Revisions {
-	return &Revisions{known: owned, options: o, templates: map[string]*corev1.PodTemplateSpec{}, ways: map[ends]way{}}
+	return &Revisions{known: owned, options: o, templates: map[string]*corev1.PodTemplateSpec{}, paths: map[revisionPair]updatePath{}}
 }
 
 // Template is the template of a revision, read-only.
@@ -51,11 +51,11 @@ func (r *Revisions) Template(of *appsv1.ControllerRevision) (*corev1.PodTemplate
 // Diff is how pods of the revision with the short hash are brought to another one in place. The error
 // says why they need a new pod, for instance because their own revision is no longer known.
 func (r *Revisions) Diff(from string, to *appsv1.ControllerRevision) (*inplace.Update, error) {
-	key := ends{from, to.Name}
-	w, ok := r.ways[key]
+	key := revisionPair{from, to.Name}
+	w, ok := r.paths[key]
 	if !ok {
 		w.update, w.err = inplace.Diff(r.withHash(from), r.inPlace(to), r.options)
-		r.ways[key] = w
+		r.paths[key] = w
 	}
 	return w.update, w.err
 }

@@ -27,7 +27,7 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 	text := "revision " + podstate.ShortHash(target.Name)
 	if !lifecycle.BeginUpdate(c, w.Lifecycle) {
 		a := changed(c, "InPlaceUpdateHook", text+"; the inPlaceUpdate hook holds it")
-		a.Until = w.until(o)
+		a.Deadline = w.deadline(o)
 		return a
 	}
 	u.Begin(c, w.GraceSeconds)
@@ -37,7 +37,7 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 		lifecycle.Refresh(c, w.Lifecycle, true)
 	}
 	return action.Action{
-		Verb: action.UpdateInPlace, Object: o.Pod, Patches: c.Patches(), Later: later, Reason: "Update", Message: text, Until: w.until(o),
+		Verb: action.UpdateInPlace, Object: o.Pod, Patches: c.Patches(), LaterPatches: later, Reason: "Update", Message: text, Deadline: w.deadline(o),
 		Event: &action.Event{
 			Succeeded: EventInPlace, Failed: EventInPlaceFailed,
 			Note: fmt.Sprintf("successfully update pod %s in-place(revision %s)", o.Pod.Name, target.Name),
@@ -61,10 +61,10 @@ func setLabels(c *action.PodChange, labels map[string]string) {
 	}
 }
 
-// Abandon takes a pod out of PreparingUpdate whose update is no longer wanted. Of a pod in another state
+// CancelUpdate takes a pod out of PreparingUpdate whose update is no longer wanted. Of a pod in another state
 // it writes nothing.
-func (w *Workload) Abandon(o podstate.State) action.Action {
+func (w *Workload) CancelUpdate(o podstate.State) action.Action {
 	c := w.Change(o.Pod)
-	lifecycle.AbandonUpdate(c, w.Lifecycle)
+	lifecycle.CancelUpdate(c, w.Lifecycle)
 	return changed(c, "NoLongerWanted", "its update is no longer wanted")
 }

@@ -24,8 +24,8 @@ type Workload struct {
 	// Labels are the labels that tell of which revision a pod is, by the revision's full name. An update
 	// in place sets them.
 	Labels func(revision string) map[string]string
-	// Missing, if set, returns labels that the pod must have and does not; nil for none. Refresh writes them.
-	Missing func(o podstate.State) map[string]string
+	// MissingLabels, if set, returns labels that the pod must have and does not; nil for none. Refresh writes them.
+	MissingLabels func(o podstate.State) map[string]string
 	// Now is the moment of the pass.
 	Now time.Time
 	// Plan is told what pods wait for and when to look at them again. Actions are not added to it.
@@ -37,9 +37,9 @@ func (w *Workload) Change(pod *corev1.Pod) *action.PodChange {
 	return action.NewPodChange(pod, metav1.NewTime(w.Now))
 }
 
-// Writes says whether the action has anything to write. That of a pod which its hook holds already has
+// HasWrites says whether the action has anything to write. That of a pod which its hook holds already has
 // not, and belongs into no plan.
-func Writes(a action.Action) bool {
+func HasWrites(a action.Action) bool {
 	return a.Verb == action.Create || a.Verb == action.Delete || len(a.Patches) > 0
 }
 
@@ -59,9 +59,9 @@ func changed(c *action.PodChange, reason, message string) action.Action {
 	return a
 }
 
-// until is the moment until which the pod may be taken out of service as one that is not in it: when time
+// deadline is the moment until which the pod may be taken out of service as one that is not in it: when time
 // alone makes it available, another plan decides.
-func (w *Workload) until(o podstate.State) time.Time {
+func (w *Workload) deadline(o podstate.State) time.Time {
 	if o.AvailableIn == 0 {
 		return time.Time{}
 	}

@@ -25,8 +25,8 @@ const (
 	pullTTL = 600
 )
 
-// pulls creates one job for each container whose image changes for any pod, but for those that exist.
-func (p *planner) pulls() (action.Step, error) {
+// createJobs creates one job for each container whose image changes for any pod, but for those that exist.
+func (p *planner) createJobs() (action.Step, error) {
 	step := action.Step{Name: StepPull}
 	template, err := p.Template(p.Update)
 	if err != nil {

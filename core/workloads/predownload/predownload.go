@@ -73,8 +73,8 @@ type Settings struct {
 	TimeoutSeconds *int32
 	// MinUpdatedReady is how many updated pods must be ready before anything is pulled.
 	MinUpdatedReady int32
-	// Asked says that the user set any of this.
-	Asked bool
+	// Configured says that the user set any of this.
+	Configured bool
 }
 
 // SettingsOf are what the user says in the strategy of updates in place; nil says nothing.
@@ -85,7 +85,7 @@ func SettingsOf(s *workload.InPlaceUpdateStrategy) Settings {
 	return Settings{
 		Parallelism: s.ImagePreDownloadParallelism, TimeoutSeconds: s.ImagePreDownloadTimeoutSeconds,
 		MinUpdatedReady: ptr.Deref(s.ImagePreDownloadMinUpdatedReadyPods, 0),
-		Asked:           s.ImagePreDownloadParallelism != nil || s.ImagePreDownloadTimeoutSeconds != nil || s.ImagePreDownloadMinUpdatedReadyPods != nil,
+		Configured:      s.ImagePreDownloadParallelism != nil || s.ImagePreDownloadTimeoutSeconds != nil || s.ImagePreDownloadMinUpdatedReadyPods != nil,
 	}
 }
 
@@ -97,36 +97,36 @@ type Jobs struct {
 	Problem string
 	// Owned are the jobs that the workload controls, of which only the metadata is known.
 	Owned []*metav1.PartialObjectMetadata
-	// Told says that the user knows that images of this update revision cannot be pulled ahead.
-	Told bool
+	// ProblemReported says that the user knows that images of this update revision cannot be pulled ahead.
+	ProblemReported bool
 	// RetryAt is when a failed attempt may be repeated.
 	RetryAt time.Time
 }
 
-// Wish is what the rollout wants aside.
-type Wish struct {
+// JobPlan is what the rollout wants aside.
+type JobPlan struct {
 	// Plan holds the steps, which hold up nothing, and what the workload's own plan tells and waits for.
 	action.Plan
-	// Explains says that the user is told why images cannot be pulled ahead.
-	Explains bool
+	// ReportsProblem says that the user is told why images cannot be pulled ahead.
+	ReportsProblem bool
 }
 
-// Plan has the images of the update revision pulled on the nodes of old pods, and ends that when the
+// PlanJobs has the images of the update revision pulled on the nodes of old pods, and ends that when the
 // rollout has ended. It judges each pass anew: a revision that needed no jobs yesterday may need them with
 // more replicas or another partition. Jobs are made once for a revision.
-func Plan(r Rollout) Wish {
+func PlanJobs(r Rollout) JobPlan {
 	p := &planner{Rollout: r}
 	if len(r.From) == 0 {
-		p.aside(p.endPulls(nil))
+		p.addSteps(p.deleteJobs(nil))
 	} else {
 		p.pullAhead()
 	}
-	return p.wish
+	return p.plan
 }
 
 type planner struct {
 	Rollout
-	wish Wish
+	plan JobPlan
 }
 
 // pullAhead serves a rollout that is under way.
@@ -140,23 +140,23 @@ func (p *planner) pullAhead() {
 			p.explain()
 		}
 	case useless && !made && !ignored:
-		p.aside(p.endPulls(p.Update), p.mark(map[string]any{contract.ImagePreDownloadIgnoredLabel: "true"}, "pulling images ahead would gain nothing"))
+		p.addSteps(p.deleteJobs(p.Update), p.mark(map[string]any{contract.ImagePreDownloadIgnoredLabel: "true"}, "pulling images ahead would gain nothing"))
 	case useless, p.UpdatedReady < p.Settings.MinUpdatedReady:
-		p.aside(p.endPulls(p.Update))
+		p.addSteps(p.deleteJobs(p.Update))
 	default:
-		jobs, err := p.pulls()
+		jobs, err := p.createJobs()
 		if err != nil {
-			p.complain(EventFailed, err.Error())
+			p.warn(EventFailed, err.Error())
 			return
 		}
-		p.aside(p.endPulls(p.Update), jobs, p.mark(map[string]any{
+		p.addSteps(p.deleteJobs(p.Update), jobs, p.mark(map[string]any{
 			contract.ImagePreDownloadCreatedLabel: "true", contract.ImagePreDownloadIgnoredLabel: nil,
 		}, "its images are pulled ahead"))
 	}
 }
 
-// aside adds steps, not before a failed attempt may be repeated.
-func (p *planner) aside(steps ...action.Step) {
+// addSteps adds steps, not before a failed attempt may be repeated.
+func (p *planner) addSteps(steps ...action.Step) {
 	wanted := action.Plan{}
 	for _, step := range steps {
 		wanted.Add(step)
@@ -165,34 +165,34 @@ func (p *planner) aside(steps ...action.Step) {
 		return
 	}
 	if wait := p.Jobs.RetryAt.Sub(p.Now); wait > 0 {
-		p.wish.Wake(wait)
+		p.plan.RequeueWithin(wait)
 		return
 	}
-	p.wish.Steps = wanted.Steps
+	p.plan.Steps = wanted.Steps
 }
 
 // explain tells a user who counts on them why no jobs can be made now.
 func (p *planner) explain() {
-	p.wish.Wake(installCheck)
+	p.plan.RequeueWithin(installCheck)
 	if p.Jobs.Problem != "" {
-		p.complain(EventFailed, p.Jobs.Problem)
+		p.warn(EventFailed, p.Jobs.Problem)
 		return
 	}
-	if p.Settings.Asked {
-		p.complain(EventUnavailable, "images are not pulled ahead of the update: the cluster does not serve ImagePullJob")
+	if p.Settings.Configured {
+		p.warn(EventUnavailable, "images are not pulled ahead of the update: the cluster does not serve ImagePullJob")
 	}
 }
 
-// complain warns the user, once for each update revision.
-func (p *planner) complain(reason, note string) {
-	if !p.Jobs.Told {
-		p.wish.Explains = true
-		p.wish.Notices = append(p.wish.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: reason, Note: note})
+// warn warns the user, once for each update revision.
+func (p *planner) warn(reason, note string) {
+	if !p.Jobs.ProblemReported {
+		p.plan.ReportsProblem = true
+		p.plan.Notices = append(p.plan.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: reason, Note: note})
 	}
 }
 
-// endPulls deletes the workload's jobs, of other revisions than the given one when there is one.
-func (p *planner) endPulls(but *appsv1.ControllerRevision) action.Step {
+// deleteJobs deletes the workload's jobs, of other revisions than the given one when there is one.
+func (p *planner) deleteJobs(but *appsv1.ControllerRevision) action.Step {
 	step := action.Step{Name: StepPull}
 	for _, job := range p.Jobs.Owned {
 		hash, known := job.Labels[contract.RevisionHashLabel]

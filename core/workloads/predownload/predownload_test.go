@@ -61,7 +61,7 @@ func ownedJob(name string, labels map[string]string) *metav1.PartialObjectMetada
 }
 
 // texts says what the wish writes, with "web-<hash>" for the update revision.
-func texts(r Rollout, wish Wish) []string {
+func texts(r Rollout, wish JobPlan) []string {
 	var all []string
 	for _, step := range wish.Steps {
 		for _, a := range step.Actions {
@@ -100,7 +100,7 @@ func TestImagesThatChangeArePulled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := given(t, c.change)
-			assert.Equal(t, c.want, texts(r, Plan(r)))
+			assert.Equal(t, c.want, texts(r, PlanJobs(r)))
 		})
 	}
 }
@@ -109,7 +109,7 @@ func TestJobsSayWhatAndWhere(t *testing.T) {
 	r := given(t, func(r *Rollout) {
 		r.Settings = Settings{Parallelism: new(intstr.FromString("2")), TimeoutSeconds: new(int32(60))}
 	})
-	job := Plan(r).Steps[0].Actions[0].Object.(*unstructured.Unstructured)
+	job := PlanJobs(r).Steps[0].Actions[0].Object.(*unstructured.Unstructured)
 	hash := podstate.ShortHash(r.Update.Name)
 	assert.Equal(t, "shop", job.GetNamespace())
 	assert.Equal(t, map[string]string{"app": "web", contract.RevisionHashLabel: hash}, job.GetLabels())
@@ -129,7 +129,7 @@ func TestJobsSayWhatAndWhere(t *testing.T) {
 }
 
 func TestUsersHearWhyNothingIsPulled(t *testing.T) {
-	asked := Settings{Asked: true}
+	asked := Settings{Configured: true}
 	for name, c := range map[string]struct {
 		settings Settings
 		jobs     Jobs
@@ -139,17 +139,17 @@ func TestUsersHearWhyNothingIsPulled(t *testing.T) {
 		"not served":                 {asked, Jobs{}, true, EventUnavailable},
 		"nobody asked":               {Settings{}, Jobs{}, true, ""},
 		"it would be of no use":      {asked, Jobs{}, false, ""},
-		"told before":                {asked, Jobs{Told: true}, true, ""},
+		"told before":                {asked, Jobs{ProblemReported: true}, true, ""},
 		"trouble concerns everybody": {Settings{}, Jobs{Version: "v1beta1", Problem: "forbidden"}, true, EventFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wish := Plan(given(t, func(r *Rollout) {
+			wish := PlanJobs(given(t, func(r *Rollout) {
 				r.Settings, r.Jobs, r.Useful = c.settings, c.jobs, func() bool { return c.useful }
 			}))
-			assert.Equal(t, c.want != "", wish.Explains)
+			assert.Equal(t, c.want != "", wish.ReportsProblem)
 			assert.Empty(t, wish.Steps)
 			if c.useful {
-				assert.Equal(t, installCheck, wish.WakeAfter)
+				assert.Equal(t, installCheck, wish.RequeueAfter)
 			}
 			if c.want != "" {
 				require.Len(t, wish.Notices, 1)
@@ -160,7 +160,7 @@ func TestUsersHearWhyNothingIsPulled(t *testing.T) {
 }
 
 func TestUnreadableRevisionsAreTold(t *testing.T) {
-	wish := Plan(given(t, func(r *Rollout) { r.From[0].Data.Raw = nil }))
+	wish := PlanJobs(given(t, func(r *Rollout) { r.From[0].Data.Raw = nil }))
 	assert.Empty(t, wish.Steps)
 	require.Len(t, wish.Notices, 1)
 	assert.Equal(t, EventFailed, wish.Notices[0].Reason)

@@ -57,10 +57,10 @@ func Record(c Choice) []action.Action {
 	return nil
 }
 
-// Expire deletes what Truncate finds. The limit is spec.revisionHistoryLimit; nil is DefaultHistoryLimit.
-func Expire(owned []*appsv1.ControllerRevision, live map[string]bool, limit *int32) []action.Action {
+// TruncateHistory deletes what Truncate finds. The limit is spec.revisionHistoryLimit; nil is DefaultHistoryLimit.
+func TruncateHistory(owned []*appsv1.ControllerRevision, live map[string]bool, limit *int32) []action.Action {
 	var actions []action.Action
-	for _, r := range Truncate(owned, live, ptr.Deref(limit, DefaultHistoryLimit)) {
+	for _, r := range BeyondLimit(owned, live, ptr.Deref(limit, DefaultHistoryLimit)) {
 		actions = append(actions, action.Action{
 			Verb: action.Delete, Object: r, Reason: "HistoryLimit", Message: "beyond spec.revisionHistoryLimit",
 		})

@@ -71,7 +71,7 @@ func TestRevisionsBeyondTheLimitExpire(t *testing.T) {
 	for i, name := range []string{"web-a", "web-b", "web-c"} {
 		owned = append(owned, &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Revision: int64(i)})
 	}
-	actions := Expire(owned, map[string]bool{"a": true}, new(int32(1)))
+	actions := TruncateHistory(owned, map[string]bool{"a": true}, new(int32(1)))
 	require.Len(t, actions, 1)
 	assert.Equal(t, "Delete controllerrevision web-b (HistoryLimit): beyond spec.revisionHistoryLimit", actions[0].String())
 }

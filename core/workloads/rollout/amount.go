@@ -22,8 +22,8 @@ type Rounding int
 
 // The roundings.
 const (
-	Up   Rounding = iota // towards more pods
-	Down                 // towards fewer pods
+	RoundUp   Rounding = iota // towards more pods
+	RoundDown                 // towards fewer pods
 )
 
 // Amount is a number of pods, or a percentage of a total that is not known yet.
@@ -68,14 +68,14 @@ func (a Amount) IsNegative() bool {
 	return a.number < 0 || a.percent != nil && a.percent.Sign() < 0
 }
 
-// Of is the amount as a number of pods out of total. It is not clamped: "120%" of 10 is 12.
-func (a Amount) Of(total int32, r Rounding) int32 {
+// ScaledTo is the amount as a number of pods out of total. It is not clamped: "120%" of 10 is 12.
+func (a Amount) ScaledTo(total int32, r Rounding) int32 {
 	if a.percent == nil {
 		return a.number
 	}
 	pods := new(big.Rat).Mul(a.percent, big.NewRat(int64(total), 100))
 	whole, rest := new(big.Int).DivMod(pods.Num(), pods.Denom(), new(big.Int)) // rounds down, also below zero
-	if r == Up && rest.Sign() > 0 {
+	if r == RoundUp && rest.Sign() > 0 {
 		whole.Add(whole, big.NewInt(1))
 	}
 	if !whole.IsInt64() {
@@ -84,8 +84,10 @@ func (a Amount) Of(total int32, r Rounding) int32 {
 	return int32(min(max(whole.Int64(), math.MinInt32), math.MaxInt32))
 }
 
-// isAll says whether the amount is exactly 100 %.
-func (a Amount) isAll() bool { return a.percent != nil && a.percent.Cmp(big.NewRat(100, 1)) == 0 }
+// isHundredPercent says whether the amount is exactly 100 %.
+func (a Amount) isHundredPercent() bool {
+	return a.percent != nil && a.percent.Cmp(big.NewRat(100, 1)) == 0
+}
 
 // Scaled is p as a number of pods out of total, not clamped. The error names the field in the words
 // that users of the published API know.
@@ -94,7 +96,7 @@ func Scaled(field string, p intstr.IntOrString, total int32, r Rounding) (int32,
 	if err != nil {
 		return 0, err
 	}
-	return a.Of(total, r), nil
+	return a.ScaledTo(total, r), nil
 }
 
 func parseField(field string, p intstr.IntOrString) (Amount, error) {

@@ -22,8 +22,8 @@ func Partition(p *intstr.IntOrString, replicas int32) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	keep := a.Of(replicas, Up)
-	if a.IsPercentage() && !a.isAll() && replicas > 1 && keep == replicas {
+	keep := a.ScaledTo(replicas, RoundUp)
+	if a.IsPercentage() && !a.isHundredPercent() && replicas > 1 && keep == replicas {
 		keep--
 	}
 	return min(max(keep, 0), max(replicas, 0)), nil
@@ -35,7 +35,7 @@ func MaxSurge(p *intstr.IntOrString, replicas int32, paused bool) (int32, error)
 	if p == nil {
 		return 0, nil
 	}
-	surge, err := Scaled("maxSurge", *p, replicas, Up)
+	surge, err := Scaled("maxSurge", *p, replicas, RoundUp)
 	if err != nil || paused {
 		return 0, err
 	}
@@ -51,9 +51,9 @@ func MaxUnavailable(p *intstr.IntOrString, replicas, surge int32) (int32, error)
 	if p == nil {
 		p = &intstr.IntOrString{Type: intstr.String, StrVal: DefaultMaxUnavailable}
 	}
-	rounding := Up
+	rounding := RoundUp
 	if surge > 0 {
-		rounding = Down
+		rounding = RoundDown
 	}
 	unavailable, err := Scaled("maxUnavailable", *p, replicas, rounding)
 	return max(unavailable, 0), err
@@ -66,6 +66,6 @@ func ScaleMaxUnavailable(p *intstr.IntOrString, replicas int32) (int32, error) {
 	if p == nil {
 		return math.MaxInt32, nil
 	}
-	unavailable, err := Scaled("maxUnavailable", *p, replicas, Up)
+	unavailable, err := Scaled("maxUnavailable", *p, replicas, RoundUp)
 	return max(unavailable, 0), err
 }

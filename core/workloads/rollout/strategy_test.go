@@ -155,7 +155,7 @@ func TestHugePercentagesStayInRange(t *testing.T) {
 	} {
 		a, err := Parse(intstr.IntOrString{Type: intstr.String, StrVal: text})
 		require.NoError(t, err)
-		assert.Equal(t, want, a.Of(math.MaxInt32, Up), text)
+		assert.Equal(t, want, a.ScaledTo(math.MaxInt32, RoundUp), text)
 	}
 }
 

@@ -7,16 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// WithoutKnown leaves out what is wrong with the stored object in the same way: it does not stand in the
+// WithoutStored leaves out what is wrong with the stored object in the same way: it does not stand in the
 // way of other changes. The list errs is not usable afterwards.
-func WithoutKnown(errs, stored field.ErrorList) field.ErrorList {
+func WithoutStored(errs, stored field.ErrorList) field.ErrorList {
 	return slices.DeleteFunc(errs, func(err *field.Error) bool {
 		return slices.ContainsFunc(stored, func(known *field.Error) bool { return reflect.DeepEqual(err, known) })
 	})
 }
 
-// Twice are the names that stand more than once in the list, each once.
-func Twice(names []string) []string {
+// Duplicates are the names that stand more than once in the list, each once.
+func Duplicates(names []string) []string {
 	var twice []string
 	seen := map[string]bool{}
 	for _, name := range names {

@@ -14,8 +14,8 @@ import (
 
 const greaterOrEqualZero = "must be greater than or equal to 0"
 
-// AtLeastZero wants a number that is not negative; an absent one is fine.
-func AtLeastZero(value *int32, at *field.Path) field.ErrorList {
+// NonNegative wants a number that is not negative; an absent one is fine.
+func NonNegative(value *int32, at *field.Path) field.ErrorList {
 	if value == nil || *value >= 0 {
 		return nil
 	}
@@ -44,9 +44,9 @@ func InPlaceStrategy(in *workload.InPlaceUpdateStrategy, at *field.Path) field.E
 	if in == nil {
 		return nil
 	}
-	errs := AtLeastZero(&in.GracePeriodSeconds, at.Child("gracePeriodSeconds"))
-	errs = append(errs, AtLeastZero(in.ImagePreDownloadTimeoutSeconds, at.Child("imagePreDownloadTimeoutSeconds"))...)
-	errs = append(errs, AtLeastZero(in.ImagePreDownloadMinUpdatedReadyPods, at.Child("imagePreDownloadMinUpdatedReadyPods"))...)
+	errs := NonNegative(&in.GracePeriodSeconds, at.Child("gracePeriodSeconds"))
+	errs = append(errs, NonNegative(in.ImagePreDownloadTimeoutSeconds, at.Child("imagePreDownloadTimeoutSeconds"))...)
+	errs = append(errs, NonNegative(in.ImagePreDownloadMinUpdatedReadyPods, at.Child("imagePreDownloadMinUpdatedReadyPods"))...)
 	if message := parallelism(in.ImagePreDownloadParallelism); message != "" {
 		errs = append(errs, field.Invalid(at.Child("imagePreDownloadParallelism"), in.ImagePreDownloadParallelism,
 			"imagePreDownloadParallelism "+message))

@@ -26,9 +26,9 @@ func texts(errs field.ErrorList) []string {
 }
 
 func TestNumbersAreNotNegative(t *testing.T) {
-	assert.Empty(t, AtLeastZero(nil, spec))
-	assert.Empty(t, AtLeastZero(new(int32(0)), spec))
-	assert.Equal(t, []string{"spec: Invalid value: -1: must be greater than or equal to 0"}, texts(AtLeastZero(new(int32(-1)), spec)))
+	assert.Empty(t, NonNegative(nil, spec))
+	assert.Empty(t, NonNegative(new(int32(0)), spec))
+	assert.Equal(t, []string{"spec: Invalid value: -1: must be greater than or equal to 0"}, texts(NonNegative(new(int32(-1)), spec)))
 }
 
 func TestAmounts(t *testing.T) {
@@ -144,11 +144,11 @@ func TestClaimTemplates(t *testing.T) {
 
 func TestKnownFaultsAreLeftOut(t *testing.T) {
 	known, changed, added := field.Invalid(spec, 1, "x"), field.Invalid(spec, 2, "x"), field.Required(spec, "")
-	errs := WithoutKnown(field.ErrorList{field.Invalid(spec, 1, "x"), changed, added}, field.ErrorList{known})
+	errs := WithoutStored(field.ErrorList{field.Invalid(spec, 1, "x"), changed, added}, field.ErrorList{known})
 	assert.Equal(t, field.ErrorList{changed, added}, errs)
 }
 
 func TestTwiceNamesEachOnce(t *testing.T) {
-	assert.Equal(t, []string{"a", "b"}, Twice([]string{"a", "a", "b", "c", "b", "a"}))
-	assert.Empty(t, Twice([]string{"a", "b"}))
+	assert.Equal(t, []string{"a", "b"}, Duplicates([]string{"a", "a", "b", "c", "b", "a"}))
+	assert.Empty(t, Duplicates([]string{"a", "b"}))
 }

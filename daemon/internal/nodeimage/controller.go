@@ -61,7 +61,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	todo := plan.Compute(snap)
 	pass := base.Pass{Object: owner(snap)}
 	if r.reports(snap, &todo) {
-		pass.Status = func(action.Result) client.Object {
+		pass.Status = func(action.Failures) client.Object {
 			after := snap.Image.DeepCopy()
 			after.Status = *todo.Status
 			return after

@@ -33,7 +33,7 @@ func (r *reconciler) reports(snap plan.Snapshot, todo *plan.Plan) bool {
 	if len(todo.Failures) > 0 {
 		return true
 	}
-	todo.Wake(left)
+	todo.RequeueWithin(left)
 	return left <= 0
 }
 
@@ -42,7 +42,7 @@ func notices(node string, failures []plan.Failure) (onImage []action.Notice, onO
 	byOwner := map[corev1.ObjectReference][]action.Notice{}
 	for _, failure := range failures {
 		notice := failure.Notice(node)
-		notice.OfStatus = true
+		notice.WithStatus = true
 		onImage = append(onImage, notice)
 		for _, owner := range failure.Owners {
 			byOwner[owner] = append(byOwner[owner], notice)

@@ -65,7 +65,7 @@ func validateUnavailable(value *intstr.IntOrString, path *field.Path) field.Erro
 	case value.IntVal == 0:
 		return field.ErrorList{field.Invalid(path, value, "should not be less than 1")}
 	}
-	return validation.AtLeastZero(&value.IntVal, path)
+	return validation.NonNegative(&value.IntVal, path)
 }
 
 func validateUpdateStrategy(spec *v1beta1.StatefulSetSpec) field.ErrorList {
@@ -88,7 +88,7 @@ func validateUpdateStrategy(spec *v1beta1.StatefulSetSpec) field.ErrorList {
 
 func validateRollingUpdate(spec *v1beta1.StatefulSetSpec, path *field.Path) field.ErrorList {
 	rolling := spec.UpdateStrategy.RollingUpdate
-	errs := validation.AtLeastZero(rolling.Partition, path.Child("partition"))
+	errs := validation.NonNegative(rolling.Partition, path.Child("partition"))
 	errs = append(errs, validateUnavailable(rolling.MaxUnavailable, path.Child("maxUnavailable"))...)
 	errs = append(errs, validatePolicy(rolling.PodUpdatePolicy, &spec.Template.Spec, path.Child("podUpdatePolicy"))...)
 	errs = append(errs, validation.InPlaceStrategy(rolling.InPlaceUpdateStrategy, path.Child("inPlaceUpdateStrategy"))...)
@@ -122,13 +122,13 @@ func validatePolicy(policy v1beta1.PodUpdatePolicy, pod *corev1.PodSpec, path *f
 // which do not contradict each other.
 func validateMinReady(spec *v1beta1.StatefulSetSpec) field.ErrorList {
 	path := specPath().Child("minReadySeconds")
-	errs := validation.AtLeastZero(&spec.MinReadySeconds, path)
+	errs := validation.NonNegative(&spec.MinReadySeconds, path)
 	rolling := spec.UpdateStrategy.RollingUpdate
 	if rolling == nil || rolling.MinReadySeconds == nil {
 		return errs
 	}
 	own, inner := *rolling.MinReadySeconds, specPath().Child("updateStrategy", "rollingUpdate", "minReadySeconds")
-	errs = append(errs, validation.AtLeastZero(&own, inner)...)
+	errs = append(errs, validation.NonNegative(&own, inner)...)
 	if own > longestMinReady {
 		errs = append(errs, field.Invalid(inner, own, "must be no more than 300 seconds"))
 	}

@@ -49,7 +49,7 @@ func Validate(set, old *v1beta1.StatefulSet, facts Facts) field.ErrorList {
 	if old == nil {
 		errs = append(errs, validateService(set.Spec.ServiceName)...)
 	} else {
-		errs = validation.WithoutKnown(errs, validateObject(old))
+		errs = validation.WithoutStored(errs, validateObject(old))
 		errs = append(errs, validateChange(set, old, facts)...)
 	}
 	return append(errs, facts.Template.Errors...)
@@ -59,8 +59,8 @@ func Validate(set, old *v1beta1.StatefulSet, facts Facts) field.ErrorList {
 func validateObject(set *v1beta1.StatefulSet) field.ErrorList {
 	spec := &set.Spec
 	errs := validateMetadata(set)
-	errs = append(errs, validation.AtLeastZero(spec.Replicas, specPath().Child("replicas"))...)
-	errs = append(errs, validation.AtLeastZero(spec.RevisionHistoryLimit, specPath().Child("revisionHistoryLimit"))...)
+	errs = append(errs, validation.NonNegative(spec.Replicas, specPath().Child("replicas"))...)
+	errs = append(errs, validation.NonNegative(spec.RevisionHistoryLimit, specPath().Child("revisionHistoryLimit"))...)
 	errs = append(errs, validation.Selector(spec.Selector, spec.Template.Labels, specPath(), "statefulset")...)
 	errs = append(errs, validation.LongRunning(&spec.Template.Spec, specPath().Child("template", "spec"), "StatefulSet")...)
 	errs = append(errs, validation.ClaimTemplates(spec.VolumeClaimTemplates, specPath().Child("volumeClaimTemplates"))...)
@@ -98,7 +98,7 @@ func validateService(name string) field.ErrorList {
 func validateOrdinals(spec *v1beta1.StatefulSetSpec) field.ErrorList {
 	_, errs := ordinals.Parse(spec.ReserveOrdinals, specPath().Child("reserveOrdinals"))
 	if spec.Ordinals != nil {
-		errs = append(errs, validation.AtLeastZero(&spec.Ordinals.Start, specPath().Child("ordinals", "start"))...)
+		errs = append(errs, validation.NonNegative(&spec.Ordinals.Start, specPath().Child("ordinals", "start"))...)
 	}
 	return errs
 }

@@ -59,7 +59,7 @@ func Workload(gates plan.Gates) *frame.Workload[v1beta1.StatefulSet, *v1beta1.St
 			return s, nil
 		},
 		Compute: plan.Compute,
-		Status: func(set *v1beta1.StatefulSet, seen plan.Snapshot, todo plan.Plan, done action.Result) {
+		Status: func(set *v1beta1.StatefulSet, seen plan.Snapshot, todo plan.Plan, done action.Failures) {
 			set.Status = plan.Status(seen, todo, done)
 		},
 	}

@@ -29,7 +29,7 @@ func (p *pass) claimsOf(id string) []*corev1.PersistentVolumeClaim {
 		labels = slices.Insert(labels, 0, s.MatchLabels)
 	}
 	for i := range templates {
-		claims = append(claims, newpod.Claim(&templates[i], newpod.ClaimOptions{
+		claims = append(claims, newpod.ClaimFromTemplate(&templates[i], newpod.ClaimOptions{
 			Name: templates[i].Name + "-" + p.Set.Name + "-" + id, Namespace: p.Set.Namespace,
 			Labels: labels, Owners: []metav1.OwnerReference{p.Owner},
 		}))
@@ -142,7 +142,7 @@ func (p *pass) spareIDs() (free []string, held []*corev1.Pod) {
 		switch in := &stock.instances[i]; {
 		case in.going || len(in.claims) == 0 || in.runs:
 		case in.pod == nil:
-			if p.Taken[p.podName(in.id)].IsZero() {
+			if p.TakenNames[p.podName(in.id)].IsZero() {
 				free = append(free, in.id)
 			}
 		case p.timeToGo(in.pod) > 0:
@@ -168,7 +168,7 @@ func (p *pass) awaitClaims(n int32) int32 {
 	free, held := p.spareIDs()
 	waits := min(max(n-int32(len(free)), 0), int32(len(held)))
 	for _, o := range held[:waits] {
-		p.plan.Wake(p.timeToGo(o))
+		p.plan.RequeueWithin(p.timeToGo(o))
 		p.plan.Wait(waitClaimsInUse, o.Name, "a new pod takes its claims and its name once it is gone")
 	}
 	return waits
@@ -196,7 +196,7 @@ func (p *pass) claimsWith(o *corev1.Pod) []*corev1.PersistentVolumeClaim {
 			return
 		}
 		for _, claim := range in.claims {
-			if p.Taken[claim.Name].IsZero() {
+			if p.TakenNames[claim.Name].IsZero() {
 				claims = append(claims, claim)
 			}
 		}
@@ -219,8 +219,8 @@ func cleanClaims(p *pass) {
 		for _, claim := range in.claims {
 			switch {
 			case in.runs:
-			case !p.Taken[claim.Name].IsZero():
-				p.plan.Wake(p.Taken[claim.Name].Sub(p.Now))
+			case !p.TakenNames[claim.Name].IsZero():
+				p.plan.RequeueWithin(p.TakenNames[claim.Name].Sub(p.Now))
 			case in.pod != nil:
 				step.Actions = append(step.Actions, p.handOver(claim, in.pod))
 			case !p.adopts:
@@ -237,8 +237,8 @@ func cleanClaims(p *pass) {
 // handOver makes the pod the owner of the claim in place of the set.
 func (p *pass) handOver(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) action.Action {
 	return action.Action{
-		Verb: action.Release, Object: claim, Reason: "PodLeaving", Message: "it goes with pod " + o.Name, Heir: o.UID,
-		Patches: []action.Patch{ownership.Patch([]types.UID{p.Set.UID}, ownership.ByPod(o))},
+		Verb: action.Release, Object: claim, Reason: "PodLeaving", Message: "it goes with pod " + o.Name, ForPod: o.UID,
+		Patches: []action.Patch{ownership.ReferencesPatch([]types.UID{p.Set.UID}, ownership.PodReference(o))},
 		Event:   &action.Event{Failed: eventFailedUpdate},
 	}
 }
@@ -259,7 +259,7 @@ func (p *pass) takeBack() {
 			if claim := p.Claim(name); claim != nil && isGivenTo(claim, o.Pod) {
 				step.Actions = append(step.Actions, action.Action{
 					Verb: action.Adopt, Object: claim, Reason: "PodStays", Message: "pod " + o.Pod.Name + " stays",
-					Patches: []action.Patch{ownership.Patch([]types.UID{o.Pod.UID}, p.Owner)},
+					Patches: []action.Patch{ownership.ReferencesPatch([]types.UID{o.Pod.UID}, p.Owner)},
 					Event:   &action.Event{Failed: eventFailedUpdate},
 				})
 			}

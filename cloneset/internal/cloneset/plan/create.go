@@ -89,10 +89,10 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
 	id := p.nextID()
 	labels := p.revisionLabels(from.Name)
 	labels[contract.InstanceIDLabel] = id
-	o := newpod.Of(template, newpod.Options{
+	o := newpod.FromTemplate(template, newpod.Options{
 		Name: p.podName(id), GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace,
 		Owner: p.Owner, Labels: labels, DefaultPullPolicy: podspec.PullAlways, Lifecycle: true,
-		Gates: []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}, Now: p.Now,
+		ReadinessGates: []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}, Now: p.Now,
 	})
 	claims := p.claimsOf(id)
 	mounts := make([]newpod.Mount, 0, len(claims))
@@ -101,11 +101,11 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
 	}
 	newpod.MountClaims(o, mounts...)
 	a := action.Action{
-		Verb: action.Create, Object: o, MadeUpName: true, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
+		Verb: action.Create, Object: o, GeneratedName: true, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
 		Event: &action.Event{Succeeded: eventCreated, Note: "succeed to create pod " + o.Name, Failed: eventCreateFailed},
 	}
 	for _, claim := range claims {
-		a.First = append(a.First, claim)
+		a.Prerequisites = append(a.Prerequisites, claim)
 	}
 	return a, nil
 }

@@ -78,8 +78,8 @@ func TestNewPod(t *testing.T) {
 	assert.Equal(t, "data", o.Spec.Volumes[0].Name)
 	assert.Equal(t, "data-web-"+id, o.Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
 
-	require.Len(t, creates[0].First, 1)
-	claim := creates[0].First[0].(*corev1.PersistentVolumeClaim)
+	require.Len(t, creates[0].Prerequisites, 1)
+	claim := creates[0].Prerequisites[0].(*corev1.PersistentVolumeClaim)
 	assert.Equal(t, "data-web-"+id, claim.Name)
 	assert.Equal(t, map[string]string{"app": "web", contract.InstanceIDLabel: id}, claim.Labels)
 	assert.True(t, metav1.IsControlledBy(claim, w.set))
@@ -145,7 +145,7 @@ func TestNewPodsWaitForClaimsThatAreAboutToBeFree(t *testing.T) {
 			for _, a := range creates {
 				assert.NotContains(t, []string{"web-new0", "web-new1"}, a.Object.GetName())
 			}
-			assert.Equal(t, c.wake, todo.WakeAfter, text(todo))
+			assert.Equal(t, c.wake, todo.RequeueAfter, text(todo))
 			if c.wake > 0 {
 				assert.Contains(t, text(todo), "wait: ClaimsInUse web-new0: a new pod takes its claims and its name once it is gone")
 			}
@@ -164,11 +164,11 @@ func TestNewPodsWaitForClaimsThatAreAboutToBeFree(t *testing.T) {
 func TestTakenAreNotTriedAgain(t *testing.T) {
 	w := given(t, 1, claimed("data"), reusing).claim("data", "lost1")
 	s := w.snapshot()
-	s.Taken = map[string]time.Time{"web-lost1": now}
+	s.TakenNames = map[string]time.Time{"web-lost1": now}
 	assert.NotEqual(t, "web-lost1", created(t, Compute(s))[0].Object.GetName())
 	w = given(t, 0, claimed("data")).claim("data", "lost1")
 	s = w.snapshot()
-	s.Taken = map[string]time.Time{"data-web-lost1": now.Add(time.Minute)}
+	s.TakenNames = map[string]time.Time{"data-web-lost1": now.Add(time.Minute)}
 	assert.Equal(t, "wake after 1m0s\n", text(Compute(s)), "a pod of somebody else mounts it")
 }
 
@@ -220,7 +220,7 @@ func TestNoPodTakesTheClaimsOfAnother(t *testing.T) {
 		require.Equal(t, 1, todo.Count(action.Delete), text(todo))
 		assert.Zero(t, todo.Count(action.Release), text(todo))
 		for a := range simulate.Actions(todo.Steps, StepScale) {
-			assert.Empty(t, a.Then)
+			assert.Empty(t, a.Dependents)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func TestNoClaimIsDeletedWhilePodsAreTaken(t *testing.T) {
 	for a := range simulate.Actions(todo.Steps, "") {
 		if a.Verb == action.Delete {
 			assert.Equal(t, "web-new1", a.Object.GetName())
-			assert.Empty(t, a.Then)
+			assert.Empty(t, a.Dependents)
 		}
 	}
 }
@@ -260,7 +260,7 @@ func TestPodsThatStayGiveTheirClaimsBack(t *testing.T) {
 				w := given(t, c.replicas, claimed("data"), hooked()).updated(1, c.options...).claim("data", "new0")
 				w.set.Spec.ScaleStrategy.EnablePVCReuse = reuse
 				newpod.MountClaims(w.pods[0], newpod.Mount{Volume: "data", Claim: "data-web-new0"})
-				w.claims[0].OwnerReferences = []metav1.OwnerReference{ownership.ByPod(w.pods[0])}
+				w.claims[0].OwnerReferences = []metav1.OwnerReference{ownership.PodReference(w.pods[0])}
 				assert.Equal(t, c.want, text(w.plan()))
 			}
 		})
@@ -268,7 +268,7 @@ func TestPodsThatStayGiveTheirClaimsBack(t *testing.T) {
 	w := given(t, 1, claimed("data")).updated(1).claim("data", "new0")
 	newpod.MountClaims(w.pods[0], newpod.Mount{Volume: "data", Claim: "data-web-new0"})
 	for name, owners := range map[string][]metav1.OwnerReference{
-		"of another pod": {ownership.ByPod(gen.Pod("web-other"))}, "of nobody": nil, "of another controller": {*metav1.NewControllerRef(w.pods[0], corev1.SchemeGroupVersion.WithKind("Pod"))},
+		"of another pod": {ownership.PodReference(gen.Pod("web-other"))}, "of nobody": nil, "of another controller": {*metav1.NewControllerRef(w.pods[0], corev1.SchemeGroupVersion.WithKind("Pod"))},
 	} {
 		w.claims[0].OwnerReferences = owners
 		assert.Empty(t, text(w.plan()), name)
@@ -314,8 +314,8 @@ func TestDeletedPodsTakeTheirClaims(t *testing.T) {
 	require.Len(t, todo.Steps, 1, todo.String())
 	a := todo.Steps[0].Actions[0]
 	assert.Equal(t, action.Delete, a.Verb)
-	require.Len(t, a.Then, 1)
-	assert.Equal(t, "data-web-new0", a.Then[0].GetName())
+	require.Len(t, a.Dependents, 1)
+	assert.Equal(t, "data-web-new0", a.Dependents[0].GetName())
 }
 
 // Where claims are reused, one that is left behind by a crash would go to the next pod.

@@ -34,13 +34,13 @@ func preDelete(set *v1beta1.CloneSet) *workload.LifecycleHook {
 // deletePod deletes the pod and its claims, or brings it into PreparingDelete while the preDelete
 // hook holds it. Where claims are reused they are given to the pod first and go with it: a crash must
 // not leave them behind for the next pod.
-func (p *pass) deletePod(o *pod, why podupdate.Why) action.Action {
+func (p *pass) deletePod(o *pod, why podupdate.DeleteReason) action.Action {
 	o.touched = true
 	if why.Event == nil {
 		why.Event = &action.Event{Succeeded: eventDeleted, Note: "succeed to delete pod " + o.Pod.Name, Failed: eventDeleteFailed}
 	}
 	a := p.updates.Delete(o.State, why)
-	if a.Verb != action.Delete || p.plan.Holds(&a) { // one that stays keeps its claims
+	if a.Verb != action.Delete || p.plan.Defers(&a) { // one that stays keeps its claims
 		return a
 	}
 	for _, claim := range p.claimsWith(o.Pod) {
@@ -48,7 +48,7 @@ func (p *pass) deletePod(o *pod, why podupdate.Why) action.Action {
 		case p.Set.Spec.ScaleStrategy.EnablePVCReuse:
 			p.leaving = append(p.leaving, p.handOver(claim, o.Pod))
 		case !p.adopts: // else the next pass finds them without a pod
-			a.Then = append(a.Then, claim)
+			a.Dependents = append(a.Dependents, claim)
 		}
 	}
 	return a

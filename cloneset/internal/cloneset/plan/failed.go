@@ -41,8 +41,8 @@ func (p *pass) tellOfLimit(creations int32) {
 	}
 	p.plan.Notices = append(p.plan.Notices, action.Notice{
 		Type: corev1.EventTypeWarning, Reason: eventScaleUpLimited,
-		Note:     fmt.Sprintf("scaleUp is limited because of scaleStrategy.maxUnavailable, limit: %d", creations),
-		OfStatus: true,
+		Note:       fmt.Sprintf("scaleUp is limited because of scaleStrategy.maxUnavailable, limit: %d", creations),
+		WithStatus: true,
 	})
 }
 
@@ -53,12 +53,12 @@ func warnOfDeadline(s Snapshot, todo *Plan) {
 	if deadline := progressDeadline(s.Set); deadline == 0 || old == nil || old.Reason != v1beta1.ReasonUpdated || s.Now.Before(old.LastUpdateTime.Add(deadline)) {
 		return
 	}
-	stalled := conditions.Get(Status(s, *todo, action.Result{}).Conditions, conditions.Stalled)
+	stalled := conditions.Get(Status(s, *todo, action.Failures{}).Conditions, conditions.Stalled)
 	if stalled == nil || stalled.Reason != v1beta1.ReasonDeadlineExceeded {
 		return
 	}
 	todo.Notices = append(todo.Notices, action.Notice{
-		Type: corev1.EventTypeWarning, Reason: stalled.Reason, Note: stalled.Message, OfStatus: true,
+		Type: corev1.EventTypeWarning, Reason: stalled.Reason, Note: stalled.Message, WithStatus: true,
 	})
 }
 

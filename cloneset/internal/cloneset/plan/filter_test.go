@@ -57,7 +57,7 @@ func TestUnchangedPodsChangeNoPlan(t *testing.T) {
 // thoughts are the plan and the status as text.
 func thoughts(s Snapshot) string {
 	todo := Compute(s)
-	status, err := json.MarshalIndent(Status(s, todo, action.Result{}), "", " ")
+	status, err := json.MarshalIndent(Status(s, todo, action.Failures{}), "", " ")
 	return fmt.Sprintf("%s%s %v", todo.String(), status, err)
 }
 

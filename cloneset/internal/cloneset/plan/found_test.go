@@ -138,7 +138,7 @@ func TestHeldUpdatesWakeOnlyForTheirTurn(t *testing.T) {
 	s.Refusals = action.Refusals{{Verb: action.UpdateInPlace, Kind: "pod", Reason: "Update"}: {Probing: true, Until: now.Add(30 * time.Second)}}
 	todo := Compute(s)
 	require.Zero(t, todo.Count(action.UpdateInPlace), todo.String())
-	assert.Equal(t, 30*time.Second, todo.WakeAfter)
+	assert.Equal(t, 30*time.Second, todo.RequeueAfter)
 }
 
 // Pods serve and the status is quiet while a part of their updates is refused, or the revision after that.
@@ -178,13 +178,13 @@ func TestOfARevisionThatIsHeldTheSameIsSaid(t *testing.T) {
 func TestOfWhatAPassDoesNotComeToTheSameIsSaid(t *testing.T) {
 	w := given(t, 2, policy(v1beta1.ReCreate), maxUnavailable("1")).old(3)
 	w.set.Status.Conditions = []workload.Condition{{Type: v1beta1.CloneSetFailedScale, Status: corev1.ConditionTrue, Message: "not for an update"}}
-	told := func(until time.Duration) action.Result {
+	told := func(until time.Duration) action.Failures {
 		s := w.snapshot()
 		s.Refusals = action.Refusals{
-			{Verb: action.Delete, Kind: "pod", Reason: "ScaleIn"}:  {Probing: true, Message: "not for scaling in", Wanted: true, Until: now.Add(until)},
-			{Verb: action.Delete, Kind: "pod", Reason: "Recreate"}: {Probing: true, Message: "not for an update", Wanted: true, Until: now.Add(time.Hour)},
+			{Verb: action.Delete, Kind: "pod", Reason: "ScaleIn"}:  {Probing: true, Message: "not for scaling in", StillWanted: true, Until: now.Add(until)},
+			{Verb: action.Delete, Kind: "pod", Reason: "Recreate"}: {Probing: true, Message: "not for an update", StillWanted: true, Until: now.Add(time.Hour)},
 		}
-		return action.Result{}.With(Compute(s).Held)
+		return action.Failures{}.WithDeferred(Compute(s).Deferred)
 	}
 	assert.Equal(t, "not for an update", told(0).ScaleError)
 	assert.Equal(t, told(0), told(time.Minute))

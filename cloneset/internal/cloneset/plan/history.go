@@ -22,7 +22,7 @@ func recordRevision(p *pass) {
 
 // truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit that no pod needs.
 func truncateHistory(p *pass) {
-	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.Expire(p.Revisions, p.live(), p.Set.Spec.RevisionHistoryLimit)})
+	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.TruncateHistory(p.Revisions, p.live(), p.Set.Spec.RevisionHistoryLimit)})
 }
 
 // truncateNames removes the names from scaleStrategy.podsToDelete whose pods are gone.

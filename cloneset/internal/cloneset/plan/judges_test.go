@@ -245,7 +245,7 @@ func claimsInUseStay(s Snapshot, todo Plan) []string {
 		if a.Verb != action.Delete {
 			continue
 		}
-		for _, o := range append([]action.Object{a.Object}, a.Then...) {
+		for _, o := range append([]action.Object{a.Object}, a.Dependents...) {
 			if user := inUse[o.GetName()]; user != "" && user != a.Object.GetName() && simulate.KindOf(o) == "PersistentVolumeClaim" {
 				wrong = append(wrong, fmt.Sprintf("%s goes and %s mounts it", o.GetName(), user))
 			}

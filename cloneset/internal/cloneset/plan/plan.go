@@ -71,18 +71,18 @@ func Compute(s Snapshot) Plan {
 		return p.plan
 	}
 	for _, r := range rules() {
-		before := p.plan.Wanted()
+		before := p.plan.WantedSteps()
 		r.think(p)
-		if r.last && p.plan.Wanted() > before {
-			p.plan.HoldUnreached(p.tells)
+		if r.last && p.plan.WantedSteps() > before {
+			p.plan.DeferUnreached(p.tells)
 			break
 		}
 	}
 	p.takeBack()
 	for i := range p.pods {
-		p.plan.Wake(p.pods[i].AvailableIn)
+		p.plan.RequeueWithin(p.pods[i].AvailableIn)
 	}
-	p.plan.Wake(progressWake(s))
+	p.plan.RequeueWithin(progressWake(s))
 	warnOfDeadline(s, &p.plan)
 	return p.plan
 }
@@ -132,7 +132,7 @@ func newPass(s Snapshot) *pass {
 		named:    map[string]bool{},
 		rng:      rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // ids need no secrecy
 	}
-	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, Distrusted: distrusted(s.Set)}
+	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: distrusted(s.Set)}
 	p.numbers, p.plan.Err = readNumbers(s.Set)
 	p.revisions = podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), inplace.Options{
 		DefaultPullPolicy: podspec.PullAlways, EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize, CompareClaims: p.comparesClaims(),
@@ -140,7 +140,7 @@ func newPass(s Snapshot) *pass {
 	p.updates = podupdate.Workload{
 		Revisions: p.revisions, Policy: p.policy(), Lifecycle: s.Set.Spec.Lifecycle,
 		GraceSeconds: inPlaceStrategy(s.Set).GracePeriodSeconds,
-		Labels:       p.revisionLabels, Missing: missingTemplateHash,
+		Labels:       p.revisionLabels, MissingLabels: missingTemplateHash,
 		Now: s.Now, Plan: &p.plan.Plan,
 	}
 	for _, name := range s.Set.Spec.ScaleStrategy.PodsToDelete {
@@ -178,7 +178,7 @@ func (p *pass) judge(o *corev1.Pod) pod {
 
 // distrusted are the verbs of actions of which the status says that the server refused them.
 func distrusted(set *v1beta1.CloneSet) []action.Verb {
-	return conditions.Distrusted(set.Status.Conditions, v1beta1.CloneSetFailedScale, v1beta1.CloneSetFailedUpdate)
+	return conditions.RefusedVerbs(set.Status.Conditions, v1beta1.CloneSetFailedScale, v1beta1.CloneSetFailedUpdate)
 }
 
 func (p *pass) comparesClaims() bool {
@@ -191,5 +191,5 @@ func (p *pass) live() map[string]bool {
 	for i := range p.pods {
 		hashes[i] = p.pods[i].Revision
 	}
-	return p.Live(hashes)
+	return p.LiveRevisions(hashes)
 }

@@ -31,7 +31,7 @@ import (
 type player struct {
 	world  *simulate.World
 	gates  Gates
-	report func(done action.Result) []action.Step
+	report func(done action.Failures) []action.Step
 	plan   Plan
 	lost   *simulate.LostPods
 }
@@ -44,7 +44,7 @@ func newPlayer(w *simulate.World) *player {
 func (p *player) Restart() { p.lost.Restart() }
 
 // Followed tells the finder what was done to pods.
-func (p *player) Followed(results []progress.Result) {
+func (p *player) Followed(results []progress.Outcome) {
 	p.lost.Followed(gen.Namespace, "web", results)
 }
 
@@ -65,19 +65,19 @@ func (p *player) Plan(view *simulate.View, now time.Time, seed uint64) ([]action
 	todo := Compute(s)
 	p.world.Convict(todo.Steps, todo.String(), planJudges(s, todo)...)
 	p.plan = todo
-	p.report = func(done action.Result) []action.Step {
-		return []action.Step{simulate.StatusStep(set, Status(s, todo, done.With(todo.Held)))}
+	p.report = func(done action.Failures) []action.Step {
+		return []action.Step{simulate.StatusStep(set, Status(s, todo, done.WithDeferred(todo.Deferred)))}
 	}
-	return todo.Steps, todo.WakeAfter
+	return todo.Steps, todo.RequeueAfter
 }
 
 // Notices are what the last plan tells users.
 func (p *player) Notices(statusWritten bool) []action.Notice {
-	return p.plan.NoticesOnce(statusWritten)
+	return p.plan.NoticesToRecord(statusWritten)
 }
 
 // Report writes the status that follows from the last plan.
-func (p *player) Report(done action.Result) []action.Step {
+func (p *player) Report(done action.Failures) []action.Step {
 	if p.report == nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (p *player) snapshot(view *simulate.View, set *v1beta1.CloneSet, now time.T
 	if err != nil {
 		return s, err
 	}
-	s.Pods, s.Orphans, s.Taken = append(s.Pods, lost.Own...), lost.Orphans, lost.Taken
+	s.Pods, s.Orphans, s.TakenNames = append(s.Pods, lost.Own...), lost.Orphans, lost.Taken
 	claimsHash, err := revision.ClaimsHash(set.Spec.VolumeClaimTemplates)
 	if err != nil {
 		return s, err

@@ -37,7 +37,7 @@ func maxUnavailableDown(set *v1beta1.CloneSet, replicas int32) int32 {
 	if m == nil {
 		return 0 // 20%, which is never all
 	}
-	n, err := rollout.Scaled("maxUnavailable", *m, replicas, rollout.Down)
+	n, err := rollout.Scaled("maxUnavailable", *m, replicas, rollout.RoundDown)
 	if err != nil {
 		return 0 // readNumbers has reported it
 	}

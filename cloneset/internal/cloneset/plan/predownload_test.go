@@ -66,7 +66,7 @@ func (w *world) changed(change func(*corev1.PodTemplateSpec)) *world {
 // aside says what runs aside, with "web-<hash>" for the update revision.
 func (w *world) aside() string {
 	todo := w.plan()
-	return strings.ReplaceAll((&action.Plan{Steps: todo.Pulls.Steps}).String(), w.revisions[1].Name, "web-<hash>")
+	return strings.ReplaceAll((&action.Plan{Steps: todo.PreDownload.Steps}).String(), w.revisions[1].Name, "web-<hash>")
 }
 
 const (
@@ -164,8 +164,8 @@ func TestPullJob(t *testing.T) {
 	w := pulling(t, strategy(workload.InPlaceUpdateStrategy{ImagePreDownloadParallelism: &parallelism}))
 	hash := short(w.revisions[1])
 	todo := w.plan()
-	require.Len(t, todo.Pulls.Steps, 2)
-	create := todo.Pulls.Steps[0].Actions[0]
+	require.Len(t, todo.PreDownload.Steps, 2)
+	create := todo.PreDownload.Steps[0].Actions[0]
 	job := create.Object.(*unstructured.Unstructured).Object
 	assert.Equal(t, map[string]any{
 		"apiVersion": "apps.kruise.io/v1beta1", "kind": "ImagePullJob",
@@ -196,7 +196,7 @@ func TestPullJob(t *testing.T) {
 	}, create.Event)
 	assert.Equal(t, map[string]any{"metadata": map[string]any{"labels": map[string]any{
 		contract.ImagePreDownloadCreatedLabel: "true", contract.ImagePreDownloadIgnoredLabel: nil,
-	}}}, todo.Pulls.Steps[1].Actions[0].Patches[0].Body)
+	}}}, todo.PreDownload.Steps[1].Actions[0].Patches[0].Body)
 }
 
 func TestPullJobFollowsTheStrategyAndTheTemplate(t *testing.T) {
@@ -214,7 +214,7 @@ func TestPullJobFollowsTheStrategyAndTheTemplate(t *testing.T) {
 		w.revisions[i] = revisionOf(t, w, *template)
 	}
 	w.pulls.Version = "v1alpha1"
-	jobs := w.plan().Pulls.Steps[0].Actions
+	jobs := w.plan().PreDownload.Steps[0].Actions
 	require.Len(t, jobs, 2, "one for each container whose image differs")
 	assert.Equal(t, w.revisions[1].Name+"-side", jobs[1].Object.GetName())
 	job := jobs[1].Object.(*unstructured.Unstructured)
@@ -227,7 +227,7 @@ func TestPullJobFollowsTheStrategyAndTheTemplate(t *testing.T) {
 	assert.Equal(t, map[string]any{"team": "shop"}, spec["sandboxConfig"].(map[string]any)["annotations"])
 
 	strategy(workload.InPlaceUpdateStrategy{})(w.set)
-	spec = w.plan().Pulls.Steps[0].Actions[0].Object.(*unstructured.Unstructured).Object["spec"].(map[string]any)
+	spec = w.plan().PreDownload.Steps[0].Actions[0].Object.(*unstructured.Unstructured).Object["spec"].(map[string]any)
 	assert.Equal(t, int64(1), spec["parallelism"])
 }
 
@@ -235,7 +235,7 @@ func TestPullJobsAreLegalForLongNames(t *testing.T) {
 	w := pulling(t)
 	for _, length := range []int{63, 64, 200, 240} {
 		w.revisions[1].Name = strings.Repeat("w", length-6) + "-abcde"
-		job := w.plan().Pulls.Steps[0].Actions[0].Object.(*unstructured.Unstructured)
+		job := w.plan().PreDownload.Steps[0].Actions[0].Object.(*unstructured.Unstructured)
 		selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{exclusionOf(job)}}
 		_, err := metav1.LabelSelectorAsSelector(selector)
 		require.NoError(t, err)
@@ -272,22 +272,22 @@ func TestUsersAreToldOnceWhyImagesAreNotPulledAhead(t *testing.T) {
 				texts = append(texts, n.Reason+": "+n.Note)
 			}
 			assert.Equal(t, tt.want, texts)
-			assert.Equal(t, len(tt.want) > 0, todo.Pulls.Explains)
-			assert.Empty(t, todo.Pulls.Steps)
+			assert.Equal(t, len(tt.want) > 0, todo.PreDownload.ReportsProblem)
+			assert.Empty(t, todo.PreDownload.Steps)
 			assert.NotEmpty(t, todo.Steps, "the rollout goes on")
 		})
 	}
 }
 
 func (w *world) told() *world {
-	w.pulls.Told = true
+	w.pulls.ProblemReported = true
 	return w
 }
 
 // No event tells that an attempt may be repeated or that the kind has been installed.
 func TestPlansWakeForPullJobs(t *testing.T) {
 	still := pulling(t, paused())
-	assert.Zero(t, still.plan().WakeAfter)
-	assert.Equal(t, 3*time.Second, still.retryIn(3*time.Second).plan().WakeAfter)
-	assert.Equal(t, time.Minute, still.notServed().plan().WakeAfter)
+	assert.Zero(t, still.plan().RequeueAfter)
+	assert.Equal(t, 3*time.Second, still.retryIn(3*time.Second).plan().RequeueAfter)
+	assert.Equal(t, time.Minute, still.notServed().plan().RequeueAfter)
 }

@@ -34,8 +34,8 @@ func (p *puller) Plan(view *simulate.View, now time.Time, seed uint64) ([]action
 	s.Now, s.Seed, s.Gates = now, seed, Gates{PreDownload: true}
 	s.PullJobs = predownload.Jobs{Version: "v1beta1", Owned: p.jobs()}
 	todo := Compute(s)
-	steps := append(todo.Steps, simulate.StatusStep(set, Status(s, todo, action.Result{})))
-	return append(steps, todo.Pulls.Steps...), todo.WakeAfter
+	steps := append(todo.Steps, simulate.StatusStep(set, Status(s, todo, action.Failures{})))
+	return append(steps, todo.PreDownload.Steps...), todo.RequeueAfter
 }
 
 func (p *puller) jobs() []*metav1.PartialObjectMetadata {

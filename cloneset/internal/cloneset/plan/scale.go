@@ -33,7 +33,7 @@ func regretDeletion(p *pass) {
 		if !o.deleting || o.touched || o.SpecifiedDelete || p.named[o.Pod.Name] {
 			continue
 		}
-		a, ok := p.updates.Regret(o.State)
+		a, ok := p.updates.CancelDelete(o.State)
 		if !ok {
 			continue
 		}
@@ -79,7 +79,7 @@ func finishDeletion(p *pass) {
 		if !o.deleting || o.touched || lifecycle.Hooked(preDelete(p.Set), o.Pod) {
 			continue
 		}
-		step.Actions = append(step.Actions, p.deletePod(o, podupdate.Why{Reason: "HookReleased", Message: "the preDelete hook has let it go"}))
+		step.Actions = append(step.Actions, p.deletePod(o, podupdate.DeleteReason{Reason: "HookReleased", Message: "the preDelete hook has let it go"}))
 	}
 	p.addLeaving(step)
 }
@@ -108,8 +108,8 @@ func deleteSpecified(p *pass) {
 				continue
 			}
 		}
-		a := p.deletePod(o, podupdate.Why{Reason: "SpecifiedDelete", Message: "it is specified for deletion"})
-		if p.plan.Gives(&a) {
+		a := p.deletePod(o, podupdate.DeleteReason{Reason: "SpecifiedDelete", Message: "it is specified for deletion"})
+		if p.plan.YieldsPlace(&a) {
 			continue
 		}
 		limit -= cost
@@ -154,8 +154,8 @@ func scaleIn(p *pass) {
 			p.plan.Wait("MaxUnavailable", o.Pod.Name, "the pod is too many and waits until others are available")
 			continue
 		}
-		a := p.deletePod(o, podupdate.Why{Reason: "ScaleIn", Message: "there are more pods than spec.replicas"})
-		if p.plan.Gives(&a) {
+		a := p.deletePod(o, podupdate.DeleteReason{Reason: "ScaleIn", Message: "there are more pods than spec.replicas"})
+		if p.plan.YieldsPlace(&a) {
 			continue
 		}
 		if o.serving() {

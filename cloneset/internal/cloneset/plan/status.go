@@ -20,7 +20,7 @@ import (
 )
 
 // Status is the next status of the set, counted from the pods as they were before the plan's writes.
-func Status(s Snapshot, todo Plan, done action.Result) v1beta1.CloneSetStatus {
+func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.CloneSetStatus {
 	p := newPass(s)
 	status := *s.Set.Status.DeepCopy()
 	status.ObservedGeneration = s.Set.Generation
@@ -31,7 +31,7 @@ func Status(s Snapshot, todo Plan, done action.Result) v1beta1.CloneSetStatus {
 		status.CurrentRevision = status.UpdateRevision
 	}
 	now := metav1.NewTime(s.Now)
-	if !done.InVain || s.Set.Status.ObservedGeneration != s.Set.Generation {
+	if !done.NoProgress || s.Set.Status.ObservedGeneration != s.Set.Generation {
 		status.Conditions = p.nextConditions(status, todo, done, now)
 	}
 	return status
@@ -59,12 +59,12 @@ func (p *pass) countInto(status *v1beta1.CloneSetStatus) {
 	status.ExpectedUpdatedReplicas = p.numbers.replicas - p.numbers.partition
 }
 
-func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done action.Result, now metav1.Time) []workload.Condition {
+func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done action.Failures, now metav1.Time) []workload.Condition {
 	list := status.Conditions
 	if done.ScaleError != "" || !p.creationFails() || createsPods(todo) { // else nothing was tried
-		list = conditions.Failure(list, v1beta1.CloneSetFailedScale, done.ScaleError, now)
+		list = conditions.SetFailure(list, v1beta1.CloneSetFailedScale, done.ScaleError, now)
 	}
-	list = conditions.Failure(list, v1beta1.CloneSetFailedUpdate, done.UpdateError, now)
+	list = conditions.SetFailure(list, v1beta1.CloneSetFailedUpdate, done.UpdateError, now)
 	list = limited(list, limitOf(todo), now)
 	if deadline := progressDeadline(p.Set); deadline == 0 {
 		list = conditions.Remove(list, v1beta1.CloneSetProgressing)
@@ -139,7 +139,7 @@ func progressWake(s Snapshot) time.Duration {
 }
 
 // summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
-func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition, todo Plan, done action.Result) conditions.Summary {
+func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition, todo Plan, done action.Failures) conditions.Summary {
 	if todo.Err != nil {
 		return conditions.Summary{Stalled: true, Reason: v1beta1.ReasonInvalidSpec, Message: todo.Err.Error()}
 	}
@@ -147,12 +147,12 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 	updates := !r.Paused && !onDelete(p.Set)
 	if len(todo.Waits) == 0 && status.Replicas == p.numbers.replicas && status.AvailableReplicas == status.Replicas &&
 		(!updates || status.UpdatedReplicas >= status.ExpectedUpdatedReplicas) {
-		return conditions.Done(p.held())
+		return conditions.DoneSummary(p.held())
 	}
 	trouble := p.trouble()
 	s := conditions.Summary{Reason: "Progressing", Message: fmt.Sprintf("%d of %d pods available, %d of %d updated%s",
 		status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, status.ExpectedUpdatedReplicas, trouble)}
-	if !s.Refused(done, trouble) && len(todo.Waits) > 0 {
+	if !s.ReportFailures(done, trouble) && len(todo.Waits) > 0 {
 		s.Reason, s.Message = todo.Waits[0].Reason, s.Message+"; "+todo.Waits[0].String()
 	}
 	if limit := limitOf(todo); limit != nil && s.Reason != limit.Reason {

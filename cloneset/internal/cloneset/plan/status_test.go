@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
-func (w *world) status(done action.Result) v1beta1.CloneSetStatus {
+func (w *world) status(done action.Failures) v1beta1.CloneSetStatus {
 	w.t.Helper()
 	s := w.snapshot()
 	return Status(s, Compute(s), done)
@@ -30,7 +30,7 @@ func TestStatusCountsActivePods(t *testing.T) {
 	w := given(t, 5, partition("2")).
 		old(2).updated(1).updated(1, unready).updated(1, gen.Lifecycle(contract.LifecyclePreparingNormal)).
 		updated(1, gen.Terminating()).old(1, gen.Phase(corev1.PodFailed))
-	s := w.status(action.Result{})
+	s := w.status(action.Failures{})
 	assert.EqualValues(t, 5, s.Replicas)
 	assert.EqualValues(t, 4, s.ReadyReplicas, "the lifecycle state does not matter for readiness")
 	assert.EqualValues(t, 3, s.AvailableReplicas)
@@ -47,9 +47,9 @@ func TestStatusCountsActivePods(t *testing.T) {
 
 func TestCurrentRevisionMovesWithoutWaitingForReadiness(t *testing.T) {
 	w := given(t, 2).updated(2, unready)
-	assert.Equal(t, w.revisions[1].Name, w.status(action.Result{}).CurrentRevision)
+	assert.Equal(t, w.revisions[1].Name, w.status(action.Failures{}).CurrentRevision)
 	w = given(t, 2).updated(1)
-	assert.Equal(t, w.revisions[0].Name, w.status(action.Result{}).CurrentRevision, "a pod is missing")
+	assert.Equal(t, w.revisions[0].Name, w.status(action.Failures{}).CurrentRevision, "a pod is missing")
 }
 
 func TestProgressing(t *testing.T) {
@@ -94,7 +94,7 @@ func TestProgressing(t *testing.T) {
 			if tt.give.set.Status.UpdateRevision == "same" {
 				tt.give.set.Status.UpdateRevision = tt.give.revisions[1].Name
 			}
-			c := conditions.Get(tt.give.status(action.Result{}).Conditions, v1beta1.CloneSetProgressing)
+			c := conditions.Get(tt.give.status(action.Failures{}).Conditions, v1beta1.CloneSetProgressing)
 			require.NotNil(t, c)
 			assert.Equal(t, tt.want, c.Reason)
 			assert.Equal(t, tt.status, c.Status)
@@ -103,36 +103,36 @@ func TestProgressing(t *testing.T) {
 
 	t.Run("a new revision starts a new clock", func(t *testing.T) {
 		w := given(t, 2, deadline(60), before(v1beta1.ReasonDeadlineExceeded, 9)).old(2)
-		c := conditions.Get(w.status(action.Result{}).Conditions, v1beta1.CloneSetProgressing)
+		c := conditions.Get(w.status(action.Failures{}).Conditions, v1beta1.CloneSetProgressing)
 		assert.Equal(t, v1beta1.ReasonUpdated, c.Reason)
 		assert.Equal(t, now, c.LastUpdateTime.Time)
 		w = given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 59)).old(2)
-		c = conditions.Get(w.status(action.Result{}).Conditions, v1beta1.CloneSetProgressing)
+		c = conditions.Get(w.status(action.Failures{}).Conditions, v1beta1.CloneSetProgressing)
 		assert.Equal(t, now, c.LastUpdateTime.Time)
 	})
 	t.Run("without a deadline there is no condition", func(t *testing.T) {
 		for _, option := range []setOption{func(*v1beta1.CloneSet) {}, deadline(math.MaxInt32)} {
 			w := given(t, 2, before(v1beta1.ReasonUpdated, 9), option).old(2)
-			assert.Nil(t, conditions.Get(w.status(action.Result{}).Conditions, v1beta1.CloneSetProgressing))
+			assert.Nil(t, conditions.Get(w.status(action.Failures{}).Conditions, v1beta1.CloneSetProgressing))
 		}
 	})
 	t.Run("the pass after the deadline is asked for", func(t *testing.T) {
 		w := given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 20)).updated(2, unready)
 		w.set.Status.UpdateRevision = w.revisions[1].Name
-		assert.Equal(t, 41*time.Second, w.plan().WakeAfter)
+		assert.Equal(t, 41*time.Second, w.plan().RequeueAfter)
 	})
 	t.Run("a set at rest is not planned again", func(t *testing.T) {
 		for _, reason := range []string{v1beta1.ReasonAvailable, v1beta1.ReasonPaused, v1beta1.ReasonPartitionAvailable, v1beta1.ReasonDeadlineExceeded} {
 			w := given(t, 2, deadline(60), before(reason, 20)).updated(2)
 			w.set.Status.UpdateRevision = w.revisions[1].Name
-			assert.Zero(t, w.plan().WakeAfter, reason)
+			assert.Zero(t, w.plan().RequeueAfter, reason)
 		}
 	})
 }
 
 func TestFailuresComeAndGo(t *testing.T) {
 	w := given(t, 2).updated(1)
-	s := w.status(action.Result{ScaleError: "create pod: quota exceeded"})
+	s := w.status(action.Failures{ScaleError: "create pod: quota exceeded"})
 	c := conditions.Get(s.Conditions, v1beta1.CloneSetFailedScale)
 	require.NotNil(t, c)
 	assert.Equal(t, "create pod: quota exceeded", c.Message)
@@ -140,7 +140,7 @@ func TestFailuresComeAndGo(t *testing.T) {
 	assert.Equal(t, "FailedScale", conditions.Get(s.Conditions, conditions.Reconciling).Reason)
 	w.set.Status = s
 	w.updated(1)
-	s = w.status(action.Result{})
+	s = w.status(action.Failures{})
 	assert.Nil(t, conditions.Get(s.Conditions, v1beta1.CloneSetFailedScale))
 	assert.Nil(t, conditions.Get(s.Conditions, conditions.Reconciling))
 	assert.Equal(t, corev1.ConditionTrue, conditions.Get(s.Conditions, conditions.Ready).Status)
@@ -148,7 +148,7 @@ func TestFailuresComeAndGo(t *testing.T) {
 
 func TestAWaitIsTold(t *testing.T) {
 	w := given(t, 3, policy(v1beta1.InPlaceIfPossible)).old(2).updated(1, unready)
-	c := conditions.Get(w.status(action.Result{}).Conditions, conditions.Reconciling)
+	c := conditions.Get(w.status(action.Failures{}).Conditions, conditions.Reconciling)
 	require.NotNil(t, c)
 	assert.Equal(t, "MaxUnavailable", c.Reason)
 	assert.Equal(t, "2 of 3 pods available, 1 of 3 updated; MaxUnavailable web-old0: the update waits until other pods are available", c.Message)
@@ -170,7 +170,7 @@ func TestAPausedSetCountsThePodsThatWait(t *testing.T) {
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
-			list := r.give.status(action.Result{}).Conditions
+			list := r.give.status(action.Failures{}).Conditions
 			ready := conditions.Get(list, conditions.Ready)
 			assert.Equal(t, corev1.ConditionTrue, ready.Status)
 			assert.Equal(t, r.reason, ready.Reason)
@@ -185,7 +185,7 @@ func TestAPausedSetCountsThePodsThatWait(t *testing.T) {
 	}
 	rolled := given(t, 3, paused(), partition("2")).old(1).updated(2)
 	rolled.gates.PartitionRollback = true
-	assert.Equal(t, "the update is paused; 1 pod waits for it", conditions.Get(rolled.status(action.Result{}).Conditions, conditions.Ready).Message, "to go back")
+	assert.Equal(t, "the update is paused; 1 pod waits for it", conditions.Get(rolled.status(action.Failures{}).Conditions, conditions.Ready).Message, "to go back")
 }
 
 func TestABadSpecStallsAndTouchesNothing(t *testing.T) {
@@ -193,19 +193,19 @@ func TestABadSpecStallsAndTouchesNothing(t *testing.T) {
 	todo := w.plan()
 	require.ErrorContains(t, todo.Err, "string is not a percentage")
 	assert.True(t, todo.Empty(), todo.String())
-	c := conditions.Get(w.status(action.Result{}).Conditions, conditions.Stalled)
+	c := conditions.Get(w.status(action.Failures{}).Conditions, conditions.Stalled)
 	require.NotNil(t, c)
 	assert.Equal(t, "InvalidSpec", c.Reason)
 }
 
 func TestMinReadySecondsAreTimedExactly(t *testing.T) {
 	w := given(t, 1, minReady(10)).updated(1, gen.Ready(now.Add(-3*time.Second)))
-	assert.Equal(t, 7*time.Second, w.plan().WakeAfter)
-	assert.EqualValues(t, 0, w.status(action.Result{}).AvailableReplicas)
+	assert.Equal(t, 7*time.Second, w.plan().RequeueAfter)
+	assert.EqualValues(t, 0, w.status(action.Failures{}).AvailableReplicas)
 	w.set.Spec.Replicas = new(int32(1))
 	w.pods = nil
 	w.updated(1, gen.Ready(now.Add(-10*time.Second)))
-	assert.EqualValues(t, 1, w.status(action.Result{}).AvailableReplicas)
+	assert.EqualValues(t, 1, w.status(action.Failures{}).AvailableReplicas)
 }
 
 // Pods that get other resources serve all the while; the set is not as its spec wants it before they have them.
@@ -221,7 +221,7 @@ func TestNotReadyBeforeResourcesAreInForce(t *testing.T) {
 		}),
 	}
 	w := given(t, 2).updated(1).updated(1, resized...)
-	s := w.status(action.Result{})
+	s := w.status(action.Failures{})
 	assert.EqualValues(t, 2, s.AvailableReplicas)
 	ready := conditions.Get(s.Conditions, "Ready")
 	require.NotNil(t, ready)
@@ -234,12 +234,12 @@ func TestNotReadyBeforeResourcesAreInForce(t *testing.T) {
 func TestFailedScaleStaysUntilCreationIsTriedAgain(t *testing.T) {
 	inPlace := policy(v1beta1.InPlaceIfPossible)
 	updating := given(t, 5, inPlace, maxUnavailable("2"), failing).old(4)
-	require.NotNil(t, conditions.Get(updating.status(action.Result{}).Conditions, v1beta1.CloneSetFailedScale))
+	require.NotNil(t, conditions.Get(updating.status(action.Failures{}).Conditions, v1beta1.CloneSetFailedScale))
 	trying := given(t, 5, inPlace, failing).updated(4)
-	require.Nil(t, conditions.Get(trying.status(action.Result{}).Conditions, v1beta1.CloneSetFailedScale), "it succeeded")
+	require.Nil(t, conditions.Get(trying.status(action.Failures{}).Conditions, v1beta1.CloneSetFailedScale), "it succeeded")
 	whole := given(t, 4, inPlace, failing).updated(4)
-	require.Nil(t, conditions.Get(whole.status(action.Result{}).Conditions, v1beta1.CloneSetFailedScale), "nothing is missing")
+	require.Nil(t, conditions.Get(whole.status(action.Failures{}).Conditions, v1beta1.CloneSetFailedScale), "nothing is missing")
 	revised := given(t, 5, inPlace, maxUnavailable("2"), failing).old(4)
 	revised.unsaved = true
-	require.NotNil(t, conditions.Get(revised.status(action.Result{}).Conditions, v1beta1.CloneSetFailedScale), "a revision is no pod")
+	require.NotNil(t, conditions.Get(revised.status(action.Failures{}).Conditions, v1beta1.CloneSetFailedScale), "a revision is no pod")
 }

@@ -55,7 +55,7 @@ func TestMessagesNameTheTrouble(t *testing.T) {
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
-			list := r.give.status(action.Result{}).Conditions
+			list := r.give.status(action.Failures{}).Conditions
 			for _, kind := range []string{conditions.Ready, conditions.Reconciling} {
 				c := conditions.Get(list, kind)
 				require.NotNil(t, c)
@@ -68,7 +68,7 @@ func TestMessagesNameTheTrouble(t *testing.T) {
 
 // What the server refuses does not hide what troubles the pods.
 func TestFailuresDoNotHideTheTrouble(t *testing.T) {
-	for _, done := range []action.Result{{ScaleError: "no"}, {UpdateError: "no"}, {Blocked: "no"}} {
+	for _, done := range []action.Failures{{ScaleError: "no"}, {UpdateError: "no"}, {Blocked: "no"}} {
 		w := given(t, 3).updated(1, gen.Waiting("ErrImagePull", now))
 		assert.Equal(t, "no; ErrImagePull (web-new0, container main)", conditions.Get(w.status(done).Conditions, conditions.Ready).Message)
 	}
@@ -82,8 +82,8 @@ func TestTheDeadlineThatHasPassedIsNamed(t *testing.T) {
 
 	w = given(t, 2, since(600)).updated(1).updated(1, pull).rollingOut()
 	message := "1 of 2 pods available, 2 of 2 updated; ErrImagePull (web-new1, container main); the progress deadline of 600s has passed"
-	assert.Equal(t, []action.Notice{{Type: corev1.EventTypeWarning, Reason: v1beta1.ReasonDeadlineExceeded, Note: message, OfStatus: true}}, w.plan().Notices)
-	w.set.Status = w.status(action.Result{})
+	assert.Equal(t, []action.Notice{{Type: corev1.EventTypeWarning, Reason: v1beta1.ReasonDeadlineExceeded, Note: message, WithStatus: true}}, w.plan().Notices)
+	w.set.Status = w.status(action.Failures{})
 	stalled, progressing := conditions.Get(w.set.Status.Conditions, conditions.Stalled), conditions.Get(w.set.Status.Conditions, v1beta1.CloneSetProgressing)
 	require.NotNil(t, stalled)
 	assert.Equal(t, v1beta1.ReasonDeadlineExceeded, stalled.Reason)
@@ -118,12 +118,12 @@ func TestTriesInVainLeaveTheConditions(t *testing.T) {
 	w := given(t, 2).updated(1, unready)
 	w.set.Status.Conditions = []workload.Condition{{Type: "Ready", Status: corev1.ConditionFalse, Message: "as it was"}}
 	w.set.Status.ObservedGeneration = w.set.Generation
-	status := func(done action.Result) []workload.Condition {
+	status := func(done action.Failures) []workload.Condition {
 		s := w.snapshot()
 		return Status(s, Compute(s), done).Conditions
 	}
-	assert.Equal(t, w.set.Status.Conditions, status(action.Result{InVain: true}))
-	assert.NotEqual(t, w.set.Status.Conditions, status(action.Result{}))
+	assert.Equal(t, w.set.Status.Conditions, status(action.Failures{NoProgress: true}))
+	assert.NotEqual(t, w.set.Status.Conditions, status(action.Failures{}))
 	w.set.Generation++
-	assert.NotEqual(t, w.set.Status.Conditions, status(action.Result{InVain: true}))
+	assert.NotEqual(t, w.set.Status.Conditions, status(action.Failures{NoProgress: true}))
 }

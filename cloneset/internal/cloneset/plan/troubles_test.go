@@ -27,7 +27,7 @@ func TestSurgeIsFullUntilTheLastPods(t *testing.T) {
 // 370, 467: who waited for a rollout with a partition waited for ever.
 func TestASetAtItsPartitionIsReady(t *testing.T) {
 	ready := func(w *world) corev1.ConditionStatus {
-		c := conditions.Get(w.status(action.Result{}).Conditions, conditions.Ready)
+		c := conditions.Get(w.status(action.Failures{}).Conditions, conditions.Ready)
 		require.NotNil(t, c)
 		return c.Status
 	}

@@ -135,7 +135,7 @@ func (p *pass) abandon(rest []int) []action.Action {
 			continue
 		}
 		o.touched = true
-		actions = append(actions, p.updates.Abandon(o.State))
+		actions = append(actions, p.updates.CancelUpdate(o.State))
 	}
 	return actions
 }
@@ -173,8 +173,8 @@ func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int3
 			}
 			continue
 		}
-		if podupdate.Writes(a) {
-			if p.plan.Gives(&a) {
+		if podupdate.HasWrites(a) {
+			if p.plan.YieldsPlace(&a) {
 				continue
 			}
 			actions = append(actions, a)
@@ -205,7 +205,7 @@ func (p *pass) outOfService(hash string) (unavailable, atTarget int32) {
 // updatePod moves one pod to the target, in place or by deleting it; the missing pod is made again
 // at the target by the next pass.
 func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Action, error) {
-	u, err := p.updates.Way(o.State, target)
+	u, err := p.updates.UpdatePath(o.State, target)
 	if err != nil {
 		return action.Action{}, err
 	}
@@ -217,13 +217,13 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 	if p.creationFails() && p.weigh().missing > max(p.numbers.maxUnavailable, 1) {
 		return action.Action{}, errNoNewPods
 	}
-	return p.deletePod(o, podupdate.Why{
+	return p.deletePod(o, podupdate.DeleteReason{
 		Reason: "Recreate", Message: "revision " + podstate.ShortHash(target.Name) + " needs a new pod",
 		Event: &action.Event{
 			Succeeded: eventRecreated, Failed: eventRecreateFailed,
 			Note: fmt.Sprintf("successfully delete pod %s for re-creation(revision %s)", o.Pod.Name, target.Name),
 		},
-		Held: map[string]string{contract.SpecifiedDeleteLabel: "true"}, // it must not be taken back into service
+		LabelsWhileHeld: map[string]string{contract.SpecifiedDeleteLabel: "true"}, // it must not be taken back into service
 	}), nil
 }
 

@@ -64,11 +64,11 @@ func TestLimitedScalingOutIsToldOnce(t *testing.T) {
 	w := given(t, 5, scaleUnavailable("2")).updated(1, unready)
 	told := action.Notice{
 		Type: corev1.EventTypeWarning, Reason: "ScaleUpLimited",
-		Note:     "scaleUp is limited because of scaleStrategy.maxUnavailable, limit: 1",
-		OfStatus: true,
+		Note:       "scaleUp is limited because of scaleStrategy.maxUnavailable, limit: 1",
+		WithStatus: true,
 	}
 	assert.Equal(t, []action.Notice{told}, w.plan().Notices)
-	w.set.Status = w.status(action.Result{})
+	w.set.Status = w.status(action.Failures{})
 	assert.Empty(t, w.plan().Notices, "the status says so")
 	limited := conditions.Get(w.set.Status.Conditions, v1beta1.CloneSetScaleUpLimited)
 	require.NotNil(t, limited)
@@ -76,20 +76,20 @@ func TestLimitedScalingOutIsToldOnce(t *testing.T) {
 	conditions.Get(w.set.Status.Conditions, conditions.Ready).Message = "in other words"
 	assert.Empty(t, w.plan().Notices, "whatever the words of other conditions")
 	w.updated(1, unready)
-	w.set.Status = w.status(action.Result{ScaleError: "create pod: quota exceeded"})
+	w.set.Status = w.status(action.Failures{ScaleError: "create pod: quota exceeded"})
 	assert.Empty(t, w.plan().Notices, "with another number and a failure, too")
 	w.set.Generation++
 	told.Note = "scaleUp is limited because of scaleStrategy.maxUnavailable, limit: 0"
 	assert.Equal(t, []action.Notice{told}, w.plan().Notices, "after an edit")
 	assert.Empty(t, given(t, 2, scaleUnavailable("2")).plan().Notices)
 	w.set.Spec.ScaleStrategy.MaxUnavailable = nil
-	assert.Nil(t, conditions.Get(w.status(action.Result{}).Conditions, v1beta1.CloneSetScaleUpLimited), "it ends with the limit")
+	assert.Nil(t, conditions.Get(w.status(action.Failures{}).Conditions, v1beta1.CloneSetScaleUpLimited), "it ends with the limit")
 }
 
 // A hook that holds a pod is not all that users should know of.
 func TestTheLimitIsToldBesidesOtherWaits(t *testing.T) {
 	w := given(t, 5, scaleUnavailable("1"), hooked()).updated(2).updated(1, held...)
-	w.set.Status = w.status(action.Result{})
+	w.set.Status = w.status(action.Failures{})
 	message := conditions.Get(w.set.Status.Conditions, conditions.Ready).Message
 	assert.Contains(t, message, "ScaleMaxUnavailable: 2 more pods wait for scaleStrategy.maxUnavailable")
 	assert.Empty(t, w.plan().Notices, message)

@@ -9,7 +9,7 @@ import (
 
 // Gate gives a pod the readiness gate KruisePodReady, by which others can take it out of service.
 func Gate(pod *corev1.Pod) {
-	if isMirror(pod) || podstate.HasGate(pod, contract.KruisePodReady) {
+	if isMirror(pod) || podstate.HasReadinessGate(pod, contract.KruisePodReady) {
 		return
 	}
 	pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: contract.KruisePodReady})

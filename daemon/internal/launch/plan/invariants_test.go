@@ -33,7 +33,7 @@ type world struct {
 	once    map[string]bool // containers that were ready, or had done their work, at some time
 	began   map[string]bool
 	refused map[string]bool // kinds of writes
-	memory  *refusals.Memory
+	memory  *refusals.Tracker
 	tries   simulate.Tries
 	calm    bool      // nothing is refused any more, and nothing fails
 	held    time.Time // since when something waits for refusals that have ended, zero for nothing
@@ -48,7 +48,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 }
 
 // newManager is one that remembers nothing.
-func (w *world) newManager() { w.memory, w.tries = &refusals.Memory{}, simulate.Tries{} }
+func (w *world) newManager() { w.memory, w.tries = &refusals.Tracker{}, simulate.Tries{} }
 
 // replacePod makes another pod of the same name. What the former left behind is still there, and may be removed.
 func (w *world) replacePod() {
@@ -83,9 +83,9 @@ func (w *world) priority(container string) (key string, priority int) {
 func (w *world) controller() {
 	w.now = w.now.Add(time.Duration(w.rng.IntN(1500)) * time.Millisecond)
 	p := plan.Compute(plan.Snapshot{
-		Pod: w.pod.DeepCopy(), ConfigMap: w.m.DeepCopy(), Refusals: w.memory.Of(key(w.pod), refusals.Moment{Now: w.now}), Now: w.now,
+		Pod: w.pod.DeepCopy(), ConfigMap: w.m.DeepCopy(), Refusals: w.memory.For(key(w.pod), refusals.Observation{Now: w.now}), Now: w.now,
 	})
-	w.judgeHeld(p.Held)
+	w.judgeHeld(p.Deferred)
 	for _, step := range p.Steps {
 		for _, a := range step.Actions {
 			if !w.calm && w.rng.IntN(10) == 0 {
@@ -100,7 +100,7 @@ func (w *world) controller() {
 }
 
 // judgeHeld demands that what was refused is tried within a minute once it can be had.
-func (w *world) judgeHeld(held []action.Held) {
+func (w *world) judgeHeld(held []action.DeferredAction) {
 	switch {
 	case !w.calm || len(held) == 0:
 		w.held = time.Time{}
@@ -121,12 +121,12 @@ func (w *world) ask(a *action.Action) bool {
 	write := string(a.Verb) + " " + simulate.KindOf(a.Object)
 	if !w.refused[write] {
 		w.tries.Taken(write)
-		w.memory.Done(key(w.pod), a)
+		w.memory.RecordSuccess(key(w.pod), a)
 		w.write(*a)
 		return true
 	}
 	lost := w.rng.IntN(5) == 0 // the answer, not the write
-	w.memory.Failed(key(w.pod), 0, a, refusals.Failure{Message: "refused", Unclear: lost}, w.now)
+	w.memory.RecordFailure(key(w.pod), 0, a, refusals.Failure{Message: "refused", MayHaveSucceeded: lost}, w.now)
 	require.NoError(w.t, w.tries.Refused(write, w.now))
 	if lost {
 		w.write(*a)

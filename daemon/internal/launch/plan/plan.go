@@ -55,12 +55,12 @@ func NeedsConfigMap(pod *corev1.Pod) bool {
 
 // Concerns says that a plan may want something for the pod, now or at another time of its life.
 func Concerns(pod *corev1.Pod) bool {
-	return HasBarrier(pod) || podstate.HasGate(pod, contract.KruisePodReady) && !answersItself(pod)
+	return HasBarrier(pod) || podstate.HasReadinessGate(pod, contract.KruisePodReady) && !answersItself(pod)
 }
 
 // NeedsReadiness says that the pod has a readiness gate of ours that nobody has answered and nobody else will.
 func NeedsReadiness(pod *corev1.Pod) bool {
-	return !answersItself(pod) && podstate.HasGate(pod, contract.KruisePodReady) && podstate.Condition(pod, contract.KruisePodReady) == nil &&
+	return !answersItself(pod) && podstate.HasReadinessGate(pod, contract.KruisePodReady) && podstate.Condition(pod, contract.KruisePodReady) == nil &&
 		pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !over(pod)
 }
 
@@ -95,7 +95,7 @@ type pass struct {
 // answerGate gives a readiness gate its first condition.
 func (p *pass) answerGate() {
 	c := action.NewPodChange(p.Pod, metav1.NewTime(p.Now))
-	lifecycle.InitialReady(c)
+	lifecycle.SetInitialReadiness(c)
 	p.plan.Add(action.Step{Name: StepReady, Actions: []action.Action{{
 		Verb: action.PatchStatus, Object: p.Pod, Patches: c.Patches(), Reason: "ReadinessGate",
 		Message: "the pod has a readiness gate that nobody has answered",
@@ -224,7 +224,7 @@ func (p *pass) occupied() {
 	note := fmt.Sprintf("ConfigMap %s exists and does not belong to the pod: no container can start", p.ConfigMap.Name)
 	p.plan.Notices = append(p.plan.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: "FailedOpenLaunchBarrier", Note: note, Related: p.ConfigMap})
 	p.plan.Wait("ConfigMapOccupied", p.ConfigMap.Name, "it does not belong to the pod")
-	p.plan.Wake(10 * time.Second)
+	p.plan.RequeueWithin(10 * time.Second)
 }
 
 func (p *pass) newConfigMap(keys map[string]string) *corev1.ConfigMap {

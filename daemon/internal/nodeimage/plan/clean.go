@@ -101,7 +101,7 @@ func livingOwners(s Snapshot, p *Plan, owners []corev1.ObjectReference) []corev1
 		}
 		there, known := s.Jobs[job]
 		if !known {
-			p.Wake(jobRecheck)
+			p.RequeueWithin(jobRecheck)
 		}
 		return known && !there
 	})
@@ -121,7 +121,7 @@ func cleanSecrets(s Snapshot, p *Plan, secrets []v1beta1.SecretReference) []v1be
 		if secret.Mode != "" {
 			return false
 		}
-		p.Wake(secretRecheck)
+		p.RequeueWithin(secretRecheck)
 		there, known := s.Secrets[types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}]
 		return known && !there
 	})
@@ -129,6 +129,6 @@ func cleanSecrets(s Snapshot, p *Plan, secrets []v1beta1.SecretReference) []v1be
 
 func wake(p *Plan, after time.Duration) {
 	if after > 0 {
-		p.Wake(max(after, minWake))
+		p.RequeueWithin(max(after, minWake))
 	}
 }

@@ -86,7 +86,7 @@ func create(s Snapshot, p *Plan) {
 	}
 	if left := s.CreationDelay - s.Now.Sub(since); left > 0 {
 		p.Wait("NodeReady", s.Node.Name, "the node has not been ready for %s", s.CreationDelay)
-		p.Wake(left)
+		p.RequeueWithin(left)
 		return
 	}
 	p.Add(action.Step{Name: "create", Actions: []action.Action{{

@@ -152,7 +152,7 @@ func TestLifeFollowsTheNode(t *testing.T) {
 				require.Len(t, got.Steps, 1)
 				assert.Equal(t, c.want, got.Steps[0].Actions[0].Verb)
 			}
-			assert.Equal(t, c.wake, got.WakeAfter)
+			assert.Equal(t, c.wake, got.RequeueAfter)
 		})
 	}
 }
@@ -268,7 +268,7 @@ func TestWhatIsOverIsDropped(t *testing.T) {
 			default:
 				assert.Nil(t, body)
 			}
-			assert.Equal(t, c.wake, got.WakeAfter)
+			assert.Equal(t, c.wake, got.RequeueAfter)
 		})
 	}
 }
@@ -318,7 +318,7 @@ func TestPullsThatNobodyReportsAboutAreGivenUp(t *testing.T) {
 			got := compute(Snapshot{Node: node(), Image: o})
 			require.NotNil(t, got.Status)
 			assert.Equal(t, c.want, got.Status.ImageStatuses["nginx"].Tags)
-			assert.Equal(t, c.wake, got.WakeAfter)
+			assert.Equal(t, c.wake, got.RequeueAfter)
 			assert.Equal(t, c.has, o.Status.ImageStatuses["nginx"].Tags, "the snapshot is not changed")
 		})
 	}

@@ -41,11 +41,11 @@ func (k *keeper) Plan(v *simulate.View, now time.Time, _ uint64) ([]action.Step,
 		k.seen.Refusals = v.Refusals(k.seen.Node, nil, 0)
 	}
 	k.todo = Compute(k.seen)
-	return k.todo.Steps, k.todo.WakeAfter
+	return k.todo.Steps, k.todo.RequeueAfter
 }
 
 // Report implements simulate.Reporter.
-func (k *keeper) Report(action.Result) []action.Step {
+func (k *keeper) Report(action.Failures) []action.Step {
 	if k.todo.Status == nil || equality.Semantic.DeepEqual(k.seen.Image.Status, *k.todo.Status) {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (w *world) report() {
 
 // newManager is one that begins, on this machine or another one whose clock has another time.
 func (w *world) newManager() {
-	w.memory, w.met, w.pauses, w.tries = plan.NewMemory(), map[types.UID]time.Time{}, &refusals.Memory{}, simulate.Tries{}
+	w.memory, w.met, w.pauses, w.tries = plan.NewMemory(), map[types.UID]time.Time{}, &refusals.Tracker{}, simulate.Tries{}
 	if w.clock == "" || w.rng.IntN(2) == 0 {
 		w.next++
 		w.clock, w.skew["manager"] = "machine-"+strconv.Itoa(w.next), w.anySkew()
@@ -93,7 +93,7 @@ func keyOf(r *v1beta1.ContainerRecreateRequest) types.NamespacedName {
 
 // paused returns what the manager knows to be refused.
 func (w *world) paused(r *v1beta1.ContainerRecreateRequest) action.Refusals {
-	return w.pauses.Of(keyOf(r), refusals.Moment{Now: w.at("manager")})
+	return w.pauses.For(keyOf(r), refusals.Observation{Now: w.at("manager")})
 }
 
 // ask returns the server's answer to a write of the manager. It judges that few are made while they are refused.
@@ -101,10 +101,10 @@ func (w *world) ask(r *v1beta1.ContainerRecreateRequest, kind string, a action.A
 	key := kind + " of " + r.Name + " for " + a.Reason
 	if !w.refused[kind] {
 		w.tries.Taken(key)
-		w.pauses.Done(keyOf(r), &a)
+		w.pauses.RecordSuccess(keyOf(r), &a)
 		return nil
 	}
-	w.pauses.Failed(keyOf(r), 0, &a, refusals.Failure{Message: "refused"}, w.at("manager"))
+	w.pauses.RecordFailure(keyOf(r), 0, &a, refusals.Failure{Message: "refused"}, w.at("manager"))
 	w.judgeTry(key, &w.tries)
 	return errRefused
 }
@@ -122,7 +122,7 @@ func (w *world) finish(uid types.UID, status v1beta1.ContainerRecreateRequestSta
 		return
 	}
 	a := action.Action{Verb: action.PatchStatus, Object: r, Reason: "Status"}
-	if known := (action.Plan{Refusals: w.paused(r), Now: w.at("manager")}); known.Holds(&a) || w.ask(r, "status", a) != nil {
+	if known := (action.Plan{Refusals: w.paused(r), Now: w.at("manager")}); known.Defers(&a) || w.ask(r, "status", a) != nil {
 		return
 	}
 	changed := r.DeepCopy()

@@ -58,7 +58,7 @@ type world struct {
 
 	// the manager
 	memory *plan.Memory
-	pauses *refusals.Memory
+	pauses *refusals.Tracker
 	clock  string
 
 	// what the judge remembers, by the true time

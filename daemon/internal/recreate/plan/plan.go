@@ -124,9 +124,9 @@ func (p *pass) ends() (message string, ends bool) {
 	case p.expectsSigns() && silence >= NoAnswer:
 		return MessageNoAnswer, true
 	case p.expectsSigns():
-		p.plan.Wake(NoAnswer - silence)
+		p.plan.RequeueWithin(NoAnswer - silence)
 	}
-	p.plan.Wake(limit - age)
+	p.plan.RequeueWithin(limit - age)
 	return "", false
 }
 
@@ -143,7 +143,7 @@ func (p *pass) complete(message string) {
 	p.plan.Status.Message = message
 	notice := action.Notice{
 		Type: corev1.EventTypeWarning, Reason: reasonUncompleted, Note: "The request has ended before its containers were recreated: " + message,
-		OfStatus: true,
+		WithStatus: true,
 	}
 	if pod := p.pod(); pod != nil {
 		notice.Related = pod
@@ -191,7 +191,7 @@ func (p *pass) marks(completed bool) map[string]any {
 func (p *pass) expire(ttl time.Duration) {
 	since, _ := p.recall(CompletionSeenAnnotation)
 	if left := ttl - p.Now.Sub(since); left > 0 {
-		p.plan.Wake(left)
+		p.plan.RequeueWithin(left)
 		return
 	}
 	p.plan.Add(action.Step{Name: StepTTL, Actions: []action.Action{{

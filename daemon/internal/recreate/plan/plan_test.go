@@ -195,7 +195,7 @@ func TestCompute(t *testing.T) {
 			podBefore := c.pod.DeepCopy()
 			got := plan.Compute(s)
 			assert.Equal(t, c.steps, steps(got), got.String())
-			assert.Equal(t, c.wake, got.WakeAfter)
+			assert.Equal(t, c.wake, got.RequeueAfter)
 			if c.message == "" {
 				assert.Equal(t, c.request.Status, got.Status)
 			} else {

@@ -32,7 +32,7 @@ func (p *pass) hold() {
 	if s == nil || s.UnreadyGracePeriodSeconds == nil || meta.IsStatusConditionTrue(p.Request.Status.Conditions, v1beta1.PreRecreateGrace) {
 		return
 	}
-	if podstate.HasGate(p.Pod, contract.KruisePodReady) && p.takeOut() {
+	if podstate.HasReadinessGate(p.Pod, contract.KruisePodReady) && p.takeOut() {
 		return // the time counts once the pod shows it
 	}
 	meta.SetStatusCondition(&p.plan.Status.Conditions, metav1.Condition{

@@ -80,7 +80,7 @@ func BenchmarkStatus(b *testing.B) {
 			todo := Compute(s)
 			b.ReportAllocs()
 			for b.Loop() {
-				Status(s, todo, action.Result{})
+				Status(s, todo, action.Failures{})
 			}
 		})
 	}

@@ -78,14 +78,14 @@ func (p *pass) claimsFor(name string) (missing []action.Object, ok bool) {
 		case claim == nil:
 			missing = append(missing, p.newClaim(t, name))
 		case claim.DeletionTimestamp != nil:
-			p.plan.Wake(goneCheck)
+			p.plan.RequeueWithin(goneCheck)
 			p.plan.Wait(waitClaimGoing, claim.Name, "pvc %s is to be deleted; pod %s is created once it is gone", claim.Name, name)
 			return nil, false
 		case p.hasFormerPod(claim, name) && !p.deletesWithScale():
 			p.keep(claim, name)
 			return nil, false
 		case p.hasFormerPod(claim, name):
-			p.plan.Wake(goneCheck)
+			p.plan.RequeueWithin(goneCheck)
 			p.plan.Wait(waitStaleClaim, claim.Name, "claim %s goes with a former pod %s; the pod is created once it is gone", claim.Name, name)
 			return nil, false
 		default:
@@ -104,7 +104,7 @@ func (p *pass) newClaim(t *corev1.PersistentVolumeClaim, name string) *corev1.Pe
 	if p.Gates.AutoDeletePVC && p.deletesWithSet() {
 		o.Owners = []metav1.OwnerReference{p.Owner}
 	}
-	return newpod.Claim(t, o)
+	return newpod.ClaimFromTemplate(t, o)
 }
 
 // remakeClaims creates claims that pending pods miss: a pod whose claim was deleted could not start.

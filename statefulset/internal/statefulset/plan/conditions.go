@@ -22,7 +22,7 @@ const (
 	reasonRecovered = "Recovered"
 )
 
-func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done action.Result, now metav1.Time) []workload.Condition {
+func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done action.Failures, now metav1.Time) []workload.Condition {
 	list := status.Conditions
 	list = kept(list, v1beta1.StatefulSetFailedCreatePod, reasonError, done.ScaleError, now)
 	failed := failure{reasonError, done.UpdateError}
@@ -101,7 +101,7 @@ func (p *pass) progress(todo Plan) conditions.Summary {
 	case wait != nil && blockedReason(wait.Reason) != v1beta1.ReasonRollingOut:
 		return conditions.Summary{Reason: blockedReason(wait.Reason), Message: p.withSince(wait), Stalled: isFinal(wait.Reason)}
 	case rollingUpdate(p.Set).Paused && left.inRange > 0:
-		return conditions.Summary{Reason: v1beta1.ReasonPaused, Message: conditions.Waiting(left.inRange)}
+		return conditions.Summary{Reason: v1beta1.ReasonPaused, Message: conditions.PausedMessage(left.inRange)}
 	case wait != nil:
 		return conditions.Summary{Reason: v1beta1.ReasonRollingOut, Message: wait.String()}
 	case left.inRange == 0 && left.kept > 0 && p.servingPods() == int(p.numbers.replicas):
@@ -177,16 +177,16 @@ func blockedReason(reason string) string {
 }
 
 // summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
-func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done action.Result) conditions.Summary {
+func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done action.Failures) conditions.Summary {
 	s := p.progress(todo)
 	healthy := p.servingPods() == int(p.numbers.replicas) && len(p.condemned) == 0
 	switch {
 	case todo.Err != nil:
 	case len(todo.Waits) == 0 && healthy && s.Reason == v1beta1.ReasonPaused:
-		return conditions.Done(p.left().inRange)
+		return conditions.DoneSummary(p.left().inRange)
 	case len(todo.Waits) == 0 && healthy && (s.Reason == v1beta1.ReasonComplete || s.Reason == v1beta1.ReasonPartitionReached):
-		return conditions.Done(0)
-	case s.Refused(done, p.trouble()):
+		return conditions.DoneSummary(0)
+	case s.ReportFailures(done, p.trouble()):
 	default:
 		s.Message = fmt.Sprintf("%d of %d pods available, %d updated%s", status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, p.trouble())
 		if wait := p.blocker(todo); wait != nil {

@@ -33,14 +33,14 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 	}
 	labels := p.identityLabels(name)
 	maps.Copy(labels, revision.Labels(from.Name))
-	o := newpod.Of(template, newpod.Options{
+	o := newpod.FromTemplate(template, newpod.Options{
 		Name: name, GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace, Owner: p.Owner, Labels: labels,
-		DefaultPullPolicy: podspec.PullAlways, Lifecycle: true, Gates: readinessGates(), Now: p.Now,
+		DefaultPullPolicy: podspec.PullAlways, Lifecycle: true, ReadinessGates: readinessGates(), Now: p.Now,
 	})
 	o.Spec.Hostname, o.Spec.Subdomain = name, p.Set.Spec.ServiceName
 	newpod.MountClaims(o, p.mounts(name)...)
 	step.Actions = append(step.Actions, action.Action{
-		Verb: action.Create, Object: o, First: claims, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
+		Verb: action.Create, Object: o, Prerequisites: claims, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
 		Event: &action.Event{
 			Succeeded: eventCreated, Failed: eventCreateFailed,
 			Note: "create Pod " + name + " in StatefulSet " + p.Set.Name + " successful",

@@ -30,18 +30,18 @@ const (
 // server refuses that.
 func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goes bool) {
 	o.touched = true
-	a := p.workload.Delete(o.State, podupdate.Why{
+	a := p.workload.Delete(o.State, podupdate.DeleteReason{
 		Reason: reason, Message: message,
 		Event: &action.Event{
 			Succeeded: eventDeleted, Failed: eventDeleteFailed,
 			Note: "delete Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful",
 		},
 	})
-	if podupdate.Writes(a) && p.plan.Gives(&a) {
+	if podupdate.HasWrites(a) && p.plan.YieldsPlace(&a) {
 		return false
 	}
 	o.leaving = true
-	if !podupdate.Writes(a) {
+	if !podupdate.HasWrites(a) {
 		return true
 	}
 	if l := p.Set.Spec.Lifecycle; a.Verb != action.Delete && l.PreDelete.MarkPodNotReady {
@@ -53,7 +53,7 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 
 // tellMissingGate tells that the pod stays in service though its hook wants it out of it.
 func (p *pass) tellMissingGate(o *pod) {
-	if !podstate.HasGate(o.Pod, contract.KruisePodReady) {
+	if !podstate.HasReadinessGate(o.Pod, contract.KruisePodReady) {
 		p.plan.Notices = append(p.plan.Notices, action.Notice{
 			Type: corev1.EventTypeWarning, Reason: eventGateMissing, Related: o.Pod,
 			Note: "markPodNotReady has no effect on Pod " + o.Pod.Name + ": it lacks readiness gate " + contract.KruisePodReady,

@@ -16,7 +16,7 @@ import (
 // nothing is told again. That pods take their time to become available is told only once it is long.
 func explain(p *pass) {
 	s := p.progress(p.plan)
-	n := action.Notice{Type: corev1.EventTypeWarning, Reason: s.Reason, Note: s.Message, OfStatus: true}
+	n := action.Notice{Type: corev1.EventTypeWarning, Reason: s.Reason, Note: s.Message, WithStatus: true}
 	wait := p.blocker(p.plan)
 	switch {
 	case p.plan.Err != nil:

@@ -17,12 +17,12 @@ func (p *pass) live() map[string]bool {
 	for i := range p.pods {
 		hashes[i] = p.pods[i].Revision
 	}
-	return p.Live(hashes)
+	return p.LiveRevisions(hashes)
 }
 
 // truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit that no pod carries.
 func truncateHistory(p *pass) {
-	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.Expire(p.Revisions, p.live(), p.Set.Spec.RevisionHistoryLimit)})
+	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.TruncateHistory(p.Revisions, p.live(), p.Set.Spec.RevisionHistoryLimit)})
 }
 
 func (p *pass) updateHash() string {

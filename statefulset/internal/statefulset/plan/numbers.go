@@ -58,7 +58,7 @@ func atLeastOne(m *intstr.IntOrString, replicas int32) (int, error) {
 	if m == nil {
 		return 1, nil
 	}
-	n, err := rollout.Scaled("maxUnavailable", *m, replicas, rollout.Down)
+	n, err := rollout.Scaled("maxUnavailable", *m, replicas, rollout.RoundDown)
 	return int(max(n, 1)), err
 }
 

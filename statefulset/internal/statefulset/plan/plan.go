@@ -63,7 +63,7 @@ func Compute(s Snapshot) Plan {
 		think(p)
 	}
 	for i := range p.pods {
-		p.plan.Wake(p.pods[i].AvailableIn)
+		p.plan.RequeueWithin(p.pods[i].AvailableIn)
 	}
 	return p.plan
 }
@@ -129,18 +129,18 @@ type pass struct {
 func newPass(s Snapshot) *pass {
 	p := &pass{Snapshot: s, same: map[string]bool{}, others: -1}
 	var reserved ordinals.Reserved
-	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, Distrusted: distrusted(s.Set)}
+	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: distrusted(s.Set)}
 	p.numbers, reserved, p.plan.Err = readNumbers(s.Set, s.Gates)
 	options := inplace.Options{DefaultPullPolicy: podspec.PullAlways, EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize}
 	p.workload = podupdate.Workload{
-		Revisions:    podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), options),
-		Policy:       podupdate.Policy(rollingUpdate(s.Set).PodUpdatePolicy),
-		Lifecycle:    s.Set.Spec.Lifecycle,
-		GraceSeconds: inPlaceStrategy(s.Set).GracePeriodSeconds,
-		Labels:       revision.Labels,
-		Missing:      p.missingLabels,
-		Now:          s.Now,
-		Plan:         &p.plan.Plan,
+		Revisions:     podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), options),
+		Policy:        podupdate.Policy(rollingUpdate(s.Set).PodUpdatePolicy),
+		Lifecycle:     s.Set.Spec.Lifecycle,
+		GraceSeconds:  inPlaceStrategy(s.Set).GracePeriodSeconds,
+		Labels:        revision.Labels,
+		MissingLabels: p.missingLabels,
+		Now:           s.Now,
+		Plan:          &p.plan.Plan,
 	}
 	p.judgePods()
 	p.lineUp(reserved)
@@ -150,7 +150,7 @@ func newPass(s Snapshot) *pass {
 
 // distrusted are the verbs of actions of which the status says that the server refused them.
 func distrusted(set *v1beta1.StatefulSet) []action.Verb {
-	return conditions.Distrusted(set.Status.Conditions, v1beta1.StatefulSetFailedCreatePod, v1beta1.StatefulSetFailedUpdatePod)
+	return conditions.RefusedVerbs(set.Status.Conditions, v1beta1.StatefulSetFailedCreatePod, v1beta1.StatefulSetFailedUpdatePod)
 }
 
 // judgePods looks at the pods and puts them in order.

@@ -33,7 +33,7 @@ type player struct {
 	expandable map[string]bool
 	offline    bool // file systems grow when they are mounted the next time
 	never      bool // not even then
-	report     func(done action.Result) []action.Step
+	report     func(done action.Failures) []action.Step
 	plan       Plan
 	lost       *simulate.LostPods
 }
@@ -42,7 +42,7 @@ type player struct {
 func (p *player) Restart() { p.lost.Restart() }
 
 // Followed tells the finder what was done to pods.
-func (p *player) Followed(results []progress.Result) {
+func (p *player) Followed(results []progress.Outcome) {
 	p.lost.Followed(gen.Namespace, "web", results)
 }
 
@@ -63,19 +63,19 @@ func (p *player) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.St
 	todo := Compute(s)
 	p.world.Convict(todo.Steps, todo.String(), planJudges(s, todo)...)
 	p.plan = todo
-	p.report = func(done action.Result) []action.Step {
-		return []action.Step{simulate.StatusStep(set, Status(s, todo, done.With(todo.Held)))}
+	p.report = func(done action.Failures) []action.Step {
+		return []action.Step{simulate.StatusStep(set, Status(s, todo, done.WithDeferred(todo.Deferred)))}
 	}
-	return todo.Steps, todo.WakeAfter
+	return todo.Steps, todo.RequeueAfter
 }
 
 // Notices are what the last plan tells users.
 func (p *player) Notices(statusWritten bool) []action.Notice {
-	return p.plan.NoticesOnce(statusWritten)
+	return p.plan.NoticesToRecord(statusWritten)
 }
 
 // Report writes the status that follows from the last plan.
-func (p *player) Report(done action.Result) []action.Step {
+func (p *player) Report(done action.Failures) []action.Step {
 	if p.report == nil {
 		return nil
 	}

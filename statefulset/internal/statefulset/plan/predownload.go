@@ -52,7 +52,7 @@ func pullSettings(set *v1beta1.StatefulSet, replicas int32) predownload.Settings
 	parallelism, hasParallelism := set.Annotations[contract.ImagePreDownloadParallelismAnnotation]
 	timeout, hasTimeout := set.Annotations[contract.ImagePreDownloadTimeoutSecondsAnnotation]
 	enough, hasEnough := set.Annotations[contract.ImagePreDownloadMinUpdatedReadyPodsAnnotation]
-	s.Asked = s.Asked || hasParallelism || hasTimeout || hasEnough
+	s.Configured = s.Configured || hasParallelism || hasTimeout || hasEnough
 	if strategy == nil || strategy.ImagePreDownloadMinUpdatedReadyPods == nil {
 		s.MinUpdatedReady = atLeast(enough, replicas)
 	}
@@ -71,7 +71,7 @@ func atLeast(text string, replicas int32) int32 {
 	if amount == nil {
 		return 0
 	}
-	n, err := rollout.Scaled("image-predownload-min-updated-ready-pods", *amount, replicas, rollout.Up)
+	n, err := rollout.Scaled("image-predownload-min-updated-ready-pods", *amount, replicas, rollout.RoundUp)
 	if err != nil {
 		return 0
 	}

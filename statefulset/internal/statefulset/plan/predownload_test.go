@@ -53,7 +53,7 @@ func TestImagesArePulledAheadWhereThatGainsSomething(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			todo := r.world.plan()
-			aside := action.Plan{Steps: todo.Pulls.Steps}
+			aside := action.Plan{Steps: todo.PreDownload.Steps}
 			assert.Equal(t, r.jobs, aside.Count(action.Create), "%s", todo.String())
 		})
 	}
@@ -62,16 +62,16 @@ func TestImagesArePulledAheadWhereThatGainsSomething(t *testing.T) {
 // The strategy wins over the annotations of older installations.
 func TestPullSettings(t *testing.T) {
 	all := both(annotated(contract.ImagePreDownloadParallelismAnnotation, "20%"), annotated(contract.ImagePreDownloadTimeoutSecondsAnnotation, "60"))
-	assert.Equal(t, predownload.Settings{Parallelism: amount("20%"), TimeoutSeconds: new(int32(60)), Asked: true}, pullSettings(newSet(5, all), 5))
+	assert.Equal(t, predownload.Settings{Parallelism: amount("20%"), TimeoutSeconds: new(int32(60)), Configured: true}, pullSettings(newSet(5, all), 5))
 	fields := rolling(func(r *v1beta1.RollingUpdateStatefulSetStrategy) {
 		r.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{
 			ImagePreDownloadParallelism: new(intstr.FromInt32(2)), ImagePreDownloadTimeoutSeconds: new(int32(5)), ImagePreDownloadMinUpdatedReadyPods: new(int32(3)),
 		}
 	})
-	assert.Equal(t, predownload.Settings{Parallelism: amount("2"), TimeoutSeconds: new(int32(5)), MinUpdatedReady: 3, Asked: true}, pullSettings(newSet(5, all, fields), 5))
+	assert.Equal(t, predownload.Settings{Parallelism: amount("2"), TimeoutSeconds: new(int32(5)), MinUpdatedReady: 3, Configured: true}, pullSettings(newSet(5, all, fields), 5))
 	assert.Equal(t, predownload.Settings{}, pullSettings(newSet(5), 5))
 	nonsense := both(annotated(contract.ImagePreDownloadParallelismAnnotation, "x"), annotated(contract.ImagePreDownloadTimeoutSecondsAnnotation, "y"))
-	assert.Equal(t, predownload.Settings{Asked: true}, pullSettings(newSet(5, nonsense), 5))
+	assert.Equal(t, predownload.Settings{Configured: true}, pullSettings(newSet(5, nonsense), 5))
 }
 
 // Without the kind the set is updated all the same, and who counts on it is told.

@@ -66,6 +66,6 @@ func (p *pass) wantsNewPod(o *pod) bool {
 	if !o.stored || o.claims.remount {
 		return p.workload.Policy != podupdate.InPlaceOnly
 	}
-	u, err := p.workload.Way(o.State, p.Chosen.Update)
+	u, err := p.workload.UpdatePath(o.State, p.Chosen.Update)
 	return u == nil && err == nil
 }

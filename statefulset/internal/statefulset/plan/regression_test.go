@@ -242,7 +242,7 @@ func TestAvailabilityIsLookedAtAgainInTime(t *testing.T) {
 		"paused":    given(t, 1, paused(true), minReady(60)).old(at(0), readySince(20*time.Second)),
 		"live":      given(t, 1, minReady(60)).updated(at(0), readySince(20*time.Second)),
 	} {
-		assert.Equal(t, 40*time.Second, w.plan().WakeAfter, name)
+		assert.Equal(t, 40*time.Second, w.plan().RequeueAfter, name)
 	}
 }
 

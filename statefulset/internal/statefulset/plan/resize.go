@@ -180,7 +180,7 @@ func resourcesOf(t *corev1.PersistentVolumeClaim) map[string]any {
 func growClaims(p *pass) {
 	p.plan.Add(action.Step{Name: StepClaims, Actions: p.grow})
 	if p.ClassesErr != nil {
-		p.plan.Wake(classesCheck)
+		p.plan.RequeueWithin(classesCheck)
 	}
 	for _, o := range p.targets {
 		switch c := o.claims; {

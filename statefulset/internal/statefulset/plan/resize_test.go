@@ -196,7 +196,7 @@ func TestUnreadableClassesHoldUpGrowthOnly(t *testing.T) {
 	assert.Empty(t, w.claimActions(), "nothing grows")
 	assert.Contains(t, w.waits(), "VolumeResizing data-web-1")
 	assert.Contains(t, w.plan().String(), "claim data-web-1 cannot grow yet: forbidden")
-	assert.LessOrEqual(t, w.plan().WakeAfter, 10*time.Second, "it is tried again")
+	assert.LessOrEqual(t, w.plan().RequeueAfter, 10*time.Second, "it is tried again")
 	w = unreadable(resizing(t, 2).claim("data-web-0", fits).claim("data-web-1", fits).old(span(0, 1)))
 	assert.Equal(t, []string{"delete 1"}, w.did(), "no claim is to grow")
 	w = unreadable(resizing(t, 1).claim("data-web-0", small).old(at(0), unready))

@@ -122,7 +122,7 @@ func (p *pass) owners(claim *corev1.PersistentVolumeClaim, o *corev1.Pod, bySet,
 	if byPod && !hasPod {
 		write = append(write, podRef(o))
 	}
-	return ownership.Patch(remove, write...), true
+	return ownership.ReferencesPatch(remove, write...), true
 }
 
 func isOwner(claim *corev1.PersistentVolumeClaim, uid types.UID) bool {
@@ -132,7 +132,7 @@ func isOwner(claim *corev1.PersistentVolumeClaim, uid types.UID) bool {
 // podRef names a pod as the controller of a claim. The pod's deletion does not wait for the claim: asking for
 // that takes the right to update finalizers of all pods.
 func podRef(o *corev1.Pod) metav1.OwnerReference {
-	ref := ownership.ByPod(o)
+	ref := ownership.PodReference(o)
 	ref.Controller = new(true)
 	return ref
 }
@@ -184,9 +184,9 @@ func formerPods(claim *corev1.PersistentVolumeClaim, pod string) []types.UID {
 // keep takes a claim from a former pod with which it would go, where the policy retains claims again. Its
 // pod is created by the next pass, unless the collector was faster.
 func (p *pass) keep(claim *corev1.PersistentVolumeClaim, pod string) {
-	p.plan.Wake(ownersCheck)
+	p.plan.RequeueWithin(ownersCheck)
 	p.plan.Wait(waitClaims, claim.Name, "the claim is taken from a former pod before pod %s is created", pod)
-	p.kept = append(p.kept, reown(claim, ownership.Patch(formerPods(claim, pod)), "it is retained"))
+	p.kept = append(p.kept, reown(claim, ownership.ReferencesPatch(formerPods(claim, pod)), "it is retained"))
 }
 
 func isRefTo(ref *metav1.OwnerReference, kind, group, name string) bool {

@@ -136,7 +136,7 @@ func (p *pass) removeAtOnce() {
 // removePod removes a condemned pod, after its claims have got the owners with which they stay or go.
 func (p *pass) removePod(step *action.Step, o *pod) {
 	if len(p.misowned(o)) > 0 {
-		p.plan.Wake(ownersCheck)
+		p.plan.RequeueWithin(ownersCheck)
 		p.plan.Wait(waitClaims, o.Pod.Name, "its claims are to get their owners before it goes")
 		return
 	}
@@ -158,7 +158,7 @@ func (p *pass) waitFor(pods []*pod, message string) {
 	}
 	message += "; not available yet: " + namesOf(pods)
 	if left := p.outSince(pods[0]).Add(patience).Sub(p.Now); left > 0 {
-		p.plan.Wake(left)
+		p.plan.RequeueWithin(left)
 	} else {
 		message += overdue
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Status is the next status of the set, counted from the pods as they were before the plan's writes.
-func Status(s Snapshot, todo Plan, done action.Result) v1beta1.StatefulSetStatus {
+func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.StatefulSetStatus {
 	p := newPass(s)
 	status := *s.Set.Status.DeepCopy()
 	status.ObservedGeneration = s.Set.Generation
@@ -22,7 +22,7 @@ func Status(s Snapshot, todo Plan, done action.Result) v1beta1.StatefulSetStatus
 		status.CurrentRevision, status.CurrentReplicas = status.UpdateRevision, status.UpdatedReplicas
 	}
 	status.VolumeClaims = p.volumeClaims()
-	if !done.InVain || s.Set.Status.ObservedGeneration != s.Set.Generation {
+	if !done.NoProgress || s.Set.Status.ObservedGeneration != s.Set.Generation {
 		status.Conditions = p.nextConditions(status, todo, done, metav1.NewTime(s.Now))
 	}
 	return status

@@ -122,7 +122,7 @@ func TestAPausedSetCountsThePodsThatWait(t *testing.T) {
 func TestFailuresAreRememberedAsFalse(t *testing.T) {
 	w := given(t, 1)
 	s := w.snapshot()
-	w.set.Status = Status(s, Compute(s), action.Result{ScaleError: "create pod web-0: it exists already and belongs to ReplicaSet other", UpdateError: "patch pod"})
+	w.set.Status = Status(s, Compute(s), action.Failures{ScaleError: "create pod web-0: it exists already and belongs to ReplicaSet other", UpdateError: "patch pod"})
 	for _, kind := range []string{v1beta1.StatefulSetFailedCreatePod, v1beta1.StatefulSetFailedUpdatePod} {
 		failed := conditions.Get(w.set.Status.Conditions, kind)
 		require.NotNil(t, failed)
@@ -133,7 +133,7 @@ func TestFailuresAreRememberedAsFalse(t *testing.T) {
 	}
 	assert.Nil(t, conditions.Get(given(t, 1).status().Conditions, v1beta1.StatefulSetFailedCreatePod), "what never failed has no condition")
 	s = given(t, 1).snapshot()
-	ready := conditions.Get(Status(s, Compute(s), action.Result{Blocked: "budget web denies"}).Conditions, conditions.Ready)
+	ready := conditions.Get(Status(s, Compute(s), action.Failures{Blocked: "budget web denies"}).Conditions, conditions.Ready)
 	assert.Equal(t, "budget web denies", ready.Message)
 }
 
@@ -162,5 +162,5 @@ func TestWaitsAreToldOnce(t *testing.T) {
 	require.Empty(t, w.plan().Notices)
 	young := given(t, 3, inOrder()).updated(at(0), gen.NotReady(now.Add(-20*time.Second)))
 	assert.Empty(t, young.plan().Notices, "a pod that takes its time to start is no news")
-	assert.Equal(t, 40*time.Second, young.plan().WakeAfter)
+	assert.Equal(t, 40*time.Second, young.plan().RequeueAfter)
 }

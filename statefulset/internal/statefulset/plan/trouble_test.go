@@ -48,7 +48,7 @@ func TestMessagesNameTheTrouble(t *testing.T) {
 
 // What the server refuses does not hide what troubles the pods.
 func TestFailuresDoNotHideTheTrouble(t *testing.T) {
-	for _, done := range []action.Result{{ScaleError: "no"}, {UpdateError: "no"}, {Blocked: "no"}} {
+	for _, done := range []action.Failures{{ScaleError: "no"}, {UpdateError: "no"}, {Blocked: "no"}} {
 		s := given(t, 3).updated(at(0), gen.Waiting("ErrImagePull", now)).snapshot()
 		assert.Equal(t, "no; ErrImagePull (web-0, container main)", conditions.Get(Status(s, Compute(s), done).Conditions, conditions.Ready).Message)
 	}
@@ -105,12 +105,12 @@ func TestTriesInVainLeaveTheConditions(t *testing.T) {
 	w := given(t, 2).updated(at(0), unready)
 	w.set.Status.Conditions = []workload.Condition{{Type: "Ready", Status: corev1.ConditionFalse, Message: "as it was"}}
 	w.set.Status.ObservedGeneration = w.set.Generation
-	status := func(done action.Result) []workload.Condition {
+	status := func(done action.Failures) []workload.Condition {
 		s := w.snapshot()
 		return Status(s, Compute(s), done).Conditions
 	}
-	assert.Equal(t, w.set.Status.Conditions, status(action.Result{InVain: true}))
-	assert.NotEqual(t, w.set.Status.Conditions, status(action.Result{}))
+	assert.Equal(t, w.set.Status.Conditions, status(action.Failures{NoProgress: true}))
+	assert.NotEqual(t, w.set.Status.Conditions, status(action.Failures{}))
 	w.set.Generation++
-	assert.NotEqual(t, w.set.Status.Conditions, status(action.Result{InVain: true}))
+	assert.NotEqual(t, w.set.Status.Conditions, status(action.Failures{NoProgress: true}))
 }

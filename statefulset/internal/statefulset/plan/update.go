@@ -46,7 +46,7 @@ func (p *pass) abandonPod(step *action.Step, o *pod) {
 	if o.Lifecycle != contract.LifecyclePreparingUpdate {
 		return
 	}
-	if a := p.workload.Abandon(o.State); podupdate.Writes(a) {
+	if a := p.workload.CancelUpdate(o.State); podupdate.HasWrites(a) {
 		o.touched = true
 		step.Actions = append(step.Actions, a)
 	}
@@ -136,8 +136,8 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 	if u == nil {
 		return p.replace(step, o)
 	}
-	if a := p.workload.UpdateInPlace(o.State, u, p.Chosen.Update); podupdate.Writes(a) {
-		if p.plan.Gives(&a) {
+	if a := p.workload.UpdateInPlace(o.State, u, p.Chosen.Update); podupdate.HasWrites(a) {
+		if p.plan.YieldsPlace(&a) {
 			o.touched = true
 			return false
 		}
@@ -185,7 +185,7 @@ func (p *pass) replace(step *action.Step, o *pod) bool {
 // way is how the pod gets to the update revision: in place, or by a new pod where there is no update.
 func (p *pass) way(o *pod) (*inplace.Update, error) {
 	if o.stored && !o.claims.remount {
-		return p.workload.Way(o.State, p.Chosen.Update)
+		return p.workload.UpdatePath(o.State, p.Chosen.Update)
 	}
 	if p.workload.Policy == podupdate.InPlaceOnly {
 		return nil, &podupdate.NotInPlaceError{Pod: o.Pod.Name, Cause: errStorage}

@@ -192,7 +192,7 @@ func (w *world) plan() Plan {
 }
 
 func (w *world) status() v1beta1.StatefulSetStatus {
-	return Status(w.snapshot(), Compute(w.snapshot()), action.Result{})
+	return Status(w.snapshot(), Compute(w.snapshot()), action.Failures{})
 }
 
 // did are the actions of the plan on pods, in words: "create 0 old", "delete 3", "update 2". Those

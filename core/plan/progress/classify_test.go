@@ -64,11 +64,11 @@ func TestAnswersOfTheServer(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, Result{State: test.want, Err: test.err, retryAfter: test.retryAfter, gone: test.gone, fatal: test.fatal}, Answer(test.err))
-			assert.Equal(t, test.doubtful, IsDoubtful(test.err))
+			assert.Equal(t, Outcome{State: test.want, Err: test.err, retryAfter: test.retryAfter, gone: test.gone, fatal: test.fatal}, OutcomeOf(test.err))
+			assert.Equal(t, test.doubtful, MayHaveSucceeded(test.err))
 		})
 	}
-	assert.Equal(t, Result{State: Done}, Answer(nil))
+	assert.Equal(t, Outcome{State: Done}, OutcomeOf(nil))
 }
 
 func TestCollisionsTellWhoseTheNameIs(t *testing.T) {
@@ -76,59 +76,59 @@ func TestCollisionsTellWhoseTheNameIs(t *testing.T) {
 	ownedBy := func(name string, controller bool) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", OwnerReferences: []metav1.OwnerReference{{Kind: "CloneSet", Name: name, UID: types.UID("of-" + name), Controller: &controller}}}}
 	}
-	own := Collision("create pod a", exists, ownedBy("web", true), "of-web")
-	assert.Equal(t, Result{State: Stale, Err: exists, gone: true}, own)
+	own := NameTaken("create pod a", exists, ownedBy("web", true), "of-web")
+	assert.Equal(t, Outcome{State: Stale, Err: exists, gone: true}, own)
 	for holder, found := range map[string]*corev1.Pod{"CloneSet other": ownedBy("other", true), "nobody": ownedBy("web", false)} {
-		taken := Collision("create pod a", exists, found, "of-web")
+		taken := NameTaken("create pod a", exists, found, "of-web")
 		assert.Equal(t, Blocked, taken.State)
-		assert.True(t, taken.alone)
-		require.ErrorIs(t, taken.Err, ErrTaken)
+		assert.True(t, taken.isolated)
+		require.ErrorIs(t, taken.Err, ErrNameTaken)
 		assert.EqualError(t, taken.Err, "create pod a: it exists already and belongs to "+holder)
 	}
 }
 
 func TestClaimsInUseAreNoFailure(t *testing.T) {
-	r := InUse("delete persistentvolumeclaim data", "web-0")
+	r := ClaimMounted("delete persistentvolumeclaim data", "web-0")
 	assert.Equal(t, Blocked, r.State)
-	assert.True(t, r.Mounted())
+	assert.True(t, r.ClaimMounted())
 	require.EqualError(t, r.Err, "delete persistentvolumeclaim data: it is mounted by pod web-0")
-	other := Answer(apierrors.NewBadRequest("what?"))
-	assert.False(t, other.Mounted())
+	other := OutcomeOf(apierrors.NewBadRequest("what?"))
+	assert.False(t, other.ClaimMounted())
 }
 
 func TestRehearsalsAreLate(t *testing.T) {
-	assert.Equal(t, Result{State: Done}, Rehearsal(nil))
-	assert.Equal(t, Result{State: Done}, Rehearsal(apierrors.NewBadRequest(`admission webhook "w" does not support dry run`)), "the write finds it out")
-	r := Rehearsal(apierrors.NewTooManyRequests("slow down", 3))
+	assert.Equal(t, Outcome{State: Done}, DryRunOutcome(nil))
+	assert.Equal(t, Outcome{State: Done}, DryRunOutcome(apierrors.NewBadRequest(`admission webhook "w" does not support dry run`)), "the write finds it out")
+	r := DryRunOutcome(apierrors.NewTooManyRequests("slow down", 3))
 	assert.Equal(t, Blocked, r.State)
 	assert.True(t, r.Late)
 }
 
 // What the memory of refusals is told of an action that is not done.
 func TestFailuresThatAreRemembered(t *testing.T) {
-	pod := action.Action{Verb: action.Create, MadeUpName: true, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-x7", GenerateName: "web-"}}}
-	taken := Collision("create pod web-x7", apierrors.NewAlreadyExists(pods, "web-x7"), &corev1.Pod{}, "of-web")
-	late := Answer(apierrors.NewTooManyRequests("slow down", 3))
+	pod := action.Action{Verb: action.Create, GeneratedName: true, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-x7", GenerateName: "web-"}}}
+	taken := NameTaken("create pod web-x7", apierrors.NewAlreadyExists(pods, "web-x7"), &corev1.Pod{}, "of-web")
+	late := OutcomeOf(apierrors.NewTooManyRequests("slow down", 3))
 	late.Late = true
 	tests := map[string]struct {
-		result Result
+		result Outcome
 		want   refusals.Failure
 	}{
-		"conflict":             {Answer(apierrors.NewConflict(pods, "a", errors.New("changed"))), refusals.Failure{Conflict: true}},
-		"own object":           {Answer(apierrors.NewAlreadyExists(pods, "a")), refusals.Failure{Conflict: true, Alone: true}},
-		"object of another":    {taken, refusals.Failure{Alone: true}},
-		"refusal":              {Answer(apierrors.NewForbidden(pods, "a", errors.New("quota"))), refusals.Failure{}},
+		"conflict":             {OutcomeOf(apierrors.NewConflict(pods, "a", errors.New("changed"))), refusals.Failure{Conflict: true}},
+		"own object":           {OutcomeOf(apierrors.NewAlreadyExists(pods, "a")), refusals.Failure{Conflict: true, Isolated: true}},
+		"object of another":    {taken, refusals.Failure{Isolated: true}},
+		"refusal":              {OutcomeOf(apierrors.NewForbidden(pods, "a", errors.New("quota"))), refusals.Failure{}},
 		"late refusal":         {late, refusals.Failure{Late: true, RetryAfter: 3 * time.Second}},
-		"lost answer":          {Answer(errors.New("connection lost")), refusals.Failure{Unclear: true}},
-		"want of permission":   {Answer(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot create resource "pods"`))), refusals.Failure{}},
-		"claim that is in use": {InUse("delete persistentvolumeclaim data", "web-0"), refusals.Failure{Alone: true}},
+		"lost answer":          {OutcomeOf(errors.New("connection lost")), refusals.Failure{MayHaveSucceeded: true}},
+		"want of permission":   {OutcomeOf(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot create resource "pods"`))), refusals.Failure{}},
+		"claim that is in use": {ClaimMounted("delete persistentvolumeclaim data", "web-0"), refusals.Failure{Isolated: true}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.result.Action = &pod
 			got := test.result.failure()
-			if !test.result.Mounted() {
-				test.want.Message = test.result.Text()
+			if !test.result.ClaimMounted() {
+				test.want.Message = test.result.FailureText()
 			}
 			assert.Equal(t, test.want, got)
 		})

@@ -16,63 +16,63 @@ import (
 )
 
 var (
-	// ErrTaken says that an object of somebody else has the name of one that was to be created.
-	ErrTaken = errors.New("it exists already")
-	// ErrMounted says that a pod mounts the claim that was to be deleted or to go with another pod.
-	ErrMounted = errors.New("it is mounted")
-	// ErrOutdated says that time has changed what was judged.
-	ErrOutdated = errors.New("what was judged is no longer so")
+	// ErrNameTaken says that an object of somebody else has the name of one that was to be created.
+	ErrNameTaken = errors.New("it exists already")
+	// ErrClaimMounted says that a pod mounts the claim that was to be deleted or to go with another pod.
+	ErrClaimMounted = errors.New("it is mounted")
+	// ErrExpired says that time has changed what was judged.
+	ErrExpired = errors.New("what was judged is no longer so")
 )
 
-// Answer says what an error of the server, or none, means for the action.
-func Answer(err error) Result {
+// OutcomeOf says what an error of the server, or none, means for the action.
+func OutcomeOf(err error) Outcome {
 	switch {
 	case err == nil:
-		return Result{State: Done}
+		return Outcome{State: Done}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return Result{State: Stale, Err: err, gone: true, fatal: true} // the workload is about to go too
+		return Outcome{State: Stale, Err: err, gone: true, fatal: true} // the workload is about to go too
 	case apierrors.IsConflict(err):
-		return Result{State: Stale, Err: err}
+		return Outcome{State: Stale, Err: err}
 	case apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err), apierrors.IsGone(err):
-		return Result{State: Stale, Err: err, gone: true}
+		return Outcome{State: Stale, Err: err, gone: true}
 	case isRefusal(err):
-		return Result{State: Blocked, Err: err, retryAfter: retryAfter(err)}
+		return Outcome{State: Blocked, Err: err, retryAfter: retryAfter(err)}
 	default:
-		return Result{State: Failed, Err: err, fatal: true, retryAfter: retryAfter(err)}
+		return Outcome{State: Failed, Err: err, fatal: true, retryAfter: retryAfter(err)}
 	}
 }
 
-// Outdated is the result of an action whose time is over.
-func Outdated(a *action.Action) Result {
-	return Result{State: Stale, Err: fmt.Errorf("%s: %w", a, ErrOutdated)}
+// Expired is the result of an action whose time is over.
+func Expired(a *action.Action) Outcome {
+	return Outcome{State: Stale, Err: fmt.Errorf("%s: %w", a, ErrExpired)}
 }
 
-// Collision is the result of a create that has met the error exists, for what was found under the name. It tells an
+// NameTaken is the result of a create that has met the error exists, for what was found under the name. It tells an
 // object of the owner itself, which the cache does not show yet, from somebody else's, which is in the way for as long
 // as it stands there. doing says what was being done.
-func Collision(doing string, exists error, found metav1.Object, owner types.UID) Result {
+func NameTaken(doing string, exists error, found metav1.Object, owner types.UID) Outcome {
 	holder := "nobody"
 	if ref := metav1.GetControllerOfNoCopy(found); ref != nil {
 		if ref.UID == owner {
-			return Answer(exists)
+			return OutcomeOf(exists)
 		}
 		holder = ref.Kind + " " + ref.Name
 	}
-	return Result{State: Blocked, alone: true, Err: fmt.Errorf("%s: %w and belongs to %s", doing, ErrTaken, holder)}
+	return Outcome{State: Blocked, isolated: true, Err: fmt.Errorf("%s: %w and belongs to %s", doing, ErrNameTaken, holder)}
 }
 
-// InUse is the result of an action that would end a claim which the pod mounts. doing says what was being done.
-func InUse(doing, pod string) Result {
-	return Result{State: Blocked, alone: true, Err: fmt.Errorf("%s: %w by pod %s", doing, ErrMounted, pod)}
+// ClaimMounted is the result of an action that would end a claim which the pod mounts. doing says what was being done.
+func ClaimMounted(doing, pod string) Outcome {
+	return Outcome{State: Blocked, isolated: true, Err: fmt.Errorf("%s: %w by pod %s", doing, ErrClaimMounted, pod)}
 }
 
-// Rehearsal says what an error of a dry run, or none, means for its action. A webhook that allows no dry runs is
+// DryRunOutcome says what an error of a dry run, or none, means for its action. A webhook that allows no dry runs is
 // found out by the write itself.
-func Rehearsal(err error) Result {
+func DryRunOutcome(err error) Outcome {
 	if apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run") {
-		return Result{State: Done}
+		return Outcome{State: Done}
 	}
-	r := Answer(err)
+	r := OutcomeOf(err)
 	r.Late = r.State != Done
 	return r
 }
@@ -111,8 +111,8 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// IsDoubtful says whether a write that met the error may have happened all the same.
-func IsDoubtful(err error) bool {
+// MayHaveSucceeded says whether a write that met the error may have happened all the same.
+func MayHaveSucceeded(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return true

@@ -58,9 +58,9 @@ func WaitReason(err error) string {
 	return WaitNotInPlace
 }
 
-// Way is how the pod gets to the target under the policy: by the update in place, or by a new pod where
+// UpdatePath is how the pod gets to the target under the policy: by the update in place, or by a new pod where
 // there is none. The error is a *NotInPlaceError.
-func (w *Workload) Way(o podstate.State, target *appsv1.ControllerRevision) (*inplace.Update, error) {
+func (w *Workload) UpdatePath(o podstate.State, target *appsv1.ControllerRevision) (*inplace.Update, error) {
 	if !w.Policy.InPlace() {
 		return nil, nil
 	}
