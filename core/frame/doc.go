@@ -1,6 +1,6 @@
-// Package frame makes the operator of a kind of workload. A kind says what it is, what it caches, and how its template
-// and its status are read (Workload), and brings its plan; flags, cache, watches, the snapshot, the reconciler and the
-// start of the webhook are made from that. Every workload of the house stands in it.
+// Package frame builds the operator of a kind of workload. A kind describes itself (Workload): its name, what it
+// caches, how its template and its status are read, and its plan. Flags, cache, watches, the snapshot, the reconciler
+// and the webhook are built from that. All workloads of this project use it.
 //
-// It holds no rule about pods: those are in the plan of the kind.
+// It has no rule about pods: those are in the plan of the kind.
 package frame

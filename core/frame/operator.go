@@ -15,22 +15,22 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 )
 
-// Admission is what the webhook of a workload works with.
+// Admission has what the webhook of a workload needs.
 type Admission struct {
 	*manager.Environment
 	// Client reads from the cache.
 	Client client.Client
-	// Templates judges pod templates.
-	Templates podtemplate.Judge
-	// InPlace says what can change on running pods.
+	// Templates validates pod templates.
+	Templates podtemplate.Validator
+	// InPlace are the options of in-place updates.
 	InPlace inplace.Options
 }
 
-// Operator completes the operator of one kind of workload: feature says its name, gates, schemes, CRDs and flags. Flag
-// --<feature>-workers, the cache, the controller and the webhook are added.
+// Operator completes the operator of one kind of workload: feature has its name, feature gates, schemes, CRDs and
+// flags. Flag --<feature>-workers, the cache, the controller and the webhook are added.
 //
-// The gates of plans, of type G, are read once, with what can change on running pods; workload is the kind with these
-// gates. Its name, kind and cache do not depend on them.
+// The feature gates that plans depend on, of type G, are read once, with the options of in-place updates; workload
+// returns the kind for them. Its name, kind and cache do not depend on them.
 func Operator[T any, P fastclient.Object[T], S, G any](
 	feature manager.Operator, gates func(*manager.Environment, inplace.Options) G, workload func(G) *Workload[T, P, S],
 	webhook func(Admission) (manager.Webhook, error),
@@ -74,5 +74,5 @@ func newAdmission(env *manager.Environment) (Admission, error) {
 	if err != nil {
 		return Admission{}, fmt.Errorf("make a client for admission: %w", err)
 	}
-	return Admission{Environment: env, Client: cached, Templates: engine.Judge(env, cached), InPlace: can}, nil
+	return Admission{Environment: env, Client: cached, Templates: engine.TemplateValidator(env, cached), InPlace: can}, nil
 }

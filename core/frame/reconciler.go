@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
-// reconciler brings sets to what their specs want. It holds no state that the cluster does not hold; what its engine
-// remembers only saves work.
+// reconciler reconciles sets. It holds no state that the cluster does not hold; what its engine remembers only saves
+// requests.
 type reconciler[T any, P fastclient.Object[T], S any] struct {
 	*Workload[T, P, S]
 	engine *engine.Engine
@@ -33,7 +33,8 @@ func (r *reconciler[T, P, S]) Reconcile(ctx context.Context, req ctrl.Request) (
 	return r.engine.Handle(ctx, req, r.look)
 }
 
-// look reads the world of one set and thinks. Its error satisfies IsNotFound only when the set itself is gone.
+// look reads one set and all that belongs to it, and plans. The error satisfies IsNotFound only when the set itself is
+// gone.
 func (r *reconciler[T, P, S]) look(ctx context.Context, name types.NamespacedName) (engine.Pass, error) {
 	set, err := fastclient.Get[T, P](ctx, r.engine.Reader, name)
 	if err != nil {
@@ -62,7 +63,7 @@ func (r *reconciler[T, P, S]) look(ctx context.Context, name types.NamespacedNam
 	return pass, nil
 }
 
-// read reads what all kinds know of a set, from the cache. An absent relative is an empty list.
+// read reads what all kinds need to know of a set, from the cache. Where nothing belongs to the set, the list is empty.
 func (r *reconciler[T, P, S]) read(ctx context.Context, set P) (model.Snapshot[P], error) {
 	e, now, described := r.engine, r.engine.Clock.Now(), r.Describe(set)
 	s := model.Snapshot[P]{
@@ -74,7 +75,7 @@ func (r *reconciler[T, P, S]) read(ctx context.Context, set P) (model.Snapshot[P
 	if s.Pods, err = fastclient.Controlled[corev1.Pod](ctx, e.Reader, set); err != nil {
 		return s, fmt.Errorf("list pods: %w", err)
 	}
-	s.Refusals = e.Known(set, s.Pods, described.MinReadySeconds, now)
+	s.Refusals = e.KnownRefusals(set, s.Pods, described.MinReadySeconds, now)
 	if s.Revisions, err = fastclient.Controlled[appsv1.ControllerRevision](ctx, e.Reader, set); err != nil {
 		return s, fmt.Errorf("list revisions: %w", err)
 	}
@@ -95,7 +96,7 @@ func (r *reconciler[T, P, S]) read(ctx context.Context, set P) (model.Snapshot[P
 	return s, nil
 }
 
-// search says which pods besides the cached ones could be the set's.
+// search describes the pods besides the cached ones that could be the set's.
 func (r *reconciler[T, P, S]) search(set P, described Set, cached []*corev1.Pod) orphans.Search {
 	search := orphans.Search{
 		Owner: set, Selector: described.Selector, Pods: cached,
@@ -107,7 +108,7 @@ func (r *reconciler[T, P, S]) search(set P, described Set, cached []*corev1.Pod)
 	return search
 }
 
-// choose finds the revision of the set's template.
+// choose returns the revision of the set's template.
 func (r *reconciler[T, P, S]) choose(ctx context.Context, described Set, s model.Snapshot[P]) (revision.Choice, error) {
 	in := revision.Input{
 		Owner: s.Set, Kind: r.Kind, Template: described.Template, DefaultPullPolicy: r.DefaultPullPolicy, Same: r.SameTemplate,

@@ -23,66 +23,67 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 )
 
-// Workload is a kind of workload with its plan. T is the struct of the kind, P a pointer to it, and S is what its plan
-// is given: a model.Snapshot[P] with what the kind adds.
+// Workload is a kind of workload with its plan. T is the struct of the kind, P a pointer to it, and S the input of its
+// plan: a model.Snapshot[P] with what the kind adds.
 type Workload[T any, P fastclient.Object[T], S any] struct {
-	// Name names the controller in logs, metrics and its user agent, such as cloneset.
+	// Name is the name of the controller in logs, metrics and its user agent, such as cloneset.
 	Name string
 	// Kind is the kind in the version of T.
 	Kind schema.GroupVersionKind
 
-	// PodLabel is the label by whose presence pods are cached. The kind writes it on each of its own.
+	// PodLabel is the label by whose presence pods are cached. The kind writes it on each of its pods.
 	PodLabel string
-	// Cached says what is cached of pods and of other kinds that have a namespace, ClusterCached of those that have none.
+	// Cached has the cache settings of pods and of other namespaced kinds, ClusterCached those of cluster-scoped kinds.
 	// The kind itself and revisions need no entry.
 	Cached, ClusterCached map[client.Object]cache.ByObject
 
-	// Describe tells what the frame reads of a set.
+	// Describe returns the fields of a set that the frame reads.
 	Describe func(set P) Set
-	// IsMember reports whether a pod of the name that has no controller can become one of the set's. Nil takes all.
+	// IsMember reports whether the set can adopt a pod of this name that has no controller. Nil means every name.
 	IsMember func(set P, pod string) bool
 
-	// DefaultPullPolicy says how a container without imagePullPolicy is read.
+	// DefaultPullPolicy defines the imagePullPolicy of a container that names none.
 	DefaultPullPolicy podspec.DefaultPullPolicy
-	// SameTemplate takes more templates for equal than the defaults of fields make so. Optional.
+	// SameTemplate reports whether two templates are equal that still differ after defaulting. Optional.
 	SameTemplate func(stored, present *corev1.PodTemplateSpec) bool
-	// HashClaims records on revisions a hash of the claim templates.
+	// HashClaims writes a hash of the claim templates into revisions.
 	HashClaims bool
 
-	// Watch adds what else wakes a set besides events of itself, of its pods and of its revisions. Optional.
+	// Watch adds watches of what wakes a set besides events of itself, its pods and its revisions. Optional.
 	Watch func(e *engine.Engine, owners engine.Owners, b *builder.Builder)
-	// Adopters finds the sets that could adopt a pod without a controller. Nil finds those whose selector matches.
+	// Adopters returns a function that finds the sets that could adopt a pod without a controller. Nil means the sets
+	// whose selector matches.
 	Adopters func(e *engine.Engine) func(context.Context, *corev1.Pod) []types.NamespacedName
 
-	// PreDownload says that images are pulled ahead of updates.
+	// PreDownload enables pulling images ahead of updates.
 	PreDownload bool
-	// Snapshot reads what the plan needs to know besides. The error says what could not be read.
+	// Snapshot reads what the plan of the kind needs in addition. The error says what could not be read.
 	Snapshot func(ctx context.Context, e *engine.Engine, seen model.Snapshot[P]) (S, error)
-	// Compute is the plan.
+	// Compute makes the plan.
 	Compute func(S) model.Plan
-	// Status writes the next status into the set, when that has become of the plan.
+	// Status sets the next status on the set, given what became of the plan.
 	Status func(set P, seen S, todo model.Plan, done action.Failures)
 }
 
-// Set is what the frame reads of a set, whatever its kind.
+// Set has the fields of a workload that the frame reads, whatever its kind.
 type Set struct {
-	// Of the spec. Replicas are the pods that the set wants; nil where that is not known.
+	// Fields of the spec. Replicas is how many pods the set wants; nil where that is unknown.
 	Selector        *metav1.LabelSelector
 	Template        *corev1.PodTemplateSpec
 	ClaimTemplates  []corev1.PersistentVolumeClaim
 	Replicas        *int32
 	MinReadySeconds int32
-	// Of the status, as it is stored. Pods is how many the status tells of.
+	// Fields of the stored status. Pods is the number of pods in it.
 	Pods               int32
 	ObservedGeneration int64
 	CurrentRevision    string
 	CollisionCount     *int32
 }
 
-// defaultWorkers is how many sets are reconciled at a time unless the process says otherwise.
+// defaultWorkers is how many sets are reconciled at a time by default.
 const defaultWorkers = 3
 
-// CacheOptions say what the operator keeps in memory. An empty namespace means all.
+// CacheOptions returns the cache options of the operator. An empty namespace means all.
 func (w *Workload[T, P, S]) CacheOptions(namespace string) cache.Options {
 	kinds := map[client.Object]cache.ByObject{&appsv1.ControllerRevision{}: fastclient.Within(namespace, fastclient.Revisions(w.Kind.Group))}
 	for kind, cached := range w.Cached {
@@ -92,8 +93,8 @@ func (w *Workload[T, P, S]) CacheOptions(namespace string) cache.Options {
 	return fastclient.CacheOptions(namespace, kinds)
 }
 
-// SetUp adds the controller to the manager, whose cache must be made with CacheOptions: every event of a set and of its
-// revisions wakes it, of its pods those that a plan could judge differently. It must be called before the cache starts.
+// SetUp adds the controller to the manager, whose cache must be created with CacheOptions: every event of a set and of
+// its revisions wakes it, and events of its pods if they can change a plan. Call it before the cache starts.
 func (w *Workload[T, P, S]) SetUp(ctx context.Context, mgr ctrl.Manager, settings base.Settings) error {
 	if settings.Workers == 0 {
 		settings.Workers = defaultWorkers
@@ -109,7 +110,7 @@ func (w *Workload[T, P, S]) SetUp(ctx context.Context, mgr ctrl.Manager, setting
 	if w.Adopters != nil {
 		owners.Candidates = w.Adopters(e)
 	} else {
-		owners.Candidates = engine.Selecting[T, P](e, func(set P) *metav1.LabelSelector { return w.Describe(set).Selector })
+		owners.Candidates = engine.MatchingSelector[T, P](e, func(set P) *metav1.LabelSelector { return w.Describe(set).Selector })
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(w.Name).

@@ -63,9 +63,9 @@ func webhook(a frame.Admission) (manager.Webhook, error) {
 	}
 	g := a.Options.Gates
 	return admission.NewWebhook(admission.Reader{
-		Judge:   a.Templates,
-		Classes: live,
-		InPlace: a.InPlace,
+		Templates: a.Templates,
+		Classes:   live,
+		InPlace:   a.InPlace,
 		Gates: admission.Gates{
 			StartOrdinal:       g.Enabled(features.StatefulSetStartOrdinal),
 			AutoDeletePVC:      g.Enabled(features.StatefulSetAutoDeletePVC),

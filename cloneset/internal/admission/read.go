@@ -23,7 +23,7 @@ type PodLookup interface {
 type Reader struct {
 	Pods PodLookup
 	// Templates judges pod templates.
-	Templates podtemplate.Judge
+	Templates podtemplate.Validator
 	// InPlace says what can change on a running pod in this cluster.
 	InPlace inplace.Options
 }
@@ -38,7 +38,7 @@ func (r Reader) Read(ctx context.Context, set, old *v1beta1.CloneSet, version st
 		stored = new(templateOf(old))
 	}
 	var err error
-	facts.Template, err = r.Templates.Judge(ctx, set.Namespace, templateOf(set), stored, field.NewPath("spec", "template"))
+	facts.Template, err = r.Templates.ValidateChange(ctx, set.Namespace, templateOf(set), stored, field.NewPath("spec", "template"))
 	return facts, err
 }
 

@@ -41,7 +41,7 @@ func (c *cluster) Default(_ context.Context, _ string, template *corev1.PodTempl
 
 func (c *cluster) read(t *testing.T, set, old *v1beta1.CloneSet) Facts {
 	t.Helper()
-	facts, err := Reader{Pods: c, Templates: podtemplate.Judge{Cluster: c}}.Read(t.Context(), set, old, "v1beta1")
+	facts, err := Reader{Pods: c, Templates: podtemplate.Validator{Cluster: c}}.Read(t.Context(), set, old, "v1beta1")
 	require.NoError(t, err)
 	return facts
 }
@@ -92,7 +92,7 @@ func TestClaimTemplatesCountAsVolumes(t *testing.T) {
 
 func TestNoAnswerIsAnError(t *testing.T) {
 	c := cluster{err: errors.New("timeout")}
-	_, err := Reader{Pods: &c, Templates: podtemplate.Judge{Cluster: &c}}.Read(t.Context(), valid(), nil, "v1beta1")
+	_, err := Reader{Pods: &c, Templates: podtemplate.Validator{Cluster: &c}}.Read(t.Context(), valid(), nil, "v1beta1")
 	assert.True(t, apierrors.IsServiceUnavailable(err))
 	assert.ErrorContains(t, err, "timeout")
 }

@@ -51,7 +51,7 @@ func TestNoSetIsTooOddToBeJudged(t *testing.T) {
 			if defaulted {
 				Default(&set)
 			}
-			judged := podtemplate.Judgement{Before: &old.Spec.Template, After: &set.Spec.Template}
+			judged := podtemplate.Change{Before: &old.Spec.Template, After: &set.Spec.Template}
 			require.NotPanics(t, func() {
 				for _, version := range []string{"v1alpha1", "v1beta1"} {
 					refused += len(Validate(&set, nil, Facts{Version: version}))

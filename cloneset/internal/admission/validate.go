@@ -25,7 +25,7 @@ type Facts struct {
 	// Pods are the pods that were newly listed in podsToDelete, by name.
 	Pods map[string]PodFact
 	// Template is what the cluster makes of a new or changed pod template.
-	Template podtemplate.Judgement
+	Template podtemplate.Change
 	// InPlace says what can change on a running pod in this cluster.
 	InPlace inplace.Options
 }

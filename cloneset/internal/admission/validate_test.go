@@ -233,7 +233,7 @@ func TestPodsToDelete(t *testing.T) {
 
 func TestFaultsOfTheTemplateAreReported(t *testing.T) {
 	fault := field.Required(field.NewPath("spec", "template", "spec", "containers"), "")
-	assert.Equal(t, field.ErrorList{fault}, Validate(valid(), nil, Facts{Template: podtemplate.Judgement{Errors: field.ErrorList{fault}}}))
+	assert.Equal(t, field.ErrorList{fault}, Validate(valid(), nil, Facts{Template: podtemplate.Change{Errors: field.ErrorList{fault}}}))
 }
 
 func TestInPlaceOnly(t *testing.T) {
@@ -296,7 +296,7 @@ func TestInPlaceOnlyComparesWithTheDefaultsOfTheCluster(t *testing.T) {
 	set := old.DeepCopy()
 	set.Spec.Template.Spec.DNSPolicy = corev1.DNSClusterFirst
 	defaulted := set.Spec.Template.DeepCopy()
-	assert.Empty(t, Validate(set, old, Facts{Template: podtemplate.Judgement{Before: defaulted, After: defaulted}}))
+	assert.Empty(t, Validate(set, old, Facts{Template: podtemplate.Change{Before: defaulted, After: defaulted}}))
 }
 
 func TestAnUpdateThroughV1alpha1LosesNothing(t *testing.T) {

@@ -41,7 +41,7 @@ func serve(t *testing.T) client.Client {
 	return webhooks.Serve(t, func(operator client.Client) manager.Webhook {
 		return NewWebhook(Reader{
 			Pods:      CachedPods{Cache: operator, Server: operator},
-			Templates: podtemplate.Judge{Cluster: podtemplate.New(operator, clock.RealClock{})},
+			Templates: podtemplate.Validator{Cluster: podtemplate.New(operator, clock.RealClock{})},
 		}, true)
 	})
 }

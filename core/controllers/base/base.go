@@ -27,14 +27,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Settings are what the process says about any of its controllers.
+// Settings are what the process sets for each of its controllers.
 type Settings struct {
 	// Workers is how many objects are reconciled at a time; 0 leaves it to the controller.
 	Workers int
-	// Reader says how cached objects are handed out.
+	// Reader selects how cached objects are handed out.
 	Reader fastclient.Options
-	// Fence holds up passes until the caches show what earlier processes wrote. All controllers of a process share it;
-	// nil where there is no earlier process.
+	// Fence delays passes until the caches show what earlier leaders wrote. All controllers of a process share it; nil
+	// where no other process can have written.
 	Fence *freshness.Fence
 	// Namespace restricts the controller to one namespace; empty means all.
 	Namespace string
@@ -42,7 +42,7 @@ type Settings struct {
 	UserAgent string
 }
 
-// Options say what is the controller's own.
+// Options describe one controller.
 type Options struct {
 	Settings
 	// Controller names the controller in logs and metrics.
@@ -52,27 +52,27 @@ type Options struct {
 	// EventRecorder sends the events in place of a recorder of the controller's own, which EventSource would name. Nil
 	// for none.
 	EventRecorder clientevents.EventRecorder
-	// Kinds are those that the controller writes, with what the cache holds of them.
+	// Kinds are the kinds that the controller writes, each with its settings in the cache.
 	Kinds map[client.Object]cache.ByObject
 }
 
-// Controller is what every controller works with, whatever its kind.
+// Controller has the parts that a controller of any kind works with.
 type Controller struct {
-	// Client writes, and reads from the cache.
+	// Client writes to the server and reads from the cache.
 	Client client.Client
 	// Live reads from the server.
 	Live client.Reader
 	// Reader reads from the cache without copies.
 	Reader *fastclient.Reader
-	// Freshness knows the writes that the cache has not shown yet.
+	// Freshness tracks the writes that the cache does not show yet.
 	Freshness Freshness
-	// Refusals knows the writes that the server has refused, and when to try them again.
+	// Refusals remembers the writes that the server refused, and when to try them again.
 	Refusals *refusals.Tracker
-	// Executor writes what plans want.
+	// Executor carries out plans.
 	Executor *execute.Executor
 	// Status writes statuses.
 	Status status.Writer
-	// Events tells users.
+	// Events sends events to users.
 	Events *events.Recorder
 	// Clock tells the time.
 	Clock clock.PassiveClock
@@ -80,40 +80,41 @@ type Controller struct {
 	memories []Memory
 }
 
-// Freshness holds up passes over objects of which the cache has yet to show what was written. A freshness.Gate is one.
+// Freshness delays passes over objects whose last writes the cache does not show yet. A freshness.Tracker implements
+// it.
 type Freshness interface {
 	Memory
-	// Wait returns how long to leave the object alone. A new leader stays until all caches have shown what earlier ones
-	// wrote, or until ctx ends.
+	// Wait returns for how long not to reconcile the object. In a new leader it blocks until all caches show what
+	// earlier leaders wrote, or until ctx ends.
 	Wait(ctx context.Context, name types.NamespacedName) time.Duration
 }
 
-// Memory remembers something of objects between passes.
+// Memory keeps data about objects between passes.
 type Memory interface {
 	// Forget drops what is remembered of an object that is gone.
 	Forget(name types.NamespacedName)
 }
 
-// New makes the parts of a controller and adds to the manager what must run with it. It must be called
-// before the manager's cache starts.
+// New creates the parts of a controller and adds to the manager what must run with it. Call it before the manager's
+// cache starts.
 func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) {
 	writer, err := fastclient.NewClient(mgr, o.UserAgent)
 	if err != nil {
 		return nil, err
 	}
-	gate, err := freshness.New(ctx, freshness.Options{
+	tracker, err := freshness.New(ctx, freshness.Options{
 		Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), Kinds: o.Kinds, Live: mgr.GetAPIReader(),
 		Clock: clock.RealClock{}, Fence: o.Fence,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the freshness gate: %w", err)
+		return nil, fmt.Errorf("make the freshness tracker: %w", err)
 	}
-	if err := mgr.Add(gate); err != nil {
-		return nil, fmt.Errorf("add the freshness gate: %w", err)
+	if err := mgr.Add(tracker); err != nil {
+		return nil, fmt.Errorf("add the freshness tracker: %w", err)
 	}
 	memory := &refusals.Tracker{}
 	executor, err := execute.New(execute.Options{
-		Client: writer, Live: mgr.GetAPIReader(), Recorder: gate, Refusals: memory, Metrics: metrics.Registry, Controller: o.Controller,
+		Client: writer, Live: mgr.GetAPIReader(), Recorder: tracker, Refusals: memory, Metrics: metrics.Registry, Controller: o.Controller,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the executor: %w", err)
@@ -129,16 +130,16 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 		Client:    writer,
 		Live:      mgr.GetAPIReader(),
 		Reader:    fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), o.Settings.Reader),
-		Freshness: gate,
+		Freshness: tracker,
 		Refusals:  memory,
 		Executor:  executor,
-		Status:    status.Writer{Client: writer, Recorder: gate},
+		Status:    status.Writer{Client: writer, Recorder: tracker},
 		Events:    events.NewRecorder(recorder, mgr.GetScheme()),
 		Clock:     clock.RealClock{},
 	}, nil
 }
 
-// Execute writes what a plan for the object wants.
+// Execute carries out a plan for the object.
 func (c *Controller) Execute(ctx context.Context, object client.Object, p action.Plan) progress.Result {
 	if !p.Empty() {
 		log.FromContext(ctx).V(2).Info("pass", "plan", p.String())
@@ -146,8 +147,8 @@ func (c *Controller) Execute(ctx context.Context, object client.Object, p action
 	return c.Executor.Run(ctx, object, p.Steps)
 }
 
-// PatchStatus patches the status of an object when it changed, and reports whether it did. A refused patch, or one that
-// met another version of the object, is not repeated before a pause is over; again is when to look at the object at the
+// PatchStatus patches the status of an object if it changed, and reports whether it wrote. After a refusal or a
+// conflict it does not send the status again before a pause is over; again is when to reconcile the object at the
 // latest.
 func (c *Controller) PatchStatus(ctx context.Context, before, after client.Object) (wrote bool, again time.Duration, err error) {
 	if equality.Semantic.DeepEqual(before, after) {
@@ -171,16 +172,16 @@ func (c *Controller) PatchStatus(ctx context.Context, before, after client.Objec
 	return false, done.RetryAfter, fmt.Errorf("patch status: %w", err)
 }
 
-// Known returns what the server has refused to a workload with the pods before.
-func (c *Controller) Known(workload client.Object, pods []*corev1.Pod, minReadySeconds int32, now time.Time) action.Refusals {
+// KnownRefusals returns the writes for a workload that the server has refused, given the workload's pods.
+func (c *Controller) KnownRefusals(workload client.Object, pods []*corev1.Pod, minReadySeconds int32, now time.Time) action.Refusals {
 	return c.Refusals.For(client.ObjectKeyFromObject(workload), refusals.Observation{
 		Now: now, Generation: workload.GetGeneration(),
 		Available: func() int { return podstate.CountAvailable(pods, now, minReadySeconds) },
 	})
 }
 
-// Remember has Forget reach more memories than the controller's own. It is called before the first pass.
-func (c *Controller) Remember(more ...Memory) { c.memories = append(c.memories, more...) }
+// AddMemories adds memories that Forget clears, too. Call it before the first pass.
+func (c *Controller) AddMemories(more ...Memory) { c.memories = append(c.memories, more...) }
 
 // Forget drops what is remembered of an object that is gone.
 func (c *Controller) Forget(name types.NamespacedName) {

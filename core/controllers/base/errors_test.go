@@ -100,7 +100,7 @@ func (w *world) ServeHTTP(answer http.ResponseWriter, r *http.Request) {
 func (w *world) Created(types.NamespacedName, client.Object)              {}
 func (w *world) Written(types.NamespacedName, client.Object)              {}
 func (w *world) Deleted(types.NamespacedName, client.Object)              {}
-func (w *world) Doubtful(types.NamespacedName, client.Object)             {}
+func (w *world) MaybeCreated(types.NamespacedName, client.Object)         {}
 func (w *world) Wait(context.Context, types.NamespacedName) time.Duration { return w.wait }
 func (w *world) Forget(name types.NamespacedName)                         { w.forgotten = append(w.forgotten, name) }
 
@@ -127,7 +127,7 @@ func (w *world) pass(adapt ...func(*Pass)) Pass {
 		Now:     w.clock.Now(),
 		Notices: []action.Notice{{Type: corev1.EventTypeNormal, Reason: "Reported", WithStatus: true}},
 	}}
-	p.Plan.Refusals = w.controller.Known(owner, nil, 0, w.clock.Now())
+	p.Plan.Refusals = w.controller.KnownRefusals(owner, nil, 0, w.clock.Now())
 	p.Plan.Add(patch(child))
 	p.Status = func(done action.Failures) client.Object {
 		after := owner.DeepCopy()
@@ -249,7 +249,7 @@ func TestEachErrorOfReadingHasItsConsequences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := givenWorld(t)
 			w.wait = test.wait
-			w.controller.Remember(w)
+			w.controller.AddMemories(w)
 			looks := 0
 			result, err := w.controller.Handle(t.Context(), request(), func(context.Context, types.NamespacedName) (Pass, error) {
 				looks++
@@ -296,7 +296,7 @@ func TestAnEndedContextEndsThePass(t *testing.T) {
 			executed = len(done.Outcomes)
 			cancel()
 		}
-		p.Last = func(context.Context) time.Duration {
+		p.Finally = func(context.Context) time.Duration {
 			assert.Fail(t, "nothing else is begun")
 			return 0
 		}
@@ -307,7 +307,7 @@ func TestAnEndedContextEndsThePass(t *testing.T) {
 	assert.Equal(t, 1, executed)
 	assert.Equal(t, []string{"child"}, w.writes)
 	assert.Len(t, w.told(), 1)
-	assert.Empty(t, w.controller.Known(w.pass().Object, nil, 0, w.clock.Now()), "nothing was refused")
+	assert.Empty(t, w.controller.KnownRefusals(w.pass().Object, nil, 0, w.clock.Now()), "nothing was refused")
 }
 
 // What is told elsewhere belongs to the status as much as what is told of the object, and work that may go wrong
@@ -317,8 +317,8 @@ func TestPartsOfAPassAreAdded(t *testing.T) {
 	other := &corev1.ConfigMap{ObjectMeta: metaOf("other")}
 	run := func() ([]string, ctrl.Result) {
 		result, _ := w.controller.Run(t.Context(), w.pass(func(p *Pass) {
-			p.Elsewhere = []Notices{{Object: other, Events: []action.Notice{{Type: corev1.EventTypeWarning, Reason: "Elsewhere", WithStatus: true}}}}
-			p.Last = func(context.Context) time.Duration { return 3 * time.Second }
+			p.OtherNotices = []Notices{{Object: other, Events: []action.Notice{{Type: corev1.EventTypeWarning, Reason: "Elsewhere", WithStatus: true}}}}
+			p.Finally = func(context.Context) time.Duration { return 3 * time.Second }
 		}))
 		return w.told(), result
 	}

@@ -18,38 +18,39 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
-// Pass is what one look at an object found and wants.
+// Pass is one run of a controller over one object: what it read and what it wants to do.
 type Pass struct {
 	// Object is the object as it was read.
 	Object client.Object
 	// Plan is what is to be done.
 	Plan action.Plan
-	// Err says why the spec cannot be followed. Only an edit helps: the pass is not repeated for it.
+	// Err is why the spec cannot be followed. The pass is not repeated for it, because only an edit helps.
 	Err error
-	// Status is the object with its next status, when that has become of the plan. Where it is nil or returns nil the
+	// Status returns the object with its next status, given what became of the plan. If it is nil or returns nil, the
 	// status stays as it is.
 	Status func(done action.Failures) client.Object
-	// Elsewhere are notices on other objects.
-	Elsewhere []Notices
+	// OtherNotices are notices about other objects.
+	OtherNotices []Notices
 
-	// Executed, unless nil, is told what became of the plan, before anything else happens.
+	// Executed, unless nil, is called with the outcome of the plan before anything else happens.
 	Executed func(*progress.Result)
-	// Reported, unless nil, is called when the status was written.
+	// Reported, unless nil, is called after the status was written.
 	Reported func()
-	// Last, unless nil, is work that may go wrong without consequences for the rest. It returns when to look at the
-	// object again at the latest, 0 for no such time.
-	Last func(context.Context) time.Duration
+	// Finally, unless nil, runs at the end; its failure has no consequences for the rest of the pass. It returns after how
+	// long to look at the object again at the latest, 0 for never.
+	Finally func(context.Context) time.Duration
 }
 
-// Notices are events on an object that is not the one of the pass.
+// Notices are events on an object that is not the object of the pass.
 type Notices struct {
 	// Object is such an object or, as a *corev1.ObjectReference, names it.
 	Object runtime.Object
 	Events []action.Notice
 }
 
-// Handle runs one pass over the object of a request, unless the cache has yet to show what was written for it. look
-// reads the world of the object and thinks; its error satisfies IsNotFound only when the object itself is gone.
+// Handle runs one pass over the object of a request, unless the cache does not show yet what was written for it. look
+// reads the object and all that belongs to it, and plans; its error satisfies IsNotFound only when the object itself is
+// gone.
 func (c *Controller) Handle(
 	ctx context.Context, req ctrl.Request, look func(context.Context, types.NamespacedName) (Pass, error),
 ) (ctrl.Result, error) {
@@ -67,29 +68,29 @@ func (c *Controller) Handle(
 	return c.Run(ctx, p)
 }
 
-// Run writes what the pass wants, then the status, and tells users. The result says when to look at the object
-// again, should nothing happen before.
+// Run executes the plan, then writes the status and sends events. The result tells when to look at the object again if
+// no event comes earlier.
 func (c *Controller) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 	done := c.Execute(ctx, p.Object, p.Plan)
 	if p.Executed != nil {
 		p.Executed(&done)
 	}
 	if ctx.Err() != nil {
-		c.tell(&p, &done, false)
+		c.recordEvents(&p, &done, false)
 		return ctrl.Result{}, errors.Join(done.Err, fmt.Errorf("end the pass: %w", ctx.Err()))
 	}
 	reported, again, statusErr := c.report(ctx, &p, &done)
-	c.tell(&p, &done, reported)
-	if p.Last != nil {
-		p.Plan.RequeueWithin(p.Last(ctx))
+	c.recordEvents(&p, &done, reported)
+	if p.Finally != nil {
+		p.Plan.RequeueWithin(p.Finally(ctx))
 	}
 	p.Plan.RequeueWithin(done.RetryAfter)
 	p.Plan.RequeueWithin(again)
 	return p.end(ctx, errors.Join(done.Err, statusErr))
 }
 
-// report writes the status, and reports whether the object has it now. A status that belongs to an older version of the
-// object is not sent: the event of the newer one brings the next pass.
+// report writes the status, and reports whether the object has it now. A status that was computed from an older version
+// of the object is not sent: the event of the newer version starts the next pass.
 func (c *Controller) report(ctx context.Context, p *Pass, done *progress.Result) (reported bool, again time.Duration, err error) {
 	if p.Status == nil || outdated(p.Object, done) {
 		return false, 0, nil
@@ -105,7 +106,7 @@ func (c *Controller) report(ctx context.Context, p *Pass, done *progress.Result)
 	return wrote || again == 0 && err == nil, again, err
 }
 
-// outdated says that the object has changed since it was read: by an action on it, or by others before one.
+// outdated reports whether the object has changed since it was read: by an action of the plan, or by others before one.
 func outdated(object client.Object, done *progress.Result) bool {
 	for i := range done.Outcomes {
 		r := &done.Outcomes[i]
@@ -116,17 +117,17 @@ func outdated(object client.Object, done *progress.Result) bool {
 	return false
 }
 
-// tell sends the events of the pass, those of the status only when the object has it.
-func (c *Controller) tell(p *Pass, done *progress.Result, reported bool) {
-	c.Events.Tell(p.Object, p.Plan.NoticesToRecord(reported), done)
-	for _, n := range p.Elsewhere {
+// tell sends the events of the pass; those of the status only if the object has that status.
+func (c *Controller) recordEvents(p *Pass, done *progress.Result, reported bool) {
+	c.Events.Record(p.Object, p.Plan.NoticesToRecord(reported), done)
+	for _, n := range p.OtherNotices {
 		elsewhere := action.Plan{Notices: n.Events}
-		c.Events.Tell(n.Object, elsewhere.NoticesToRecord(reported), &progress.Result{})
+		c.Events.Record(n.Object, elsewhere.NoticesToRecord(reported), &progress.Result{})
 	}
 }
 
-// end returns what the queue is told. A spec that cannot be followed is an error for good, unless what keeps running
-// pods in order wants another look.
+// end returns what the queue gets. A spec that cannot be followed is a terminal error, unless the plan, which keeps
+// running pods in order, asks for another look.
 func (p *Pass) end(ctx context.Context, err error) (ctrl.Result, error) {
 	switch {
 	case err != nil:

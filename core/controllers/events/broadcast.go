@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Broadcast returns what sends events in the name of the source, which is shown to users, until the manager
-// ends. That of the manager itself logs as an error what a namespace refuses because it is going.
+// Broadcast returns a recorder that sends events until the manager ends; users see source as the reporting component.
+// The manager's own recorder would log each event as an error that is refused because its namespace is terminating.
 func Broadcast(mgr ctrl.Manager, source string) (clientevents.EventRecorder, error) {
 	api, err := v1.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("make a client for events: %w", err)
 	}
-	broadcaster := clientevents.NewBroadcaster(Forgiving(&clientevents.EventSinkImpl{Interface: api}))
+	broadcaster := clientevents.NewBroadcaster(IgnoreTerminating(&clientevents.EventSinkImpl{Interface: api}))
 	if err := broadcaster.StartRecordingToSinkWithContext(context.Background()); err != nil { //nolint:forbidigo // events leave until the manager ends, below
 		return nil, fmt.Errorf("start to send events: %w", err)
 	}
@@ -34,14 +34,16 @@ func Broadcast(mgr ctrl.Manager, source string) (clientevents.EventRecorder, err
 	return broadcaster.NewRecorder(mgr.GetScheme(), source), nil
 }
 
-// Forgiving returns the sink, to which an event counts as sent that its namespace takes with it. It would be logged as
-// an error, once for each pod of the namespace.
-func Forgiving(sink clientevents.EventSink) clientevents.EventSink { return forgiving{sink} }
+// IgnoreTerminating returns a sink for which an event counts as sent when it is refused because its namespace is terminating.
+// It would be logged as an error, once for each pod of the namespace.
+func IgnoreTerminating(sink clientevents.EventSink) clientevents.EventSink {
+	return ignoreTerminating{sink}
+}
 
-type forgiving struct{ clientevents.EventSink }
+type ignoreTerminating struct{ clientevents.EventSink }
 
 // Create sends a new event.
-func (f forgiving) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+func (f ignoreTerminating) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	made, err := f.EventSink.Create(ctx, event)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
 		return event, nil

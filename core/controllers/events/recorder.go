@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// PerPass is how many events one pass sends at most. Beyond it a workload's events repeat each
-	// other, and each costs a write.
+	// PerPass is the largest number of events that one pass sends. More would only repeat each other, and each costs a
+	// write.
 	PerPass = 20
 	// maxNote is the length in bytes that the API server accepts for a note.
 	maxNote = 1024
@@ -29,7 +29,7 @@ type Recorder struct {
 	scheme *runtime.Scheme
 }
 
-// NewRecorder makes a recorder over what Broadcast returns. The scheme knows the kinds of owners.
+// NewRecorder returns a recorder that sends to what Broadcast returned. The scheme knows the kinds of owners.
 func NewRecorder(sink clientevents.EventRecorder, scheme *runtime.Scheme) *Recorder {
 	return &Recorder{sink: sink, scheme: scheme}
 }
@@ -39,9 +39,9 @@ type event struct {
 	related                    runtime.Object
 }
 
-// Tell sends the events of a pass on the owner: those of its actions, after the plan's notices. Of
-// more than PerPass it sends the first ones, warnings first. A stale action tells nothing.
-func (r *Recorder) Tell(owner runtime.Object, notices []action.Notice, outcome *progress.Result) {
+// Tell sends the events of a pass on the owner: the plan's notices, then those of its actions. Of more than PerPass it
+// sends the first ones, warnings first. A stale action has no event.
+func (r *Recorder) Record(owner runtime.Object, notices []action.Notice, outcome *progress.Result) {
 	all := ofNotices(notices)
 	for i := range outcome.Outcomes {
 		all = appendResult(all, &outcome.Outcomes[i])
@@ -57,7 +57,7 @@ func (r *Recorder) Tell(owner runtime.Object, notices []action.Notice, outcome *
 	}
 }
 
-// refer returns a reference to the object without its version: events that differ only in that are counted up as one.
+// refer returns a reference to the object without its resourceVersion: events that differ only in that are aggregated.
 func (r *Recorder) refer(o runtime.Object) runtime.Object {
 	if o == nil {
 		return nil
@@ -100,7 +100,7 @@ func appendResult(all []event, result *progress.Outcome) []event {
 		e.kind, e.reason, e.note = corev1.EventTypeNormal, told.Succeeded, told.Note
 	case progress.Blocked, progress.Failed:
 		e.kind, e.reason, e.note = corev1.EventTypeWarning, told.Failed, result.FailureText()
-	case progress.Stale: // nothing was written, and the next pass judges anew
+	case progress.Stale: // nothing was written, and the next pass plans again
 	}
 	if e.reason == "" {
 		return all

@@ -69,7 +69,7 @@ func TestTellSendsWarningsFirst(t *testing.T) {
 		result("failed", progress.Failed, told),
 	}}
 	var got sink
-	events.NewRecorder(&got, clientgoscheme.Scheme).Tell(pod("owner"), []action.Notice{
+	events.NewRecorder(&got, clientgoscheme.Scheme).Record(pod("owner"), []action.Notice{
 		{Type: corev1.EventTypeNormal, Reason: "Note", Note: "something"},
 		{Type: corev1.EventTypeWarning, Reason: "PodFailed", Note: "pod x failed", Related: pod("x")},
 	}, outcome)
@@ -89,7 +89,7 @@ func TestTellHasACapPerPass(t *testing.T) {
 	}
 	outcome.Outcomes = append(outcome.Outcomes, result("last", progress.Failed, &action.Event{Failed: "Failed"}))
 	var got sink
-	events.NewRecorder(&got, clientgoscheme.Scheme).Tell(pod("owner"), nil, outcome)
+	events.NewRecorder(&got, clientgoscheme.Scheme).Record(pod("owner"), nil, outcome)
 	require.Len(t, got.sent, events.PerPass)
 	assert.Contains(t, got.sent[0], "last")
 }
@@ -97,7 +97,7 @@ func TestTellHasACapPerPass(t *testing.T) {
 func TestNoticesSayWhatWasDone(t *testing.T) {
 	owner := &corev1.ObjectReference{Kind: "Pod", Name: "owner", ResourceVersion: "7"}
 	var got sink
-	events.NewRecorder(&got, clientgoscheme.Scheme).Tell(owner, []action.Notice{
+	events.NewRecorder(&got, clientgoscheme.Scheme).Record(owner, []action.Notice{
 		{Type: corev1.EventTypeNormal, Reason: "Note", Action: "PullImage", Note: "something", Related: pod("x")},
 	}, &progress.Result{})
 	assert.Equal(t, []string{"Normal Note PullImage something (x)"}, got.sent)
@@ -123,7 +123,7 @@ func TestEventsAreVisibleAsCoreEvents(t *testing.T) {
 	long := strings.Repeat("ü", 1000)
 	notices := []action.Notice{{Type: corev1.EventTypeWarning, Reason: "Long", Note: long}}
 
-	events.NewRecorder(sink, mgr.GetScheme()).Tell(owner, notices, outcome)
+	events.NewRecorder(sink, mgr.GetScheme()).Record(owner, notices, outcome)
 
 	var list corev1.EventList
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {
@@ -163,7 +163,7 @@ func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
 	as.Start(t, mgr)
 	tell := func(namespace, name, reason string) {
 		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-		events.NewRecorder(sink, mgr.GetScheme()).Tell(owner, []action.Notice{{Type: corev1.EventTypeWarning, Reason: reason, Note: "no"}}, &progress.Result{})
+		events.NewRecorder(sink, mgr.GetScheme()).Record(owner, []action.Notice{{Type: corev1.EventTypeWarning, Reason: reason, Note: "no"}}, &progress.Result{})
 	}
 	for _, namespace := range []string{going, "gone"} {
 		for i := range 10 {

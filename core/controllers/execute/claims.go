@@ -13,9 +13,9 @@ import (
 // podPage is how many pods the server is asked for at a time.
 const podPage = 500
 
-// mounts are the claims that pods mount, as the server says. It is asked when the first claim of a pass is to be
-// deleted or to go with a pod, and not for other passes. A claim that is deleted while a pod mounts it is lost as soon as
-// that pod ends, and neither a cache nor a plan knows of all pods.
+// mounts lists which pods mount which claims, read from the server when the first claim of a pass is to be deleted, or
+// to be deleted with its pod. A claim that is deleted while a pod mounts it is lost as soon as that pod ends, and
+// neither a cache nor a plan knows all pods.
 type mounts struct {
 	once sync.Once
 	err  error
@@ -24,14 +24,15 @@ type mounts struct {
 	removed sync.Map // the UIDs of the pods that this pass has deleted
 }
 
-// mounter is a pod that is not on its way out.
+// mounter is a pod that mounts a claim and is not terminating.
 type mounter struct {
 	uid  types.UID
 	name string
 }
 
-// keeper returns the name of a pod that keeps the object from being deleted: one that mounts the claim, is not on its
-// way out and is not the heir. It is empty for other objects.
+// keeper returns the name of a pod because of which the object must not be deleted: a pod that mounts the claim, is not
+// terminating and is not the heir, the pod with which the claim is to be deleted. It is empty for objects other than
+// claims.
 func (p *pass) keeper(ctx context.Context, o client.Object, heir types.UID) (string, error) {
 	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
 		return "", nil
@@ -48,7 +49,7 @@ func (p *pass) keeper(ctx context.Context, o client.Object, heir types.UID) (str
 	return "", nil
 }
 
-// mounters lists who mounts which claim of the namespace.
+// mounters lists the pods that mount each claim of the namespace.
 func (p *pass) mounters(ctx context.Context, namespace string) (map[string][]mounter, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()

@@ -1,9 +1,9 @@
-// Package execute writes what a plan wants.
+// Package execute carries out plans on the API server.
 //
-// Steps of actions go in, a progress.Result comes out. Package progress says in which order actions are written,
-// how many at a time, what an answer means and what ends the plan; here are the requests, each action's in a goroutine
-// of its own. Every write names the UID and the resourceVersion that was judged, ends within a timeout well inside the
-// leader's lease, and is recorded for the freshness gate.
+// Steps of actions go in, a progress.Outcome comes out. Package progress defines the order of actions, how many are
+// under way at a time, what an answer means and what ends the plan; this package sends the requests, those of each
+// action in a goroutine of its own. Every write names the UID and the resourceVersion that the plan was made from, ends
+// within a timeout well inside the leader's lease, and is recorded for the freshness tracker.
 //
-// It must never decide what to write, read the world, or retry: the next plan decides again.
+// It never decides what to write, never reads what plans read, and never retries: the next plan decides again.
 package execute

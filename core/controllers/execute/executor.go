@@ -16,33 +16,33 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
 
-// DefaultTimeout bounds one write where the client does not. That of package manager ends writes
-// before the next leader may look at the world.
+// DefaultTimeout bounds one write if the client does not. The client of package manager ends writes before the next
+// leader may start.
 const DefaultTimeout = 7 * time.Second
 
-// Recorder is told of every write. The freshness gate is one.
+// Recorder records every write. A freshness.Tracker implements it.
 type Recorder interface {
 	Created(workload types.NamespacedName, o client.Object)
 	Written(workload types.NamespacedName, o client.Object)
 	Deleted(workload types.NamespacedName, o client.Object)
-	Doubtful(workload types.NamespacedName, o client.Object)
+	MaybeCreated(workload types.NamespacedName, o client.Object)
 }
 
-// Options say with what an executor works.
+// Options are the settings of an executor.
 type Options struct {
 	// Client writes. Its user agent names the controller.
 	Client client.Client
-	// Live reads from the server: the owner before it adopts, and what stands where a create collides.
+	// Live reads from the server: the owner before it adopts an object, and the existing object when a name is taken.
 	Live client.Reader
-	// Recorder is told of every write.
+	// Recorder records every write.
 	Recorder Recorder
 	// Metrics is where the counter flotilla_noop_writes_total is registered.
 	Metrics prometheus.Registerer
 	// Controller is the value of that counter's label "controller".
 	Controller string
-	// Refusals remembers what is refused; nil for a memory of the executor's own.
+	// Refusals remembers refused writes; nil for a memory of the executor's own.
 	Refusals *refusals.Tracker
-	// Clock tells the time; nil means the real one.
+	// Clock is the time; nil means the real one.
 	Clock clock.PassiveClock
 	// Parallelism bounds the writes under way; 0 means progress.DefaultParallelism.
 	Parallelism int
@@ -50,7 +50,7 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Executor runs steps. It is safe for concurrent use by passes over different owners.
+// Executor carries out plans. It is safe for concurrent use by passes over different owners.
 type Executor struct {
 	options Options
 	noops   prometheus.Counter
@@ -81,8 +81,8 @@ func New(o Options) (*Executor, error) {
 	return &Executor{options: o, noops: counter.WithLabelValues(o.Controller)}, nil
 }
 
-// Run carries out the steps for the owner, which is the workload as it was judged, in the way of package progress.
-// When the context ends nothing more is begun.
+// Run carries out the steps for the owner, which is the workload in the version that the plan was made from, as package
+// progress defines. When the context ends, no further action is begun.
 func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.Step) progress.Result {
 	p := &pass{Executor: e, owner: owner, workload: client.ObjectKeyFromObject(owner)}
 	ended := make(chan *progress.Outcome)

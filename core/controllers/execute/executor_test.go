@@ -54,10 +54,10 @@ func (w *writes) put(what string, o client.Object) {
 	w.list = append(w.list, what+" "+o.GetName())
 }
 
-func (w *writes) Created(_ types.NamespacedName, o client.Object)  { w.put("created", o) }
-func (w *writes) Written(_ types.NamespacedName, o client.Object)  { w.put("written", o) }
-func (w *writes) Deleted(_ types.NamespacedName, o client.Object)  { w.put("deleted", o) }
-func (w *writes) Doubtful(_ types.NamespacedName, o client.Object) { w.put("doubtful", o) }
+func (w *writes) Created(_ types.NamespacedName, o client.Object)      { w.put("created", o) }
+func (w *writes) Written(_ types.NamespacedName, o client.Object)      { w.put("written", o) }
+func (w *writes) Deleted(_ types.NamespacedName, o client.Object)      { w.put("deleted", o) }
+func (w *writes) MaybeCreated(_ types.NamespacedName, o client.Object) { w.put("doubtful", o) }
 
 func newWorld(t testing.TB, adapt ...func(*rest.Config)) *world {
 	t.Helper()

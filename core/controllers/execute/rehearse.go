@@ -10,7 +10,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
-// rehearse sends what would be refused too late as a dry run, where the action asks for that.
+// rehearse sends writes as a server-side dry run, if the action asks for that because a refusal of the real write would
+// come too late.
 func (p *pass) rehearse(ctx context.Context, a *action.Action) progress.Outcome {
 	if !a.DryRun {
 		return progress.Outcome{State: progress.Done}
@@ -30,7 +31,7 @@ func (p *pass) trialPost(ctx context.Context, a *action.Action) error {
 	return nil
 }
 
-// trialPatches tries each patch on the object as it was judged.
+// trialPatches sends each patch as a dry run.
 func (p *pass) trialPatches(ctx context.Context, a *action.Action) error {
 	for _, change := range a.DryRunPatches() {
 		judged, err := p.metadata(a.Object)
@@ -44,7 +45,7 @@ func (p *pass) trialPatches(ctx context.Context, a *action.Action) error {
 	return nil
 }
 
-// part names what a patch writes to, for messages.
+// part names the (sub)resource that a patch writes to, for messages.
 func (p *pass) part(a *action.Action, change action.Patch) string {
 	if change.Subresource == "" {
 		return p.name(a.Object)

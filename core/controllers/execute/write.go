@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
-// pass is one Run.
+// pass is one call of Run.
 type pass struct {
 	*Executor
 	owner    client.Object
@@ -30,7 +30,7 @@ type pass struct {
 	mounts   mounts
 }
 
-// try writes one action. A rehearsal takes time, too.
+// try carries out one action. A dry run takes time, too.
 func (p *pass) try(ctx context.Context, a *action.Action) progress.Outcome {
 	outdated := func() bool { return a.Expired(p.options.Clock.Now()) }
 	r := progress.Outcome{State: progress.Done}
@@ -79,12 +79,12 @@ func (p *pass) post(ctx context.Context, o client.Object) (client.Object, error)
 	case err == nil:
 		p.options.Recorder.Created(p.workload, created)
 	case progress.MayHaveSucceeded(err):
-		p.options.Recorder.Doubtful(p.workload, o)
+		p.options.Recorder.MaybeCreated(p.workload, o)
 	}
 	return created, err
 }
 
-// collision looks at what stands where a create collides.
+// collision decides what to do about an object that already has the name.
 func (p *pass) collision(ctx context.Context, o client.Object, exists error) progress.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
@@ -115,7 +115,7 @@ func (p *pass) delete(ctx context.Context, a *action.Action) progress.Outcome {
 		if err != nil {
 			return progress.OutcomeOf(fmt.Errorf("delete %s: %w", p.name(then), err))
 		}
-		if pod != "" { // it is judged anew now that its own pod is on its way out
+		if pod != "" { // it is checked again, now that its own pod is terminating
 			continue
 		}
 		if err := p.remove(ctx, then, client.Preconditions{UID: new(then.GetUID())}); err != nil && !apierrors.IsNotFound(err) {
@@ -125,7 +125,7 @@ func (p *pass) delete(ctx context.Context, a *action.Action) progress.Outcome {
 	return progress.Outcome{State: progress.Done}
 }
 
-// unmounted reports whether no pod is in the way of what would end the claim, at once or with its heir.
+// unmounted reports whether no other pod mounts the claim that the action would delete, at once or with its heir.
 func (p *pass) unmounted(ctx context.Context, a *action.Action) progress.Outcome {
 	verb := strings.ToLower(string(a.Verb))
 	switch pod, err := p.keeper(ctx, a.Object, a.ForPod); {
@@ -151,8 +151,8 @@ func (p *pass) remove(ctx context.Context, o client.Object, preconditions client
 	return nil
 }
 
-// judged demands that the object is the one that was judged, in the version that was judged. What
-// goes with a deleted object needs only to be the same: its version plays no part in the decision.
+// judged returns the preconditions that the object is the same one, in the version that the plan was made from. An
+// object that is deleted along with another one only needs to be the same: the decision does not depend on its version.
 func judged(o client.Object) client.Preconditions {
 	return client.Preconditions{UID: new(o.GetUID()), ResourceVersion: new(o.GetResourceVersion())}
 }
@@ -187,8 +187,8 @@ func (p *pass) patch(ctx context.Context, a *action.Action) progress.Outcome {
 	return progress.Outcome{State: progress.Done, Object: current}
 }
 
-// send writes one patch on top of the version in current, where the metadata of the answer
-// replaces it. Asking for metadata only spares the decoding of whole objects.
+// send sends one patch for the version in current, and replaces current by the metadata of the answer. Asking for
+// metadata only saves decoding whole objects.
 func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, change action.Patch, trial bool) error {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
@@ -214,7 +214,7 @@ func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, 
 	return p.options.Client.SubResource(change.Subresource).Patch(ctx, current, client.RawPatch(kind, body), o)
 }
 
-// withPreconditions returns a copy of the patch that names the object and the version it is meant for.
+// withPreconditions returns a copy of the patch with the UID and the resourceVersion that it is meant for.
 func withPreconditions(change action.Patch, judged *metav1.PartialObjectMetadata) map[string]any {
 	meta := map[string]any{}
 	if given, ok := change.Body["metadata"].(map[string]any); ok {
@@ -230,8 +230,8 @@ func withPreconditions(change action.Patch, judged *metav1.PartialObjectMetadata
 	return whole
 }
 
-// mayAdopt reads the owner from the server, once in a pass: an owner that is gone or going must not
-// take anything.
+// mayAdopt reads the owner from the server, once in a pass: an owner that is gone or terminating must not adopt
+// anything.
 func (p *pass) mayAdopt(ctx context.Context) error {
 	p.adoption.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
@@ -254,7 +254,7 @@ func (p *pass) mayAdopt(ctx context.Context) error {
 	return p.adopts
 }
 
-// metadata returns an object's identity, as far as a write needs it.
+// metadata returns the identity of an object, as far as a write needs it.
 func (p *pass) metadata(o client.Object) (*metav1.PartialObjectMetadata, error) {
 	gvk, err := apiutil.GVKForObject(o, p.options.Client.Scheme())
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 )
 
-// DisableDeepCopy is the option that makes a Get or a List of a cache-backed client hand out the
-// informer's objects. A list still copies the outer struct of each item; Owned does not.
+// DisableDeepCopy is the option that makes a Get or a List of a cache-backed client return the informer's objects. A
+// list still copies the outer struct of each item; Owned does not.
 const DisableDeepCopy = client.UnsafeDisableDeepCopy
 
-// NewClient makes a client that reads from the cluster's cache and writes under the user agent,
-// which by convention is "<feature>-manager/<controller>" and tells controllers apart in the audit log. It sends each
-// write once, as WriteOnce says.
+// NewClient returns a client that reads from the cluster's cache and writes with the user agent, by convention
+// "<feature>-manager/<controller>", which tells controllers apart in the audit log. It sends each write once, see
+// WriteOnce.
 func NewClient(c cluster.Cluster, userAgent string) (client.Client, error) {
 	config := rest.CopyConfig(c.GetConfig())
 	config.UserAgent = userAgent

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Detector remembers objects that were handed out and finds those that were changed since. It is
-// for tests: it keeps a copy of every object. Its zero value is ready.
+// Detector finds cached objects that were changed after they were handed out. It is for tests: it keeps a copy of every
+// object. Its zero value is ready to use.
 type Detector struct {
 	mu     sync.Mutex
 	copies map[client.Object]runtime.Object

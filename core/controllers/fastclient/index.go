@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Names of the indexes. Each works as the one field of client.MatchingFields too.
+// Names of the indexes. Each can also be the one field of client.MatchingFields.
 const (
 	// OwnerIndex holds the UIDs of all owners of an object.
 	OwnerIndex = "ownerRefUID"

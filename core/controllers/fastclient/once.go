@@ -6,9 +6,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// WriteOnce lets clients of the configuration report at once that the server puts a write off, as with 429 Too Many
-// Requests. By themselves they would send it up to ten times more, as soon as the server's Retry-After allows:
-// whoever plans writes decides when the next one is due. A delay that the status names is left in it.
+// WriteOnce makes clients of the configuration return at once when the server asks to retry a write later, as with 429
+// Too Many Requests. By default client-go would send it up to ten more times, each as soon as Retry-After allows; here
+// the plan decides when a write is due again. The delay in the returned status is kept.
 func WriteOnce(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return writeOnce{next} })
 }

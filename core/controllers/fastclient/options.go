@@ -6,9 +6,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CacheOptions hold objects trimmed, in one namespace or, when it is empty, in all, and of the given kinds what they
-// say. An operator leaves its own kinds out: the cache wants to know every kind here when it is made, which
-// may be before the CRDs are installed.
+// CacheOptions returns options of a cache with trimmed objects of one namespace, or of all when it is empty; kinds has
+// settings for single kinds. An operator leaves its own kinds out: the cache looks up every kind here when it is
+// created, which may be before the CRDs are installed.
 func CacheOptions(namespace string, kinds map[client.Object]cache.ByObject) cache.Options {
 	o := cache.Options{DefaultTransform: Trim, ByObject: kinds}
 	if namespace != "" {

@@ -25,11 +25,11 @@ type Object[T any] interface {
 	client.Object
 }
 
-// Options change what a Reader hands out.
+// Options change how a Reader returns objects.
 type Options struct {
 	// Copy makes every object a deep copy (flag --disable-no-deepcopy).
 	Copy bool
-	// Detector, if set, remembers every object that is handed out. For tests.
+	// Detector, if set, observes every object that is handed out. For tests.
 	Detector *Detector
 }
 
@@ -41,7 +41,7 @@ type Reader struct {
 	stores  sync.Map // reflect.Type of the object to its toolscache.Indexer
 }
 
-// NewReader makes a Reader over the cache, whose kinds the scheme knows.
+// NewReader returns a Reader of the cache; the scheme knows the kinds.
 func NewReader(c cache.Cache, scheme *runtime.Scheme, o Options) *Reader {
 	return &Reader{cache: c, scheme: scheme, options: o}
 }
@@ -53,7 +53,7 @@ func Owned[T any, P Object[T]](ctx context.Context, r *Reader, namespace string,
 	return ByIndex[T, P](ctx, r, namespace, OwnerIndex, string(owner))
 }
 
-// Controlled lists what the owner controls, from the cache.
+// Controlled lists the objects in the cache that the owner controls.
 func Controlled[T any, P Object[T]](ctx context.Context, r *Reader, owner client.Object) ([]*T, error) {
 	all, err := Owned[T, P](ctx, r, owner.GetNamespace(), owner.GetUID())
 	return slices.DeleteFunc(all, func(o *T) bool { return !metav1.IsControlledBy(P(o), owner) }), err
@@ -102,8 +102,8 @@ func All[T any, P Object[T]](ctx context.Context, r *Reader, namespace string) (
 	return handOut[T, P](r, items), nil
 }
 
-// Get finds the object of type T. An absent one is an error for which apierrors.IsNotFound holds, and so is one
-// of which a transform has left an object of another type. The object belongs to the cache: it must not be changed.
+// Get returns the object of type T from the cache. If it does not exist, or a transform has replaced it by an object of
+// another type, the error satisfies apierrors.IsNotFound. The object belongs to the cache: it must not be changed.
 func Get[T any, P Object[T]](ctx context.Context, r *Reader, key types.NamespacedName) (*T, error) {
 	store, err := r.store(ctx, P(new(T)))
 	if err != nil {
@@ -131,8 +131,8 @@ func Get[T any, P Object[T]](ctx context.Context, r *Reader, key types.Namespace
 	return handOut[T, P](r, []any{item})[0], nil
 }
 
-// store returns the informer's indexer, or nil when the cache has no single one for the kind, as a cache of several
-// namespaces has not.
+// store returns the informer's indexer, or nil when the cache has more than one for the kind, as a cache of several
+// namespaces has.
 func (r *Reader) store(ctx context.Context, object client.Object) (toolscache.Indexer, error) {
 	kind := reflect.TypeOf(object)
 	if store, ok := r.stores.Load(kind); ok {
@@ -158,7 +158,7 @@ func handOut[T any, P Object[T]](r *Reader, items []any) []*T {
 	for _, item := range items {
 		object, ok := item.(P)
 		if !ok {
-			continue // what a transform has left of an object that nobody reads
+			continue // a transform has replaced an object that nobody reads
 		}
 		if r.options.Copy {
 			object = object.DeepCopyObject().(P)
@@ -171,7 +171,7 @@ func handOut[T any, P Object[T]](r *Reader, items []any) []*T {
 	return objects
 }
 
-// list goes through the cache's own List, which copies the outer struct of each item.
+// list uses the cache's own List, which copies the outer struct of each item.
 func list[T any, P Object[T]](ctx context.Context, r *Reader, o ...client.ListOption) ([]*T, error) {
 	gvk, err := apiutil.GVKForObject(P(new(T)), r.scheme)
 	if err != nil {
@@ -203,8 +203,8 @@ func (r *Reader) observe(object client.Object) client.Object {
 	return object
 }
 
-// indexName and indexKey are the forms in which controller-runtime keeps the indexes that are added
-// through its FieldIndexer. They are not exported there; a test compares.
+// indexName and indexKey have the form in which controller-runtime keeps indexes that are added through its
+// FieldIndexer. They are not exported there; a test compares them.
 func indexName(field string) string { return "field:" + field }
 
 func indexKey(namespace, value string) string {

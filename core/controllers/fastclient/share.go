@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// shared returns the one copy of a string that everybody has who asked for an equal one. It goes when nobody has it any
+// shared returns the canonical copy of a string, which all equal strings share. It is freed when nobody uses it any
 // more.
 func shared[S ~string](s S) S {
 	if s == "" {
@@ -17,7 +17,7 @@ func shared[S ~string](s S) S {
 	return unique.Make(s).Value()
 }
 
-// shareMeta keeps once what the pods of a workload have in common.
+// shareMeta shares the strings that the metadata of a workload's pods have in common.
 func shareMeta(m *metav1.ObjectMeta) {
 	m.Namespace, m.GenerateName = shared(m.Namespace), shared(m.GenerateName)
 	m.Labels = sharedLabels(m.Labels, m.Name)
@@ -28,7 +28,7 @@ func shareMeta(m *metav1.ObjectMeta) {
 	}
 }
 
-// sharedLabels leaves out values that end the object's name: they are its own, such as an ordinal.
+// sharedLabels leaves out values that end with the object's name: they are unique, such as an ordinal.
 func sharedLabels(labels map[string]string, name string) map[string]string {
 	if labels == nil {
 		return nil

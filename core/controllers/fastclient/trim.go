@@ -16,18 +16,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// longestMessage is how much is kept of what a kubelet says of a pod that has failed, in bytes.
+// longestMessage is how many bytes are kept of the kubelet's message about a failed pod.
 const longestMessage = 256
 
 // reservedEnvPrefix starts the names of environment variables whose plain value plans read.
 const reservedEnvPrefix = "KRUISE_"
 
-// Pods returns the cache of pods with labels that the selector matches, trimmed by TrimPod.
+// Pods returns the settings of a cache of pods whose labels match the selector, trimmed by TrimPod.
 func Pods(selector labels.Selector) cache.ByObject {
 	return cache.ByObject{Label: selector, Transform: TrimPod}
 }
 
-// WithLabel selects objects that have the label, whatever its value. It panics when the key is none: pass a constant.
+// WithLabel selects objects that have the label, whatever its value. It panics on an invalid key: pass a constant.
 func WithLabel(key string) labels.Selector {
 	has, err := labels.NewRequirement(key, selection.Exists, nil)
 	if err != nil {
@@ -39,9 +39,9 @@ func WithLabel(key string) labels.Selector {
 // PodsWithLabel returns Pods for all pods that have the label, whatever its value.
 func PodsWithLabel(key string) cache.ByObject { return Pods(WithLabel(key)) }
 
-// PodsOf returns PodsWithLabel for a label that built-in kinds write too. Of pods whose controller is not of one of the
-// API groups it keeps the name and that controller: they cost next to nothing, and are seen whole as soon as nobody
-// owns them any more.
+// PodsOf is PodsWithLabel for a label that built-in kinds write too. Of pods whose controller is not of one of the API
+// groups it keeps only the name and that controller: they cost next to nothing, and are cached whole as soon as they
+// have no controller any more.
 func PodsOf(label string, groups ...string) cache.ByObject {
 	pods := PodsWithLabel(label)
 	pods.Transform = func(object any) (any, error) {
@@ -61,8 +61,8 @@ func PodsOf(label string, groups ...string) cache.ByObject {
 	return pods
 }
 
-// Revisions returns the cache of ControllerRevisions. The data of those whose controlling owner is not of one of the
-// API groups is dropped: other workloads' revisions cost next to nothing.
+// Revisions returns the settings of a cache of ControllerRevisions. The data of those whose controller is not of one of
+// the API groups is dropped: revisions of other workloads cost next to nothing.
 func Revisions(groups ...string) cache.ByObject {
 	return cache.ByObject{Transform: func(object any) (any, error) {
 		trimMeta(object)
@@ -76,13 +76,13 @@ func Revisions(groups ...string) cache.ByObject {
 	}}
 }
 
-// Nodes returns the cache of nodes, trimmed by TrimNode. It holds all of them, also where an operator is restricted to
-// one namespace.
+// Nodes returns the settings of a cache of nodes, trimmed by TrimNode. It holds all of them, even if an operator is
+// restricted to one namespace.
 func Nodes() cache.ByObject {
 	return cache.ByObject{Transform: TrimNode, Field: fields.Everything()}
 }
 
-// Within restricts a cache of namespaced objects to one namespace; an empty one leaves it as it is.
+// Within restricts the cache settings of a namespaced kind to one namespace; an empty one changes nothing.
 func Within(namespace string, o cache.ByObject) cache.ByObject {
 	if namespace != "" {
 		o.Field = fields.OneTermEqualSelector("metadata.namespace", namespace)
@@ -90,19 +90,19 @@ func Within(namespace string, o cache.ByObject) cache.ByObject {
 	return o
 }
 
-// Trim removes what no plan reads from any kind: the managed fields and what kubectl applied last.
-// It fits cache.Options.DefaultTransform.
+// Trim removes what no plan reads from any kind: managedFields and the last-applied-configuration annotation of
+// kubectl. It is meant for cache.Options.DefaultTransform.
 func Trim(object any) (any, error) {
 	trimMeta(object)
 	return object, nil
 }
 
-// TrimPod leaves of a pod what plans read. Of the metadata all but the managed fields and what
-// kubectl applied last. Of the spec: the node, gates, volumes backed by claims, and of each container
-// name, image, resources, restart and resize policy, and variables that take their value from elsewhere
-// or whose name begins with KRUISE_. Of the status: phase, conditions but those of the steps of a start,
-// of each container what runs in it and with which resources, of one that is not ready when its former run
-// began and ended, and why a pod has failed, the message cut to its first 256 bytes. Strings that many pods have in common are kept once.
+// TrimPod keeps of a pod what plans read. Of the metadata: all but managedFields and kubectl's
+// last-applied-configuration. Of the spec: the node, readiness gates, volumes of claims, and of each container name,
+// image, resources, restart and resize policy, and environment variables with a valueFrom or a name that begins with
+// KRUISE_. Of the status: phase, conditions except those of the start-up steps, of each container its running process
+// and resources, for one that is not ready when its last run began and ended, and why a pod has failed, with the first
+// 256 bytes of the message. Strings that many pods have in common are shared.
 func TrimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -110,7 +110,7 @@ func TrimPod(object any) (any, error) {
 		return object, nil
 	}
 	s, st := &pod.Spec, &pod.Status
-	if s.RestartPolicy == "" { // which the server always sets: trimmed before
+	if s.RestartPolicy == "" { // the server always sets it: the pod is trimmed already
 		return pod, nil
 	}
 	trimMeta(pod)
@@ -130,8 +130,8 @@ func TrimPod(object any) (any, error) {
 	return pod, nil
 }
 
-// TrimNode leaves of a node its metadata, whether and how it takes pods, and its conditions and
-// allocatable resources.
+// TrimNode keeps of a node its metadata, taints, provider ID and unschedulable flag, conditions and allocatable
+// resources.
 func TrimNode(object any) (any, error) {
 	trimMeta(object)
 	if node, ok := object.(*corev1.Node); ok {
@@ -144,7 +144,7 @@ func TrimNode(object any) (any, error) {
 func trimMeta(object any) {
 	m, err := meta.Accessor(object)
 	if err != nil {
-		return // the mark of a deletion that the watch missed; it holds a trimmed object
+		return // DeletedFinalStateUnknown: a deletion that the watch missed; it holds a trimmed object
 	}
 	m.SetManagedFields(nil)
 	if annotations := m.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
@@ -152,7 +152,7 @@ func trimMeta(object any) {
 	}
 }
 
-// whyFailed returns what the kubelet says of a pod that has failed.
+// whyFailed returns the kubelet's reason and message for a failed pod.
 func whyFailed(s *corev1.PodStatus) (reason, message string) {
 	if s.Phase != corev1.PodFailed {
 		return "", ""
@@ -160,7 +160,7 @@ func whyFailed(s *corev1.PodStatus) (reason, message string) {
 	return shared(s.Reason), shared(begin(s.Message))
 }
 
-// begin returns at most the first 256 bytes of a text for people.
+// begin returns at most the first 256 bytes of a message.
 func begin(text string) string {
 	if len(text) > longestMessage {
 		return strings.ToValidUTF8(text[:longestMessage], "")
@@ -224,7 +224,7 @@ func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return trimmed
 }
 
-// trimState leaves out what a kubelet says in its own words, which differ from try to try.
+// trimState drops the kubelet's messages, which differ from try to try.
 func trimState(s corev1.ContainerState) corev1.ContainerState {
 	if s.Waiting != nil {
 		s.Waiting = &corev1.ContainerStateWaiting{Reason: shared(s.Waiting.Reason)}

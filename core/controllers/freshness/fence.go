@@ -15,22 +15,23 @@ import (
 )
 
 const (
-	// fencePoll is how often the fence looks at the stores.
+	// fencePoll is how often the fence checks the stores.
 	fencePoll = 20 * time.Millisecond
-	// fenceGrace is how long a store may take to reach the leader's version by its own events before
-	// the fence asks the server what it should hold.
-	fenceGrace = time.Second
-	// retryAfter is the pause after a request of the gate has failed, and between looks at doubts.
+	// fenceDelay is how long a store may take to reach the leader's version by watch events before the fence lists the
+	// objects from the server.
+	fenceDelay = time.Second
+	// retryAfter is the pause after a failed request of the tracker, and between checks of uncertain creates.
 	retryAfter = time.Second
-	// doubtAge is how long after its answer was lost a create is taken as not to come any more when
-	// the server does not have its object.
-	doubtAge = 2 * time.Second
+	// uncertainAge is how long after a create whose answer was lost the object is taken as not created if the server
+	// does not have it.
+	uncertainAge = 2 * time.Second
 	// pageSize bounds one answer of a live list.
 	pageSize = 250
 )
 
-// Fence keeps a new leader from planning on stores that do not show yet what earlier leaders wrote. The gates of a
-// process share one, so that a store is compared with the server once, however many gates read it.
+// Fence is the leader fence: it keeps a new leader from planning on stores that do not show yet what earlier leaders
+// wrote. The trackers of a process share one, so that a store is compared with the server once, however many trackers
+// use it.
 type Fence struct {
 	version func(context.Context) (string, error)
 
@@ -43,12 +44,12 @@ type fencedStore struct {
 	reached bool // the leader's version
 }
 
-// NewFence makes a fence. version returns the resourceVersion of the write that made this process leader.
+// NewFence returns a fence;
 func NewFence(version func(context.Context) (string, error)) *Fence {
 	return &Fence{version: version, stores: map[toolscache.Store]*fencedStore{}}
 }
 
-// once runs reach until it has succeeded once for the store. Those who ask meanwhile wait for the answer.
+// once runs reach until it has succeeded once for the store. Concurrent callers wait for the result.
 func (f *Fence) once(store toolscache.Store, reach func() error) error {
 	f.mu.Lock()
 	s := f.stores[store]
@@ -67,65 +68,64 @@ func (f *Fence) once(store toolscache.Store, reach func() error) error {
 	return err
 }
 
-// Start opens the gate once every store has reached the version of the write that made this process
-// leader, and then settles doubts until the context ends.
+// Start lets passes run once every store has reached the version of the write that made this process leader, and then
+// resolves uncertain creates until the context ends.
 //
-// The versions of two kinds are compared here. That holds as long as the API server keeps Leases and
-// the cached kinds in one etcd; where it does not, the live list decides for every store that seems
-// to lag.
-func (g *Gate) Start(ctx context.Context) error {
-	for g.options.Fence != nil {
-		err := g.reachLeader(ctx)
+// It compares the resourceVersions of two kinds. That is valid as long as the API server keeps Leases and the cached
+// kinds in one etcd; otherwise the live list decides for every store that seems to lag.
+func (t *Tracker) Start(ctx context.Context) error {
+	for t.options.Fence != nil {
+		err := t.reachLeader(ctx)
 		if err == nil {
 			break
 		}
 		log.FromContext(ctx).Error(err, "The caches cannot be compared with the server yet")
-		if !g.pause(ctx, retryAfter) {
+		if !t.pause(ctx, retryAfter) {
 			return nil
 		}
 	}
-	close(g.opened)
-	for g.pause(ctx, retryAfter) {
-		g.settleDoubts(ctx)
+	close(t.fencePassed)
+	for t.pause(ctx, retryAfter) {
+		t.resolveUncertain(ctx)
 	}
 	return nil
 }
 
-func (g *Gate) reachLeader(ctx context.Context) error {
-	version, err := g.options.Fence.version(ctx)
+func (t *Tracker) reachLeader(ctx context.Context) error {
+	version, err := t.options.Fence.version(ctx)
 	if err != nil {
 		return fmt.Errorf("read the version of the leader's lease: %w", err)
 	}
-	deadline := g.options.Clock.Now().Add(fenceGrace)
-	for _, s := range g.sources {
-		if err := g.options.Fence.once(s.store, func() error { return g.reach(ctx, s, version, deadline) }); err != nil {
+	deadline := t.options.Clock.Now().Add(fenceDelay)
+	for _, s := range t.sources {
+		if err := t.options.Fence.once(s.store, func() error { return t.reach(ctx, s, version, deadline) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reach waits until the store has the version, or from the deadline on until it holds what the server lists.
-func (g *Gate) reach(ctx context.Context, s *source, version string, deadline time.Time) error {
+// reach waits until the store has the version or, after the deadline, until it holds what the server lists.
+func (t *Tracker) reach(ctx context.Context, s *source, version string, deadline time.Time) error {
 	for !atLeast(s.version(), version) {
-		if g.options.Clock.Now().After(deadline) {
-			return g.complete(ctx, s)
+		if t.options.Clock.Now().After(deadline) {
+			return t.complete(ctx, s)
 		}
-		if !g.pause(ctx, fencePoll) {
+		if !t.pause(ctx, fencePoll) {
 			return ctx.Err()
 		}
 	}
 	return nil
 }
 
-// complete waits until the store holds what the server lists now.
-func (g *Gate) complete(ctx context.Context, s *source) error {
-	live, version, err := g.list(ctx, s)
+// complete waits until the store holds what the server lists.
+func (t *Tracker) complete(ctx context.Context, s *source) error {
+	live, version, err := t.list(ctx, s)
 	if err != nil {
 		return err
 	}
 	for !s.holds(live, version) {
-		if !g.pause(ctx, fencePoll) {
+		if !t.pause(ctx, fencePoll) {
 			return ctx.Err()
 		}
 	}
@@ -133,13 +133,13 @@ func (g *Gate) complete(ctx context.Context, s *source) error {
 }
 
 // list reads the versions of all objects of the source from the server, by store key.
-func (g *Gate) list(ctx context.Context, s *source) (map[string]string, string, error) {
+func (t *Tracker) list(ctx context.Context, s *source) (map[string]string, string, error) {
 	live := map[string]string{}
 	page := &metav1.PartialObjectMetadataList{}
 	page.SetGroupVersionKind(s.kind.GroupVersion().WithKind(s.kind.Kind + "List"))
 	selected := &client.ListOptions{LabelSelector: s.settings.Label, FieldSelector: s.settings.Field, Limit: pageSize}
 	for {
-		if err := g.options.Live.List(ctx, page, selected); err != nil {
+		if err := t.options.Live.List(ctx, page, selected); err != nil {
 			return nil, "", fmt.Errorf("list %s: %w", s.kind.Kind, err)
 		}
 		for i := range page.Items {
@@ -152,7 +152,7 @@ func (g *Gate) list(ctx context.Context, s *source) (map[string]string, string, 
 	}
 }
 
-// holds reports whether the store has every live object in its version or a later one, and no other object that is
+// holds reports whether the store has every listed object in its version or a later one, and no other object that is
 // older than the list.
 func (s *source) holds(live map[string]string, listed string) bool {
 	if atLeast(s.version(), listed) {
@@ -174,17 +174,17 @@ func (s *source) holds(live map[string]string, listed string) bool {
 	return true
 }
 
-// settleDoubts asks the server for each object that may have been created.
-func (g *Gate) settleDoubts(ctx context.Context) {
-	for workload, doubts := range g.doubts() {
+// resolveUncertain asks the server for each object that may have been created.
+func (t *Tracker) resolveUncertain(ctx context.Context) {
+	for workload, doubts := range t.uncertainCreates() {
 		for key, d := range doubts {
 			found := &metav1.PartialObjectMetadata{}
 			found.SetGroupVersionKind(d.source.kind)
-			switch err := g.options.Live.Get(ctx, d.name, found); {
+			switch err := t.options.Live.Get(ctx, d.name, found); {
 			case err == nil:
-				g.Written(workload, found)
+				t.Written(workload, found)
 			case apierrors.IsNotFound(err):
-				g.dropDoubt(workload, key, d)
+				t.dropUncertain(workload, key, d)
 			default:
 				log.FromContext(ctx).Error(err, "It stays in doubt whether an object was created", "object", d.name)
 			}
@@ -192,18 +192,18 @@ func (g *Gate) settleDoubts(ctx context.Context) {
 	}
 }
 
-// doubts returns a copy of the doubts that are old enough to be settled.
-func (g *Gate) doubts() map[types.NamespacedName]map[string]doubt {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	old := map[types.NamespacedName]map[string]doubt{}
-	for workload, all := range g.waiting {
-		for key, d := range all.doubted {
-			if g.options.Clock.Since(d.since) < doubtAge {
+// uncertainCreates returns a copy of the uncertain creates that are old enough to be resolved.
+func (t *Tracker) uncertainCreates() map[types.NamespacedName]map[string]uncertainCreate {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old := map[types.NamespacedName]map[string]uncertainCreate{}
+	for workload, all := range t.waiting {
+		for key, d := range all.uncertain {
+			if t.options.Clock.Since(d.since) < uncertainAge {
 				continue
 			}
 			if old[workload] == nil {
-				old[workload] = map[string]doubt{}
+				old[workload] = map[string]uncertainCreate{}
 			}
 			old[workload][key] = d
 		}
@@ -211,17 +211,17 @@ func (g *Gate) doubts() map[types.NamespacedName]map[string]doubt {
 	return old
 }
 
-func (g *Gate) dropDoubt(workload types.NamespacedName, key string, d doubt) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if all := g.waiting[workload]; all != nil && all.doubted[key] == d {
-		delete(all.doubted, key)
+func (t *Tracker) dropUncertain(workload types.NamespacedName, key string, d uncertainCreate) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if all := t.waiting[workload]; all != nil && all.uncertain[key] == d {
+		delete(all.uncertain, key)
 	}
 }
 
 // pause sleeps and reports whether to go on.
-func (g *Gate) pause(ctx context.Context, d time.Duration) bool {
-	timer := g.options.Clock.NewTimer(d)
+func (t *Tracker) pause(ctx context.Context, d time.Duration) bool {
+	timer := t.options.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -33,15 +33,15 @@ func TestPassesNeverCreateTwice(t *testing.T) {
 	kinds := map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: slow}}
 	mgr := env.Manager(t, func(o *manager.Options) { o.Cache.ByObject = kinds })
 	require.NoError(t, fastclient.IndexOwners(t.Context(), mgr.GetFieldIndexer(), &corev1.Pod{}))
-	gate, err := freshness.New(t.Context(), freshness.Options{
+	tracker, err := freshness.New(t.Context(), freshness.Options{
 		Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), Kinds: kinds, Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
 	})
 	require.NoError(t, err)
-	require.NoError(t, mgr.Add(gate))
+	require.NoError(t, mgr.Add(tracker))
 	writer, err := fastclient.NewClient(mgr, "passes")
 	require.NoError(t, err)
 	executor, err := execute.New(execute.Options{
-		Client: writer, Live: mgr.GetAPIReader(), Recorder: gate, Metrics: prometheus.NewRegistry(),
+		Client: writer, Live: mgr.GetAPIReader(), Recorder: tracker, Metrics: prometheus.NewRegistry(),
 	})
 	require.NoError(t, err)
 	var detector fastclient.Detector
@@ -54,7 +54,7 @@ func TestPassesNeverCreateTwice(t *testing.T) {
 	audit := env.Audit(t)
 	names := 0
 	pass := func() bool {
-		if gate.Wait(t.Context(), key) > 0 {
+		if tracker.Wait(t.Context(), key) > 0 {
 			return false
 		}
 		owned, err := fastclient.Owned[corev1.Pod](t.Context(), reader, ns, owner.UID)
@@ -74,7 +74,7 @@ func TestPassesNeverCreateTwice(t *testing.T) {
 		return missing <= 0
 	}
 	for start := time.Now(); !pass(); {
-		require.Less(t, time.Since(start), soon, "pending: %v", gate.Pending(key))
+		require.Less(t, time.Since(start), soon, "pending: %v", tracker.Pending(key))
 	}
 
 	assert.Equal(t, map[string]int{"create pods": wanted}, audit.Writes(t, "passes"))

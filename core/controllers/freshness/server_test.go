@@ -30,8 +30,8 @@ const (
 	tick = 10 * time.Millisecond
 )
 
-// gate starts a manager with a cache of the labelled pods and a gate over it.
-func gate(t *testing.T, leader func(context.Context) (string, error)) *freshness.Gate {
+// startTracker starts a manager with a cache of the labelled pods and a tracker of it.
+func startTracker(t *testing.T, leader func(context.Context) (string, error)) *freshness.Tracker {
 	t.Helper()
 	gates, _ := gates(t, 1, leader)
 	return gates[0]
@@ -49,7 +49,7 @@ func (l *lister) List(ctx context.Context, list client.ObjectList, options ...cl
 }
 
 // gates starts a manager with a cache of the labelled pods and gates over it, which share a fence if there is a leader.
-func gates(t *testing.T, n int, leader func(context.Context) (string, error)) ([]*freshness.Gate, *lister) {
+func gates(t *testing.T, n int, leader func(context.Context) (string, error)) ([]*freshness.Tracker, *lister) {
 	t.Helper()
 	selector, err := labels.Parse("cached")
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func gates(t *testing.T, n int, leader func(context.Context) (string, error)) ([
 	if leader != nil {
 		o.Fence = freshness.NewFence(leader)
 	}
-	all := make([]*freshness.Gate, n)
+	all := make([]*freshness.Tracker, n)
 	for i := range all {
 		all[i], err = freshness.New(t.Context(), o)
 		require.NoError(t, err)
@@ -81,15 +81,15 @@ func pod(ns, name string, cached bool) *corev1.Pod {
 	return p
 }
 
-func isFresh(t *testing.T, g *freshness.Gate, key types.NamespacedName) func() bool {
+func isFresh(t *testing.T, g *freshness.Tracker, key types.NamespacedName) func() bool {
 	t.Helper()
 	return func() bool { return g.Wait(t.Context(), key) == 0 }
 }
 
-func TestGateFollowsTheServer(t *testing.T) {
-	ns, c, g := env.Namespace(t), env.Client(t), gate(t, nil)
+func TestTrackerFollowsTheServer(t *testing.T) {
+	ns, c, g := env.Namespace(t), env.Client(t), startTracker(t, nil)
 	key := types.NamespacedName{Namespace: ns, Name: "workload"}
-	require.Eventually(t, isFresh(t, g, key), soon, tick, "the gate does not open")
+	require.Eventually(t, isFresh(t, g, key), soon, tick, "the leader fence stays")
 
 	one := pod(ns, "one", true)
 	require.NoError(t, c.Create(t.Context(), one))
@@ -104,7 +104,7 @@ func TestGateFollowsTheServer(t *testing.T) {
 }
 
 func TestObjectThatIsNeverCachedIsPassedByOthers(t *testing.T) {
-	ns, c, g := env.Namespace(t), env.Client(t), gate(t, nil)
+	ns, c, g := env.Namespace(t), env.Client(t), startTracker(t, nil)
 	key := types.NamespacedName{Namespace: ns, Name: "workload"}
 	require.Eventually(t, isFresh(t, g, key), soon, tick)
 
@@ -117,13 +117,13 @@ func TestObjectThatIsNeverCachedIsPassedByOthers(t *testing.T) {
 }
 
 func TestDoubtsAreSettledByTheServer(t *testing.T) {
-	ns, c, g := env.Namespace(t), env.Client(t), gate(t, nil)
+	ns, c, g := env.Namespace(t), env.Client(t), startTracker(t, nil)
 	key := types.NamespacedName{Namespace: ns, Name: "workload"}
 	require.Eventually(t, isFresh(t, g, key), soon, tick)
 
-	g.Doubtful(key, pod(ns, "never-made", true))
+	g.MaybeCreated(key, pod(ns, "never-made", true))
 	made := pod(ns, "made", true)
-	g.Doubtful(key, made)
+	g.MaybeCreated(key, made)
 	require.NotZero(t, g.Wait(t.Context(), key))
 	require.NoError(t, c.Create(t.Context(), made))
 	require.Eventually(t, isFresh(t, g, key), soon, tick, "pending: %v", g.Pending(key))
@@ -133,7 +133,7 @@ func TestNewLeaderWaitsUntilItsQuietStoresAreComplete(t *testing.T) {
 	ns, c := env.Namespace(t), env.Client(t)
 	require.NoError(t, c.Create(t.Context(), pod(ns, "one", true)))
 	won := make(chan string, 1)
-	g := gate(t, func(ctx context.Context) (string, error) {
+	g := startTracker(t, func(ctx context.Context) (string, error) {
 		select {
 		case version := <-won:
 			return version, nil
@@ -144,7 +144,7 @@ func TestNewLeaderWaitsUntilItsQuietStoresAreComplete(t *testing.T) {
 	key := types.NamespacedName{Namespace: ns, Name: "workload"}
 	impatient, leave := context.WithCancel(t.Context())
 	leave()
-	assert.NotZero(t, g.Wait(impatient, key), "the gate is open though nobody knows of which version the leader is")
+	assert.NotZero(t, g.Wait(impatient, key), "passes run though the version of the leader is unknown")
 
 	lease := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "lease"}}
 	require.NoError(t, c.Create(t.Context(), lease))
@@ -153,7 +153,7 @@ func TestNewLeaderWaitsUntilItsQuietStoresAreComplete(t *testing.T) {
 }
 
 // A store that stays quiet is compared with the server once, however many controllers read it.
-func TestQuietStoresAreListedOnceForAllGates(t *testing.T) {
+func TestQuietStoresAreListedOnceForAllTrackers(t *testing.T) {
 	ns, c := env.Namespace(t), env.Client(t)
 	require.NoError(t, c.Create(t.Context(), pod(ns, "one", true)))
 	all, live := gates(t, 3, func(ctx context.Context) (string, error) {

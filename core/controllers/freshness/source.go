@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// source is the store of one kind and what it selects.
+// source is the store of one kind with its selector.
 type source struct {
 	kind     schema.GroupVersionKind
 	store    toolscache.Store
@@ -30,8 +30,8 @@ type write struct {
 	deleted bool
 }
 
-// doubt is a create whose answer was lost.
-type doubt struct {
+// uncertainCreate is a create whose answer was lost.
+type uncertainCreate struct {
 	source *source
 	name   types.NamespacedName
 	since  time.Time
@@ -51,7 +51,7 @@ func newSource(ctx context.Context, c cache.Cache, kind client.Object, gvk schem
 
 func (s *source) version() string { return s.store.LastStoreSyncResourceVersion() }
 
-// selects reports whether the store holds objects with the labels of this one.
+// selects reports whether the cache selects objects with these labels.
 func (s *source) selects(o metav1.Object) bool {
 	return s.settings.Label == nil || s.settings.Label.Matches(labels.Set(o.GetLabels()))
 }
@@ -70,7 +70,7 @@ func (s *source) get(key string) metav1.Object {
 }
 
 // reached reports whether the store, which has the version, shows the write. An object of the same name with another
-// UID stands for a later write, because versions grow over all objects of a kind.
+// UID was written later, because versions grow over all objects of a kind.
 func (w write) reached(uid types.UID, version string) bool {
 	passed := w.version == "" || atLeast(version, w.version)
 	if passed && !w.deleted {
@@ -83,7 +83,7 @@ func (w write) reached(uid types.UID, version string) bool {
 	return !w.deleted || cached == nil || cached.GetUID() != uid || cached.GetDeletionTimestamp() != nil
 }
 
-// String says what is waited for.
+// String describes what is waited for.
 func (w write) String() string {
 	if w.deleted {
 		return fmt.Sprintf("%s %s to be gone", w.source.kind.Kind, w.key)
@@ -91,13 +91,13 @@ func (w write) String() string {
 	return fmt.Sprintf("%s %s at %s", w.source.kind.Kind, w.key, w.version)
 }
 
-// atLeast reports whether the version have is that of want or later. A store without a version has reached nothing.
+// atLeast reports whether the version have equals want or is later. A store without a version has reached nothing.
 func atLeast(have, want string) bool {
 	order, err := resourceversion.CompareResourceVersion(have, want)
 	return err == nil && order >= 0
 }
 
-// isVersion reports whether a version can be waited for.
+// isVersion reports whether a version can be compared.
 func isVersion(version string) bool {
 	_, err := resourceversion.CompareResourceVersion(version, version)
 	return err == nil

@@ -19,12 +19,12 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// Discovery says what a version of an API group serves. A client-go discovery client is one.
+// Discovery lists what a version of an API group serves. A client-go discovery client implements it.
 type Discovery interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// NewDiscovery makes a discovery client whose requests end after the timeout; 0 means that of the configuration.
+// NewDiscovery returns a discovery client whose requests end after the timeout; 0 means that of the configuration.
 func NewDiscovery(config *rest.Config, timeout time.Duration) (*discovery.DiscoveryClient, error) {
 	config = rest.CopyConfig(config)
 	if timeout > 0 {
@@ -39,10 +39,10 @@ func NewDiscovery(config *rest.Config, timeout time.Duration) (*discovery.Discov
 
 // Kind is a kind that a cluster may serve.
 type Kind struct {
-	// GroupKind names it, and Resource is its name in paths.
+	// GroupKind is the group and kind, and Resource its plural name in paths.
 	schema.GroupKind
 	Resource string
-	// Versions are those that may be served, the best one first.
+	// Versions are the versions that can be used, in order of preference.
 	Versions []string
 }
 
@@ -54,7 +54,7 @@ func ImagePullJobs() Kind {
 	}
 }
 
-// Served returns the best version in which the kind is served, empty when it is not.
+// Served returns the most preferred version that is served, or "" if none is.
 func (k Kind) Served(d Discovery) (string, error) {
 	for _, version := range k.Versions {
 		list, err := d.ServerResourcesForGroupVersion(k.WithVersion(version).GroupVersion().String())
@@ -71,25 +71,25 @@ func (k Kind) Served(d Discovery) (string, error) {
 	return "", nil
 }
 
-// Metadata returns an object of the kind in the version, of which only the metadata is known.
+// Metadata returns an empty metadata-only object of the kind in the version.
 func (k Kind) Metadata(version string) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(k.WithVersion(version))
 	return o
 }
 
-// ErrNotFilled says that a cache is not filled yet. Without permission to list it never is.
-var ErrNotFilled = errors.New("the cache is not filled")
+// ErrNotSynced means that a cache has not synced yet. Without permission to list it never does.
+var ErrNotSynced = errors.New("the cache is not filled")
 
-// Fill caches the kind of the object and waits until the cache is filled or ctx ends: then the error is ErrNotFilled, and
-// filling goes on.
-func Fill(ctx context.Context, c cache.Cache, object client.Object) error {
+// Sync starts to cache the kind of the object and waits until the cache has synced. If ctx ends first, it returns
+// ErrNotSynced, and the cache goes on syncing.
+func Sync(ctx context.Context, c cache.Cache, object client.Object) error {
 	informer, err := c.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("get the informer: %w", err)
 	}
 	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) && !informer.HasSynced() {
-		return ErrNotFilled
+		return ErrNotSynced
 	}
 	return nil
 }

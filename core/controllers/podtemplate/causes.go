@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// templateField is where a PodTemplate has its template.
+// templateField is the field of a PodTemplate that has the template.
 const templateField = "template"
 
 // causesOf returns the field errors in the server's answer; never nil.
@@ -18,14 +18,14 @@ func causesOf(status metav1.Status) []metav1.StatusCause {
 	return []metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid, Field: templateField, Message: status.Message}}
 }
 
-// errorsAt returns the causes as field errors below the path. Their text is the server's.
+// errorsAt returns the causes as field errors below the path, with the server's text.
 func errorsAt(at *field.Path, causes []metav1.StatusCause) field.ErrorList {
 	var list field.ErrorList
 	for _, cause := range causes {
 		kind := errorType(cause.Type)
 		list = append(list, &field.Error{
 			Type: kind,
-			// Without the object there is only the server's text for the value, so it goes into the detail.
+			// The rejected value is known only as part of the server's text, so it goes into the detail.
 			BadValue: field.OmitValueType{},
 			Field:    at.String() + strings.TrimPrefix(cause.Field, templateField),
 			Detail:   strings.TrimPrefix(strings.TrimPrefix(cause.Message, kind.String()), ": "),
@@ -34,7 +34,7 @@ func errorsAt(at *field.Path, causes []metav1.StatusCause) field.ErrorList {
 	return list
 }
 
-// errorType returns the cause's type where field errors know it. Their text of an unknown one would hide the message.
+// errorType returns the cause's type if package field knows it. The text of an unknown type would hide the message.
 func errorType(cause metav1.CauseType) field.ErrorType {
 	switch kind := field.ErrorType(cause); kind {
 	case field.ErrorTypeNotFound, field.ErrorTypeRequired, field.ErrorTypeDuplicate, field.ErrorTypeNotSupported,

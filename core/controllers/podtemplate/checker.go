@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// timeout bounds one question: admission has to answer within the API server's own limit.
+	// timeout bounds one request: admission has to answer within the webhook's own timeout.
 	timeout = 2 * time.Second
-	// remembered is how many bytes of answers are kept, and rememberedFor for how long: an upgraded API server
-	// may answer otherwise.
+	// remembered is how many bytes of answers are cached, and rememberedFor for how long: an upgraded API server may
+	// answer differently.
 	remembered    = 8 << 20
 	rememberedFor = 10 * time.Minute
-	// dryRunName begins the names in the audit log.
+	// dryRunName is the prefix of the objects' names, as seen in the audit log.
 	dryRunName = "flotilla-dry-run-"
 )
 
-// UnavailableError says that the cluster could not be asked about a template.
+// UnavailableError means that the cluster could not be asked about a template.
 type UnavailableError struct {
-	// Namespace is the one that was asked for.
+	// Namespace is the namespace of the template.
 	Namespace string
 	// Err is the server's error.
 	Err error
 }
 
-// Error says what to do where something can be done.
+// Error describes the error and, if there is something to do about it, what.
 func (e *UnavailableError) Error() string {
 	if apierrors.IsForbidden(e.Err) {
 		return fmt.Sprintf("the pod template cannot be checked: the operator needs permission to create podtemplates in namespace %s: %v", e.Namespace, e.Err)
@@ -48,7 +48,7 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the server's error.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// Checker asks the cluster. It is safe for concurrent use.
+// Checker asks the cluster about pod templates. It is safe for concurrent use.
 type Checker struct {
 	client    client.Client
 	clock     clock.PassiveClock
@@ -56,27 +56,27 @@ type Checker struct {
 	answers   *memory
 }
 
-// answer is what the server says about one template: the defaulted one, as JSON, or why it is invalid.
+// answer is the server's answer about one template: the template with defaults, as JSON, or why it is invalid.
 type answer struct {
 	defaulted []byte
 	causes    []metav1.StatusCause
 	at        time.Time
 }
 
-// New makes a checker for a controller: it asks through the client whenever it has no answer.
+// New returns a checker for a controller: it asks through the client whenever the answer is not cached.
 func New(c client.Client, now clock.PassiveClock) *Checker {
 	return NewLimited(c, now, rate.NewLimiter(rate.Inf, 0))
 }
 
-// NewLimited makes a checker for callers that nobody knows, as those of webhooks: it asks through the client no
-// more often than the limiter says. Who would wait too long gets an *UnavailableError.
+// NewLimited returns a checker for requests of unknown clients, such as those of webhooks: it asks through the client
+// no more often than the limiter allows. A caller that would have to wait too long gets an *UnavailableError.
 func NewLimited(c client.Client, now clock.PassiveClock, questions *rate.Limiter) *Checker {
 	return &Checker{client: c, clock: now, questions: questions, answers: newMemory(remembered)}
 }
 
-// Default returns the template with the cluster's defaults. The volumes are names that claim templates will provide. In
-// a namespace that is terminating or gone it is a copy of the template as it is. An invalid template is an error for
-// which apierrors.IsInvalid holds.
+// Default returns the template with the cluster's defaults. The volumes are names that claim templates will provide. If
+// the namespace is terminating or gone, it returns a copy of the template as it is. For an invalid template the error
+// satisfies apierrors.IsInvalid.
 func (c *Checker) Default(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, volumes ...string) (*corev1.PodTemplateSpec, error) {
 	a, err := c.ask(ctx, namespace, template, volumes)
 	if err != nil {
@@ -93,8 +93,8 @@ func (c *Checker) Default(ctx context.Context, namespace string, template *corev
 	return defaulted, nil
 }
 
-// Validate returns what the cluster finds wrong with the template, with paths that begin at the path. The volumes are
-// names that claim templates will provide. In a namespace that is terminating or gone everything passes.
+// Validate returns what the cluster finds wrong with the template, with field paths below at. The volumes are names
+// that claim templates will provide. If the namespace is terminating or gone, nothing is wrong.
 func (c *Checker) Validate(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, at *field.Path, volumes ...string) (field.ErrorList, error) {
 	a, err := c.ask(ctx, namespace, template, volumes)
 	if err != nil {

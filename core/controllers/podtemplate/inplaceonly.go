@@ -14,17 +14,17 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
-// InPlaceOnly refuses a change of a template that running pods could never follow, for policy InPlaceOnly.
-// The templates are the written ones; of the judgement their defaulted forms are used where they are
-// known, with an absent imagePullPolicy as the options read it. The path is that of the error.
-func InPlaceOnly(judged Judgement, old, now *corev1.PodTemplateSpec, at *field.Path, o inplace.Options) field.ErrorList {
-	before, after := asRead(judged.Before, old, o.DefaultPullPolicy), asRead(judged.After, now, o.DefaultPullPolicy)
+// InPlaceOnly returns an error for a change of a template that running pods could never follow, for policy InPlaceOnly.
+// old and now are the templates as written. Those of the change are compared, which have the cluster's defaults, if
+// they are known, with an absent imagePullPolicy read as the options say. The error has the path at.
+func InPlaceOnly(change Change, old, now *corev1.PodTemplateSpec, at *field.Path, o inplace.Options) field.ErrorList {
+	before, after := withPullPolicy(change.Before, old, o.DefaultPullPolicy), withPullPolicy(change.After, now, o.DefaultPullPolicy)
 	_, err := inplace.Diff(&inplace.Revision{Template: before}, &inplace.Revision{Template: after}, o)
 	reason, ok := errors.AsType[*inplace.NotPossibleError](err)
 	if !ok {
 		return nil
 	}
-	found := firstBesidesImages(&before.Spec, &after.Spec)
+	found := firstChangeBesidesImages(&before.Spec, &after.Spec)
 	if found == "" {
 		found = "replace " + reason.Path
 	}
@@ -32,9 +32,9 @@ func InPlaceOnly(judged Judgement, old, now *corev1.PodTemplateSpec, at *field.P
 		"only allowed to update images in spec for InPlaceOnly, but found %s (%s)", found, reason.Message))}
 }
 
-// asRead returns a copy of the template in which an absent imagePullPolicy is what it is in the pods that are created.
-// The template as written is used where the cluster's defaults are unknown.
-func asRead(defaulted, written *corev1.PodTemplateSpec, policy podspec.DefaultPullPolicy) *corev1.PodTemplateSpec {
+// withPullPolicy returns a copy of the template with the imagePullPolicy that its pods get where it is absent. It is a
+// copy of the template as written if the cluster's defaults are unknown.
+func withPullPolicy(defaulted, written *corev1.PodTemplateSpec, policy podspec.DefaultPullPolicy) *corev1.PodTemplateSpec {
 	template := written.DeepCopy()
 	if defaulted != nil {
 		template = defaulted.DeepCopy()
@@ -47,9 +47,9 @@ func asRead(defaulted, written *corev1.PodTemplateSpec, policy podspec.DefaultPu
 	return template
 }
 
-// firstBesidesImages names the first difference of two pod specs that is no image, as an operation and a
+// firstChangeBesidesImages returns the first difference of two pod specs that is not an image, as an operation and a
 // JSON pointer, or "".
-func firstBesidesImages(before, after *corev1.PodSpec) string {
+func firstChangeBesidesImages(before, after *corev1.PodSpec) string {
 	image := regexp.MustCompile(`^/containers/\d+/image$`)
 	a, errA := json.Marshal(before)
 	b, errB := json.Marshal(after)

@@ -7,13 +7,13 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// overhead is about what an answer costs besides its text.
+// overhead is roughly what an answer costs besides its text, in bytes.
 const overhead = 256
 
-// key stands for a template in its namespace.
+// key is the hash of a template and its namespace.
 type key [sha256.Size]byte
 
-// memory keeps answers up to a number of bytes. Those that were used last stay longest.
+// memory is an LRU cache of answers, bounded in bytes.
 type memory struct {
 	mu      sync.Mutex
 	limit   int
@@ -37,7 +37,7 @@ func (m *memory) get(k key) (answer, bool) {
 	return a.(answer), true
 }
 
-// add keeps an answer unless it alone is larger than the memory.
+// add caches an answer unless it alone is larger than the memory.
 func (m *memory) add(k key, a answer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

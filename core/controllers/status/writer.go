@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// timeout bounds one write, for the same reason as in package execute.
+// timeout bounds one write, for the reason given in package execute.
 const timeout = 7 * time.Second
 
-// Recorder is told of the write. The freshness gate is one.
+// Recorder records the write. A freshness.Tracker implements it.
 type Recorder interface {
 	Written(workload types.NamespacedName, o client.Object)
 }
@@ -26,15 +26,16 @@ type Recorder interface {
 type Writer struct {
 	// Client writes. Its user agent names the controller.
 	Client client.Client
-	// Recorder is told of every write.
+	// Recorder records every write.
 	Recorder Recorder
 }
 
 // Patch writes the difference between the statuses of before, the object as it was read, and after, a copy with the
-// wanted status, and reports whether it wrote. Equal statuses cost a comparison.
+// wanted status, and reports whether it wrote. If they are equal, nothing is sent.
 //
-// A merge patch replaces lists, so it names the version that was read: had another writer changed a condition since, the
-// error satisfies IsConflict.
+// A merge patch replaces lists, so it names the version that was read: if another writer has changed a condition since,
+// the patch is refused, Patch returns false without an error, and the event of that change wakes the workload again. An
+// object that is gone is no error either.
 func (w Writer) Patch(ctx context.Context, before, after client.Object) (bool, error) {
 	if equality.Semantic.DeepEqual(before, after) {
 		return false, nil

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kinds are those whose metadata is cached, in the version that the server prefers.
+// kinds are the kinds whose metadata is cached, in the version that the server prefers.
 type kinds struct {
 	options  Options
 	cached   sync.Map                  // schema.GroupKind to *meta.RESTMapping
@@ -24,10 +24,10 @@ type kinds struct {
 }
 
 func newKinds(o Options) *kinds {
-	return &kinds{options: o, failed: utilcache.NewLRUExpireCacheWithClock(memory, o.Clock)}
+	return &kinds{options: o, failed: utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock)}
 }
 
-// get returns the mapping of a kind whose cache is filled. The first question begins to cache the kind.
+// get returns the mapping of a kind whose cache has synced. The first call starts to cache the kind.
 func (k *kinds) get(ctx context.Context, kind schema.GroupKind) (*meta.RESTMapping, error) {
 	if mapping, ok := k.cached.Load(kind); ok {
 		return mapping.(*meta.RESTMapping), nil
@@ -51,7 +51,7 @@ func (k *kinds) get(ctx context.Context, kind schema.GroupKind) (*meta.RESTMappi
 	return mapping, err
 }
 
-// start lists one object before it caches all: an informer without permission would not say so, and never be filled.
+// start lists one object before it caches all: an informer without permission would report nothing and never sync.
 func (k *kinds) start(ctx context.Context, kind schema.GroupKind) (*meta.RESTMapping, error) {
 	mapping, err := k.options.Mapper.RESTMapping(kind)
 	if err != nil {

@@ -13,26 +13,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// longestChain is how many owners above each other are followed: owner references can form a circle.
+// longestChain is the largest number of owners above each other that are followed: owner references can form a cycle.
 const longestChain = 10
 
-// identity is an object that is asked for. An empty UID means whichever has the name.
+// identity identifies an object. An empty UID means whichever object has the name.
 type identity struct {
 	kind schema.GroupKind
 	name types.NamespacedName
 	uid  types.UID
 }
 
-// Get finds an object by name, whatever its version. It belongs to the cache and must not be changed.
+// Get returns the metadata of an object by name. It belongs to the cache and must not be changed.
 func (r *Reader) Get(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
 	return r.find(ctx, identity{kind: kind, name: name})
 }
 
-// Owners returns the controlling owner of an object in the namespace, the controlling owner of that one, and so on up
-// to the topmost, or up to the first of a wanted kind. The chain ends below an owner of a kind that Options.Follow does
-// not name. With an error come those that were found: the error is about the owner of the last one. An owner of the
-// same name with another UID is another object: the owner is gone. The objects belong to the cache and must not be
-// changed.
+// Owners returns the controller of an object in the namespace, the controller of that one, and so on up to the topmost,
+// or up to the first of a wanted kind. The chain ends below an owner of a kind that Options.Follow excludes. With an
+// error come the owners found so far: the error is about the owner of the last one. An owner of the same name with
+// another UID is another object: the owner is gone. The objects belong to the cache and must not be changed.
 func (r *Reader) Owners(ctx context.Context, namespace string, object metav1.Object, wanted ...schema.GroupKind) ([]*metav1.PartialObjectMetadata, error) {
 	var chain []*metav1.PartialObjectMetadata
 	for {
@@ -59,8 +58,8 @@ func (r *Reader) Owners(ctx context.Context, namespace string, object metav1.Obj
 	}
 }
 
-// find looks into the cache, and asks the server once for what is not there: an owner is often younger than what the
-// cache has seen.
+// find reads the cache, and asks the server once for what is not there: an owner is often younger than what the cache
+// has seen.
 func (r *Reader) find(ctx context.Context, id identity) (*metav1.PartialObjectMetadata, error) {
 	mapping, err := r.kinds.get(ctx, id.kind)
 	if err != nil {

@@ -20,29 +20,29 @@ import (
 )
 
 const (
-	// patience is how long an answer may take.
-	patience = 2 * time.Second
-	// retryInterval is how long an error, and an object that only the server has, is remembered.
+	// answerTimeout is how long an answer may take.
+	answerTimeout = 2 * time.Second
+	// retryInterval is how long an error, and an object that only the server has, is cached.
 	retryInterval = 10 * time.Second
-	// replicasLife is how long replicas are remembered while the workload's generation stays.
-	replicasLife = time.Minute
-	// memory is how many answers of each sort are remembered.
-	memory = 10_000
+	// replicasTTL is how long replicas are cached while the workload's generation stays the same.
+	replicasTTL = time.Minute
+	// cacheSize is how many answers of each sort are cached.
+	cacheSize = 10_000
 )
 
-// Options are what a Reader works with.
+// Options are the settings of a Reader.
 type Options struct {
 	// Cache is the operator's cache, to which metadata-only informers are added.
 	Cache cache.Cache
-	// Live asks the server, for objects that the cache does not have yet and for Jobs.
+	// Live reads from the server: objects that the cache does not have yet, and Jobs.
 	Live client.Reader
-	// Config reaches the server, for scale subresources and discovery.
+	// Config is the client configuration for scale subresources and discovery.
 	Config *rest.Config
-	// Mapper knows the kinds that are served.
+	// Mapper maps the kinds that are served.
 	Mapper meta.RESTMapper
-	// Namespace is the one that the operator is restricted to; empty for none.
+	// Namespace is the namespace that the operator is restricted to; empty for none.
 	Namespace string
-	// Follow says of which kinds owners are read. Nil means all.
+	// Follow reports whether owners of a kind are read. Nil means all.
 	Follow func(schema.GroupKind) bool
 	Clock  clock.PassiveClock
 }
@@ -63,10 +63,10 @@ type Reader struct {
 	asking   singleflight.Group
 }
 
-// New makes a Reader.
+// New returns a Reader.
 func New(o Options) (*Reader, error) {
 	config := rest.CopyConfig(o.Config)
-	config.Timeout = patience
+	config.Timeout = answerTimeout
 	served, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a discovery client: %w", err)
@@ -77,19 +77,19 @@ func New(o Options) (*Reader, error) {
 	}
 	return &Reader{
 		options: o, scales: scales, served: served, kinds: newKinds(o),
-		recent:   utilcache.NewLRUExpireCacheWithClock(memory, o.Clock),
-		replicas: lru.New(memory),
-		noScale:  utilcache.NewLRUExpireCacheWithClock(memory, o.Clock),
+		recent:   utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
+		replicas: lru.New(cacheSize),
+		noScale:  utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
 	}, nil
 }
 
-// ask runs the question once for all who ask the same at the same time, and gives up waiting when patience or ctx ends.
-// The question itself goes on until then, whoever has gone.
+// ask runs the question once for all concurrent callers with the same key, and stops waiting when answerTimeout or ctx
+// ends. The question itself then goes on for the other callers.
 func ask[T any](ctx context.Context, group *singleflight.Group, key string, question func(context.Context) (T, error)) (T, error) {
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	answers := group.DoChan(key, func() (any, error) {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 		defer cancel()
 		return question(bounded)
 	})

@@ -16,20 +16,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ErrNoScale says that a kind has no scale subresource, so that nobody knows how many replicas its objects want.
+// ErrNoScale means that a kind has no scale subresource, so that the wanted replicas of its objects are unknown.
 var ErrNoScale = errors.New("the kind has no scale subresource")
 
-// Replicas are what the scale subresource of a workload tells.
+// Replicas is what the scale subresource of a workload contains.
 type Replicas struct {
-	// Spec is how many pods the workload shall have.
+	// Spec is how many pods the workload wants.
 	Spec int32
-	// Status is how many it had at most a minute ago.
+	// Status is how many pods it had at most a minute ago.
 	Status int32
-	// Selector matches its pods, in the form of a query such as app=web. Empty where the workload does not tell it.
+	// Selector matches its pods, in the form of a query such as app=web. Empty if the workload does not publish it.
 	Selector string
 }
 
-// remembered is an answer about one generation of a workload.
+// remembered is a cached answer about one generation of a workload.
 type remembered struct {
 	generation int64
 	replicas   Replicas
@@ -37,8 +37,8 @@ type remembered struct {
 	until      time.Time
 }
 
-// Replicas returns those of a workload that Get or Owners found. A Job, which has no scale, is as large as its
-// parallelism. Spec and Selector follow each edit that the cache has seen.
+// Replicas returns the replicas of a workload that Get or Owners returned. For a Job, which has no scale subresource,
+// it is spec.parallelism. Spec and Selector follow each edit that the cache has seen.
 func (r *Reader) Replicas(ctx context.Context, workload *metav1.PartialObjectMetadata) (Replicas, error) {
 	known := r.remembered(workload)
 	if known != nil && r.options.Clock.Now().Before(known.until) {
@@ -48,7 +48,7 @@ func (r *Reader) Replicas(ctx context.Context, workload *metav1.PartialObjectMet
 	return ask(ctx, &r.asking, key, func(ctx context.Context) (Replicas, error) {
 		now := remembered{generation: workload.Generation}
 		now.replicas, now.err = r.askReplicas(ctx, workload)
-		life := replicasLife
+		life := replicasTTL
 		if now.err != nil {
 			life = retryInterval
 			if known != nil && known.err == nil {
@@ -61,7 +61,7 @@ func (r *Reader) Replicas(ctx context.Context, workload *metav1.PartialObjectMet
 	})
 }
 
-// remembered returns what is known of this generation of the workload, or nil.
+// remembered returns the cached answer for this generation of the workload, or nil.
 func (r *Reader) remembered(workload *metav1.PartialObjectMetadata) *remembered {
 	known, ok := r.replicas.Get(workload.UID)
 	if !ok {
@@ -90,7 +90,7 @@ func (r *Reader) askReplicas(ctx context.Context, workload *metav1.PartialObject
 	}
 	scale, err := r.scales.Scales(workload.Namespace).Get(ctx, mapping.Resource.GroupResource(), workload.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) && !r.hasScale(mapping) {
-		r.noScale.Add(kind, true, replicasLife)
+		r.noScale.Add(kind, true, replicasTTL)
 		err = ErrNoScale
 	}
 	if err != nil {
@@ -99,7 +99,8 @@ func (r *Reader) askReplicas(ctx context.Context, workload *metav1.PartialObject
 	return Replicas{Spec: scale.Spec.Replicas, Status: scale.Status.Replicas, Selector: scale.Status.Selector}, nil
 }
 
-// hasScale asks discovery. In doubt it is the object that was not found.
+// hasScale asks discovery whether a kind has a scale subresource. If discovery fails it returns true: a 404 then means
+// that the object was not found.
 func (r *Reader) hasScale(mapping *meta.RESTMapping) bool {
 	resources, err := r.served.ServerResourcesForGroupVersion(mapping.GroupVersionKind.GroupVersion().String())
 	return err != nil || slices.ContainsFunc(resources.APIResources, func(a metav1.APIResource) bool {

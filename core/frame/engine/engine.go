@@ -19,10 +19,10 @@ import (
 	"github.com/flotilla-project/flotilla/core/frame/pulljobs"
 )
 
-// discoveryTimeout bounds a look at what the cluster serves. An answer that takes long is as good as none.
+// discoveryTimeout bounds one discovery request. A slow answer counts as no answer.
 const discoveryTimeout = 5 * time.Second
 
-// Options say what is the workload's own.
+// Options describe the controller of one workload.
 type Options struct {
 	base.Settings
 	// Controller names the controller in logs and metrics.
@@ -31,33 +31,33 @@ type Options struct {
 	EventSource string
 	// Kind is an object of the workload's kind.
 	Kind client.Object
-	// Cache is what the manager's cache was made with. Its pods, claims and revisions are indexed by owner
-	// and taken for kinds that the controller writes.
+	// Cache are the options of the manager's cache. Its pods, claims and revisions are indexed by owner and counted
+	// among the kinds that the controller writes.
 	Cache cache.Options
 	// PodLabel is the label by whose presence Cache selects pods.
 	PodLabel string
 }
 
-// Engine is what the controller of a workload works with. It holds no state that the cluster does not hold;
-// what its parts remember only saves work.
+// Engine has the parts of a workload controller. It holds no state that the cluster does not hold; what its parts
+// remember only saves requests.
 type Engine struct {
 	*base.Controller
-	// Cache is the manager's, for kinds that few workloads need.
+	// Cache is the manager's cache, for kinds that few workloads need.
 	Cache cache.Cache
-	// Templates asks the server for its defaults.
+	// Templates asks the server for the defaults of templates.
 	Templates *podtemplate.Checker
 	// History finds the revision of a template.
 	History *history.History
 	// Orphans finds pods that the cache does not show.
 	Orphans *orphans.Finder
-	// PullJobs has images pulled ahead of updates.
+	// PullJobs manages image pull jobs.
 	PullJobs *pulljobs.Jobs
 }
 
-// New makes the parts of a workload's controller and adds to the manager what must run with it. It must be
-// called before the manager's cache starts.
+// New creates the parts of a workload controller and adds to the manager what must run with it. Call it before the
+// manager's cache starts.
 func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
-	kinds := written(o.Cache)
+	kinds := writtenKinds(o.Cache)
 	for kind := range kinds {
 		if err := fastclient.IndexOwners(ctx, mgr.GetFieldIndexer(), kind); err != nil {
 			return nil, err
@@ -86,12 +86,12 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 			Discovery: served, Cache: mgr.GetCache(), Executor: c.Executor, Events: c.Events, Clock: c.Clock,
 		}),
 	}
-	c.Remember(e.History, e.Orphans, e.PullJobs)
+	c.AddMemories(e.History, e.Orphans, e.PullJobs)
 	return e, nil
 }
 
-// written returns the kinds besides its own that a workload's controller writes, as far as they are cached.
-func written(o cache.Options) map[client.Object]cache.ByObject {
+// writtenKinds returns the kinds, besides its own, that a workload controller writes and the cache holds.
+func writtenKinds(o cache.Options) map[client.Object]cache.ByObject {
 	kinds := map[client.Object]cache.ByObject{}
 	for kind, settings := range o.ByObject {
 		switch kind.(type) {
@@ -102,7 +102,7 @@ func written(o cache.Options) map[client.Object]cache.ByObject {
 	return kinds
 }
 
-// uncontrolled reads the cached pods of a namespace that have no controller.
+// uncontrolled returns a function that lists the cached pods of a namespace without a controller.
 func uncontrolled(r *fastclient.Reader) func(context.Context, string) ([]*corev1.Pod, error) {
 	return func(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
 		return fastclient.Uncontrolled[corev1.Pod](ctx, r, namespace)

@@ -14,22 +14,22 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 )
 
-// Pass is what one look at a workload found and wants.
+// Pass is one run of the controller over one workload: what it read and what it wants to do.
 type Pass struct {
 	// Workload is the object as it was read.
 	Workload client.Object
 	// Plan is what is to be done.
 	Plan action.Plan
-	// Err says why the spec cannot be followed. Only an edit helps: the pass is not repeated for it.
+	// Err is why the spec cannot be followed. The pass is not repeated for it, because only an edit helps.
 	Err error
-	// Pulls is what pulling images ahead wants for the revision Update; Update is empty where there is none.
+	// Pulls is the wish for image pull jobs of the revision Update; Update is empty if there is none.
 	Update string
 	Pulls  predownload.JobPlan
-	// Status is the workload with its next status, when that has become of the plan.
+	// Status returns the workload with its next status, given what became of the plan.
 	Status func(done action.Failures) client.Object
 }
 
-// Handle runs one pass over the workload of a request, as base.Controller.Handle does. look thinks, too.
+// Handle runs one pass over the workload of a request, as base.Controller.Handle does. look reads and plans.
 func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context.Context, types.NamespacedName) (Pass, error)) (ctrl.Result, error) {
 	return e.Controller.Handle(ctx, req, func(ctx context.Context, name types.NamespacedName) (base.Pass, error) {
 		p, err := look(ctx, name)
@@ -40,7 +40,8 @@ func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context
 	})
 }
 
-// pass returns a pass of any controller with what workloads add: lost pods are followed, and images are pulled ahead.
+// pass returns the pass for base.Controller, with what workloads add: lost pods are tracked, and image pull jobs are
+// written.
 func (e *Engine) pass(p Pass) base.Pass {
 	all := base.Pass{
 		Object: p.Workload, Plan: p.Plan, Err: p.Err, Status: p.Status,
@@ -49,7 +50,7 @@ func (e *Engine) pass(p Pass) base.Pass {
 		},
 	}
 	if p.Update != "" {
-		all.Last = func(ctx context.Context) time.Duration { return e.PullJobs.Run(ctx, p.Workload, p.Update, p.Pulls) }
+		all.Finally = func(ctx context.Context) time.Duration { return e.PullJobs.Run(ctx, p.Workload, p.Update, p.Pulls) }
 	}
 	return all
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 )
 
-// Claim returns the claim of the name in the cache, whoever owns it; nil for none.
+// Claim returns the claim of that name in the cache, whoever owns it; nil if there is none.
 func (e *Engine) Claim(ctx context.Context, namespace, name string) *corev1.PersistentVolumeClaim {
 	claim, err := fastclient.Get[corev1.PersistentVolumeClaim](ctx, e.Reader, types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil {
@@ -20,7 +20,7 @@ func (e *Engine) Claim(ctx context.Context, namespace, name string) *corev1.Pers
 	return claim
 }
 
-// NodeLabels finds the labels of a node in the cache; an unknown node has none.
+// NodeLabels returns a function that reads a node's labels from the cache; an unknown node has none.
 func (e *Engine) NodeLabels(ctx context.Context) func(name string) map[string]string {
 	return func(name string) map[string]string {
 		node, err := fastclient.Get[corev1.Node](ctx, e.Reader, types.NamespacedName{Name: name})
@@ -31,7 +31,7 @@ func (e *Engine) NodeLabels(ctx context.Context) func(name string) map[string]st
 	}
 }
 
-// Seed returns a number that differs between passes and between workloads.
+// Seed returns a seed that differs between passes and between workloads.
 func Seed(uid types.UID, now time.Time) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(uid)) // the hash never returns an error

@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 )
 
-// InPlace says what can change on running pods: what the gates allow, and of resources what the cluster can
-// do. How a container without imagePullPolicy is read is for the kind to say.
+// InPlace returns the options of in-place updates: what the feature gates allow, and whether the cluster can resize
+// pods. The default imagePullPolicy is left to the kind.
 func InPlace(e *manager.Environment) (inplace.Options, error) {
 	can := inplace.Options{
 		EnvFromMetadata: e.Options.Gates.Enabled(features.InPlaceUpdateEnvFromMetadata),
@@ -31,17 +31,17 @@ func InPlace(e *manager.Environment) (inplace.Options, error) {
 	return can, err
 }
 
-// Judge judges pod templates on admission. It asks the cluster through the client, and not more often than a
-// caller of webhooks may have the cluster asked.
-func Judge(e *manager.Environment, asker client.Client) podtemplate.Judge {
-	return podtemplate.Judge{
+// TemplateValidator returns a validator of pod templates for admission. It asks the cluster through the client, no more
+// often than admission.Questions allows.
+func TemplateValidator(e *manager.Environment, asker client.Client) podtemplate.Validator {
+	return podtemplate.Validator{
 		Cluster:          podtemplate.NewLimited(asker, e.Clock, admission.Questions()),
 		ForbidPrivileged: !e.Options.AllowPrivileged,
 	}
 }
 
-// ServesResize reports whether containers of running pods can get other resources: whether the cluster serves the
-// subresource pods/resize.
+// ServesResize reports whether the cluster serves the subresource pods/resize, by which the resources of running
+// containers change.
 func ServesResize(config *rest.Config) (bool, error) {
 	d, err := optional.NewDiscovery(config, 0)
 	if err != nil {

@@ -33,13 +33,13 @@ func (c *countingClient) Create(context.Context, client.Object, ...client.Create
 // A caller of the webhook cannot make the operator ask the API server as often as they like.
 func TestCallersOfWebhooksAskNowAndThen(t *testing.T) {
 	server := &countingClient{}
-	judge := Judge(&manager.Environment{Clock: clock.RealClock{}}, server)
+	judge := TemplateValidator(&manager.Environment{Clock: clock.RealClock{}}, server)
 	var refused atomic.Int64
 	var group sync.WaitGroup
 	for i := range 1000 {
 		group.Go(func() {
 			pod := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"number": strconv.Itoa(i)}}}
-			_, err := judge.Judge(t.Context(), "any", podtemplate.Template{Pod: pod}, nil, field.NewPath("spec"))
+			_, err := judge.ValidateChange(t.Context(), "any", podtemplate.Template{Pod: pod}, nil, field.NewPath("spec"))
 			if apierrors.IsServiceUnavailable(err) {
 				refused.Add(1)
 			}

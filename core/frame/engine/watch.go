@@ -19,18 +19,18 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/ownership"
 )
 
-// Owners wakes the workloads of a kind.
+// Owners maps events of dependent objects to the workloads of a kind.
 type Owners struct {
-	// Kind is the workload's. References of all its versions count.
+	// Kind is the kind of the workloads, in any version.
 	Kind schema.GroupKind
-	// Candidates are the workloads that could adopt a pod without a controller; nil for none.
+	// Candidates returns the workloads that could adopt a pod without a controller; may be nil.
 	Candidates func(ctx context.Context, pod *corev1.Pod) []types.NamespacedName
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Pods wakes the owner of a pod, the former owner of a released one, and for a pod without a controller
-// the candidates. A change that no plan could judge differently wakes nobody.
+// Pods returns a handler that wakes the owner of a pod, the former owner of a released pod, and for a pod without a
+// controller the candidates. Changes of pods that no plan depends on wake nobody.
 func (o Owners) Pods() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { o.wake(ctx, e.Object, q) },
@@ -42,17 +42,17 @@ func (o Owners) Pods() handler.EventHandler {
 				return
 			}
 			o.wake(ctx, e.ObjectNew, q)
-			if before, ok := o.of(e.ObjectOld); ok {
+			if before, ok := o.ownerOf(e.ObjectOld); ok {
 				q.Add(before)
 			}
 		},
 	}
 }
 
-// Objects wakes the owner of an object, such as a claim or a revision.
+// Objects returns a handler that wakes the owner of an object, such as a claim or a revision.
 func (o Owners) Objects() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		if owner, ok := o.of(object); ok {
+		if owner, ok := o.ownerOf(object); ok {
 			return []reconcile.Request{owner}
 		}
 		return nil
@@ -60,7 +60,7 @@ func (o Owners) Objects() handler.EventHandler {
 }
 
 func (o Owners) wake(ctx context.Context, object client.Object, q queue) {
-	if owner, ok := o.of(object); ok {
+	if owner, ok := o.ownerOf(object); ok {
 		q.Add(owner)
 		return
 	}
@@ -73,8 +73,8 @@ func (o Owners) wake(ctx context.Context, object client.Object, q queue) {
 	}
 }
 
-// of returns the workload that controls the object.
-func (o Owners) of(object client.Object) (reconcile.Request, bool) {
+// ownerOf returns the workload that controls the object.
+func (o Owners) ownerOf(object client.Object) (reconcile.Request, bool) {
 	ref := ownership.Controller(object, o.Kind)
 	if ref == nil {
 		return reconcile.Request{}, false
@@ -82,8 +82,8 @@ func (o Owners) of(object client.Object) (reconcile.Request, bool) {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: ref.Name}}, true
 }
 
-// Selecting finds the workloads whose selector matches a pod. It is made for Owners.Candidates.
-func Selecting[T any, P fastclient.Object[T]](e *Engine, selector func(P) *metav1.LabelSelector) func(context.Context, *corev1.Pod) []types.NamespacedName {
+// MatchingSelector returns a function that finds the workloads whose selector matches a pod, for Owners.Candidates.
+func MatchingSelector[T any, P fastclient.Object[T]](e *Engine, selector func(P) *metav1.LabelSelector) func(context.Context, *corev1.Pod) []types.NamespacedName {
 	return func(ctx context.Context, pod *corev1.Pod) []types.NamespacedName {
 		workloads, err := fastclient.All[T, P](ctx, e.Reader, pod.Namespace)
 		if err != nil {

@@ -1,6 +1,6 @@
-// Package history finds the revision of a workload's present template among those that it owns.
+// Package history finds the ControllerRevision of a workload's present template among those that the workload owns.
 //
-// What revision.Choose judges goes in, its choice comes out. Two things are added to it: templates are
-// compared with the defaults of the cluster where core's own leave a difference, and an answer is
-// remembered for as long as neither the workload nor its revisions change. It must never write.
+// The input of revision.Choose goes in, its choice comes out. This package adds two things: templates that differ even
+// with core's own defaults are compared with the cluster's defaults, and an answer is remembered until the workload or
+// its revisions change. It never writes.
 package history

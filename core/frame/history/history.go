@@ -35,14 +35,14 @@ type remembered struct {
 	choice revision.Choice
 }
 
-// New makes a history that has seen nothing yet.
+// New returns an empty History.
 func New(reader *fastclient.Reader, templates *podtemplate.Checker) *History {
 	return &History{reader: reader, templates: templates, known: map[types.NamespacedName]remembered{}}
 }
 
-// Choose returns revision.Choose. Lookup is filled in, and Same asks, in this order and until one of them sees no
-// difference: the caller's Same, core's defaults, the API server's. The volumes are names that claim templates provide
-// to the pod template.
+// Choose calls revision.Choose with Lookup and Same filled in. Same compares, until one of them sees no difference:
+// with the caller's Same, with core's defaults, with the API server's defaults. The volumes are names that claim
+// templates provide to the pod template.
 func (h *History) Choose(ctx context.Context, in revision.Input, volumes ...string) (revision.Choice, error) {
 	name := types.NamespacedName{Namespace: in.Owner.GetNamespace(), Name: in.Owner.GetName()}
 	key := keyOf(in)
@@ -87,9 +87,9 @@ func (h *History) same(ctx context.Context, in revision.Input, volumes []string)
 	}
 }
 
-// Orphans returns the revisions in the cache that have no controller and that the selector of a workload matches: what
-// is left when a workload was deleted and its dependants were kept. One that is being deleted takes none, nor does a
-// selector that matches nothing or everything.
+// Orphans returns the cached revisions without a controller that the selector of a workload matches: what remains when
+// a workload was deleted with its dependents orphaned. A workload that is being deleted adopts none, nor does one whose
+// selector matches nothing or everything.
 func (h *History) Orphans(ctx context.Context, owner client.Object, of *metav1.LabelSelector) ([]*appsv1.ControllerRevision, error) {
 	selector, err := metav1.LabelSelectorAsSelector(of)
 	if err != nil || selector.Empty() || owner.GetDeletionTimestamp() != nil {

@@ -1,15 +1,15 @@
-// Package orphans finds the pods that a workload could own and does not hold: those without a controller that
-// its selector matches, and its own without the label by which the operator's cache selects pods.
+// Package orphans finds pods that a workload could own but that its cache does not show as owned: those without a
+// controller that its selector matches, and its own that lack the label by which the operator's cache selects pods.
 //
-// A workload and its cached pods go in, its lost pods come out. Those with the label are in the cache, by an index.
-// For the others the server is asked, for nothing but pods without the label. Where nothing speaks for a lost pod,
-// it is asked for those that the selector matches: when the workload is first met, when its spec changes and every
-// ten minutes. A workload that lacks nothing, as after a restart, can wait for its first question, so that an
-// operator does not ask for all of them at once.
+// A workload and its cached pods go in, its lost pods come out. Pods with the label are found in the cache, by an
+// index. For the others the server is asked to list pods without the label. By default it lists those that the selector
+// matches: when the workload is first seen, when its spec changes and every ten minutes. For a workload that has all
+// its pods, as after a restart of the operator, the first list can wait, so that an operator does not list for all
+// workloads at once.
 //
-// In doubt it is asked for all pods without the label, because a pod may have lost those of the selector as well,
-// and whose they are is told by the UID of their controller. There is doubt when a pod is not in the cache any more
-// that was there when its workload was last looked at and that nobody was deleting, when the cache shows fewer pods
-// than the workload's status when it is first met, and when the name of a new pod is taken by one of the workload
-// that the cache does not show. What is in doubt is known before the workload's next plan.
+// If something suggests a lost pod, all pods without the label are listed, because a pod may have lost the labels of
+// the selector, too; the UID of their controller tells whose they are. That is so when a pod is not in the cache any
+// more that was there at the last look and that nobody was deleting, when the cache shows fewer pods than the
+// workload's status when it is first seen, and when the name of a new pod is taken by a pod of the workload that the
+// cache does not show. The server is asked before the workload's next plan.
 package orphans

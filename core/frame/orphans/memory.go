@@ -8,33 +8,34 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory is what is known of one workload, which is looked at by one goroutine at a time.
+// memory is what is known of one workload, which is used by one goroutine at a time.
 type memory struct {
 	uid types.UID
-	// met says that the server was asked, or put off, since the workload is known; asked is when, and for
-	// which generation of the workload.
-	met        bool
+	// known is true once the server was asked, or the question was put off; asked is when, and for which generation of
+	// the workload.
+	known      bool
 	asked      time.Time
 	generation int64
-	// putOff says that the server was not asked: the workload lacked nothing.
+	// putOff means that the server was not asked, because the workload had all its pods.
 	putOff bool
-	// inDoubt says that the workload may have pods that the cache does not show.
-	inDoubt bool
-	// looks counts the looks at the workload.
+	// recheck means that the workload may have pods that the cache does not show.
+	recheck bool
+	// looks counts calls of Find.
 	looks uint64
-	// pods are those that nobody was deleting, by their UIDs.
-	pods map[types.UID]sighting
-	// taken are the names and claims that pods of others have, with the moment until which that is remembered.
+	// pods are the pods that nobody was deleting, by UID.
+	pods map[types.UID]seen
+	// taken are the names of pods and claims that pods of others use, each with the time until which that is
+	// remembered.
 	taken map[string]time.Time
 }
 
-// sighting is when a pod was seen last.
-type sighting struct {
+// seen is when a pod was seen last.
+type seen struct {
 	name string
 	look uint64
 }
 
-// question says for which pods without the label the server is asked.
+// question selects the pods without the label that the server is asked for.
 type question int
 
 const (
@@ -43,7 +44,7 @@ const (
 	all
 )
 
-// follow remembers the pods. Where one is missing, though nobody was deleting it, the cache may hide it.
+// follow remembers the pods. If one is missing though nobody was deleting it, the cache may hide it.
 func (m *memory) follow(lists ...[]*corev1.Pod) {
 	m.looks++
 	shown := 0
@@ -53,31 +54,31 @@ func (m *memory) follow(lists ...[]*corev1.Pod) {
 				delete(m.pods, pod.UID)
 				continue
 			}
-			m.pods[pod.UID] = sighting{pod.Name, m.looks}
+			m.pods[pod.UID] = seen{pod.Name, m.looks}
 			shown++
 		}
 	}
-	m.inDoubt = m.inDoubt || len(m.pods) > shown
+	m.recheck = m.recheck || len(m.pods) > shown
 }
 
-// next says what to ask the server now.
+// next returns what to ask the server now.
 func (m *memory) next(s *Search, now time.Time) question {
-	if !m.met {
-		m.inDoubt = m.inDoubt || int(s.Counted) > len(s.Pods)
+	if !m.known {
+		m.recheck = m.recheck || int(s.Counted) > len(s.Pods)
 	}
 	switch {
-	case m.inDoubt:
+	case m.recheck:
 		return all
-	case !m.met && s.isComplete():
-		m.remember(s, now.Add(-ahead(m.uid)), true)
+	case !m.known && s.isComplete():
+		m.remember(s, now.Add(-spread(m.uid)), true)
 		return nothing
-	case !m.met, m.generation != s.Owner.GetGeneration(), now.Sub(m.asked) >= Interval, m.putOff && !s.isComplete():
+	case !m.known, m.generation != s.Owner.GetGeneration(), now.Sub(m.asked) >= Interval, m.putOff && !s.isComplete():
 		return selected
 	}
 	return nothing
 }
 
-// answered remembers the answer. As long as it tells of pods, the server is asked again.
+// answered remembers the answer. As long as it has pods, the server is asked again.
 func (m *memory) answered(s *Search, q question, found Found, now time.Time) {
 	if len(found.Own)+len(found.Orphans) > 0 {
 		return
@@ -86,7 +87,7 @@ func (m *memory) answered(s *Search, q question, found Found, now time.Time) {
 	if q == selected {
 		return
 	}
-	m.inDoubt = false
+	m.recheck = false
 	for uid, seen := range m.pods {
 		if seen.look != m.looks {
 			delete(m.pods, uid)
@@ -94,7 +95,7 @@ func (m *memory) answered(s *Search, q question, found Found, now time.Time) {
 	}
 }
 
-// missing returns the names of the pods that the last look did not show, but for those that were found.
+// missing returns the names of the pods that were missing at the last look, except for those in found.
 func (m *memory) missing(found []*corev1.Pod) []string {
 	var names []string
 	for uid, seen := range m.pods {
@@ -107,5 +108,5 @@ func (m *memory) missing(found []*corev1.Pod) []string {
 }
 
 func (m *memory) remember(s *Search, at time.Time, putOff bool) {
-	m.met, m.asked, m.generation, m.putOff = true, at, s.Owner.GetGeneration(), putOff
+	m.known, m.asked, m.generation, m.putOff = true, at, s.Owner.GetGeneration(), putOff
 }

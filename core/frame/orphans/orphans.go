@@ -39,52 +39,51 @@ type Finder struct {
 	memory map[types.NamespacedName]*memory
 }
 
-// Cached lists the pods without a controller that the cache has of a namespace. They must not be changed.
+// Cached lists the cached pods of a namespace that have no controller. They must not be changed.
 type Cached func(ctx context.Context, namespace string) ([]*corev1.Pod, error)
 
-// New makes a finder. The label is the one by whose presence the cache selects pods; live reads from the server.
+// New returns a finder.
 func New(cached Cached, live client.Reader, label string) *Finder {
 	return &Finder{cached: cached, live: live, label: label, memory: map[types.NamespacedName]*memory{}}
 }
 
-// Search says whose pods are looked for.
+// Search describes whose pods are looked for.
 type Search struct {
-	// Owner is the workload. One that is being deleted takes no pod.
+	// Owner is the workload. One that is being deleted adopts no pod.
 	Owner client.Object
-	// Selector is the workload's. One that selects every pod, or none, has no orphans.
+	// Selector is the workload's selector. If it matches every pod, or none, there are no orphans.
 	Selector *metav1.LabelSelector
-	// Pods are the workload's own that the cache shows, in any state.
+	// Pods are the workload's own pods in the cache, in any state.
 	Pods []*corev1.Pod
-	// Wanted says of a pod without a controller whether the workload takes it; nil takes all.
+	// Wanted reports whether the workload adopts a pod without a controller; nil means every one.
 	Wanted func(*corev1.Pod) bool
-	// Replicas are the pods that the workload wants; nil where that is not known.
+	// Replicas is how many pods the workload wants; nil where that is unknown.
 	Replicas *int32
-	// Counted are the pods that the workload's status tells of, and Observed the generation that it describes.
+	// Counted is the number of pods in the workload's status, and Observed the generation of that status.
 	Counted  int32
 	Observed int64
 }
 
-// isComplete says that the cache shows as many pods as the workload wants and as its status tells of, so that
-// nothing is done for want of knowing more.
+// isComplete reports whether the cache shows as many pods as the workload wants and as its status has.
 func (s *Search) isComplete() bool {
 	n := int32(len(s.Pods))
 	return s.Replicas != nil && *s.Replicas == n && s.Counted == n && s.Observed == s.Owner.GetGeneration()
 }
 
-// Found are the pods that could be the workload's.
+// Found has the pods that could be the workload's.
 type Found struct {
-	// Orphans have no controller, the selector matches them, the workload wants them, and nobody deletes them.
+	// Orphans have no controller, match the selector, are wanted, and are not being deleted.
 	Orphans []*corev1.Pod
-	// Own are the workload's that the cache does not show, in any state and with any labels.
+	// Own are the workload's pods that the cache does not show, in any state and with any labels.
 	Own []*corev1.Pod
-	// Taken are the names that pods of others have and the claims that they mount, as far as they were in the way
-	// of the workload, with the moment until which that is remembered: an Interval after it was seen. Such pods may
-	// be out of sight of the cache. It must not be changed.
+	// Taken are the names of pods and claims that pods of others use, as far as they were in the way of the workload,
+	// each with the time until which that is remembered: an Interval after it was seen. The cache need not show such
+	// pods. It must not be changed.
 	Taken map[string]time.Time
 }
 
-// Find returns the lost pods of the workload. What the server told of is asked for again until it is in the cache
-// or not the workload's any more.
+// Find returns the lost pods of the workload. A pod that the server has returned is read again until it is in the cache
+// or no longer the workload's.
 func (f *Finder) Find(ctx context.Context, s Search, now time.Time) (Found, error) {
 	selector, err := metav1.LabelSelectorAsSelector(s.Selector)
 	if err != nil || s.Selector == nil || selector.Empty() || s.Owner.GetDeletionTimestamp() != nil {
@@ -167,8 +166,8 @@ func (f *Finder) ask(ctx context.Context, s *Search, selector labels.Selector, q
 	}
 }
 
-// get reads pods of the workload by name: one that has its label again is in no list of pods without it, and need
-// not be in the cache yet.
+// get reads pods of the workload by name: a pod that has its label again is not listed among those without, and may not
+// be in the cache yet.
 func (f *Finder) get(ctx context.Context, s *Search, names []string) ([]*corev1.Pod, error) {
 	var found []*corev1.Pod
 	for _, name := range names {
@@ -199,8 +198,8 @@ func has(pods []*corev1.Pod, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(o *corev1.Pod) bool { return o.UID == pod.UID })
 }
 
-// Follow tells what a pass has done to pods and what was in its way. A name that is taken by a pod of the workload
-// itself is taken by one that the cache does not show, and so may be one whose creation has failed.
+// Follow records what a pass has done to pods and what was in its way. A name that is taken by a pod of the workload
+// itself is taken by one that the cache does not show; a create without an answer may have left such a pod, too.
 func (f *Finder) Follow(workload types.NamespacedName, results []progress.Outcome, now time.Time) {
 	for i := range results {
 		r := &results[i]
@@ -208,37 +207,37 @@ func (f *Finder) Follow(workload types.NamespacedName, results []progress.Outcom
 		done, verb, name := r.State == progress.Done, r.Action.Verb, r.Action.Object.GetName()
 		switch {
 		case errors.Is(r.Err, progress.ErrNameTaken), r.ClaimMounted():
-			f.Taken(workload, name, now)
+			f.NameTaken(workload, name, now)
 		case !isPod:
 		case verb == action.Create && done:
 			f.Created(workload, r.Object)
 		case verb == action.Create && (r.State == progress.Failed || apierrors.IsAlreadyExists(r.Err)):
-			f.Doubt(workload)
+			f.Recheck(workload)
 		case done && (verb == action.Delete || verb == action.Release):
-			f.Left(workload, r.Action.Object.GetUID())
+			f.Removed(workload, r.Action.Object.GetUID())
 		}
 	}
 }
 
-// Created tells of a pod that was created for the workload. It can be lost before the cache shows it.
+// Created records that a pod was created for the workload. It can get lost before the cache shows it.
 func (f *Finder) Created(workload types.NamespacedName, pod metav1.Object) {
-	f.tell(workload, func(m *memory) { m.pods[pod.GetUID()] = sighting{pod.GetName(), m.looks} })
+	f.tell(workload, func(m *memory) { m.pods[pod.GetUID()] = seen{pod.GetName(), m.looks} })
 }
 
-// Left tells of a pod that the workload has deleted or released. It is not missed.
-func (f *Finder) Left(workload types.NamespacedName, pod types.UID) {
+// Removed records that the workload has deleted or released a pod, so that it does not count as lost.
+func (f *Finder) Removed(workload types.NamespacedName, pod types.UID) {
 	f.tell(workload, func(m *memory) { delete(m.pods, pod) })
 }
 
-// Doubt tells that the workload may have a pod that the cache does not show: one whose name is in the way of a new
-// one, or that was created though the answer was lost.
-func (f *Finder) Doubt(workload types.NamespacedName) {
-	f.tell(workload, func(m *memory) { m.inDoubt = true })
+// Recheck records that the workload may have a pod that the cache does not show: one whose name is in the way of a new
+// one, or one whose create had no answer.
+func (f *Finder) Recheck(workload types.NamespacedName) {
+	f.tell(workload, func(m *memory) { m.recheck = true })
 }
 
-// Taken tells that a pod of somebody else has the name of a pod that was to be created, or mounts the claim that was
-// to be deleted.
-func (f *Finder) Taken(workload types.NamespacedName, name string, now time.Time) {
+// NameTaken records that a pod of another owner has the name of a pod that was to be created, or mounts the claim that
+// was to be deleted.
+func (f *Finder) NameTaken(workload types.NamespacedName, name string, now time.Time) {
 	f.tell(workload, func(m *memory) { m.taken[name] = now.Add(Interval) })
 }
 
@@ -265,14 +264,14 @@ func (f *Finder) recall(owner client.Object) *memory {
 	name := client.ObjectKeyFromObject(owner)
 	m := f.memory[name]
 	if m == nil || m.uid != owner.GetUID() {
-		m = &memory{uid: owner.GetUID(), pods: map[types.UID]sighting{}, taken: map[string]time.Time{}}
+		m = &memory{uid: owner.GetUID(), pods: map[types.UID]seen{}, taken: map[string]time.Time{}}
 		f.memory[name] = m
 	}
 	return m
 }
 
-// ahead spreads the first questions about many workloads over an Interval.
-func ahead(uid types.UID) time.Duration {
+// spread distributes the first lists for many workloads over an Interval.
+func spread(uid types.UID) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(uid)) // the hash never returns an error
 	return time.Duration(h.Sum64() % uint64(Interval))

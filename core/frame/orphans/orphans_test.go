@@ -311,7 +311,7 @@ func TestOnlyPodsThatNobodyDeletesAreMissed(t *testing.T) {
 			d.pods = d.pods[:1]
 		}, 0},
 		"left by the workload's will": {func(d *doubting) {
-			d.Left(client.ObjectKeyFromObject(d.search.Owner), d.pods[1].UID)
+			d.Removed(client.ObjectKeyFromObject(d.search.Owner), d.pods[1].UID)
 			d.pods = d.pods[:1]
 		}, 0},
 		"orphaned": {func(d *doubting) { d.pods[1].OwnerReferences = nil }, 0},
@@ -342,7 +342,7 @@ func TestCreatedPodsAreMissedAtOnce(t *testing.T) {
 func TestPodsInDoubtAreLookedFor(t *testing.T) {
 	d := inDoubt(t, owned("a"))
 	d.pods = append(d.pods, owned("b", gen.Terminating(), gen.Change(func(o *corev1.Pod) { o.Labels = nil })))
-	d.Doubt(client.ObjectKeyFromObject(d.search.Owner))
+	d.Recheck(client.ObjectKeyFromObject(d.search.Owner))
 	assert.Equal(t, []string{"b"}, d.looks())
 }
 
@@ -364,9 +364,9 @@ func TestFewerPodsThanCountedAreInDoubt(t *testing.T) {
 // A name that a pod of somebody else has may be free one day.
 func TestTakenNamesAreRememberedForAWhile(t *testing.T) {
 	d := inDoubt(t, owned("a"))
-	d.Taken(client.ObjectKeyFromObject(d.search.Owner), "b", d.now)
+	d.NameTaken(client.ObjectKeyFromObject(d.search.Owner), "b", d.now)
 	for after, want := range map[time.Duration]int{0: 1, Interval - 1: 1, Interval: 0} { // in any order
-		d.Taken(client.ObjectKeyFromObject(d.search.Owner), "b", d.now)
+		d.NameTaken(client.ObjectKeyFromObject(d.search.Owner), "b", d.now)
 		found, err := d.Find(t.Context(), d.search, d.now.Add(after))
 		require.NoError(t, err)
 		assert.Len(t, found.Taken, want)

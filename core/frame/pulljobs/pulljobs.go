@@ -25,26 +25,26 @@ import (
 )
 
 const (
-	// retry is when a failed attempt to create or delete jobs is repeated, and staleRetry when the world
-	// had only moved on.
-	retry      = 30 * time.Second
-	staleRetry = time.Second
+	// retryInterval is the pause after a failed attempt to create or delete jobs, and staleRetryInterval after one that
+	// only met a newer version of the objects.
+	retryInterval      = 30 * time.Second
+	staleRetryInterval = time.Second
 )
 
-// Options say with what Jobs works.
+// Options are the settings of Jobs.
 type Options struct {
 	// Discovery looks for the kind.
 	Discovery optional.Discovery
-	// Cache is the manager's.
+	// Cache is the manager's cache.
 	Cache cache.Cache
-	// Executor writes jobs, Events tells of them.
+	// Executor writes jobs, Events reports them.
 	Executor *execute.Executor
 	Events   *events.Recorder
 	// Clock tells the time.
 	Clock clock.PassiveClock
 }
 
-// Jobs is safe for concurrent use.
+// Jobs manages the image pull jobs of workloads. It is safe for concurrent use.
 type Jobs struct {
 	kind     kind
 	executor *execute.Executor
@@ -62,7 +62,7 @@ type attempt struct {
 	retryAt  time.Time
 }
 
-// New makes Jobs that have seen nothing yet.
+// New returns Jobs that knows nothing yet.
 func New(o Options) *Jobs {
 	return &Jobs{
 		kind:     kind{Kind: optional.ImagePullJobs(), discovery: o.Discovery, cache: o.Cache, clock: o.Clock},
@@ -70,8 +70,8 @@ func New(o Options) *Jobs {
 	}
 }
 
-// Of returns what is known for a workload with the update revision. It costs a look at the cache, and in a rollout at
-// most once a minute a look at discovery, as long as the kind is not there.
+// Of returns what is known of the jobs of a workload with the update revision. It reads the cache and, while the kind
+// is not served, in a rollout asks discovery at most once a minute.
 func (j *Jobs) Of(ctx context.Context, owner client.Object, update string, inRollout bool) predownload.Jobs {
 	var known predownload.Jobs
 	known.Version, known.Problem = j.kind.look(ctx, inRollout)
@@ -93,7 +93,7 @@ func (j *Jobs) Of(ctx context.Context, owner client.Object, update string, inRol
 }
 
 func (j *Jobs) owned(ctx context.Context, version string, owner client.Object) ([]*metav1.PartialObjectMetadata, error) {
-	ctx, cancel := context.WithTimeout(ctx, fillTimeout) // another pass may have dropped the cache just now
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout) // another pass may have just dropped the cache
 	defer cancel()
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(contract.ImagePullJobGVK(version))
@@ -111,15 +111,15 @@ func (j *Jobs) owned(ctx context.Context, version string, owner client.Object) (
 	return owned, nil
 }
 
-// Run writes what a plan wished for the update revision and tells the user. What goes wrong holds up
-// nothing; it returns when to try again, 0 when all was written. The wish's notices are the plan's to tell.
+// Run writes the jobs that a plan wants for the update revision and sends events. Errors hold up nothing; it returns
+// when to try again, 0 when all was written. The plan itself reports the notices of the wish.
 func (j *Jobs) Run(ctx context.Context, owner client.Object, update string, wish predownload.JobPlan) time.Duration {
 	done := j.executor.Run(ctx, owner, wish.Steps)
-	j.events.Tell(owner, nil, &done)
+	j.events.Record(owner, nil, &done)
 	again := retryOf(done)
 	if again > 0 {
 		log.FromContext(ctx).Info("pulling images ahead did not succeed", "retryAfter", again, "error", firstError(done))
-		j.kind.suspect()
+		j.kind.requestRecheck()
 	}
 	if deleted := deletedIn(done); again > 0 || wish.ReportsProblem || len(deleted) > 0 {
 		j.remember(client.ObjectKeyFromObject(owner), attempt{
@@ -129,7 +129,7 @@ func (j *Jobs) Run(ctx context.Context, owner client.Object, update string, wish
 	return again
 }
 
-// remember keeps in mind what the user was told of the revision.
+// remember records what the user was told about the revision.
 func (j *Jobs) remember(name types.NamespacedName, now attempt) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -147,10 +147,10 @@ func (j *Jobs) Forget(name types.NamespacedName) {
 
 func retryOf(done progress.Result) time.Duration {
 	if done.Err != nil || len(done.Blocked) > 0 {
-		return retry
+		return retryInterval
 	}
 	if done.Stale > 0 || done.Incomplete {
-		return staleRetry
+		return staleRetryInterval
 	}
 	return 0
 }

@@ -30,10 +30,10 @@ func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
 // unrecorded is told of writes and keeps nothing.
 type unrecorded struct{}
 
-func (unrecorded) Created(types.NamespacedName, client.Object)  {}
-func (unrecorded) Written(types.NamespacedName, client.Object)  {}
-func (unrecorded) Deleted(types.NamespacedName, client.Object)  {}
-func (unrecorded) Doubtful(types.NamespacedName, client.Object) {}
+func (unrecorded) Created(types.NamespacedName, client.Object)      {}
+func (unrecorded) Written(types.NamespacedName, client.Object)      {}
+func (unrecorded) Deleted(types.NamespacedName, client.Object)      {}
+func (unrecorded) MaybeCreated(types.NamespacedName, client.Object) {}
 
 func givenJobs(t *testing.T) (*Jobs, *clocktesting.FakePassiveClock) {
 	t.Helper()
@@ -81,7 +81,7 @@ func TestTheKindMayComeAndGo(t *testing.T) {
 		})
 		aMinute()
 		says("v1beta1")
-		jobs.kind.suspect()
+		jobs.kind.requestRecheck()
 		says("")
 	}
 }
@@ -126,8 +126,8 @@ func TestRefusedJobsAreTriedAgain(t *testing.T) {
 	owner := givenOwner(t)
 	jobs.Of(t.Context(), owner, "web-1", true)
 	again := jobs.Run(t.Context(), owner, "web-1", wishing(job(t, owner, "web-1-main", "app:refused")))
-	assert.Equal(t, retry, again)
-	assert.Equal(t, clock.Now().Add(retry), jobs.Of(t.Context(), owner, "web-1", true).RetryAt)
+	assert.Equal(t, retryInterval, again)
+	assert.Equal(t, clock.Now().Add(retryInterval), jobs.Of(t.Context(), owner, "web-1", true).RetryAt)
 	assert.Zero(t, jobs.Of(t.Context(), owner, "web-2", true).RetryAt)
 	jobs.Forget(client.ObjectKeyFromObject(owner))
 	assert.Zero(t, jobs.Of(t.Context(), owner, "web-1", true).RetryAt)

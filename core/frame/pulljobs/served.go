@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// lookInterval is how often discovery is asked for the kind at most.
+	// lookInterval is the shortest time between two discovery requests.
 	lookInterval = time.Minute
-	// fillTimeout is how long a pass waits for the cache of jobs, at most once in lookInterval.
-	fillTimeout = 2 * time.Second
+	// syncTimeout is how long a pass waits for the cache of jobs to sync, at most once in lookInterval.
+	syncTimeout = 2 * time.Second
 )
 
-// kind knows whether and how ImagePullJob is served.
+// kind is the state of ImagePullJob: whether it is served, and cached.
 type kind struct {
 	optional.Kind
 	discovery optional.Discovery
@@ -31,38 +31,38 @@ type kind struct {
 
 	mu      sync.Mutex
 	looked  time.Time
-	doubt   bool   // a write failed: the kind may be gone
+	recheck bool   // a write failed: the kind may be gone
 	version string // the version that is served and cached, empty for none
 	indexed bool   // its cache has the index of owners
-	problem string // why it is not known or not cached
+	problem string // why its state is unknown or it is not cached
 }
 
-// look returns the served version and why jobs cannot be read, as far as known. A workload without a rollout has no
-// need to know more than was known before.
+// look returns the served version and why jobs cannot be read, as far as known. Without a rollout what is known already
+// is enough.
 func (k *kind) look(ctx context.Context, needed bool) (version, problem string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.clock.Now()
-	settled := k.problem == "" && (!needed || k.version != "" && !k.doubt)
+	settled := k.problem == "" && (!needed || k.version != "" && !k.recheck)
 	if !k.looked.IsZero() && (settled || now.Sub(k.looked) < lookInterval) {
 		return k.version, k.problem
 	}
-	k.looked, k.doubt, k.problem = now, false, ""
-	if err := k.renew(ctx); err != nil {
+	k.looked, k.recheck, k.problem = now, false, ""
+	if err := k.refresh(ctx); err != nil {
 		k.problem = err.Error()
 	}
 	return k.version, k.problem
 }
 
-// suspect has the next look ask discovery again.
-func (k *kind) suspect() {
+// requestRecheck makes the next look ask discovery again.
+func (k *kind) requestRecheck() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.doubt = true
+	k.recheck = true
 }
 
-// renew asks discovery, and fills or drops the cache accordingly.
-func (k *kind) renew(ctx context.Context) error {
+// refresh asks discovery, and starts or drops the cache accordingly.
+func (k *kind) refresh(ctx context.Context) error {
 	served, err := k.Served(k.discovery)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (k *kind) renew(ctx context.Context) error {
 	if served == "" {
 		return nil
 	}
-	return k.fill(ctx)
+	return k.startCache(ctx)
 }
 
 func (k *kind) drop(ctx context.Context) error {
@@ -91,9 +91,9 @@ func (k *kind) drop(ctx context.Context) error {
 	return nil
 }
 
-// fill starts the cache and waits a little until it is filled. Without permission to list it never
-// is; no rollout may wait for that.
-func (k *kind) fill(ctx context.Context) error {
+// startCache starts the cache and waits a little until it has synced. Without permission to list it never does; no
+// rollout may wait for that.
+func (k *kind) startCache(ctx context.Context) error {
 	job := k.Metadata(k.version)
 	if !k.indexed {
 		if err := fastclient.IndexOwners(ctx, k.cache, job); err != nil {
@@ -101,10 +101,10 @@ func (k *kind) fill(ctx context.Context) error {
 		}
 		k.indexed = true
 	}
-	ctx, cancel := context.WithTimeout(ctx, fillTimeout)
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	switch err := optional.Fill(ctx, k.cache, job); {
-	case errors.Is(err, optional.ErrNotFilled):
+	switch err := optional.Sync(ctx, k.cache, job); {
+	case errors.Is(err, optional.ErrNotSynced):
 		return errors.New("the cache of image pull jobs cannot be filled")
 	case err != nil:
 		return fmt.Errorf("cache image pull jobs: %w", err)

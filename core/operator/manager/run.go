@@ -160,7 +160,7 @@ func (e *Environment) cacheOptions(operator Operator) cache.Options {
 		options.SyncPeriod = &e.Options.SyncPeriod
 	}
 	if e.Options.Namespace != "" {
-		// One informer a kind, which reads that namespace only: the freshness gate needs there to be one.
+		// One informer a kind, which reads that namespace only: the freshness tracker needs exactly one.
 		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", e.Options.Namespace)
 	}
 	return options

@@ -39,7 +39,7 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 		return plan.Snapshot{}, err
 	}
 	s := plan.Snapshot{Pod: pod, Now: r.Clock.Now()}
-	s.Refusals = r.Known(pod, nil, 0, s.Now)
+	s.Refusals = r.KnownRefusals(pod, nil, 0, s.Now)
 	if !plan.NeedsConfigMap(pod) {
 		return s, nil
 	}

@@ -57,7 +57,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	if snap.Image == nil && snap.Node == nil {
 		return base.Pass{}, apierrors.NewNotFound(v1beta1.GroupVersion.WithResource("nodeimages").GroupResource(), key.Name)
 	}
-	snap.Refusals = r.Known(owner(snap), nil, 0, snap.Now)
+	snap.Refusals = r.KnownRefusals(owner(snap), nil, 0, snap.Now)
 	todo := plan.Compute(snap)
 	pass := base.Pass{Object: owner(snap)}
 	if r.reports(snap, &todo) {
@@ -67,7 +67,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 			return after
 		}
 		pass.Reported = func() { r.agents.Forget(key) }
-		todo.Notices, pass.Elsewhere = notices(snap.Name, todo.Failures)
+		todo.Notices, pass.OtherNotices = notices(snap.Name, todo.Failures)
 	}
 	pass.Plan = todo.Plan
 	return pass, nil

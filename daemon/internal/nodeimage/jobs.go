@@ -106,7 +106,7 @@ func (j *jobs) follow(ctx context.Context, from cache.Cache, version string, wat
 	if err := watch(job); err != nil {
 		return fmt.Errorf("watch image pull jobs: %w", err)
 	}
-	err := optional.Fill(ctx, from, job)
+	err := optional.Sync(ctx, from, job)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the manager ends
 	}

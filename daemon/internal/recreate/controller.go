@@ -57,7 +57,7 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	} else {
 		r.memory.Forget(key)
 	}
-	s.Refusals = r.Known(request, nil, 0, s.Now)
+	s.Refusals = r.KnownRefusals(request, nil, 0, s.Now)
 	s.Pod, err = r.pod(ctx, request)
 	return s, err
 }

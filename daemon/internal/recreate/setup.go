@@ -46,7 +46,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 		return err
 	}
 	r := &reconciler{Controller: base, memory: plan.NewMemory(), clock: clockName()}
-	base.Remember(r.memory)
+	base.AddMemories(r.memory)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.ContainerRecreateRequest{}).

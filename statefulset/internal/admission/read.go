@@ -17,8 +17,8 @@ const defaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
 
 // Reader gathers the facts for one request.
 type Reader struct {
-	// Judge asks the cluster about pod templates.
-	Judge podtemplate.Judge
+	// Templates asks the cluster about pod templates.
+	Templates podtemplate.Validator
 	// Classes reads storage classes, live: only changes of size ask for them.
 	Classes client.Reader
 	// InPlace says what can change on a running pod in this cluster.
@@ -38,7 +38,7 @@ func (r Reader) Read(ctx context.Context, set, old *v1beta1.StatefulSet, version
 		facts.Classes = r.classes(ctx, set, old)
 	}
 	var err error
-	facts.Template, err = r.Judge.Judge(ctx, set.Namespace, template(set), before, specPath().Child("template"))
+	facts.Template, err = r.Templates.ValidateChange(ctx, set.Namespace, template(set), before, specPath().Child("template"))
 	return facts, err
 }
 

@@ -62,7 +62,7 @@ func TestNoSetIsTooOddToBeJudged(t *testing.T) {
 		for range 2 {
 			require.NotPanics(t, func() {
 				for _, version := range []string{"v1alpha1", "v1beta1"} {
-					facts := Facts{Version: version, Gates: gates, Template: podtemplate.Judgement{Before: &old.Spec.Template, After: &now.Spec.Template}}
+					facts := Facts{Version: version, Gates: gates, Template: podtemplate.Change{Before: &old.Spec.Template, After: &now.Spec.Template}}
 					refused += len(Validate(&now, nil, facts))
 					Validate(&now, &old, facts)
 					Warnings(&now, &old, gates)

@@ -29,7 +29,7 @@ type Facts struct {
 	Version string
 	Gates   Gates
 	// Template is what the cluster makes of a new or changed pod template.
-	Template podtemplate.Judgement
+	Template podtemplate.Change
 	// InPlace says what can change on a running pod in this cluster.
 	InPlace inplace.Options
 	// Classes are the storage classes of the claim templates whose size changes, by the template's name.

@@ -254,7 +254,7 @@ func TestClaims(t *testing.T) {
 
 func TestFaultsOfTheTemplateAreReportedWithTheRest(t *testing.T) {
 	fault := field.Required(specPath().Child("template", "spec", "containers"), "")
-	errs := Validate(valid(func(s *set) { s.Spec.Replicas = new(int32(-1)) }), nil, Facts{Template: podtemplate.Judgement{Errors: field.ErrorList{fault}}})
+	errs := Validate(valid(func(s *set) { s.Spec.Replicas = new(int32(-1)) }), nil, Facts{Template: podtemplate.Change{Errors: field.ErrorList{fault}}})
 	assert.Len(t, errs, 2)
 	assert.Contains(t, errs, fault)
 }

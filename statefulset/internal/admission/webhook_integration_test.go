@@ -43,9 +43,9 @@ func serve(t *testing.T) client.Client {
 	t.Helper()
 	return webhooks.Serve(t, func(operator client.Client) manager.Webhook {
 		return NewWebhook(Reader{
-			Judge:   podtemplate.Judge{Cluster: podtemplate.New(operator, clock.RealClock{})},
-			Classes: operator,
-			Gates:   Gates{AutoDeletePVC: true, AutoResizePVC: true, DeletionProtection: true},
+			Templates: podtemplate.Validator{Cluster: podtemplate.New(operator, clock.RealClock{})},
+			Classes:   operator,
+			Gates:     Gates{AutoDeletePVC: true, AutoResizePVC: true, DeletionProtection: true},
 		})
 	})
 }

@@ -47,8 +47,8 @@ func (c *classes) fill(ctx context.Context, into cache.Cache) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	switch err := optional.Fill(ctx, into, &storagev1.StorageClass{}); {
-	case errors.Is(err, optional.ErrNotFilled):
+	switch err := optional.Sync(ctx, into, &storagev1.StorageClass{}); {
+	case errors.Is(err, optional.ErrNotSynced):
 		return errors.New("the cache of storage classes cannot be filled: may the operator list them?")
 	case err != nil:
 		return fmt.Errorf("cache storage classes: %w", err)

@@ -28,7 +28,7 @@ func New(config *rest.Config, scheme *runtime.Scheme, node string) (*Recorder, e
 	if err != nil {
 		return nil, fmt.Errorf("make a client for events: %w", err)
 	}
-	broadcaster := clientevents.NewBroadcaster(coreevents.Forgiving(&sink{EventSinkImpl: clientevents.EventSinkImpl{Interface: client}, node: node}))
+	broadcaster := clientevents.NewBroadcaster(coreevents.IgnoreTerminating(&sink{EventSinkImpl: clientevents.EventSinkImpl{Interface: client}, node: node}))
 	return &Recorder{broadcaster: broadcaster, recorder: broadcaster.NewRecorder(scheme, Controller)}, nil
 }
 

@@ -51,9 +51,9 @@ func given(change ...func(*corev1.PodTemplateSpec)) podtemplate.Template {
 	return podtemplate.Template{Pod: template(change...)}
 }
 
-func judge(t *testing.T, j podtemplate.Judge, now podtemplate.Template, old *podtemplate.Template) podtemplate.Judgement {
+func judge(t *testing.T, j podtemplate.Validator, now podtemplate.Template, old *podtemplate.Template) podtemplate.Change {
 	t.Helper()
-	found, err := j.Judge(t.Context(), "shop", now, old, field.NewPath("spec", "template"))
+	found, err := j.ValidateChange(t.Context(), "shop", now, old, field.NewPath("spec", "template"))
 	require.NoError(t, err)
 	return found
 }
@@ -70,7 +70,7 @@ func TestOnlyNewAndChangedTemplatesAreJudged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked rules
-			found := judge(t, podtemplate.Judge{Cluster: &asked}, c.now, c.old)
+			found := judge(t, podtemplate.Validator{Cluster: &asked}, c.now, c.old)
 			assert.Equal(t, c.want, asked.asked)
 			assert.Equal(t, c.want == 1 && c.old != nil, found.After != nil, "defaults are asked for when two templates are compared")
 		})
@@ -85,22 +85,22 @@ func TestFaultsOfTheStoredTemplateAreLeftOut(t *testing.T) {
 		}
 		return field.ErrorList{stored, added}
 	}}
-	found := judge(t, podtemplate.Judge{Cluster: cluster}, given(newImage), new(given()))
+	found := judge(t, podtemplate.Validator{Cluster: cluster}, given(newImage), new(given()))
 	assert.Equal(t, field.ErrorList{added}, found.Errors)
 	assert.Equal(t, corev1.DNSClusterFirst, found.Before.Spec.DNSPolicy)
 	assert.Equal(t, "image:2", found.After.Spec.Containers[0].Image)
 }
 
 func TestNoAnswerIsAnError(t *testing.T) {
-	_, err := podtemplate.Judge{Cluster: &rules{err: errors.New("timeout")}}.Judge(t.Context(), "shop", given(), nil, nil)
+	_, err := podtemplate.Validator{Cluster: &rules{err: errors.New("timeout")}}.ValidateChange(t.Context(), "shop", given(), nil, nil)
 	assert.True(t, apierrors.IsServiceUnavailable(err))
 	assert.ErrorContains(t, err, "timeout")
 }
 
 // Flag --allow-privileged=false, which does not hold up workloads that are stored with privileged containers.
 func TestPrivilegedContainersAreRefusedWhereForbidden(t *testing.T) {
-	strict := podtemplate.Judge{Cluster: &rules{}, ForbidPrivileged: true}
-	assert.Empty(t, judge(t, podtemplate.Judge{Cluster: &rules{}}, given(privileged), nil).Errors)
+	strict := podtemplate.Validator{Cluster: &rules{}, ForbidPrivileged: true}
+	assert.Empty(t, judge(t, podtemplate.Validator{Cluster: &rules{}}, given(privileged), nil).Errors)
 	found := judge(t, strict, given(privileged), nil).Errors
 	require.Len(t, found, 1)
 	assert.Equal(t, "spec.template.spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy", found[0].Error())
@@ -119,7 +119,7 @@ func TestInPlaceOnlyRefusesWhatPodsCannotFollow(t *testing.T) {
 		"command":                {command("run"), "spec: Forbidden: only allowed to update images in spec for InPlaceOnly, but found add /containers/0/command"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			errs := podtemplate.InPlaceOnly(podtemplate.Judgement{}, template(), template(c.change), field.NewPath("spec"), read)
+			errs := podtemplate.InPlaceOnly(podtemplate.Change{}, template(), template(c.change), field.NewPath("spec"), read)
 			if c.want == "" {
 				assert.Empty(t, errs)
 				return
@@ -128,8 +128,8 @@ func TestInPlaceOnlyRefusesWhatPodsCannotFollow(t *testing.T) {
 			assert.Contains(t, errs[0].Error(), c.want)
 		})
 	}
-	assert.Len(t, podtemplate.InPlaceOnly(podtemplate.Judgement{}, template(), template(always), nil, inplace.Options{}), 1, "of another kind")
-	vanishes := podtemplate.Judgement{Before: template(), After: template()}
+	assert.Len(t, podtemplate.InPlaceOnly(podtemplate.Change{}, template(), template(always), nil, inplace.Options{}), 1, "of another kind")
+	vanishes := podtemplate.Change{Before: template(), After: template()}
 	assert.Empty(t, podtemplate.InPlaceOnly(vanishes, template(), template(command("run")), nil, read), "the defaults make the change vanish")
 }
 

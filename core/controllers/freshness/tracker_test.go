@@ -20,19 +20,19 @@ import (
 
 var workload = types.NamespacedName{Namespace: "ns", Name: "workload"}
 
-// openGate returns an open gate over a store of pods that the test fills.
-func openGate() (*Gate, toolscache.Store, *clocktesting.FakeClock) {
+// newTestTracker returns a tracker without leader fence over a store of pods that the test fills.
+func newTestTracker() (*Tracker, toolscache.Store, *clocktesting.FakeClock) {
 	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 	fakeClock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	g := &Gate{
+	g := &Tracker{
 		options: Options{Scheme: clientgoscheme.Scheme, Clock: fakeClock},
 		sources: map[schema.GroupKind]*source{
 			{Kind: "Pod"}: {kind: corev1.SchemeGroupVersion.WithKind("Pod"), store: store},
 		},
-		opened:  make(chan struct{}),
-		waiting: map[types.NamespacedName]*writes{},
+		fencePassed: make(chan struct{}),
+		waiting:     map[types.NamespacedName]*writes{},
 	}
-	close(g.opened)
+	close(g.fencePassed)
 	return g, store, fakeClock
 }
 
@@ -47,12 +47,12 @@ func terminating(p *corev1.Pod) *corev1.Pod {
 
 func TestWaitEndsWhenTheCacheHasReachedTheWrites(t *testing.T) {
 	tests := map[string]struct {
-		record func(*Gate)
+		record func(*Tracker)
 		cached []*corev1.Pod // in the order in which the store sees them
 		passed string        // version of a bookmark after them
 		waits  bool
 	}{
-		"nothing written":                       {record: func(*Gate) {}},
+		"nothing written":                       {record: func(*Tracker) {}},
 		"created, not seen":                     {record: created("10"), waits: true},
 		"created, store is older":               {record: created("10"), cached: []*corev1.Pod{pod("b", "2", "9")}, waits: true},
 		"created, seen":                         {record: created("10"), cached: []*corev1.Pod{pod("a", "1", "10")}},
@@ -65,22 +65,22 @@ func TestWaitEndsWhenTheCacheHasReachedTheWrites(t *testing.T) {
 		"deleted, seen terminating":             {record: deleted(), cached: []*corev1.Pod{terminating(pod("a", "1", "11"))}},
 		"deleted, gone":                         {record: deleted()},
 		"deleted, successor of the name seen":   {record: deleted(), cached: []*corev1.Pod{pod("a", "2", "12")}},
-		"created and deleted, neither seen": {record: func(g *Gate) {
+		"created and deleted, neither seen": {record: func(g *Tracker) {
 			created("10")(g)
 			deleted()(g)
 		}, waits: true},
-		"created and deleted, store has passed": {record: func(g *Gate) {
+		"created and deleted, store has passed": {record: func(g *Tracker) {
 			created("10")(g)
 			deleted()(g)
 		}, passed: "10"},
 		"in doubt":               {record: doubted(), passed: "100", waits: true},
 		"in doubt, seen":         {record: doubted(), cached: []*corev1.Pod{pod("a", "1", "10")}},
-		"kind that nobody reads": {record: func(g *Gate) { g.Written(workload, &corev1.Secret{}) }},
+		"kind that nobody reads": {record: func(g *Tracker) { g.Written(workload, &corev1.Secret{}) }},
 		"version without order":  {record: created("x")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			g, store, _ := openGate()
+			g, store, _ := newTestTracker()
 			test.record(g)
 			for _, p := range test.cached {
 				require.NoError(t, store.Add(p))
@@ -97,7 +97,7 @@ func TestWaitEndsWhenTheCacheHasReachedTheWrites(t *testing.T) {
 // No event tells of a write to an object that the store does not hold: it is not waited for, unless the store has the
 // object yet.
 func TestWritesThatTheStoreDoesNotShowAreNotWaitedFor(t *testing.T) {
-	g, store, _ := openGate()
+	g, store, _ := newTestTracker()
 	g.sources[schema.GroupKind{Kind: "Pod"}].settings.Label = labels.SelectorFromSet(labels.Set{"ours": "yes"})
 	g.Written(workload, pod("a", "1", "10"))
 	assert.Zero(t, g.Wait(t.Context(), workload), "it has lost the label before")
@@ -112,20 +112,20 @@ func TestWritesThatTheStoreDoesNotShowAreNotWaitedFor(t *testing.T) {
 	assert.NotZero(t, g.Wait(t.Context(), workload), "it gets the label back by the write")
 }
 
-func created(version string) func(*Gate) {
-	return func(g *Gate) { g.Created(workload, pod("a", "1", version)) }
+func created(version string) func(*Tracker) {
+	return func(g *Tracker) { g.Created(workload, pod("a", "1", version)) }
 }
 
-func deleted() func(*Gate) {
-	return func(g *Gate) { g.Deleted(workload, pod("a", "1", "5")) }
+func deleted() func(*Tracker) {
+	return func(g *Tracker) { g.Deleted(workload, pod("a", "1", "5")) }
 }
 
-func doubted() func(*Gate) {
-	return func(g *Gate) { g.Doubtful(workload, pod("a", "", "")) }
+func doubted() func(*Tracker) {
+	return func(g *Tracker) { g.MaybeCreated(workload, pod("a", "", "")) }
 }
 
 func TestWaitGrowsWithTheAgeOfTheWrites(t *testing.T) {
-	g, _, fakeClock := openGate()
+	g, _, fakeClock := newTestTracker()
 	g.Created(workload, pod("a", "1", "10"))
 	assert.Equal(t, minWait, g.Wait(t.Context(), workload))
 	fakeClock.Step(300 * time.Millisecond)
@@ -135,7 +135,7 @@ func TestWaitGrowsWithTheAgeOfTheWrites(t *testing.T) {
 }
 
 func TestForgetDropsTheWritesOfOneWorkload(t *testing.T) {
-	g, _, _ := openGate()
+	g, _, _ := newTestTracker()
 	other := types.NamespacedName{Namespace: "ns", Name: "other"}
 	g.Created(workload, pod("a", "1", "10"))
 	g.Created(other, pod("b", "2", "11"))
@@ -162,7 +162,7 @@ func TestStoreHoldsALiveList(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			g, store, _ := openGate()
+			g, store, _ := newTestTracker()
 			for _, p := range test.cached {
 				require.NoError(t, store.Add(p))
 			}
@@ -173,7 +173,7 @@ func TestStoreHoldsALiveList(t *testing.T) {
 
 func BenchmarkWait(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
-		g, store, _ := openGate()
+		g, store, _ := newTestTracker()
 		for i := range n {
 			g.Created(workload, pod("pod-"+strconv.Itoa(i), strconv.Itoa(i), strconv.Itoa(1000+i)))
 		}
