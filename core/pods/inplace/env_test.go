@@ -161,6 +161,25 @@ func TestAValueOnThePodDoesNotReplaceTheNodeAgent(t *testing.T) {
 	assert.False(t, u.Interrupts(pod))
 }
 
+// A container that was never started reads what the metadata says when it starts. The node agent, which restarts it if
+// it has just read the former value, is known by its annotation, even an empty list.
+func TestAContainerThatWasNeverStartedNeedsNoRestart(t *testing.T) {
+	u, err := Diff(configured("1"), configured("2"), allGates)
+	require.NoError(t, err)
+	pod := runningPod(configured("1").Template, "w-1")
+	status := statusOf(pod, "app")
+	status.ContainerID, status.ImageID = "", ""
+	status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
+	var missing *NodeAgentMissingError
+	require.ErrorAs(t, u.Check(pod), &missing, "no agent is known")
+	pod.Annotations[contract.RuntimeContainersMetaAnnotation] = `{"containers":[{"name":"side","containerID":"s","hashes":{"plainHash":1}}]}`
+	require.ErrorAs(t, u.Check(pod), &missing, "an agent that does not look at environments")
+	pod.Annotations[contract.RuntimeContainersMetaAnnotation] = `{"containers":[]}`
+	require.NoError(t, u.Check(pod))
+	status.ContainerID = "started"
+	require.ErrorAs(t, u.Check(pod), &missing, "a container that the agent has not told of")
+}
+
 func TestAHandInTheGracePeriodDoesNotEndTheUpdate(t *testing.T) {
 	pod := told(runningPod(configured("1").Template, "w-1"))
 	pod = written(t, begin(t, pod, configured("1"), configured("2"), 10, at(0)))

@@ -69,6 +69,18 @@ func startedWith(pod *corev1.Pod, name string) (uint64, bool) {
 	return read, read != 0
 }
 
+// yetToStart reports whether the container was never started, on a node whose agent looks at environments. It will
+// read what the pod's metadata says by then, or the agent restarts it.
+func yetToStart(pod *corev1.Pod, name string) bool {
+	if status := statusOf(pod, name); status != nil && status.ContainerID != "" {
+		return false
+	}
+	meta, err := ReadRuntimeContainersMeta(pod)
+	return err == nil && meta != nil && !slices.ContainsFunc(meta.Containers, func(c RuntimeContainer) bool {
+		return c.Hashes.ExtractedEnvFromMetadataHash == 0
+	})
+}
+
 // plainHashes are the hashes by which kubelets know a container of the spec: those from 1.31 on hash
 // name and image only, older ones all of it.
 func plainHashes(c *corev1.Container) [2]uint64 {

@@ -45,7 +45,7 @@ func (u *Update) Check(pod *corev1.Pod) error {
 		}
 	}
 	for _, name := range sets.List(sets.KeySet(ch.metadata)) {
-		if _, known := startedWith(pod, name); !known {
+		if _, known := startedWith(pod, name); !known && !yetToStart(pod, name) {
 			return &NodeAgentMissingError{Container: name}
 		}
 	}

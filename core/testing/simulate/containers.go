@@ -121,6 +121,7 @@ func (w *World) start(r *podRuntime, c *containerRuntime) {
 	}
 	c.id, c.imageID = fmt.Sprintf("containerd://%s-%s-%d", r.uid, c.name, c.restarts), imageID
 	c.remember(c.spec.Image)
+	w.agents.start(r, c)
 	c.resources, c.began = c.spec.Resources, w.now
 	c.running, c.ready, c.waiting = true, false, ""
 	w.report(r)

@@ -80,6 +80,19 @@ func Relabels(key, value string) Actor {
 	})
 }
 
+// Annotates sets the annotation to one of the values on a pod at random.
+func Annotates(key string, values ...string) Actor {
+	return func(w *World, rng *rand.Rand) {
+		value := values[rng.IntN(len(values))]
+		editsPods("annotate pod %s", func(_ *World, pod *corev1.Pod) {
+			annotations := map[string]string{}
+			maps.Copy(annotations, pod.Annotations)
+			annotations[key] = value
+			pod.Annotations = annotations
+		})(w, rng)
+	}
+}
+
 // Bares takes all labels off a pod at random and puts them back after the time.
 func Bares(d time.Duration) Actor {
 	return editsPods("take all labels off pod %s", func(w *World, pod *corev1.Pod) {

@@ -98,6 +98,7 @@ type World struct {
 	copies     []action.Object // of the objects of all events, with DetectMutation
 	originals  []action.Object
 	silent     map[string]bool // nodes whose kubelet does not report
+	agents     *agents
 	operators  uint64
 	rehearsal  bool                        // what is written is a dry run
 	seen       map[string]int              // events of a kind that the operator's last view contained

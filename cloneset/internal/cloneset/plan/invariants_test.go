@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,11 +32,40 @@ func TestRandomEditsKeepTheInvariants(t *testing.T) {
 // explore walks through random worlds under the faults.
 func explore(t *testing.T, faults func(seed uint64) simulate.Faults) {
 	t.Helper()
+	exploreFrom(t, faults, func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) { return walk(t, seed) })
+}
+
+func exploreFrom(t *testing.T, faults func(seed uint64) simulate.Faults, start func(testing.TB, uint64) (*simulate.World, simulate.Planner)) {
+	t.Helper()
 	simulate.Walk{
-		Count: 200, Faults: faults, Unarrived: unarrived,
-		Start:    func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) { return walk(t, seed) },
-		Describe: func(w *simulate.World) string { return describeSpec(present(w)) },
+		Count: 200, Faults: faults, Start: start,
+		Unarrived: func(w *simulate.World) []string { return append(unarrived(w), w.Unread(activePods(w))...) },
+		Describe:  func(w *simulate.World) string { return describeSpec(present(w)) },
 	}.Run(t)
+}
+
+// Where nodes have agents, containers that read an annotation follow the template's, in place, whoever else
+// annotates pods.
+func TestEnvironmentsFollowTheTemplate(t *testing.T) {
+	t.Parallel()
+	exploreFrom(t, simulate.AnnotatedByHand, func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
+		t.Helper()
+		w, p := walk(t, seed, readsConfig, config("1"))
+		w.NodeAgents()
+		w.ConfigEdits(seed, func(value string) { edit(w, config(value)) })
+		return w, p
+	})
+}
+
+func readsConfig(s *v1beta1.CloneSet) {
+	c := &s.Spec.Template.Spec.Containers[0]
+	c.Env = append(c.Env, simulate.ReadsConfig())
+}
+
+func config(value string) setOption {
+	return func(s *v1beta1.CloneSet) {
+		s.Spec.Template.Annotations = map[string]string{simulate.ConfigAnnotation: value}
+	}
 }
 
 func describeSpec(set *v1beta1.CloneSet) string {
@@ -214,7 +244,7 @@ func valid(s *v1beta1.CloneSet) {
 
 // newImageOnly leaves InPlaceOnly nothing that it cannot do.
 func newImageOnly(s *v1beta1.CloneSet) {
-	if len(s.Spec.Template.Spec.Containers[0].Env) > 0 {
+	if slices.ContainsFunc(s.Spec.Template.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.ValueFrom == nil }) {
 		policy(v1beta1.ReCreate)(s)
 	}
 }

@@ -30,11 +30,40 @@ func TestRandomEditsKeepTheInvariants(t *testing.T) {
 // explore walks through random worlds under the faults.
 func explore(t *testing.T, faults func(seed uint64) simulate.Faults) {
 	t.Helper()
+	exploreFrom(t, faults, func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) { return walk(t, seed) })
+}
+
+func exploreFrom(t *testing.T, faults func(seed uint64) simulate.Faults, start func(testing.TB, uint64) (*simulate.World, simulate.Planner)) {
+	t.Helper()
 	simulate.Walk{
-		Count: 200, Faults: faults, Unarrived: unarrived,
-		Start:    func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) { return walk(t, seed) },
-		Describe: func(w *simulate.World) string { return describeSpec(present(w)) },
+		Count: 200, Faults: faults, Start: start,
+		Unarrived: func(w *simulate.World) []string { return append(unarrived(w), w.Unread(activePods(w))...) },
+		Describe:  func(w *simulate.World) string { return describeSpec(present(w)) },
 	}.Run(t)
+}
+
+// Where nodes have agents, containers that read an annotation follow the template's, in place, whoever else
+// annotates pods.
+func TestEnvironmentsFollowTheTemplate(t *testing.T) {
+	t.Parallel()
+	exploreFrom(t, simulate.AnnotatedByHand, func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
+		t.Helper()
+		w, p := walk(t, seed, readsConfig, config("1"))
+		w.NodeAgents()
+		w.ConfigEdits(seed, func(value string) { edit(w, config(value)) })
+		return w, p
+	})
+}
+
+func readsConfig(s *v1beta1.StatefulSet) {
+	c := &s.Spec.Template.Spec.Containers[0]
+	c.Env = append(c.Env, simulate.ReadsConfig())
+}
+
+func config(value string) setOption {
+	return func(s *v1beta1.StatefulSet) {
+		s.Spec.Template.Annotations = map[string]string{simulate.ConfigAnnotation: value}
+	}
 }
 
 func describeSpec(set *v1beta1.StatefulSet) string {
@@ -45,11 +74,11 @@ func describeSpec(set *v1beta1.StatefulSet) string {
 		len(set.Spec.VolumeClaimTemplates), set.Spec.VolumeClaimUpdateStrategy.Type, set.Spec.PersistentVolumeClaimRetentionPolicy, set.Spec.Lifecycle)
 }
 
-// walk is a random world with a random set and random edits ahead of it.
-func walk(t testing.TB, seed uint64) (*simulate.World, *player) {
+// walk is a random world with a random set, which is as given in all else, and random edits ahead of it.
+func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *player) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 99))
-	w, p := play(t, simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3)}, int32(rng.IntN(6)), randomSet(rng))
+	w, p := play(t, simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3)}, int32(rng.IntN(6)), append([]setOption{randomSet(rng)}, given...)...)
 	p.gates.PreparingUpdateAsUpdate, p.offline = rng.IntN(4) == 0, rng.IntN(2) == 0
 	answers(w, time.Duration(1+rng.IntN(20))*time.Second)
 	at, kept := time.Duration(0), randomPartition(rng)

@@ -102,12 +102,27 @@ func (w *world) report() {
 		w.meta.Containers = append(w.meta.Containers, entry)
 	}
 	if len(w.meta.Containers) == 0 {
-		return // nothing runs yet
+		if !w.cannotStart() {
+			return // nothing runs yet
+		}
+		w.meta.Containers = []inplace.RuntimeContainer{} // an empty list, not null
 	}
 	text, err := json.Marshal(w.meta)
 	if err == nil && string(text) != w.Pod.Annotations[contract.RuntimeContainersMetaAnnotation] {
 		w.plan.Annotation = string(text)
 	}
+}
+
+// cannotStart reports whether a container that reads metadata waits for something else than its turn, such as an image
+// that cannot be pulled: only an update may help, and the workload waits with that for an agent.
+func (w *world) cannotStart() bool {
+	return w.EnvFromMetadata && slices.ContainsFunc(w.Pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		spec, waits := specOf(w.Pod, s.Name), s.State.Waiting
+		if spec == nil || waits == nil || waits.Reason == "" || waits.Reason == "ContainerCreating" || waits.Reason == "PodInitializing" {
+			return false
+		}
+		return readsMetadata(spec)
+	})
 }
 
 // envHash returns the hash of what the container has read of its pod's metadata; 0 while its environment is not known.

@@ -142,6 +142,31 @@ func TestOnlyContainersThatRuntimeAndStatusKnowAreReported(t *testing.T) {
 	assert.Equal(t, reported, compute(t, plan.Snapshot{Pod: broken, Containers: running(), EnvFromMetadata: true}).Annotation)
 }
 
+// A pod with a container that cannot be started has nothing to be told of. The empty list says that the agent would
+// restart it, so that the workload may update the pod in place.
+func TestAContainerThatCannotBeStartedIsReportedAsNone(t *testing.T) {
+	waiting := func(reason string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{
+				{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}},
+			}
+		}
+	}
+	stuck := plan.Snapshot{Pod: pod(waiting("ImagePullBackOff")), EnvFromMetadata: true, Now: now}
+	assert.JSONEq(t, `{"containers":[]}`, compute(t, stuck).Annotation)
+	stuck.Pod.Annotations[contract.RuntimeContainersMetaAnnotation] = compute(t, stuck).Annotation
+	assert.Empty(t, compute(t, stuck).Annotation, "once")
+
+	for name, s := range map[string]plan.Snapshot{
+		"about to start":                  {Pod: pod(waiting("ContainerCreating")), EnvFromMetadata: true, Now: now},
+		"about to be initialized":         {Pod: pod(waiting("PodInitializing")), EnvFromMetadata: true, Now: now},
+		"environments are not looked at":  {Pod: pod(waiting("ImagePullBackOff")), Now: now},
+		"none of them reads any metadata": {Pod: pod(waiting("ImagePullBackOff"), func(p *corev1.Pod) { p.Spec.Containers[1].Env = nil }), EnvFromMetadata: true, Now: now},
+	} {
+		assert.Empty(t, compute(t, s).Annotation, name)
+	}
+}
+
 func changed(p *corev1.Pod) { p.Annotations["app-config"] = "v2" }
 
 func TestAChangedValueRestartsItsReadersDuringAnInPlaceUpdate(t *testing.T) {

@@ -1,0 +1,226 @@
+package simulate
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+)
+
+// AgentActor is who writes for the agents of nodes.
+const AgentActor = "agent"
+
+// agents are the agents of all nodes. A nil pointer means that no node has one.
+type agents struct {
+	world   *World
+	started map[string]uint64      // the environment from metadata, as a hash, by the ID of the container
+	stopped map[string]bool        // containers, by their ID
+	edited  map[types.UID]bool     // pods with metadata that somebody else has written since the operator did
+	shown   map[types.UID]metadata // metadata as kubelets know it
+}
+
+// metadata is the metadata of a pod that environments are made of.
+type metadata struct{ labels, annotations map[string]string }
+
+// NodeAgents gives every node an agent. It tells in an annotation what environment the containers that run were
+// started with, and stops a container of a pod out of service that was started with another one than the pod's
+// metadata gives. From then on no pod that nobody else annotates may come back into service with an environment that
+// its containers have not read.
+func (w *World) NodeAgents() {
+	a := &agents{
+		world: w, started: map[string]uint64{}, stopped: map[string]bool{}, edited: map[types.UID]bool{}, shown: map[types.UID]metadata{},
+	}
+	w.agents = a
+	w.OnEvent(func(w *World, e Event) {
+		pod, ok := e.Object.(*corev1.Pod)
+		old, _ := e.Old.(*corev1.Pod)
+		if !ok || e.Type == Deleted || e.Actor == AgentActor {
+			return
+		}
+		a.follow(e.Actor, old, pod)
+		w.After(w.delay(2*time.Second), func() { a.see(pod) })
+		w.After(w.delay(4*time.Second), func() { a.look(keyOf(pod), pod.UID) })
+	})
+}
+
+// see has the kubelet take the metadata of the pod in.
+func (a *agents) see(pod *corev1.Pod) {
+	if latest := a.world.pod(keyOf(pod), pod.UID); latest != nil {
+		a.shown[pod.UID] = metadata{latest.Labels, latest.Annotations}
+	}
+}
+
+// start notes the environment with which a container starts. Kubelets make it of the metadata that they know.
+func (a *agents) start(r *podRuntime, c *containerRuntime) {
+	if a == nil {
+		return
+	}
+	known, ok := a.shown[r.uid]
+	if pod := a.world.pod(r.key, r.uid); !ok && pod != nil {
+		known = metadata{pod.Labels, pod.Annotations}
+	}
+	if hash, reads := known.environment(c.spec); reads {
+		a.started[c.id] = hash
+	}
+}
+
+// look is what the agent does for a pod.
+func (a *agents) look(key types.NamespacedName, uid types.UID) {
+	pod, r := a.world.pod(key, uid), a.world.runtimes[uid]
+	if pod == nil || r == nil || pod.DeletionTimestamp != nil || r.ended != "" || a.world.silent[r.node] {
+		return
+	}
+	meta, reported := inplace.RuntimeContainersMeta{Containers: []inplace.RuntimeContainer{}}, false
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		reported = reported || s.ContainerID != "" || s.State.Waiting != nil && s.State.Waiting.Reason != "ContainerCreating"
+		if s.ContainerID == "" {
+			continue
+		}
+		meta.Containers = append(meta.Containers, inplace.RuntimeContainer{
+			Name: s.Name, ContainerID: s.ContainerID, RestartCount: s.RestartCount,
+			Hashes: inplace.ContainerHashes{ExtractedEnvFromMetadataHash: a.started[s.ContainerID]},
+		})
+	}
+	if !reported { // nothing has run, and nothing is known that keeps it from doing so
+		return
+	}
+	text, err := json.Marshal(meta)
+	if err != nil {
+		panic(err) // strings and numbers only
+	}
+	_ = Change(a.world, AgentActor, "", pod, func(p *corev1.Pod) {
+		if p.Annotations == nil {
+			p.Annotations = map[string]string{}
+		}
+		p.Annotations[contract.RuntimeContainersMetaAnnotation] = string(text)
+	})
+	if gateOf(pod) == corev1.ConditionFalse {
+		a.stopOutdated(pod, r)
+	}
+}
+
+// stopOutdated stops the containers that the metadata of the pod gives another environment.
+func (a *agents) stopOutdated(pod *corev1.Pod, r *podRuntime) {
+	for _, c := range r.containers {
+		if c.running && !a.stopped[c.id] && !a.hasRead(pod, c) {
+			a.stopped[c.id] = true
+			a.world.restart(r, c)
+		}
+	}
+}
+
+// hasRead reports whether the container was started with the environment that the metadata of the pod gives.
+func (a *agents) hasRead(pod *corev1.Pod, c *containerRuntime) bool {
+	hash, reads := metadata{pod.Labels, pod.Annotations}.environment(c.spec)
+	return !reads || a.started[c.id] == hash
+}
+
+// follow checks what comes back into service, and notes who writes metadata.
+func (a *agents) follow(actor string, old, pod *corev1.Pod) {
+	if old == nil {
+		return
+	}
+	if a.metadataDiffers(old, pod) {
+		a.edited[pod.UID] = actor != OperatorActor
+	}
+	back := gateOf(old) == corev1.ConditionFalse && gateOf(pod) == corev1.ConditionTrue
+	if actor == OperatorActor && back && !a.edited[pod.UID] {
+		for _, name := range a.unread(pod) {
+			a.world.Violate("pod %s comes back into service, but container %s has not read its environment", pod.Name, name)
+		}
+	}
+}
+
+func (a *agents) metadataDiffers(old, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
+		before, _ := metadata{old.Labels, old.Annotations}.environment(&c)
+		after, _ := metadata{pod.Labels, pod.Annotations}.environment(&c)
+		return before != after
+	})
+}
+
+// unread returns the names of the containers that run with another environment than the metadata of the pod gives.
+func (a *agents) unread(pod *corev1.Pod) []string {
+	var names []string
+	if r := a.world.runtimes[pod.UID]; r != nil {
+		for _, c := range r.containers {
+			if c.running && !a.hasRead(pod, c) {
+				names = append(names, c.name)
+			}
+		}
+	}
+	return names
+}
+
+// Unread lists the containers of the pods that run with another environment than the pods' metadata gives, but for
+// pods whose metadata somebody else than the operator has written last.
+func (w *World) Unread(pods []*corev1.Pod) []string {
+	var unread []string
+	for _, pod := range pods {
+		if w.agents == nil || w.agents.edited[pod.UID] {
+			continue
+		}
+		for _, name := range w.agents.unread(pod) {
+			unread = append(unread, "container "+name+" of pod "+pod.Name+" has not read its environment")
+		}
+	}
+	return unread
+}
+
+// environment returns the hash of the container's variables that read metadata, and whether it has any.
+func (n metadata) environment(c *corev1.Container) (hash uint64, reads bool) {
+	hash = inplace.EnvHash(c, func(_ *corev1.EnvVar, field, key string) string {
+		reads = true
+		if field == "labels" {
+			return n.labels[key]
+		}
+		return n.annotations[key]
+	})
+	return hash, reads
+}
+
+func gateOf(pod *corev1.Pod) corev1.ConditionStatus {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == contract.InPlaceUpdateReady {
+			return pod.Status.Conditions[i].Status
+		}
+	}
+	return corev1.ConditionUnknown
+}
+
+// ConfigAnnotation is what the variable of ReadsConfig reads.
+const ConfigAnnotation = "example.com/config"
+
+// ReadsConfig returns a variable that reads ConfigAnnotation.
+func ReadsConfig() corev1.EnvVar {
+	return corev1.EnvVar{Name: "CONFIG", ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + ConfigAnnotation + "']"},
+	}}
+}
+
+// AnnotatedByHand returns faults of every kind among people who annotate pods with the values of ConfigEdits and
+// with others.
+func AnnotatedByHand(seed uint64) Faults {
+	f := Nasty(seed)
+	f.Foreign, f.Actors = 0.05, []Actor{Annotates(ConfigAnnotation, "1", "2", "3", "9")}
+	return f
+}
+
+// ConfigEdits lets a user give the template other values of ConfigAnnotation, at random moments.
+func (w *World) ConfigEdits(seed uint64, edit func(value string)) {
+	rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation needs no secrecy
+	for range 1 + rng.IntN(3) {
+		value := []string{"1", "2", "3"}[rng.IntN(3)]
+		w.EditAfter(time.Duration(1+rng.IntN(300))*time.Second, func() {
+			w.Tell(UserActor, "wants annotation %s", value)
+			edit(value)
+		})
+	}
+}
