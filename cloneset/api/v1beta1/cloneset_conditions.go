@@ -28,6 +28,8 @@ const (
 
 // Reasons of Ready, Reconciling and Stalled, which say for tools whether a set is as its spec wants it.
 const (
+	// ReasonProgressing says that the set is on its way.
+	ReasonProgressing = "Progressing"
 	// ReasonInvalidSpec says that the spec cannot be followed. Only an edit helps.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonNotInPlace says that policy InPlaceOnly and the change of the template contradict each other.
@@ -35,3 +37,12 @@ const (
 	// ReasonNodeAgentMissing says that no node agent would restart containers for an update in place.
 	ReasonNodeAgentMissing = "NodeAgentMissing"
 )
+
+// ConditionTypes are all types of conditions of this package, besides those that kstatus reads.
+var ConditionTypes = []string{CloneSetProgressing, CloneSetFailedScale, CloneSetFailedUpdate, CloneSetScaleUpLimited}
+
+// Reasons are all reasons of conditions of this package.
+var Reasons = []string{
+	ReasonAvailable, ReasonPaused, ReasonPartitionAvailable, ReasonDeadlineExceeded, ReasonUpdated,
+	ReasonProgressing, ReasonInvalidSpec, ReasonNotInPlace, ReasonNodeAgentMissing,
+}

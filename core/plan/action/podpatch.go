@@ -7,6 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// readinessGatesNotReady is the kubelet's own reason for a pod that is not ready for want of a gate.
+const readinessGatesNotReady = "ReadinessGatesNotReady"
+
 // Patches are the writes of the change, in this order: conditions through pods/status, so that the
 // pod is out of service before anything else happens; resources through pods/resize; all else
 // through the pod. Labels and annotations ride on pods/status, which keeps them, when nothing else
@@ -96,7 +99,7 @@ func (c *PodChange) unready() *corev1.PodCondition {
 	}
 	return &corev1.PodCondition{
 		Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: c.Now,
-		Reason: "ReadinessGatesNotReady", Message: strings.Join(failing, ", "),
+		Reason: readinessGatesNotReady, Message: strings.Join(failing, ", "),
 	}
 }
 

@@ -8,13 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-const (
-	// WaitRefused is the reason of waits for what the server has refused.
-	WaitRefused = "Refused"
-	// WaitConflict is the reason of waits for the present version of an object.
-	WaitConflict = "Conflict"
-)
-
 // Purpose is what actions have in common that are likely to be refused together.
 type Purpose struct {
 	Verb         Verb

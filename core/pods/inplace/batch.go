@@ -12,9 +12,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// reasonStartUpdate is the reason of condition InPlaceUpdateReady while it is False.
-const reasonStartUpdate = "StartInPlaceUpdate"
-
 // chooseBatch picks the containers that go first: those without launch priority and those of the
 // highest one, among the containers with changes and those that are on their way already. One key is
 // written once, so containers that read a changed key of a chosen one come along.
@@ -115,6 +112,6 @@ func (s *State) recordContainer(c *action.PodChange, name string) {
 
 func takeOutOfService(c *action.PodChange) {
 	if podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
-		c.SetCondition(contract.InPlaceUpdateReady, corev1.ConditionFalse, reasonStartUpdate, "")
+		c.SetCondition(contract.InPlaceUpdateReady, corev1.ConditionFalse, ReasonStartUpdate, "")
 	}
 }

@@ -27,19 +27,6 @@ type Progress struct {
 	RequeueAfter time.Duration
 }
 
-// Reasons of Progress.
-const (
-	ReasonGracePeriod      = "GracePeriod"        // the grace period has not passed
-	ReasonKubelet          = "KubeletBehind"      // the kubelet has not observed the spec
-	ReasonContainer        = "ContainerPending"   // a container has not been replaced yet
-	ReasonNotReady         = "ContainerNotReady"  // a container must be ready before the next batch
-	ReasonBatch            = "NextBatch"          // the next batch was written in this change
-	ReasonNodeAgentMissing = "NodeAgentMissing"   // the node agent does not know a present container
-	ReasonResize           = "Resize"             // a resize is under way; with Deferred, Infeasible or Error when the kubelet says so
-	ReasonSuperseded       = "Superseded"         // an update in grace was dropped for another revision
-	ReasonUnreadable       = "AnnotationNotValid" // the pod's record cannot be read: begin the update to the pod's revision again
-)
-
 // Refresh brings the update of a pod on: the end of its grace period, its next batch, and in the end
 // condition InPlaceUpdateReady True. A pod without an update has its condition set back to True when
 // a crash has left it False; the first True of a new pod is not set here.

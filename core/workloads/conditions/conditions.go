@@ -11,13 +11,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// The conditions that kstatus reads.
-const (
-	Ready       = "Ready"
-	Reconciling = "Reconciling"
-	Stalled     = "Stalled"
-)
-
 // Get is the condition of the type, or nil.
 func Get(list []workload.Condition, conditionType string) *workload.Condition {
 	for i := range list {
@@ -62,17 +55,9 @@ func SetFailure(list []workload.Condition, conditionType, text string, now metav
 		return Remove(list, conditionType)
 	}
 	return Set(list, workload.Condition{
-		Type: conditionType, Status: corev1.ConditionTrue, Reason: "Error", Message: text,
+		Type: conditionType, Status: corev1.ConditionTrue, Reason: ReasonError, Message: text,
 	}, now)
 }
-
-// Reasons of Ready while it is True.
-const (
-	// ReasonAvailable says that all pods are as wanted and available.
-	ReasonAvailable = "Available"
-	// ReasonPaused says that all pods are available and that some wait for the end of a pause.
-	ReasonPaused = "Paused"
-)
 
 // Summary is what kstatus wants to know of a workload.
 type Summary struct {
@@ -91,11 +76,11 @@ type Summary struct {
 func (s *Summary) ReportFailures(done action.Failures, trouble string) bool {
 	switch {
 	case done.ScaleError != "":
-		s.Reason, s.Message = "FailedScale", done.ScaleError+trouble
+		s.Reason, s.Message = ReasonFailedScale, done.ScaleError+trouble
 	case done.UpdateError != "":
-		s.Reason, s.Message = "FailedUpdate", done.UpdateError+trouble
+		s.Reason, s.Message = ReasonFailedUpdate, done.UpdateError+trouble
 	case done.Blocked != "":
-		s.Reason, s.Message = "Blocked", done.Blocked+trouble
+		s.Reason, s.Message = ReasonBlocked, done.Blocked+trouble
 	default:
 		return false
 	}

@@ -26,14 +26,6 @@ const (
 // InPlace says whether the policy updates pods in place at all.
 func (p Policy) InPlace() bool { return p == InPlaceIfPossible || p == InPlaceOnly }
 
-// Reasons of waits for pods that cannot get to another revision now.
-const (
-	// WaitNotInPlace says that policy InPlaceOnly and the change of the template contradict each other.
-	WaitNotInPlace = "NotInPlace"
-	// WaitNodeAgentMissing says that nobody on the node would restart the pod's containers.
-	WaitNodeAgentMissing = "NodeAgentMissing"
-)
-
 // NotInPlaceError says that policy InPlaceOnly leaves a pod no way to a revision.
 type NotInPlaceError struct {
 	// Pod is the pod's name.

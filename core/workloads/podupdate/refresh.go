@@ -118,13 +118,13 @@ func (w *Workload) explainHook(o podstate.State) {
 	switch o.Lifecycle {
 	case contract.LifecyclePreparingNormal:
 		if l.PreNormal != nil && o.Assigned {
-			w.Plan.Wait("PreNormalHook", o.Pod.Name, "the preNormal hook has not been taken yet")
+			w.Plan.Wait(WaitPreNormalHook, o.Pod.Name, "the preNormal hook has not been taken yet")
 		}
 	case contract.LifecyclePreparingUpdate:
-		w.Plan.Wait("InPlaceUpdateHook", o.Pod.Name, "the inPlaceUpdate hook holds the pod before its update")
+		w.Plan.Wait(WaitInPlaceUpdateHook, o.Pod.Name, "the inPlaceUpdate hook holds the pod before its update")
 	case contract.LifecycleUpdated:
-		w.Plan.Wait("InPlaceUpdateHook", o.Pod.Name, "the inPlaceUpdate hook has not been taken again after the update")
+		w.Plan.Wait(WaitInPlaceUpdateHook, o.Pod.Name, "the inPlaceUpdate hook has not been taken again after the update")
 	case contract.LifecyclePreparingDelete:
-		w.Plan.Wait("PreDeleteHook", o.Pod.Name, "the preDelete hook holds the pod")
+		w.Plan.Wait(WaitPreDeleteHook, o.Pod.Name, "the preDelete hook holds the pod")
 	}
 }

@@ -12,21 +12,13 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Reasons of events on the workload.
-const (
-	// EventInPlace tells that an update in place has begun.
-	EventInPlace = "SuccessfulUpdatePodInPlace"
-	// EventInPlaceFailed tells that it could not.
-	EventInPlaceFailed = "FailedUpdatePodInPlace"
-)
-
 // UpdateInPlace begins the update of the pod to the target, or brings it into PreparingUpdate while the
 // hook inPlaceUpdate holds it. An update that stops no container leaves the pod in its state.
 func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *appsv1.ControllerRevision) action.Action {
 	c := w.Change(o.Pod)
 	text := "revision " + podstate.ShortHash(target.Name)
 	if !lifecycle.BeginUpdate(c, w.Lifecycle) {
-		a := changed(c, "InPlaceUpdateHook", text+"; the inPlaceUpdate hook holds it")
+		a := changed(c, WaitInPlaceUpdateHook, text+"; the inPlaceUpdate hook holds it")
 		a.Deadline = w.deadline(o)
 		return a
 	}

@@ -21,16 +21,6 @@ const (
 	StepMark = "mark"
 )
 
-// Reasons of events on the workload.
-const (
-	// EventCreated tells of a job.
-	EventCreated = "CreatedImagePullJob"
-	// EventFailed tells that jobs cannot be created or read.
-	EventFailed = "FailedCreateImagePullJob"
-	// EventUnavailable tells who counts on it that the cluster does not serve the kind.
-	EventUnavailable = "PreDownloadUnavailable"
-)
-
 const (
 	// fewReplicas is the number of replicas up to which pulling ahead saves nothing.
 	fewReplicas = 3

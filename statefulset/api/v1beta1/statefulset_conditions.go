@@ -15,6 +15,14 @@ const (
 	StatefulSetVolumeResizeFailed = "VolumeResizeFailed"
 )
 
+// Reasons of StatefulSetAvailable.
+const (
+	// ReasonAllPodsAvailable says that all wanted pods exist and are available.
+	ReasonAllPodsAvailable = "AllPodsAvailable"
+	// ReasonPodsUnavailable says that some are missing or not available. The message counts them.
+	ReasonPodsUnavailable = "PodsUnavailable"
+)
+
 // Reasons of StatefulSetProgressing.
 const (
 	// ReasonComplete says that all pods are as wanted and available.
@@ -36,6 +44,8 @@ const (
 
 // Reasons of several conditions.
 const (
+	// ReasonRecovered says that what failed does no longer.
+	ReasonRecovered = "Recovered"
 	// ReasonInvalidSpec says that the spec cannot be followed. Only an edit helps.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonNotInPlace says that policy InPlaceOnly and the change of the template contradict each other.
@@ -43,3 +53,15 @@ const (
 	// ReasonNodeAgentMissing says that no node agent would restart containers for an update in place.
 	ReasonNodeAgentMissing = "NodeAgentMissing"
 )
+
+// ConditionTypes are all types of conditions of this package, besides those that kstatus reads.
+var ConditionTypes = []string{
+	StatefulSetAvailable, StatefulSetProgressing, StatefulSetFailedCreatePod, StatefulSetFailedUpdatePod, StatefulSetVolumeResizeFailed,
+}
+
+// Reasons are all reasons of conditions of this package.
+var Reasons = []string{
+	ReasonAllPodsAvailable, ReasonPodsUnavailable, ReasonComplete, ReasonRollingOut, ReasonPaused, ReasonPartitionReached,
+	ReasonBlockedByUnavailablePods, ReasonBlockedByHook, ReasonBlockedByVolume,
+	ReasonRecovered, ReasonInvalidSpec, ReasonNotInPlace, ReasonNodeAgentMissing,
+}

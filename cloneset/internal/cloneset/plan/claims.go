@@ -169,7 +169,7 @@ func (p *pass) awaitClaims(n int32) int32 {
 	waits := min(max(n-int32(len(free)), 0), int32(len(held)))
 	for _, o := range held[:waits] {
 		p.plan.RequeueWithin(p.timeToGo(o))
-		p.plan.Wait(waitClaimsInUse, o.Name, "a new pod takes its claims and its name once it is gone")
+		p.plan.Wait(WaitClaimsInUse, o.Name, "a new pod takes its claims and its name once it is gone")
 	}
 	return waits
 }
@@ -226,7 +226,7 @@ func cleanClaims(p *pass) {
 			case !p.adopts:
 				step.Actions = append(step.Actions, action.Action{
 					Verb: action.Delete, Object: claim, Reason: "PodGone", Message: "no pod has its instance id",
-					Event: &action.Event{Failed: eventDeleteFailed},
+					Event: &action.Event{Failed: EventDeleteFailed},
 				})
 			}
 		}
@@ -239,7 +239,7 @@ func (p *pass) handOver(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) acti
 	return action.Action{
 		Verb: action.Release, Object: claim, Reason: "PodLeaving", Message: "it goes with pod " + o.Name, ForPod: o.UID,
 		Patches: []action.Patch{ownership.ReferencesPatch([]types.UID{p.Set.UID}, ownership.PodReference(o))},
-		Event:   &action.Event{Failed: eventFailedUpdate},
+		Event:   &action.Event{Failed: EventUpdateFailed},
 	}
 }
 
@@ -260,7 +260,7 @@ func (p *pass) takeBack() {
 				step.Actions = append(step.Actions, action.Action{
 					Verb: action.Adopt, Object: claim, Reason: "PodStays", Message: "pod " + o.Pod.Name + " stays",
 					Patches: []action.Patch{ownership.ReferencesPatch([]types.UID{o.Pod.UID}, p.Owner)},
-					Event:   &action.Event{Failed: eventFailedUpdate},
+					Event:   &action.Event{Failed: EventUpdateFailed},
 				})
 			}
 		}

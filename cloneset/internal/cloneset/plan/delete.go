@@ -8,22 +8,6 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
-// Reasons of events on the set.
-const (
-	eventCreated        = "SuccessfulCreate"
-	eventCreateFailed   = "FailedCreate"
-	eventDeleted        = "SuccessfulDelete"
-	eventDeleteFailed   = "FailedDelete"
-	eventRecreated      = "SuccessfulUpdatePodReCreate"
-	eventRecreateFailed = "FailedUpdatePodReCreate"
-	eventFailedUpdate   = "FailedUpdate"
-	eventScaleUpLimited = "ScaleUpLimited"
-	eventPodFailed      = "PodFailed"
-)
-
-// waitScaleLimit is the reason of the wait for scaleStrategy.maxUnavailable.
-const waitScaleLimit = "ScaleMaxUnavailable"
-
 func preDelete(set *v1beta1.CloneSet) *workload.LifecycleHook {
 	if set.Spec.Lifecycle == nil {
 		return nil
@@ -37,7 +21,7 @@ func preDelete(set *v1beta1.CloneSet) *workload.LifecycleHook {
 func (p *pass) deletePod(o *pod, why podupdate.DeleteReason) action.Action {
 	o.touched = true
 	if why.Event == nil {
-		why.Event = &action.Event{Succeeded: eventDeleted, Note: "succeed to delete pod " + o.Pod.Name, Failed: eventDeleteFailed}
+		why.Event = &action.Event{Succeeded: EventDeleted, Note: "succeed to delete pod " + o.Pod.Name, Failed: EventDeleteFailed}
 	}
 	a := p.updates.Delete(o.State, why)
 	if a.Verb != action.Delete || p.plan.Defers(&a) { // one that stays keeps its claims

@@ -27,7 +27,7 @@ func warnOfFailed(p *pass) {
 	slices.SortStableFunc(failed, func(a, b podstate.State) int { return b.ReadySince.Compare(a.ReadySince) })
 	for _, o := range failed[:min(int(p.weigh().missing), len(failed))] {
 		p.plan.Notices = append(p.plan.Notices, action.Notice{
-			Type: corev1.EventTypeWarning, Reason: eventPodFailed, Related: o.Pod,
+			Type: corev1.EventTypeWarning, Reason: EventPodFailed, Related: o.Pod,
 			Note: fmt.Sprintf("pod %s has failed: %s", o.Pod.Name, whyFailed(o.Pod)),
 		})
 	}
@@ -40,7 +40,7 @@ func (p *pass) tellOfLimit(creations int32) {
 		return
 	}
 	p.plan.Notices = append(p.plan.Notices, action.Notice{
-		Type: corev1.EventTypeWarning, Reason: eventScaleUpLimited,
+		Type: corev1.EventTypeWarning, Reason: EventScaleUpLimited,
 		Note:       fmt.Sprintf("scaleUp is limited because of scaleStrategy.maxUnavailable, limit: %d", creations),
 		WithStatus: true,
 	})

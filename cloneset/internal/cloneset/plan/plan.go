@@ -31,9 +31,6 @@ const (
 	StepNames    = "names"
 )
 
-// waitClaimsInUse is the reason of waits for pods whose claims new pods are to have.
-const waitClaimsInUse = "ClaimsInUse"
-
 // rule is one part of the thinking of a pass.
 type rule struct {
 	think func(*pass)

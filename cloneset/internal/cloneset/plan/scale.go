@@ -52,7 +52,7 @@ func scaleOut(p *pass) {
 	}
 	b := p.weigh()
 	if b.missing > b.create {
-		p.plan.Wait(waitScaleLimit, "", "%d more pods wait for scaleStrategy.maxUnavailable", b.missing-b.create)
+		p.plan.Wait(WaitScaleLimit, "", "%d more pods wait for scaleStrategy.maxUnavailable", b.missing-b.create)
 		p.tellOfLimit(b.create)
 	}
 	step := action.Step{Name: StepScale, SlowStart: true}
@@ -104,7 +104,7 @@ func deleteSpecified(p *pass) {
 				cost = 1
 			}
 			if limit < cost {
-				p.plan.Wait("MaxUnavailable", o.Pod.Name, "the pod is specified for deletion and waits for maxUnavailable")
+				p.plan.Wait(WaitMaxUnavailable, o.Pod.Name, "the pod is specified for deletion and waits for maxUnavailable")
 				continue
 			}
 		}
@@ -151,7 +151,7 @@ func scaleIn(p *pass) {
 			continue
 		}
 		if o.serving() && limit <= 0 {
-			p.plan.Wait("MaxUnavailable", o.Pod.Name, "the pod is too many and waits until others are available")
+			p.plan.Wait(WaitMaxUnavailable, o.Pod.Name, "the pod is too many and waits until others are available")
 			continue
 		}
 		a := p.deletePod(o, podupdate.DeleteReason{Reason: "ScaleIn", Message: "there are more pods than spec.replicas"})

@@ -150,7 +150,7 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 		return conditions.DoneSummary(p.held())
 	}
 	trouble := p.trouble()
-	s := conditions.Summary{Reason: "Progressing", Message: fmt.Sprintf("%d of %d pods available, %d of %d updated%s",
+	s := conditions.Summary{Reason: v1beta1.ReasonProgressing, Message: fmt.Sprintf("%d of %d pods available, %d of %d updated%s",
 		status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, status.ExpectedUpdatedReplicas, trouble)}
 	if !s.ReportFailures(done, trouble) && len(todo.Waits) > 0 {
 		s.Reason, s.Message = todo.Waits[0].Reason, s.Message+"; "+todo.Waits[0].String()
@@ -197,7 +197,7 @@ func limited(list []workload.Condition, limit *action.Wait, now metav1.Time) []w
 
 // limitOf is the wait for scaleStrategy.maxUnavailable, or nil.
 func limitOf(todo Plan) *action.Wait {
-	i := slices.IndexFunc(todo.Waits, func(w action.Wait) bool { return w.Reason == waitScaleLimit })
+	i := slices.IndexFunc(todo.Waits, func(w action.Wait) bool { return w.Reason == WaitScaleLimit })
 	if i < 0 {
 		return nil
 	}

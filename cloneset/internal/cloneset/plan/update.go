@@ -157,7 +157,7 @@ func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int3
 		full := atTarget+chosen >= max(budget, 1)
 		if full || o.Available && unavailable+chosenAvailable >= budget {
 			if !waiting {
-				p.plan.Wait("MaxUnavailable", o.Pod.Name, "the update waits until other pods are available")
+				p.plan.Wait(WaitMaxUnavailable, o.Pod.Name, "the update waits until other pods are available")
 			}
 			if full {
 				break
@@ -220,7 +220,7 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 	return p.deletePod(o, podupdate.DeleteReason{
 		Reason: "Recreate", Message: "revision " + podstate.ShortHash(target.Name) + " needs a new pod",
 		Event: &action.Event{
-			Succeeded: eventRecreated, Failed: eventRecreateFailed,
+			Succeeded: EventRecreated, Failed: EventRecreateFailed,
 			Note: fmt.Sprintf("successfully delete pod %s for re-creation(revision %s)", o.Pod.Name, target.Name),
 		},
 		LabelsWhileHeld: map[string]string{contract.SpecifiedDeleteLabel: "true"}, // it must not be taken back into service
@@ -229,7 +229,7 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 
 func waitReason(err error) string {
 	if errors.Is(err, errNoNewPods) {
-		return "FailedScale"
+		return conditions.ReasonFailedScale
 	}
 	return podupdate.WaitReason(err)
 }

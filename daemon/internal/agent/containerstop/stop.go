@@ -14,14 +14,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
 )
 
-const (
-	// leastGrace is what a container has to end after its hook, however long the hook took.
-	leastGrace = 2 * time.Second
-
-	reasonKilling    = "Killing"
-	reasonFailedHook = "FailedPreStopHook"
-	eventAction      = "StopContainer"
-)
+// leastGrace is what a container has to end after its hook, however long the hook took.
+const leastGrace = 2 * time.Second
 
 // ErrAborted says that a stop was given up before the runtime was told.
 var ErrAborted = errors.New("the stop was given up before it began")
@@ -68,7 +62,7 @@ func (s *Stopper) Hook(ctx context.Context, o Order) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, ErrAborted
 	}
-	s.tell(&o, corev1.EventTypeNormal, reasonKilling, o.Message)
+	s.tell(&o, corev1.EventTypeNormal, EventKilling, o.Message)
 	if o.PreStop == nil || o.Grace <= 0 {
 		return 0, nil
 	}
@@ -81,7 +75,7 @@ func (s *Stopper) Hook(ctx context.Context, o Order) (time.Duration, error) {
 	case cri.IsAway(err):
 		return took, err
 	case err != nil:
-		s.tell(&o, corev1.EventTypeWarning, reasonFailedHook, fmt.Sprintf("PreStop hook failed: %v", err))
+		s.tell(&o, corev1.EventTypeWarning, EventHookFailed, fmt.Sprintf("PreStop hook failed: %v", err))
 	}
 	s.Metrics.PreStopSeconds.Observe(took.Seconds())
 	return took, nil
@@ -106,6 +100,6 @@ func (s *Stopper) tell(o *Order, kind, reason, note string) {
 			APIVersion: "v1", Kind: "Pod", Namespace: c.Pod.Namespace, Name: c.Pod.Name, UID: c.Pod.UID,
 			FieldPath: "spec.containers{" + c.Name + "}",
 		},
-		Type: kind, Reason: reason, Action: eventAction, Note: note,
+		Type: kind, Reason: reason, Action: stopAction, Note: note,
 	})
 }

@@ -36,10 +36,6 @@ const (
 	heldBackPause               = 2 * time.Second
 	// A pass comes so long after the last while tags are unfinished, and otherwise.
 	busyPause, idlePause = 4 * time.Second, 25 * time.Minute
-
-	reasonSucceeded = "PullImageSucceed"
-	reasonFailed    = "PullImageFailed"
-	eventAction     = "PullImage"
 )
 
 // Config is what a Reconciler works with.
@@ -206,14 +202,14 @@ func (r *Reconciler) tell(image *v1beta1.NodeImage, ended *plan.Ending) {
 	if ended.Failure == "" {
 		r.Metrics.PullSeconds.WithLabelValues(metrics.ResultSucceeded).Observe(ended.Took.Seconds())
 		r.Events.Tell(events.Event{
-			Regarding: image, Type: corev1.EventTypeNormal, Reason: reasonSucceeded, Action: eventAction,
+			Regarding: image, Type: corev1.EventTypeNormal, Reason: EventSucceeded, Action: pullAction,
 			Note: fmt.Sprintf("Image %s is on node %s", ended.Ref, r.Node),
 		})
 		return
 	}
 	r.Metrics.PullSeconds.WithLabelValues(metrics.ResultFailed).Observe(ended.Took.Seconds())
 	failed := events.Event{
-		Regarding: image, Type: corev1.EventTypeWarning, Reason: reasonFailed, Action: eventAction,
+		Regarding: image, Type: corev1.EventTypeWarning, Reason: EventFailed, Action: pullAction,
 		Note: fmt.Sprintf("Failed to pull image %s on node %s: %s", ended.Ref, r.Node, ended.Failure),
 	}
 	r.Events.Tell(failed)

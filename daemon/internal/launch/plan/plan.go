@@ -143,7 +143,7 @@ func (p *pass) launch() {
 		p.complete()
 		return
 	}
-	p.plan.Wait("LaunchPriority", p.Pod.Name, "containers with a priority below %d wait until those of %d are ready", level, level)
+	p.plan.Wait(WaitPriority, p.Pod.Name, "containers with a priority below %d wait until those of %d are ready", level, level)
 }
 
 // priorities returns those of containers that have neither become ready nor ended well, and all.
@@ -157,7 +157,7 @@ func (p *pass) priorities() (waiting, all []int) {
 		priority, ok := priorityOf(key)
 		if !ok {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
-				Type: corev1.EventTypeWarning, Reason: "InvalidLaunchBarrier",
+				Type: corev1.EventTypeWarning, Reason: EventInvalid,
 				Note: fmt.Sprintf("Container %s waits for key %q, which is no priority and is never written", c.Name, key),
 			})
 			continue
@@ -175,15 +175,15 @@ func (p *pass) openBarriers(level int, keys map[string]string) bool {
 	a := action.Action{
 		Reason: "LaunchBarrier", Message: fmt.Sprintf("containers of priority %d may start", level),
 		Event: &action.Event{
-			Succeeded: "LaunchBarrierOpened", Note: fmt.Sprintf("Containers of priority %d may start", level),
-			Failed: "FailedOpenLaunchBarrier",
+			Succeeded: EventOpened, Note: fmt.Sprintf("Containers of priority %d may start", level),
+			Failed: EventOpenFailed,
 		},
 	}
 	switch {
 	case p.ConfigMap == nil:
 		a.Verb, a.Object = action.Create, p.newConfigMap(keys)
 	case p.ConfigMap.DeletionTimestamp != nil:
-		p.plan.Wait("ConfigMapTerminating", p.ConfigMap.Name, "it belonged to another pod and is being deleted")
+		p.plan.Wait(WaitTerminating, p.ConfigMap.Name, "it belonged to another pod and is being deleted")
 		return false
 	case !metav1.IsControlledBy(p.ConfigMap, p.Pod):
 		if !p.leftover() {
@@ -222,8 +222,8 @@ func (p *pass) leftover() bool {
 // occupied: somebody else's ConfigMap is nothing to write into, and nothing to delete.
 func (p *pass) occupied() {
 	note := fmt.Sprintf("ConfigMap %s exists and does not belong to the pod: no container can start", p.ConfigMap.Name)
-	p.plan.Notices = append(p.plan.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: "FailedOpenLaunchBarrier", Note: note, Related: p.ConfigMap})
-	p.plan.Wait("ConfigMapOccupied", p.ConfigMap.Name, "it does not belong to the pod")
+	p.plan.Notices = append(p.plan.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: EventOpenFailed, Note: note, Related: p.ConfigMap})
+	p.plan.Wait(WaitOccupied, p.ConfigMap.Name, "it does not belong to the pod")
 	p.plan.RequeueWithin(10 * time.Second)
 }
 

@@ -85,7 +85,7 @@ func create(s Snapshot, p *Plan) {
 		return
 	}
 	if left := s.CreationDelay - s.Now.Sub(since); left > 0 {
-		p.Wait("NodeReady", s.Node.Name, "the node has not been ready for %s", s.CreationDelay)
+		p.Wait(WaitNodeReady, s.Node.Name, "the node has not been ready for %s", s.CreationDelay)
 		p.RequeueWithin(left)
 		return
 	}

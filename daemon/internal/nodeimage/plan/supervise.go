@@ -20,15 +20,6 @@ import (
 // Patience is how much longer than it should take an agent may be silent about a pull.
 const Patience = 10 * time.Minute
 
-// What is said of pulls that are given up.
-const (
-	MessageSilent   = "node has not responded for a long time"
-	MessageDeadline = "pulling exceeds the activeDeadlineSeconds"
-)
-
-// EventFailed is the reason of events about pulls that failed.
-const EventFailed = "PullImageFailed"
-
 // supervise gives up pulls that nobody reported the end of, drops the states of what is not in the spec, and
 // counts anew.
 func supervise(s Snapshot, p *Plan) {

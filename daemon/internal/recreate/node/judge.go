@@ -16,14 +16,6 @@ const (
 	recordPrefix = "recreating "
 )
 
-// Messages of containers.
-const (
-	messageNotFound   = "not found container on Node"
-	messageNoContext  = "statusContext is missing: it is not known which run of the container is meant"
-	messageKillFailed = "kill container error: "
-	messageStillRuns  = "the container still runs after the runtime has stopped it"
-)
-
 // stopSettles is how long a stopped container may still be listed as running.
 const stopSettles = 10 * time.Second
 
@@ -60,7 +52,7 @@ func (p *pass) judge(c *v1beta1.ContainerToRecreate) judged {
 		j.verdict = failed
 		return j
 	case c.StatusContext == nil:
-		return j.fail(messageNoContext)
+		return j.fail(MessageNoContext)
 	case !found:
 		return j.missing()
 	case run.Exited:
@@ -79,7 +71,7 @@ func (j judged) missing() judged {
 	if j.state.IsKilled {
 		return j.recreating(lookAgain)
 	}
-	j.state.Phase, j.state.Message = v1beta1.RecreatePending, messageNotFound
+	j.state.Phase, j.state.Message = v1beta1.RecreatePending, MessageNotFound
 	j.verdict, j.wake = moving, lookAgain
 	return j
 }
@@ -113,11 +105,11 @@ func (p *pass) stopped(j judged) judged {
 		}
 	case stop.Stage != Ended: // its end is an event
 	case stop.Err != nil && stop.Request == p.request.UID:
-		return j.fail(messageKillFailed + stop.Err.Error())
+		return j.fail(MessageKillFailed + stop.Err.Error())
 	case stop.Err != nil: // another request's
 		j.verdict = stoppable
 	case !p.takesEffect(stop):
-		return j.fail(messageStillRuns)
+		return j.fail(MessageStillRuns)
 	default:
 		j.wake = lookAgain
 	}

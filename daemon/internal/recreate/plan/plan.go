@@ -16,15 +16,6 @@ import (
 // NoAnswer is how long a request waits for a sign of life of its node agent.
 const NoAnswer = 60 * time.Second
 
-// Messages of requests that the manager completes.
-const (
-	MessagePodGone    = "pod has gone"
-	MessagePodOver    = "pod has terminated"
-	MessageNoAnswer   = "daemon has not responded for a long time"
-	MessageDeadline   = "recreating has exceeded the activeDeadlineSeconds"
-	reasonUncompleted = "RecreateNotCompleted"
-)
-
 // Names of the steps of a plan.
 const (
 	StepSeen    = "seen"
@@ -142,7 +133,7 @@ func (p *pass) complete(message string) {
 	p.plan.Status.CompletionTime = new(metav1.NewTime(p.Now))
 	p.plan.Status.Message = message
 	notice := action.Notice{
-		Type: corev1.EventTypeWarning, Reason: reasonUncompleted, Note: "The request has ended before its containers were recreated: " + message,
+		Type: corev1.EventTypeWarning, Reason: EventUncompleted, Note: "The request has ended before its containers were recreated: " + message,
 		WithStatus: true,
 	}
 	if pod := p.pod(); pod != nil {

@@ -11,15 +11,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/newpod"
 )
 
-// Reasons of waits for claims.
-const (
-	waitStaleClaim   = "WaitingForStaleClaim"
-	waitClaimGoing   = "ClaimTerminating"
-	waitClaims       = "ClaimOwners"
-	waitResize       = "VolumeResizing"
-	waitResizeFailed = "VolumeResizeFailed"
-)
-
 const (
 	// ownersCheck is when claims are looked at again that are getting other owners.
 	ownersCheck = time.Second
@@ -79,14 +70,14 @@ func (p *pass) claimsFor(name string) (missing []action.Object, ok bool) {
 			missing = append(missing, p.newClaim(t, name))
 		case claim.DeletionTimestamp != nil:
 			p.plan.RequeueWithin(goneCheck)
-			p.plan.Wait(waitClaimGoing, claim.Name, "pvc %s is to be deleted; pod %s is created once it is gone", claim.Name, name)
+			p.plan.Wait(WaitClaimGoing, claim.Name, "pvc %s is to be deleted; pod %s is created once it is gone", claim.Name, name)
 			return nil, false
 		case p.hasFormerPod(claim, name) && !p.deletesWithScale():
 			p.keep(claim, name)
 			return nil, false
 		case p.hasFormerPod(claim, name):
 			p.plan.RequeueWithin(goneCheck)
-			p.plan.Wait(waitStaleClaim, claim.Name, "claim %s goes with a former pod %s; the pod is created once it is gone", claim.Name, name)
+			p.plan.Wait(WaitStaleClaim, claim.Name, "claim %s goes with a former pod %s; the pod is created once it is gone", claim.Name, name)
 			return nil, false
 		default:
 			p.tellConflict(claim)
@@ -122,7 +113,7 @@ func remakeClaims(p *pass) {
 			}
 			step.Actions = append(step.Actions, action.Action{
 				Verb: action.Create, Object: p.newClaim(t, o.Pod.Name), Reason: "ClaimMissing", Message: "pod " + o.Pod.Name + " is pending without it",
-				Event: &action.Event{Succeeded: eventCreated, Failed: eventCreateFailed, Note: "create Claim " + claimName(t, o.Pod.Name) + " for Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful"},
+				Event: &action.Event{Succeeded: EventCreated, Failed: EventCreateFailed, Note: "create Claim " + claimName(t, o.Pod.Name) + " for Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful"},
 			})
 		}
 	}

@@ -195,7 +195,7 @@ func TestATerminatingClaimHoldsUpNoOtherPod(t *testing.T) {
 	assert.Equal(t, []string{"ClaimTerminating data-web-0"}, w.waits())
 	todo := w.plan()
 	require.Len(t, todo.Notices, 1)
-	assert.Equal(t, eventCreateFailed, todo.Notices[0].Reason)
+	assert.Equal(t, EventCreateFailed, todo.Notices[0].Reason)
 	assert.Contains(t, todo.Notices[0].Note, "pvc data-web-0 is to be deleted")
 }
 

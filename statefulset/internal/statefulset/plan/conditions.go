@@ -16,25 +16,19 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// Reasons of conditions besides those of the API.
-const (
-	reasonError     = "Error"
-	reasonRecovered = "Recovered"
-)
-
 func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done action.Failures, now metav1.Time) []workload.Condition {
 	list := status.Conditions
-	list = kept(list, v1beta1.StatefulSetFailedCreatePod, reasonError, done.ScaleError, now)
-	failed := failure{reasonError, done.UpdateError}
+	list = kept(list, v1beta1.StatefulSetFailedCreatePod, conditions.ReasonError, done.ScaleError, now)
+	failed := failure{conditions.ReasonError, done.UpdateError}
 	if w := waitWith(todo, podupdate.WaitNotInPlace); failed.message == "" && w != nil {
 		failed = failure{w.Reason, w.Message}
 	}
 	list = kept(list, v1beta1.StatefulSetFailedUpdatePod, failed.reason, failed.message, now)
 	resize := ""
-	if w := waitWith(todo, waitResizeFailed); w != nil {
+	if w := waitWith(todo, WaitResizeFailed); w != nil {
 		resize = w.Message
 	}
-	list = kept(list, v1beta1.StatefulSetVolumeResizeFailed, waitResizeFailed, resize, now)
+	list = kept(list, v1beta1.StatefulSetVolumeResizeFailed, WaitResizeFailed, resize, now)
 	list = conditions.Set(list, p.available(), now)
 	list = conditions.Set(list, p.progressing(todo), now)
 	return conditions.Summarize(list, p.summary(status, todo, done), now)
@@ -50,7 +44,7 @@ func kept(list []workload.Condition, conditionType, reason, message string, now 
 		if conditions.Get(list, conditionType) == nil {
 			return list
 		}
-		c.Status, c.Reason = corev1.ConditionFalse, reasonRecovered
+		c.Status, c.Reason = corev1.ConditionFalse, v1beta1.ReasonRecovered
 	}
 	return conditions.Set(list, c, now)
 }
@@ -59,11 +53,11 @@ func kept(list []workload.Condition, conditionType, reason, message string, now 
 func (p *pass) available() workload.Condition {
 	serving := p.servingPods()
 	c := workload.Condition{
-		Type: v1beta1.StatefulSetAvailable, Status: corev1.ConditionTrue, Reason: "AllPodsAvailable",
+		Type: v1beta1.StatefulSetAvailable, Status: corev1.ConditionTrue, Reason: v1beta1.ReasonAllPodsAvailable,
 		Message: fmt.Sprintf("%d of %d pods available", serving, p.numbers.replicas),
 	}
 	if serving < int(p.numbers.replicas) {
-		c.Status, c.Reason = corev1.ConditionFalse, "PodsUnavailable"
+		c.Status, c.Reason = corev1.ConditionFalse, v1beta1.ReasonPodsUnavailable
 	}
 	return c
 }
@@ -160,15 +154,15 @@ func (p *pass) blocker(todo Plan) *action.Wait {
 
 // isFinal says that the wait does not end without somebody's help.
 func isFinal(reason string) bool {
-	return reason == podupdate.WaitNotInPlace || reason == waitResizeFailed
+	return reason == podupdate.WaitNotInPlace || reason == WaitResizeFailed
 }
 
 // blockedReason is the reason of Progressing for a wait.
 func blockedReason(reason string) string {
 	switch reason {
-	case "PreNormalHook", "InPlaceUpdateHook", "PreDeleteHook":
+	case podupdate.WaitPreNormalHook, podupdate.WaitInPlaceUpdateHook, podupdate.WaitPreDeleteHook:
 		return v1beta1.ReasonBlockedByHook
-	case waitStaleClaim, waitClaimGoing, waitResizeFailed, waitResize:
+	case WaitStaleClaim, WaitClaimGoing, WaitResizeFailed, WaitResize:
 		return v1beta1.ReasonBlockedByVolume
 	case v1beta1.ReasonBlockedByUnavailablePods, podupdate.WaitNotInPlace, podupdate.WaitNodeAgentMissing:
 		return reason

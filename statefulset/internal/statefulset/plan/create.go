@@ -42,7 +42,7 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 	step.Actions = append(step.Actions, action.Action{
 		Verb: action.Create, Object: o, Prerequisites: claims, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
 		Event: &action.Event{
-			Succeeded: eventCreated, Failed: eventCreateFailed,
+			Succeeded: EventCreated, Failed: EventCreateFailed,
 			Note: "create Pod " + name + " in StatefulSet " + p.Set.Name + " successful",
 		},
 	})

@@ -9,22 +9,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
-// Reasons of events on the set.
-const (
-	eventCreated         = "SuccessfulCreate"
-	eventCreateFailed    = "FailedCreate"
-	eventDeleted         = "SuccessfulDelete"
-	eventDeleteFailed    = "FailedDelete"
-	eventUpdated         = "SuccessfulUpdate"
-	eventUpdateFailed    = "FailedUpdate"
-	eventResized         = "SuccessfulResize"
-	eventResizeFailed    = "FailedResize"
-	eventClaimDiffers    = "FailedUpdatePVC"
-	eventConflict        = "ConflictingController"
-	eventDeleteCancelled = "PreDeleteCancelled"
-	eventGateMissing     = "ReadinessGateMissing"
-)
-
 // deletePod deletes the pod, or brings it into PreparingDelete while the preDelete hook holds it, and says
 // whether the pod goes. It adds nothing to the step when the pod is held already, or stays because the
 // server refuses that.
@@ -33,7 +17,7 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 	a := p.workload.Delete(o.State, podupdate.DeleteReason{
 		Reason: reason, Message: message,
 		Event: &action.Event{
-			Succeeded: eventDeleted, Failed: eventDeleteFailed,
+			Succeeded: EventDeleted, Failed: EventDeleteFailed,
 			Note: "delete Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful",
 		},
 	})
@@ -55,7 +39,7 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 func (p *pass) tellMissingGate(o *pod) {
 	if !podstate.HasReadinessGate(o.Pod, contract.KruisePodReady) {
 		p.plan.Notices = append(p.plan.Notices, action.Notice{
-			Type: corev1.EventTypeWarning, Reason: eventGateMissing, Related: o.Pod,
+			Type: corev1.EventTypeWarning, Reason: EventGateMissing, Related: o.Pod,
 			Note: "markPodNotReady has no effect on Pod " + o.Pod.Name + ": it lacks readiness gate " + contract.KruisePodReady,
 		})
 	}

@@ -41,17 +41,17 @@ func explain(p *pass) {
 // eventOf is the type and the reason of the event that tells of a wait.
 func (p *pass) eventOf(w *action.Wait) (kind, reason string) {
 	switch w.Reason {
-	case waitClaimGoing:
-		return corev1.EventTypeWarning, eventCreateFailed
+	case WaitClaimGoing:
+		return corev1.EventTypeWarning, EventCreateFailed
 	case podupdate.WaitNotInPlace:
 		return corev1.EventTypeWarning, podupdate.EventInPlaceFailed
-	case waitResizeFailed:
+	case WaitResizeFailed:
 		for _, o := range p.targets {
 			if t := o.claims.trouble; t != nil && t.claim == w.Object {
 				return corev1.EventTypeWarning, t.event
 			}
 		}
-	case waitStaleClaim, waitResize:
+	case WaitStaleClaim, WaitResize:
 		return corev1.EventTypeNormal, w.Reason
 	}
 	return corev1.EventTypeNormal, blockedReason(w.Reason)

@@ -26,7 +26,7 @@ func refresh(p *pass) {
 		o.touched = true
 		if p.missingLabels(o.State) != nil {
 			found.Action.Event = &action.Event{
-				Succeeded: eventUpdated, Failed: eventUpdateFailed,
+				Succeeded: EventUpdated, Failed: EventUpdateFailed,
 				Note: "update Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful",
 			}
 		}
@@ -50,7 +50,7 @@ func regretDeletion(p *pass) {
 		step.Actions = append(step.Actions, action.Action{
 			Verb: action.PatchMetadata, Object: o.Pod, Patches: c.Patches(), Reason: "Regret", Message: "the pod is needed again",
 			Event: &action.Event{
-				Succeeded: eventDeleteCancelled, Failed: eventUpdateFailed,
+				Succeeded: EventDeleteCancelled, Failed: EventUpdateFailed,
 				Note: "Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " is needed again and goes back into service",
 			},
 		})

@@ -288,7 +288,7 @@ func TestMarkingAPodWithoutTheGateIsToldOf(t *testing.T) {
 		for _, n := range w.plan().Notices {
 			told = append(told, n.Reason)
 		}
-		assert.Contains(t, told, eventGateMissing, name)
+		assert.Contains(t, told, EventGateMissing, name)
 	}
 }
 

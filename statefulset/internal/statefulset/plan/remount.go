@@ -30,7 +30,7 @@ func (p *pass) markForRemount(o *pod) {
 			Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
 				"metadata": map[string]any{"annotations": map[string]any{v1beta1.RemountAnnotation: string(o.Pod.UID) + "/" + size.String()}},
 			}}},
-			Event: &action.Event{Failed: eventUpdateFailed},
+			Event: &action.Event{Failed: EventUpdateFailed},
 		})
 	}
 }

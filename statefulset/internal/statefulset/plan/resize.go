@@ -61,7 +61,7 @@ func (p *pass) judgeClaims(o *corev1.Pod) storage {
 		}
 		switch {
 		case !sameKind(claim, t):
-			s.trouble = &trouble{claim.Name, waitResizeFailed, eventClaimDiffers, fmt.Sprintf(
+			s.trouble = &trouble{claim.Name, WaitResizeFailed, EventClaimDiffers, fmt.Sprintf(
 				"claim %s differs from its template in more than its size; delete it to have it made anew", claim.Name)}
 		case bound && isSmall(claim, t):
 			if trouble := p.cannotGrow(claim, t); trouble != nil {
@@ -131,7 +131,7 @@ func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) *trouble {
 	class, why := *t.Spec.StorageClassName, ""
 	switch expandable, exists := p.Expandable[class]; {
 	case p.ClassesErr != nil:
-		return &trouble{claim.Name, waitResize, waitResize, fmt.Sprintf("claim %s cannot grow yet: %v", claim.Name, p.ClassesErr)}
+		return &trouble{claim.Name, WaitResize, WaitResize, fmt.Sprintf("claim %s cannot grow yet: %v", claim.Name, p.ClassesErr)}
 	case !exists:
 		why = "does not exist"
 	case !expandable:
@@ -139,7 +139,7 @@ func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) *trouble {
 	default:
 		return nil
 	}
-	return &trouble{claim.Name, waitResizeFailed, eventResizeFailed, fmt.Sprintf("claim %s cannot grow: storage class %s %s", claim.Name, class, why)}
+	return &trouble{claim.Name, WaitResizeFailed, EventResizeFailed, fmt.Sprintf("claim %s cannot grow: storage class %s %s", claim.Name, class, why)}
 }
 
 // growFor begins to grow the claims of the pod. Until they are done the pod counts against maxUnavailable,
@@ -153,7 +153,7 @@ func (p *pass) growFor(o *pod) {
 				"spec":     map[string]any{"resources": resourcesOf(o.claims.wants[i])},
 			}}},
 			Event: &action.Event{
-				Succeeded: eventResized, Failed: eventResizeFailed,
+				Succeeded: EventResized, Failed: EventResizeFailed,
 				Note: "resize Claim " + claim.Name + " Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful",
 			},
 		})
@@ -187,9 +187,9 @@ func growClaims(p *pass) {
 		case c.trouble != nil:
 			p.plan.Wait(c.trouble.reason, c.trouble.claim, "%s", c.trouble.message)
 		case c.open != "":
-			p.plan.Wait(waitResize, c.open, "claim %s grows; pod %s waits for it", c.open, o.Pod.Name)
+			p.plan.Wait(WaitResize, c.open, "claim %s grows; pod %s waits for it", c.open, o.Pod.Name)
 		case c.unmade != "" && o.arrived():
-			p.plan.Wait(waitResize, c.unmade, "the file system of claim %s grows once pod %s is replaced, unless the driver grows it before", c.unmade, o.Pod.Name)
+			p.plan.Wait(WaitResize, c.unmade, "the file system of claim %s grows once pod %s is replaced, unless the driver grows it before", c.unmade, o.Pod.Name)
 		}
 	}
 }

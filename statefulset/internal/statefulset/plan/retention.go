@@ -91,7 +91,7 @@ func (p *pass) disowned(o *pod) []action.Action {
 func reown(claim *corev1.PersistentVolumeClaim, patch action.Patch, why string) action.Action {
 	return action.Action{
 		Verb: action.PatchMetadata, Object: claim, Patches: []action.Patch{patch}, Reason: "RetentionPolicy", Message: why,
-		Event: &action.Event{Failed: eventUpdateFailed},
+		Event: &action.Event{Failed: EventUpdateFailed},
 	}
 }
 
@@ -160,7 +160,7 @@ func (p *pass) tellConflict(claim *corev1.PersistentVolumeClaim) {
 		return
 	}
 	p.plan.Notices = append(p.plan.Notices, action.Notice{
-		Type: corev1.EventTypeWarning, Reason: eventConflict, Related: claim,
+		Type: corev1.EventTypeWarning, Reason: EventConflict, Related: claim,
 		Note: "Claim " + claim.Name + " is controlled by " + ref.Kind + " " + ref.Name + " and stays with it, whatever persistentVolumeClaimRetentionPolicy says",
 	})
 }
@@ -185,7 +185,7 @@ func formerPods(claim *corev1.PersistentVolumeClaim, pod string) []types.UID {
 // pod is created by the next pass, unless the collector was faster.
 func (p *pass) keep(claim *corev1.PersistentVolumeClaim, pod string) {
 	p.plan.RequeueWithin(ownersCheck)
-	p.plan.Wait(waitClaims, claim.Name, "the claim is taken from a former pod before pod %s is created", pod)
+	p.plan.Wait(WaitClaims, claim.Name, "the claim is taken from a former pod before pod %s is created", pod)
 	p.kept = append(p.kept, reown(claim, ownership.ReferencesPatch(formerPods(claim, pod)), "it is retained"))
 }
 

@@ -137,7 +137,7 @@ func (p *pass) removeAtOnce() {
 func (p *pass) removePod(step *action.Step, o *pod) {
 	if len(p.misowned(o)) > 0 {
 		p.plan.RequeueWithin(ownersCheck)
-		p.plan.Wait(waitClaims, o.Pod.Name, "its claims are to get their owners before it goes")
+		p.plan.Wait(WaitClaims, o.Pod.Name, "its claims are to get their owners before it goes")
 		return
 	}
 	p.deletePod(step, o, "ScaleIn", "its ordinal is not among those that run")

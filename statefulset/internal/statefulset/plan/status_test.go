@@ -129,7 +129,7 @@ func TestFailuresAreRememberedAsFalse(t *testing.T) {
 		assert.Equal(t, corev1.ConditionTrue, failed.Status)
 		recovered := condition(t, w, kind)
 		assert.Equal(t, corev1.ConditionFalse, recovered.Status)
-		assert.Equal(t, reasonRecovered, recovered.Reason)
+		assert.Equal(t, v1beta1.ReasonRecovered, recovered.Reason)
 	}
 	assert.Nil(t, conditions.Get(given(t, 1).status().Conditions, v1beta1.StatefulSetFailedCreatePod), "what never failed has no condition")
 	s = given(t, 1).snapshot()

@@ -177,7 +177,7 @@ func TestPreparedPodsComeBackWhenNobodyWantsThemGone(t *testing.T) {
 			for a := range simulate.Actions(r.world.plan().Steps, "") {
 				if state, _ := simulate.LabelIn(a, contract.LifecycleStateLabel); state == contract.LifecycleNormal {
 					back = true
-					assert.Equal(t, eventDeleteCancelled, a.Event.Succeeded)
+					assert.Equal(t, EventDeleteCancelled, a.Event.Succeeded)
 				}
 			}
 			assert.Equal(t, r.back, back)

@@ -1,0 +1,32 @@
+package inplace
+
+// Reasons of Progress.
+const (
+	// ReasonGracePeriod says that the grace period has not passed.
+	ReasonGracePeriod = "GracePeriod"
+	// ReasonKubelet says that the kubelet has not observed the spec.
+	ReasonKubelet = "KubeletBehind"
+	// ReasonContainer says that a container has not been replaced yet.
+	ReasonContainer = "ContainerPending"
+	// ReasonNotReady says that a container must be ready before the next batch.
+	ReasonNotReady = "ContainerNotReady"
+	// ReasonBatch says that the next batch was written in this change.
+	ReasonBatch = "NextBatch"
+	// ReasonNodeAgentMissing says that the node agent does not know a present container.
+	ReasonNodeAgentMissing = "NodeAgentMissing"
+	// ReasonResize says that a resize is under way; Deferred, Infeasible or Error follows when the kubelet says so.
+	ReasonResize = "Resize"
+	// ReasonSuperseded says that an update in grace was dropped for another revision.
+	ReasonSuperseded = "Superseded"
+	// ReasonUnreadable says that the pod's record cannot be read: begin the update to the pod's revision again.
+	ReasonUnreadable = "AnnotationNotValid"
+)
+
+// ReasonStartUpdate is the reason of condition InPlaceUpdateReady of a pod that is out of service for its update.
+const ReasonStartUpdate = "StartInPlaceUpdate"
+
+// Reasons are all that users read of this package.
+var Reasons = []string{
+	ReasonGracePeriod, ReasonKubelet, ReasonContainer, ReasonNotReady, ReasonBatch, ReasonNodeAgentMissing, ReasonResize,
+	ReasonSuperseded, ReasonUnreadable, ReasonStartUpdate,
+}

@@ -1,0 +1,60 @@
+// Package docs checks that a page of the documentation has the words that users read elsewhere.
+//
+// Pages belong to the repository and not to a module: in a module that was downloaded alone such tests are skipped.
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Page is the text of a page.
+type Page struct {
+	t    testing.TB
+	text string
+}
+
+// Feature is the page of a feature, such as cloneset. It ends the test where there is no repository (go.work) around the
+// module.
+func Feature(t testing.TB, name string) Page {
+	t.Helper()
+	root, err := os.Getwd()
+	require.NoError(t, err)
+	for ; ; root = filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "go.work")); err == nil {
+			break
+		}
+		if root == filepath.Dir(root) {
+			t.Skip("the module stands alone: its page is in the repository")
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "features", name+".md"))
+	require.NoError(t, err)
+	return Page{t, string(text)}
+}
+
+// Names asserts that the page names each of the words.
+func (p Page) Names(lists ...[]string) {
+	p.t.Helper()
+	p.has("`", lists)
+}
+
+// Quotes asserts that the page has text that begins with each of the messages.
+func (p Page) Quotes(lists ...[]string) {
+	p.t.Helper()
+	p.has("", lists)
+}
+
+func (p Page) has(end string, lists [][]string) {
+	p.t.Helper()
+	for _, list := range lists {
+		assert.NotEmpty(p.t, list)
+		for _, word := range list {
+			assert.Contains(p.t, p.text, "`"+word+end)
+		}
+	}
+}

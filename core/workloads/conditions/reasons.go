@@ -1,0 +1,38 @@
+package conditions
+
+// Types of the conditions that kstatus reads.
+const (
+	// Ready is True while everything is as the spec wants it.
+	Ready = "Ready"
+	// Reconciling is True while the workload is on its way there, and else absent.
+	Reconciling = "Reconciling"
+	// Stalled is True while it will not get there without somebody's help, and else absent.
+	Stalled = "Stalled"
+)
+
+// Types are all condition types of this package.
+var Types = []string{Ready, Reconciling, Stalled}
+
+// Reasons of Ready while it is True.
+const (
+	// ReasonAvailable says that all pods are as wanted and available.
+	ReasonAvailable = "Available"
+	// ReasonPaused says that all pods are available and that some wait for the end of a pause.
+	ReasonPaused = "Paused"
+)
+
+// Reasons of Ready while it is False.
+const (
+	// ReasonFailedScale says that the last attempt to add or take away pods failed.
+	ReasonFailedScale = "FailedScale"
+	// ReasonFailedUpdate says that the last attempt to update pods failed.
+	ReasonFailedUpdate = "FailedUpdate"
+	// ReasonBlocked says that the server has refused another write.
+	ReasonBlocked = "Blocked"
+)
+
+// ReasonError is the reason of a condition whose message is the text of an error.
+const ReasonError = "Error"
+
+// Reasons are all that users read of this package.
+var Reasons = []string{ReasonAvailable, ReasonPaused, ReasonFailedScale, ReasonFailedUpdate, ReasonBlocked, ReasonError}

@@ -1,0 +1,31 @@
+package podupdate
+
+import "github.com/flotilla-project/flotilla/core/pods/inplace"
+
+// Reasons of waits for pods.
+const (
+	// WaitNotInPlace says that policy InPlaceOnly and the change of the template contradict each other.
+	WaitNotInPlace = "NotInPlace"
+	// WaitNodeAgentMissing says that nobody on the node would restart the pod's containers.
+	WaitNodeAgentMissing = inplace.ReasonNodeAgentMissing
+	// WaitPreNormalHook says that the hook preNormal holds a new pod.
+	WaitPreNormalHook = "PreNormalHook"
+	// WaitInPlaceUpdateHook says that the hook inPlaceUpdate holds a pod before or after its update.
+	WaitInPlaceUpdateHook = "InPlaceUpdateHook"
+	// WaitPreDeleteHook says that the hook preDelete holds a pod that is to go.
+	WaitPreDeleteHook = "PreDeleteHook"
+)
+
+// Reasons of events on the workload.
+const (
+	// EventInPlace tells that an update in place has begun.
+	EventInPlace = "SuccessfulUpdatePodInPlace"
+	// EventInPlaceFailed tells that it could not.
+	EventInPlaceFailed = "FailedUpdatePodInPlace"
+)
+
+// Reasons are all that users read of this package.
+var Reasons = []string{
+	WaitNotInPlace, WaitNodeAgentMissing, WaitPreNormalHook, WaitInPlaceUpdateHook, WaitPreDeleteHook,
+	EventInPlace, EventInPlaceFailed,
+}

@@ -1,0 +1,15 @@
+package imagepull
+
+// Reasons of events on the NodeImage.
+const (
+	// EventSucceeded tells that an image was pulled.
+	EventSucceeded = "PullImageSucceed"
+	// EventFailed tells that an image could not be pulled. The owners of the tag are told as well.
+	EventFailed = "PullImageFailed"
+)
+
+// Reasons are all that users read of this package.
+var Reasons = []string{EventSucceeded, EventFailed}
+
+// pullAction is the action that events are about.
+const pullAction = "PullImage"

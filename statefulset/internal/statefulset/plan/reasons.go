@@ -1,0 +1,50 @@
+package plan
+
+// Reasons of events on the set.
+const (
+	// EventCreated tells of a new pod or claim.
+	EventCreated = "SuccessfulCreate"
+	// EventCreateFailed tells that a pod or a claim could not be created.
+	EventCreateFailed = "FailedCreate"
+	// EventDeleted tells that a pod was deleted.
+	EventDeleted = "SuccessfulDelete"
+	// EventDeleteFailed tells that a pod could not be deleted.
+	EventDeleteFailed = "FailedDelete"
+	// EventUpdated tells that labels of a pod were put right.
+	EventUpdated = "SuccessfulUpdate"
+	// EventUpdateFailed tells that a pod or a claim could not be changed.
+	EventUpdateFailed = "FailedUpdate"
+	// EventResized tells that a claim was asked to grow.
+	EventResized = "SuccessfulResize"
+	// EventResizeFailed tells that a claim cannot grow, or that the server refused that.
+	EventResizeFailed = "FailedResize"
+	// EventClaimDiffers tells that a claim differs from its template in what cannot be changed.
+	EventClaimDiffers = "FailedUpdatePVC"
+	// EventConflict tells that another controller owns a claim.
+	EventConflict = "ConflictingController"
+	// EventDeleteCancelled tells that a pod that a hook held back from deletion is needed again.
+	EventDeleteCancelled = "PreDeleteCancelled"
+	// EventGateMissing tells that a pod lacks the readiness gate for updates in place.
+	EventGateMissing = "ReadinessGateMissing"
+)
+
+// Reasons of waits for claims.
+const (
+	// WaitStaleClaim says that a pod waits until the claim of a former pod is gone.
+	WaitStaleClaim = "WaitingForStaleClaim"
+	// WaitClaimGoing says that a pod waits until a claim is gone that is being deleted.
+	WaitClaimGoing = "ClaimTerminating"
+	// WaitClaims says that a pod waits until its claims have their owners.
+	WaitClaims = "ClaimOwners"
+	// WaitResize says that a pod waits until a claim has grown.
+	WaitResize = "VolumeResizing"
+	// WaitResizeFailed says that a claim cannot follow its template.
+	WaitResizeFailed = "VolumeResizeFailed"
+)
+
+// Reasons are all that users read of this package.
+var Reasons = []string{
+	EventCreated, EventCreateFailed, EventDeleted, EventDeleteFailed, EventUpdated, EventUpdateFailed, EventResized, EventResizeFailed,
+	EventClaimDiffers, EventConflict, EventDeleteCancelled, EventGateMissing,
+	WaitStaleClaim, WaitClaimGoing, WaitClaims, WaitResize, WaitResizeFailed,
+}
