@@ -24,7 +24,7 @@ func Operator() manager.Operator {
 	s := &settings{}
 	return frame.Operator(manager.Operator{
 		Feature: "cloneset",
-		Gates: []features.Name{
+		FeatureGates: []features.Name{
 			features.KruiseDaemon, features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling,
 			features.CloneSetShortHash, features.CloneSetPartitionRollback, features.PreparingUpdateAsUpdate,
 			features.RecreatePodWhenChangeVCTInCloneSetGate, features.ResourcesDeletionProtection, features.PreDownloadImageForInPlaceUpdate, features.EnableExternalCerts,
@@ -43,7 +43,7 @@ func (s *settings) add(flags *pflag.FlagSet) {
 }
 
 func (s *settings) gates(env *manager.Environment, can inplace.Options) plan.Gates {
-	g := env.Options.Gates
+	g := env.Options.FeatureGates
 	return plan.Gates{
 		PartitionRollback:       g.Enabled(features.CloneSetPartitionRollback),
 		ShortHash:               g.Enabled(features.CloneSetShortHash),
@@ -62,5 +62,5 @@ func webhook(a frame.Admission) (manager.Webhook, error) {
 		Pods:      admission.CachedPods{Cache: a.Client, Server: a.Manager.GetAPIReader()},
 		Templates: a.Templates,
 		InPlace:   a.InPlace,
-	}, a.Options.Gates.Enabled(features.ResourcesDeletionProtection)), nil
+	}, a.Options.FeatureGates.Enabled(features.ResourcesDeletionProtection)), nil
 }

@@ -42,7 +42,7 @@ func Operator() manager.Operator {
 	s := &settings{}
 	return manager.Operator{
 		Feature: "daemon",
-		Gates: []features.Name{
+		FeatureGates: []features.Name{
 			features.KruiseDaemon, features.PodWebhook, features.KruisePodReadinessGate, features.DaemonWatchingPod,
 			features.InPlaceUpdateEnvFromMetadata, features.EnableExternalCerts,
 		},
@@ -76,7 +76,7 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	if err := launch.SetUp(ctx, env.Manager, env.Settings(launch.ControllerName, 0)); err != nil {
 		return fmt.Errorf("set up container launch priority: %w", err)
 	}
-	if !env.Options.Gates.Enabled(features.KruiseDaemon) {
+	if !env.Options.FeatureGates.Enabled(features.KruiseDaemon) {
 		return nil
 	}
 	if err := recreate.SetUp(ctx, env.Manager, env.Settings(recreate.ControllerName, s.requestWorkers)); err != nil {

@@ -28,7 +28,7 @@ func (r *countingReader) Get(context.Context, client.ObjectKey, client.Object, .
 // Nobody finds out about a thousand pods at once by asking the webhook about each.
 func TestQuestionsAboutPodsAreLimited(t *testing.T) {
 	server := &countingReader{}
-	reader := limited{Reader: server, questions: admission.Questions()}
+	reader := limited{Reader: server, questions: admission.QueryLimiter()}
 	var refused atomic.Int64
 	var group sync.WaitGroup
 	for range 1000 {

@@ -41,7 +41,7 @@ func serve(t *testing.T, gates features.Set) client.Client {
 	t.Helper()
 	mgr := env.Manager(t)
 	all, err := webhooks(t.Context(), &manager.Environment{
-		Feature: "daemon", Manager: mgr, Clock: clock.RealClock{}, Options: manager.Options{Gates: gates},
+		Feature: "daemon", Manager: mgr, Clock: clock.RealClock{}, Options: manager.Options{FeatureGates: gates},
 	})
 	require.NoError(t, err)
 	all.Register(mgr.GetWebhookServer())

@@ -28,10 +28,10 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 		return manager.Webhooks{}, fmt.Errorf("make a reader for admission: %w", err)
 	}
 	images := imageadmission.Webhook{Clock: env.Clock}
-	requests := recreateadmission.Webhook{Reader: limited{Reader: live, questions: coreadmission.Questions()}}
+	requests := recreateadmission.Webhook{Reader: limited{Reader: live, questions: coreadmission.QueryLimiter()}}
 	pods := launchadmission.Webhook{Suffix: func() string { return utilrand.String(suffixLength) }}
 
-	on := env.Options.Gates.Enabled
+	on := env.Options.FeatureGates.Enabled
 	agent, pod := on(features.KruiseDaemon), on(features.PodWebhook)
 	return manager.Webhooks{
 		Mutating: []coreadmission.Endpoint{

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 )
 
-// Renderer builds kustomizations one at a time, because the library keeps state between them. The zero
-// value is ready, and all builds of a process go through one.
+// Renderer builds kustomizations one at a time, because the library keeps state between builds. The zero value is
+// ready, and all builds of a process share one.
 type Renderer struct {
 	building sync.Mutex
 }
@@ -37,7 +37,7 @@ func (r *Renderer) Build(tree Tree, folder string) (manifests []byte, err error)
 	return manifests, nil
 }
 
-// options returns those of kubectl, except that objects come in the order in which they can be applied.
+// options returns kubectl's options, except that objects come in the order in which they can be applied.
 func options() *krusty.Options {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy

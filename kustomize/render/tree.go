@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// Tree is the repository's layout in memory. Kustomizations refer to each other by relative paths, so
-// each set of files stands where it stands in the repository.
+// Tree is the repository's layout in memory. Kustomizations refer to each other by relative paths, so each file has the
+// path that it has in the repository.
 type Tree struct {
 	files filesys.FileSystem
 }
@@ -38,8 +38,8 @@ func (t Tree) add(folder string, files fs.FS) error {
 	})
 }
 
-// Folders returns the kustomizations of a work tree, as NewTree takes them: those that all features share, the overlays
-// and the config of each module that has one.
+// Folders returns the kustomizations of a work tree, for NewTree: the shared ones, the overlays and the config of each
+// module that has one.
 func Folders(repository fs.FS) (map[string]fs.FS, error) {
 	configs, err := fs.Glob(repository, "*/config/default")
 	if err != nil {

@@ -26,7 +26,7 @@ func Operator() manager.Operator {
 	s := &settings{}
 	return frame.Operator(manager.Operator{
 		Feature: "statefulset",
-		Gates: []features.Name{
+		FeatureGates: []features.Name{
 			features.StatefulSetAutoDeletePVC, features.StatefulSetStartOrdinal, features.PodIndexLabel,
 			features.StatefulSetAutoResizePVCGate, features.KruiseDaemon, features.PreDownloadImageForInPlaceUpdate,
 			features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling,
@@ -42,7 +42,7 @@ func Operator() manager.Operator {
 }
 
 func (s *settings) gates(env *manager.Environment, can inplace.Options) plan.Gates {
-	g := env.Options.Gates
+	g := env.Options.FeatureGates
 	return plan.Gates{
 		StartOrdinal:            g.Enabled(features.StatefulSetStartOrdinal),
 		PodIndexLabel:           g.Enabled(features.PodIndexLabel),
@@ -61,7 +61,7 @@ func webhook(a frame.Admission) (manager.Webhook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a reader for admission: %w", err)
 	}
-	g := a.Options.Gates
+	g := a.Options.FeatureGates
 	return admission.NewWebhook(admission.Reader{
 		Templates: a.Templates,
 		Classes:   live,

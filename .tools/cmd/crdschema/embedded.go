@@ -14,9 +14,9 @@ func mergeKey(list string) string {
 	return ""
 }
 
-// dropJudgments removes the keywords by which a schema rejects or changes values. Built-in kinds have none
-// of them at this place: the cluster's own validation judges, through the dry run of the template.
-func dropJudgments(node schema) {
+// dropValidation removes the keywords by which a schema rejects or changes values. Built-in kinds have none of them at
+// this place: the cluster itself validates, in the dry run of the template.
+func dropValidation(node schema) {
 	for _, keyword := range []string{
 		"default", "required", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
 		"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "uniqueItems",
@@ -26,8 +26,8 @@ func dropJudgments(node schema) {
 	}
 }
 
-// fitEmbedded opens the schema of an embedded core type. The description of the node itself is of the
-// kind that embeds it, and stays.
+// fitEmbedded relaxes the schema of an embedded core type. The description of the node itself is of the kind that
+// embeds it, and stays.
 func fitEmbedded(node schema) {
 	description, described := node["description"]
 	fit("", node)
@@ -46,7 +46,7 @@ func fit(name string, node schema) {
 		return
 	}
 	delete(node, "description")
-	dropJudgments(node)
+	dropValidation(node)
 	for property, value := range properties(node) {
 		fit(property, value.(schema))
 	}
@@ -72,23 +72,23 @@ func fitList(name string, list, items schema) {
 	items["required"] = []any{key}
 }
 
-// isQuantity recognizes resource.Quantity by what only it has: text or a whole number, with a pattern.
-// "cpu: 0.5" is neither, and every built-in kind accepts it, so the type goes altogether.
+// isQuantity reports whether the schema is of resource.Quantity: a string or an integer, with a pattern. "cpu: 0.5" is
+// neither, and every built-in kind accepts it, so the type is removed.
 func isQuantity(node schema) bool {
 	_, hasPattern := node["pattern"]
 	return hasPattern && node["x-kubernetes-int-or-string"] == true
 }
 
-// isBareMetadata recognizes an embedded ObjectMeta, which controller-gen leaves without properties, so
-// that the server would drop labels and annotations.
+// isBareMetadata reports whether the schema is of an embedded ObjectMeta, which controller-gen writes without
+// properties, so that the server would drop labels and annotations.
 func isBareMetadata(name string, node schema) bool {
 	_, hasProperties := node["properties"]
 	_, hasValues := node["additionalProperties"]
 	return name == "metadata" && node["type"] == "object" && !hasProperties && !hasValues
 }
 
-// objectMeta lists the fields of ObjectMeta: those that clients write out without meaning them, such as
-// "creationTimestamp: null", survive, and a misspelt one is an error as in built-in kinds.
+// objectMeta returns the schema of ObjectMeta, with fields that clients send without meaning them, such as
+// "creationTimestamp: null"; a misspelt field is an error as in built-in kinds.
 func objectMeta() schema {
 	meta := schema{}
 	for _, name := range []string{"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"} {

@@ -11,7 +11,7 @@ import (
 // schema is a node of an OpenAPI schema, or any other object of the CRD.
 type schema = map[string]any
 
-// Options say what to fit.
+// Options describe what to change in a CRD.
 type Options struct {
 	// Embedded are the paths of embedded core types from the root of the object, such as "spec.template"
 	// or "spec.volumeClaimTemplates". They must exist in every version.
@@ -60,7 +60,7 @@ func fitVersion(version schema, embedded []string) error {
 	return nil
 }
 
-// descend follows property names from an object schema; list items are stepped into at the end.
+// descend follows property names from an object schema; at the end it steps into list items.
 func descend(root schema, path string) (schema, error) {
 	node := root
 	for name := range strings.SplitSeq(path, ".") {

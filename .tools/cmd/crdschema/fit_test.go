@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// crd returns a CRD of one version whose property "template" is the given schema.
+// crd returns a CRD of one version whose property "template" has the given schema.
 func crd(template string) []byte {
 	const frame = `
 spec:

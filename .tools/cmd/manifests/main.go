@@ -1,8 +1,8 @@
-// Command manifests writes the manifests that are alike in all features.
+// Command manifests writes the manifests that are the same in all features.
 //
 // For each description FEATURE/config/feature.yaml it fills in the templates of kustomize/templates and writes the
-// files of FEATURE/config and of kustomize/overlays/FEATURE. The first line of such a file says that it is generated;
-// a file without that line is the feature's own and stays as it is.
+// files of FEATURE/config and of kustomize/overlays/FEATURE. The first line of such a file says that it is generated; a
+// file without that line is the feature's own and stays as it is.
 //
 //	manifests [folder of go.work]
 package main
@@ -65,7 +65,7 @@ func load(file string) (Feature, error) {
 	return feature, nil
 }
 
-// write puts the content in place unless the file is the feature's own.
+// write writes the content unless the file is the feature's own.
 func write(file, content string) error {
 	present, err := os.ReadFile(file)
 	if err == nil && !IsGenerated(string(present)) {

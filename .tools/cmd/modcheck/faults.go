@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Faults returns all breaches of the rules between modules, one line each.
+// Faults returns all violations of the rules between modules, one line each.
 func (w Workspace) Faults() []string {
 	var faults []string
 	for _, m := range w.Modules {
@@ -17,7 +17,7 @@ func (w Workspace) Faults() []string {
 	return append(faults, w.versions()...)
 }
 
-// goDirective returns the same everywhere, so that no module builds by rules that another one does not have.
+// goDirective checks that the go directive is the same everywhere, so that no module is built by other rules.
 func (w Workspace) goDirective(m Module) []string {
 	have := ""
 	if m.File.Go != nil {
@@ -29,7 +29,7 @@ func (w Workspace) goDirective(m Module) []string {
 	return []string{fmt.Sprintf("%s: go directive is %q, go.work has %q", m.Folder, have, w.Go)}
 }
 
-// replaces: every required sibling is built from this tree, and nothing else is replaced.
+// replaces checks that every required sibling is built from this tree, and that nothing else is replaced.
 func (w Workspace) replaces(m Module) []string {
 	var faults []string
 	replaced := map[string]string{}
@@ -55,8 +55,8 @@ func (w Workspace) replaces(m Module) []string {
 	return faults
 }
 
-// features require core and modules of API types alone, never each other; core requires API types of its own alone.
-// What puts features together or tests them may require all.
+// features checks that features require core and modules of API types, but not each other, and that core requires only
+// its own API types. Modules that combine or test features may require all.
 func (w Workspace) features(m Module) []string {
 	if m.Folder == "kustomize" || m.Folder == "test" {
 		return nil
@@ -73,7 +73,7 @@ func (w Workspace) features(m Module) []string {
 	return faults
 }
 
-// versions of aligned libraries are those of the first module that requires them.
+// versions checks that aligned libraries have the version of the first module that requires them.
 func (w Workspace) versions() []string {
 	var faults []string
 	first := map[string]Module{}
@@ -95,8 +95,8 @@ func (w Workspace) versions() []string {
 	return faults
 }
 
-// isAligned reports whether a library has one version in the whole repository: its objects cross the borders of our
-// modules.
+// isAligned reports whether a library must have one version in the whole repository: its objects cross the borders of
+// our modules.
 func isAligned(module string) bool {
 	switch module {
 	case "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/apiextensions-apiserver",

@@ -38,9 +38,9 @@ func check(root fs.FS) ([]string, error) {
 	faults := workspace.Faults()
 	for _, m := range workspace.Modules {
 		if m.Folder == "core" {
-			more, err := FloorFaults(root, m)
+			more, err := LayerFaults(root, m)
 			if err != nil {
-				return nil, fmt.Errorf("check the floors of core: %w", err)
+				return nil, fmt.Errorf("check the layers of core: %w", err)
 			}
 			faults = append(faults, more...)
 		}

@@ -14,7 +14,7 @@ func ToHub(src *v1alpha1.CloneSet, dst *v1beta1.CloneSet) error {
 	in := src.DeepCopy()
 	dst.ObjectMeta = in.ObjectMeta
 	var kept record
-	_ = conversion.Take(&dst.ObjectMeta, RecordAnnotation, &kept)
+	_ = conversion.TakeAnnotation(&dst.ObjectMeta, RecordAnnotation, &kept)
 	dst.Spec = v1beta1.CloneSetSpec{
 		Replicas:             in.Spec.Replicas,
 		Selector:             in.Spec.Selector,
@@ -64,7 +64,7 @@ func FromHub(src *v1beta1.CloneSet, dst *v1alpha1.CloneSet) error {
 	if kept.isEmpty() {
 		return nil
 	}
-	return conversion.Put(&dst.ObjectMeta, RecordAnnotation, kept)
+	return conversion.PutAnnotation(&dst.ObjectMeta, RecordAnnotation, kept)
 }
 
 // V1alpha1Path is the path by which users of v1alpha1 know a field path of the hub.

@@ -20,16 +20,16 @@ func Convert(raw []byte, apiVersion string) ([]byte, error) {
 func carrying[S, D any](to string, convert func(*S, *D) error) func(conversion.Object) (conversion.Object, error) {
 	return func(src conversion.Object) (conversion.Object, error) {
 		part := maps.Clone(src)
-		part["spec"] = conversion.With(nil, conversion.Member(src, "spec"), "scaleStrategy", "updateStrategy")
+		part["spec"] = conversion.WithMembers(nil, conversion.Member(src, "spec"), "scaleStrategy", "updateStrategy")
 		delete(part, "status")
-		typed, err := conversion.Through(part, convert)
+		typed, err := conversion.ViaTypes(part, convert)
 		if err != nil {
 			return nil, err
 		}
 		out := maps.Clone(src)
 		out["apiVersion"] = to
-		out["metadata"] = conversion.With(conversion.Member(src, "metadata"), conversion.Member(typed, "metadata"), "labels", "annotations")
-		out["spec"] = conversion.With(conversion.Member(src, "spec"), conversion.Member(typed, "spec"), "scaleStrategy", "updateStrategy")
+		out["metadata"] = conversion.WithMembers(conversion.Member(src, "metadata"), conversion.Member(typed, "metadata"), "labels", "annotations")
+		out["spec"] = conversion.WithMembers(conversion.Member(src, "spec"), conversion.Member(typed, "spec"), "scaleStrategy", "updateStrategy")
 		carry(src, out)
 		return out, nil
 	}
@@ -38,7 +38,7 @@ func carrying[S, D any](to string, convert func(*S, *D) error) func(conversion.O
 // carry copies members of the strategies as they were written, because the types leave out what is zero.
 // Claim reuse, whose defaults are opposite, is written out always.
 func carry(src, dst conversion.Object) {
-	scale := conversion.With(conversion.Member(dst, "spec", "scaleStrategy"), conversion.Member(src, "spec", "scaleStrategy"), "podsToDelete", "maxUnavailable")
+	scale := conversion.WithMembers(conversion.Member(dst, "spec", "scaleStrategy"), conversion.Member(src, "spec", "scaleStrategy"), "podsToDelete", "maxUnavailable")
 	reuse := "enablePVCReuse"
 	if dst["apiVersion"] == v1alpha1.GroupVersion.String() {
 		reuse = "disablePVCReuse"
@@ -50,9 +50,9 @@ func carry(src, dst conversion.Object) {
 	if to == nil {
 		return
 	}
-	maps.Copy(to, conversion.With(nil, from, "partition", "maxUnavailable", "maxSurge", "paused", "priorityStrategy", "scatterStrategy"))
+	maps.Copy(to, conversion.WithMembers(nil, from, "partition", "maxUnavailable", "maxSurge", "paused", "priorityStrategy", "scatterStrategy"))
 	if inPlace := conversion.Member(to, "inPlaceUpdateStrategy"); inPlace != nil {
-		maps.Copy(inPlace, conversion.With(nil, conversion.Member(from, "inPlaceUpdateStrategy"), "gracePeriodSeconds"))
+		maps.Copy(inPlace, conversion.WithMembers(nil, conversion.Member(from, "inPlaceUpdateStrategy"), "gracePeriodSeconds"))
 	}
 }
 

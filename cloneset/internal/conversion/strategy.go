@@ -99,13 +99,13 @@ func keepIgnored(in *workload.InPlaceUpdateStrategy, meta *metav1.ObjectMeta) er
 	if in == nil || *in == *effective(in) {
 		return nil
 	}
-	return conversion.Put(meta, IgnoredAnnotation, in)
+	return conversion.PutAnnotation(meta, IgnoredAnnotation, in)
 }
 
 // restoreIgnored gives the v1alpha1 form back what keepIgnored noted. The grace period is the hub's.
 func restoreIgnored(dst *v1alpha1.CloneSet) {
 	var ignored workload.InPlaceUpdateStrategy
-	_ = conversion.Take(&dst.ObjectMeta, IgnoredAnnotation, &ignored)
+	_ = conversion.TakeAnnotation(&dst.ObjectMeta, IgnoredAnnotation, &ignored)
 	if isZero(ignored) {
 		return
 	}

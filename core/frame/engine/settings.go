@@ -20,8 +20,8 @@ import (
 // pods. The default imagePullPolicy is left to the kind.
 func InPlace(e *manager.Environment) (inplace.Options, error) {
 	can := inplace.Options{
-		EnvFromMetadata: e.Options.Gates.Enabled(features.InPlaceUpdateEnvFromMetadata),
-		Resize:          e.Options.Gates.Enabled(features.InPlaceWorkloadVerticalScaling),
+		EnvFromMetadata: e.Options.FeatureGates.Enabled(features.InPlaceUpdateEnvFromMetadata),
+		Resize:          e.Options.FeatureGates.Enabled(features.InPlaceWorkloadVerticalScaling),
 	}
 	if !can.Resize {
 		return can, nil
@@ -32,10 +32,10 @@ func InPlace(e *manager.Environment) (inplace.Options, error) {
 }
 
 // TemplateValidator returns a validator of pod templates for admission. It asks the cluster through the client, no more
-// often than admission.Questions allows.
+// often than admission.QueryLimiter allows.
 func TemplateValidator(e *manager.Environment, asker client.Client) podtemplate.Validator {
 	return podtemplate.Validator{
-		Cluster:          podtemplate.NewLimited(asker, e.Clock, admission.Questions()),
+		Cluster:          podtemplate.NewLimited(asker, e.Clock, admission.QueryLimiter()),
 		ForbidPrivileged: !e.Options.AllowPrivileged,
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion/metrics"
 )
 
-// ConvertPath is where the API server asks for conversions.
+// ConvertPath is the path of the conversion webhook.
 const ConvertPath = "/convert"
 
-// Converting answers conversion requests. The function converts the JSON of one object to an apiVersion,
-// such as apps.kruise.io/v1beta1. It works on bytes, so that a kind can leave what its versions share as it
-// is written: a round trip through Go types rewrites embedded pod templates, and users' tools would see
-// differences that nobody made. Kinds without such parts pass Kind.Convert. A panic fails the conversion, and
-// a request of more than MaxConversion bytes is answered with status 413.
+// Converting answers conversion requests. The function converts the JSON of one object to an apiVersion, such as
+// apps.kruise.io/v1beta1. It works on bytes, so that a kind can keep what its versions share as it was written: a round
+// trip through Go types rewrites embedded pod templates, and users' tools would see differences that nobody made. Kinds
+// without such parts pass Kind.Convert. A panic fails the conversion, and a request of more than MaxConversion bytes is
+// answered with status 413.
 func Converting(convert func(raw []byte, apiVersion string) ([]byte, error)) http.Handler {
 	return NewLimit(MaxConversion, MaxConversion).Handle(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review apiextensionsv1.ConversionReview
@@ -32,7 +32,7 @@ func Converting(convert func(raw []byte, apiVersion string) ([]byte, error)) htt
 		review.Response = convertAll(r.Context(), review.Request, convert)
 		review.Request = nil
 		w.Header().Set("Content-Type", "application/json")
-		// An error means that the API server has gone.
+		// An error means that the API server has closed the connection.
 		_ = json.NewEncoder(w).Encode(review)
 	}))
 }
@@ -53,7 +53,7 @@ func convertAll(ctx context.Context, request *apiextensionsv1.ConversionRequest,
 	return response
 }
 
-// recovering makes an error of a panic, counted and logged as controller-runtime does.
+// recovering turns a panic into an error, counted and logged as controller-runtime does.
 func recovering(ctx context.Context, convert func() ([]byte, error)) (converted []byte, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

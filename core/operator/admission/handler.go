@@ -22,7 +22,7 @@ type Endpoint struct {
 	Handler http.Handler
 }
 
-// Handler answers the admission requests of one path. Requests for subresources that were not added are let through.
+// Handler answers the admission requests of one path. Requests for subresources that were not added are allowed.
 type Handler struct {
 	rules map[string]webhook.HandlerFunc // by subresource, empty for the main resource
 	hook  *webhook.Webhook               // recovers panics of rules, and counts them
@@ -30,20 +30,20 @@ type Handler struct {
 
 func newHandler(rules map[string]webhook.HandlerFunc) Handler {
 	return Handler{rules: rules, hook: &webhook.Webhook{Handler: webhook.HandlerFunc(func(ctx context.Context, req webhook.Request) webhook.Response {
-		if judge, ok := rules[req.SubResource]; ok {
-			return judge(ctx, req)
+		if handle, ok := rules[req.SubResource]; ok {
+			return handle(ctx, req)
 		}
 		return webhook.Allowed("")
 	})}}
 }
 
-func newMainHandler(judge webhook.HandlerFunc) Handler {
-	return newHandler(map[string]webhook.HandlerFunc{"": judge})
+func newMainHandler(handle webhook.HandlerFunc) Handler {
+	return newHandler(map[string]webhook.HandlerFunc{"": handle})
 }
 
-// Subresource returns the handler with a subresource, such as eviction: requests for it are answered by the other
-// handler's rules for a main resource. They may be those of another kind, since the objects of a subresource can be:
-// pods/status and pods/resize are sent as Pod, pods/eviction as Eviction.
+// Subresource returns the handler with a subresource, such as eviction: requests for it are answered by the rules that
+// the other handler has for a main resource. They may be rules of another kind, because the objects of a subresource
+// can be of another kind: pods/status and pods/resize are sent as Pod, pods/eviction as Eviction.
 func (h Handler) Subresource(name string, other Handler) Handler {
 	rules := maps.Clone(h.rules)
 	rules[name] = other.rules[""]
@@ -61,7 +61,7 @@ func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	review.Request, review.Response = nil, &answer.AdmissionResponse
 	w.Header().Set("Content-Type", "application/json")
-	// An error means that the API server has gone.
+	// An error means that the API server has closed the connection.
 	_ = json.NewEncoder(w).Encode(review)
 }
 
@@ -82,15 +82,15 @@ func readReview(r *http.Request, review *admissionv1.AdmissionReview) error {
 	return nil
 }
 
-// Defaulting returns Mutating for rules that find nothing to say but an error.
+// Defaulting is Mutating for rules that have no findings, only errors.
 func (k Kind[H]) Defaulting(defaults func(ctx context.Context, req Request[H]) error) Handler {
 	return k.Mutating(func(ctx context.Context, req Request[H]) (Findings, error) {
 		return Findings{}, defaults(ctx, req)
 	})
 }
 
-// Mutating answers mutating requests by running the rules, which may change req.New, and patches what they changed in
-// the version sent. Findings and errors are answered as those of Validating are. Deletions are let through.
+// Mutating answers mutating requests by running the rules, which may change req.New, and returns what they changed as a
+// patch for the version sent. Findings and errors are answered as by Validating. Deletions are allowed.
 func (k Kind[H]) Mutating(mutate func(ctx context.Context, req Request[H]) (Findings, error)) Handler {
 	return newMainHandler(func(ctx context.Context, raw webhook.Request) webhook.Response {
 		if raw.Operation == admissionv1.Delete {
@@ -139,7 +139,7 @@ func (k Kind[H]) Validating(validate func(ctx context.Context, req Request[H]) (
 	})
 }
 
-// answer returns what rules say of a request, without a patch.
+// answer returns the response to what rules found, without a patch.
 func (k Kind[H]) answer(name string, version Version[H], found Findings, err error) webhook.Response {
 	response := webhook.Allowed("")
 	switch {

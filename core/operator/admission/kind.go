@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Version lets admission read and write one served version of a kind as its hub. Build it with Hub or Spoke.
+// Version decodes one served version of a kind to its hub, and encodes it again. Create it with Hub or Spoke.
 type Version[H client.Object] struct {
 	name   string
 	decode func(raw []byte) (H, error)
@@ -34,13 +34,13 @@ func Hub[T any, H pointer[T]](name string) Version[H] {
 	}
 }
 
-// Conversion says how a spoke version of a kind becomes the hub and back. Both functions fill an empty
-// destination, apiVersion and kind excepted, and may keep parts of the source: it is not used afterwards.
+// Conversion converts a spoke version of a kind to the hub and back. Both functions fill an empty destination, except
+// for apiVersion and kind, and may keep parts of the source: it is not used afterwards.
 type Conversion[H, S any] struct {
 	ToHub   func(src S, dst H) error
 	FromHub func(src H, dst S) error
-	// Path translates a field path of the hub, such as spec.updateStrategy.maxUnavailable, into the path that a
-	// user of this version knows. Nil leaves paths as they are.
+	// Path maps a field path of the hub, such as spec.updateStrategy.maxUnavailable, to the path in this version. Nil
+	// keeps paths as they are.
 	Path func(hub string) string
 }
 
@@ -61,7 +61,7 @@ func Spoke[T, S any, H pointer[T], P pointer[S]](name string, conversion Convers
 		},
 		encode: func(hub H) ([]byte, error) {
 			spoke := P(new(S))
-			// The conversion may keep parts of what it is given, which rules go on to change.
+			// The conversion may keep parts of its source, which rules then change.
 			if err := conversion.FromHub(hub.DeepCopyObject().(H), spoke); err != nil {
 				return nil, err
 			}
@@ -77,7 +77,7 @@ type pointer[T any] interface {
 	client.Object
 }
 
-// decode reads JSON as the API server does: names are case sensitive, integers stay integers.
+// decode decodes JSON as the API server does: names are case sensitive, integers stay integers.
 func decode(raw []byte, into any) error {
 	if len(raw) == 0 {
 		return errors.New("there is no object to decode")
@@ -92,17 +92,17 @@ type Kind[H client.Object] struct {
 	spokes []Version[H]
 }
 
-// NewKind describes a kind by its hub and the other served versions. A foreign kind is given the version that its
-// webhooks ask for: NewKind("", "Pod", Hub[corev1.Pod]("v1")).
+// NewKind returns a kind with its hub and the other served versions. A foreign kind has the version that its webhooks
+// ask for: NewKind("", "Pod", Hub[corev1.Pod]("v1")).
 func NewKind[H client.Object](group, kind string, hub Version[H], spokes ...Version[H]) Kind[H] {
 	return Kind[H]{gk: schema.GroupKind{Group: group, Kind: kind}, hub: hub, spokes: spokes}
 }
 
-// MutatePath returns where the API server asks for the defaults of the kind, such as /mutate-apps-kruise-io-cloneset
-// and /mutate-pod. The configurations in users' clusters name it.
+// MutatePath returns the path of the mutating webhook, such as /mutate-apps-kruise-io-cloneset or /mutate-pod. The
+// webhook configurations in users' clusters name it.
 func (k Kind[H]) MutatePath() string { return "/mutate-" + k.path() }
 
-// ValidatePath returns where the API server asks for the validation of the kind, and of its subresources.
+// ValidatePath returns the path of the validating webhook of the kind and of its subresources.
 func (k Kind[H]) ValidatePath() string { return "/validate-" + k.path() }
 
 func (k Kind[H]) path() string {
@@ -113,7 +113,7 @@ func (k Kind[H]) path() string {
 	return strings.ReplaceAll(k.gk.Group, ".", "-") + "-" + kind
 }
 
-// version returns the description of a version by its name, such as v1alpha1.
+// version returns the version with that name, such as v1alpha1.
 func (k Kind[H]) version(name string) (Version[H], error) {
 	if name == k.hub.name {
 		return k.hub, nil
@@ -126,7 +126,7 @@ func (k Kind[H]) version(name string) (Version[H], error) {
 	return Version[H]{}, fmt.Errorf("unsupported version: %s", name)
 }
 
-// objectName returns the name to use in error messages: objects may still wait for a generated one.
+// objectName returns the name for error messages: metadata.name can still be empty, with a generateName.
 func objectName(name string, meta metav1.Object) string {
 	if name == "" && meta.GetGenerateName() != "" {
 		return meta.GetGenerateName()

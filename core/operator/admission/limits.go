@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// MaxReview is the size of the largest admission request in bytes: two objects of 3 MiB, the API server's
-	// limit, and what else it says.
+	// MaxReview is the size of the largest admission request in bytes: two objects of 3 MiB, the API server's limit,
+	// and the rest of the AdmissionReview.
 	MaxReview = 7 << 20
-	// MaxConversion is the size of the largest conversion request in bytes. Everything that a client lists at
-	// once is converted at once: some ten thousand sets.
+	// MaxConversion is the size of the largest conversion request in bytes. All objects of one list are converted in
+	// one request: some ten thousand sets.
 	MaxConversion = 64 << 20
-	// maxReviews is for all admission requests together.
+	// maxReviews is the size in bytes of all admission requests that are handled at the same time.
 	maxReviews = 64 << 20
-	// patience is how long a caller may take to send what it has to say.
-	patience = 10 * time.Second
+	// readTimeout is how long a client may take to send a request.
+	readTimeout = 10 * time.Second
 
 	questionsPerSecond = 50
 	questionsAtOnce    = 100
 )
 
-// Questions limits how often webhooks ask the cluster on behalf of their callers, who need not be the API
-// server. Whoever waits for it should have a deadline.
-func Questions() *rate.Limiter { return rate.NewLimiter(questionsPerSecond, questionsAtOnce) }
+// QueryLimiter returns a limiter of how often webhooks send requests to the cluster on behalf of their clients, which
+// need not be the API server. Callers should wait for it with a deadline.
+func QueryLimiter() *rate.Limiter { return rate.NewLimiter(questionsPerSecond, questionsAtOnce) }
 
-// Limit is how large requests may be: one of them, and those that are answered at the same time together.
+// Limit bounds the size of requests: of one, and of all that are handled at the same time.
 type Limit struct {
 	one  int64
 	free *semaphore.Weighted
@@ -44,12 +44,12 @@ func Reviews() Limit { return NewLimit(MaxReview, maxReviews) }
 // NewLimit returns a limit in bytes for one request and for all together.
 func NewLimit(one, all int64) Limit { return Limit{one: one, free: semaphore.NewWeighted(all)} }
 
-// Handle refuses bodies that are too large with status 413 and reads others whole. Requests wait as long as
-// those before them fill what there is for all.
+// Handle refuses bodies that are too large with status 413 and reads the others into memory. A request waits while
+// those before it use up the limit for all.
 func (l Limit) Handle(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size := r.ContentLength
-		if size < 0 { // it does not say
+		if size < 0 { // unknown
 			size = l.one
 		}
 		if size > l.one {
@@ -57,7 +57,7 @@ func (l Limit) Handle(next http.Handler) http.Handler {
 			return
 		}
 		if l.free.Acquire(r.Context(), size) != nil {
-			return // the caller has gone
+			return // the client has closed the connection
 		}
 		defer l.free.Release(size)
 		body, err := l.read(w, r)
@@ -78,11 +78,11 @@ func (l Limit) refuse(w http.ResponseWriter) {
 	http.Error(w, fmt.Sprintf("the request is larger than %d bytes: whoever lists objects should ask for less at a time", l.one), http.StatusRequestEntityTooLarge)
 }
 
-// read returns the body, unless it takes too long to come.
+// read returns the body, unless it takes longer than readTimeout.
 func (l Limit) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	connection := http.NewResponseController(w)
-	// Writers that know no deadlines are those of tests.
-	_ = connection.SetReadDeadline(time.Now().Add(patience)) //nolint:forbidigo // the kernel knows this clock alone
+	// Response writers of tests have no deadlines.
+	_ = connection.SetReadDeadline(time.Now().Add(readTimeout)) //nolint:forbidigo // the kernel knows this clock alone
 	defer func() { _ = connection.SetReadDeadline(time.Time{}) }()
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, l.one))
 }

@@ -12,13 +12,13 @@ import (
 	"gomodules.xyz/jsonpatch/v2"
 )
 
-// newPatch returns the operations that bring what changed between two objects into the bytes sent.
+// newPatch returns the operations that apply the difference between two objects to the bytes sent.
 //
-// Both objects went the same way from the hub back into the version sent, so that whatever that way adds or loses
-// cancels out: fields that this program does not know, zero values that Go writes and people do not, and
-// marks that a conversion leaves. Only real changes are left to be applied to the bytes.
+// Both objects were converted in the same way from the hub to the version sent, so that whatever the conversion adds or
+// loses cancels out: fields that this program does not know, zero values that Go encodes and people do not write, and
+// marks that a conversion leaves. Only real changes are applied to the bytes.
 //
-// Only what differs is decoded, level by level: most of a pod is what it was.
+// Only what differs is decoded, level by level: most of a pod is unchanged.
 func newPatch(sent, before, after []byte) ([]jsonpatch.Operation, error) {
 	var p patch
 	p.transplant("", sent, before, after)
@@ -28,7 +28,7 @@ func newPatch(sent, before, after []byte) ([]jsonpatch.Operation, error) {
 	return p.operations, nil
 }
 
-// patch grows by the operations that make the change from before to after on document.
+// patch collects the operations that make the change from before to after on document.
 type patch struct {
 	operations []jsonpatch.Operation
 	err        error
@@ -69,7 +69,7 @@ func (p *patch) transplantObject(path string, document, before, after json.RawMe
 	}
 }
 
-// transplantList goes into the elements only where no element came or went: otherwise positions mean nothing.
+// transplantList compares the elements only if their number is the same: otherwise indexes mean nothing.
 func (p *patch) transplantList(path string, document, before, after json.RawMessage) {
 	here, was, is := members[[]json.RawMessage](p, document, before, after)
 	if len(here) != len(was) || len(was) != len(is) {
@@ -81,7 +81,7 @@ func (p *patch) transplantList(path string, document, before, after json.RawMess
 	}
 }
 
-// members decodes one level of three values, the first of which is mostly the second.
+// members decodes one level of three values; the first one is mostly equal to the second.
 func members[T any](p *patch, document, before, after json.RawMessage) (here, was, is T) {
 	was, is = level[T](p, before), level[T](p, after)
 	if bytes.Equal(document, before) {
@@ -97,7 +97,7 @@ func level[T any](p *patch, value json.RawMessage) (decoded T) {
 	return decoded
 }
 
-// equal reports whether two values that Go encoded are the same. Null is as good as absent.
+// equal reports whether two values that Go encoded are the same. Null equals absent.
 func equal(a, b json.RawMessage) bool {
 	return bytes.Equal(a, b) || isNull(a) && isNull(b)
 }

@@ -36,7 +36,7 @@ func pods() admission.Kind[*corev1.Pod] {
 	return admission.NewKind("", "Pod", admission.Hub[corev1.Pod]("v1"))
 }
 
-// configuration has whatever is done to pods judged, but their creation.
+// configuration sends all requests about pods but their creation to the webhook.
 func configuration() *admissionregistrationv1.ValidatingWebhookConfiguration {
 	rule := func(operation admissionregistrationv1.OperationType, resources ...string) admissionregistrationv1.RuleWithOperations {
 		return admissionregistrationv1.RuleWithOperations{
@@ -77,7 +77,7 @@ func (g *guard) note(operation admissionv1.Operation, subresource, name string) 
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, name, errors.New("the budget is spent"))
 }
 
-func (g *guard) judge(_ context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
+func (g *guard) validate(_ context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
 	return admission.Findings{Warnings: []string{"guarded"}}, g.note(req.Operation, req.Subresource, req.Old.Name)
 }
 
@@ -88,7 +88,7 @@ func (g *guard) judgeEviction(_ context.Context, req admission.Request[*policyv1
 func TestWhatIsDoneToPodsIsJudged(t *testing.T) {
 	mgr := env.Manager(t)
 	g := &guard{}
-	main := pods().Validating(g.judge)
+	main := pods().Validating(g.validate)
 	evictions := admission.NewKind("policy", "Eviction", admission.Hub[policyv1.Eviction]("v1")).Validating(g.judgeEviction)
 	mgr.GetWebhookServer().Register(pods().ValidatePath(), main.Subresource("resize", main).Subresource("status", main).Subresource("eviction", evictions))
 	env.Start(t, mgr)

@@ -13,13 +13,13 @@ import (
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Request is what rules get to see of an admission request.
+// Request is an admission request as rules see it.
 type Request[H client.Object] struct {
 	Operation admissionv1.Operation
-	// Subresource is empty for the main resource, else such as status.
+	// Subresource is empty for the main resource, otherwise for instance status.
 	Subresource string
-	// New is the object as it shall be, Old as it is stored, both in the hub version. New is nil on delete, Old
-	// is nil on create.
+	// New is the object as requested, Old as stored, both in the hub version. New is nil on delete, Old is nil on
+	// create.
 	New, Old H
 	// Version is the version that the client used, such as v1alpha1.
 	Version string
@@ -33,15 +33,15 @@ type Request[H client.Object] struct {
 	User   authenticationv1.UserInfo
 }
 
-// Findings are the outcome of validation.
+// Findings are what rules found in a request.
 type Findings struct {
-	// Errors refuse the object with status 422, all of them at once. Paths are those of the hub.
+	// Errors deny the request with status 422, all of them at once. Paths are those of the hub.
 	Errors field.ErrorList
 	// Warnings are shown to the user whether the object is refused or not.
 	Warnings []string
 }
 
-// newRequest decodes an admission request in the version sent. Anything wrong is the fault of the request.
+// newRequest decodes an admission request in the version sent. Errors are the client's fault.
 func (k Kind[H]) newRequest(req webhook.Request) (Request[H], Version[H], error) {
 	out := Request[H]{
 		Operation:   req.Operation,
@@ -70,7 +70,7 @@ func (k Kind[H]) newRequest(req webhook.Request) (Request[H], Version[H], error)
 	return out, version, err
 }
 
-// refusal answers with the status that an error carries, else with 500.
+// refusal returns a denial with the status that an error carries, otherwise with 500.
 func refusal(err error) webhook.Response {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -82,7 +82,7 @@ func refusal(err error) webhook.Response {
 	return response
 }
 
-// invalid returns a 422 that names every error, in the paths of the version sent.
+// invalid returns a 422 that lists every error, with paths of the version sent.
 func invalid(kind schema.GroupKind, name string, errs field.ErrorList, path func(string) string) webhook.Response {
 	sent := make(field.ErrorList, 0, len(errs))
 	for _, err := range errs {

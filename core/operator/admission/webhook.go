@@ -8,21 +8,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Webhook answers the API server for one kind: it sets defaults, applies rules and converts between the versions.
+// Webhook has the webhooks of one kind: defaults, validation and conversion.
 type Webhook[H client.Object] struct {
 	Kind Kind[H]
-	// Default writes out what absent fields mean.
+	// Default sets absent fields to their defaults.
 	Default func(H)
-	// Validate judges what is created, or how an object changes. One that is being deleted is let through: only its
-	// finalizers change, and nothing is made from its spec any more.
+	// Validate checks an object that is created, or how it changes. An update of an object that is being deleted is
+	// allowed: only its finalizers change, and nothing is created from its spec any more.
 	Validate func(ctx context.Context, req Request[H]) (Findings, error)
-	// Delete judges deletions; nil lets all through.
+	// Delete checks deletions; nil allows all.
 	Delete func(H) error
-	// Convert is what Converting is given.
+	// Convert is the function for Converting.
 	Convert func(raw []byte, apiVersion string) ([]byte, error)
 }
 
-// Mutating sets defaults.
+// Mutating returns the endpoint that sets defaults.
 func (w Webhook[H]) Mutating() Endpoint {
 	return Endpoint{Path: w.Kind.MutatePath(), Handler: w.Kind.Defaulting(func(_ context.Context, req Request[H]) error {
 		w.Default(req.New)
@@ -30,7 +30,7 @@ func (w Webhook[H]) Mutating() Endpoint {
 	})}
 }
 
-// Validating applies the rules.
+// Validating returns the endpoint that validates.
 func (w Webhook[H]) Validating() Endpoint {
 	return Endpoint{Path: w.Kind.ValidatePath(), Handler: w.Kind.Validating(func(ctx context.Context, req Request[H]) (Findings, error) {
 		switch {
@@ -43,5 +43,5 @@ func (w Webhook[H]) Validating() Endpoint {
 	})}
 }
 
-// Converting converts between the versions.
+// Converting returns the handler that converts between the versions.
 func (w Webhook[H]) Converting() http.Handler { return Converting(w.Convert) }

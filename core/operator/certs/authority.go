@@ -29,20 +29,20 @@ const (
 	caCommonName = "webhook-cert-ca"
 )
 
-// Authority issues and judges certificates for one webhook server. It holds no state.
+// Authority issues and verifies certificates for one webhook server. It holds no state.
 type Authority struct {
 	// Names are the DNS names and IP addresses of the server; the first is also its common name.
 	Names []string
 	// RenewBefore is how long before its end the serving certificate is replaced, at most half of its life.
 	// Zero means a third of its life.
 	RenewBefore time.Duration
-	// Random is where keys and serial numbers come from.
+	// Random is the source of randomness for keys and serial numbers.
 	Random io.Reader
-	// NewKey makes a private key, NewRSAKey in production.
+	// NewKey generates a private key; NewRSAKey in production.
 	NewKey func(random io.Reader) (crypto.Signer, error)
 }
 
-// NewRSAKey makes an RSA key of 2048 bits.
+// NewRSAKey generates an RSA key of 2048 bits.
 func NewRSAKey(random io.Reader) (crypto.Signer, error) { return rsa.GenerateKey(random, 2048) }
 
 // newCA issues a self-signed CA certificate.
@@ -57,7 +57,7 @@ func (a Authority) newCA(now time.Time) (Pair, error) {
 	}, nil)
 }
 
-// newServing issues a serving certificate that never outlives its CA.
+// newServing issues a serving certificate that does not outlive its CA.
 func (a Authority) newServing(ca Pair, now time.Time) (Pair, error) {
 	issuer, err := tls.X509KeyPair(ca.Certificate, ca.Key)
 	if err != nil {
@@ -83,7 +83,7 @@ func (a Authority) newServing(ca Pair, now time.Time) (Pair, error) {
 	return a.issue(template, &issuer)
 }
 
-// issue signs a template by an issuer, or by itself when there is none.
+// issue signs a template with the issuer's key, or self-signs it when there is no issuer.
 func (a Authority) issue(template *x509.Certificate, issuer *tls.Certificate) (Pair, error) {
 	key, err := a.NewKey(a.Random)
 	if err != nil {
@@ -110,7 +110,7 @@ func (a Authority) issue(template *x509.Certificate, issuer *tls.Certificate) (P
 	}, nil
 }
 
-// encodeKey writes keys in the form that OpenKruise reads.
+// encodeKey encodes keys in the form that OpenKruise reads.
 func encodeKey(key crypto.Signer) ([]byte, error) {
 	switch key := key.(type) {
 	case *rsa.PrivateKey:
@@ -126,7 +126,7 @@ func encodeKey(key crypto.Signer) ([]byte, error) {
 	}
 }
 
-// canSign reports whether a CA can issue certificates at a time: it is one, its key fits, and it is valid.
+// canSign returns an error if a CA cannot issue certificates at a time: it has to be a CA, valid, and match its key.
 func (a Authority) canSign(ca Pair, now time.Time) error {
 	pair, err := tls.X509KeyPair(ca.Certificate, ca.Key)
 	if err != nil {
@@ -138,8 +138,8 @@ func (a Authority) canSign(ca Pair, now time.Time) error {
 	return valid(pair.Leaf, now)
 }
 
-// canServe reports whether content's serving certificate works at a time: its key fits, and a client that trusts the
-// bundle accepts it for every name of the server.
+// canServe returns an error if content's serving certificate does not work at a time: it has to match its key, and a
+// client that trusts the bundle has to accept it for every name of the server.
 func (a Authority) canServe(content Content, now time.Time) error {
 	pair, err := tls.X509KeyPair(content.Serving.Certificate, content.Serving.Key)
 	if err != nil {
@@ -148,7 +148,7 @@ func (a Authority) canServe(content Content, now time.Time) error {
 	return a.verify(pair, content.Bundle(), now)
 }
 
-// verify does what a client does that knows the bundle.
+// verify does what a client does that trusts the bundle.
 func (a Authority) verify(serving tls.Certificate, bundle []byte, now time.Time) error {
 	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
@@ -178,7 +178,7 @@ func valid(certificate *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// renewal returns when a certificate shall be replaced. A renewBefore of zero means a third of the life.
+// renewal returns how long before its end a certificate is replaced. A renewBefore of zero means a third of its life.
 func renewal(certificate *x509.Certificate, renewBefore time.Duration) time.Time {
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
 	if renewBefore <= 0 {
@@ -187,7 +187,7 @@ func renewal(certificate *x509.Certificate, renewBefore time.Duration) time.Time
 	return certificate.NotAfter.Add(-min(renewBefore, life/2))
 }
 
-// parse reads the first certificate of a PEM file.
+// parse parses the first certificate of a PEM file.
 func parse(certificate []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {

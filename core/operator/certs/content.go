@@ -36,14 +36,14 @@ type Content struct {
 	CA Pair
 	// Next is a CA that is trusted already and does not sign yet. Empty outside rotations.
 	Next Pair
-	// Previous is the certificate of a CA that is still trusted and signs no more. Its key is gone.
+	// Previous is the certificate of a CA that is still trusted and does not sign any more. Its key is gone.
 	Previous []byte
-	// Serving is what the webhook server shows.
+	// Serving is the serving certificate of the webhook server.
 	Serving Pair
 }
 
-// ReadContent takes the content from a Secret's data, also from one that OpenKruise wrote. Absent keys are
-// empty; whether the certificates are any good is for the Authority to judge.
+// ReadContent reads the content from a Secret's data, also from one that OpenKruise wrote. Absent keys are empty; the
+// certificates are not verified here.
 func ReadContent(data map[string][]byte) Content {
 	first := func(keys ...string) []byte {
 		for _, key := range keys {
@@ -61,7 +61,7 @@ func ReadContent(data map[string][]byte) Content {
 	}
 }
 
-// ReadExternal takes the content from a Secret that somebody else maintains: ca.crt, tls.crt and tls.key.
+// ReadExternal reads the content from a Secret that somebody else maintains: ca.crt, tls.crt and tls.key.
 func ReadExternal(data map[string][]byte) Content {
 	return Content{
 		CA:      Pair{Certificate: data[externalCAKey]},
@@ -69,7 +69,7 @@ func ReadExternal(data map[string][]byte) Content {
 	}
 }
 
-// Data returns the data of the Secret. Keys of others in present are kept.
+// Data returns the data of the Secret. Other keys in present are kept.
 func (c Content) Data(present map[string][]byte) map[string][]byte {
 	data := maps.Clone(present)
 	if data == nil {

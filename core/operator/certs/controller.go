@@ -25,38 +25,39 @@ import (
 )
 
 const (
-	// resync finds out that time has passed: certificates grow old without an event.
+	// resync is the time between two passes without an event: certificates expire without one.
 	resync = time.Minute
 
-	// Retries come fast at first, because at a first start the other replicas do the same work.
+	// Retries are fast at first, because at a first start the other replicas do the same work.
 	firstRetry, slowestRetry = 20 * time.Millisecond, 10 * time.Second
 
-	// Whoever overwrites bundles in a loop gets an answer at once, but no flood: so many writes at once, and so
-	// many a second after that.
+	// If somebody overwrites bundles in a loop, they are restored at once, but not without limit: this many writes at
+	// once, and this many a second after that.
 	writeBurst, writeRate = 30, 1
 )
 
-// Options are what a Controller needs.
+// Options are the settings of a Controller.
 type Options struct {
-	// Config reaches the API server.
+	// Config is the client configuration.
 	Config *rest.Config
-	// Settings name the Secret and the server.
+	// Settings are the names of the Secret and the server.
 	Settings Settings
-	// Mutating and Validating name the webhook configurations to keep; they have to exist.
+	// Mutating and Validating are the names of the webhook configurations to keep up to date; they have to exist.
 	Mutating, Validating []string
-	// CRDs names definitions to keep if they have a conversion webhook; they may appear later.
+	// CRDs are the names of definitions to keep up to date if they have a conversion webhook; they may be created
+	// later.
 	CRDs []string
-	// External takes the certificates from a Secret that somebody else maintains, and only checks bundles.
+	// External means that somebody else maintains the Secret with the certificates; bundles are only checked.
 	External bool
 	Clock    clock.WithTicker
-	// Random is where keys come from, crypto/rand.Reader in production.
+	// Random is the source of randomness for keys and serial numbers.
 	Random io.Reader
-	// NewKey makes private keys. Nil means NewRSAKey.
+	// NewKey generates private keys. Nil means NewRSAKey.
 	NewKey func(io.Reader) (crypto.Signer, error)
 	Log    logr.Logger
 }
 
-// Controller keeps the certificates of one operator. Every replica runs one, leader or not.
+// Controller keeps the certificates of one operator up to date. Every replica runs one, leader or not.
 type Controller struct {
 	options   Options
 	authority Authority
@@ -76,7 +77,7 @@ type Controller struct {
 	failure     atomic.Pointer[error]
 }
 
-// New returns a controller that does nothing before Start.
+// New returns a controller. It does nothing before Start.
 func New(options Options) (*Controller, error) {
 	api, err := newClient(options.Config)
 	if err != nil {
@@ -112,13 +113,13 @@ func New(options Options) (*Controller, error) {
 	return c, nil
 }
 
-// Source returns where the webhook server gets its certificate from.
+// Source returns the source of the webhook server's certificate.
 func (c *Controller) Source() *Source { return &c.source }
 
-// Initialized returns a channel that is closed when the certificates are in place everywhere for the first time.
+// Initialized returns a channel that is closed when the certificates are everywhere for the first time.
 func (c *Controller) Initialized() <-chan struct{} { return c.initialized }
 
-// Err returns why the last pass failed, nil when all is in place.
+// Err returns why the last pass failed, nil if everything is up to date.
 func (c *Controller) Err() error {
 	if failure := c.failure.Load(); failure != nil {
 		return *failure
@@ -188,8 +189,8 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// pass looks at the cache, and only if something is to be done at the server itself: what is judged before a
-// write is never older than the request that read it.
+// pass reads the cache first, and the server only if something is to be done: a write is never decided on data older
+// than the read that came before it.
 func (c *Controller) pass(ctx context.Context) error {
 	seen, err := c.observe(ctx, func(_ context.Context, object watched) (client.Object, error) { return object.cached() })
 	if err != nil {
@@ -198,7 +199,7 @@ func (c *Controller) pass(ctx context.Context) error {
 	if c.options.External {
 		return c.follow(seen)
 	}
-	if plan, err := c.plan(seen); err == nil && !plan.Write && seen.carries(plan.Content.Bundle()) {
+	if plan, err := c.plan(seen); err == nil && !plan.Write && seen.haveBundle(plan.Content.Bundle()) {
 		return errors.Join(c.serve(plan.Content), seen.missing)
 	}
 
@@ -206,10 +207,10 @@ func (c *Controller) pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.act(ctx, seen)
+	return c.apply(ctx, seen)
 }
 
-// observation is one look at the cluster.
+// observation is what one pass read from the cluster.
 type observation struct {
 	secret  *corev1.Secret // nil when there is none
 	targets []client.Object
@@ -241,8 +242,8 @@ func (c *Controller) observe(ctx context.Context, read func(context.Context, wat
 	return seen, nil
 }
 
-// carries reports whether every target has exactly this bundle.
-func (o observation) carries(bundle []byte) bool {
+// haveBundle reports whether every target has exactly this bundle.
+func (o observation) haveBundle(bundle []byte) bool {
 	for _, target := range o.targets {
 		if patch, err := injection(target, bundle); err != nil || patch != nil {
 			return false
@@ -256,13 +257,13 @@ func (c *Controller) plan(seen observation) (Plan, error) {
 	if seen.secret != nil {
 		stored := ReadContent(seen.secret.Data)
 		snapshot.Stored = &stored
-		snapshot.Published = seen.missing == nil && seen.carries(stored.Bundle())
+		snapshot.Published = seen.missing == nil && seen.haveBundle(stored.Bundle())
 	}
 	return c.authority.Plan(snapshot)
 }
 
-// act stores, publishes, serves, in this order: a certificate is shown only after its CA is trusted.
-func (c *Controller) act(ctx context.Context, seen observation) error {
+// apply stores, publishes and serves, in this order: a certificate is used only after its CA is trusted.
+func (c *Controller) apply(ctx context.Context, seen observation) error {
 	plan, err := c.plan(seen)
 	if err != nil {
 		return fmt.Errorf("plan certificates: %w", err)
@@ -280,8 +281,8 @@ func (c *Controller) act(ctx context.Context, seen observation) error {
 	return errors.Join(c.serve(plan.Content), seen.missing)
 }
 
-// store writes the Secret as it was judged. Losing a race against another replica is an error: the retry
-// reads what the winner wrote.
+// store writes the Secret in the version that the plan was made from. If another replica was faster it is an error: the
+// retry reads what that one wrote.
 func (c *Controller) store(ctx context.Context, secret *corev1.Secret, plan Plan) error {
 	c.writes.WithLabelValues("Secret").Inc()
 	c.options.Log.Info("Write certificates", "secret", c.secret.key, "reason", plan.Reason)
@@ -302,7 +303,7 @@ func (c *Controller) store(ctx context.Context, secret *corev1.Secret, plan Plan
 	return nil
 }
 
-// publish puts the bundle into one configuration or CRD.
+// publish writes the bundle into one webhook configuration or CRD.
 func (c *Controller) publish(ctx context.Context, target client.Object, bundle []byte) error {
 	patch, err := injection(target, bundle)
 	if err != nil || patch == nil {
@@ -322,7 +323,7 @@ func (c *Controller) publish(ctx context.Context, target client.Object, bundle [
 	return nil
 }
 
-// serve switches to the serving certificate of content if it is another one.
+// serve switches to the serving certificate of content if it is a new one.
 func (c *Controller) serve(content Content) error {
 	if current := c.source.content(); current != nil && current.equal(content) {
 		return nil
@@ -330,7 +331,7 @@ func (c *Controller) serve(content Content) error {
 	return c.source.serve(content)
 }
 
-// follow serves external certificates and checks that everybody trusts them.
+// follow serves external certificates and checks that all targets trust them.
 func (c *Controller) follow(seen observation) error {
 	if seen.secret == nil {
 		return fmt.Errorf("not found Secret %s with external certificates", c.secret.key)

@@ -147,7 +147,7 @@ func TestRotationInterruptsNobody(t *testing.T) {
 	assert.Equal(t, first.Serving, prepared.Serving)
 	calls.more(t)
 
-	p.clock.Step(settle + time.Minute)
+	p.clock.Step(propagationTime + time.Minute)
 	switched := p.eventuallyTrusted("the new CA and the previous", func(content Content) bool { return len(content.Previous) > 0 })
 	assert.Equal(t, prepared.Next, switched.CA)
 	p.eventuallyServed(controllers, switched)

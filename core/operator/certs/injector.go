@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// reference is one place in an object where the API server reads a bundle.
+// reference is one place in an object that has a bundle.
 type reference struct {
 	path    string // JSON pointer of the caBundle
 	present []byte
-	guard   operation // holds as long as path still means the same
+	guard   operation // a test operation that fails if path means something else now
 }
 
 // operation is one operation of a JSON patch.
@@ -24,7 +24,7 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// references lists the places of an object that carry a bundle. A CRD without a conversion webhook has none.
+// references lists the places of an object that have a bundle. A CRD without a conversion webhook has none.
 func references(object client.Object) []reference {
 	var all []reference
 	webhook := func(i int, name string, bundle []byte) {
@@ -61,9 +61,9 @@ func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return conversion != nil && conversion.Strategy == apiextensionsv1.WebhookConverter && conversion.Webhook != nil
 }
 
-// injection returns the JSON patch that puts a bundle into an object, nil when nothing differs. It touches
-// nothing but caBundle, and applies only while the entry and the bundle are those that were judged: of two
-// replicas the one with the older Secret cannot win.
+// injection returns the JSON patch that writes a bundle into an object, nil if nothing differs. It changes nothing but
+// caBundle, and applies only if the webhook and its bundle are still those that were read: of two replicas, the one
+// with the older Secret cannot win.
 func injection(object client.Object, bundle []byte) ([]byte, error) {
 	var operations []operation
 	for _, reference := range references(object) {
@@ -82,7 +82,7 @@ func injection(object client.Object, bundle []byte) ([]byte, error) {
 	return json.Marshal(operations)
 }
 
-// checkExternal reports whether an object carries a bundle that somebody else maintains.
+// checkExternal returns an error if an object lacks the bundle, which somebody else maintains.
 func checkExternal(object client.Object, bundle []byte) error {
 	bundle = bytes.TrimSpace(bundle)
 	for _, reference := range references(object) {
@@ -100,7 +100,7 @@ func checkExternal(object client.Object, bundle []byte) error {
 	return nil
 }
 
-// kindOf names the kind of an object that may have come without its type.
+// kindOf returns the kind of an object whose type meta may be empty.
 func kindOf(object client.Object) string {
 	switch object.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:

@@ -6,8 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// newWrites counts what the controller writes: a number that grows all the time means that somebody else
-// overwrites it.
+// newWrites returns the counter of the controller's writes: if it grows all the time, somebody else overwrites them.
 func newWrites() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_webhook_certificate_writes_total",

@@ -5,55 +5,55 @@ import (
 )
 
 const (
-	// settle is how long API servers get to notice a new bundle before a certificate depends on it. They
+	// propagationTime is how long API servers get to notice a new bundle before a certificate depends on it. They
 	// watch the configurations; minutes are generous.
-	settle = 10 * time.Minute
+	propagationTime = 10 * time.Minute
 	// overlap is how long a CA stays trusted after the last certificate was signed by its successor, for
 	// replicas that were cut off from the API server when the Secret changed.
 	overlap = day
 )
 
-// Snapshot is everything that a plan depends on.
+// Snapshot is the input of a plan.
 type Snapshot struct {
 	Now time.Time
 	// Stored is the content of the Secret; nil when there is no Secret.
 	Stored *Content
-	// Remembered is what this replica serves with; nil after a start.
+	// Remembered is the content that this replica serves; nil after a start.
 	Remembered *Content
-	// Published is true when every configuration and CRD carries the bundle of Stored.
+	// Published is true if every webhook configuration and CRD has the bundle of Stored.
 	Published bool
 }
 
-// Plan is what shall be done about a snapshot.
+// Plan is what to do.
 type Plan struct {
-	// Content is what to publish and, after that, to serve with.
+	// Content is what to publish, and then to serve.
 	Content Content
-	// Write says that Content has to be stored in the Secret first.
+	// Write means that Content has to be stored in the Secret first.
 	Write bool
-	// Reason tells why the Secret is written, for the log.
+	// Reason is why the Secret is written, for the log.
 	Reason string
 }
 
-// step looks at good content and returns what it should become; a step without reason does not apply.
+// step is one possible change of valid content; a step without reason does not apply.
 type step struct {
 	reason  string
-	applies func(judged) bool
-	change  func(Authority, judged) (Content, error)
+	applies func(contentState) bool
+	change  func(Authority, contentState) (Content, error)
 }
 
 // steps returns the possible changes in order of evaluation. The first that applies is taken: one change at a time, so that
 // everybody is at most one step behind.
 func steps() []step {
 	return []step{
-		{"the serving certificate is not valid", judged.cannotServe, Authority.renewServing}, // moved, edited, expired
-		{"the CA is due for replacement", judged.needsNextCA, Authority.prepareNextCA},       // trusted first
-		{"the next CA is trusted everywhere", judged.canSwitch, Authority.switchCA},          // then used
-		{"the previous CA is not used any more", judged.canDrop, Authority.dropPreviousCA},   // then alone
-		{"the serving certificate is due for renewal", judged.servingDue, Authority.renewServing},
+		{"the serving certificate is not valid", contentState.cannotServe, Authority.renewServing}, // moved, edited, expired
+		{"the CA is due for replacement", contentState.needsNextCA, Authority.prepareNextCA},       // trusted first
+		{"the next CA is trusted everywhere", contentState.canSwitch, Authority.switchCA},          // then used
+		{"the previous CA is not used any more", contentState.canDrop, Authority.dropPreviousCA},   // then alone
+		{"the serving certificate is due for renewal", contentState.servingDue, Authority.renewServing},
 	}
 }
 
-// Plan decides what the Secret shall hold. It is a pure function, random numbers for new keys excepted.
+// Plan decides what the Secret should hold. It is a pure function except for the randomness of new keys.
 func (a Authority) Plan(snapshot Snapshot) (Plan, error) {
 	content, reason, err := a.base(snapshot)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a Authority) Plan(snapshot Snapshot) (Plan, error) {
 	if reason != "" {
 		return Plan{Content: content, Write: true, Reason: reason}, nil
 	}
-	state := a.judge(content, snapshot)
+	state := a.evaluate(content, snapshot)
 	for _, step := range steps() {
 		if !step.applies(state) {
 			continue
@@ -73,8 +73,8 @@ func (a Authority) Plan(snapshot Snapshot) (Plan, error) {
 	return Plan{Content: content}, nil
 }
 
-// base returns the stored content if anything can be made of it. Else, with a reason, what this replica
-// remembers with a new CA in preparation, so that a lost Secret interrupts nothing; else everything new.
+// base returns the content to start from: the stored content if it is usable; otherwise, with a reason, what this
+// replica remembers with a new CA in preparation, so that a lost Secret interrupts nothing; otherwise everything new.
 func (a Authority) base(snapshot Snapshot) (Content, string, error) {
 	reason := "there is no Secret"
 	if snapshot.Stored != nil {
@@ -104,8 +104,8 @@ func (a Authority) usable(content Content, now time.Time) bool {
 	return a.canSign(content.CA, now) == nil || a.canServe(content, now) == nil
 }
 
-// judged is good content with the answers that steps need.
-type judged struct {
+// contentState is valid content with what the conditions of steps need.
+type contentState struct {
 	content   Content
 	now       time.Time
 	published bool
@@ -116,10 +116,10 @@ type judged struct {
 	caRenewal, nextSince     time.Time
 }
 
-func (a Authority) judge(content Content, snapshot Snapshot) judged {
+func (a Authority) evaluate(content Content, snapshot Snapshot) contentState {
 	alone := content
 	alone.Previous = nil
-	state := judged{
+	state := contentState{
 		content: content, now: snapshot.Now, published: snapshot.Published,
 		serves:      a.canServe(content, snapshot.Now) == nil,
 		servesAlone: a.canServe(alone, snapshot.Now) == nil,
@@ -139,48 +139,49 @@ func (a Authority) judge(content Content, snapshot Snapshot) judged {
 	return state
 }
 
-func (j judged) cannotServe() bool { return !j.serves && j.signs }
+func (s contentState) cannotServe() bool { return !s.serves && s.signs }
 
-func (j judged) needsNextCA() bool {
-	if !j.content.Next.empty() {
-		return !j.nextSigns
+func (s contentState) needsNextCA() bool {
+	if !s.content.Next.empty() {
+		return !s.nextSigns
 	}
-	return !j.signs || !j.now.Before(j.caRenewal)
+	return !s.signs || !s.now.Before(s.caRenewal)
 }
 
-func (j judged) canSwitch() bool {
-	return j.nextSigns && j.published && !j.now.Before(j.nextSince.Add(settle))
+func (s contentState) canSwitch() bool {
+	return s.nextSigns && s.published && !s.now.Before(s.nextSince.Add(propagationTime))
 }
 
-func (j judged) canDrop() bool {
-	return len(j.content.Previous) > 0 && j.servesAlone && !j.now.Before(j.servedBy.Add(overlap))
+func (s contentState) canDrop() bool {
+	return len(s.content.Previous) > 0 && s.servesAlone && !s.now.Before(s.servedBy.Add(overlap))
 }
 
-// servingDue leaves a CA that cannot sign to the steps before.
-func (j judged) servingDue() bool {
-	return j.signs && !j.now.Before(j.servingRenewal)
+// servingDue reports whether the serving certificate is to be renewed. A CA that cannot sign is handled by the steps
+// before.
+func (s contentState) servingDue() bool {
+	return s.signs && !s.now.Before(s.servingRenewal)
 }
 
-func (a Authority) renewServing(state judged) (Content, error) {
+func (a Authority) renewServing(state contentState) (Content, error) {
 	var err error
 	content := state.content
 	content.Serving, err = a.newServing(content.CA, state.now)
 	return content, err
 }
 
-func (a Authority) prepareNextCA(state judged) (Content, error) {
+func (a Authority) prepareNextCA(state contentState) (Content, error) {
 	var err error
 	content := state.content
 	content.Next, err = a.newCA(state.now)
 	return content, err
 }
 
-func (a Authority) switchCA(state judged) (Content, error) {
+func (a Authority) switchCA(state contentState) (Content, error) {
 	serving, err := a.newServing(state.content.Next, state.now)
 	return Content{CA: state.content.Next, Previous: state.content.CA.Certificate, Serving: serving}, err
 }
 
-func (a Authority) dropPreviousCA(state judged) (Content, error) {
+func (a Authority) dropPreviousCA(state contentState) (Content, error) {
 	content := state.content
 	content.Previous = nil
 	return content, nil

@@ -31,7 +31,7 @@ func TestPlan(t *testing.T) {
 	require.NoError(t, err)
 	prepared.Serving, err = authority.newServing(fresh.CA, caDue)
 	require.NoError(t, err)
-	switched, err := authority.switchCA(judged{content: prepared, now: caDue.Add(settle)})
+	switched, err := authority.switchCA(contentState{content: prepared, now: caDue.Add(propagationTime)})
 	require.NoError(t, err)
 
 	moved := authority
@@ -125,11 +125,11 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name:     "the next CA waits until API servers have noticed",
-			snapshot: Snapshot{Now: caDue.Add(settle - time.Second), Stored: &prepared, Published: true},
+			snapshot: Snapshot{Now: caDue.Add(propagationTime - time.Second), Stored: &prepared, Published: true},
 		},
 		{
 			name:     "the next CA signs, the old one stays trusted",
-			snapshot: Snapshot{Now: caDue.Add(settle), Stored: &prepared, Published: true},
+			snapshot: Snapshot{Now: caDue.Add(propagationTime), Stored: &prepared, Published: true},
 			reason:   "the next CA is trusted everywhere",
 			check: func(t *testing.T, content Content) {
 				assert.Equal(t, prepared.Next, content.CA)
@@ -139,26 +139,26 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name:     "the previous CA stays while replicas may lag",
-			snapshot: Snapshot{Now: caDue.Add(settle + overlap - time.Second), Stored: &switched, Published: true},
+			snapshot: Snapshot{Now: caDue.Add(propagationTime + overlap - time.Second), Stored: &switched, Published: true},
 		},
 		{
 			name:     "the previous CA goes",
-			snapshot: Snapshot{Now: caDue.Add(settle + overlap), Stored: &switched, Published: true},
+			snapshot: Snapshot{Now: caDue.Add(propagationTime + overlap), Stored: &switched, Published: true},
 			reason:   "the previous CA is not used any more",
 			check:    func(t *testing.T, content Content) { assert.Empty(t, content.Previous) },
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			judge := authority
+			used := authority
 			if test.authority != nil {
-				judge = *test.authority
+				used = *test.authority
 			}
-			plan, err := judge.Plan(test.snapshot)
+			plan, err := used.Plan(test.snapshot)
 			require.NoError(t, err)
 			assert.Equal(t, test.reason, plan.Reason)
 			assert.Equal(t, test.reason != "", plan.Write)
-			require.NoError(t, judge.canServe(plan.Content, test.snapshot.Now), "what is planned can be served")
+			require.NoError(t, used.canServe(plan.Content, test.snapshot.Now), "what is planned can be served")
 			if test.check != nil {
 				test.check(t, plan.Content)
 			}
@@ -182,7 +182,7 @@ type world struct {
 	writes    map[string]int
 }
 
-// pass is what Controller.act does: store, publish, serve.
+// pass is what Controller.apply does: store, publish, serve.
 func (w *world) pass(t *testing.T, r *replica) {
 	t.Helper()
 	published := w.secret != nil
@@ -256,7 +256,7 @@ func (w *world) pause(random *rand.Rand) time.Duration {
 		return time.Duration(random.Int64N(int64(45 * day)))
 	}
 	if random.IntN(2) == 0 {
-		return time.Duration(random.Int64N(int64(2 * settle)))
+		return time.Duration(random.Int64N(int64(2 * propagationTime)))
 	}
 	return time.Duration(random.Int64N(int64(overlap / 2)))
 }

@@ -8,28 +8,27 @@ import (
 	"time"
 )
 
-// Settings say under which names an operator keeps its certificates and serves its webhooks.
+// Settings are the names under which an operator keeps its certificates and serves its webhooks.
 type Settings struct {
 	// Namespace holds the Secret and the Service.
 	Namespace string
 	// SecretName is the Secret with the certificates, ServiceName the Service that the API server calls.
 	SecretName, ServiceName string
-	// Host replaces the Service where the API server reaches the operator by URL. The URLs in configurations
-	// and CRDs are the business of whoever installs them.
+	// Host replaces the Service if the API server reaches the operator by URL. Whoever installs the operator has to set
+	// the URLs in configurations and CRDs.
 	Host string
-	// Port is where the webhook server listens.
+	// Port is the port of the webhook server.
 	Port int
 	// RenewBefore is how long before its end the serving certificate is replaced, at most half of its life.
 	// Zero means a third of its life.
 	RenewBefore time.Duration
 }
 
-// DefaultPort is where webhook servers listen unless told otherwise; the Service leads to it.
+// DefaultPort is the default port of webhook servers; the Service forwards to it.
 const DefaultPort = 9876
 
-// ReadSettings takes the settings of a feature from the environment, and what the log should say about
-// variables that are known and without effect. A bad port is an error; a bad CERTS_RENEW_BEFORE means the
-// default.
+// ReadSettings reads the settings of a feature from the environment, and returns notes for the log about variables that
+// are known but have no effect. A bad port is an error; a bad CERTS_RENEW_BEFORE means the default.
 func ReadSettings(feature, defaultNamespace string, getenv func(string) string) (Settings, []string, error) {
 	or := func(name, fallback string) string {
 		if value := getenv(name); value != "" {
@@ -64,7 +63,7 @@ func ReadSettings(feature, defaultNamespace string, getenv func(string) string) 
 	return settings, notes, nil
 }
 
-// parseAge reads a whole number of days (d), months of 30 days (m) or years of 365 days (y).
+// parseAge parses a whole number of days (d), months of 30 days (m) or years of 365 days (y).
 func parseAge(value string) (time.Duration, bool) {
 	for unit, length := range map[string]time.Duration{"d": day, "m": 30 * day, "y": 365 * day} {
 		if digits, ok := strings.CutSuffix(value, unit); ok {
@@ -72,7 +71,7 @@ func parseAge(value string) (time.Duration, bool) {
 			if err != nil || count < 1 {
 				return 0, false
 			}
-			// No certificate lives longer than a CA, and the cap keeps large numbers from an overflow.
+			// No certificate lives longer than a CA, and the bound prevents an overflow.
 			return time.Duration(min(count, int(caLife/length))) * length, true
 		}
 	}

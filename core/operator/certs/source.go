@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Source hands the serving certificate to the webhook server, from memory: a new one is used from the next
-// handshake on, without a file or a restart. The zero value serves nothing yet.
+// Source provides the serving certificate to the webhook server, from memory: a new one is used from the next handshake
+// on, without a file or a restart. The zero value has no certificate yet.
 type Source struct {
 	served atomic.Pointer[served]
 }
@@ -21,7 +21,7 @@ type served struct {
 	roots       *x509.CertPool
 }
 
-// GetCertificate is for tls.Config.
+// GetCertificate implements tls.Config.GetCertificate.
 func (s *Source) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	current := s.served.Load()
 	if current == nil {
@@ -30,7 +30,7 @@ func (s *Source) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return current.certificate, nil
 }
 
-// Roots returns what a client of the server has to trust; nil when nothing is served yet.
+// Roots returns the CAs that a client of the server has to trust; nil if nothing is served yet.
 func (s *Source) Roots() *x509.CertPool {
 	current := s.served.Load()
 	if current == nil {
@@ -39,7 +39,7 @@ func (s *Source) Roots() *x509.CertPool {
 	return current.roots
 }
 
-// content returns what is served with; nil when nothing is served yet.
+// content returns the served content; nil if nothing is served yet.
 func (s *Source) content() *Content {
 	current := s.served.Load()
 	if current == nil {

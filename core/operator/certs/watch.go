@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// newClient returns a client for the four kinds of this package. It asks for no discovery, so that the
-// operator's role needs nothing but the named objects.
+// newClient returns a client for the four kinds of this package. It uses no discovery, so that the operator's role
+// needs the named objects only.
 func newClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -65,8 +65,8 @@ func watchCRD(c client.WithWatch, name string) watched {
 		func() client.ObjectList { return &apiextensionsv1.CustomResourceDefinitionList{} })
 }
 
-// watchByName builds an informer for a single object. The field selector on the name lets a role with
-// resourceNames allow list and watch.
+// watchByName returns an informer of a single object. With the field selector on the name, a role with resourceNames
+// allows list and watch.
 func watchByName(c client.WithWatch, key client.ObjectKey, empty func() client.Object, list func() client.ObjectList) watched {
 	options := func(raw metav1.ListOptions) *client.ListOptions {
 		return &client.ListOptions{
@@ -103,7 +103,7 @@ func (w watched) start(ctx context.Context, changed func()) error {
 	return nil
 }
 
-// trim drops what nobody here reads; the schema of a CRD is large.
+// trim drops what this package does not read; the schema of a CRD is large.
 func trim(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
@@ -115,7 +115,7 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// cached returns the object as last seen by the watch, nil when there is none. It must not be changed.
+// cached returns the object as the watch last saw it, nil if there is none. It must not be changed.
 func (w watched) cached() (client.Object, error) {
 	key := w.key.Name
 	if w.key.Namespace != "" {

@@ -10,8 +10,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// AcceptLossAnnotation set to "true" by a user allows an update through an older version to take away
-// what that version cannot say.
+// AcceptLossAnnotation, set to "true" by a user, allows an update through an older version to remove what that version
+// cannot express.
 const AcceptLossAnnotation = "apps.kruise.io/accept-v1alpha1-loss"
 
 // Object is decoded JSON.
@@ -21,11 +21,12 @@ type Object = map[string]any
 type Versions struct {
 	// Hub and Spoke are apiVersions, such as apps.kruise.io/v1beta1.
 	Hub, Spoke string
-	// ToHub and FromHub convert a decoded object, without changing what they are given. Its apiVersion is set afterwards.
+	// ToHub and FromHub convert a decoded object without changing the argument. The apiVersion is set afterwards.
 	ToHub, FromHub func(Object) (Object, error)
 }
 
-// Convert returns the JSON of an object in the wanted apiVersion. One that has it already comes back byte by byte.
+// Convert returns the JSON of an object in the wanted apiVersion. An object that has it already is returned byte by
+// byte.
 func (v Versions) Convert(raw []byte, apiVersion string) ([]byte, error) {
 	var src Object
 	if err := utiljson.Unmarshal(raw, &src); err != nil {
@@ -51,8 +52,8 @@ func (v Versions) Convert(raw []byte, apiVersion string) ([]byte, error) {
 	return json.Marshal(converted)
 }
 
-// Through converts an object by way of the types S and D.
-func Through[S, D any](src Object, convert func(*S, *D) error) (Object, error) {
+// ViaTypes converts decoded JSON with a conversion of the types S and D.
+func ViaTypes[S, D any](src Object, convert func(*S, *D) error) (Object, error) {
 	var from S
 	var to D
 	var out Object
@@ -65,9 +66,9 @@ func Through[S, D any](src Object, convert func(*S, *D) error) (Object, error) {
 	return out, recode(to, &out)
 }
 
-// Typed converts types by way of their JSON: the opposite of Through, for kinds whose conversion is
+// ViaJSON converts types with a conversion of decoded JSON: the opposite of ViaTypes, for kinds whose conversion is
 // written for JSON.
-func Typed(src, dst any, convert func(Object) (Object, error)) error {
+func ViaJSON(src, dst any, convert func(Object) (Object, error)) error {
 	var tree Object
 	if err := recode(src, &tree); err != nil {
 		return err
@@ -79,7 +80,7 @@ func Typed(src, dst any, convert func(Object) (Object, error)) error {
 	return recode(converted, dst)
 }
 
-// recode reads what one value is as JSON into another.
+// recode encodes one value as JSON and decodes it into another.
 func recode(from, to any) error {
 	raw, err := json.Marshal(from)
 	if err != nil {
@@ -91,9 +92,8 @@ func recode(from, to any) error {
 	return nil
 }
 
-// With returns a copy of an object in which the named members are those of another one, or absent as there. Both may be
-// nil.
-func With(base, other Object, names ...string) Object {
+// WithMembers returns a copy of base whose named members are those of other, or absent as there. Both may be nil.
+func WithMembers(base, other Object, names ...string) Object {
 	out := Object{}
 	maps.Copy(out, base)
 	for _, name := range names {
@@ -105,7 +105,7 @@ func With(base, other Object, names ...string) Object {
 	return out
 }
 
-// Member returns the object at the end of a path of names, nil where there is none.
+// Member returns the object at a path of member names, nil if there is none.
 func Member(from Object, names ...string) Object {
 	for _, name := range names {
 		from, _ = from[name].(Object)
@@ -113,8 +113,8 @@ func Member(from Object, names ...string) Object {
 	return from
 }
 
-// Put writes the value as JSON into an annotation.
-func Put(meta *metav1.ObjectMeta, annotation string, value any) error {
+// PutAnnotation stores the value as JSON in an annotation.
+func PutAnnotation(meta *metav1.ObjectMeta, annotation string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("write annotation %s: %w", annotation, err)
@@ -123,10 +123,10 @@ func Put(meta *metav1.ObjectMeta, annotation string, value any) error {
 	return nil
 }
 
-// Take removes an annotation that Put wrote and reads it into value, which stays as it is without one.
-// The error says that it cannot be read; a conversion that fails for that would hide the object from
-// every list.
-func Take(meta *metav1.ObjectMeta, annotation string, value any) error {
+// TakeAnnotation removes an annotation that PutAnnotation wrote and decodes it into value, which is unchanged if there
+// is none. The error means that it cannot be decoded; a conversion must not fail for that, because the object would be
+// missing in every list.
+func TakeAnnotation(meta *metav1.ObjectMeta, annotation string, value any) error {
 	text, ok := meta.Annotations[annotation]
 	if !ok {
 		return nil

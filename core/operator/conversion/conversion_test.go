@@ -16,7 +16,7 @@ func to(hub func(Object) (Object, error)) Versions {
 
 func TestConvertLeavesWhatIsNotConverted(t *testing.T) {
 	raw := []byte(`{"apiVersion":"g/v1","kind":"K","spec":{"cpu":0.5,"count":9007199254740993,"off":false}}`)
-	out, err := to(func(src Object) (Object, error) { return With(src, nil, "spec2"), nil }).Convert(raw, "g/v2")
+	out, err := to(func(src Object) (Object, error) { return WithMembers(src, nil, "spec2"), nil }).Convert(raw, "g/v2")
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"apiVersion":"g/v2","kind":"K","spec":{"cpu":0.5,"count":9007199254740993,"off":false}}`, string(out))
 	assert.Contains(t, string(out), "9007199254740993", "integers keep all their digits")
@@ -50,12 +50,12 @@ func TestConvertTellsWhatGoesWrong(t *testing.T) {
 func TestThroughPassesTheTypes(t *testing.T) {
 	type one struct{ Number int64 }
 	type two struct{ Twice int64 }
-	out, err := Through(Object{"Number": int64(3)}, func(src *one, dst *two) error { dst.Twice = 2 * src.Number; return nil })
+	out, err := ViaTypes(Object{"Number": int64(3)}, func(src *one, dst *two) error { dst.Twice = 2 * src.Number; return nil })
 	require.NoError(t, err)
 	assert.Equal(t, Object{"Twice": int64(6)}, out)
-	_, err = Through(Object{"Number": "x"}, func(*one, *two) error { return nil })
+	_, err = ViaTypes(Object{"Number": "x"}, func(*one, *two) error { return nil })
 	require.ErrorContains(t, err, "decode: ")
-	_, err = Through(nil, func(*one, *two) error { return errors.New("no") })
+	_, err = ViaTypes(nil, func(*one, *two) error { return errors.New("no") })
 	require.EqualError(t, err, "no")
 }
 
@@ -63,17 +63,17 @@ func TestTypedPassesTheJSON(t *testing.T) {
 	type one struct{ Number int64 }
 	type two struct{ Twice int64 }
 	var dst two
-	require.NoError(t, Typed(&one{3}, &dst, func(o Object) (Object, error) { return Object{"Twice": o["Number"].(int64) * 2}, nil }))
+	require.NoError(t, ViaJSON(&one{3}, &dst, func(o Object) (Object, error) { return Object{"Twice": o["Number"].(int64) * 2}, nil }))
 	assert.Equal(t, two{6}, dst)
-	require.EqualError(t, Typed(&one{3}, &dst, func(Object) (Object, error) { return nil, errors.New("no") }), "no")
-	require.ErrorContains(t, Typed(&one{3}, &dst, func(Object) (Object, error) { return Object{"Twice": "x"}, nil }), "decode: ")
+	require.EqualError(t, ViaJSON(&one{3}, &dst, func(Object) (Object, error) { return nil, errors.New("no") }), "no")
+	require.ErrorContains(t, ViaJSON(&one{3}, &dst, func(Object) (Object, error) { return Object{"Twice": "x"}, nil }), "decode: ")
 }
 
 func TestWithTakesMembersOfAnother(t *testing.T) {
 	base := Object{"a": 1, "b": 2, "c": 3}
-	assert.Equal(t, Object{"a": 1, "b": 9}, With(base, Object{"b": 9, "d": 4}, "b", "c"))
+	assert.Equal(t, Object{"a": 1, "b": 9}, WithMembers(base, Object{"b": 9, "d": 4}, "b", "c"))
 	assert.Equal(t, Object{"a": 1, "b": 2, "c": 3}, base, "the base was changed")
-	assert.Equal(t, Object{}, With(nil, nil, "a"))
+	assert.Equal(t, Object{}, WithMembers(nil, nil, "a"))
 }
 
 func TestMemberFollowsThePath(t *testing.T) {
@@ -85,17 +85,17 @@ func TestMemberFollowsThePath(t *testing.T) {
 
 func TestAnnotationsCarryWhatCannotBeSaid(t *testing.T) {
 	meta := metav1.ObjectMeta{}
-	require.NoError(t, Put(&meta, "note", map[string]int{"a": 1}))
+	require.NoError(t, PutAnnotation(&meta, "note", map[string]int{"a": 1}))
 	assert.Equal(t, map[string]string{"note": `{"a":1}`}, meta.Annotations)
 	var value map[string]int
-	require.NoError(t, Take(&meta, "note", &value))
+	require.NoError(t, TakeAnnotation(&meta, "note", &value))
 	assert.Equal(t, map[string]int{"a": 1}, value)
 	assert.Empty(t, meta.Annotations)
-	require.NoError(t, Take(&meta, "note", &value), "an absent one says nothing")
+	require.NoError(t, TakeAnnotation(&meta, "note", &value), "an absent one says nothing")
 	assert.Equal(t, map[string]int{"a": 1}, value)
 
 	meta.Annotations = map[string]string{"note": "{"}
-	require.ErrorContains(t, Take(&meta, "note", &value), "read annotation note: ")
+	require.ErrorContains(t, TakeAnnotation(&meta, "note", &value), "read annotation note: ")
 	assert.Empty(t, meta.Annotations)
-	require.ErrorContains(t, Put(&meta, "note", func() {}), "write annotation note: ")
+	require.ErrorContains(t, PutAnnotation(&meta, "note", func() {}), "write annotation note: ")
 }

@@ -1,6 +1,5 @@
-// Package features reads the feature gates once and hands them out as an immutable value.
+// Package features parses the feature gates once and provides them as an immutable value.
 //
-// In go the value of --feature-gates, the environment and the names that an operator consults; out
-// come a Set and the notes that belong in the log. It must never keep a gate in a package variable,
-// and nothing may change a Set after Parse.
+// The value of --feature-gates, the environment and the names that an operator reads go in; a Set and notes for the log
+// come out. Feature gates are never kept in a package variable, and nothing may change a Set after Parse.
 package features

@@ -5,26 +5,26 @@ import "k8s.io/component-base/featuregate"
 // Name is the name of a feature gate, as written in --feature-gates.
 type Name = featuregate.Feature
 
-// The gates, in the order of the table that says their defaults. They are shared by all operators: one
-// list of gates can be given to each of them.
+// The feature gates, in the order of the table of their defaults. All operators share them: one list of feature gates
+// can be given to each of them.
 const (
 	// PodWebhook allows any pod admission at all.
 	PodWebhook Name = "PodWebhook"
-	// KruiseDaemon says that the node agent is installed; everything that needs it may be used.
+	// KruiseDaemon means that the node agent is installed; everything that needs it may be used.
 	KruiseDaemon Name = "KruiseDaemon"
 	// DaemonWatchingPod lets the node agent watch the pods of its node.
 	DaemonWatchingPod Name = "DaemonWatchingPod"
 	// WorkloadSpread enables the WorkloadSpread kind.
 	WorkloadSpread Name = "WorkloadSpread"
-	// PodUnavailableBudgetDeleteGate guards pod deletion and eviction by budgets.
+	// PodUnavailableBudgetDeleteGate enforces budgets on pod deletion and eviction.
 	PodUnavailableBudgetDeleteGate Name = "PodUnavailableBudgetDeleteGate"
-	// PodUnavailableBudgetUpdateGate guards in-place pod updates by budgets.
+	// PodUnavailableBudgetUpdateGate enforces budgets on in-place pod updates.
 	PodUnavailableBudgetUpdateGate Name = "PodUnavailableBudgetUpdateGate"
 	// InPlaceUpdateEnvFromMetadata updates env values that come from pod metadata in place.
 	InPlaceUpdateEnvFromMetadata Name = "InPlaceUpdateEnvFromMetadata"
 	// StatefulSetAutoDeletePVC lets a StatefulSet delete claims by its retention policy.
 	StatefulSetAutoDeletePVC Name = "StatefulSetAutoDeletePVC"
-	// StatefulSetStartOrdinal honours the first ordinal of a StatefulSet.
+	// StatefulSetStartOrdinal enables spec.ordinals.start of a StatefulSet.
 	StatefulSetStartOrdinal Name = "StatefulSetStartOrdinal"
 	// PodIndexLabel labels the pods of a StatefulSet with their index.
 	PodIndexLabel Name = "PodIndexLabel"
@@ -32,7 +32,7 @@ const (
 	PodProbeMarkerGate Name = "PodProbeMarkerGate"
 	// InPlaceWorkloadVerticalScaling lets workloads resize pods in place.
 	InPlaceWorkloadVerticalScaling Name = "InPlaceWorkloadVerticalScaling"
-	// InPlacePodVerticalScaling says that the cluster has pod resize: budgets guard it too.
+	// InPlacePodVerticalScaling means that the cluster has pod resize: budgets are enforced on it, too.
 	InPlacePodVerticalScaling Name = "InPlacePodVerticalScaling"
 
 	// CloneSetShortHash shortens the revision hash in the labels of CloneSet pods.
@@ -47,7 +47,7 @@ const (
 	PreparingUpdateAsUpdate Name = "PreparingUpdateAsUpdate"
 	// ForceDeleteTimeoutExpectationGate releases expectations that were never observed.
 	ForceDeleteTimeoutExpectationGate Name = "ForceDeleteTimeoutExpectationGate"
-	// KruisePodReadinessGate gives all pods the readiness gate, not only those of our workloads.
+	// KruisePodReadinessGate adds the readiness gate to all pods, not only to those of our workloads.
 	KruisePodReadinessGate Name = "KruisePodReadinessGate"
 	// PreDownloadImageForInPlaceUpdate pulls images on the nodes before an in-place update.
 	PreDownloadImageForInPlaceUpdate Name = "PreDownloadImageForInPlaceUpdate"
@@ -63,11 +63,11 @@ const (
 	ResourcesDeletionProtection Name = "ResourcesDeletionProtection"
 	// DeletionProtectionForCRDCascadingGate protects CRDs whose objects still exist.
 	DeletionProtectionForCRDCascadingGate Name = "DeletionProtectionForCRDCascadingGate"
-	// TemplateNoDefaults switches the defaulting of pod templates off.
+	// TemplateNoDefaults disables the defaulting of pod templates.
 	TemplateNoDefaults Name = "TemplateNoDefaults"
 	// DefaultHostNetworkHostPortsInPodTemplates defaults host ports in templates with host network.
 	DefaultHostNetworkHostPortsInPodTemplates Name = "DefaultHostNetworkHostPortsInPodTemplates"
-	// EnableExternalCerts takes the webhook certificates from elsewhere and only checks them.
+	// EnableExternalCerts uses webhook certificates that somebody else maintains, and only checks them.
 	EnableExternalCerts Name = "EnableExternalCerts"
 	// SidecarTerminator ends sidecars when the main containers of a job's pod are done.
 	SidecarTerminator Name = "SidecarTerminator"
@@ -83,8 +83,8 @@ const (
 	EnablePodProbeMarkerOnServerless Name = "EnablePodProbeMarkerOnServerless"
 )
 
-// defaults returns the table of all gates. What is on counts as beta and what is off as alpha, so that AllBeta and
-// AllAlpha mean what a reader of the table expects.
+// defaults returns the table of all feature gates. Those that are on count as beta and those that are off as alpha, so
+// that AllBeta and AllAlpha mean what a reader of the table expects.
 func defaults() map[Name]featuregate.FeatureSpec {
 	on := featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Beta}
 	off := featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Alpha}
@@ -106,10 +106,10 @@ func defaults() map[Name]featuregate.FeatureSpec {
 
 		CloneSetShortHash:                         off,
 		CloneSetPartitionRollback:                 off,
-		CloneSetEventHandlerOptimization:          off, // consulted by nobody: the good behaviour is the behaviour
+		CloneSetEventHandlerOptimization:          off, // read by nobody: the optimization is always on
 		RecreatePodWhenChangeVCTInCloneSetGate:    off,
 		PreparingUpdateAsUpdate:                   off,
-		ForceDeleteTimeoutExpectationGate:         off, // consulted by nobody: there are no such expectations
+		ForceDeleteTimeoutExpectationGate:         off, // read by nobody: there are no such expectations
 		KruisePodReadinessGate:                    off,
 		PreDownloadImageForInPlaceUpdate:          off,
 		PreDownloadImageForDaemonSetUpdate:        off,
@@ -130,17 +130,17 @@ func defaults() map[Name]featuregate.FeatureSpec {
 	}
 }
 
-// cascade is one dependency between gates: when the condition holds, all gates of effect get value.
-type cascade struct {
-	when   Name // the gate that decides
-	is     bool // the value at which it decides
+// dependency is a dependency between feature gates: when the condition is true, all feature gates of effect get value.
+type dependency struct {
+	when   Name // the feature gate of the condition
+	is     bool // its value
 	effect []Name
 	value  bool
 }
 
-// cascades returns the dependencies between feature gates in the order in which they are applied, after parsing.
-func cascades() []cascade {
-	return []cascade{
+// dependencies returns the dependencies between feature gates in the order in which they are applied, after parsing.
+func dependencies() []dependency {
+	return []dependency{
 		{when: PodWebhook, is: false, value: false, effect: []Name{
 			KruisePodReadinessGate, PodUnavailableBudgetDeleteGate, PodUnavailableBudgetUpdateGate, WorkloadSpread,
 			SidecarSetPatchPodMetadataDefaultsAllowed, EnhancedLivenessProbe, EnablePodProbeMarkerOnServerless,

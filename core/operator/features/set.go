@@ -10,17 +10,16 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// ResourceEnableEnv names the variable that lists the kinds an installation uses, separated by commas.
-// When it is set and does not list SidecarSet, PodWebhook is off unless --feature-gates says otherwise.
+// ResourceEnableEnv is the environment variable that lists the kinds an installation uses, separated by commas. If it
+// is set and does not list SidecarSet, PodWebhook is off unless --feature-gates sets it.
 const ResourceEnableEnv = "CUSTOM_RESOURCE_ENABLE"
 
-// Set says for every gate whether it is on. It never changes; the zero value knows no gate.
+// Set has the value of every feature gate. It never changes; the zero value has no feature gate.
 type Set struct {
 	enabled map[Name]bool
 }
 
-// Enabled reports whether a gate is on. It panics on a name that is not in the table: that is a fault of
-// the program, never of its user.
+// Enabled reports whether a feature gate is on. It panics on a name that is not in the table, which is a bug.
 func (s Set) Enabled(name Name) bool {
 	enabled, known := s.enabled[name]
 	if !known {
@@ -29,8 +28,8 @@ func (s Set) Enabled(name Name) bool {
 	return enabled
 }
 
-// With returns a copy of the set in which one gate has the given value. It is meant for tests and for
-// gates that depend on what the cluster serves.
+// With returns a copy of the set in which one feature gate has the given value. It is for tests and for feature gates
+// that depend on what the cluster serves.
 func (s Set) With(name Name, enabled bool) Set {
 	copied := maps.Clone(s.enabled)
 	if copied == nil {
@@ -40,7 +39,7 @@ func (s Set) With(name Name, enabled bool) Set {
 	return Set{enabled: copied}
 }
 
-// String lists the gates that are on, sorted by name.
+// String lists the feature gates that are on, sorted by name.
 func (s Set) String() string {
 	var on []string
 	for name, enabled := range s.enabled {
@@ -52,7 +51,7 @@ func (s Set) String() string {
 	return strings.Join(on, ",")
 }
 
-// Defaults returns every gate at its default.
+// Defaults returns all feature gates with their defaults.
 func Defaults() Set {
 	set := Set{enabled: map[Name]bool{}}
 	for name, spec := range defaults() {
@@ -61,20 +60,20 @@ func Defaults() Set {
 	return set
 }
 
-// Source is where the values of the gates come from.
+// Source has the inputs that set the feature gates.
 type Source struct {
-	// Flag is the value of --feature-gates: A=true,B=false. AllAlpha and AllBeta stand for all gates that
-	// are off or on by default and are not named themselves.
+	// Flag is the value of --feature-gates: A=true,B=false. AllAlpha and AllBeta set all feature gates that are off or
+	// on by default and are not named themselves.
 	Flag string
 	// Getenv reads the environment. Nil means an empty environment.
 	Getenv func(string) string
-	// Consulted are the gates that this operator reads.
+	// Consulted are the feature gates that this operator reads.
 	Consulted []Name
 }
 
-// Parse returns the set that a source asks for, with the dependencies between gates applied, and what the
-// log should say about it: gates that this operator ignores and gates that a dependency changed. The error
-// names the gate that is unknown or has a bad value.
+// Parse returns the set that a source describes, after applying the dependencies between feature gates, and notes for
+// the log: feature gates that this operator ignores and those that a dependency changed. The error names the feature
+// gate that is unknown or has a bad value.
 func Parse(source Source) (Set, []string, error) {
 	specs := defaults()
 	if source.podWebhookUnused() {
@@ -92,11 +91,11 @@ func Parse(source Source) (Set, []string, error) {
 	for name := range specs {
 		set.enabled[name] = gate.Enabled(name)
 	}
-	notes := slices.Concat(source.ignored(specs, gate.ExplicitlySet), source.applyCascades(set.enabled))
+	notes := slices.Concat(source.ignored(specs, gate.ExplicitlySet), source.applyDependencies(set.enabled))
 	return set, notes, nil
 }
 
-// podWebhookUnused reads ResourceEnableEnv: SidecarSet was the kind that could not do without pod admission.
+// podWebhookUnused evaluates ResourceEnableEnv: SidecarSet was the kind that could not work without pod admission.
 func (s Source) podWebhookUnused() bool {
 	if s.Getenv == nil {
 		return false
@@ -115,10 +114,10 @@ func (s Source) ignored(specs map[Name]featuregate.FeatureSpec, explicit func(Na
 	return notes
 }
 
-// applyCascades changes enabled and tells about the changes that this operator can notice.
-func (s Source) applyCascades(enabled map[Name]bool) []string {
+// applyDependencies changes enabled and returns notes about the changes that affect this operator.
+func (s Source) applyDependencies(enabled map[Name]bool) []string {
 	var notes []string
-	for _, rule := range cascades() {
+	for _, rule := range dependencies() {
 		if enabled[rule.when] != rule.is {
 			continue
 		}
@@ -135,7 +134,7 @@ func (s Source) applyCascades(enabled map[Name]bool) []string {
 	return notes
 }
 
-// Help describes the given gates with their defaults, one a line, for the help text of --feature-gates.
+// Help describes the feature gates with their defaults, one a line, for the help text of --feature-gates.
 func Help(names ...Name) string {
 	specs := defaults()
 	lines := []string{"A comma-separated list of Name=true|false. Gates of other operators are accepted and ignored. This operator knows:"}

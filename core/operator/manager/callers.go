@@ -12,13 +12,13 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
-// callers tells the API server from others by its client certificate.
+// callers recognizes the API server by its client certificate.
 type callers struct {
 	ca       *dynamiccertificates.DynamicFileCAContent
 	verifier authenticator.Request
 }
 
-// newCallers returns nil when everybody may call.
+// newCallers returns nil if every client may call.
 func newCallers(options Options) (*callers, error) {
 	if options.WebhookClientCAFile == "" {
 		return nil, nil
@@ -32,23 +32,23 @@ func newCallers(options Options) (*callers, error) {
 	return &callers{ca: ca, verifier: x509.NewDynamicCAVerifier(ca.VerifyOptions, user, names)}, nil
 }
 
-// start follows the file until ctx ends.
+// start watches the CA file until ctx ends.
 func (c *callers) start(ctx context.Context) {
 	if c != nil {
 		c.ca.Run(ctx, 1)
 	}
 }
 
-// configure has the server ask for certificates. Connections without one stay possible: probes and conversions
-// have none.
+// configure makes the server ask for client certificates. Connections without one are still accepted: probes and
+// conversions have none.
 func (c *callers) configure(config *tls.Config) {
 	if c != nil {
 		config.ClientAuth = tls.RequestClientCert
 	}
 }
 
-// only lets those through who show the right certificate.
-func (c *callers) only(next http.Handler) http.Handler {
+// restrict answers only clients with a valid certificate.
+func (c *callers) restrict(next http.Handler) http.Handler {
 	if c == nil {
 		return next
 	}

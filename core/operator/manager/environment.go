@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/freshness"
 )
 
-// Environment is what webhooks and controllers of an operator get to work with.
+// Environment is what webhooks and controllers of an operator are created with.
 type Environment struct {
 	Feature string
 	Options Options
@@ -51,12 +51,12 @@ func (e *Environment) APIReader(controller string) (client.Reader, error) {
 
 func userAgent(feature, part string) string { return feature + "-manager/" + part }
 
-// LeaderVersion returns a resourceVersion that a store must have reached before anything is planned from it: nothing
-// that an earlier leader wrote is newer. Call it from a controller only, that is after the election; it reads
-// the server once and remembers the answer.
+// LeaderVersion returns the resourceVersion that a store must have reached before anything is planned from it: nothing
+// that an earlier leader wrote is newer. Call it from a controller only, that is after the election; it reads the
+// server once and remembers the answer.
 //
-// With leader election it is the version of the Lease, read live once this replica holds it: all writes of the
-// earlier leader had ended before the Lease changed hands. Without election it is the version of a live list.
+// With leader election it is the version of the Lease, read live once this replica has acquired it: all writes of the
+// earlier leader had ended before. Without leader election it is the version of a live list.
 func (e *Environment) LeaderVersion(ctx context.Context) (string, error) {
 	e.leader.Lock()
 	defer e.leader.Unlock()

@@ -18,10 +18,10 @@ import (
 func ExampleMain() {
 	workers := 0
 	os.Exit(manager.Main(manager.Operator{
-		Feature: "widget",
-		Gates:   []features.Name{features.KruiseDaemon},
-		CRDs:    []string{"widgets.example.com"},
-		Flags:   func(flags *pflag.FlagSet) { flags.IntVar(&workers, "widget-workers", 3, "Widgets worked on at once.") },
+		Feature:      "widget",
+		FeatureGates: []features.Name{features.KruiseDaemon},
+		CRDs:         []string{"widgets.example.com"},
+		Flags:        func(flags *pflag.FlagSet) { flags.IntVar(&workers, "widget-workers", 3, "Widgets worked on at once.") },
 		Setup: func(_ context.Context, env *manager.Environment) error {
 			return builder.ControllerManagedBy(env.Manager).For(&corev1.ConfigMap{}).
 				WithOptions(controller.Options{MaxConcurrentReconciles: workers}).

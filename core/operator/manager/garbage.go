@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// leastGarbage and mostGarbage bound how much garbage may be for what is in use, in percent. Most of what
-	// an operator with many objects holds are caches that stay: Go's own 100 would take twice their size.
+	// leastGarbage and mostGarbage bound the value of GOGC, in percent. Most memory of an operator with many objects is
+	// caches that stay: with Go's default of 100 the process would take twice their size.
 	leastGarbage, mostGarbage = 40, 100
-	// garbageSize is how many bytes of garbage are fine in any case: to collect them often, where little is in
-	// use, would take time and save nothing.
+	// garbageSize is how many bytes of garbage are acceptable in any case: where little memory is in use, collecting
+	// more often costs time and saves little.
 	garbageSize = 20 << 20
-	// garbagePeriod is the time between two looks at what is in use.
+	// garbagePeriod is the time between two adjustments.
 	garbagePeriod = 10 * time.Second
 
 	liveHeap = "/gc/heap/live:bytes"
 )
 
-// garbage lets the process collect its garbage the sooner, the more of its memory is in use.
+// garbage tunes the garbage collector: the more memory is in use, the smaller the share of garbage.
 type garbage struct {
 	clock clock.WithTicker
 	set   func(percent int) int
@@ -30,14 +30,14 @@ type garbage struct {
 
 func newGarbage() *garbage {
 	g := &garbage{clock: clock.RealClock{}, set: debug.SetGCPercent}
-	g.set(leastGarbage) // while caches are filled
+	g.set(leastGarbage) // while caches sync
 	return g
 }
 
-// NeedLeaderElection makes a manager start it when the caches are filled.
+// NeedLeaderElection makes a manager start it when the caches have synced.
 func (*garbage) NeedLeaderElection() bool { return false }
 
-// Start looks again and again until ctx ends.
+// Start adjusts GOGC until ctx ends.
 func (g *garbage) Start(ctx context.Context) error {
 	ticker := g.clock.NewTicker(garbagePeriod)
 	defer ticker.Stop()
@@ -53,7 +53,7 @@ func (g *garbage) Start(ctx context.Context) error {
 	}
 }
 
-// garbagePercent returns how much garbage may be for so many bytes in use.
+// garbagePercent returns the value of GOGC for so many bytes in use.
 func garbagePercent(used uint64) int {
 	return int(min(max(100*garbageSize/max(used, 1), leastGarbage), mostGarbage))
 }

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 )
 
-// Main runs an operator as the process that it is: arguments, environment, signals. It returns the exit code:
-// 0 after a signal or for --help, 2 for bad arguments, 1 for everything else.
+// Main runs an operator as a process, with its arguments, environment and signals. It returns the exit code: 0 after a
+// signal or for --help, 2 for bad arguments, 1 for everything else.
 func Main(operator Operator) int {
 	parsed, err := parse(operator, os.Args[1:], os.Getenv)
 	if errors.Is(err, pflag.ErrHelp) {

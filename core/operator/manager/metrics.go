@@ -18,7 +18,7 @@ func leaderGauge() prometheus.Gauge {
 	})
 }
 
-// buildInfo returns a gauge that is always 1; its labels say what runs.
+// buildInfo returns a gauge that is always 1; its labels are the versions.
 func buildInfo(feature string) prometheus.Gauge {
 	built, revision := version, "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -40,8 +40,8 @@ func buildInfo(feature string) prometheus.Gauge {
 	return gauge
 }
 
-// register adds collectors for as long as the operator runs, so that two operators in one process can follow
-// each other.
+// register registers collectors until unregister is called, so that two operators in one process can run one after the
+// other.
 func register(registry prometheus.Registerer, collectors ...prometheus.Collector) (unregister func(), err error) {
 	var registered []prometheus.Collector
 	unregister = func() {

@@ -14,40 +14,40 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/features"
 )
 
-// Operator is what one feature adds to the frame that all operators share.
+// Operator describes the operator of one feature.
 type Operator struct {
 	// Feature is the name of the feature, such as cloneset. Names of objects derive from it: the Lease
-	// <feature>-manager, the Secret <feature>-webhook-certs, the Service <feature>-webhook, the configurations
+	// <feature>-manager, the Secret <feature>-webhook-certs, the Service <feature>-webhook, the webhook configurations
 	// <feature>-mutating and <feature>-validating.
 	Feature string
-	// Gates are the feature gates that the operator consults.
-	Gates []features.Name
-	// Schemes add the API types that the operator works with. The built-in ones are always known.
+	// FeatureGates are the feature gates that the operator reads.
+	FeatureGates []features.Name
+	// Schemes add API types to the scheme. The built-in ones are always in it.
 	Schemes []func(*runtime.Scheme) error
-	// CRDs names the definitions of the operator's own kinds, such as clonesets.apps.kruise.io. Controllers start
-	// when all of them are established. Those with a conversion webhook get the CA.
+	// CRDs are the names of the definitions of the operator's own kinds, such as clonesets.apps.kruise.io. Controllers
+	// start when all of them are established. The CA is written into those with a conversion webhook.
 	CRDs []string
 	// Flags adds the operator's own flags, such as --cloneset-workers. Optional.
 	Flags func(*pflag.FlagSet)
-	// Cache narrows what is cached and how. Optional.
+	// Cache returns the options of the cache. Optional.
 	Cache func(*Environment) cache.Options
-	// Webhooks returns what the webhook server answers. It runs before the cache is filled and on every replica.
-	// Optional: an operator without webhooks needs no certificates and opens no port for them.
+	// Webhooks returns the endpoints of the webhook server. It is called before the cache starts and on every replica.
+	// Optional: an operator without webhooks has no certificates and opens no port for them.
 	Webhooks func(ctx context.Context, env *Environment) (Webhooks, error)
-	// Setup adds indexes and controllers to env.Manager. It runs when the CRDs are there and before the cache
-	// starts; controllers themselves start after leader election.
+	// Setup adds indexes and controllers to env.Manager. It is called when the CRDs are established and before the
+	// cache starts; controllers themselves start after leader election.
 	Setup func(ctx context.Context, env *Environment) error
 }
 
-// Webhooks are the endpoints of an operator. Which are there decides which configurations are kept.
+// Webhooks are the endpoints of an operator. They determine which webhook configurations get the CA.
 type Webhooks struct {
-	// Mutating and Validating are called for by the configurations <feature>-mutating and <feature>-validating.
+	// Mutating and Validating are the endpoints of the configurations <feature>-mutating and <feature>-validating.
 	Mutating, Validating []admission.Endpoint
 	// Converting answers the conversion webhook of the operator's CRDs. Nil for kinds with one version.
 	Converting http.Handler
 }
 
-// Webhook answers for one kind.
+// Webhook has the endpoints of one kind.
 type Webhook interface {
 	Mutating() admission.Endpoint
 	Validating() admission.Endpoint
@@ -63,7 +63,7 @@ func WebhooksOf(w Webhook) Webhooks {
 	}
 }
 
-// Register makes the server answer at the endpoints.
+// Register registers the endpoints with the server.
 func (w Webhooks) Register(server webhook.Server) {
 	limit := admission.Reviews()
 	for _, endpoint := range slices.Concat(w.Mutating, w.Validating) {
@@ -74,13 +74,13 @@ func (w Webhooks) Register(server webhook.Server) {
 	}
 }
 
-// restricted returns the endpoints for these callers only. Conversion stays open: API servers show no certificate
-// there, and it tells nothing that the request does not say.
+// restricted returns the endpoints for these callers only. Conversion stays open: API servers send no client
+// certificate there, and a response has nothing that the request does not have.
 func (w Webhooks) restricted(to *callers) Webhooks {
 	only := func(endpoints []admission.Endpoint) []admission.Endpoint {
 		var all []admission.Endpoint
 		for _, e := range endpoints {
-			all = append(all, admission.Endpoint{Path: e.Path, Handler: to.only(e.Handler)})
+			all = append(all, admission.Endpoint{Path: e.Path, Handler: to.restrict(e.Handler)})
 		}
 		return all
 	}
@@ -92,5 +92,5 @@ func (w Webhooks) empty() bool {
 	return len(w.Mutating) == 0 && len(w.Validating) == 0 && w.Converting == nil
 }
 
-// name returns what the operator is called in a cluster.
+// name returns the operator's name in a cluster.
 func (o Operator) name() string { return o.Feature + "-manager" }

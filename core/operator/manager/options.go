@@ -14,83 +14,82 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
-// DefaultNamespace is where operators live unless told otherwise.
+// DefaultNamespace is the default namespace of operators.
 const DefaultNamespace = "flotilla-system"
 
-// Options are the settings of a process. Names of flags are OpenKruise's, and so are defaults with these
-// exceptions: the leader gives up 3 s earlier, so that its writes have time to end before the next one
-// starts; requests are not limited here; metrics are served to those who may read them, and profiles to the
-// pod itself.
+// Options are the settings of a process. Names of flags are OpenKruise's, and so are defaults with these exceptions:
+// the renew deadline is 3 s shorter, so that the leader's writes have time to end before the next one starts; requests
+// are not limited here; metrics are served to authorized clients only, and profiles on localhost.
 type Options struct {
 	MetricsAddr string // ":8080"; "0" switches metrics off
-	// MetricsSecure serves metrics by TLS, to those who may get the path /metrics.
+	// MetricsSecure serves metrics over TLS, to clients that may get the path /metrics.
 	MetricsSecure   bool
 	HealthProbeAddr string // ":8000"
 	EnablePprof     bool
 	PprofAddr       string // "localhost:8090"
 
-	// WebhookClientCAFile holds the CA of the client certificates that callers of admission webhooks must show.
-	// Empty means that everybody may call.
+	// WebhookClientCAFile has the CA of the client certificates that clients of admission webhooks must send. Empty
+	// means that every client may call.
 	WebhookClientCAFile string
-	// WebhookClientNames are the common names that those certificates may have. Empty means any.
+	// WebhookClientNames are the accepted common names of those certificates. Empty means all.
 	WebhookClientNames []string
 
 	LeaderElection Election
 
 	// Namespace restricts the operator to one namespace. Empty means all.
 	Namespace string
-	// SyncPeriod makes informers deliver everything again so often. Zero means never.
+	// SyncPeriod is the resync period of informers. Zero means never.
 	SyncPeriod time.Duration
-	// CacheSyncTimeout is how long a controller waits for its caches.
+	// CacheSyncTimeout is how long a controller waits for its caches to sync.
 	CacheSyncTimeout time.Duration
-	// WebhookInitializeTimeout is how long the certificates may take at the start.
+	// WebhookInitializeTimeout is how long the process waits for the certificates at the start.
 	WebhookInitializeTimeout time.Duration
 	process.Limits
 
-	// DisableNoDeepCopy makes lists from the cache copy every object.
+	// DisableNoDeepCopy makes lists from the cache return deep copies.
 	DisableNoDeepCopy bool
 	// AllowPrivileged accepts privileged containers in templates.
 	AllowPrivileged bool
 
-	// BoundGarbage lets the operator decide when garbage is collected. Variable GOGC says otherwise.
+	// BoundGarbage tunes the garbage collector. The environment variable GOGC overrides it.
 	BoundGarbage bool
 
-	// Gates are the feature gates.
-	Gates features.Set
-	// Certificates name the Secret and the webhook server.
+	// FeatureGates are the feature gates.
+	FeatureGates features.Set
+	// Certificates are the names of the Secret and the webhook server.
 	Certificates certs.Settings
 }
 
-// Election is about the Lease that decides which replica runs the controllers.
+// Election are the settings of leader election.
 type Election struct {
 	Enabled       bool
 	Namespace     string
 	ID            string
-	LeaseDuration time.Duration // others take over so long after the last renewal
-	RenewDeadline time.Duration // the leader gives up when renewing has failed so long
+	LeaseDuration time.Duration // when others may take over, from the last renewal on
+	RenewDeadline time.Duration // how long the leader tries to renew before it gives up
 	RetryPeriod   time.Duration
 }
 
-// ReadOptions returns the options of an operator for a command line and an environment, as Main reads them. It
-// is for those who call Run themselves.
+// ReadOptions returns the options for a command line and an environment, as Main reads them. It is for programs that
+// call Run themselves.
 func ReadOptions(operator Operator, arguments []string, getenv func(string) string) (Options, error) {
 	parsed, err := parse(operator, arguments, getenv)
 	return parsed.Options, err
 }
 
-// parsed is everything that the command line and the environment say.
+// parsed is what the command line and the environment set.
 type parsed struct {
 	Options
 	log   logr.Logger
 	notes []string
 }
 
-// parse reads arguments and environment. pflag.ErrHelp means that help was asked for and printed.
+// parse parses arguments and environment. The error is pflag.ErrHelp if help was asked for and printed.
 func parse(operator Operator, arguments []string, getenv func(string) string) (parsed, error) {
 	set := pflag.NewFlagSet(operator.name(), pflag.ContinueOnError)
 	var out parsed
 	out.addFlags(set, operator)
-	shared := process.AddFlags(set, operator.Gates...)
+	shared := process.AddFlags(set, operator.FeatureGates...)
 	ignored := addIgnored(set)
 	if operator.Flags != nil {
 		operator.Flags(set)
@@ -103,13 +102,13 @@ func parse(operator Operator, arguments []string, getenv func(string) string) (p
 	return out, out.readEnvironment(operator, shared, getenv)
 }
 
-// readEnvironment completes what flags leave open.
+// readEnvironment sets what flags leave open.
 func (p *parsed) readEnvironment(operator Operator, shared *process.Flags, getenv func(string) string) error {
-	set, notes, err := shared.Gates(getenv)
+	set, notes, err := shared.FeatureGates(getenv)
 	if err != nil {
 		return err
 	}
-	p.Gates, p.notes = set, append(p.notes, notes...)
+	p.FeatureGates, p.notes = set, append(p.notes, notes...)
 	p.BoundGarbage = getenv("GOGC") == ""
 
 	p.Certificates, notes, err = certs.ReadSettings(operator.Feature, DefaultNamespace, getenv)
@@ -150,7 +149,8 @@ func (o *Options) addFlags(set *pflag.FlagSet, operator Operator) {
 	set.BoolVar(&o.AllowPrivileged, "allow-privileged", true, "Accept privileged containers in pod templates.")
 }
 
-// addIgnored declares flags of OpenKruise that mean nothing here. What it returns tells which were given.
+// addIgnored declares flags of OpenKruise that have no effect here. It returns a function that lists those that were
+// given.
 func addIgnored(set *pflag.FlagSet) func(*pflag.FlagSet) []string {
 	lock := set.String("leader-election-resource-lock", resourcelock.LeasesResourceLock, "Only leases are supported.")
 	set.Duration("expectation-timeout", 5*time.Minute, "Ignored: nothing waits for expectations.")

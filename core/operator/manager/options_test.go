@@ -35,7 +35,7 @@ func TestParseDefaults(t *testing.T) {
 	assert.Equal(t, 2*time.Minute, options.CacheSyncTimeout)
 	assert.Equal(t, time.Minute, options.WebhookInitializeTimeout)
 	assert.True(t, options.AllowPrivileged)
-	assert.Equal(t, features.Defaults(), options.Gates)
+	assert.Equal(t, features.Defaults(), options.FeatureGates)
 	assert.Equal(t, "cloneset-webhook-certs", options.Certificates.SecretName)
 	assert.Equal(t, "cloneset-webhook", options.Certificates.ServiceName)
 }
@@ -43,9 +43,9 @@ func TestParseDefaults(t *testing.T) {
 func TestParseReadsFlagsAndEnvironment(t *testing.T) {
 	workers := 0
 	operator := Operator{
-		Feature: "cloneset",
-		Gates:   []features.Name{features.CloneSetShortHash},
-		Flags:   func(set *pflag.FlagSet) { set.IntVar(&workers, "cloneset-workers", 3, "") },
+		Feature:      "cloneset",
+		FeatureGates: []features.Name{features.CloneSetShortHash},
+		Flags:        func(set *pflag.FlagSet) { set.IntVar(&workers, "cloneset-workers", 3, "") },
 	}
 	parsed, err := parse(operator, []string{
 		"--feature-gates=CloneSetShortHash=true,DaemonSetPruneIneligibleNodes=true", "--cloneset-workers=7", "--rest-config-qps=30", "--rest-config-burst=50",
@@ -53,7 +53,7 @@ func TestParseReadsFlagsAndEnvironment(t *testing.T) {
 	}, environment(map[string]string{"POD_NAMESPACE": "kruise-system", "WEBHOOK_CERT_DIR": "somewhere"}))
 	require.NoError(t, err)
 	assert.Equal(t, 7, workers)
-	assert.True(t, parsed.Gates.Enabled(features.CloneSetShortHash))
+	assert.True(t, parsed.FeatureGates.Enabled(features.CloneSetShortHash))
 	assert.InDelta(t, 30, parsed.QPS, 0)
 	assert.Equal(t, "kruise-system", parsed.LeaderElection.Namespace, "the Lease lives where the operator lives")
 	assert.True(t, parsed.log.V(1).Enabled())
@@ -88,13 +88,13 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestRepeatedFeatureGatesAddUp(t *testing.T) {
-	options, err := ReadOptions(Operator{Feature: "cloneset", Gates: []features.Name{features.CloneSetShortHash, features.KruiseDaemon}}, []string{
+	options, err := ReadOptions(Operator{Feature: "cloneset", FeatureGates: []features.Name{features.CloneSetShortHash, features.KruiseDaemon}}, []string{
 		"--feature-gates=CloneSetShortHash=true,PreparingUpdateAsUpdate=true", "--feature-gates=KruiseDaemon=false",
 	}, func(string) string { return "" })
 	require.NoError(t, err)
-	assert.True(t, options.Gates.Enabled(features.CloneSetShortHash))
-	assert.True(t, options.Gates.Enabled(features.PreparingUpdateAsUpdate))
-	assert.False(t, options.Gates.Enabled(features.KruiseDaemon))
+	assert.True(t, options.FeatureGates.Enabled(features.CloneSetShortHash))
+	assert.True(t, options.FeatureGates.Enabled(features.PreparingUpdateAsUpdate))
+	assert.False(t, options.FeatureGates.Enabled(features.KruiseDaemon))
 }
 
 // Writes end before another leader may look at the world, and are given some time whatever the settings.

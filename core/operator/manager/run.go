@@ -24,8 +24,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/freshness"
 )
 
-// Run runs an operator until ctx ends or something goes wrong. The steps are in the order of need: nobody can
-// read our objects before conversion works, and nobody can watch them before their CRDs are there.
+// Run runs an operator until ctx ends or an error occurs. The order of the steps matters: our objects can be read only
+// when conversion works, and watched only when their CRDs are established.
 func Run(ctx context.Context, operator Operator, options Options, config *rest.Config, log logr.Logger) error {
 	env, config, err := newEnvironment(operator, options, config, log)
 	if err != nil {
@@ -53,7 +53,7 @@ func Run(ctx context.Context, operator Operator, options Options, config *rest.C
 	return errors.Join(err, services.stop())
 }
 
-// runManager returns what happens while the services run.
+// runManager runs the manager while the services run.
 func runManager(ctx context.Context, operator Operator, env *Environment, hooks *webhooks, startup *startup) error {
 	if hooks != nil {
 		startup.waitsFor("webhook certificates")
@@ -76,7 +76,7 @@ func runManager(ctx context.Context, operator Operator, env *Environment, hooks 
 	return env.Manager.Start(ctx)
 }
 
-// ignoreEnd drops an error that only says that we were told to stop.
+// ignoreEnd drops an error that only means that ctx has ended.
 func ignoreEnd(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -86,7 +86,7 @@ func ignoreEnd(ctx context.Context, err error) error {
 	}
 }
 
-// newEnvironment builds the manager, and the configuration that everything else shall use to reach the server.
+// newEnvironment creates the manager, and the client configuration for everything else.
 func newEnvironment(operator Operator, options Options, config *rest.Config, log logr.Logger) (*Environment, *rest.Config, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme}, operator.Schemes...) {
@@ -115,7 +115,7 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 		RenewDeadline:                       &options.LeaderElection.RenewDeadline,
 		RetryPeriod:                         &options.LeaderElection.RetryPeriod,
 
-		// Metrics and probes are served by services, which start earlier.
+		// The services serve metrics and probes, because they start earlier.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 		PprofBindAddress:       pprofAddress(options),
@@ -131,7 +131,7 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 	return env, config, nil
 }
 
-// shapedConfig limits requests only if asked to, and writes always.
+// shapedConfig limits the rate of requests if configured, and the duration of writes always.
 func shapedConfig(config *rest.Config, options Options) *rest.Config {
 	config = options.Limit(config)
 	config.Wrap(limitWrites(options.LeaderElection.writeLimit()))
@@ -160,13 +160,14 @@ func (e *Environment) cacheOptions(operator Operator) cache.Options {
 		options.SyncPeriod = &e.Options.SyncPeriod
 	}
 	if e.Options.Namespace != "" {
-		// One informer a kind, which reads that namespace only: the freshness tracker needs exactly one.
+		// With the selector each kind has one informer, which reads that namespace only: the freshness tracker needs
+		// exactly one.
 		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", e.Options.Namespace)
 	}
 	return options
 }
 
-// newLock returns the Lease of the operator as a lock whose identity the fence can check; nil without leader
+// newLock returns the operator's Lease as a lock whose holder identity LeaderVersion can check; nil without leader
 // election.
 func (e *Environment) newLock(config *rest.Config) (resourcelock.Interface, error) {
 	election := e.Options.LeaderElection

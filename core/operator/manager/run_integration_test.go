@@ -279,7 +279,7 @@ func TestOperatorThatCannotServeEnds(t *testing.T) {
 func TestExternalCertificatesNeedNotKnowLocalhost(t *testing.T) {
 	admin, namespace := apiServer.Client(t), apiServer.Namespace(t)
 	options := testOptions(t, namespace)
-	options.Gates = options.Gates.With(features.EnableExternalCerts, true)
+	options.FeatureGates = options.FeatureGates.With(features.EnableExternalCerts, true)
 	options.Certificates.Host, options.Certificates.SecretName, options.Certificates.ServiceName = "", "external", "external-webhook"
 	authority := certs.Authority{Names: []string{"external-webhook." + namespace + ".svc"}, Random: rand.Reader, NewKey: certs.NewRSAKey}
 	made, err := authority.Plan(certs.Snapshot{Now: time.Now()})

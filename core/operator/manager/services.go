@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
-// services run from the first moment to the last, on every replica: probes, metrics, certificates, webhooks.
-// They outlive the controllers, so that the last writes of those can still be converted.
+// services run from start to end of the process, on every replica: probes, metrics, certificates, webhooks. They stop
+// after the controllers, so that the last writes of those can still be converted.
 type services struct {
 	group      *errgroup.Group
 	ended      <-chan struct{} // closed when the first of them fails, or when stopped
@@ -71,8 +71,8 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 	return &services{group: group, ended: ended.Done(), cancel: cancel, unregister: unregister}, nil
 }
 
-// newMetricsServer returns nil when metrics are switched off. The certificate is signed by itself: no other
-// needs to be there first, and metrics tell of certificates, too.
+// newMetricsServer returns nil if metrics are disabled. It uses a self-signed certificate, because metrics must be
+// available before the certificates: they report on those, too.
 func newMetricsServer(options Options, config *rest.Config) (metricsserver.Server, error) {
 	settings := metricsserver.Options{BindAddress: options.MetricsAddr, SecureServing: options.MetricsSecure}
 	if options.MetricsSecure {
@@ -85,7 +85,7 @@ func newMetricsServer(options Options, config *rest.Config) (metricsserver.Serve
 	return metricsserver.NewServer(settings, config, client)
 }
 
-// whileRunning runs something that ends when a service fails.
+// whileRunning calls run with a context that ends when a service fails.
 func (s *services) whileRunning(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -99,14 +99,15 @@ func (s *services) whileRunning(ctx context.Context, run func(context.Context) e
 	return run(ctx)
 }
 
-// stop ends the services and returns what went wrong with the first that failed.
+// stop stops the services and returns the error of the first that failed.
 func (s *services) stop() error {
 	s.cancel()
 	s.unregister()
 	return s.group.Wait()
 }
 
-// probeHandler answers the kubelet. Alive is who answers; ready is who can be sent requests.
+// probeHandler serves the probes of the kubelet: healthz for a process that answers, readyz for one that can serve
+// requests.
 func probeHandler(hooks *webhooks, startup *startup) http.Handler {
 	ready := &healthz.Handler{Checks: map[string]healthz.Checker{"startup": startup.check}}
 	if hooks != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 )
 
-// Settings returns what the process says about one of its controllers, which writes under the user agent
-// <feature>-manager/<controller>. With 0 workers the controller chooses.
+// Settings returns the process's settings for one of its controllers, which writes with the user agent
+// <feature>-manager/<controller>. With 0 workers the controller uses its default.
 func (e *Environment) Settings(controller string, workers int) base.Settings {
 	return base.Settings{
 		Workers:   workers,

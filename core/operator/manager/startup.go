@@ -17,13 +17,13 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
-// crdPause lies between two looks for a CRD that is not there. One that is there costs one request.
+// crdPause is the time between two reads of a CRD that does not exist. One that exists costs one request.
 const crdPause = time.Second
 
-// startup says what an operator waits for before its controllers run.
+// startup tracks what an operator waits for before its controllers run.
 //
-// It does not wait for caches: to fill them the API server may have to convert objects, and it reaches only
-// replicas that are ready.
+// It does not wait for caches: to sync them the API server may have to convert objects, and it reaches only replicas
+// that are ready.
 type startup struct {
 	reason atomic.Pointer[string]
 }
@@ -60,7 +60,7 @@ func (s *startup) waitForCRDs(ctx context.Context, env *Environment, names []str
 			}
 			return missing
 		},
-		Waits: s.waitsFor, Pause: crdPause, Clock: env.Clock, Log: env.Log,
+		OnMissing: s.waitsFor, Interval: crdPause, Clock: env.Clock, Log: env.Log,
 	}.Wait(ctx)
 }
 

@@ -9,30 +9,31 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// shortestLimit is what a write gets at least: without it, settings that leave no time between two leaders
+// shortestLimit is the shortest time limit of a write: without it, settings that leave no time between two leaders
 // would end every write.
 const shortestLimit = 500 * time.Millisecond
 
-// deadline ends every write after a limit, on both sides: the client stops waiting, and the API server is told
-// how long it may take. Reads and watches are left alone.
+// deadline limits the duration of every write on both sides: the client stops waiting, and the API server is given a
+// timeout. Reads and watches are not limited.
 //
-// A write that a lost leader has begun must not happen after a new leader has looked at the world. The leader
-// gives up RenewDeadline after its first attempt to renew that failed, which is at most RetryPeriod after its
-// last renewal. The next one starts LeaseDuration after that renewal, or up to a second earlier, because the
-// Lease tells whole seconds. Between the two, everything under way has to come to its end.
+// A write that a former leader has begun must not happen after a new leader has read the cluster. The leader gives up
+// RenewDeadline after its first failed attempt to renew, which is at most RetryPeriod after its last renewal. The next
+// one starts LeaseDuration after that renewal, or up to a second earlier, because the Lease stores whole seconds.
+// Between the two, every write under way has to end.
 type deadline struct {
 	next  http.RoundTripper
 	limit time.Duration
 }
 
-// between returns the time from the end of one leader to the start of the next.
-func (e Election) between() time.Duration {
+// handoverTime returns the time from the end of one leader to the start of the next.
+func (e Election) handoverTime() time.Duration {
 	return e.LeaseDuration - time.Second - e.RenewDeadline - e.RetryPeriod
 }
 
-// writeLimit leaves a fifth of the time between two leaders for clocks and networks: 4 s by default.
+// writeLimit returns the time limit of a write. It leaves a fifth of the time between two leaders for clocks and
+// networks: 4 s by default.
 func (e Election) writeLimit() time.Duration {
-	return max(e.between()*4/5, shortestLimit)
+	return max(e.handoverTime()*4/5, shortestLimit)
 }
 
 func limitWrites(limit time.Duration) transport.WrapperFunc {
@@ -61,7 +62,7 @@ func (d deadline) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// body keeps the context alive until the answer is read.
+// body keeps the context alive until the response is read.
 type body struct {
 	io.ReadCloser
 	done context.CancelFunc

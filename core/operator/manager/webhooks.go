@@ -42,7 +42,7 @@ func newWebhooks(endpoints Webhooks, operator Operator, config *rest.Config, env
 	options := certs.Options{
 		Config:   config,
 		Settings: env.Options.Certificates,
-		External: env.Options.Gates.Enabled(features.EnableExternalCerts),
+		External: env.Options.FeatureGates.Enabled(features.EnableExternalCerts),
 		Clock:    env.Clock,
 		Random:   rand.Reader,
 		Log:      env.Log.WithName("certificates"),
@@ -86,8 +86,8 @@ func newWebhooks(endpoints Webhooks, operator Operator, config *rest.Config, env
 	}, nil
 }
 
-// ready asks this server for its health as the API server would call it: through TLS, trusting the CA, under
-// the name of the Service. Certificates of others need not know localhost.
+// ready calls this server's health check as the API server would: through TLS, trusting the CA, under the name of the
+// Service. External certificates need not be valid for localhost.
 func (w *webhooks) ready(ctx context.Context) error {
 	select {
 	case <-w.certificates.Initialized():

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/features"
 )
 
-// Flags are those that every process has. Their values are there once the flags are parsed.
+// Flags are the flags of every process. Their values are set once the flags are parsed.
 type Flags struct {
 	set       *pflag.FlagSet
 	consulted []features.Name
@@ -23,7 +23,7 @@ type Flags struct {
 	verbosity *int8
 }
 
-// AddFlags adds --feature-gates, --kubeconfig, -v and those of zap. The process consults the gates.
+// AddFlags adds --feature-gates, --kubeconfig, -v and those of zap. gates are the feature gates that the process reads.
 func AddFlags(set *pflag.FlagSet, gates ...features.Name) *Flags {
 	f := &Flags{set: set, consulted: gates, gates: set.StringSlice("feature-gates", nil, features.Help(gates...))}
 	native := flag.NewFlagSet(set.Name(), flag.ContinueOnError)
@@ -34,7 +34,7 @@ func AddFlags(set *pflag.FlagSet, gates ...features.Name) *Flags {
 	return f
 }
 
-// Log returns where the log goes.
+// Log returns the logger.
 func (f *Flags) Log() logr.Logger {
 	if *f.verbosity > 0 && !f.set.Changed("zap-log-level") {
 		level := zap.NewAtomicLevelAt(zapcore.Level(-*f.verbosity))
@@ -43,7 +43,7 @@ func (f *Flags) Log() logr.Logger {
 	return ctrlzap.New(ctrlzap.UseFlagOptions(&f.logs))
 }
 
-// Gates returns the feature gates by the flag and the environment, and what the log should say about them.
-func (f *Flags) Gates(getenv func(string) string) (gates features.Set, notes []string, err error) {
+// FeatureGates returns the feature gates set by the flag and the environment, and notes about them for the log.
+func (f *Flags) FeatureGates(getenv func(string) string) (gates features.Set, notes []string, err error) {
 	return features.Parse(features.Source{Flag: strings.Join(*f.gates, ","), Getenv: getenv, Consulted: f.consulted})
 }

@@ -5,7 +5,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Limits bound the requests to the API server. Zero or less means no limit of ours: the API server has priority and
+// Limits limit the rate of requests to the API server. Zero or less means no limit: the API server has priority and
 // fairness.
 type Limits struct {
 	// QPS is how many requests are sent a second.
@@ -20,7 +20,7 @@ func (l *Limits) AddFlags(set *pflag.FlagSet) {
 	set.IntVar(&l.Burst, "rest-config-burst", 0, "Requests to the API server at once, with rest-config-qps.")
 }
 
-// Limit returns a copy of the configuration that keeps to the limits.
+// Limit returns a copy of the configuration with the limits.
 func (l Limits) Limit(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = -1, 0

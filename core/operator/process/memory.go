@@ -7,11 +7,11 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// memoryShare is how much of its memory the process may use before its garbage is collected harder.
+// memoryShare is the share of the memory limit that the process may use before the garbage collector works harder.
 const memoryShare = 0.9
 
-// LimitMemory has garbage collected harder before the process reaches the limit of its control group, so that the
-// kernel need not kill it. GOMEMLIMIT says otherwise, and where there is no limit nothing changes.
+// LimitMemory sets the memory limit of the Go runtime from the limit of the control group, so that the kernel need not
+// kill the process. GOMEMLIMIT overrides it, and without a limit nothing changes.
 func LimitMemory(log logr.Logger) { limitMemory(log, memlimit.FromCgroup) }
 
 func limitMemory(log logr.Logger, group memlimit.Provider) {

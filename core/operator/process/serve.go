@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// headerTimeout is how long a caller may take to say what it wants.
+// headerTimeout is how long a client may take to send the header of a request.
 const headerTimeout = 10 * time.Second
 
-// Serve answers on a listener until ctx ends, and then returns nil.
+// Serve serves on a listener until ctx ends, and then returns nil.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()

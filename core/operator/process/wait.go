@@ -9,19 +9,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Kinds are kinds without which a process cannot work. They may be installed after it.
+// Kinds are kinds that a process needs. They may be installed later.
 type Kinds struct {
-	// Missing names those that are not served yet, each with the reason.
+	// Missing lists those that are not served yet, each with the reason.
 	Missing func(context.Context) []string
-	// Waits is told what is missing, whenever it was looked for in vain. It is for probes.
-	Waits func(missing string)
-	// Pause lies between two looks.
-	Pause time.Duration
-	Clock clock.Clock
-	Log   logr.Logger
+	// OnMissing is called with what is missing after each check that finds some. It is for probes.
+	OnMissing func(missing string)
+	// Interval is the time between two checks.
+	Interval time.Duration
+	Clock    clock.Clock
+	Log      logr.Logger
 }
 
-// Wait returns when all kinds are served. It waits for ever: a CRD that is installed later needs no restart. The error
+// Wait returns when all kinds are served. It has no timeout: a CRD that is installed later needs no restart. The error
 // is that of ctx.
 func (k Kinds) Wait(ctx context.Context) error {
 	told := ""
@@ -30,12 +30,12 @@ func (k Kinds) Wait(ctx context.Context) error {
 		if missing == "" {
 			return nil
 		}
-		k.Waits(missing)
+		k.OnMissing(missing)
 		if missing != told {
 			k.Log.Info("Controllers wait for CRDs", "missing", missing)
 			told = missing
 		}
-		timer := k.Clock.NewTimer(k.Pause)
+		timer := k.Clock.NewTimer(k.Interval)
 		select {
 		case <-ctx.Done():
 			timer.Stop()

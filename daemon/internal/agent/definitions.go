@@ -33,7 +33,7 @@ func (a *agent) waitForDefinitions(ctx context.Context) error {
 		return nil
 	})
 	err := process.Kinds{
-		Missing: a.missingDefinitions, Waits: waits, Pause: definitionPause, Clock: a.clock, Log: a.Log,
+		Missing: a.missingDefinitions, OnMissing: waits, Interval: definitionPause, Clock: a.clock, Log: a.Log,
 	}.Wait(ctx)
 	if err == nil {
 		missing.Store(nil)

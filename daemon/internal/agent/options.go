@@ -83,7 +83,7 @@ func (o *Options) addFlags(set *pflag.FlagSet) {
 
 // readEnvironment completes what flags leave open.
 func (o *Options) readEnvironment(shared *process.Flags, getenv func(string) string) (err error) {
-	o.Gates, o.Notes, err = shared.Gates(getenv)
+	o.Gates, o.Notes, err = shared.FeatureGates(getenv)
 	if err != nil {
 		return err
 	}

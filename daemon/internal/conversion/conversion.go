@@ -66,7 +66,7 @@ func recode(src, dst any) error {
 // take removes an annotation of the v1alpha1 form and reads it into value. One that is absent or cannot be
 // read leaves value empty: a conversion that fails would hide the object from every list.
 func take(meta *metav1.ObjectMeta, annotation string, value any) {
-	_ = conversion.Take(meta, annotation, value)
+	_ = conversion.TakeAnnotation(meta, annotation, value)
 }
 
 // takeText removes an annotation and returns its text.

@@ -53,7 +53,7 @@ func NodeImageFromHub(src *v1beta1.NodeImage, dst *v1alpha1.NodeImage) error {
 	if len(kept) == 0 {
 		return nil
 	}
-	return conversion.Put(&dst.ObjectMeta, v1beta1.SecretModesAnnotation, kept)
+	return conversion.PutAnnotation(&dst.ObjectMeta, v1beta1.SecretModesAnnotation, kept)
 }
 
 // modesOf says which secrets have a mode. A secret of which no image says otherwise is named once.

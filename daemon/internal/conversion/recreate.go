@@ -44,12 +44,12 @@ func RecreateFromHub(src *v1beta1.ContainerRecreateRequest, dst *v1alpha1.Contai
 		metav1.SetMetaDataAnnotation(&dst.ObjectMeta, v1beta1.UnreadyAcquiredAnnotation, grace.LastTransitionTime.UTC().Format(time.RFC3339))
 	}
 	if len(src.Status.ContainerStatusSnapshot) > 0 {
-		if err := conversion.Put(&dst.ObjectMeta, v1beta1.SyncContainerStatusesAnnotation, src.Status.ContainerStatusSnapshot); err != nil {
+		if err := conversion.PutAnnotation(&dst.ObjectMeta, v1beta1.SyncContainerStatusesAnnotation, src.Status.ContainerStatusSnapshot); err != nil {
 			return err
 		}
 	}
 	if says := src.Status.Conditions; len(says) > 1 || len(says) == 1 && !equality.Semantic.DeepEqual(says[0], plainGrace(says[0].LastTransitionTime)) {
-		return conversion.Put(&dst.ObjectMeta, v1beta1.ConditionsAnnotation, says)
+		return conversion.PutAnnotation(&dst.ObjectMeta, v1beta1.ConditionsAnnotation, says)
 	}
 	return nil
 }

@@ -19,12 +19,12 @@ func Convert(raw []byte, apiVersion string) ([]byte, error) {
 
 // ToHub fills an empty hub object from a v1alpha1 one.
 func ToHub(src *v1alpha1.StatefulSet, dst *v1beta1.StatefulSet) error {
-	return conversion.Typed(src, dst, toHub)
+	return conversion.ViaJSON(src, dst, toHub)
 }
 
 // FromHub fills an empty v1alpha1 object from the hub.
 func FromHub(src *v1beta1.StatefulSet, dst *v1alpha1.StatefulSet) error {
-	return conversion.Typed(src, dst, fromHub)
+	return conversion.ViaJSON(src, dst, fromHub)
 }
 
 // toHub puts the fields in FieldsAnnotation where the hub has them.
@@ -41,7 +41,7 @@ func toHub(src conversion.Object) (conversion.Object, error) {
 	annotate(out, nil)
 	for _, part := range parts() {
 		if fields := conversion.Member(kept, part); len(fields) > 0 {
-			out[part] = conversion.With(conversion.Member(src, part), fields, fieldsOf(part)...)
+			out[part] = conversion.WithMembers(conversion.Member(src, part), fields, fieldsOf(part)...)
 		}
 	}
 	return out, nil
@@ -52,8 +52,8 @@ func fromHub(src conversion.Object) (conversion.Object, error) {
 	out, kept := maps.Clone(src), conversion.Object{}
 	for _, part := range parts() {
 		whole, names := conversion.Member(src, part), fieldsOf(part)
-		if fields := conversion.With(nil, whole, names...); len(fields) > 0 {
-			out[part], kept[part] = conversion.With(whole, nil, names...), fields
+		if fields := conversion.WithMembers(nil, whole, names...); len(fields) > 0 {
+			out[part], kept[part] = conversion.WithMembers(whole, nil, names...), fields
 		}
 	}
 	if len(kept) == 0 {
@@ -75,8 +75,8 @@ func annotate(set conversion.Object, text *string) {
 	}
 	metadata := conversion.Member(set, "metadata")
 	all := conversion.Object{}
-	if annotations := conversion.With(conversion.Member(metadata, "annotations"), named, FieldsAnnotation); len(annotations) > 0 {
+	if annotations := conversion.WithMembers(conversion.Member(metadata, "annotations"), named, FieldsAnnotation); len(annotations) > 0 {
 		all["annotations"] = annotations
 	}
-	set["metadata"] = conversion.With(metadata, all, "annotations")
+	set["metadata"] = conversion.WithMembers(metadata, all, "annotations")
 }

@@ -19,7 +19,7 @@ func TestThePageExplainsEveryWord(t *testing.T) {
 	page.Names(frame.Reasons, plan.Reasons, v1beta1.ConditionTypes, v1beta1.Reasons)
 
 	operator := setup.Operator()
-	for _, gate := range operator.Gates {
+	for _, gate := range operator.FeatureGates {
 		page.Names([]string{string(gate)})
 	}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)

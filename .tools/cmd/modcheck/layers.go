@@ -11,17 +11,18 @@ import (
 	"strings"
 )
 
-// floor is a folder of core.
-type floor struct {
+// layer is a folder of core.
+type layer struct {
 	name string
-	// above are the floors that its packages may import besides those of the same floor.
+	// above are the layers that its packages may import besides their own layer.
 	above []string
 }
 
-// floors returns those of docs/architecture.md. What is for tests may import all, and no floor may import it.
-func floors() []floor {
+// layers returns the layers of docs/architecture.md. Test code may import all of them, and no layer may import test
+// code.
+func layers() []layer {
 	pure := []string{"contract", "api", "plan", "pods", "workloads"}
-	return []floor{
+	return []layer{
 		{"contract", nil},
 		{"api", nil},
 		{"plan", pure[:2]},
@@ -34,25 +35,25 @@ func floors() []floor {
 	}
 }
 
-// FloorFaults returns the packages of core that stand on no known floor, and the imports that lead upwards, one line
-// each. Tests may import what they like.
-func FloorFaults(root fs.FS, core Module) ([]string, error) {
+// LayerFaults returns the packages of core that are in no known layer, and the imports that lead upwards, one line
+// each. Tests may import any layer.
+func LayerFaults(root fs.FS, core Module) ([]string, error) {
 	var faults []string
-	known := floors()
+	known := layers()
 	err := fs.WalkDir(root, core.Folder, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return err
 		}
 		pkg := strings.TrimPrefix(path.Dir(name), core.Folder+"/")
-		i := slices.IndexFunc(known, func(f floor) bool { return f.name == floorOf(pkg) })
+		i := slices.IndexFunc(known, func(l layer) bool { return l.name == layerOf(pkg) })
 		if i < 0 {
-			faults = append(faults, fmt.Sprintf("%s: stands on no floor", name))
+			faults = append(faults, fmt.Sprintf("%s: is in no layer", name))
 			return nil
 		}
 		imports, err := importsOf(root, name)
 		for _, other := range imports {
 			other, ours := strings.CutPrefix(other, core.Path()+"/")
-			if ours && floorOf(other) != known[i].name && !slices.Contains(known[i].above, floorOf(other)) {
+			if ours && layerOf(other) != known[i].name && !slices.Contains(known[i].above, layerOf(other)) {
 				faults = append(faults, fmt.Sprintf("%s: %s may not import %s", name, known[i].name, other))
 			}
 		}
@@ -61,7 +62,7 @@ func FloorFaults(root fs.FS, core Module) ([]string, error) {
 	return faults, err
 }
 
-func floorOf(pkg string) string {
+func layerOf(pkg string) string {
 	name, _, _ := strings.Cut(pkg, "/")
 	return name
 }

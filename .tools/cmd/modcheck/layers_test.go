@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFloorFaults(t *testing.T) {
+func TestLayerFaults(t *testing.T) {
 	cases := []struct {
 		name, file, content string
 		want                []string
 	}{
 		{"down is fine", "core/pods/state/state.go", `package state; import "x/core/contract"`, nil},
-		{"so is the same floor", "core/pods/state/state.go", `package state; import "x/core/pods/life"`, nil},
+		{"so is the same layer", "core/pods/state/state.go", `package state; import "x/core/pods/life"`, nil},
 		{"others' packages are their business", "core/plan/action/a.go", `package action; import "k8s.io/api/core/v1"`, nil},
 		{
 			"up is not", "core/plan/action/a.go", `package action; import "x/core/pods/life"`,
@@ -29,14 +29,14 @@ func TestFloorFaults(t *testing.T) {
 			[]string{"core/frame/engine/e.go: frame may not import testing/gen"},
 		},
 		{"tests may have all", "core/plan/action/a_test.go", `package action; import "x/core/testing/gen"`, nil},
-		{"no floor", "core/util/u.go", `package util`, []string{"core/util/u.go: stands on no floor"}},
+		{"no layer", "core/util/u.go", `package util`, []string{"core/util/u.go: is in no layer"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			files := repository(map[string]string{c.file: c.content})
 			workspace, err := Load(files)
 			require.NoError(t, err)
-			faults, err := FloorFaults(files, workspace.Modules[0])
+			faults, err := LayerFaults(files, workspace.Modules[0])
 			require.NoError(t, err)
 			assert.Equal(t, c.want, faults)
 		})
@@ -47,8 +47,8 @@ func TestAFileThatDoesNotParseIsNamed(t *testing.T) {
 	files := repository(map[string]string{"core/plan/action/a.go": "no package"})
 	workspace, err := Load(files)
 	require.NoError(t, err)
-	_, err = FloorFaults(files, workspace.Modules[0])
+	_, err = LayerFaults(files, workspace.Modules[0])
 	assert.ErrorContains(t, err, "parse core/plan/action/a.go")
-	_, err = FloorFaults(fstest.MapFS{}, workspace.Modules[0])
+	_, err = LayerFaults(fstest.MapFS{}, workspace.Modules[0])
 	assert.Error(t, err)
 }
