@@ -32,7 +32,7 @@ func Operator() manager.Operator {
 		Schemes: []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
 		CRDs:    []string{"clonesets.apps.kruise.io"},
 		Flags:   s.add,
-	}, s.gates, cloneset.Workload, webhook)
+	}, s.featureGates, cloneset.Workload, webhook)
 }
 
 func (s *settings) add(flags *pflag.FlagSet) {
@@ -42,9 +42,9 @@ func (s *settings) add(flags *pflag.FlagSet) {
 		"update pods with none of the orderPriority keys first instead of last")
 }
 
-func (s *settings) gates(env *manager.Environment, can inplace.Options) plan.Gates {
+func (s *settings) featureGates(env *manager.Environment, can inplace.Options) plan.FeatureGates {
 	g := env.Options.FeatureGates
-	return plan.Gates{
+	return plan.FeatureGates{
 		PartitionRollback:       g.Enabled(features.CloneSetPartitionRollback),
 		ShortHash:               g.Enabled(features.CloneSetShortHash),
 		PreparingUpdateAsUpdate: g.Enabled(features.PreparingUpdateAsUpdate),

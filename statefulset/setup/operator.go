@@ -38,12 +38,12 @@ func Operator() manager.Operator {
 			flags.BoolVar(&s.unkeyedFirst, "order-priority-unkeyed-first", false,
 				"update pods with none of the orderPriority keys first instead of last")
 		},
-	}, s.gates, statefulset.Workload, webhook)
+	}, s.featureGates, statefulset.Workload, webhook)
 }
 
-func (s *settings) gates(env *manager.Environment, can inplace.Options) plan.Gates {
+func (s *settings) featureGates(env *manager.Environment, can inplace.Options) plan.FeatureGates {
 	g := env.Options.FeatureGates
-	return plan.Gates{
+	return plan.FeatureGates{
 		StartOrdinal:            g.Enabled(features.StatefulSetStartOrdinal),
 		PodIndexLabel:           g.Enabled(features.PodIndexLabel),
 		AutoDeletePVC:           g.Enabled(features.StatefulSetAutoDeletePVC),
@@ -66,7 +66,7 @@ func webhook(a frame.Admission) (manager.Webhook, error) {
 		Templates: a.Templates,
 		Classes:   live,
 		InPlace:   a.InPlace,
-		Gates: admission.Gates{
+		FeatureGates: admission.FeatureGates{
 			StartOrdinal:       g.Enabled(features.StatefulSetStartOrdinal),
 			AutoDeletePVC:      g.Enabled(features.StatefulSetAutoDeletePVC),
 			AutoResizePVC:      g.Enabled(features.StatefulSetAutoResizePVCGate),

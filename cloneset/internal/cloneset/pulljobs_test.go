@@ -128,7 +128,7 @@ func TestWithoutImagePullJobsNothingIsPulledAhead(t *testing.T) {
 func givenPuller(t *testing.T, namespace string) {
 	t.Helper()
 	givenNodes(t, simnodes.Options{Bind: true})
-	startController(t, namespace, func(g *plan.Gates) { g.PreDownload = true })
+	startController(t, namespace, func(g *plan.FeatureGates) { g.PreDownload = true })
 }
 
 func newPullingSet(namespace string, replicas int32) *v1beta1.CloneSet {

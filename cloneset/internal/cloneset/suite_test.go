@@ -59,17 +59,17 @@ func givenNodes(t *testing.T, options simnodes.Options) {
 
 // startController starts the controller, which finds whatever the test has made before. An empty
 // namespace means all.
-func startController(t *testing.T, namespace string, gates ...func(*plan.Gates)) {
+func startController(t *testing.T, namespace string, featureGates ...func(*plan.FeatureGates)) {
 	t.Helper()
-	startControllerIn(t, env, namespace, gates...)
+	startControllerIn(t, env, namespace, featureGates...)
 }
 
 // startControllerIn is startController with an environment of its own: that of the tests, reached in
 // another way.
-func startControllerIn(t *testing.T, env testenv.Environment, namespace string, gates ...func(*plan.Gates)) {
+func startControllerIn(t *testing.T, env testenv.Environment, namespace string, featureGates ...func(*plan.FeatureGates)) {
 	t.Helper()
-	on := plan.Gates{EnvFromMetadata: true, Resize: true}
-	for _, change := range gates {
+	on := plan.FeatureGates{EnvFromMetadata: true, Resize: true}
+	for _, change := range featureGates {
 		change(&on)
 	}
 	env.Need(t)

@@ -23,7 +23,7 @@ import (
 
 // Workload is CloneSet with its plan, which depends on the gates. Of pods and claims those with an instance id are
 // cached: what other workloads run costs next to nothing.
-func Workload(gates plan.Gates) *frame.Workload[v1beta1.CloneSet, *v1beta1.CloneSet, plan.Snapshot] {
+func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.CloneSet, *v1beta1.CloneSet, plan.Snapshot] {
 	return &frame.Workload[v1beta1.CloneSet, *v1beta1.CloneSet, plan.Snapshot]{
 		Name: "cloneset", Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), PodLabel: contract.InstanceIDLabel,
 		Cached: map[client.Object]cache.ByObject{
@@ -43,13 +43,13 @@ func Workload(gates plan.Gates) *frame.Workload[v1beta1.CloneSet, *v1beta1.Clone
 		Watch: func(_ *engine.Engine, owners engine.Owners, b *builder.Builder) {
 			b.Watches(&corev1.PersistentVolumeClaim{}, owners.Objects())
 		},
-		PreDownload: gates.PreDownload,
+		PreDownload: featureGates.PreDownload,
 		Snapshot: func(ctx context.Context, e *engine.Engine, seen model.Snapshot[*v1beta1.CloneSet]) (plan.Snapshot, error) {
 			claims, err := fastclient.Controlled[corev1.PersistentVolumeClaim](ctx, e.Reader, seen.Set)
 			if err != nil {
 				return plan.Snapshot{}, fmt.Errorf("list claims: %w", err)
 			}
-			return plan.Snapshot{Snapshot: seen, Claims: claims, Gates: gates}, nil
+			return plan.Snapshot{Snapshot: seen, Claims: claims, FeatureGates: featureGates}, nil
 		},
 		Compute: plan.Compute,
 		Status: func(set *v1beta1.CloneSet, seen plan.Snapshot, todo plan.Plan, done action.Failures) {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const gate corev1.PodConditionType = "example.io/gate"
+const readinessGate corev1.PodConditionType = "example.io/gate"
 
 func noon() metav1.Time { return metav1.NewTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)) }
 
@@ -24,7 +24,7 @@ func servingPod() *corev1.Pod {
 			Finalizers: []string{"example.io/have"},
 		},
 		Spec: corev1.PodSpec{
-			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: gate}},
+			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: readinessGate}},
 			Containers: []corev1.Container{
 				{Name: "a", Image: "a:v1", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 					corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi"),
@@ -33,7 +33,7 @@ func servingPod() *corev1.Pod {
 			},
 		},
 		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
-			{Type: gate, Status: corev1.ConditionTrue, LastTransitionTime: earlier},
+			{Type: readinessGate, Status: corev1.ConditionTrue, LastTransitionTime: earlier},
 			{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: earlier},
 			{Type: corev1.ContainersReady, Status: corev1.ConditionTrue, LastTransitionTime: earlier},
 		}},
@@ -63,10 +63,10 @@ func TestWhatIsThereIsNotWritten(t *testing.T) {
 		"unknown container":         func(c *PodChange) { c.SetImage("x", "x:v1"); c.SetResources("x", cpu("1")) },
 		"resources there":           func(c *PodChange) { c.SetResources("a", cpu("1000m")) },
 		"resources and back":        func(c *PodChange) { c.SetResources("a", cpu("2")); c.SetResources("a", cpu("1")) },
-		"condition there":           func(c *PodChange) { c.SetCondition(gate, corev1.ConditionTrue, "", "") },
+		"condition there":           func(c *PodChange) { c.SetCondition(readinessGate, corev1.ConditionTrue, "", "") },
 		"condition and back": func(c *PodChange) {
-			c.SetCondition(gate, corev1.ConditionFalse, "Why", "")
-			c.SetCondition(gate, corev1.ConditionTrue, "", "")
+			c.SetCondition(readinessGate, corev1.ConditionFalse, "Why", "")
+			c.SetCondition(readinessGate, corev1.ConditionTrue, "", "")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestReadersSeeTheChange(t *testing.T) {
 }
 
 func TestWritesAndTheirOrder(t *testing.T) {
-	closeGate := func(c *PodChange) { c.SetCondition(gate, corev1.ConditionFalse, "Why", "") }
+	closeGate := func(c *PodChange) { c.SetCondition(readinessGate, corev1.ConditionFalse, "Why", "") }
 	label := func(c *PodChange) { c.SetLabel("new", "1") }
 	image := func(c *PodChange) { c.SetImage("a", "a:v2") }
 	resize := func(c *PodChange) { c.SetResources("a", cpu("2")) }
@@ -170,9 +170,9 @@ func conditionsOf(t *testing.T, c *PodChange) []any {
 func TestClosedGateTakesReadyAlong(t *testing.T) {
 	c := NewPodChange(servingPod(), noon())
 	c.Pod.Spec.ReadinessGates = append(c.Pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: "other"})
-	c.SetCondition(gate, corev1.ConditionFalse, "Why", "")
+	c.SetCondition(readinessGate, corev1.ConditionFalse, "Why", "")
 	assert.Equal(t, []any{
-		map[string]any{"type": string(gate), "status": "False", "reason": "Why", "message": nil, "lastTransitionTime": "2026-01-01T12:00:00Z"},
+		map[string]any{"type": string(readinessGate), "status": "False", "reason": "Why", "message": nil, "lastTransitionTime": "2026-01-01T12:00:00Z"},
 		map[string]any{
 			"type": "Ready", "status": "False", "reason": "ReadinessGatesNotReady", "lastTransitionTime": "2026-01-01T12:00:00Z",
 			"message": `the status of pod readiness gate "example.io/gate" is not "True", but False, ` +
@@ -192,7 +192,7 @@ func TestReadyStaysTheKubelets(t *testing.T) {
 			pod := servingPod()
 			prepare(pod)
 			c := NewPodChange(pod, noon())
-			c.SetCondition(gate, corev1.ConditionFalse, "Why", "")
+			c.SetCondition(readinessGate, corev1.ConditionFalse, "Why", "")
 			assert.Len(t, conditionsOf(t, c), 1)
 		})
 	}
@@ -200,20 +200,20 @@ func TestReadyStaysTheKubelets(t *testing.T) {
 		pod := servingPod()
 		pod.Status.Conditions[0].Status, pod.Status.Conditions[1].Status = corev1.ConditionFalse, corev1.ConditionFalse
 		c := NewPodChange(pod, noon())
-		c.SetCondition(gate, corev1.ConditionTrue, "", "")
+		c.SetCondition(readinessGate, corev1.ConditionTrue, "", "")
 		assert.Len(t, conditionsOf(t, c), 1)
 	})
 }
 
 func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
 	c := NewPodChange(servingPod(), noon())
-	c.SetCondition(gate, corev1.ConditionTrue, "Other", "text")
+	c.SetCondition(readinessGate, corev1.ConditionTrue, "Other", "text")
 	assert.Equal(t, "2026-01-01T11:00:00Z", conditionsOf(t, c)[0].(map[string]any)["lastTransitionTime"])
-	c.SetCondition(gate, corev1.ConditionUnknown, "Other", "text")
+	c.SetCondition(readinessGate, corev1.ConditionUnknown, "Other", "text")
 	assert.Equal(t, "2026-01-01T12:00:00Z", conditionsOf(t, c)[0].(map[string]any)["lastTransitionTime"])
 	c.SetCondition("fresh", corev1.ConditionTrue, "", "")
 	assert.Equal(t, noon(), c.Condition("fresh").LastTransitionTime)
-	assert.Equal(t, corev1.ConditionUnknown, c.Condition(gate).Status)
+	assert.Equal(t, corev1.ConditionUnknown, c.Condition(readinessGate).Status)
 	assert.Nil(t, c.Condition("none"))
 }
 

@@ -32,7 +32,7 @@ func TestWhatMayChange(t *testing.T) {
 		s.Spec.ScaleStrategy = &v1beta1.StatefulSetScaleStrategy{MaxUnavailable: number(1)}
 		s.Spec.UpdateStrategy = v1beta1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 	})
-	assert.Empty(t, texts(Validate(set, old, Facts{Gates: Gates{AutoResizePVC: true}})))
+	assert.Empty(t, texts(Validate(set, old, Facts{FeatureGates: FeatureGates{AutoResizePVC: true}})))
 }
 
 func TestWhatNeverChanges(t *testing.T) {
@@ -172,7 +172,7 @@ func TestClaimsThatFollowTheirTemplates(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			errs := texts(Validate(valid(c.change), valid(claims(nil)), Facts{Gates: Gates{AutoResizePVC: true}, Classes: c.classes}))
+			errs := texts(Validate(valid(c.change), valid(claims(nil)), Facts{FeatureGates: FeatureGates{AutoResizePVC: true}, Classes: c.classes}))
 			require.Len(t, errs, len(c.want), errs)
 			for i := range errs {
 				assert.True(t, strings.HasPrefix(errs[i], c.want[i]), errs[i])
@@ -186,7 +186,7 @@ func TestTheNewStrategySaysWhetherClaimsFollow(t *testing.T) {
 	follow := func(how v1beta1.VolumeClaimUpdateStrategyType) func(*set) {
 		return func(s *set) { s.Spec.VolumeClaimUpdateStrategy.Type = how }
 	}
-	facts := Facts{Gates: Gates{AutoResizePVC: true}}
+	facts := Facts{FeatureGates: FeatureGates{AutoResizePVC: true}}
 	assert.Empty(t, Validate(valid(follow(v1beta1.OnClaimDelete), fewer), valid(follow(v1beta1.OnPodRollingUpdate)), facts))
 	assert.Len(t, Validate(valid(follow(v1beta1.OnPodRollingUpdate), fewer), valid(follow(v1beta1.OnClaimDelete)), facts), 1)
 	assert.Empty(t, Validate(valid(follow(v1beta1.OnPodRollingUpdate), fewer), valid(), Facts{}), "the gate is off")
@@ -195,17 +195,17 @@ func TestTheNewStrategySaysWhetherClaimsFollow(t *testing.T) {
 // A reader without a cluster: whoever is asked panics.
 func TestNobodyIsAskedAboutWhatDoesNotChange(t *testing.T) {
 	cases := []struct {
-		name     string
-		gates    Gates
-		now, old func(*set)
+		name         string
+		featureGates FeatureGates
+		now, old     func(*set)
 	}{
-		{"replicas", Gates{AutoResizePVC: true}, all(claims(nil), func(s *set) { s.Spec.Replicas = new(int32(9)) }), claims(nil)},
-		{"claims that follow nothing", Gates{}, claims(func(data, _ *corev1.PersistentVolumeClaim) { resized(data, "3Gi") }), claims(nil)},
-		{"metadata of claims", Gates{AutoResizePVC: true}, claims(func(data, _ *corev1.PersistentVolumeClaim) { data.Labels = map[string]string{"a": "b"} }), claims(nil)},
+		{"replicas", FeatureGates{AutoResizePVC: true}, all(claims(nil), func(s *set) { s.Spec.Replicas = new(int32(9)) }), claims(nil)},
+		{"claims that follow nothing", FeatureGates{}, claims(func(data, _ *corev1.PersistentVolumeClaim) { resized(data, "3Gi") }), claims(nil)},
+		{"metadata of claims", FeatureGates{AutoResizePVC: true}, claims(func(data, _ *corev1.PersistentVolumeClaim) { data.Labels = map[string]string{"a": "b"} }), claims(nil)},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			facts, err := Reader{Gates: c.gates}.Read(t.Context(), valid(c.now), valid(c.old), "v1beta1")
+			facts, err := Reader{FeatureGates: c.featureGates}.Read(t.Context(), valid(c.now), valid(c.old), "v1beta1")
 			require.NoError(t, err)
 			assert.Empty(t, facts.Classes)
 		})

@@ -49,14 +49,14 @@ func validateRetention(is appsv1.PersistentVolumeClaimRetentionPolicyType, path 
 }
 
 // resizes says whether claims follow their templates.
-func resizes(set *v1beta1.StatefulSet, gates Gates) bool {
-	return gates.AutoResizePVC && set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate
+func resizes(set *v1beta1.StatefulSet, featureGates FeatureGates) bool {
+	return featureGates.AutoResizePVC && set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate
 }
 
 // validateClaimChange refuses changes that existing claims could not follow. It judges by the new
 // strategy: with OnDelete claims follow nothing, and any change is fine.
 func validateClaimChange(set, old *v1beta1.StatefulSet, facts Facts) field.ErrorList {
-	if !resizes(set, facts.Gates) {
+	if !resizes(set, facts.FeatureGates) {
 		return nil
 	}
 	path, templates, stored := specPath().Child("volumeClaimTemplates"), set.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates

@@ -7,8 +7,8 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// Gates are the feature gates that admission asks.
-type Gates struct {
+// FeatureGates are the feature gates that admission asks.
+type FeatureGates struct {
 	// StartOrdinal honours ordinals.start.
 	StartOrdinal bool
 	// AutoDeletePVC honours persistentVolumeClaimRetentionPolicy.
@@ -29,7 +29,7 @@ const (
 
 // Default writes out what absent fields mean. It leaves the templates alone, and it changes nothing in an
 // object that it has seen before.
-func Default(set *v1beta1.StatefulSet, gates Gates) {
+func Default(set *v1beta1.StatefulSet, featureGates FeatureGates) {
 	spec := &set.Spec
 	fill(&spec.Replicas, defaultReplicas)
 	fill(&spec.RevisionHistoryLimit, defaultRevisionHistoryLimit)
@@ -39,10 +39,10 @@ func Default(set *v1beta1.StatefulSet, gates Gates) {
 		fill(&spec.UpdateStrategy.RollingUpdate, v1beta1.RollingUpdateStatefulSetStrategy{})
 		defaultRollingUpdate(spec.UpdateStrategy.RollingUpdate)
 	}
-	if gates.AutoResizePVC {
+	if featureGates.AutoResizePVC {
 		word(&spec.VolumeClaimUpdateStrategy.Type, v1beta1.OnClaimDelete)
 	}
-	if gates.AutoDeletePVC {
+	if featureGates.AutoDeletePVC {
 		fill(&spec.PersistentVolumeClaimRetentionPolicy, v1beta1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
 	}
 	if policy := spec.PersistentVolumeClaimRetentionPolicy; policy != nil {

@@ -17,12 +17,12 @@ const (
 
 type retention = v1beta1.StatefulSetPersistentVolumeClaimRetentionPolicy
 
-func defaulted(gates Gates, change func(*v1beta1.StatefulSetSpec)) v1beta1.StatefulSetSpec {
+func defaulted(featureGates FeatureGates, change func(*v1beta1.StatefulSetSpec)) v1beta1.StatefulSetSpec {
 	s := &set{}
 	if change != nil {
 		change(&s.Spec)
 	}
-	Default(s, gates)
+	Default(s, featureGates)
 	return s.Spec
 }
 
@@ -35,17 +35,17 @@ func TestDefaultsWithoutGates(t *testing.T) {
 				Partition: new(int32(0)), MaxUnavailable: number(1), PodUpdatePolicy: v1beta1.ReCreate, MinReadySeconds: new(int32(0)),
 			},
 		},
-	}, defaulted(Gates{}, nil))
+	}, defaulted(FeatureGates{}, nil))
 }
 
 func TestDefaultsOfGates(t *testing.T) {
-	assert.Equal(t, &retention{WhenDeleted: retain, WhenScaled: retain}, defaulted(Gates{AutoDeletePVC: true}, nil).PersistentVolumeClaimRetentionPolicy)
-	assert.Equal(t, v1beta1.OnClaimDelete, defaulted(Gates{AutoResizePVC: true}, nil).VolumeClaimUpdateStrategy.Type)
+	assert.Equal(t, &retention{WhenDeleted: retain, WhenScaled: retain}, defaulted(FeatureGates{AutoDeletePVC: true}, nil).PersistentVolumeClaimRetentionPolicy)
+	assert.Equal(t, v1beta1.OnClaimDelete, defaulted(FeatureGates{AutoResizePVC: true}, nil).VolumeClaimUpdateStrategy.Type)
 }
 
 func TestHalfARetentionPolicyIsCompletedWhateverTheGate(t *testing.T) {
 	for _, on := range []bool{false, true} {
-		spec := defaulted(Gates{AutoDeletePVC: on}, func(spec *v1beta1.StatefulSetSpec) {
+		spec := defaulted(FeatureGates{AutoDeletePVC: on}, func(spec *v1beta1.StatefulSetSpec) {
 			spec.PersistentVolumeClaimRetentionPolicy = &retention{WhenScaled: deletes}
 		})
 		assert.Equal(t, &retention{WhenDeleted: retain, WhenScaled: deletes}, spec.PersistentVolumeClaimRetentionPolicy)
@@ -53,7 +53,7 @@ func TestHalfARetentionPolicyIsCompletedWhateverTheGate(t *testing.T) {
 }
 
 func TestOnDeleteGetsNoRollingUpdate(t *testing.T) {
-	spec := defaulted(Gates{}, func(spec *v1beta1.StatefulSetSpec) {
+	spec := defaulted(FeatureGates{}, func(spec *v1beta1.StatefulSetSpec) {
 		spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType
 	})
 	assert.Nil(t, spec.UpdateStrategy.RollingUpdate)
@@ -71,6 +71,6 @@ func TestWhatIsWrittenStays(t *testing.T) {
 			},
 		},
 	}
-	got := defaulted(Gates{AutoDeletePVC: true, AutoResizePVC: true}, func(spec *v1beta1.StatefulSetSpec) { *spec = *want.DeepCopy() })
+	got := defaulted(FeatureGates{AutoDeletePVC: true, AutoResizePVC: true}, func(spec *v1beta1.StatefulSetSpec) { *spec = *want.DeepCopy() })
 	assert.Equal(t, want, got, "the templates too")
 }

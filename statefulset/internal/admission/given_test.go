@@ -16,13 +16,13 @@ type (
 	strategy = v1beta1.RollingUpdateStatefulSetStrategy
 )
 
-// valid is a StatefulSet without fault that uses the defaults of all gates, changed.
+// valid is a StatefulSet without fault that uses the defaults of all featureGates, changed.
 func valid(changes ...func(*set)) *set {
 	s := &set{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}
 	s.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	s.Spec.Template = gen.Template(gen.Label("app", "web"), gen.Image("main", "nginx:1"))
 	s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{gen.Claim("data", "2Gi"), gen.Claim("log", "2Gi")}
-	Default(s, Gates{AutoDeletePVC: true})
+	Default(s, FeatureGates{AutoDeletePVC: true})
 	for _, change := range changes {
 		change(s)
 	}

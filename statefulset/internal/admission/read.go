@@ -22,8 +22,8 @@ type Reader struct {
 	// Classes reads storage classes, live: only changes of size ask for them.
 	Classes client.Reader
 	// InPlace says what can change on a running pod in this cluster.
-	InPlace inplace.Options
-	Gates   Gates
+	InPlace      inplace.Options
+	FeatureGates FeatureGates
 }
 
 // Read gathers what the rules need to know about a change from old, nil on create, to set. It asks for no
@@ -31,7 +31,7 @@ type Reader struct {
 // while claims follow their templates. The error carries an API status and says that the cluster did not
 // answer.
 func (r Reader) Read(ctx context.Context, set, old *v1beta1.StatefulSet, version string) (Facts, error) {
-	facts := Facts{Version: version, Gates: r.Gates, InPlace: r.InPlace}
+	facts := Facts{Version: version, FeatureGates: r.FeatureGates, InPlace: r.InPlace}
 	var before *podtemplate.Template
 	if old != nil {
 		before = new(template(old))
@@ -50,7 +50,7 @@ func template(set *v1beta1.StatefulSet) podtemplate.Template {
 
 func (r Reader) classes(ctx context.Context, set, old *v1beta1.StatefulSet) map[string]Class {
 	templates, stored := set.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates
-	if !resizes(set, r.Gates) || len(templates) != len(stored) {
+	if !resizes(set, r.FeatureGates) || len(templates) != len(stored) {
 		return nil
 	}
 	classes := map[string]Class{}

@@ -45,7 +45,7 @@ func odd(seed int64) *randfill.Filler {
 
 // 1098, 1807, 1967: absent fields and short lists let the webhooks panic.
 func TestNoSetIsTooOddToBeJudged(t *testing.T) {
-	gates := Gates{StartOrdinal: true, AutoDeletePVC: true, AutoResizePVC: true, PreDownload: true}
+	featureGates := FeatureGates{StartOrdinal: true, AutoDeletePVC: true, AutoResizePVC: true, PreDownload: true}
 	refused := 0
 	for seed := range int64(300) {
 		var now, old set
@@ -62,13 +62,13 @@ func TestNoSetIsTooOddToBeJudged(t *testing.T) {
 		for range 2 {
 			require.NotPanics(t, func() {
 				for _, version := range []string{"v1alpha1", "v1beta1"} {
-					facts := Facts{Version: version, Gates: gates, Template: podtemplate.Change{Before: &old.Spec.Template, After: &now.Spec.Template}}
+					facts := Facts{Version: version, FeatureGates: featureGates, Template: podtemplate.Change{Before: &old.Spec.Template, After: &now.Spec.Template}}
 					refused += len(Validate(&now, nil, facts))
 					Validate(&now, &old, facts)
-					Warnings(&now, &old, gates)
+					Warnings(&now, &old, featureGates)
 				}
 			}, "seed %d", seed)
-			Default(&now, gates) // and once more with the defaults
+			Default(&now, featureGates) // and once more with the defaults
 		}
 	}
 	assert.Positive(t, refused, "odd sets have faults")
@@ -97,20 +97,20 @@ volumeClaimTemplates:
 	s := &set{}
 	s.Name = "web"
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(manifest, &s.Spec, true), "no field is unknown")
-	gates := Gates{StartOrdinal: true, AutoDeletePVC: true}
-	Default(s, gates)
+	featureGates := FeatureGates{StartOrdinal: true, AutoDeletePVC: true}
+	Default(s, featureGates)
 	assert.Empty(t, texts(Validate(s, nil, Facts{})))
-	assert.Empty(t, Warnings(s, nil, gates))
+	assert.Empty(t, Warnings(s, nil, featureGates))
 }
 
 // 997: turning a gate on broke the sets that were there.
 func TestTurningGatesOnLeavesStoredSetsValid(t *testing.T) {
-	all := Gates{StartOrdinal: true, AutoDeletePVC: true, AutoResizePVC: true, PreDownload: true, DeletionProtection: true}
+	all := FeatureGates{StartOrdinal: true, AutoDeletePVC: true, AutoResizePVC: true, PreDownload: true, DeletionProtection: true}
 	old := valid(func(s *set) { s.Spec.PersistentVolumeClaimRetentionPolicy = nil })
 	now := old.DeepCopy()
 	now.Spec.Replicas = new(int32(3))
 	Default(now, all)
-	assert.Empty(t, texts(Validate(now, old, Facts{Gates: all})))
+	assert.Empty(t, texts(Validate(now, old, Facts{FeatureGates: all})))
 }
 
 // 2359: maxUnavailable was for Parallel only, though the built-in kind has it for both.

@@ -26,8 +26,8 @@ import (
 // Facts are what the rules need to know besides the object and its predecessor.
 type Facts struct {
 	// Version is the version that the user sent.
-	Version string
-	Gates   Gates
+	Version      string
+	FeatureGates FeatureGates
 	// Template is what the cluster makes of a new or changed pod template.
 	Template podtemplate.Change
 	// InPlace says what can change on a running pod in this cluster.

@@ -14,32 +14,32 @@ import (
 
 // Warnings tell the user about what is accepted and does not do what it seems to. Old is the stored
 // object, nil on create.
-func Warnings(set, old *v1beta1.StatefulSet, gates Gates) []string {
-	warnings := ineffective(&set.Spec, gates)
-	if asksPreDownload(set) && !gates.PreDownload {
+func Warnings(set, old *v1beta1.StatefulSet, featureGates FeatureGates) []string {
+	warnings := ineffective(&set.Spec, featureGates)
+	if asksPreDownload(set) && !featureGates.PreDownload {
 		warnings = append(warnings, without("the settings of image pre-download", features.PreDownloadImageForInPlaceUpdate))
 	}
 	reserved := specPath().Child("reserveOrdinals")
 	warnings = append(warnings, ordinals.Overlaps(set.Spec.ReserveOrdinals, reserved)...)
 	warnings = append(warnings, longNames(set)...)
-	if old != nil && resizes(set, gates) {
+	if old != nil && resizes(set, featureGates) {
 		warnings = append(warnings, shrinking(set, old)...)
 	}
 	return warnings
 }
 
 // ineffective names the fields whose gate is off.
-func ineffective(spec *v1beta1.StatefulSetSpec, gates Gates) []string {
+func ineffective(spec *v1beta1.StatefulSetSpec, featureGates FeatureGates) []string {
 	var warnings []string
-	if spec.Ordinals != nil && spec.Ordinals.Start != 0 && !gates.StartOrdinal {
+	if spec.Ordinals != nil && spec.Ordinals.Start != 0 && !featureGates.StartOrdinal {
 		warnings = append(warnings, without("spec.ordinals", features.StatefulSetStartOrdinal))
 	}
 	deletes := appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	policy := spec.PersistentVolumeClaimRetentionPolicy
-	if policy != nil && (policy.WhenDeleted == deletes || policy.WhenScaled == deletes) && !gates.AutoDeletePVC {
+	if policy != nil && (policy.WhenDeleted == deletes || policy.WhenScaled == deletes) && !featureGates.AutoDeletePVC {
 		warnings = append(warnings, without("spec.persistentVolumeClaimRetentionPolicy", features.StatefulSetAutoDeletePVC))
 	}
-	if spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate && !gates.AutoResizePVC {
+	if spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate && !featureGates.AutoResizePVC {
 		warnings = append(warnings, without("spec.volumeClaimUpdateStrategy", features.StatefulSetAutoResizePVCGate))
 	}
 	return warnings

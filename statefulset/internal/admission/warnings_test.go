@@ -13,26 +13,26 @@ import (
 )
 
 func TestFieldsWhoseGateIsOffAreNamed(t *testing.T) {
-	on := Gates{StartOrdinal: true, AutoDeletePVC: true, AutoResizePVC: true, PreDownload: true}
+	on := FeatureGates{StartOrdinal: true, AutoDeletePVC: true, AutoResizePVC: true, PreDownload: true}
 	cases := []struct {
 		name   string
 		change func(*set)
-		off    func(*Gates)
+		off    func(*FeatureGates)
 		want   string
 	}{
-		{"start", func(s *set) { s.Spec.Ordinals = &v1beta1.StatefulSetOrdinals{Start: 2} }, func(g *Gates) { g.StartOrdinal = false },
+		{"start", func(s *set) { s.Spec.Ordinals = &v1beta1.StatefulSetOrdinals{Start: 2} }, func(g *FeatureGates) { g.StartOrdinal = false },
 			"no effect: spec.ordinals, because feature gate StatefulSetStartOrdinal of the StatefulSet operator is off"},
-		{"retention", func(s *set) { s.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled = deletes }, func(g *Gates) { g.AutoDeletePVC = false },
+		{"retention", func(s *set) { s.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled = deletes }, func(g *FeatureGates) { g.AutoDeletePVC = false },
 			"no effect: spec.persistentVolumeClaimRetentionPolicy, because feature gate StatefulSetAutoDeletePVC of the StatefulSet operator is off"},
-		{"resize", func(s *set) { s.Spec.VolumeClaimUpdateStrategy.Type = v1beta1.OnPodRollingUpdate }, func(g *Gates) { g.AutoResizePVC = false },
+		{"resize", func(s *set) { s.Spec.VolumeClaimUpdateStrategy.Type = v1beta1.OnPodRollingUpdate }, func(g *FeatureGates) { g.AutoResizePVC = false },
 			"no effect: spec.volumeClaimUpdateStrategy, because feature gate StatefulSetAutoResizePVCGate of the StatefulSet operator is off"},
 		{"pre-download by a field", rolling(func(r *strategy) {
 			r.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{ImagePreDownloadParallelism: number(2)}
-		}), func(g *Gates) { g.PreDownload = false },
+		}), func(g *FeatureGates) { g.PreDownload = false },
 			"no effect: the settings of image pre-download, because feature gate PreDownloadImageForInPlaceUpdate of the StatefulSet operator is off"},
 		{"pre-download by an annotation", func(s *set) {
 			s.Annotations = map[string]string{contract.ImagePreDownloadTimeoutSecondsAnnotation: "9"}
-		}, func(g *Gates) { g.PreDownload = false },
+		}, func(g *FeatureGates) { g.PreDownload = false },
 			"no effect: the settings of image pre-download, because feature gate PreDownloadImageForInPlaceUpdate of the StatefulSet operator is off"},
 	}
 	for _, c := range cases {
@@ -49,18 +49,18 @@ func TestFieldsWhoseGateIsOffAreNamed(t *testing.T) {
 func TestShrinkingClaimsAreNamed(t *testing.T) {
 	shrunk := valid(claims(func(data, _ *corev1.PersistentVolumeClaim) { resized(data, "1Gi") }))
 	want := []string{"spec.volumeClaimTemplates[data]: existing claims keep their size, only new ones are smaller"}
-	assert.Equal(t, want, Warnings(shrunk, valid(claims(nil)), Gates{AutoResizePVC: true}))
-	assert.Empty(t, Warnings(valid(claims(nil)), shrunk, Gates{AutoResizePVC: true}), "growing")
+	assert.Equal(t, want, Warnings(shrunk, valid(claims(nil)), FeatureGates{AutoResizePVC: true}))
+	assert.Empty(t, Warnings(valid(claims(nil)), shrunk, FeatureGates{AutoResizePVC: true}), "growing")
 }
 
 func TestOverlappingReservationsAreNamed(t *testing.T) {
 	overlapping := valid(func(s *set) { s.Spec.ReserveOrdinals = append(s.Spec.ReserveOrdinals, *number(3), *text("2-5")) })
-	assert.Equal(t, []string{"spec.reserveOrdinals[1]: 2-5 overlaps with another entry"}, Warnings(overlapping, nil, Gates{}))
+	assert.Equal(t, []string{"spec.reserveOrdinals[1]: 2-5 overlaps with another entry"}, Warnings(overlapping, nil, FeatureGates{}))
 }
 
 func TestNamesThatLeaveNoRoomForOrdinals(t *testing.T) {
 	named := func(length int) []string {
-		return Warnings(valid(func(s *set) { s.Name = strings.Repeat("a", length) }), nil, Gates{})
+		return Warnings(valid(func(s *set) { s.Name = strings.Repeat("a", length) }), nil, FeatureGates{})
 	}
 	assert.Empty(t, named(61))
 	assert.Len(t, named(62), 1)

@@ -25,12 +25,12 @@ func NewWebhook(reader Reader) admission.Webhook[*v1beta1.StatefulSet] {
 		Default: func(set *v1beta1.StatefulSet) {
 			// A v1alpha1 object whose annotation cannot be read is left for validation to refuse as it was sent.
 			if conversion.Unreadable(set) == "" {
-				Default(set, reader.Gates)
+				Default(set, reader.FeatureGates)
 			}
 		},
 		Validate: reader.validate, Convert: conversion.Convert,
 	}
-	if reader.Gates.DeletionProtection {
+	if reader.FeatureGates.DeletionProtection {
 		w.Delete = refuseDeletion
 	}
 	return w
@@ -41,7 +41,7 @@ func (r Reader) validate(ctx context.Context, req admission.Request[*v1beta1.Sta
 	if err != nil {
 		return admission.Findings{}, err
 	}
-	return admission.Findings{Errors: Validate(req.New, req.Old, facts), Warnings: Warnings(req.New, req.Old, facts.Gates)}, nil
+	return admission.Findings{Errors: Validate(req.New, req.Old, facts), Warnings: Warnings(req.New, req.Old, facts.FeatureGates)}, nil
 }
 
 func refuseDeletion(set *v1beta1.StatefulSet) error {

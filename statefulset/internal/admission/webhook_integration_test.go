@@ -43,9 +43,9 @@ func serve(t *testing.T) client.Client {
 	t.Helper()
 	return webhooks.Serve(t, func(operator client.Client) manager.Webhook {
 		return NewWebhook(Reader{
-			Templates: podtemplate.Validator{Cluster: podtemplate.New(operator, clock.RealClock{})},
-			Classes:   operator,
-			Gates:     Gates{AutoDeletePVC: true, AutoResizePVC: true, DeletionProtection: true},
+			Templates:    podtemplate.Validator{Cluster: podtemplate.New(operator, clock.RealClock{})},
+			Classes:      operator,
+			FeatureGates: FeatureGates{AutoDeletePVC: true, AutoResizePVC: true, DeletionProtection: true},
 		})
 	})
 }
@@ -88,7 +88,7 @@ func testDefaults(t *testing.T, c client.Client) {
 		t.Run(version, func(t *testing.T) {
 			set := workloads.Create(t, c, env.Namespace(t), sent(t, version, ""))
 			want := v1beta1.StatefulSet{}
-			Default(&want, Gates{AutoDeletePVC: true, AutoResizePVC: true})
+			Default(&want, FeatureGates{AutoDeletePVC: true, AutoResizePVC: true})
 			got := stored(t, c, set)
 			want.Spec.Selector, want.Spec.Template = got.Spec.Selector, got.Spec.Template
 			assert.Equal(t, want.Spec, got.Spec, "whatever the version")

@@ -20,7 +20,7 @@ import (
 // cachedPods is how the operator caches pods.
 func cachedPods(t *testing.T, namespace string) ctrlcache.ByObject {
 	t.Helper()
-	for kind, settings := range statefulset.Workload(plan.Gates{}).CacheOptions(namespace).ByObject {
+	for kind, settings := range statefulset.Workload(plan.FeatureGates{}).CacheOptions(namespace).ByObject {
 		if _, ok := kind.(*corev1.Pod); ok {
 			return settings
 		}

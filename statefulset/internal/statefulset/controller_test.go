@@ -231,7 +231,7 @@ func TestMissingClaimsComeBack(t *testing.T) {
 // Claims grow one pod at a time; the pod follows when its claim has grown. Storage classes are read only
 // for sets that ask for it.
 func TestClaimsGrowWithTheUpdate(t *testing.T) {
-	givenController(t, func(g *plan.Gates) { g.AutoResizePVC = true })
+	givenController(t, func(g *plan.FeatureGates) { g.AutoResizePVC = true })
 	c := env.Client(t)
 	require.NoError(t, c.Create(t.Context(), &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "grows"}, Provisioner: "example.com/none", AllowVolumeExpansion: new(true),
@@ -286,7 +286,7 @@ func TestUnreadableStorageClassesHoldUpGrowthOnly(t *testing.T) {
 			return nil, faults.ErrCut
 		}
 		return next.RoundTrip(r)
-	}), set.Namespace, func(g *plan.Gates) { g.AutoResizePVC = true })
+	}), set.Namespace, func(g *plan.FeatureGates) { g.AutoResizePVC = true })
 	require.NoError(t, c.Create(t.Context(), &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "unreadable"}, Provisioner: "example.com/none", AllowVolumeExpansion: new(true),
 	}))

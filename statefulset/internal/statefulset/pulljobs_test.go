@@ -92,7 +92,7 @@ func TestWithoutTheGateNobodyLooksForImagePullJobs(t *testing.T) {
 	}
 }
 
-func preDownload(g *plan.Gates) { g.PreDownload = true }
+func preDownload(g *plan.FeatureGates) { g.PreDownload = true }
 
 func newPullingSet(namespace string) *v1beta1.StatefulSet {
 	set := newSet(namespace, 5, v1beta1.InPlaceIfPossible, 1)

@@ -35,10 +35,10 @@ func TestMain(m *testing.M) {
 
 // givenController runs the controller and simulated nodes until the end of the test, and checks
 // then that nobody has changed an object of the cache.
-func givenController(t *testing.T, gates ...func(*plan.Gates)) {
+func givenController(t *testing.T, featureGates ...func(*plan.FeatureGates)) {
 	t.Helper()
 	givenNodes(t, simnodes.Options{Bind: true})
-	startController(t, env, "", gates...)
+	startController(t, env, "", featureGates...)
 }
 
 // givenNodes runs three simulated nodes until the end of the test.
@@ -54,10 +54,10 @@ func givenNodes(t *testing.T, options simnodes.Options) {
 
 // startController starts the controller, which finds whatever the test has made before. An empty
 // namespace means all. The environment is that of the tests, or one that reaches it in another way.
-func startController(t *testing.T, env testenv.Environment, namespace string, gates ...func(*plan.Gates)) {
+func startController(t *testing.T, env testenv.Environment, namespace string, featureGates ...func(*plan.FeatureGates)) {
 	t.Helper()
-	on := plan.Gates{EnvFromMetadata: true, Resize: true, StartOrdinal: true, PodIndexLabel: true, AutoDeletePVC: true}
-	for _, change := range gates {
+	on := plan.FeatureGates{EnvFromMetadata: true, Resize: true, StartOrdinal: true, PodIndexLabel: true, AutoDeletePVC: true}
+	for _, change := range featureGates {
 		change(&on)
 	}
 	env.Need(t)

@@ -31,7 +31,7 @@ const podLabel = appsv1.StatefulSetPodNameLabel
 // left behind by a built-in set they are to be adopted as soon as they have no owner. While they have one,
 // they are no more than a name. The label of the lifecycle state, which no built-in kind writes, would keep
 // them out of memory and out of sight. Claims are all there are, because a set knows its own by name only.
-func Workload(gates plan.Gates) *frame.Workload[v1beta1.StatefulSet, *v1beta1.StatefulSet, plan.Snapshot] {
+func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSet, *v1beta1.StatefulSet, plan.Snapshot] {
 	var known classes
 	return &frame.Workload[v1beta1.StatefulSet, *v1beta1.StatefulSet, plan.Snapshot]{
 		Name: "statefulset", Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), PodLabel: podLabel,
@@ -50,10 +50,10 @@ func Workload(gates plan.Gates) *frame.Workload[v1beta1.StatefulSet, *v1beta1.St
 		},
 		DefaultPullPolicy: podspec.PullAlways, SameTemplate: sameAsBuiltIn,
 		IsMember: plan.IsMember, Watch: watch, Adopters: adopters,
-		PreDownload: gates.PreDownload,
+		PreDownload: featureGates.PreDownload,
 		Snapshot: func(ctx context.Context, e *engine.Engine, seen model.Snapshot[*v1beta1.StatefulSet]) (plan.Snapshot, error) {
-			s := plan.Snapshot{Snapshot: seen, Gates: gates}
-			if gates.AutoResizePVC && seen.Set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate {
+			s := plan.Snapshot{Snapshot: seen, FeatureGates: featureGates}
+			if featureGates.AutoResizePVC && seen.Set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate {
 				s.Expandable, s.ClassesErr = known.expandable(ctx, e)
 			}
 			return s, nil

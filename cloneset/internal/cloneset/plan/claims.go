@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/ownership"
 )
 
-// claimsPatience is how long after its deletion should have been over a pod's claims and name are waited for.
-const claimsPatience = time.Minute
+// claimWaitLimit is how long after its deletion should have been over a pod's claims and name are waited for.
+const claimWaitLimit = time.Minute
 
 // claimsOf are the claims of the instance, made from spec.volumeClaimTemplates.
 func (p *pass) claimsOf(id string) []*corev1.PersistentVolumeClaim {
@@ -49,38 +49,38 @@ type instance struct {
 	runs, shared bool
 }
 
-// stock is what the set has of claims. Those without an instance id are not in it.
-type stock struct {
+// claimIndex is what the set has of claims. Those without an instance id are not in it.
+type claimIndex struct {
 	instances []instance // in the order of the claims
 	byID      map[string]*instance
 	byClaim   map[string]*instance
 }
 
-// claimed is the stock of the pass. Pods use what they mount as well as what has their id, which somebody may have
+// claimIndex is the stock of the pass. Pods use what they mount as well as what has their id, which somebody may have
 // changed or taken from them.
-func (p *pass) claimed() *stock {
-	if p.stock != nil {
-		return p.stock
+func (p *pass) claimIndex() *claimIndex {
+	if p.index != nil {
+		return p.index
 	}
-	p.stock = &stock{
+	p.index = &claimIndex{
 		instances: make([]instance, 0, len(p.Claims)), byID: make(map[string]*instance, len(p.Claims)), byClaim: make(map[string]*instance, len(p.Claims)),
 	}
 	for _, claim := range p.Claims {
-		p.stock.add(claim)
+		p.index.add(claim)
 	}
 	if len(p.Claims) == 0 {
-		return p.stock
+		return p.index
 	}
 	for _, list := range [][]*corev1.Pod{p.Snapshot.Pods, p.Orphans} {
 		for _, o := range list {
 			runs := podstate.Of(o, p.Now, 0).Active
-			p.stock.each(o, func(in *instance) { in.use(o, runs) })
+			p.index.each(o, func(in *instance) { in.use(o, runs) })
 		}
 	}
-	return p.stock
+	return p.index
 }
 
-func (s *stock) add(claim *corev1.PersistentVolumeClaim) {
+func (s *claimIndex) add(claim *corev1.PersistentVolumeClaim) {
 	id := claim.Labels[contract.InstanceIDLabel]
 	if id == "" {
 		return
@@ -100,7 +100,7 @@ func (s *stock) add(claim *corev1.PersistentVolumeClaim) {
 }
 
 // each visits the instances that the pod uses, each once.
-func (s *stock) each(o *corev1.Pod, visit func(*instance)) {
+func (s *claimIndex) each(o *corev1.Pod, visit func(*instance)) {
 	own := s.byID[o.Labels[contract.InstanceIDLabel]]
 	if own != nil {
 		visit(own)
@@ -134,10 +134,10 @@ func (in *instance) use(o *corev1.Pod, runs bool) {
 	}
 }
 
-// spareIDs are the ids of claims without a pod, and the pods on their way out for whose ids and names new pods
+// reusableIDs are the ids of claims without a pod, and the pods on their way out for whose ids and names new pods
 // wait: a pod that does not go in time is not waited for, nor one that has failed and stays.
-func (p *pass) spareIDs() (free []string, held []*corev1.Pod) {
-	stock := p.claimed()
+func (p *pass) reusableIDs() (free []string, held []*corev1.Pod) {
+	stock := p.claimIndex()
 	for i := range stock.instances {
 		switch in := &stock.instances[i]; {
 		case in.going || len(in.claims) == 0 || in.runs:
@@ -145,53 +145,53 @@ func (p *pass) spareIDs() (free []string, held []*corev1.Pod) {
 			if p.TakenNames[p.podName(in.id)].IsZero() {
 				free = append(free, in.id)
 			}
-		case p.timeToGo(in.pod) > 0:
+		case p.timeUntilGone(in.pod) > 0:
 			held = append(held, in.pod)
 		}
 	}
 	return free, held
 }
 
-// timeToGo is how long the pod is waited for; 0 when it is not on its way out, or should be gone by now.
-func (p *pass) timeToGo(o *corev1.Pod) time.Duration {
+// timeUntilGone is how long the pod is waited for; 0 when it is not on its way out, or should be gone by now.
+func (p *pass) timeUntilGone(o *corev1.Pod) time.Duration {
 	if o.DeletionTimestamp == nil {
 		return 0
 	}
-	return max(o.DeletionTimestamp.Add(claimsPatience).Sub(p.Now), 0)
+	return max(o.DeletionTimestamp.Add(claimWaitLimit).Sub(p.Now), 0)
 }
 
-// awaitClaims says how many of n new pods wait for pods that are about to leave their claims to them.
-func (p *pass) awaitClaims(n int32) int32 {
+// waitForClaims says how many of n new pods wait for pods that are about to leave their claims to them.
+func (p *pass) waitForClaims(n int32) int32 {
 	if !p.Set.Spec.ScaleStrategy.EnablePVCReuse {
 		return 0
 	}
-	free, held := p.spareIDs()
+	free, held := p.reusableIDs()
 	waits := min(max(n-int32(len(free)), 0), int32(len(held)))
 	for _, o := range held[:waits] {
-		p.plan.RequeueWithin(p.timeToGo(o))
+		p.plan.RequeueWithin(p.timeUntilGone(o))
 		p.plan.Wait(WaitClaimsInUse, o.Name, "a new pod takes its claims and its name once it is gone")
 	}
 	return waits
 }
 
-// freeID is the id of claims without a pod, and whether there is one. Each is given out once.
-func (p *pass) freeID() (string, bool) {
-	if p.freeIDs == nil {
-		free, _ := p.spareIDs()
-		p.freeIDs = append([]string{}, free...)
+// nextReusableID is the id of claims without a pod, and whether there is one. Each is given out once.
+func (p *pass) nextReusableID() (string, bool) {
+	if p.reusable == nil {
+		free, _ := p.reusableIDs()
+		p.reusable = append([]string{}, free...)
 	}
-	if len(p.freeIDs) == 0 {
+	if len(p.reusable) == 0 {
 		return "", false
 	}
-	id := p.freeIDs[0]
-	p.freeIDs = p.freeIDs[1:]
+	id := p.reusable[0]
+	p.reusable = p.reusable[1:]
 	return id, true
 }
 
-// claimsWith are the claims that go with the pod: those that no other pod uses, so far as is known.
-func (p *pass) claimsWith(o *corev1.Pod) []*corev1.PersistentVolumeClaim {
+// claimsUsedOnlyBy are the claims that go with the pod: those that no other pod uses, so far as is known.
+func (p *pass) claimsUsedOnlyBy(o *corev1.Pod) []*corev1.PersistentVolumeClaim {
 	var claims []*corev1.PersistentVolumeClaim
-	p.claimed().each(o, func(in *instance) {
+	p.claimIndex().each(o, func(in *instance) {
 		if in.pod != o || in.shared {
 			return
 		}
@@ -204,16 +204,16 @@ func (p *pass) claimsWith(o *corev1.Pod) []*corev1.PersistentVolumeClaim {
 	return claims
 }
 
-// cleanClaims ends claims whose pod is gone, unless scaleStrategy.enablePVCReuse keeps them: a claim
+// deleteUnusedClaims ends claims whose pod is gone, unless scaleStrategy.enablePVCReuse keeps them: a claim
 // of a pod that is on its way out goes to that pod and with it, any other is deleted. A pass that takes pods
 // deletes none: what is known of them may not be all. Nor does one go of which the server said that a pod of
 // somebody else mounts it.
-func cleanClaims(p *pass) {
+func deleteUnusedClaims(p *pass) {
 	if p.Set.Spec.ScaleStrategy.EnablePVCReuse {
 		return
 	}
 	step := action.Step{Name: StepClaims}
-	stock := p.claimed()
+	stock := p.claimIndex()
 	for i := range stock.instances {
 		in := &stock.instances[i]
 		for _, claim := range in.claims {
@@ -222,8 +222,8 @@ func cleanClaims(p *pass) {
 			case !p.TakenNames[claim.Name].IsZero():
 				p.plan.RequeueWithin(p.TakenNames[claim.Name].Sub(p.Now))
 			case in.pod != nil:
-				step.Actions = append(step.Actions, p.handOver(claim, in.pod))
-			case !p.adopts:
+				step.Actions = append(step.Actions, p.giveToPod(claim, in.pod))
+			case !p.adopting:
 				step.Actions = append(step.Actions, action.Action{
 					Verb: action.Delete, Object: claim, Reason: "PodGone", Message: "no pod has its instance id",
 					Event: &action.Event{Failed: EventDeleteFailed},
@@ -234,8 +234,8 @@ func cleanClaims(p *pass) {
 	p.plan.Add(step)
 }
 
-// handOver makes the pod the owner of the claim in place of the set.
-func (p *pass) handOver(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) action.Action {
+// giveToPod makes the pod the owner of the claim in place of the set.
+func (p *pass) giveToPod(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) action.Action {
 	return action.Action{
 		Verb: action.Release, Object: claim, Reason: "PodLeaving", Message: "it goes with pod " + o.Name, ForPod: o.UID,
 		Patches: []action.Patch{ownership.ReferencesPatch([]types.UID{p.Set.UID}, ownership.PodReference(o))},
@@ -243,9 +243,9 @@ func (p *pass) handOver(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) acti
 	}
 }
 
-// takeBack gives the set the claims that pods own which do not go after all: their deletion was refused, or
+// takeClaimsBack gives the set the claims that pods own which do not go after all: their deletion was refused, or
 // is not wanted any more. The next pod that ends would take them along.
-func (p *pass) takeBack() {
+func (p *pass) takeClaimsBack() {
 	step := action.Step{Name: StepClaims}
 	for i := range p.pods {
 		o := &p.pods[i]
@@ -253,10 +253,10 @@ func (p *pass) takeBack() {
 			continue
 		}
 		for name := range mounted(o.Pod) {
-			if p.claimed().byClaim[name] != nil || !strings.HasSuffix(name, o.Pod.Name) { // the set's, or none of it
+			if p.claimIndex().byClaim[name] != nil || !strings.HasSuffix(name, o.Pod.Name) { // the set's, or none of it
 				continue
 			}
-			if claim := p.Claim(name); claim != nil && isGivenTo(claim, o.Pod) {
+			if claim := p.Claim(name); claim != nil && isGivenToPod(claim, o.Pod) {
 				step.Actions = append(step.Actions, action.Action{
 					Verb: action.Adopt, Object: claim, Reason: "PodStays", Message: "pod " + o.Pod.Name + " stays",
 					Patches: []action.Patch{ownership.ReferencesPatch([]types.UID{o.Pod.UID}, p.Owner)},
@@ -268,8 +268,8 @@ func (p *pass) takeBack() {
 	p.plan.Add(step)
 }
 
-// isGivenTo says that the claim is to go with the pod.
-func isGivenTo(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) bool {
+// isGivenToPod says that the claim is to go with the pod.
+func isGivenToPod(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) bool {
 	return claim.DeletionTimestamp == nil && claim.Labels[contract.InstanceIDLabel] != "" && metav1.GetControllerOfNoCopy(claim) == nil &&
 		slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == o.UID })
 }

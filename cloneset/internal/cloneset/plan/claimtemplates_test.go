@@ -64,7 +64,7 @@ func TestChangedClaimTemplates(t *testing.T) {
 	for name, gate := range map[string]bool{"with the gate": true, "without it": false} {
 		t.Run(name, func(t *testing.T) {
 			w, p := play(t, simulate.Options{Seed: 1}, 4, policy(v1beta1.InPlaceIfPossible), claimed("a", "b"), maxUnavailable("2"))
-			p.gates.RecreateOnClaimChange = gate
+			p.featureGates.RecreateOnClaimChange = gate
 			simulate.Settle(t, w, p, 500)
 			for _, r := range rows {
 				before := identities(w)
@@ -100,7 +100,7 @@ func TestClaimsOfARevisionThatIsWantedAgain(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := given(t, 2, policy(v1beta1.InPlaceIfPossible)).old(2)
-			w.gates.RecreateOnClaimChange = true
+			w.featureGates.RecreateOnClaimChange = true
 			for i, hash := range []string{"pods", tt.stored} {
 				w.revisions[i].Annotations = map[string]string{contract.VolumeClaimTemplateHashAnnotation: hash}
 			}

@@ -19,8 +19,8 @@ const (
 	idLength   = 5
 )
 
-// freshID is an instance id that no pod and no claim of the set has.
-func (p *pass) freshID() string {
+// newID is an instance id that no pod and no claim of the set has.
+func (p *pass) newID() string {
 	if p.usedIDs == nil {
 		p.usedIDs = p.idsInUse()
 	}
@@ -36,25 +36,25 @@ func (p *pass) freshID() string {
 	}
 }
 
-// idOf is the instance id of a pod that has lost its label: that of its claims, or the one in its name, or a fresh
+// idForAdopted is the instance id of a pod that has lost its label: that of its claims, or the one in its name, or a fresh
 // one where neither tells of one that no other pod has. Each is given out once.
-func (p *pass) idOf(o *corev1.Pod) string {
+func (p *pass) idForAdopted(o *corev1.Pod) string {
 	if p.takenIDs == nil {
 		p.takenIDs = map[string]bool{"": true}
 		for _, other := range slices.Concat(p.Snapshot.Pods, p.Orphans) {
 			p.takenIDs[other.Labels[contract.InstanceIDLabel]] = true
 		}
 	}
-	id := p.lostID(o)
+	id := p.formerID(o)
 	if p.takenIDs[id] {
-		id = p.freshID()
+		id = p.newID()
 	}
 	p.takenIDs[id] = true
 	return id
 }
 
-// lostID is the id that the pod seems to have had, empty where nothing tells.
-func (p *pass) lostID(o *corev1.Pod) string {
+// formerID is the id that the pod seems to have had, empty where nothing tells.
+func (p *pass) formerID(o *corev1.Pod) string {
 	for name := range mounted(o) {
 		if claim := p.Claim(name); claim != nil && claim.Labels[contract.InstanceIDLabel] != "" {
 			return claim.Labels[contract.InstanceIDLabel]
@@ -115,9 +115,9 @@ func (p *pass) podName(id string) string { return p.Set.Name + "-" + id }
 // nextID is the id of the next pod.
 func (p *pass) nextID() string {
 	if p.Set.Spec.ScaleStrategy.EnablePVCReuse {
-		if id, ok := p.freeID(); ok {
+		if id, ok := p.nextReusableID(); ok {
 			return id
 		}
 	}
-	return p.freshID()
+	return p.newID()
 }

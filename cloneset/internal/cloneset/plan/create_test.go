@@ -88,7 +88,7 @@ func TestNewPod(t *testing.T) {
 
 func TestRevisionLabelIsAlwaysLegal(t *testing.T) {
 	w := given(t, 1)
-	w.gates.ShortHash = true
+	w.featureGates.ShortHash = true
 	assert.Equal(t, short(w.revisions[1]), created(t, w.plan())[0].Object.GetLabels()[contract.RevisionLabel])
 	w = given(t, 1, func(s *v1beta1.CloneSet) { s.Name = strings.Repeat("w", 60) })
 	assert.Equal(t, short(w.revisions[1]), created(t, w.plan())[0].Object.GetLabels()[contract.RevisionLabel])
@@ -124,14 +124,14 @@ func TestNewPodsWaitForClaimsThatAreAboutToBeFree(t *testing.T) {
 		creates  int
 		wake     time.Duration
 	}{
-		"one waits":                    {1, []gen.PodOption{leaving(0)}, 0, claimsPatience},
-		"as long as its grace":         {1, []gen.PodOption{leaving(-time.Hour)}, 0, time.Hour + claimsPatience},
-		"others do not":                {3, []gen.PodOption{leaving(0)}, 2, claimsPatience},
-		"each pod is waited for":       {3, []gen.PodOption{leaving(10 * time.Second), leaving(0)}, 1, claimsPatience - 10*time.Second},
+		"one waits":                    {1, []gen.PodOption{leaving(0)}, 0, claimWaitLimit},
+		"as long as its grace":         {1, []gen.PodOption{leaving(-time.Hour)}, 0, time.Hour + claimWaitLimit},
+		"others do not":                {3, []gen.PodOption{leaving(0)}, 2, claimWaitLimit},
+		"each pod is waited for":       {3, []gen.PodOption{leaving(10 * time.Second), leaving(0)}, 1, claimWaitLimit - 10*time.Second},
 		"no more than are wanted":      {0, []gen.PodOption{leaving(0)}, 0, 0},
-		"it should be gone":            {1, []gen.PodOption{leaving(claimsPatience)}, 1, 0},
+		"it should be gone":            {1, []gen.PodOption{leaving(claimWaitLimit)}, 1, 0},
 		"it has failed":                {1, []gen.PodOption{failed}, 1, 0},
-		"it has failed on its way out": {1, []gen.PodOption{gen.Change(func(o *corev1.Pod) { failed(o); leaving(0)(o) })}, 0, claimsPatience},
+		"it has failed on its way out": {1, []gen.PodOption{gen.Change(func(o *corev1.Pod) { failed(o); leaving(0)(o) })}, 0, claimWaitLimit},
 		"nothing is on its way":        {2, nil, 2, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

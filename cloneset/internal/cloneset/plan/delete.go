@@ -27,20 +27,20 @@ func (p *pass) deletePod(o *pod, why podupdate.DeleteReason) action.Action {
 	if a.Verb != action.Delete || p.plan.Defers(&a) { // one that stays keeps its claims
 		return a
 	}
-	for _, claim := range p.claimsWith(o.Pod) {
+	for _, claim := range p.claimsUsedOnlyBy(o.Pod) {
 		switch {
 		case p.Set.Spec.ScaleStrategy.EnablePVCReuse:
-			p.leaving = append(p.leaving, p.handOver(claim, o.Pod))
-		case !p.adopts: // else the next pass finds them without a pod
+			p.handovers = append(p.handovers, p.giveToPod(claim, o.Pod))
+		case !p.adopting: // else the next pass finds them without a pod
 			a.Dependents = append(a.Dependents, claim)
 		}
 	}
 	return a
 }
 
-// addLeaving adds a step with which pods leave, after the claims that go with them.
-func (p *pass) addLeaving(step action.Step) {
-	p.plan.Add(action.Step{Name: StepClaims, Actions: p.leaving})
-	p.leaving = nil
+// addWithHandovers adds a step with which pods leave, after the claims that go with them.
+func (p *pass) addWithHandovers(step action.Step) {
+	p.plan.Add(action.Step{Name: StepClaims, Actions: p.handovers})
+	p.handovers = nil
 	p.plan.Add(step)
 }

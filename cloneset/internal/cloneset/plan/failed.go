@@ -14,10 +14,10 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
-// warnOfFailed tells users why pods have failed, in the pass in which others take their place; the pods
+// warnAboutFailedPods tells users why pods have failed, in the pass in which others take their place; the pods
 // themselves are left to be looked at. Which one is missing for which is not recorded, so that it is told
 // of those that failed last.
-func warnOfFailed(p *pass) {
+func warnAboutFailedPods(p *pass) {
 	if p.plan.Err != nil {
 		return
 	}
@@ -25,7 +25,7 @@ func warnOfFailed(p *pass) {
 		return o.Terminating || o.Pod.Status.Phase != corev1.PodFailed
 	})
 	slices.SortStableFunc(failed, func(a, b podstate.State) int { return b.ReadySince.Compare(a.ReadySince) })
-	for _, o := range failed[:min(int(p.weigh().missing), len(failed))] {
+	for _, o := range failed[:min(int(p.currentBalance().missing), len(failed))] {
 		p.plan.Notices = append(p.plan.Notices, action.Notice{
 			Type: corev1.EventTypeWarning, Reason: EventPodFailed, Related: o.Pod,
 			Note: fmt.Sprintf("pod %s has failed: %s", o.Pod.Name, whyFailed(o.Pod)),
@@ -33,9 +33,9 @@ func warnOfFailed(p *pass) {
 	}
 }
 
-// tellOfLimit tells users that only so many pods are created for now, once: as long as condition ScaleUpLimited
+// noteScaleUpLimit tells users that only so many pods are created for now, once: as long as condition ScaleUpLimited
 // stands for the present spec, nothing is told again.
-func (p *pass) tellOfLimit(creations int32) {
+func (p *pass) noteScaleUpLimit(creations int32) {
 	if conditions.Get(p.Set.Status.Conditions, v1beta1.CloneSetScaleUpLimited) != nil && p.Set.Status.ObservedGeneration == p.Set.Generation {
 		return
 	}
@@ -46,9 +46,9 @@ func (p *pass) tellOfLimit(creations int32) {
 	})
 }
 
-// warnOfDeadline tells users that the progress deadline has passed, in the pass whose status is the first to
+// warnAboutDeadline tells users that the progress deadline has passed, in the pass whose status is the first to
 // say so.
-func warnOfDeadline(s Snapshot, todo *Plan) {
+func warnAboutDeadline(s Snapshot, todo *Plan) {
 	old := conditions.Get(s.Set.Status.Conditions, v1beta1.CloneSetProgressing)
 	if deadline := progressDeadline(s.Set); deadline == 0 || old == nil || old.Reason != v1beta1.ReasonUpdated || s.Now.Before(old.LastUpdateTime.Add(deadline)) {
 		return

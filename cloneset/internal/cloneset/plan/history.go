@@ -12,7 +12,7 @@ import (
 // adoptRevisions takes revisions without a controller that the set cannot do without: a pod of a revision
 // that nobody knows could not be updated in place.
 func adoptRevisions(p *pass) {
-	p.plan.Add(action.Step{Name: StepOwn, Actions: revision.Adopt(p.Chosen, p.OrphanRevisions, p.live(), p.Owner)})
+	p.plan.Add(action.Step{Name: StepOwn, Actions: revision.Adopt(p.Chosen, p.OrphanRevisions, p.liveHashes(), p.Owner)})
 }
 
 // recordRevision writes the template as the newest revision.
@@ -22,7 +22,7 @@ func recordRevision(p *pass) {
 
 // truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit that no pod needs.
 func truncateHistory(p *pass) {
-	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.TruncateHistory(p.Revisions, p.live(), p.Set.Spec.RevisionHistoryLimit)})
+	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.TruncateHistory(p.Revisions, p.liveHashes(), p.Set.Spec.RevisionHistoryLimit)})
 }
 
 // truncateNames removes the names from scaleStrategy.podsToDelete whose pods are gone.

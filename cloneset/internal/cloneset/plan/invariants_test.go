@@ -80,10 +80,10 @@ func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *play
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 99))
 	w, p := play(t, simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3)}, int32(rng.IntN(6)), append([]setOption{randomSet(rng)}, given...)...)
-	p.gates.PartitionRollback = rng.IntN(4) == 0
-	p.gates.PreparingUpdateAsUpdate = rng.IntN(4) == 0
-	p.gates.ShortHash = rng.IntN(4) == 0
-	p.gates.RecreateOnClaimChange = rng.IntN(4) == 0
+	p.featureGates.PartitionRollback = rng.IntN(4) == 0
+	p.featureGates.PreparingUpdateAsUpdate = rng.IntN(4) == 0
+	p.featureGates.ShortHash = rng.IntN(4) == 0
+	p.featureGates.RecreateOnClaimChange = rng.IntN(4) == 0
 	answers(w, time.Duration(1+rng.IntN(20))*time.Second)
 	at, kept := time.Duration(0), randomPartition(rng)
 	for range rng.IntN(6) {

@@ -111,7 +111,7 @@ func (o *pod) countsAsUpdated(preparingAsUpdated bool) bool {
 
 // scalesAsUpdated says whether the pod is one of the updated ones while scaling.
 func (p *pass) scalesAsUpdated(o *pod) bool {
-	return o.countsAsUpdated(p.Gates.PreparingUpdateAsUpdate)
+	return o.countsAsUpdated(p.FeatureGates.PreparingUpdateAsUpdate)
 }
 
 // staying is the tally of old and updated pods without the specified ones, for which others will stand.
@@ -129,7 +129,7 @@ type balance struct {
 	updateBudget      int32 // pods that may be out of service during the update
 }
 
-// weigh compares what is wanted with what there is.
+// currentBalance compares what is wanted with what there is.
 //
 // Example: replicas 5, partition 3, maxUnavailable 1, maxSurge 1, five old pods. Two old pods are
 // too many and two updated ones are missing, so one surge pod is created at the update revision.
@@ -137,19 +137,19 @@ type balance struct {
 //
 // It is weighed once in a pass, after pods were released and adopted: a rule that changes more ends
 // the pass.
-func (p *pass) weigh() balance {
+func (p *pass) currentBalance() balance {
 	if p.balance == nil {
-		b := p.weighAnew()
+		b := p.computeBalance()
 		p.balance = &b
 	}
 	return *p.balance
 }
 
-func (p *pass) weighAnew() balance {
+func (p *pass) computeBalance() balance {
 	n := p.numbers
 	t := count(p.pods, false)
 	deltaOld, deltaNew := p.deltas(t.staying())
-	scaling := count(p.pods, p.Gates.PreparingUpdateAsUpdate)
+	scaling := count(p.pods, p.FeatureGates.PreparingUpdateAsUpdate)
 	scaleOld, scaleNew := p.deltas(scaling)
 	surge, surgeOld := p.surge(scaling, scaleOld, scaleNew)
 
@@ -169,7 +169,7 @@ func (p *pass) weighAnew() balance {
 	b.removeOld = max(haveOld-scaling.specifiedOld-wantOld, 0)
 	b.readyLimit = n.maxUnavailable + scaling.total - n.replicas - unavailable - scaling.specifiedUnavailable
 	b.updateBudget = n.maxUnavailable + t.total - n.replicas
-	b.updateNum = toMove(deltaOld, deltaNew)
+	b.updateNum = podsToMove(deltaOld, deltaNew)
 	return b
 }
 
@@ -183,9 +183,9 @@ func (p *pass) deltas(t tally) (old, updated int32) {
 	return old, updated
 }
 
-// toMove is how many pods are at the one revision and missing at the other: to move to the update
+// podsToMove is how many pods are at the one revision and missing at the other: to move to the update
 // revision, or, negative, back to the current one. Pods that are missing at both are made, not moved.
-func toMove(deltaOld, deltaNew int32) int32 {
+func podsToMove(deltaOld, deltaNew int32) int32 {
 	if deltaOld < 0 {
 		return -min(-deltaOld, max(deltaNew, 0))
 	}
@@ -206,7 +206,7 @@ func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 	if specified > 0 {
 		forScale = min(max(unavailable+specified-n.maxUnavailable, 0), specified)
 	}
-	forUpdate, forUpdateOld := toMove(deltaOld, deltaNew), int32(0)
+	forUpdate, forUpdateOld := podsToMove(deltaOld, deltaNew), int32(0)
 	if forUpdate < 0 {
 		forUpdate = -forUpdate
 		forUpdateOld = forUpdate
@@ -225,9 +225,9 @@ func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 // rollsBack says whether a raised partition takes updated pods back to the current revision.
 func (p *pass) rollsBack() bool {
 	c := p.Chosen
-	return p.Gates.PartitionRollback && c.Current != nil && c.Update != nil && c.Current.Name != c.Update.Name
+	return p.FeatureGates.PartitionRollback && c.Current != nil && c.Update != nil && c.Current.Name != c.Update.Name
 }
 
 func (p *pass) excludesPreparingDelete() bool {
-	return p.Gates.ExcludePreparingDelete || p.Set.Spec.ScaleStrategy.ExcludePreparingDelete
+	return p.FeatureGates.ExcludePreparingDelete || p.Set.Spec.ScaleStrategy.ExcludePreparingDelete
 }

@@ -24,12 +24,12 @@ func release(p *pass) {
 			continue
 		}
 		o.touched, o.Available = true, false
-		for _, claim := range p.claimsWith(o.Pod) {
-			p.leaving = append(p.leaving, p.handOver(claim, o.Pod))
+		for _, claim := range p.claimsUsedOnlyBy(o.Pod) {
+			p.handovers = append(p.handovers, p.giveToPod(claim, o.Pod))
 		}
 		step.Actions = append(step.Actions, ownership.Release(o.Pod, p.Set.UID, "its labels no longer match spec.selector"))
 	}
-	p.addLeaving(step)
+	p.addWithHandovers(step)
 }
 
 // adopt takes pods without a controller that the selector matches, and gives the set's own pods back the
@@ -40,30 +40,30 @@ func adopt(p *pass) {
 	for i := range p.pods {
 		if o := &p.pods[i]; !o.touched && o.Pod.Labels[contract.InstanceIDLabel] == "" {
 			o.touched, o.Available = true, false
-			step.Actions = append(step.Actions, p.take(o.Pod))
+			step.Actions = append(step.Actions, p.adoptPod(o.Pod))
 		}
 	}
 	for i := range p.inactive {
 		if o := p.inactive[i].Pod; o.Labels[contract.InstanceIDLabel] == "" {
-			step.Actions = append(step.Actions, p.take(o))
+			step.Actions = append(step.Actions, p.adoptPod(o))
 		}
 	}
 	for _, o := range p.Orphans {
-		step.Actions = append(step.Actions, p.take(o))
-		if adopted := p.judge(o); adopted.Active {
+		step.Actions = append(step.Actions, p.adoptPod(o))
+		if adopted := p.inspect(o); adopted.Active {
 			adopted.touched, adopted.Available = true, false
 			p.pods = append(p.pods, adopted)
 		}
 	}
-	p.adopts = len(step.Actions) > 0
+	p.adopting = len(step.Actions) > 0
 	p.plan.Add(step)
 }
 
-// take makes the pod one of the set, with an instance id.
-func (p *pass) take(o *corev1.Pod) action.Action {
+// adoptPod makes the pod one of the set, with an instance id.
+func (p *pass) adoptPod(o *corev1.Pod) action.Action {
 	labels, why := map[string]string{}, "it has no controller and matches spec.selector"
 	if o.Labels[contract.InstanceIDLabel] == "" {
-		labels[contract.InstanceIDLabel] = p.idOf(o)
+		labels[contract.InstanceIDLabel] = p.idForAdopted(o)
 	}
 	if metav1.IsControlledBy(o, p.Set) {
 		why = "it has lost its instance id"

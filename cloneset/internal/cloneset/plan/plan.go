@@ -33,31 +33,31 @@ const (
 
 // rule is one part of the thinking of a pass.
 type rule struct {
-	think func(*pass)
-	// last ends the pass when the rule wants something.
-	last bool
+	apply func(*pass)
+	// endsPass ends the pass when the rule wants something.
+	endsPass bool
 }
 
 // rules in the order in which they are thought; the order is the specification.
 func rules() []rule {
 	return []rule{
-		{release, false},         // pods that the selector no longer matches
-		{adopt, false},           // orphans that it matches
-		{adoptRevisions, false},  // those that orphaned pods or an orphaning deletion have left
-		{recordRevision, false},  // the template as a ControllerRevision
-		{cleanClaims, false},     // claims whose pod is gone, when claims are not reused
-		{refresh, false},         // updates and lifecycle states that go on by themselves; written first
-		{preDownload, false},     // images pulled ahead on the nodes of old pods
-		{regretDeletion, true},   // pods in PreparingDelete that need not go after all
-		{warnOfFailed, false},    // pods in phase Failed, which others replace
-		{updateFirst, true},      // while pods cannot be created, updates do not wait for them
-		{scaleOut, true},         // spec.replicas, maxSurge and scaleStrategy.maxUnavailable
-		{finishDeletion, true},   // pods in PreparingDelete whose hook has let go
-		{deleteSpecified, true},  // podsToDelete and the specified-delete label
-		{scaleIn, true},          // too many pods
-		{update, true},           // pods of the other revision
-		{truncateHistory, false}, // spec.revisionHistoryLimit
-		{truncateNames, false},   // podsToDelete whose pods are gone
+		{release, false},             // pods that the selector no longer matches
+		{adopt, false},               // orphans that it matches
+		{adoptRevisions, false},      // those that orphaned pods or an orphaning deletion have left
+		{recordRevision, false},      // the template as a ControllerRevision
+		{deleteUnusedClaims, false},  // claims whose pod is gone, when claims are not reused
+		{refresh, false},             // updates and lifecycle states that go on by themselves; written first
+		{preDownload, false},         // images pulled ahead on the nodes of old pods
+		{cancelDeletion, true},       // pods in PreparingDelete that need not go after all
+		{warnAboutFailedPods, false}, // pods in phase Failed, which others replace
+		{updateFirst, true},          // while pods cannot be created, updates do not wait for them
+		{scaleOut, true},             // spec.replicas, maxSurge and scaleStrategy.maxUnavailable
+		{finishDeletion, true},       // pods in PreparingDelete whose hook has let go
+		{deleteSpecified, true},      // podsToDelete and the specified-delete label
+		{scaleIn, true},              // too many pods
+		{update, true},               // pods of the other revision
+		{truncateHistory, false},     // spec.revisionHistoryLimit
+		{truncateNames, false},       // podsToDelete whose pods are gone
 	}
 }
 
@@ -69,23 +69,23 @@ func Compute(s Snapshot) Plan {
 	}
 	for _, r := range rules() {
 		before := p.plan.WantedSteps()
-		r.think(p)
-		if r.last && p.plan.WantedSteps() > before {
-			p.plan.DeferUnreached(p.tells)
+		r.apply(p)
+		if r.endsPass && p.plan.WantedSteps() > before {
+			p.plan.DeferUnreached(p.statusSays)
 			break
 		}
 	}
-	p.takeBack()
+	p.takeClaimsBack()
 	for i := range p.pods {
 		p.plan.RequeueWithin(p.pods[i].AvailableIn)
 	}
-	p.plan.RequeueWithin(progressWake(s))
-	warnOfDeadline(s, &p.plan)
+	p.plan.RequeueWithin(untilDeadline(s))
+	warnAboutDeadline(s, &p.plan)
 	return p.plan
 }
 
-// tells says whether a condition of the status is this message.
-func (p *pass) tells(message string) bool {
+// statusSays says whether a condition of the status is this message.
+func (p *pass) statusSays(message string) bool {
 	return slices.ContainsFunc(p.Set.Status.Conditions, func(c workload.Condition) bool { return c.Message == message })
 }
 
@@ -116,11 +116,11 @@ type pass struct {
 	updates   podupdate.Workload   // how pods are changed
 	rng       *rand.Rand
 	usedIDs   map[string]bool // instance ids, nil before they are asked for
-	freeIDs   []string        // ids of claims without a pod, nil before they are asked for
+	reusable  []string        // ids of claims without a pod, nil before they are asked for
 	takenIDs  map[string]bool // instance ids of pods, nil before they are asked for
-	stock     *stock          // claims and their pods, nil before they are asked for
-	leaving   []action.Action // claims that are given to pods about to leave
-	adopts    bool            // pods are taken in this pass
+	index     *claimIndex     // claims and their pods, nil before they are asked for
+	handovers []action.Action // claims that are given to pods about to leave
+	adopting  bool            // pods are taken in this pass
 }
 
 func newPass(s Snapshot) *pass {
@@ -129,10 +129,10 @@ func newPass(s Snapshot) *pass {
 		named:    map[string]bool{},
 		rng:      rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // ids need no secrecy
 	}
-	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: distrusted(s.Set)}
+	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
 	p.numbers, p.plan.Err = readNumbers(s.Set)
 	p.revisions = podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), inplace.Options{
-		DefaultPullPolicy: podspec.PullAlways, EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize, CompareClaims: p.comparesClaims(),
+		DefaultPullPolicy: podspec.PullAlways, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, Resize: s.FeatureGates.Resize, CompareClaims: p.comparesClaims(),
 	})
 	p.updates = podupdate.Workload{
 		Revisions: p.revisions, Policy: p.policy(), Lifecycle: s.Set.Spec.Lifecycle,
@@ -152,7 +152,7 @@ func newPass(s Snapshot) *pass {
 	})
 	p.pods = make([]pod, 0, len(ordered))
 	for _, o := range ordered {
-		if o := p.judge(o); o.Active {
+		if o := p.inspect(o); o.Active {
 			p.pods = append(p.pods, o)
 		} else {
 			p.inactive = append(p.inactive, o.State)
@@ -161,8 +161,8 @@ func newPass(s Snapshot) *pass {
 	return p
 }
 
-// judge looks at a pod of the set.
-func (p *pass) judge(o *corev1.Pod) pod {
+// inspect looks at a pod of the set.
+func (p *pass) inspect(o *corev1.Pod) pod {
 	state := podstate.Of(o, p.Now, p.Set.Spec.MinReadySeconds)
 	deleting := state.Lifecycle == contract.LifecyclePreparingDelete
 	return pod{
@@ -173,17 +173,17 @@ func (p *pass) judge(o *corev1.Pod) pod {
 	}
 }
 
-// distrusted are the verbs of actions of which the status says that the server refused them.
-func distrusted(set *v1beta1.CloneSet) []action.Verb {
+// refusedVerbs are the verbs of actions of which the status says that the server refused them.
+func refusedVerbs(set *v1beta1.CloneSet) []action.Verb {
 	return conditions.RefusedVerbs(set.Status.Conditions, v1beta1.CloneSetFailedScale, v1beta1.CloneSetFailedUpdate)
 }
 
 func (p *pass) comparesClaims() bool {
-	return p.Gates.RecreateOnClaimChange && p.policy() != podupdate.InPlaceOnly
+	return p.FeatureGates.RecreateOnClaimChange && p.policy() != podupdate.InPlaceOnly
 }
 
-// live are the short hashes of the revisions that must be kept: current, update and those of active pods.
-func (p *pass) live() map[string]bool {
+// liveHashes are the short hashes of the revisions that must be kept: current, update and those of active pods.
+func (p *pass) liveHashes() map[string]bool {
 	hashes := make([]string, len(p.pods))
 	for i := range p.pods {
 		hashes[i] = p.pods[i].Revision

@@ -29,11 +29,11 @@ import (
 // player plays the plans of CloneSet "web" in a simulated world, as the controller would on a server,
 // and judges every one of them.
 type player struct {
-	world  *simulate.World
-	gates  Gates
-	report func(done action.Failures) []action.Step
-	plan   Plan
-	lost   *simulate.LostPods
+	world        *simulate.World
+	featureGates FeatureGates
+	report       func(done action.Failures) []action.Step
+	plan         Plan
+	lost         *simulate.LostPods
 }
 
 func newPlayer(w *simulate.World) *player {
@@ -60,7 +60,7 @@ func (p *player) Plan(view *simulate.View, now time.Time, seed uint64) ([]action
 		p.world.Violate("no snapshot: %v", err)
 		return nil, 0
 	}
-	s.Now, s.Seed, s.Gates = now, seed, p.gates
+	s.Now, s.Seed, s.FeatureGates = now, seed, p.featureGates
 	s.Refusals = view.Refusals(set, s.Pods, set.Spec.MinReadySeconds)
 	todo := Compute(s)
 	p.world.Convict(todo.Steps, todo.String(), planJudges(s, todo)...)
@@ -131,7 +131,7 @@ func play(t testing.TB, options simulate.Options, replicas int32, change ...setO
 	t.Helper()
 	w := simulate.New(options, newSet(replicas, change...))
 	p := newPlayer(w)
-	p.gates = Gates{EnvFromMetadata: true, Resize: true}
+	p.featureGates = FeatureGates{EnvFromMetadata: true, Resize: true}
 	watch(w)
 	return w, p
 }

@@ -26,7 +26,7 @@ import (
 func pulling(t *testing.T, options ...setOption) *world {
 	t.Helper()
 	w := given(t, 5, append([]setOption{policy(v1beta1.InPlaceIfPossible), partition("1"), maxUnavailable("20%")}, options...)...)
-	w.gates.PreDownload = true
+	w.featureGates.PreDownload = true
 	w.pulls.Version = "v1beta1"
 	return w.old(5)
 }
@@ -98,7 +98,7 @@ func TestPreDownload(t *testing.T) {
 		"once for a revision":                    {pulling(t).marked(contract.ImagePreDownloadCreatedLabel), ""},
 		"jobs that exist are not made again":     {pulling(t).onlyJob(), madeBefore},
 		"no image changes":                       {pulling(t).changed(relabelled), madeBefore},
-		"the gate is off":                        {pulling(t).ungated(), ""},
+		"the gate is off":                        {pulling(t).withoutPreDownload(), ""},
 		"the revision is not written yet":        {pulling(t).unwritten(), ""},
 		"pods are recreated":                     {pulling(t, recreate), useless},
 		"there is no rollingUpdate":              {pulling(t, func(s *v1beta1.CloneSet) { s.Spec.UpdateStrategy.RollingUpdate = nil }), useless},
@@ -131,17 +131,17 @@ func TestPreDownload(t *testing.T) {
 			tt.give.t = t
 			assert.Equal(t, tt.want, tt.give.aside())
 			steps := tt.give.plan().Steps
-			assert.Equal(t, tt.give.ungated().plan().Steps, steps, "the rollout is the same")
+			assert.Equal(t, tt.give.withoutPreDownload().plan().Steps, steps, "the rollout is the same")
 		})
 	}
 }
 
-func (w *world) onlyJob() *world   { return w.job(w.revisions[1].Name+"-main", short(w.revisions[1])) }
-func (w *world) ungated() *world   { w.gates.PreDownload = false; return w }
-func (w *world) unwritten() *world { w.unsaved = true; return w }
-func (w *world) notServed() *world { w.pulls.Version = ""; return w }
-func (w *world) inTrouble() *world { w.pulls.Problem = "list image pull jobs: forbidden"; return w }
-func (w *world) ended() *world     { w.rolled = true; return w }
+func (w *world) onlyJob() *world            { return w.job(w.revisions[1].Name+"-main", short(w.revisions[1])) }
+func (w *world) withoutPreDownload() *world { w.featureGates.PreDownload = false; return w }
+func (w *world) unwritten() *world          { w.unsaved = true; return w }
+func (w *world) notServed() *world          { w.pulls.Version = ""; return w }
+func (w *world) inTrouble() *world          { w.pulls.Problem = "list image pull jobs: forbidden"; return w }
+func (w *world) ended() *world              { w.rolled = true; return w }
 
 func (w *world) unreadable() *world {
 	partition("many")(w.set)

@@ -31,7 +31,7 @@ func (p *puller) Plan(view *simulate.View, now time.Time, seed uint64) ([]action
 		p.world.Violate("no snapshot: %v", err)
 		return nil, 0
 	}
-	s.Now, s.Seed, s.Gates = now, seed, Gates{PreDownload: true}
+	s.Now, s.Seed, s.FeatureGates = now, seed, FeatureGates{PreDownload: true}
 	s.PullJobs = predownload.Jobs{Version: "v1beta1", Owned: p.jobs()}
 	todo := Compute(s)
 	steps := append(todo.Steps, simulate.StatusStep(set, Status(s, todo, action.Failures{})))

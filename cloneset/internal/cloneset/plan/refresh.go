@@ -13,7 +13,7 @@ import (
 // are to go back are not at the wanted revision.
 func refresh(p *pass) {
 	step := action.Step{Name: StepRefresh}
-	back := p.goesBack()
+	back := p.movesBack()
 	for i := range p.pods {
 		o := &p.pods[i]
 		if o.touched {
@@ -33,7 +33,7 @@ func refresh(p *pass) {
 func (p *pass) revisionLabels(name string) map[string]string {
 	hash := podstate.ShortHash(name)
 	labels := revision.Labels(name)
-	if p.Gates.ShortHash {
+	if p.FeatureGates.ShortHash {
 		labels = revision.Labels(hash)
 	}
 	labels[contract.TemplateHashLabel] = hash

@@ -114,7 +114,7 @@ func TestAPausedSetMakesNoPodOfTheNewRevision(t *testing.T) {
 func TestThePartitionIsExactInBothDirections(t *testing.T) {
 	for _, way := range []v1beta1.PodUpdatePolicy{v1beta1.ReCreate, v1beta1.InPlaceIfPossible} {
 		w, p := play(t, simulate.Options{Seed: 4}, 5, policy(way), maxUnavailable("2"), partition("5"))
-		p.gates.PartitionRollback = true
+		p.featureGates.PartitionRollback = true
 		simulate.Settle(t, w, p, 500)
 		edit(w, image("app:2"))
 		for _, kept := range []int{4, 1, 3, 5, 2} {

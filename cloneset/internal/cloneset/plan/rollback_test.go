@@ -19,7 +19,7 @@ func TestHooksHoldPodsThatGoBack(t *testing.T) {
 	hook := gen.Label("hook", "on")
 	w := given(t, 5, hooked(), policy(v1beta1.InPlaceIfPossible), partition("5")).old(2, hook).
 		updated(1, hook, gen.Lifecycle(contract.LifecyclePreparingUpdate)).updated(2, hook)
-	w.gates.PartitionRollback = true
+	w.featureGates.PartitionRollback = true
 	todo := w.plan()
 	require.True(t, todo.Empty(), todo.String())
 	partition("0")(w.set)
@@ -30,7 +30,7 @@ func TestHooksHoldPodsThatGoBack(t *testing.T) {
 func TestOnlyUpdatedPodsGoBack(t *testing.T) {
 	w := given(t, 5, policy(v1beta1.InPlaceIfPossible), partition("4")).old(1).updated(2).
 		old(2, gen.Revision("web-third"), gen.Ready(now))
-	w.gates.PartitionRollback = true
+	w.featureGates.PartitionRollback = true
 	todo := w.plan()
 	require.Equal(t, 1, todo.Count(action.UpdateInPlace), todo.String())
 	assert.Contains(t, todo.String(), "UpdateInPlace pod web-new")
@@ -43,7 +43,7 @@ func TestSurgeForPodsThatCannotGoBackInPlace(t *testing.T) {
 	w.set.Spec.Template = template
 	w.revisions[1] = revisionOf(t, w, template)
 	w.updated(5)
-	w.gates.PartitionRollback = true
+	w.featureGates.PartitionRollback = true
 	require.Equal(t, outcome{createOld: 1}, w.outcome())
 }
 
@@ -51,10 +51,10 @@ func TestSurgeForPodsThatCannotGoBackInPlace(t *testing.T) {
 func TestPodsDoNotGoBackInPlaceOfMissingOnes(t *testing.T) {
 	specified := gen.Label(contract.SpecifiedDeleteLabel, "true")
 	w := given(t, 4, partition("2"), excluding()).old(1).old(2, specified).updated(1, unready)
-	w.gates.PartitionRollback = true
+	w.featureGates.PartitionRollback = true
 	require.Equal(t, outcome{}, w.outcome(), "the specified ones wait for the new one")
 	w = given(t, 4, partition("2"), failing).old(1).updated(1, unready)
-	w.gates.PartitionRollback = true
+	w.featureGates.PartitionRollback = true
 	require.Equal(t, outcome{createOld: 1, createNew: 1}, w.outcome(), "also while pods cannot be created")
 }
 
@@ -65,7 +65,7 @@ func TestSurplusPodsDoNotMove(t *testing.T) {
 		o.Status.Conditions = nil
 	})
 	w := given(t, 1, partition("1"), policy(v1beta1.InPlaceIfPossible)).old(1).old(1, fresh).updated(1, fresh)
-	w.gates.PartitionRollback = true
+	w.featureGates.PartitionRollback = true
 	require.Equal(t, "refresh", w.plan().Steps[0].Name, "they are too many and go in the next pass")
 	require.Equal(t, outcome{}, w.outcome())
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
-// regretDeletion takes pods in PreparingDelete back that are needed again, for instance because
+// cancelDeletion takes pods in PreparingDelete back that are needed again, for instance because
 // spec.replicas was raised. A hook with markPodNotReady leaves no way back.
-func regretDeletion(p *pass) {
+func cancelDeletion(p *pass) {
 	if p.plan.Err != nil {
 		return
 	}
@@ -22,7 +22,7 @@ func regretDeletion(p *pass) {
 	}
 	wanted := p.numbers.replicas - int32(len(p.pods)) + doomed
 	if p.excludesPreparingDelete() { // one that is taken back counts again, as a new one would
-		wanted = min(wanted, p.weigh().missing)
+		wanted = min(wanted, p.currentBalance().missing)
 	}
 	step := action.Step{Name: StepScale}
 	for i := range p.pods {
@@ -50,13 +50,13 @@ func scaleOut(p *pass) {
 	if p.plan.Err != nil {
 		return
 	}
-	b := p.weigh()
+	b := p.currentBalance()
 	if b.missing > b.create {
 		p.plan.Wait(WaitScaleLimit, "", "%d more pods wait for scaleStrategy.maxUnavailable", b.missing-b.create)
-		p.tellOfLimit(b.create)
+		p.noteScaleUpLimit(b.create)
 	}
 	step := action.Step{Name: StepScale, SlowStart: true}
-	for i := range b.create - p.awaitClaims(b.create) {
+	for i := range b.create - p.waitForClaims(b.create) {
 		from := p.Chosen.Update
 		if i < b.createOld && p.Chosen.Current != nil {
 			from = p.Chosen.Current
@@ -81,7 +81,7 @@ func finishDeletion(p *pass) {
 		}
 		step.Actions = append(step.Actions, p.deletePod(o, podupdate.DeleteReason{Reason: "HookReleased", Message: "the preDelete hook has let it go"}))
 	}
-	p.addLeaving(step)
+	p.addWithHandovers(step)
 }
 
 // deleteSpecified deletes the pods that users named: those out of service at once, serving ones as
@@ -91,7 +91,7 @@ func deleteSpecified(p *pass) {
 	if p.plan.Err != nil {
 		return
 	}
-	limit := p.weigh().readyLimit
+	limit := p.currentBalance().readyLimit
 	step := action.Step{Name: StepScale}
 	for i := range p.pods {
 		o := &p.pods[i]
@@ -115,7 +115,7 @@ func deleteSpecified(p *pass) {
 		limit -= cost
 		step.Actions = append(step.Actions, a)
 	}
-	p.addLeaving(step)
+	p.addWithHandovers(step)
 }
 
 // scaleIn deletes pods that are too many, the least valuable first. It waits until pods that are
@@ -124,7 +124,7 @@ func scaleIn(p *pass) {
 	if p.plan.Err != nil {
 		return
 	}
-	b := p.weigh()
+	b := p.currentBalance()
 	if b.remove == 0 {
 		return
 	}
@@ -163,7 +163,7 @@ func scaleIn(p *pass) {
 		}
 		step.Actions = append(step.Actions, a)
 	}
-	p.addLeaving(step)
+	p.addWithHandovers(step)
 }
 
 // leastValuable picks n of the pods in the order of deletion.

@@ -64,6 +64,6 @@ func TestScale(t *testing.T) {
 func TestScalingInChoosesAsItCounts(t *testing.T) {
 	w := given(t, 2, partition("1"), policy(v1beta1.InPlaceIfPossible)).old(1).old(1, gen.Lifecycle(contract.LifecyclePreparingUpdate)).updated(1)
 	require.Contains(t, w.plan().String(), "Delete pod web-old1")
-	w.gates.PreparingUpdateAsUpdate = true
+	w.featureGates.PreparingUpdateAsUpdate = true
 	require.Contains(t, w.plan().String(), "Delete pod web-old1")
 }

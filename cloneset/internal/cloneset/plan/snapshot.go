@@ -13,15 +13,15 @@ type Snapshot struct {
 	model.Snapshot[*v1beta1.CloneSet]
 	// Claims are the claims that the set owns.
 	Claims []*corev1.PersistentVolumeClaim
-	// Gates are the feature gates that the plan depends on.
-	Gates Gates
+	// FeatureGates are the feature gates that the plan depends on.
+	FeatureGates FeatureGates
 }
 
 // Plan is what one pass over a CloneSet wants.
 type Plan = model.Plan
 
-// Gates are the feature gates and options that change what a plan does.
-type Gates struct {
+// FeatureGates are the feature gates and options that change what a plan does.
+type FeatureGates struct {
 	// PartitionRollback is CloneSetPartitionRollback: a raised partition takes updated pods back.
 	PartitionRollback bool
 	// ShortHash is CloneSetShortHash: the revision label holds the hash alone.

@@ -61,11 +61,11 @@ func (p *pass) countInto(status *v1beta1.CloneSetStatus) {
 
 func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done action.Failures, now metav1.Time) []workload.Condition {
 	list := status.Conditions
-	if done.ScaleError != "" || !p.creationFails() || createsPods(todo) { // else nothing was tried
+	if done.ScaleError != "" || !p.creationFailed() || createsPods(todo) { // else nothing was tried
 		list = conditions.SetFailure(list, v1beta1.CloneSetFailedScale, done.ScaleError, now)
 	}
 	list = conditions.SetFailure(list, v1beta1.CloneSetFailedUpdate, done.UpdateError, now)
-	list = limited(list, limitOf(todo), now)
+	list = setScaleUpLimited(list, scaleUpLimit(todo), now)
 	if deadline := progressDeadline(p.Set); deadline == 0 {
 		list = conditions.Remove(list, v1beta1.CloneSetProgressing)
 	} else {
@@ -127,9 +127,9 @@ func (p *pass) complete(status v1beta1.CloneSetStatus) bool {
 		status.UpdatedReplicas == status.Replicas && status.UpdatedAvailableReplicas == status.Replicas
 }
 
-// progressWake is the time until the progress deadline must be judged; 0 while its clock does not run.
+// untilDeadline is the time until the progress deadline must be judged; 0 while its clock does not run.
 // The write that starts the clock brings the set back.
-func progressWake(s Snapshot) time.Duration {
+func untilDeadline(s Snapshot) time.Duration {
 	deadline := progressDeadline(s.Set)
 	c := conditions.Get(s.Set.Status.Conditions, v1beta1.CloneSetProgressing)
 	if deadline == 0 || c == nil || c.Reason != v1beta1.ReasonUpdated {
@@ -147,15 +147,15 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 	updates := !r.Paused && !onDelete(p.Set)
 	if len(todo.Waits) == 0 && status.Replicas == p.numbers.replicas && status.AvailableReplicas == status.Replicas &&
 		(!updates || status.UpdatedReplicas >= status.ExpectedUpdatedReplicas) {
-		return conditions.DoneSummary(p.held())
+		return conditions.DoneSummary(p.pausedPods())
 	}
-	trouble := p.trouble()
+	trouble := p.firstTrouble()
 	s := conditions.Summary{Reason: v1beta1.ReasonProgressing, Message: fmt.Sprintf("%d of %d pods available, %d of %d updated%s",
 		status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, status.ExpectedUpdatedReplicas, trouble)}
 	if !s.ReportFailures(done, trouble) && len(todo.Waits) > 0 {
 		s.Reason, s.Message = todo.Waits[0].Reason, s.Message+"; "+todo.Waits[0].String()
 	}
-	if limit := limitOf(todo); limit != nil && s.Reason != limit.Reason {
+	if limit := scaleUpLimit(todo); limit != nil && s.Reason != limit.Reason {
 		s.Message += "; " + limit.String()
 	}
 	if isPastDeadline(list) {
@@ -171,22 +171,22 @@ func isPastDeadline(list []workload.Condition) bool {
 	return c != nil && c.Reason == v1beta1.ReasonDeadlineExceeded
 }
 
-// trouble is what troubles the oldest pod in trouble, in words that follow others; empty where none is.
-func (p *pass) trouble() string {
+// firstTrouble is what troubles the oldest pod in trouble, in words that follow others; empty where none is.
+func (p *pass) firstTrouble() string {
 	return podstate.FirstTrouble(len(p.pods), func(i int) (*podstate.State, bool) { return &p.pods[i].State, p.pods[i].updated })
 }
 
-// held is how many pods would move to another revision if the set were not paused.
-func (p *pass) held() int {
+// pausedPods is how many pods would move to another revision if the set were not paused.
+func (p *pass) pausedPods() int {
 	if !rollingUpdate(p.Set).Paused {
 		return 0
 	}
-	n := p.weigh().updateNum
+	n := p.currentBalance().updateNum
 	return int(max(n, -n))
 }
 
-// limited sets condition ScaleUpLimited to True with the limit, and takes it away where there is none.
-func limited(list []workload.Condition, limit *action.Wait, now metav1.Time) []workload.Condition {
+// setScaleUpLimited sets condition ScaleUpLimited to True with the limit, and takes it away where there is none.
+func setScaleUpLimited(list []workload.Condition, limit *action.Wait, now metav1.Time) []workload.Condition {
 	if limit == nil {
 		return conditions.Remove(list, v1beta1.CloneSetScaleUpLimited)
 	}
@@ -195,8 +195,8 @@ func limited(list []workload.Condition, limit *action.Wait, now metav1.Time) []w
 	}, now)
 }
 
-// limitOf is the wait for scaleStrategy.maxUnavailable, or nil.
-func limitOf(todo Plan) *action.Wait {
+// scaleUpLimit is the wait for scaleStrategy.maxUnavailable, or nil.
+func scaleUpLimit(todo Plan) *action.Wait {
 	i := slices.IndexFunc(todo.Waits, func(w action.Wait) bool { return w.Reason == WaitScaleLimit })
 	if i < 0 {
 		return nil

@@ -184,7 +184,7 @@ func TestAPausedSetCountsThePodsThatWait(t *testing.T) {
 		})
 	}
 	rolled := given(t, 3, paused(), partition("2")).old(1).updated(2)
-	rolled.gates.PartitionRollback = true
+	rolled.featureGates.PartitionRollback = true
 	assert.Equal(t, "the update is paused; 1 pod waits for it", conditions.Get(rolled.status(action.Failures{}).Conditions, conditions.Ready).Message, "to go back")
 }
 

@@ -25,15 +25,15 @@ var errNoNewPods = errors.New("pods are missing that cannot be created, and this
 // updateFirst updates pods before it creates any when the last attempt to create some has failed, for
 // instance because a quota is used up: what cannot be helped must not hold up what can.
 func updateFirst(p *pass) {
-	if p.creationFails() {
+	if p.creationFailed() {
 		update(p)
 	}
 }
 
-// creationFails says that the pods which are missing could not be created the last time.
-func (p *pass) creationFails() bool {
+// creationFailed says that the pods which are missing could not be created the last time.
+func (p *pass) creationFailed() bool {
 	c := conditions.Get(p.Set.Status.Conditions, v1beta1.CloneSetFailedScale)
-	return c != nil && c.Status == corev1.ConditionTrue && p.plan.Err == nil && p.weigh().create > 0
+	return c != nil && c.Status == corev1.ConditionTrue && p.plan.Err == nil && p.currentBalance().create > 0
 }
 
 // update moves pods to the update revision, or back to the current one when a raised partition asks
@@ -43,11 +43,11 @@ func update(p *pass) {
 		return
 	}
 	if onDelete(p.Set) {
-		p.plan.Add(action.Step{Name: StepUpdate, Actions: p.abandon(p.waiting(p.Chosen.Update))})
+		p.plan.Add(action.Step{Name: StepUpdate, Actions: p.cancelUpdates(p.waiting(p.Chosen.Update))})
 		return
 	}
-	b := p.weigh()
-	target, back := p.Chosen.Update, p.goesBack()
+	b := p.currentBalance()
+	target, back := p.Chosen.Update, p.movesBack()
 	if back {
 		target = p.Chosen.Current
 	}
@@ -57,20 +57,20 @@ func update(p *pass) {
 	}
 	n := min(int(max(b.updateNum, -b.updateNum)), len(waiting))
 	if !back {
-		p.preferBroken(waiting, n)
+		p.preferUnavailable(waiting, n)
 	}
 	wanted := waiting[:n]
 	rest = append(rest, waiting[n:]...)
 	step := action.Step{Name: StepUpdate}
-	step.Actions = append(step.Actions, p.abandon(rest)...)
+	step.Actions = append(step.Actions, p.cancelUpdates(rest)...)
 	step.Actions = append(step.Actions, p.move(wanted, target, b.updateBudget)...)
-	p.addLeaving(step)
+	p.addWithHandovers(step)
 }
 
-// preferBroken puts a pod out of service in the place of the last of the n pods to update, which are all available
+// preferUnavailable puts a pod out of service in the place of the last of the n pods to update, which are all available
 // and wait for it. Only a pod beyond those that stay at the current revision comes in question: it was to leave
 // once the n are updated.
-func (p *pass) preferBroken(waiting []int, n int) {
+func (p *pass) preferUnavailable(waiting []int, n int) {
 	if n == 0 || len(waiting)-n <= int(p.numbers.partition) {
 		return
 	}
@@ -78,14 +78,14 @@ func (p *pass) preferBroken(waiting []int, n int) {
 	isBroken := func(i int) bool { return !p.pods[i].Available }
 	broken := slices.IndexFunc(waiting, isBroken)
 	last := &p.pods[waiting[n-1]]
-	if broken >= n && unavailable >= p.weigh().updateBudget && last.Lifecycle != contract.LifecyclePreparingUpdate {
+	if broken >= n && unavailable >= p.currentBalance().updateBudget && last.Lifecycle != contract.LifecyclePreparingUpdate {
 		waiting[n-1], waiting[broken] = waiting[broken], waiting[n-1]
 	}
 }
 
-// goesBack says that a raised partition takes updated pods back to the current revision.
-func (p *pass) goesBack() bool {
-	return p.rollsBack() && p.plan.Err == nil && !onDelete(p.Set) && p.weigh().updateNum < 0
+// movesBack says that a raised partition takes updated pods back to the current revision.
+func (p *pass) movesBack() bool {
+	return p.rollsBack() && p.plan.Err == nil && !onDelete(p.Set) && p.currentBalance().updateNum < 0
 }
 
 // updatedAmong tells updated pods, of which there are too many, from those of other revisions.
@@ -122,12 +122,12 @@ func (p *pass) waiting(target *appsv1.ControllerRevision) []int {
 	}
 	r := rollingUpdate(p.Set)
 	return ordering.ForUpdate(states, indexes, ordering.UpdateOptions{
-		Priority: r.PriorityStrategy, Scatter: r.ScatterStrategy, UnkeyedFirst: p.Gates.UnkeyedFirst,
+		Priority: r.PriorityStrategy, Scatter: r.ScatterStrategy, UnkeyedFirst: p.FeatureGates.UnkeyedFirst,
 	})
 }
 
-// abandon takes pods in PreparingUpdate that are no longer among those to update back into service.
-func (p *pass) abandon(rest []int) []action.Action {
+// cancelUpdates takes pods in PreparingUpdate that are no longer among those to update back into service.
+func (p *pass) cancelUpdates(rest []int) []action.Action {
 	var actions []action.Action
 	for _, i := range rest {
 		o := &p.pods[i]
@@ -214,7 +214,7 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 		return p.updates.UpdateInPlace(o.State, u, target), nil
 	}
 	// One pod at a time may leave beyond what is missing: where a quota is used up it makes room.
-	if p.creationFails() && p.weigh().missing > max(p.numbers.maxUnavailable, 1) {
+	if p.creationFailed() && p.currentBalance().missing > max(p.numbers.maxUnavailable, 1) {
 		return action.Action{}, errNoNewPods
 	}
 	return p.deletePod(o, podupdate.DeleteReason{

@@ -84,10 +84,10 @@ func TestUpdatesGoOnWhilePodsCannotBeCreated(t *testing.T) {
 
 func TestPartitionRollback(t *testing.T) {
 	w := given(t, 5, policy(v1beta1.InPlaceIfPossible), partition("5")).old(2).updated(3)
-	w.gates.PartitionRollback = true
+	w.featureGates.PartitionRollback = true
 	require.Equal(t, outcome{updated: 1}, w.outcome(), "one at a time goes back")
 	w = given(t, 5, partition("4"), maxSurge("1")).old(2).updated(3)
-	w.gates.PartitionRollback = true
+	w.featureGates.PartitionRollback = true
 	require.Equal(t, outcome{createOld: 1}, w.outcome(), "the surge pod has the current revision")
 }
 
@@ -95,7 +95,7 @@ func TestPreparingUpdateAsUpdate(t *testing.T) {
 	preparing := []gen.PodOption{gen.Lifecycle(contract.LifecyclePreparingUpdate), gen.Label("hook", "on")}
 	w := given(t, 2, hooked(), policy(v1beta1.InPlaceIfPossible), partition("50%")).old(1, preparing...)
 	require.Equal(t, outcome{createNew: 1}, w.outcome(), "the gate is off")
-	w.gates.PreparingUpdateAsUpdate = true
+	w.featureGates.PreparingUpdateAsUpdate = true
 	require.Equal(t, outcome{createOld: 1}, w.outcome(), "the gate is on")
 }
 

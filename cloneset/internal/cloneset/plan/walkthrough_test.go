@@ -55,7 +55,7 @@ func TestDeletionIsRegretted(t *testing.T) {
 func TestTheFlagExcludesPodsInPreparingDelete(t *testing.T) {
 	w := given(t, 3, hooked()).updated(2).updated(1, held...)
 	require.Equal(t, outcome{}, w.outcome())
-	w.gates.ExcludePreparingDelete = true
+	w.featureGates.ExcludePreparingDelete = true
 	require.Equal(t, outcome{createNew: 1}, w.outcome())
 }
 
@@ -158,7 +158,7 @@ func TestPrioritiesAndScatterOrderTheUpdate(t *testing.T) {
 	})
 	w := given(t, 3, byKey).old(1).old(1, gen.Label("order", "no-5")).old(1, gen.Label("order", "no-10"))
 	assert.Equal(t, "web-old2", first(w))
-	w.gates.UnkeyedFirst = true
+	w.featureGates.UnkeyedFirst = true
 	assert.Equal(t, "web-old0", first(w))
 	scattered := rolling(func(r *v1beta1.RollingUpdateCloneSetStrategy) {
 		r.ScatterStrategy = workload.UpdateScatterStrategy{{Key: "tier", Value: "gold"}}

@@ -30,22 +30,22 @@ var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 // world is a CloneSet "web" with two revisions, the older with image app:1 and the newer with
 // app:2, and pods of either.
 type world struct {
-	t         testing.TB
-	set       *v1beta1.CloneSet
-	pods      []*corev1.Pod
-	claims    []*corev1.PersistentVolumeClaim
-	revisions [2]*appsv1.ControllerRevision
-	gates     Gates
-	rolled    bool // the older revision is wanted again
-	unsaved   bool // the newer revision is not written yet
-	pulls     predownload.Jobs
+	t            testing.TB
+	set          *v1beta1.CloneSet
+	pods         []*corev1.Pod
+	claims       []*corev1.PersistentVolumeClaim
+	revisions    [2]*appsv1.ControllerRevision
+	featureGates FeatureGates
+	rolled       bool // the older revision is wanted again
+	unsaved      bool // the newer revision is not written yet
+	pulls        predownload.Jobs
 }
 
 type setOption func(*v1beta1.CloneSet)
 
 func given(t testing.TB, replicas int32, options ...setOption) *world {
 	t.Helper()
-	w := &world{t: t, gates: Gates{EnvFromMetadata: true, Resize: true}}
+	w := &world{t: t, featureGates: FeatureGates{EnvFromMetadata: true, Resize: true}}
 	w.set = &v1beta1.CloneSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "set-uid", Generation: 2},
 		Spec: v1beta1.CloneSetSpec{
@@ -130,7 +130,7 @@ func (w *world) add(r int, prefix string, n int, options []gen.PodOption) *world
 }
 
 func (w *world) snapshot() Snapshot {
-	s := Snapshot{Claims: controlledBy(w.set, w.claims), Gates: w.gates, Snapshot: model.Snapshot[*v1beta1.CloneSet]{
+	s := Snapshot{Claims: controlledBy(w.set, w.claims), FeatureGates: w.featureGates, Snapshot: model.Snapshot[*v1beta1.CloneSet]{
 		Set: w.set, Owner: controllerRef(w.set), Pods: simulate.Snapshot(w.pods), Revisions: w.revisions[:], Now: now, Seed: 7,
 		PullJobs:   w.pulls,
 		Claim:      func(name string) *corev1.PersistentVolumeClaim { return claimNamed(w.claims, name) },

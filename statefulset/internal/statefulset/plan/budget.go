@@ -1,45 +1,45 @@
 package plan
 
-// budget is what maxUnavailable leaves.
-type budget struct {
-	most int
-	out  []*pod // live pods that count
-	down int    // ordinals that are really out of service, those without a pod too
-	busy int    // live pods that count and serve
+// disruptionBudget is what maxUnavailable leaves.
+type disruptionBudget struct {
+	maxUnavailable int
+	counted        []*pod // live pods that count
+	outOfService   int    // ordinals that are really out of service, those without a pod too
+	changing       int    // live pods that count and serve
 }
 
-func (p *pass) budget() *budget {
-	b := &budget{most: p.numbers.maxUnavailable, down: p.missing}
+func (p *pass) disruptionBudget() *disruptionBudget {
+	b := &disruptionBudget{maxUnavailable: p.numbers.maxUnavailable, outOfService: p.missing}
 	for i := range p.slots {
 		switch o := p.slots[i].pod; {
-		case o == nil || !o.out():
+		case o == nil || !o.countsAsUnavailable():
 			continue
-		case o.down():
-			b.down++
-			b.out = append(b.out, o)
+		case o.outOfService():
+			b.outOfService++
+			b.counted = append(b.counted, o)
 		default:
-			b.busy++
-			b.out = append(b.out, o)
+			b.changing++
+			b.counted = append(b.counted, o)
 		}
 	}
 	return b
 }
 
-// hasRoom says whether a pod that serves may be taken out of service. One that counts already waits for
+// allows says whether a pod that serves may be taken out of service. One that counts already waits for
 // those only that are really out of service: else two of them could wait for each other for ever.
-func (b *budget) hasRoom(o *pod) bool {
-	if o.out() {
-		return b.down < b.most
+func (b *disruptionBudget) allows(o *pod) bool {
+	if o.countsAsUnavailable() {
+		return b.outOfService < b.maxUnavailable
 	}
-	return b.down+b.busy < b.most
+	return b.outOfService+b.changing < b.maxUnavailable
 }
 
-// take counts a pod that goes out of service, and that may have counted before.
-func (b *budget) take(o *pod, counted bool) {
-	b.down++
+// spend counts a pod that goes out of service, and that may have counted before.
+func (b *disruptionBudget) spend(o *pod, counted bool) {
+	b.outOfService++
 	if counted {
-		b.busy--
+		b.changing--
 		return
 	}
-	b.out = append(b.out, o)
+	b.counted = append(b.counted, o)
 }

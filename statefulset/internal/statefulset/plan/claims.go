@@ -73,14 +73,14 @@ func (p *pass) claimsFor(name string) (missing []action.Object, ok bool) {
 			p.plan.Wait(WaitClaimGoing, claim.Name, "pvc %s is to be deleted; pod %s is created once it is gone", claim.Name, name)
 			return nil, false
 		case p.hasFormerPod(claim, name) && !p.deletesWithScale():
-			p.keep(claim, name)
+			p.retainClaim(claim, name)
 			return nil, false
 		case p.hasFormerPod(claim, name):
 			p.plan.RequeueWithin(goneCheck)
 			p.plan.Wait(WaitStaleClaim, claim.Name, "claim %s goes with a former pod %s; the pod is created once it is gone", claim.Name, name)
 			return nil, false
 		default:
-			p.tellConflict(claim)
+			p.noteConflict(claim)
 		}
 	}
 	return missing, true
@@ -92,18 +92,18 @@ func (p *pass) newClaim(t *corev1.PersistentVolumeClaim, name string) *corev1.Pe
 	if p.Set.Spec.Selector != nil {
 		o.Labels = append(o.Labels, p.Set.Spec.Selector.MatchLabels)
 	}
-	if p.Gates.AutoDeletePVC && p.deletesWithSet() {
+	if p.FeatureGates.AutoDeletePVC && p.deletesWithSet() {
 		o.Owners = []metav1.OwnerReference{p.Owner}
 	}
 	return newpod.ClaimFromTemplate(t, o)
 }
 
-// remakeClaims creates claims that pending pods miss: a pod whose claim was deleted could not start.
-func remakeClaims(p *pass) {
+// createMissingClaims creates claims that pending pods miss: a pod whose claim was deleted could not start.
+func createMissingClaims(p *pass) {
 	step := action.Step{Name: StepClaims}
 	for i := range p.pods {
 		o := &p.pods[i]
-		if o.Pod.Status.Phase != corev1.PodPending || !o.Active || o.foreign || !o.stored {
+		if o.Pod.Status.Phase != corev1.PodPending || !o.Active || o.foreign || !o.hasVolumes {
 			continue
 		}
 		for k := range p.Set.Spec.VolumeClaimTemplates {

@@ -157,7 +157,7 @@ func TestScaledDownAndUpAgainAPodStartsAfresh(t *testing.T) {
 func TestPlainReferencesAreEnough(t *testing.T) {
 	w := given(t, 1, claimed("data"), retention("Delete", "Retain")).claim("data-web-0", ownedBy(setRef())).updated(at(0))
 	assert.Empty(t, w.claimActions())
-	w.gates.AutoDeletePVC = false
+	w.featureGates.AutoDeletePVC = false
 	w.set.Spec.PersistentVolumeClaimRetentionPolicy = nil
 	assert.Empty(t, w.claimActions(), "without the gate nothing is touched")
 }

@@ -18,17 +18,17 @@ import (
 
 func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done action.Failures, now metav1.Time) []workload.Condition {
 	list := status.Conditions
-	list = kept(list, v1beta1.StatefulSetFailedCreatePod, conditions.ReasonError, done.ScaleError, now)
+	list = failureCondition(list, v1beta1.StatefulSetFailedCreatePod, conditions.ReasonError, done.ScaleError, now)
 	failed := failure{conditions.ReasonError, done.UpdateError}
 	if w := waitWith(todo, podupdate.WaitNotInPlace); failed.message == "" && w != nil {
 		failed = failure{w.Reason, w.Message}
 	}
-	list = kept(list, v1beta1.StatefulSetFailedUpdatePod, failed.reason, failed.message, now)
+	list = failureCondition(list, v1beta1.StatefulSetFailedUpdatePod, failed.reason, failed.message, now)
 	resize := ""
 	if w := waitWith(todo, WaitResizeFailed); w != nil {
 		resize = w.Message
 	}
-	list = kept(list, v1beta1.StatefulSetVolumeResizeFailed, WaitResizeFailed, resize, now)
+	list = failureCondition(list, v1beta1.StatefulSetVolumeResizeFailed, WaitResizeFailed, resize, now)
 	list = conditions.Set(list, p.available(), now)
 	list = conditions.Set(list, p.progressing(todo), now)
 	return conditions.Summarize(list, p.summary(status, todo, done), now)
@@ -37,8 +37,8 @@ func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done 
 // failure is what failed and why.
 type failure struct{ reason, message string }
 
-// kept is a condition that is True while something fails, and stays as False once it no longer does.
-func kept(list []workload.Condition, conditionType, reason, message string, now metav1.Time) []workload.Condition {
+// failureCondition is a condition that is True while something fails, and stays as False once it no longer does.
+func failureCondition(list []workload.Condition, conditionType, reason, message string, now metav1.Time) []workload.Condition {
 	c := workload.Condition{Type: conditionType, Status: corev1.ConditionTrue, Reason: reason, Message: message}
 	if message == "" {
 		if conditions.Get(list, conditionType) == nil {
@@ -87,13 +87,13 @@ func (p *pass) progressing(todo Plan) workload.Condition {
 
 // progress is the reason and the message of Progressing.
 func (p *pass) progress(todo Plan) conditions.Summary {
-	wait := p.blocker(todo)
-	left := p.left()
+	wait := p.mainWait(todo)
+	left := p.countOutdated()
 	switch {
 	case todo.Err != nil:
 		return conditions.Summary{Stalled: true, Reason: v1beta1.ReasonInvalidSpec, Message: todo.Err.Error()}
 	case wait != nil && blockedReason(wait.Reason) != v1beta1.ReasonRollingOut:
-		return conditions.Summary{Reason: blockedReason(wait.Reason), Message: p.withSince(wait), Stalled: isFinal(wait.Reason)}
+		return conditions.Summary{Reason: blockedReason(wait.Reason), Message: p.withSince(wait), Stalled: needsIntervention(wait.Reason)}
 	case rollingUpdate(p.Set).Paused && left.inRange > 0:
 		return conditions.Summary{Reason: v1beta1.ReasonPaused, Message: conditions.PausedMessage(left.inRange)}
 	case wait != nil:
@@ -107,19 +107,19 @@ func (p *pass) progress(todo Plan) conditions.Summary {
 		p.servingPods(), p.numbers.replicas, left.inRange)}
 }
 
-// leftover counts live pods that are not as the template says.
-type leftover struct {
+// outdatedCount counts live pods that are not as the template says.
+type outdatedCount struct {
 	inRange int // the update is to reach them
 	kept    int // the partition keeps them
 	waiting int // both, without those that type OnDelete leaves alone
 }
 
-func (p *pass) left() leftover {
-	var l leftover
+func (p *pass) countOutdated() outdatedCount {
+	var l outdatedCount
 	for i := range p.slots {
 		switch o := p.slots[i].pod; {
-		case o == nil || o.arrived() || onDelete(p.Set):
-		case o.wanted:
+		case o == nil || o.upToDate() || onDelete(p.Set):
+		case o.inRange:
 			l.inRange++
 			l.waiting++
 		case !o.updated:
@@ -130,13 +130,13 @@ func (p *pass) left() leftover {
 	return l
 }
 
-// blocker is the wait that the user should know of first: one that asks for somebody's help, else the
+// mainWait is the wait that the user should know of first: one that asks for somebody's help, else the
 // first one. What is refused goes before waits for pods, which come and go with every try of it.
-func (p *pass) blocker(todo Plan) *action.Wait {
+func (p *pass) mainWait(todo Plan) *action.Wait {
 	var first, refused *action.Wait
 	for i := range todo.Waits {
 		w := &todo.Waits[i]
-		if isFinal(w.Reason) {
+		if needsIntervention(w.Reason) {
 			return w
 		}
 		if refused == nil && w.Reason == action.WaitRefused {
@@ -152,8 +152,8 @@ func (p *pass) blocker(todo Plan) *action.Wait {
 	return first
 }
 
-// isFinal says that the wait does not end without somebody's help.
-func isFinal(reason string) bool {
+// needsIntervention says that the wait does not end without somebody's help.
+func needsIntervention(reason string) bool {
 	return reason == podupdate.WaitNotInPlace || reason == WaitResizeFailed
 }
 
@@ -177,22 +177,22 @@ func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done action.
 	switch {
 	case todo.Err != nil:
 	case len(todo.Waits) == 0 && healthy && s.Reason == v1beta1.ReasonPaused:
-		return conditions.DoneSummary(p.left().inRange)
+		return conditions.DoneSummary(p.countOutdated().inRange)
 	case len(todo.Waits) == 0 && healthy && (s.Reason == v1beta1.ReasonComplete || s.Reason == v1beta1.ReasonPartitionReached):
 		return conditions.DoneSummary(0)
-	case s.ReportFailures(done, p.trouble()):
+	case s.ReportFailures(done, p.firstTrouble()):
 	default:
-		s.Message = fmt.Sprintf("%d of %d pods available, %d updated%s", status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, p.trouble())
-		if wait := p.blocker(todo); wait != nil {
+		s.Message = fmt.Sprintf("%d of %d pods available, %d updated%s", status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, p.firstTrouble())
+		if wait := p.mainWait(todo); wait != nil {
 			s.Reason, s.Message = wait.Reason, s.Message+"; "+p.withSince(wait)
 		}
 	}
 	return s
 }
 
-// trouble is what troubles the pod of the lowest ordinal in trouble, in words that follow others; empty where
+// firstTrouble is what troubles the pod of the lowest ordinal in trouble, in words that follow others; empty where
 // none is.
-func (p *pass) trouble() string {
+func (p *pass) firstTrouble() string {
 	return podstate.FirstTrouble(len(p.slots), func(i int) (*podstate.State, bool) {
 		if o := p.slots[i].pod; o != nil {
 			return &o.State, o.updated

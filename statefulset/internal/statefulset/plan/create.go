@@ -71,7 +71,7 @@ func (p *pass) revisionFor(s *slot) *appsv1.ControllerRevision {
 		old = s.rank < int(p.numbers.partition)
 	default:
 		if old = p.oldPods() < int(p.numbers.partition); old {
-			p.others++
+			p.notUpdated++
 		}
 	}
 	if old && current != nil {
@@ -82,13 +82,13 @@ func (p *pass) revisionFor(s *slot) *appsv1.ControllerRevision {
 
 // oldPods counts the live pods that are not at the update revision, planned ones included.
 func (p *pass) oldPods() int {
-	if p.others < 0 {
-		p.others = 0
+	if p.notUpdated < 0 {
+		p.notUpdated = 0
 		for i := range p.slots {
 			if o := p.slots[i].pod; o != nil && !p.countsAsUpdated(o) {
-				p.others++
+				p.notUpdated++
 			}
 		}
 	}
-	return p.others
+	return p.notUpdated
 }

@@ -29,14 +29,14 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 		return true
 	}
 	if l := p.Set.Spec.Lifecycle; a.Verb != action.Delete && l.PreDelete.MarkPodNotReady {
-		p.tellMissingGate(o)
+		p.noteMissingReadinessGate(o)
 	}
 	step.Actions = append(step.Actions, a)
 	return true
 }
 
-// tellMissingGate tells that the pod stays in service though its hook wants it out of it.
-func (p *pass) tellMissingGate(o *pod) {
+// noteMissingReadinessGate tells that the pod stays in service though its hook wants it out of it.
+func (p *pass) noteMissingReadinessGate(o *pod) {
 	if !podstate.HasReadinessGate(o.Pod, contract.KruisePodReady) {
 		p.plan.Notices = append(p.plan.Notices, action.Notice{
 			Type: corev1.EventTypeWarning, Reason: EventGateMissing, Related: o.Pod,

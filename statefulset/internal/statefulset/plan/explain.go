@@ -17,22 +17,22 @@ import (
 func explain(p *pass) {
 	s := p.progress(p.plan)
 	n := action.Notice{Type: corev1.EventTypeWarning, Reason: s.Reason, Note: s.Message, WithStatus: true}
-	wait := p.blocker(p.plan)
+	wait := p.mainWait(p.plan)
 	switch {
 	case p.plan.Err != nil:
 	case wait == nil || blockedReason(wait.Reason) != s.Reason || s.Reason == v1beta1.ReasonRollingOut:
 		return
-	case s.Reason == v1beta1.ReasonBlockedByUnavailablePods && !strings.HasSuffix(s.Message, overdue):
+	case s.Reason == v1beta1.ReasonBlockedByUnavailablePods && !strings.HasSuffix(s.Message, overdueSuffix):
 		return
 	default:
 		n.Type, n.Reason = p.eventOf(wait)
 		if s.Reason == v1beta1.ReasonBlockedByUnavailablePods {
-			n.Note += p.trouble()
+			n.Note += p.firstTrouble()
 		}
 	}
 	old := conditions.Get(p.Set.Status.Conditions, v1beta1.StatefulSetProgressing)
 	known := old != nil && old.Reason == s.Reason && (old.Message == s.Message ||
-		s.Reason == v1beta1.ReasonBlockedByUnavailablePods && strings.HasSuffix(old.Message, overdue))
+		s.Reason == v1beta1.ReasonBlockedByUnavailablePods && strings.HasSuffix(old.Message, overdueSuffix))
 	if !known {
 		p.plan.Notices = append(p.plan.Notices, n)
 	}
@@ -47,7 +47,7 @@ func (p *pass) eventOf(w *action.Wait) (kind, reason string) {
 		return corev1.EventTypeWarning, podupdate.EventInPlaceFailed
 	case WaitResizeFailed:
 		for _, o := range p.targets {
-			if t := o.claims.trouble; t != nil && t.claim == w.Object {
+			if t := o.claims.problem; t != nil && t.claim == w.Object {
 				return corev1.EventTypeWarning, t.event
 			}
 		}

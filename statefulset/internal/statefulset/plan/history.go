@@ -11,8 +11,8 @@ func recordRevision(p *pass) {
 	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.Record(p.Chosen)})
 }
 
-// live are the short hashes of the revisions that pods are of and of those that were chosen.
-func (p *pass) live() map[string]bool {
+// liveHashes are the short hashes of the revisions that pods are of and of those that were chosen.
+func (p *pass) liveHashes() map[string]bool {
 	hashes := make([]string, len(p.pods))
 	for i := range p.pods {
 		hashes[i] = p.pods[i].Revision
@@ -22,7 +22,7 @@ func (p *pass) live() map[string]bool {
 
 // truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit that no pod carries.
 func truncateHistory(p *pass) {
-	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.TruncateHistory(p.Revisions, p.live(), p.Set.Spec.RevisionHistoryLimit)})
+	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.TruncateHistory(p.Revisions, p.liveHashes(), p.Set.Spec.RevisionHistoryLimit)})
 }
 
 func (p *pass) updateHash() string {

@@ -44,7 +44,7 @@ func podName(set string, ordinal int32) string { return set + "-" + strconv.Itoa
 // identityLabels are the labels that tell of a pod which one it is.
 func (p *pass) identityLabels(name string) map[string]string {
 	labels := map[string]string{appsv1.StatefulSetPodNameLabel: name}
-	if index, ok := indexOf(p.Set.Name, name); ok && p.Gates.PodIndexLabel {
+	if index, ok := indexOf(p.Set.Name, name); ok && p.FeatureGates.PodIndexLabel {
 		labels[appsv1.PodIndexLabel] = index
 	}
 	return labels
@@ -55,8 +55,8 @@ func (p *pass) identityLabels(name string) map[string]string {
 func (p *pass) missingLabels(o podstate.State) map[string]string {
 	index, _ := indexOf(p.Set.Name, o.Pod.Name)
 	identified := o.Pod.Labels[appsv1.StatefulSetPodNameLabel] == o.Pod.Name &&
-		(!p.Gates.PodIndexLabel || o.Pod.Labels[appsv1.PodIndexLabel] == index)
-	renamed := p.Chosen.Update != nil && o.Revision != podstate.ShortHash(p.Chosen.Update.Name) && p.saysTheSame(o.Revision)
+		(!p.FeatureGates.PodIndexLabel || o.Pod.Labels[appsv1.PodIndexLabel] == index)
+	renamed := p.Chosen.Update != nil && o.Revision != podstate.ShortHash(p.Chosen.Update.Name) && p.hasUpdateTemplate(o.Revision)
 	if identified && !renamed {
 		return nil
 	}

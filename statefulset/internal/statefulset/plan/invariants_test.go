@@ -79,7 +79,7 @@ func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *play
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 99))
 	w, p := play(t, simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3)}, int32(rng.IntN(6)), append([]setOption{randomSet(rng)}, given...)...)
-	p.gates.PreparingUpdateAsUpdate, p.offline = rng.IntN(4) == 0, rng.IntN(2) == 0
+	p.featureGates.PreparingUpdateAsUpdate, p.offline = rng.IntN(4) == 0, rng.IntN(2) == 0
 	answers(w, time.Duration(1+rng.IntN(20))*time.Second)
 	at, kept := time.Duration(0), randomPartition(rng)
 	for range rng.IntN(6) {

@@ -35,7 +35,7 @@ func watch(w *simulate.World) {
 
 // liveIn are the live ordinals of the set in the view, and whether its spec says which.
 func liveIn(v *simulate.View) (ordinals.Live, numbers, bool) {
-	n, reserved, err := readNumbers(setIn(v), allGates())
+	n, reserved, err := readNumbers(setIn(v), allFeatureGates())
 	return reserved.Live(n.start, n.replicas), n, err == nil
 }
 
@@ -141,7 +141,7 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 // onlyLiveOrdinalsGetPods: pods are created for live ordinals that have none, and scaled in only
 // where the ordinal does not run.
 func onlyLiveOrdinalsGetPods(s Snapshot, todo Plan) []string {
-	n, reserved, err := readNumbers(s.Set, s.Gates)
+	n, reserved, err := readNumbers(s.Set, s.FeatureGates)
 	live := reserved.Live(n.start, n.replicas)
 	taken := map[string]bool{}
 	for _, o := range s.Pods {
@@ -204,7 +204,7 @@ func orderIsKept(s Snapshot, todo Plan) []string {
 // order, no fewer than partition pods are left at another one.
 func partitionHolds(s Snapshot, todo Plan) []string {
 	p := newPass(s)
-	if todo.Err != nil || onDelete(s.Set) || s.Chosen.Current == nil || p.saysTheSame(podstate.ShortHash(s.Chosen.Current.Name)) {
+	if todo.Err != nil || onDelete(s.Set) || s.Chosen.Current == nil || p.hasUpdateTemplate(podstate.ShortHash(s.Chosen.Current.Name)) {
 		return nil
 	}
 	hash := p.updateHash()
@@ -278,7 +278,7 @@ func nobodyWaitsWithoutAWord(s Snapshot, todo Plan) []string {
 		case o == nil && !acted[name] && !waits:
 			wrong = append(wrong, "nothing creates "+name)
 		case o == nil || acted[name] || waits || rollingUpdate(s.Set).Paused:
-		case o.wanted && !o.arrived() && !o.serving() && o.Active && !o.deleting && o.Lifecycle != contract.LifecyclePreparingUpdate:
+		case o.inRange && !o.upToDate() && !o.serving() && o.Active && !o.deleting && o.Lifecycle != contract.LifecyclePreparingUpdate:
 			wrong = append(wrong, "nothing updates "+name)
 		}
 	}

@@ -26,14 +26,14 @@ type numbers struct {
 }
 
 // readNumbers resolves the spec's numbers. What rollingUpdate says counts only with type RollingUpdate.
-func readNumbers(set *v1beta1.StatefulSet, gates Gates) (numbers, ordinals.Reserved, error) {
+func readNumbers(set *v1beta1.StatefulSet, featureGates FeatureGates) (numbers, ordinals.Reserved, error) {
 	r := rollingUpdate(set)
 	n := numbers{replicas: valueOr(set.Spec.Replicas, 1), scaleUnavailable: math.MaxInt, minReady: set.Spec.MinReadySeconds}
 	n.partition = max(valueOr(r.Partition, 0), 0)
 	if seconds := valueOr(r.MinReadySeconds, 0); seconds > 0 {
 		n.minReady = seconds
 	}
-	if gates.StartOrdinal && set.Spec.Ordinals != nil {
+	if featureGates.StartOrdinal && set.Spec.Ordinals != nil {
 		n.start = set.Spec.Ordinals.Start
 	}
 	var err error

@@ -15,7 +15,7 @@ import (
 // which do not go with the set before.
 func release(p *pass) {
 	step := action.Step{Name: StepOwn}
-	for _, o := range p.strangers {
+	for _, o := range p.nonMembers {
 		if o.DeletionTimestamp == nil {
 			step.Actions = append(step.Actions, ownership.Release(o, p.Set.UID, "its name is not that of a pod of the set"))
 		}
@@ -28,7 +28,7 @@ func release(p *pass) {
 			continue
 		}
 		o.foreign, o.touched = true, true
-		claims.Actions = append(claims.Actions, p.disowned(o)...)
+		claims.Actions = append(claims.Actions, p.removeOwners(o)...)
 		step.Actions = append(step.Actions, ownership.Release(o.Pod, p.Set.UID, "its labels no longer match spec.selector"))
 	}
 	p.plan.Add(claims)
@@ -39,7 +39,7 @@ func release(p *pass) {
 // which they are out of the operator's sight. Adopted pods fill their ordinals at once, but do not count as available.
 func adopt(p *pass) {
 	step := action.Step{Name: StepOwn}
-	step.Actions = append(step.Actions, revision.Adopt(p.Chosen, p.OrphanRevisions, p.live(), p.Owner)...)
+	step.Actions = append(step.Actions, revision.Adopt(p.Chosen, p.OrphanRevisions, p.liveHashes(), p.Owner)...)
 	for i := range p.pods {
 		o := &p.pods[i]
 		_, shown := o.Pod.Labels[appsv1.StatefulSetPodNameLabel]

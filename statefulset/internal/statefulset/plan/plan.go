@@ -36,20 +36,20 @@ const (
 // holds up no pod but its own.
 func rules() []func(*pass) {
 	return []func(*pass){
-		release,         // pods that the selector no longer matches, or of a foreign name
-		adopt,           // orphans that are members, and orphaned revisions
-		recordRevision,  // the template as a ControllerRevision
-		regretDeletion,  // pods in PreparingDelete that need not go after all
-		refresh,         // updates and lifecycle states that go on by themselves, labels put right; written first
-		preDownload,     // images pulled ahead on the nodes of old pods
-		scale,           // pods that are missing, ended, or too many
-		deleteSpecified, // the specified-delete label
-		update,          // pods of another revision or without their storage
-		ownClaims,       // persistentVolumeClaimRetentionPolicy
-		remakeClaims,    // claims that pending pods miss
-		growClaims,      // claims smaller than their templates
-		truncateHistory, // spec.revisionHistoryLimit
-		explain,         // what the user is told of for the first time
+		release,             // pods that the selector no longer matches, or of a foreign name
+		adopt,               // orphans that are members, and orphaned revisions
+		recordRevision,      // the template as a ControllerRevision
+		cancelDeletion,      // pods in PreparingDelete that need not go after all
+		refresh,             // updates and lifecycle states that go on by themselves, labels put right; written first
+		preDownload,         // images pulled ahead on the nodes of old pods
+		scale,               // pods that are missing, ended, or too many
+		deleteSpecified,     // the specified-delete label
+		update,              // pods of another revision or without their storage
+		ownClaims,           // persistentVolumeClaimRetentionPolicy
+		createMissingClaims, // claims that pending pods miss
+		growClaims,          // claims smaller than their templates
+		truncateHistory,     // spec.revisionHistoryLimit
+		explain,             // what the user is told of for the first time
 	}
 }
 
@@ -71,34 +71,36 @@ func Compute(s Snapshot) Plan {
 // pod is a pod of the set as one pass sees it.
 type pod struct {
 	podstate.State
-	ordinal  int32
-	rank     int  // among the live ordinals
-	live     bool // its ordinal runs; else the pod is condemned
-	foreign  bool // about to be released or adopted
-	updated  bool // at the update revision, or at one that says the same
-	stored   bool // has the volume of every claim template
-	wanted   bool // in the range of the update
-	deleting bool // in PreparingDelete
-	inGrace  bool // an in-place update waits for its grace period
-	updating bool // an in-place update is not complete, though the pod may be in service all the while
-	touched  bool // has its action in this pass
-	leaving  bool // goes out of service by that action
-	claims   storage
+	ordinal    int32
+	rank       int  // among the live ordinals
+	live       bool // its ordinal runs; else the pod is condemned
+	foreign    bool // about to be released or adopted
+	updated    bool // at the update revision, or at one that says the same
+	hasVolumes bool // has the volume of every claim template
+	inRange    bool // in the range of the update
+	deleting   bool // in PreparingDelete
+	inGrace    bool // an in-place update waits for its grace period
+	updating   bool // an in-place update is not complete, though the pod may be in service all the while
+	touched    bool // has its action in this pass
+	leaving    bool // goes out of service by that action
+	claims     claimState
 }
 
 // serving says that the pod is available and stays so, as far as is known.
 func (o *pod) serving() bool { return o.Available && o.Active && !o.foreign }
 
-// down says that the pod is out of service: what an update does to it costs nothing.
-func (o *pod) down() bool { return !o.serving() || o.leaving }
+// outOfService says that the pod is out of service: what an update does to it costs nothing.
+func (o *pod) outOfService() bool { return !o.serving() || o.leaving }
 
-// out says that the pod counts against maxUnavailable: it is down, or serves in the middle of a change. One
+// countsAsUnavailable says that the pod counts against maxUnavailable: it is down, or serves in the middle of a change. One
 // whose claim awaits a mount serves as well as any: it may never get its turn.
-func (o *pod) out() bool { return o.down() || o.updating || o.claims.open != "" }
+func (o *pod) countsAsUnavailable() bool {
+	return o.outOfService() || o.updating || o.claims.growing != ""
+}
 
-// arrived says that an update has nothing left to do with the pod.
-func (o *pod) arrived() bool {
-	return o.updated && o.stored && len(o.claims.small) == 0 && !o.claims.remount
+// upToDate says that an update has nothing left to do with the pod.
+func (o *pod) upToDate() bool {
+	return o.updated && o.hasVolumes && len(o.claims.toGrow) == 0 && !o.claims.needsRemount
 }
 
 // slot is an ordinal that runs, with its pod, if there is one.
@@ -111,27 +113,27 @@ type slot struct {
 // pass is the working state of one computation.
 type pass struct {
 	Snapshot
-	plan      Plan
-	numbers   numbers
-	workload  podupdate.Workload
-	pods      []pod           // members, ascending
-	strangers []*corev1.Pod   // owned, and no members
-	slots     []slot          // live ordinals, ascending, but for missing ones beyond mostCreated
-	missing   int             // live ordinals without a pod
-	condemned []*pod          // descending
-	targets   []*pod          // the range of the update, in its order
-	same      map[string]bool // revisions, by short hash, that say what the update revision says
-	others    int             // live pods not at the update revision, planned ones included; -1 before it is asked for
-	grow      []action.Action // claims to grow
-	kept      []action.Action // claims to take from former pods
+	plan         Plan
+	numbers      numbers
+	workload     podupdate.Workload
+	pods         []pod           // members, ascending
+	nonMembers   []*corev1.Pod   // owned, and no members
+	slots        []slot          // live ordinals, ascending, but for missing ones beyond maxCreated
+	missing      int             // live ordinals without a pod
+	condemned    []*pod          // descending
+	targets      []*pod          // the range of the update, in its order
+	sameTemplate map[string]bool // revisions, by short hash, that say what the update revision says
+	notUpdated   int             // live pods not at the update revision, planned ones included; -1 before it is asked for
+	resizes      []action.Action // claims to grow
+	retentions   []action.Action // claims to take from former pods
 }
 
 func newPass(s Snapshot) *pass {
-	p := &pass{Snapshot: s, same: map[string]bool{}, others: -1}
+	p := &pass{Snapshot: s, sameTemplate: map[string]bool{}, notUpdated: -1}
 	var reserved ordinals.Reserved
-	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: distrusted(s.Set)}
-	p.numbers, reserved, p.plan.Err = readNumbers(s.Set, s.Gates)
-	options := inplace.Options{DefaultPullPolicy: podspec.PullAlways, EnvFromMetadata: s.Gates.EnvFromMetadata, Resize: s.Gates.Resize}
+	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
+	p.numbers, reserved, p.plan.Err = readNumbers(s.Set, s.FeatureGates)
+	options := inplace.Options{DefaultPullPolicy: podspec.PullAlways, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, Resize: s.FeatureGates.Resize}
 	p.workload = podupdate.Workload{
 		Revisions:     podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), options),
 		Policy:        podupdate.Policy(rollingUpdate(s.Set).PodUpdatePolicy),
@@ -142,31 +144,31 @@ func newPass(s Snapshot) *pass {
 		Now:           s.Now,
 		Plan:          &p.plan.Plan,
 	}
-	p.judgePods()
-	p.lineUp(reserved)
-	p.aim()
+	p.inspectPods()
+	p.assignOrdinals(reserved)
+	p.selectTargets()
 	return p
 }
 
-// distrusted are the verbs of actions of which the status says that the server refused them.
-func distrusted(set *v1beta1.StatefulSet) []action.Verb {
+// refusedVerbs are the verbs of actions of which the status says that the server refused them.
+func refusedVerbs(set *v1beta1.StatefulSet) []action.Verb {
 	return conditions.RefusedVerbs(set.Status.Conditions, v1beta1.StatefulSetFailedCreatePod, v1beta1.StatefulSetFailedUpdatePod)
 }
 
-// judgePods looks at the pods and puts them in order.
-func (p *pass) judgePods() {
+// inspectPods looks at the pods and puts them in order.
+func (p *pass) inspectPods() {
 	p.pods = make([]pod, 0, len(p.Pods)+len(p.Orphans))
 	for _, o := range p.Pods {
 		ordinal, ok := ordinalOf(p.Set.Name, o.Name)
 		if !ok {
-			p.strangers = append(p.strangers, o)
+			p.nonMembers = append(p.nonMembers, o)
 			continue
 		}
-		p.pods = append(p.pods, p.judge(o, ordinal))
+		p.pods = append(p.pods, p.inspect(o, ordinal))
 	}
 	for _, o := range p.Orphans {
 		if ordinal, ok := ordinalOf(p.Set.Name, o.Name); ok {
-			adopted := p.judge(o, ordinal)
+			adopted := p.inspect(o, ordinal)
 			adopted.foreign = true
 			p.pods = append(p.pods, adopted)
 		}
@@ -175,22 +177,22 @@ func (p *pass) judgePods() {
 	p.pods = slices.CompactFunc(p.pods, func(a, b pod) bool { return a.ordinal == b.ordinal })
 }
 
-// judge looks at a pod of the set.
-func (p *pass) judge(o *corev1.Pod, ordinal int32) pod {
+// inspect looks at a pod of the set.
+func (p *pass) inspect(o *corev1.Pod, ordinal int32) pod {
 	state := podstate.Of(o, p.Now, p.numbers.minReady)
 	return pod{
-		State:    state,
-		ordinal:  ordinal,
-		updated:  p.saysTheSame(state.Revision),
-		claims:   p.judgeClaims(o),
-		stored:   hasStorage(o, p.Set.Spec.VolumeClaimTemplates),
-		deleting: state.Lifecycle == contract.LifecyclePreparingDelete,
+		State:      state,
+		ordinal:    ordinal,
+		updated:    p.hasUpdateTemplate(state.Revision),
+		claims:     p.inspectClaims(o),
+		hasVolumes: hasStorage(o, p.Set.Spec.VolumeClaimTemplates),
+		deleting:   state.Lifecycle == contract.LifecyclePreparingDelete,
 	}
 }
 
-// saysTheSame says whether the revision with the short hash is the update revision or has an equal
+// hasUpdateTemplate says whether the revision with the short hash is the update revision or has an equal
 // template, as one has that a built-in StatefulSet left behind.
-func (p *pass) saysTheSame(hash string) bool {
+func (p *pass) hasUpdateTemplate(hash string) bool {
 	update := p.Chosen.Update
 	if update == nil || hash == "" {
 		return false
@@ -198,7 +200,7 @@ func (p *pass) saysTheSame(hash string) bool {
 	if hash == revision.Hash(update) {
 		return true
 	}
-	same, known := p.same[hash]
+	same, known := p.sameTemplate[hash]
 	if known {
 		return same
 	}
@@ -209,7 +211,7 @@ func (p *pass) saysTheSame(hash string) bool {
 			}
 		}
 	}
-	p.same[hash] = same
+	p.sameTemplate[hash] = same
 	return same
 }
 

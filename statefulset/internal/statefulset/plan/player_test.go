@@ -28,14 +28,14 @@ import (
 // player plays the plans of StatefulSet "web" in a simulated world, as the controller would on a
 // server, and judges every one of them.
 type player struct {
-	world      *simulate.World
-	gates      Gates
-	expandable map[string]bool
-	offline    bool // file systems grow when they are mounted the next time
-	never      bool // not even then
-	report     func(done action.Failures) []action.Step
-	plan       Plan
-	lost       *simulate.LostPods
+	world        *simulate.World
+	featureGates FeatureGates
+	expandable   map[string]bool
+	offline      bool // file systems grow when they are mounted the next time
+	never        bool // not even then
+	report       func(done action.Failures) []action.Step
+	plan         Plan
+	lost         *simulate.LostPods
 }
 
 // Restart is a new operator.
@@ -58,7 +58,7 @@ func (p *player) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.St
 		p.world.Violate("no snapshot: %v", err)
 		return nil, 0
 	}
-	s.Now, s.Gates, s.Expandable = now, p.gates, p.expandable
+	s.Now, s.FeatureGates, s.Expandable = now, p.featureGates, p.expandable
 	s.Refusals = view.Refusals(set, s.Pods, set.Spec.MinReadySeconds)
 	todo := Compute(s)
 	p.world.Convict(todo.Steps, todo.String(), planJudges(s, todo)...)
@@ -126,7 +126,7 @@ func play(t testing.TB, options simulate.Options, replicas int32, change ...setO
 	set := newSet(replicas, change...)
 	set.Generation = 1
 	w := simulate.New(options, set)
-	p := &player{world: w, gates: allGates(), expandable: map[string]bool{"big": true, "fixed": false}, lost: w.LostPods(appsv1.StatefulSetPodNameLabel)}
+	p := &player{world: w, featureGates: allFeatureGates(), expandable: map[string]bool{"big": true, "fixed": false}, lost: w.LostPods(appsv1.StatefulSetPodNameLabel)}
 	watch(w)
 	p.growVolumes()
 	return w, p
@@ -137,7 +137,7 @@ func (p *player) growVolumes() {
 	p.world.OnEvent(func(w *simulate.World, e simulate.Event) {
 		switch o := e.Object.(type) {
 		case *corev1.PersistentVolumeClaim:
-			if e.Actor == simulate.OperatorActor && e.Type == simulate.Modified && !isReady(o) && !awaitsMount(o) {
+			if e.Actor == simulate.OperatorActor && e.Type == simulate.Modified && !hasRequestedSize(o) && !awaitsMount(o) {
 				w.After(5*time.Second, func() { p.grow(o) })
 			}
 		case *corev1.Pod:

@@ -16,7 +16,7 @@ import (
 
 // preDownload has the images of the update revision pulled on the nodes of old pods.
 func preDownload(p *pass) {
-	if p.Gates.PreDownload {
+	if p.FeatureGates.PreDownload {
 		p.PreDownload(&p.plan, predownload.Rollout{
 			Selector: p.Set.Spec.Selector, Template: p.workload.Revisions.Template, Replicas: p.numbers.replicas,
 			Useful: p.pullingIsUseful, UpdatedReady: p.updatedReady(), Settings: pullSettings(p.Set, p.numbers.replicas),

@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
-// refresh lets every pod go on with what it is in the middle of: updates in place, readiness gates,
+// refresh lets every pod go on with what it is in the middle of: updates in place, readiness featureGates,
 // lifecycle states; and it puts labels right that tell which pod it is. It acts also when the set is
 // paused, of type OnDelete, or held up by another pod. A pod that it changes is left alone for the
 // rest of the pass; the others are not held up by it.
@@ -35,9 +35,9 @@ func refresh(p *pass) {
 	p.plan.AddFirst(step)
 }
 
-// regretDeletion takes pods in PreparingDelete back into service that need not go after all: their
+// cancelDeletion takes pods in PreparingDelete back into service that need not go after all: their
 // ordinal runs, nobody has specified them, and no update wants a new pod in their place.
-func regretDeletion(p *pass) {
+func cancelDeletion(p *pass) {
 	step := action.Step{Name: StepRefresh}
 	for i := range p.pods {
 		o := &p.pods[i]
@@ -60,10 +60,10 @@ func regretDeletion(p *pass) {
 
 // wantsNewPod says whether the update replaces the pod rather than changing it.
 func (p *pass) wantsNewPod(o *pod) bool {
-	if !o.wanted || o.updated && o.stored && !o.claims.remount {
+	if !o.inRange || o.updated && o.hasVolumes && !o.claims.needsRemount {
 		return false
 	}
-	if !o.stored || o.claims.remount {
+	if !o.hasVolumes || o.claims.needsRemount {
 		return p.workload.Policy != podupdate.InPlaceOnly
 	}
 	u, err := p.workload.UpdatePath(o.State, p.Chosen.Update)

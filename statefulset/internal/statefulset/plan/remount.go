@@ -25,7 +25,7 @@ func remountOf(claim *corev1.PersistentVolumeClaim) (pod types.UID, size string)
 func (p *pass) markForRemount(o *pod) {
 	for _, claim := range o.claims.unmarked {
 		size := requested(claim)
-		p.grow = append(p.grow, action.Action{
+		p.resizes = append(p.resizes, action.Action{
 			Verb: action.PatchMetadata, Object: claim, Reason: "Remount", Message: "pod " + o.Pod.Name + " is replaced for its sake",
 			Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
 				"metadata": map[string]any{"annotations": map[string]any{v1beta1.RemountAnnotation: string(o.Pod.UID) + "/" + size.String()}},

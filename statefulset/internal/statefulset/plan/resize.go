@@ -15,19 +15,19 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// storage says how far the claims of a pod follow their templates, where the strategy makes them.
-type storage struct {
-	small    []*corev1.PersistentVolumeClaim // claims to grow
-	wants    []*corev1.PersistentVolumeClaim // the templates of those
-	open     string                          // a claim whose volume grows
-	unmade   string                          // a claim whose file system grows when it is mounted anew
-	remount  bool                            // only a new pod mounts such a claim anew
-	unmarked []*corev1.PersistentVolumeClaim // claims that do not say yet for which pod that is so
-	trouble  *trouble                        // why a claim cannot follow
+// claimState says how far the claims of a pod follow their templates, where the strategy makes them.
+type claimState struct {
+	toGrow            []*corev1.PersistentVolumeClaim // claims to grow
+	templates         []*corev1.PersistentVolumeClaim // the templates of those
+	growing           string                          // a claim whose volume grows
+	fileSystemPending string                          // a claim whose file system grows when it is mounted anew
+	needsRemount      bool                            // only a new pod mounts such a claim anew
+	unmarked          []*corev1.PersistentVolumeClaim // claims that do not say yet for which pod that is so
+	problem           *claimProblem                   // why a claim cannot follow
 }
 
-// trouble is why a claim cannot follow its template.
-type trouble struct {
+// claimProblem is why a claim cannot follow its template.
+type claimProblem struct {
 	claim   string
 	reason  string // of the wait
 	event   string
@@ -39,13 +39,13 @@ const classesCheck = 10 * time.Second
 
 // growsClaims says whether claims grow with their templates.
 func (p *pass) growsClaims() bool {
-	return p.Gates.AutoResizePVC && p.Set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate
+	return p.FeatureGates.AutoResizePVC && p.Set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate
 }
 
-// judgeClaims looks at the claims of a pod, where they grow. One that is missing or on its way out is
+// inspectClaims looks at the claims of a pod, where they grow. One that is missing or on its way out is
 // left out, and one without a volume can only differ from its template: no server lets it grow.
-func (p *pass) judgeClaims(o *corev1.Pod) storage {
-	var s storage
+func (p *pass) inspectClaims(o *corev1.Pod) claimState {
+	var s claimState
 	if !p.growsClaims() {
 		return s
 	}
@@ -56,40 +56,40 @@ func (p *pass) judgeClaims(o *corev1.Pod) storage {
 			continue
 		}
 		bound := claim.Status.Phase == corev1.ClaimBound
-		if bound && !isReady(claim) {
-			p.judgeGrowth(&s, claim, o)
+		if bound && !hasRequestedSize(claim) {
+			p.inspectGrowth(&s, claim, o)
 		}
 		switch {
 		case !sameKind(claim, t):
-			s.trouble = &trouble{claim.Name, WaitResizeFailed, EventClaimDiffers, fmt.Sprintf(
+			s.problem = &claimProblem{claim.Name, WaitResizeFailed, EventClaimDiffers, fmt.Sprintf(
 				"claim %s differs from its template in more than its size; delete it to have it made anew", claim.Name)}
-		case bound && isSmall(claim, t):
+		case bound && isSmallerThanTemplate(claim, t):
 			if trouble := p.cannotGrow(claim, t); trouble != nil {
-				s.trouble = trouble
+				s.problem = trouble
 				continue
 			}
-			s.small, s.wants = append(s.small, claim), append(s.wants, t)
+			s.toGrow, s.templates = append(s.toGrow, claim), append(s.templates, t)
 		}
 	}
 	return s
 }
 
-// judgeGrowth looks at a claim of the pod that has not got what it asks for.
-func (p *pass) judgeGrowth(s *storage, claim *corev1.PersistentVolumeClaim, o *corev1.Pod) {
+// inspectGrowth looks at a claim of the pod that has not got what it asks for.
+func (p *pass) inspectGrowth(s *claimState, claim *corev1.PersistentVolumeClaim, o *corev1.Pod) {
 	if !awaitsMount(claim) {
-		s.open = claim.Name
+		s.growing = claim.Name
 		return
 	}
-	s.unmade = claim.Name
+	s.fileSystemPending = claim.Name
 	if p.workload.Policy == podupdate.InPlaceOnly {
 		return
 	}
 	want := requested(claim)
 	switch pod, size := remountOf(claim); {
 	case size == want.String():
-		s.remount = s.remount || pod == o.UID
+		s.needsRemount = s.needsRemount || pod == o.UID
 	case o.Status.Phase == corev1.PodRunning: // one that has not mounted it yet will
-		s.remount, s.unmarked = true, append(s.unmarked, claim)
+		s.needsRemount, s.unmarked = true, append(s.unmarked, claim)
 	}
 }
 
@@ -99,14 +99,14 @@ func sameKind(claim, t *corev1.PersistentVolumeClaim) bool {
 	return (a == nil || b == nil || *a == *b) && slices.Equal(claim.Spec.AccessModes, t.Spec.AccessModes)
 }
 
-// isSmall says that the claim asks for less than its template. One that asks for more keeps what it has.
-func isSmall(claim, t *corev1.PersistentVolumeClaim) bool {
+// isSmallerThanTemplate says that the claim asks for less than its template. One that asks for more keeps what it has.
+func isSmallerThanTemplate(claim, t *corev1.PersistentVolumeClaim) bool {
 	has := requested(claim)
 	return has.Cmp(requested(t)) < 0
 }
 
-// isReady says that the claim has what it asks for.
-func isReady(claim *corev1.PersistentVolumeClaim) bool {
+// hasRequestedSize says that the claim has what it asks for.
+func hasRequestedSize(claim *corev1.PersistentVolumeClaim) bool {
 	has := claim.Status.Capacity[corev1.ResourceStorage]
 	return has.Cmp(requested(claim)) >= 0
 }
@@ -124,14 +124,14 @@ func requested(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 
 // cannotGrow says why the claim's class lets no volume grow; nil when it does. A template without a
 // class is not asked.
-func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) *trouble {
+func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) *claimProblem {
 	if t.Spec.StorageClassName == nil {
 		return nil
 	}
 	class, why := *t.Spec.StorageClassName, ""
 	switch expandable, exists := p.Expandable[class]; {
 	case p.ClassesErr != nil:
-		return &trouble{claim.Name, WaitResize, WaitResize, fmt.Sprintf("claim %s cannot grow yet: %v", claim.Name, p.ClassesErr)}
+		return &claimProblem{claim.Name, WaitResize, WaitResize, fmt.Sprintf("claim %s cannot grow yet: %v", claim.Name, p.ClassesErr)}
 	case !exists:
 		why = "does not exist"
 	case !expandable:
@@ -139,18 +139,18 @@ func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) *trouble {
 	default:
 		return nil
 	}
-	return &trouble{claim.Name, WaitResizeFailed, EventResizeFailed, fmt.Sprintf("claim %s cannot grow: storage class %s %s", claim.Name, class, why)}
+	return &claimProblem{claim.Name, WaitResizeFailed, EventResizeFailed, fmt.Sprintf("claim %s cannot grow: storage class %s %s", claim.Name, class, why)}
 }
 
-// growFor begins to grow the claims of the pod. Until they are done the pod counts against maxUnavailable,
+// growClaimsOf begins to grow the claims of the pod. Until they are done the pod counts against maxUnavailable,
 // and as long as it serves it is left alone.
-func (p *pass) growFor(o *pod) {
-	for i, claim := range o.claims.small {
-		p.grow = append(p.grow, action.Action{
+func (p *pass) growClaimsOf(o *pod) {
+	for i, claim := range o.claims.toGrow {
+		p.resizes = append(p.resizes, action.Action{
 			Verb: action.PatchSpec, Object: claim, Reason: "Resize", Message: "its template asks for more",
 			Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
 				"metadata": map[string]any{"annotations": map[string]any{v1beta1.OwnedByAnnotation: p.Set.Name}},
-				"spec":     map[string]any{"resources": resourcesOf(o.claims.wants[i])},
+				"spec":     map[string]any{"resources": resourcesOf(o.claims.templates[i])},
 			}}},
 			Event: &action.Event{
 				Succeeded: EventResized, Failed: EventResizeFailed,
@@ -178,18 +178,18 @@ func resourcesOf(t *corev1.PersistentVolumeClaim) map[string]any {
 
 // growClaims writes the claims that grow, and tells of those that cannot.
 func growClaims(p *pass) {
-	p.plan.Add(action.Step{Name: StepClaims, Actions: p.grow})
+	p.plan.Add(action.Step{Name: StepClaims, Actions: p.resizes})
 	if p.ClassesErr != nil {
 		p.plan.RequeueWithin(classesCheck)
 	}
 	for _, o := range p.targets {
 		switch c := o.claims; {
-		case c.trouble != nil:
-			p.plan.Wait(c.trouble.reason, c.trouble.claim, "%s", c.trouble.message)
-		case c.open != "":
-			p.plan.Wait(WaitResize, c.open, "claim %s grows; pod %s waits for it", c.open, o.Pod.Name)
-		case c.unmade != "" && o.arrived():
-			p.plan.Wait(WaitResize, c.unmade, "the file system of claim %s grows once pod %s is replaced, unless the driver grows it before", c.unmade, o.Pod.Name)
+		case c.problem != nil:
+			p.plan.Wait(c.problem.reason, c.problem.claim, "%s", c.problem.message)
+		case c.growing != "":
+			p.plan.Wait(WaitResize, c.growing, "claim %s grows; pod %s waits for it", c.growing, o.Pod.Name)
+		case c.fileSystemPending != "" && o.upToDate():
+			p.plan.Wait(WaitResize, c.fileSystemPending, "the file system of claim %s grows once pod %s is replaced, unless the driver grows it before", c.fileSystemPending, o.Pod.Name)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestClaimsGrowInUpdateOrder(t *testing.T) {
 	w = resizing(t, 2, paused(true)).claim("data-web-0", small).claim("data-web-1", small).old(span(0, 1))
 	assert.Empty(t, w.claimActions(), "paused")
 	w = resizing(t, 2).claim("data-web-0", small).claim("data-web-1", small).old(span(0, 1))
-	w.gates.AutoResizePVC = false
+	w.featureGates.AutoResizePVC = false
 	assert.Empty(t, w.claimActions(), "without the gate")
 	w = resizing(t, 1, growing("1Gi")).claim("data-web-0", fits).updated(at(0))
 	assert.Empty(t, w.claimActions(), "a claim that is larger stays")
@@ -254,7 +254,7 @@ func TestStatusOfVolumeClaims(t *testing.T) {
 	small, fits := sized("1Gi", "1Gi"), sized("2Gi", "2Gi")
 	w := resizing(t, 4).claim("data-web-0", small).claim("data-web-1", small).claim("data-web-2", fits).claim("data-web-3", sized("3Gi", "2Gi")).updated(span(0, 3))
 	w.set.Spec.VolumeClaimTemplates = append(w.set.Spec.VolumeClaimTemplates, gen.Claim("log", "1Gi"))
-	w.gates.AutoResizePVC = false
+	w.featureGates.AutoResizePVC = false
 	assert.Equal(t, []v1beta1.VolumeClaimStatus{
 		{VolumeClaimName: "data", CompatibleReplicas: 2, CompatibleReadyReplicas: 1}, {VolumeClaimName: "log"},
 	}, w.status().VolumeClaims)

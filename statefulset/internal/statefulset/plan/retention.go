@@ -35,27 +35,27 @@ func ownClaims(p *pass) {
 	if p.plan.Err != nil {
 		return
 	}
-	step := action.Step{Name: StepClaims, Actions: p.kept}
+	step := action.Step{Name: StepClaims, Actions: p.retentions}
 	for i := range p.pods {
 		if o := &p.pods[i]; !o.foreign {
-			step.Actions = append(step.Actions, p.misowned(o)...)
+			step.Actions = append(step.Actions, p.correctOwners(o)...)
 		}
 	}
 	p.plan.Add(step)
 }
 
-// misowned gives those claims of the pod other owners that have wrong ones. A terminating pod whose
+// correctOwners gives those claims of the pod other owners that have wrong ones. A terminating pod whose
 // ordinal runs may have been condemned a moment ago: what was decided then stays.
 //
 //	whenDeleted Delete: the set; whenScaled Delete: the pod once it is condemned, and then not the set.
-func (p *pass) misowned(o *pod) []action.Action {
-	if !p.Gates.AutoDeletePVC || o.live && o.Terminating {
+func (p *pass) correctOwners(o *pod) []action.Action {
+	if !p.FeatureGates.AutoDeletePVC || o.live && o.Terminating {
 		return nil
 	}
 	var actions []action.Action
 	for i := range p.Set.Spec.VolumeClaimTemplates {
 		claim := p.Claim(claimName(&p.Set.Spec.VolumeClaimTemplates[i], o.Pod.Name))
-		if claim == nil || claim.DeletionTimestamp != nil || p.hasForeignOwner(claim, o) || p.grows(claim) {
+		if claim == nil || claim.DeletionTimestamp != nil || p.hasForeignOwner(claim, o) || p.isWritten(claim) {
 			continue
 		}
 		byPod := !o.live && p.deletesWithScale()
@@ -63,15 +63,15 @@ func (p *pass) misowned(o *pod) []action.Action {
 		if !changes {
 			continue
 		}
-		actions = append(actions, reown(claim, patch, "its owners are not those of persistentVolumeClaimRetentionPolicy"))
+		actions = append(actions, writeOwners(claim, patch, "its owners are not those of persistentVolumeClaimRetentionPolicy"))
 	}
 	return actions
 }
 
-// disowned takes the claims of a pod that is released from the set and from the pod: they would go with either, and
+// removeOwners takes the claims of a pod that is released from the set and from the pod: they would go with either, and
 // the pod runs on.
-func (p *pass) disowned(o *pod) []action.Action {
-	if !p.Gates.AutoDeletePVC {
+func (p *pass) removeOwners(o *pod) []action.Action {
+	if !p.FeatureGates.AutoDeletePVC {
 		return nil
 	}
 	var actions []action.Action
@@ -81,23 +81,23 @@ func (p *pass) disowned(o *pod) []action.Action {
 			continue
 		}
 		if patch, changes := p.owners(claim, o.Pod, false, false); changes {
-			actions = append(actions, reown(claim, patch, "its pod is released"))
+			actions = append(actions, writeOwners(claim, patch, "its pod is released"))
 		}
 	}
 	return actions
 }
 
-// reown gives the claim other owners.
-func reown(claim *corev1.PersistentVolumeClaim, patch action.Patch, why string) action.Action {
+// writeOwners gives the claim other owners.
+func writeOwners(claim *corev1.PersistentVolumeClaim, patch action.Patch, why string) action.Action {
 	return action.Action{
 		Verb: action.PatchMetadata, Object: claim, Patches: []action.Patch{patch}, Reason: "RetentionPolicy", Message: why,
 		Event: &action.Event{Failed: EventUpdateFailed},
 	}
 }
 
-// grows says that the claim is written in this pass already.
-func (p *pass) grows(claim *corev1.PersistentVolumeClaim) bool {
-	return slices.ContainsFunc(p.grow, func(a action.Action) bool { return a.Object.GetName() == claim.Name })
+// isWritten says that the claim is written in this pass already.
+func (p *pass) isWritten(claim *corev1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(p.resizes, func(a action.Action) bool { return a.Object.GetName() == claim.Name })
 }
 
 // owners is the patch that makes the set and the pod owners of the claim, or not. A reference that is
@@ -152,11 +152,11 @@ func (p *pass) hasForeignOwner(claim *corev1.PersistentVolumeClaim, o *pod) bool
 	return false
 }
 
-// tellConflict tells that somebody else controls a claim of a new pod, where the claim should go with the
+// noteConflict tells that somebody else controls a claim of a new pod, where the claim should go with the
 // set or with pods.
-func (p *pass) tellConflict(claim *corev1.PersistentVolumeClaim) {
+func (p *pass) noteConflict(claim *corev1.PersistentVolumeClaim) {
 	ref := metav1.GetControllerOfNoCopy(claim)
-	if ref == nil || ref.UID == p.Set.UID || !p.Gates.AutoDeletePVC || !p.deletesWithSet() && !p.deletesWithScale() {
+	if ref == nil || ref.UID == p.Set.UID || !p.FeatureGates.AutoDeletePVC || !p.deletesWithSet() && !p.deletesWithScale() {
 		return
 	}
 	p.plan.Notices = append(p.plan.Notices, action.Notice{
@@ -168,7 +168,7 @@ func (p *pass) tellConflict(claim *corev1.PersistentVolumeClaim) {
 // hasFormerPod says that the claim goes with a pod of the name that is gone already. The kind counts: an
 // owner of another kind may have any name.
 func (p *pass) hasFormerPod(claim *corev1.PersistentVolumeClaim, pod string) bool {
-	return p.Gates.AutoDeletePVC && len(formerPods(claim, pod)) > 0
+	return p.FeatureGates.AutoDeletePVC && len(formerPods(claim, pod)) > 0
 }
 
 func formerPods(claim *corev1.PersistentVolumeClaim, pod string) []types.UID {
@@ -181,12 +181,12 @@ func formerPods(claim *corev1.PersistentVolumeClaim, pod string) []types.UID {
 	return uids
 }
 
-// keep takes a claim from a former pod with which it would go, where the policy retains claims again. Its
+// retainClaim takes a claim from a former pod with which it would go, where the policy retains claims again. Its
 // pod is created by the next pass, unless the collector was faster.
-func (p *pass) keep(claim *corev1.PersistentVolumeClaim, pod string) {
+func (p *pass) retainClaim(claim *corev1.PersistentVolumeClaim, pod string) {
 	p.plan.RequeueWithin(ownersCheck)
 	p.plan.Wait(WaitClaims, claim.Name, "the claim is taken from a former pod before pod %s is created", pod)
-	p.kept = append(p.kept, reown(claim, ownership.ReferencesPatch(formerPods(claim, pod)), "it is retained"))
+	p.retentions = append(p.retentions, writeOwners(claim, ownership.ReferencesPatch(formerPods(claim, pod)), "it is retained"))
 }
 
 func isRefTo(ref *metav1.OwnerReference, kind, group, name string) bool {

@@ -13,18 +13,18 @@ func scale(p *pass) {
 	switch {
 	case p.plan.Err != nil:
 	case ordered(p.Set):
-		if p.fillInOrder() {
-			p.removeInOrder()
+		if p.createInOrder() {
+			p.deleteInOrder()
 		}
 	default:
-		p.fillAtOnce()
-		p.removeAtOnce()
+		p.createParallel()
+		p.deleteParallel()
 	}
 }
 
-// fillInOrder brings the lowest ordinal that is not available on, and says whether there is none. One
+// createInOrder brings the lowest ordinal that is not available on, and says whether there is none. One
 // pod is created in a pass, after all before it are available.
-func (p *pass) fillInOrder() (done bool) {
+func (p *pass) createInOrder() (done bool) {
 	for i := range p.slots {
 		s := &p.slots[i]
 		o := s.pod
@@ -53,16 +53,16 @@ func (p *pass) fillInOrder() (done bool) {
 // update is not wanted any more.
 func (o *pod) healthy() bool { return o.Ready && o.AvailableIn == 0 }
 
-// halts says that a condemned pod holds up the removal of others: it is out of service and may yet come
+// blocksRemoval says that a condemned pod holds up the removal of others: it is out of service and may yet come
 // up. One of another template will not: whoever wants it up has changed the template since.
-func (o *pod) halts() bool { return o.Active && !o.healthy() && o.updated }
+func (o *pod) blocksRemoval() bool { return o.Active && !o.healthy() && o.updated }
 
-// removeInOrder removes the highest condemned pod once the one before it is gone. One that halts holds up
+// deleteInOrder removes the highest condemned pod once the one before it is gone. One that halts holds up
 // the others, unless it is the lowest of such pods; meanwhile those go that hold up nobody and do not
 // serve. One that its hook holds goes before all others, so that there are never two.
 //
 //	condemned 1 to 4, of which 3 and 4 at the update revision, none ready: 2, then 1; 4 waits for 3.
-func (p *pass) removeInOrder() {
+func (p *pass) deleteInOrder() {
 	var halting, next, useless *pod
 	for _, o := range p.condemned { // descending
 		if o.Terminating {
@@ -73,29 +73,29 @@ func (p *pass) removeInOrder() {
 			next = o
 		}
 		switch {
-		case o.halts():
+		case o.blocksRemoval():
 			halting = o
 		case useless == nil && !o.healthy():
 			useless = o
 		}
 	}
-	if next != nil && !next.deleting && next.halts() && next != halting {
+	if next != nil && !next.deleting && next.blocksRemoval() && next != halting {
 		p.waitFor([]*pod{halting}, "pods are removed in order")
 		next = useless
 	}
 	if next != nil && !next.touched {
 		step := action.Step{Name: StepDelete}
-		p.removePod(&step, next)
+		p.deleteCondemned(&step, next)
 		p.plan.Add(step)
 	}
 }
 
-// fillAtOnce fills all ordinals at once, as far as scaleStrategy.maxUnavailable lets it: each ordinal
+// createParallel fills all ordinals at once, as far as scaleStrategy.maxUnavailable lets it: each ordinal
 // that is not available, counted from the lowest, takes one of it. A pod that has ended is deleted in
 // any case, since that costs nothing and nothing can come in its place before.
 //
 //	5 ordinals, maxUnavailable 2, no pods: 0 and 1 are created. Once 1 is available and 0 is not: 2.
-func (p *pass) fillAtOnce() {
+func (p *pass) createParallel() {
 	creates, deletes := action.Step{Name: StepCreate, SlowStart: true}, action.Step{Name: StepDelete}
 	budget, unavailable, throttled := p.numbers.scaleUnavailable, []*pod{}, false
 	for i := range p.slots {
@@ -122,20 +122,20 @@ func (p *pass) fillAtOnce() {
 	p.plan.Add(creates)
 }
 
-// removeAtOnce removes all condemned pods, whatever their health.
-func (p *pass) removeAtOnce() {
+// deleteParallel removes all condemned pods, whatever their health.
+func (p *pass) deleteParallel() {
 	step := action.Step{Name: StepDelete, SlowStart: true}
 	for _, o := range p.condemned {
 		if !o.Terminating && !o.touched {
-			p.removePod(&step, o)
+			p.deleteCondemned(&step, o)
 		}
 	}
 	p.plan.Add(step)
 }
 
-// removePod removes a condemned pod, after its claims have got the owners with which they stay or go.
-func (p *pass) removePod(step *action.Step, o *pod) {
-	if len(p.misowned(o)) > 0 {
+// deleteCondemned removes a condemned pod, after its claims have got the owners with which they stay or go.
+func (p *pass) deleteCondemned(step *action.Step, o *pod) {
+	if len(p.correctOwners(o)) > 0 {
 		p.plan.RequeueWithin(ownersCheck)
 		p.plan.Wait(WaitClaims, o.Pod.Name, "its claims are to get their owners before it goes")
 		return
@@ -144,10 +144,10 @@ func (p *pass) removePod(step *action.Step, o *pod) {
 }
 
 const (
-	// patience is how long pods may be unavailable before the user is told that others wait for them.
-	patience = time.Minute
-	// overdue ends the message of a wait that has outlasted patience.
-	overdue = ", for more than a minute"
+	// waitReportedAfter is how long pods may be unavailable before the user is told that others wait for them.
+	waitReportedAfter = time.Minute
+	// overdueSuffix ends the message of a wait that has outlasted patience.
+	overdueSuffix = ", for more than a minute"
 )
 
 // waitFor records that what the message says waits until pods are available.
@@ -157,16 +157,16 @@ func (p *pass) waitFor(pods []*pod, message string) {
 		return
 	}
 	message += "; not available yet: " + namesOf(pods)
-	if left := p.outSince(pods[0]).Add(patience).Sub(p.Now); left > 0 {
+	if left := p.unavailableSince(pods[0]).Add(waitReportedAfter).Sub(p.Now); left > 0 {
 		p.plan.RequeueWithin(left)
 	} else {
-		message += overdue
+		message += overdueSuffix
 	}
 	p.plan.Wait(v1beta1.ReasonBlockedByUnavailablePods, pods[0].Pod.Name, "%s", message)
 }
 
-// outSince is about when the pod went out of service: the last turn in its life that its status shows.
-func (p *pass) outSince(o *pod) time.Time {
+// unavailableSince is about when the pod went out of service: the last turn in its life that its status shows.
+func (p *pass) unavailableSince(o *pod) time.Time {
 	if o.leaving {
 		return p.Now
 	}

@@ -51,7 +51,7 @@ func TestReservedOrdinals(t *testing.T) {
 		{"nothing is reserved any more", given(t, 3).updated(at(0, 2, 4)), []string{"create 1", "delete 4"}},
 		{"start moves from 0 to 2", given(t, 3, startAt(2)).updated(at(0, 1)), []string{"create 2", "create 3", "create 4", "delete 1", "delete 0"}},
 		{"in order, condemned pods go after the live ones are there", given(t, 3, inOrder(), startAt(2)).updated(at(0, 1)), []string{"create 2"}},
-		{"start without its gate", given(t, 2, startAt(5)).gated(func(g *Gates) { g.StartOrdinal = false }), []string{"create 0", "create 1"}},
+		{"start without its gate", given(t, 2, startAt(5)).withFeatureGates(func(g *FeatureGates) { g.StartOrdinal = false }), []string{"create 0", "create 1"}},
 		{"nobody expands what is reserved", given(t, 1, reserved("0-2000000000")), []string{"create 2000000001"}},
 	})
 }
@@ -157,7 +157,7 @@ func TestAnInvalidReservationAddsAndRemovesNoPod(t *testing.T) {
 func TestASetOfAbsurdSizeCreatesSomeOfItsPods(t *testing.T) {
 	w := given(t, 2_000_000_000).updated(at(0, 1_000_000))
 	todo := w.plan()
-	assert.Equal(t, mostCreated, todo.Count(action.Create))
+	assert.Equal(t, maxCreated, todo.Count(action.Create))
 	w = given(t, 2_000_000_000).updated(at(0, 1_500_000_000)).old(at(1_000_000))
 	assert.Equal(t, "BlockedByUnavailablePods ", w.waits()[0])
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
 )
 
-// mostCreated bounds the pods that one pass creates, so that a set of absurd size costs no more than a
+// maxCreated bounds the pods that one pass creates, so that a set of absurd size costs no more than a
 // large one.
-const mostCreated = 5000
+const maxCreated = 5000
 
-// lineUp gives every live ordinal its slot, and tells live pods from condemned ones. Where the spec
+// assignOrdinals gives every live ordinal its slot, and tells live pods from condemned ones. Where the spec
 // cannot be followed, the pods that exist are the ones that run.
-func (p *pass) lineUp(reserved ordinals.Reserved) {
+func (p *pass) assignOrdinals(reserved ordinals.Reserved) {
 	if p.plan.Err != nil {
 		for i := range p.pods {
 			p.pods[i].rank, p.pods[i].live = i, true
@@ -34,12 +34,12 @@ func (p *pass) lineUp(reserved ordinals.Reserved) {
 	}
 	slices.Reverse(p.condemned)
 	p.missing = live.Len() - (len(p.pods) - len(p.condemned))
-	p.fill(live)
+	p.makeSlots(live)
 }
 
-// fill makes the slots.
-func (p *pass) fill(live ordinals.Live) {
-	p.slots = make([]slot, 0, len(p.pods)+min(p.missing, mostCreated))
+// makeSlots makes the slots.
+func (p *pass) makeSlots(live ordinals.Live) {
+	p.slots = make([]slot, 0, len(p.pods)+min(p.missing, maxCreated))
 	next, empty := 0, 0
 	for rank, ordinal := range live.All() {
 		for next < len(p.pods) && p.pods[next].ordinal < ordinal {
@@ -48,19 +48,19 @@ func (p *pass) fill(live ordinals.Live) {
 		s := slot{ordinal: ordinal, rank: rank}
 		if next < len(p.pods) && p.pods[next].ordinal == ordinal {
 			s.pod = &p.pods[next]
-		} else if empty++; empty > mostCreated {
+		} else if empty++; empty > maxCreated {
 			break
 		}
 		p.slots = append(p.slots, s)
 	}
-	for i := next; empty > mostCreated && i < len(p.pods); i++ {
+	for i := next; empty > maxCreated && i < len(p.pods); i++ {
 		if o := &p.pods[i]; o.live && o.rank > p.slots[len(p.slots)-1].rank {
 			p.slots = append(p.slots, slot{o.ordinal, o.rank, o})
 		}
 	}
 }
 
-// aim finds the pods that the update may touch, in the order of the update.
+// selectTargets finds the pods that the update may touch, in the order of the update.
 //
 // In order, they are those behind the first partition ones, from the highest ordinal down. Unordered,
 // partition is a number of any pods: updated ones come first, then the others by priority, until only
@@ -69,7 +69,7 @@ func (p *pass) fill(live ordinals.Live) {
 //
 //	ordered, live 0 2 4, partition 2: 4.
 //	unordered, ten pods of which 6 and 7 are updated, partition 6: 7 6 9 8.
-func (p *pass) aim() {
+func (p *pass) selectTargets() {
 	if p.plan.Err != nil || onDelete(p.Set) || p.Chosen.Update == nil {
 		return
 	}
@@ -83,7 +83,7 @@ func (p *pass) aim() {
 		}
 	}
 	for _, o := range p.targets {
-		o.wanted = true
+		o.inRange = true
 	}
 }
 
@@ -105,7 +105,7 @@ func (p *pass) unordered() []*pod {
 
 // countsAsUpdated says how the pod counts where the partition is a number of pods.
 func (p *pass) countsAsUpdated(o *pod) bool {
-	return o.updated || p.Gates.PreparingUpdateAsUpdate && o.Lifecycle == contract.LifecyclePreparingUpdate
+	return o.updated || p.FeatureGates.PreparingUpdateAsUpdate && o.Lifecycle == contract.LifecyclePreparingUpdate
 }
 
 func (p *pass) byPriority(list []*pod) []*pod {
@@ -118,7 +118,7 @@ func (p *pass) byPriority(list []*pod) []*pod {
 		states[i], order[i] = o.State, i
 	}
 	sorted := make([]*pod, 0, len(list))
-	for _, i := range ordering.ByPriority(states, order, ordering.UpdateOptions{Priority: priority, UnkeyedFirst: p.Gates.UnkeyedFirst}) {
+	for _, i := range ordering.ByPriority(states, order, ordering.UpdateOptions{Priority: priority, UnkeyedFirst: p.FeatureGates.UnkeyedFirst}) {
 		sorted = append(sorted, list[i])
 	}
 	return sorted

@@ -14,15 +14,15 @@ type Snapshot struct {
 	Expandable map[string]bool
 	// ClassesErr is why Expandable could not be read. It holds up the growth of claims, and nothing else.
 	ClassesErr error
-	// Gates are the feature gates that the plan depends on.
-	Gates Gates
+	// FeatureGates are the feature gates that the plan depends on.
+	FeatureGates FeatureGates
 }
 
 // Plan is what one pass over a StatefulSet wants.
 type Plan = model.Plan
 
-// Gates are the feature gates and options that change what a plan does.
-type Gates struct {
+// FeatureGates are the feature gates and options that change what a plan does.
+type FeatureGates struct {
 	// StartOrdinal is StatefulSetStartOrdinal: spec.ordinals.start counts.
 	StartOrdinal bool
 	// PodIndexLabel puts the ordinal on pods as a label.

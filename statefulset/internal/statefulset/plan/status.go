@@ -74,11 +74,11 @@ func (p *pass) volumeClaims() []v1beta1.VolumeClaimStatus {
 		s := v1beta1.VolumeClaimStatus{VolumeClaimName: t.Name}
 		for k := range p.pods {
 			claim := p.Claim(claimName(t, p.pods[k].Pod.Name))
-			if claim == nil || !sameKind(claim, t) || isSmall(claim, t) {
+			if claim == nil || !sameKind(claim, t) || isSmallerThanTemplate(claim, t) {
 				continue
 			}
 			s.CompatibleReplicas++
-			if isReady(claim) {
+			if hasRequestedSize(claim) {
 				s.CompatibleReadyReplicas++
 			}
 		}

@@ -21,28 +21,28 @@ func update(p *pass) {
 		return
 	}
 	step := action.Step{Name: StepUpdate}
-	p.abandon(&step)
+	p.cancelUpdates(&step)
 	if !rollingUpdate(p.Set).Paused && !onDelete(p.Set) {
-		for _, o := range p.broken() {
+		for _, o := range p.unavailableTargets() {
 			p.move(&step, o)
 		}
-		p.walk(&step)
+		p.updateAvailable(&step)
 	}
 	p.plan.Add(step)
 }
 
-// abandon takes pods in PreparingUpdate whose update is no longer wanted back into service.
-func (p *pass) abandon(step *action.Step) {
+// cancelUpdates takes pods in PreparingUpdate whose update is no longer wanted back into service.
+func (p *pass) cancelUpdates(step *action.Step) {
 	for i := range p.pods {
 		o := &p.pods[i]
-		if o.live && !o.wanted && !o.touched && o.Active {
-			p.abandonPod(step, o)
+		if o.live && !o.inRange && !o.touched && o.Active {
+			p.cancelUpdate(step, o)
 		}
 	}
 }
 
-// abandonPod takes a pod out of PreparingUpdate; pods in other states stay as they are.
-func (p *pass) abandonPod(step *action.Step, o *pod) {
+// cancelUpdate takes a pod out of PreparingUpdate; pods in other states stay as they are.
+func (p *pass) cancelUpdate(step *action.Step, o *pod) {
 	if o.Lifecycle != contract.LifecyclePreparingUpdate {
 		return
 	}
@@ -52,15 +52,15 @@ func (p *pass) abandonPod(step *action.Step, o *pod) {
 	}
 }
 
-// broken are the pods in the range of the update that are down and have not arrived. In order only the
+// unavailableTargets are the pods in the range of the update that are down and have not arrived. In order only the
 // lowest one may be touched, since it is the one that the others wait for.
 //
 //	ordered, 0 available, 1 and 2 crash at a bad revision: 1. Once its successor is available: 2.
-func (p *pass) broken() []*pod {
+func (p *pass) unavailableTargets() []*pod {
 	if !ordered(p.Set) {
 		var all []*pod
 		for _, o := range p.targets {
-			if o.down() && o.mayMove() && !o.touched {
+			if o.outOfService() && o.mayMove() && !o.touched {
 				all = append(all, o)
 			}
 		}
@@ -70,7 +70,7 @@ func (p *pass) broken() []*pod {
 		switch o := p.slots[i].pod; {
 		case o == nil:
 			return nil
-		case !o.wanted || !o.down():
+		case !o.inRange || !o.outOfService():
 		case o.mayMove() && !o.touched:
 			return []*pod{o}
 		default:
@@ -82,37 +82,37 @@ func (p *pass) broken() []*pod {
 
 // mayMove says whether an update of the pod may begin. One that serves waits for its claims.
 func (o *pod) mayMove() bool {
-	held := o.claims.open != "" || o.claims.trouble != nil
-	return o.Active && !o.inGrace && !o.arrived() && (o.down() || !held)
+	held := o.claims.growing != "" || o.claims.problem != nil
+	return o.Active && !o.inGrace && !o.upToDate() && (o.outOfService() || !held)
 }
 
-// walk updates available pods. It stops at the first for which there is no room.
+// updateAvailable updates available pods. It stops at the first for which there is no room.
 //
 //	maxUnavailable 2 of 5: 4 and 3 go; as soon as one of them is available, 2.
 //	Six pods, partition 3, maxUnavailable 2, pod 0 terminating: 5 only.
-func (p *pass) walk(step *action.Step) {
-	b := p.budget()
+func (p *pass) updateAvailable(step *action.Step) {
+	b := p.disruptionBudget()
 	for _, o := range p.targets {
 		switch {
-		case o.down() || !o.mayMove():
+		case o.outOfService() || !o.mayMove():
 			continue
 		case o.touched: // its turn comes when its present change is seen
 			return
 		case ordered(p.Set) && len(p.condemned) > 0:
 			p.waitFor(p.condemned[:1], "pods are updated once others are removed: pod "+o.Pod.Name+" waits")
 			return
-		case p.hasNoWay(step, o):
+		case p.hasNoUpdatePath(step, o):
 			if ordered(p.Set) {
 				return
 			}
 			continue
-		case !b.hasRoom(o):
-			p.waitFor(b.out, "maxUnavailable lets pod "+o.Pod.Name+" not be updated")
+		case !b.allows(o):
+			p.waitFor(b.counted, "maxUnavailable lets pod "+o.Pod.Name+" not be updated")
 			return
 		}
-		counted := o.out()
+		counted := o.countsAsUnavailable()
 		if p.move(step, o) {
-			b.take(o, counted)
+			b.spend(o, counted)
 		} else if ordered(p.Set) {
 			return
 		}
@@ -123,14 +123,14 @@ func (p *pass) walk(step *action.Step) {
 // its claims grow first, then it is updated in place or deleted; the missing pod is made again by the
 // next pass.
 func (p *pass) move(step *action.Step, o *pod) bool {
-	if len(o.claims.small) > 0 {
-		p.growFor(o)
+	if len(o.claims.toGrow) > 0 {
+		p.growClaimsOf(o)
 		o.touched, o.leaving = true, true
 		return true
 	}
-	u, err := p.way(o)
+	u, err := p.updatePath(o)
 	if err != nil {
-		p.tellNoWay(step, o, err)
+		p.noteNoUpdatePath(step, o, err)
 		return false
 	}
 	if u == nil {
@@ -142,7 +142,7 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 			return false
 		}
 		if a.Event == nil && p.Set.Spec.Lifecycle.InPlaceUpdate.MarkPodNotReady {
-			p.tellMissingGate(o)
+			p.noteMissingReadinessGate(o)
 		}
 		step.Actions = append(step.Actions, a)
 	}
@@ -150,22 +150,22 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 	return true
 }
 
-// hasNoWay says whether the pod cannot get to the update revision, and tells so with or without room for it.
-func (p *pass) hasNoWay(step *action.Step, o *pod) bool {
-	if len(o.claims.small) > 0 { // its claims grow before anything else
+// hasNoUpdatePath says whether the pod cannot get to the update revision, and tells so with or without room for it.
+func (p *pass) hasNoUpdatePath(step *action.Step, o *pod) bool {
+	if len(o.claims.toGrow) > 0 { // its claims grow before anything else
 		return false
 	}
-	_, err := p.way(o)
+	_, err := p.updatePath(o)
 	if err != nil {
-		p.tellNoWay(step, o, err)
+		p.noteNoUpdatePath(step, o, err)
 	}
 	return err != nil
 }
 
-// tellNoWay tells why a pod cannot get to the update revision: a user must act. An update that was begun is abandoned.
-func (p *pass) tellNoWay(step *action.Step, o *pod, err error) {
+// noteNoUpdatePath tells why a pod cannot get to the update revision: a user must act. An update that was begun is abandoned.
+func (p *pass) noteNoUpdatePath(step *action.Step, o *pod, err error) {
 	p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
-	p.abandonPod(step, o)
+	p.cancelUpdate(step, o)
 }
 
 // replace deletes a pod that a new one is to follow, once the claims say so that the new one mounts anew. It
@@ -176,15 +176,15 @@ func (p *pass) replace(step *action.Step, o *pod) bool {
 		p.markForRemount(o)
 		o.touched, o.leaving = true, true
 		return true
-	case o.claims.remount && o.updated:
-		return p.deletePod(step, o, "Recreate", "the file system of claim "+o.claims.unmade+" grows with the next mount")
+	case o.claims.needsRemount && o.updated:
+		return p.deletePod(step, o, "Recreate", "the file system of claim "+o.claims.fileSystemPending+" grows with the next mount")
 	}
 	return p.deletePod(step, o, "Recreate", "revision "+p.updateHash()+" needs a new pod")
 }
 
-// way is how the pod gets to the update revision: in place, or by a new pod where there is no update.
-func (p *pass) way(o *pod) (*inplace.Update, error) {
-	if o.stored && !o.claims.remount {
+// updatePath is how the pod gets to the update revision: in place, or by a new pod where there is no update.
+func (p *pass) updatePath(o *pod) (*inplace.Update, error) {
+	if o.hasVolumes && !o.claims.needsRemount {
 		return p.workload.UpdatePath(o.State, p.Chosen.Update)
 	}
 	if p.workload.Policy == podupdate.InPlaceOnly {
@@ -201,22 +201,22 @@ func deleteSpecified(p *pass) {
 		return
 	}
 	step := action.Step{Name: StepDelete}
-	var b *budget
+	var b *disruptionBudget
 	for _, s := range slices.Backward(p.slots) {
 		o := s.pod
-		if o == nil || !o.SpecifiedDelete || o.touched || !o.Active || o.claims.open != "" && !o.down() {
+		if o == nil || !o.SpecifiedDelete || o.touched || !o.Active || o.claims.growing != "" && !o.outOfService() {
 			continue
 		}
 		if b == nil {
-			b = p.budget()
+			b = p.disruptionBudget()
 		}
-		serves, wasOut := !o.down(), o.out()
-		if serves && !b.hasRoom(o) {
-			p.waitFor(b.out, "maxUnavailable lets pod "+o.Pod.Name+", which is specified for deletion, not be deleted")
+		serves, wasOut := !o.outOfService(), o.countsAsUnavailable()
+		if serves && !b.allows(o) {
+			p.waitFor(b.counted, "maxUnavailable lets pod "+o.Pod.Name+", which is specified for deletion, not be deleted")
 			continue
 		}
 		if p.deletePod(&step, o, "SpecifiedDelete", "it is specified for deletion") && serves {
-			b.take(o, wasOut)
+			b.spend(o, wasOut)
 		}
 	}
 	p.plan.Add(step)

@@ -38,15 +38,15 @@ type world struct {
 	orphanRevisions []*appsv1.ControllerRevision
 	expandable      map[string]bool
 	classesErr      error
-	gates           Gates
+	featureGates    FeatureGates
 	pulls           predownload.Jobs
 	unsaved         bool // the newer revision is not written yet
 }
 
 type setOption func(*v1beta1.StatefulSet)
 
-func allGates() Gates {
-	return Gates{StartOrdinal: true, PodIndexLabel: true, AutoDeletePVC: true, AutoResizePVC: true, EnvFromMetadata: true, Resize: true}
+func allFeatureGates() FeatureGates {
+	return FeatureGates{StartOrdinal: true, PodIndexLabel: true, AutoDeletePVC: true, AutoResizePVC: true, EnvFromMetadata: true, Resize: true}
 }
 
 // newSet is StatefulSet "web" of image app:1, Parallel, with maxUnavailable 1.
@@ -73,7 +73,7 @@ func newSet(replicas int32, change ...setOption) *v1beta1.StatefulSet {
 
 func given(t testing.TB, replicas int32, options ...setOption) *world {
 	t.Helper()
-	w := &world{t: t, gates: allGates(), claims: map[string]*corev1.PersistentVolumeClaim{}}
+	w := &world{t: t, featureGates: allFeatureGates(), claims: map[string]*corev1.PersistentVolumeClaim{}}
 	w.set = newSet(replicas, append([]setOption{image("app:2")}, options...)...)
 	for i := range 2 {
 		template := w.set.Spec.Template.DeepCopy()
@@ -83,9 +83,9 @@ func given(t testing.TB, replicas int32, options ...setOption) *world {
 	return w
 }
 
-// gated changes gates.
-func (w *world) gated(change func(*Gates)) *world {
-	change(&w.gates)
+// withFeatureGates changes gates.
+func (w *world) withFeatureGates(change func(*FeatureGates)) *world {
+	change(&w.featureGates)
 	return w
 }
 
@@ -162,7 +162,7 @@ func (w *world) claim(name string, change ...gen.ClaimOption) *world {
 }
 
 func (w *world) snapshot() Snapshot {
-	s := Snapshot{Gates: w.gates, Expandable: w.expandable, ClassesErr: w.classesErr, Snapshot: model.Snapshot[*v1beta1.StatefulSet]{
+	s := Snapshot{FeatureGates: w.featureGates, Expandable: w.expandable, ClassesErr: w.classesErr, Snapshot: model.Snapshot[*v1beta1.StatefulSet]{
 		Set: w.set, Owner: controllerRef(w.set), Pods: simulate.Snapshot(w.pods), Orphans: simulate.Snapshot(w.orphans), Revisions: w.revisions, OrphanRevisions: w.orphanRevisions, Now: now,
 		Claim:    func(name string) *corev1.PersistentVolumeClaim { return w.claims[name] },
 		Chosen:   revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},
