@@ -14,7 +14,7 @@ import (
 )
 
 func TestPodsAreMadeOfTheTemplateAndTheWorkloadsOwn(t *testing.T) {
-	template := gen.Template(gen.Label("app", "web"), gen.Label("who", "template"), gen.Image("main", "app:1"), gen.Gate(contract.KruisePodReady))
+	template := gen.Template(gen.Label("app", "web"), gen.Label("who", "template"), gen.Image("main", "app:1"), gen.ReadinessGate(contract.KruisePodReady))
 	template.Annotations = map[string]string{"note": "x"}
 	template.Finalizers = []string{"example.com/hold"}
 	before := template.DeepCopy()

@@ -144,7 +144,7 @@ func TestShortHash(t *testing.T) {
 }
 
 func TestConditionsAndGates(t *testing.T) {
-	pod := gen.Pod("web-1", gen.Ready(second(1)), gen.Gate(contract.InPlaceUpdateReady))
+	pod := gen.Pod("web-1", gen.Ready(second(1)), gen.ReadinessGate(contract.InPlaceUpdateReady))
 	assert.Equal(t, corev1.ConditionTrue, podstate.Condition(pod, corev1.PodReady).Status)
 	assert.Nil(t, podstate.Condition(pod, contract.KruisePodReady))
 	assert.True(t, podstate.HasReadinessGate(pod, contract.InPlaceUpdateReady))

@@ -42,7 +42,7 @@ func TestOptionsApplyInOrder(t *testing.T) {
 }
 
 func TestTemplateAndItsPodsShareNothing(t *testing.T) {
-	template := Template(Label("app", "web"), Gate(contract.InPlaceUpdateReady))
+	template := Template(Label("app", "web"), ReadinessGate(contract.InPlaceUpdateReady))
 	assert.Empty(t, template.Name)
 	pod := Pod("web-1", FromTemplate(template), Label("app", "other"), Image("main", "app:2"))
 	assert.True(t, podstate.HasReadinessGate(pod, contract.InPlaceUpdateReady))

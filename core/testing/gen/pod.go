@@ -16,13 +16,13 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// Namespace is where all objects are unless an option says otherwise.
+// Namespace is the default namespace of all objects.
 const Namespace = "default"
 
-// Node is where ready pods run unless OnNode says otherwise.
+// Node is the default node of ready pods.
 const Node = "node-1"
 
-// Epoch returns when all objects were created unless an option says otherwise.
+// Epoch returns the default creation time of all objects.
 func Epoch() time.Time { return time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
 // UID returns the UID that builders give to an object of the name.
@@ -141,5 +141,5 @@ func Terminating() PodOption {
 	}
 }
 
-// Change is for what no other option says.
+// Change makes any other change.
 func Change(change func(pod *corev1.Pod)) PodOption { return change }

@@ -25,8 +25,8 @@ func Image(container, image string) PodOption {
 	}
 }
 
-// Gate adds a readiness gate.
-func Gate(t corev1.PodConditionType) PodOption {
+// ReadinessGate adds a readiness gate.
+func ReadinessGate(t corev1.PodConditionType) PodOption {
 	return func(pod *corev1.Pod) {
 		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: t})
 	}

@@ -26,7 +26,7 @@ var (
 // mostFailed is how many worlds may fail before a soak gives up a test.
 const mostFailed = 5
 
-// Report is what became of the worlds of one test.
+// Report tells how many worlds of one test were played and which failed.
 type Report struct {
 	// Test is the test's name.
 	Test string `json:"test"`
@@ -66,7 +66,7 @@ func Each(t *testing.T, n int, play func(t *testing.T, seed uint64)) int {
 	return r.Worlds
 }
 
-// tell says how to play the world of a test that has failed once more.
+// tell logs how to play the failed world of a test again.
 func tell(t *testing.T, seed uint64) {
 	t.Helper()
 	fault := recover()
@@ -87,7 +87,7 @@ func First() uint64 {
 	return from(os.Getenv(Variable))
 }
 
-// from makes a seed of a text: 1 of an empty one.
+// from derives a seed from a text: 1 from an empty one.
 func from(text string) uint64 {
 	if text == "" {
 		return 1

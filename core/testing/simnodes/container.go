@@ -47,7 +47,7 @@ type container struct {
 	exitCode *int32 // the process is to end with it, by order of a test
 }
 
-// world is what a container's next step depends on beside itself.
+// world is what a container's next step depends on besides itself.
 type world struct {
 	now       time.Time
 	image     Image
@@ -60,9 +60,8 @@ type world struct {
 	runToExit bool // an init container
 }
 
-// step takes the container as far as it gets by now and returns when to look again; zero: only
-// when the pod changes. A replaced container stops short of its next start, so that its end is
-// reported before.
+// step advances the container to now and returns when to look again; zero: only when the pod changes. A replaced
+// container stops short of its next start, so that its end is reported first.
 func (c *container) step(spec *corev1.Container, w world) time.Time {
 	if c.state != exited && c.ranImage != "" && spec.Image != c.image {
 		c.replace(spec, w)
@@ -190,7 +189,7 @@ func (c *container) ready(now time.Time, image Image) bool {
 	return c.state == running && !now.Before(c.readyAt) && !image.NeverReady && !c.failing
 }
 
-// unripe returns when the container gets ready by itself; zero: never, or it is.
+// unripe returns when the container becomes ready by itself; zero: never, or it is.
 func (c *container) unripe(w world) time.Time {
 	if c.state == running && w.now.Before(c.readyAt) && !w.image.NeverReady {
 		return c.readyAt

@@ -15,10 +15,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// UserAgent is under what name the simulation writes; audit logs tell it apart by that.
+// UserAgent is the user agent of the simulation in audit logs.
 const UserAgent = "simnodes"
 
-// Nodes are simulated nodes at work. All methods may be called from any goroutine.
+// Nodes are running simulated nodes. All methods may be called from any goroutine.
 type Nodes struct {
 	options Options
 	client  kubernetes.Interface
@@ -107,7 +107,7 @@ func (n *Nodes) addNode(i int) {
 	n.byName[name] = added
 }
 
-// run starts everything that goes on beside the caller.
+// run starts the background goroutines.
 func (n *Nodes) run(ctx context.Context) error {
 	lists := cache.NewFilteredListWatchFromClient(n.client.CoreV1().RESTClient(), "pods", "", n.podFilter)
 	n.pods = cache.NewSharedIndexInformer(lists, &corev1.Pod{}, 0, cache.Indexers{})
@@ -149,7 +149,7 @@ func (n *Nodes) Names() []string {
 	return names
 }
 
-// SetImage changes how containers of an image behave, those that exist included.
+// SetImage changes how containers of an image behave, existing ones included.
 func (n *Nodes) SetImage(name string, behaviour Image) {
 	n.mu.Lock()
 	n.images[name] = behaviour
@@ -161,7 +161,7 @@ func (n *Nodes) SetImage(name string, behaviour Image) {
 // name is ignored.
 func (n *Nodes) Pause(name string) { n.setPaused(name, true) }
 
-// Resume lets a paused node go on and catch up.
+// Resume starts the kubelet of a paused node again.
 func (n *Nodes) Resume(name string) { n.setPaused(name, false) }
 
 func (n *Nodes) setPaused(name string, paused bool) {
@@ -185,7 +185,7 @@ func (n *Nodes) Exit(pod types.NamespacedName, name string, code int32) error {
 	return n.order(pod, name, func(c *container) { c.exitCode = &code })
 }
 
-// order changes a container as the outside world might and lets its pod notice.
+// order changes a container as a test demands and wakes its pod.
 func (n *Nodes) order(pod types.NamespacedName, name string, change func(*container)) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

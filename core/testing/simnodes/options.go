@@ -22,7 +22,7 @@ const (
 	NoLeases = time.Duration(-1)
 )
 
-// Options say which nodes to simulate. The zero value is ten nodes without any delay.
+// Options describe the nodes to simulate. The zero value is ten nodes without any delay.
 type Options struct {
 	// Nodes is how many nodes to register. Default: DefaultNodes.
 	Nodes int
@@ -33,7 +33,7 @@ type Options struct {
 	PodsPerNode int
 	// Labels, if set, returns further labels of node number i.
 	Labels func(i int) map[string]string
-	// Taints stand on every node; those that admission adds to a new node are removed.
+	// Taints are on every node; those that admission adds to a new node are removed.
 	Taints []corev1.Taint
 	// LeasePeriod is the time between two heartbeats of a node. Default: DefaultLeasePeriod;
 	// NoLeases for none.
@@ -60,8 +60,8 @@ type Options struct {
 	// doubles up to 32 times that. Default: DefaultCrashBackoff.
 	CrashBackoff time.Duration
 
-	// Images say how containers of an image behave, by the image exactly as pods name it. An
-	// image without an entry runs until its pod ends.
+	// Images define how containers of an image behave, by the image exactly as pods name it. An image without an entry
+	// runs until its pod ends.
 	Images map[string]Image
 
 	// Workers is how many writes may be under way at once. Default: DefaultWorkers.
@@ -72,14 +72,14 @@ type Options struct {
 	Log logr.Logger
 }
 
-// Image says how containers of one image behave.
+// Image defines how containers of one image behave.
 type Image struct {
 	// SameAs names the image whose content this one has: both get the same image ID.
 	SameAs string
 	// StartDelay and ReadyDelay come on top of those of Options.
 	StartDelay, ReadyDelay time.Duration
-	// Silent keeps the kubelet from reporting on, and ending, pods that name this image in a
-	// container that is not an init container.
+	// Silent stops the kubelet from reporting on, and ending, pods that name this image in a container that is not an
+	// init container.
 	Silent bool
 	// PullFails keeps the container waiting with reason ImagePullBackOff.
 	PullFails bool

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// podRun is what a node remembers of one pod beside the API object.
+// podRun is what a node remembers of one pod besides the API object.
 type podRun struct {
 	uid     types.UID
 	ip      string
@@ -25,8 +25,7 @@ type podRun struct {
 	deletedAt time.Time
 }
 
-// newPodRun takes the pod over as its status says, so that a restarted simulation restarts no
-// container.
+// newPodRun continues the pod from its status, so that a restarted simulation restarts no container.
 func newPodRun(pod *corev1.Pod, ip string, now time.Time) *podRun {
 	r := &podRun{uid: pod.UID, ip: ip, started: now}
 	if pod.Status.PodIP != "" {
@@ -76,15 +75,15 @@ func adoptContainer(spec *corev1.Container, s *corev1.ContainerStatus) container
 	return c
 }
 
-// final tells a container that ended for good from one that was about to be started again.
+// final distinguishes a container that ended for good from one that was about to be started again.
 func (c *container) final(restarts bool) {
 	if c.state == exited && restarts {
 		c.state, c.reason = waiting, reasonCreating
 	}
 }
 
-// step takes all containers as far as they get by now; the result is the time of the next change
-// that needs no change of the pod, zero for none.
+// step advances all containers to now and returns the time of the next change that needs no change of the pod, zero for
+// none.
 func (r *podRun) step(pod *corev1.Pod, now time.Time, o *Options, image func(string) Image) time.Time {
 	var next time.Time
 	ready := true
@@ -139,7 +138,7 @@ func (r *podRun) end(now time.Time) {
 	}
 }
 
-// phase returns the pod's, by the rules of the kubelet.
+// phase returns the phase of the pod, by the rules of the kubelet.
 func (r *podRun) phase(pod *corev1.Pod) corev1.PodPhase {
 	for i := range r.inits {
 		if initFailed(&r.inits[i], &pod.Spec.InitContainers[i]) {

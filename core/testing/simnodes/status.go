@@ -93,7 +93,7 @@ func (r *podRun) setConditions(pod *corev1.Pod, s *corev1.PodStatus, over bool, 
 		reason, message = "ContainersNotReady", fmt.Sprintf("containers with unready status: [%s]", strings.Join(unready, " "))
 	}
 	set(corev1.ContainersReady, reason == "", reason, message)
-	if gates := openGates(pod, s); reason == "" && len(gates) > 0 {
+	if gates := missingReadinessGates(pod, s); reason == "" && len(gates) > 0 {
 		reason, message = "ReadinessGatesNotReady", strings.Join(gates, ", ")
 	}
 	set(corev1.PodReady, reason == "", reason, message)
@@ -137,8 +137,8 @@ func unreadyContainers(pod *corev1.Pod, s *corev1.PodStatus) []string {
 	return names
 }
 
-// openGates says of each readiness gate without a True condition what is missing.
-func openGates(pod *corev1.Pod, s *corev1.PodStatus) []string {
+// missingReadinessGates returns a message for each readiness gate whose condition is not True.
+func missingReadinessGates(pod *corev1.Pod, s *corev1.PodStatus) []string {
 	var open []string
 	for _, gate := range pod.Spec.ReadinessGates {
 		c := findCondition(s, gate.ConditionType)

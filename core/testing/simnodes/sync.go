@@ -84,7 +84,7 @@ func (n *Nodes) work(ctx context.Context) bool {
 	return true
 }
 
-// sync brings one pod forward by at most one write; the result is when to come back.
+// sync advances one pod by at most one write and returns when to come back.
 func (n *Nodes) sync(ctx context.Context, key types.NamespacedName) (time.Time, error) {
 	pod := n.cached(key)
 	switch {
@@ -94,7 +94,7 @@ func (n *Nodes) sync(ctx context.Context, key types.NamespacedName) (time.Time, 
 	case pod.Spec.NodeName == "":
 		return n.bind(ctx, key, pod)
 	}
-	next := n.judge(key, pod)
+	next := n.decide(key, pod)
 	switch {
 	case next.remove:
 		return time.Time{}, n.remove(ctx, next.pod)
@@ -107,16 +107,16 @@ func (n *Nodes) sync(ctx context.Context, key types.NamespacedName) (time.Time, 
 	return next.again, nil
 }
 
-// judgement is what a node has decided about a pod.
-type judgement struct {
+// decision is what a node is going to do about a pod.
+type decision struct {
 	pod    *corev1.Pod       // the newest version known
 	status *corev1.PodStatus // what to report; nil: nothing
 	remove bool              // the pod has ended and its object is to go
 	again  time.Time
 }
 
-// judge decides what comes next for a pod on one of the nodes.
-func (n *Nodes) judge(key types.NamespacedName, pod *corev1.Pod) judgement {
+// decide returns what comes next for a pod on one of the nodes.
+func (n *Nodes) decide(key types.NamespacedName, pod *corev1.Pod) decision {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	home, now := n.byName[pod.Spec.NodeName], n.options.Clock.Now()
@@ -133,18 +133,18 @@ func (n *Nodes) judge(key types.NamespacedName, pod *corev1.Pod) judgement {
 		run.written = nil // the cache has caught up
 	}
 	if home.paused || n.silent(pod) {
-		return judgement{pod: pod}
+		return decision{pod: pod}
 	}
 	if pod.DeletionTimestamp != nil {
-		return n.judgeDeleted(run, pod, now, home.ip)
+		return n.decideDeleted(run, pod, now, home.ip)
 	}
 	again := run.step(pod, now, &n.options, n.image)
-	return judgement{pod: pod, status: run.status(pod, now, home.ip, n.image), again: again}
+	return decision{pod: pod, status: run.status(pod, now, home.ip, n.image), again: again}
 }
 
-// judgeDeleted lets a deleted pod end. One that a finalizer holds is reported as ended first; with
-// a grace period of 0 its removal has been asked for already.
-func (n *Nodes) judgeDeleted(run *podRun, pod *corev1.Pod, now time.Time, hostIP string) judgement {
+// decideDeleted ends a deleted pod. One that has a finalizer is reported as ended first; with a grace period of 0 its
+// removal has been asked for already.
+func (n *Nodes) decideDeleted(run *podRun, pod *corev1.Pod, now time.Time, hostIP string) decision {
 	if run.deletedAt.IsZero() {
 		run.deletedAt = now
 	}
@@ -153,21 +153,21 @@ func (n *Nodes) judgeDeleted(run *podRun, pod *corev1.Pod, now time.Time, hostIP
 		delay = min(delay, time.Duration(*grace)*time.Second)
 	}
 	if due := run.deletedAt.Add(delay); now.Before(due) {
-		return judgement{pod: pod, again: due}
+		return decision{pod: pod, again: due}
 	}
 	if len(pod.Finalizers) > 0 {
 		run.end(now)
 		status := run.status(pod, now, hostIP, n.image)
 		if !equality.Semantic.DeepEqual(*status, pod.Status) {
-			return judgement{pod: pod, status: status, again: now}
+			return decision{pod: pod, status: status, again: now}
 		}
 	}
 	granted := pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
-	return judgement{pod: pod, remove: !granted}
+	return decision{pod: pod, remove: !granted}
 }
 
-// report writes what changed of the status, as a kubelet does: whatever others have written in between
-// stays, and only another pod of the same name is in the way.
+// report writes the changes of the status, as a kubelet does: what others have written in between is kept, and only
+// another pod of the same name is a conflict.
 func (n *Nodes) report(ctx context.Context, key types.NamespacedName, pod *corev1.Pod, status *corev1.PodStatus) error {
 	patch, err := statusPatch(pod, status)
 	if err != nil {
@@ -224,7 +224,7 @@ func (n *Nodes) forget(key types.NamespacedName) {
 	n.place(key, nil)
 }
 
-// cached returns the pod as the watch knows it, not to be changed; nil if there is none.
+// cached returns the pod as the watch last saw it; it must not be changed. Nil if there is none.
 func (n *Nodes) cached(key types.NamespacedName) *corev1.Pod {
 	object, exists, err := n.pods.GetStore().GetByKey(key.String())
 	if err != nil || !exists {

@@ -17,20 +17,19 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// limit is a bound that no write of the operator may break, or break further.
+// limit is an upper bound on a value that no write of the operator may exceed, or exceed by more.
 type limit struct {
 	name         string
 	value, bound func(*View) int
 }
 
-// measures are the values of all limits: in the world as it is, and as the operator knows it.
+// measures are the values of all limits: in the world as it is, and as the operator sees it.
 type measures struct{ real, known []int }
 
-// Limit demands that no write of the operator brings the value above the bound, or further above
-// it. What users, kubelets and time do is their own affair, and what the operator cannot know yet
-// excuses it: a breach counts when it is one both in the world as it is and in the world as the
-// operator's last view and its own writes show it at the moment at which it sends the write. Adopting and releasing only follow what somebody
-// else did to labels and owners, so they never count.
+// Limit requires that no write of the operator brings the value above the bound, or further above it. What users,
+// kubelets and time do does not count, nor what the operator cannot know yet: it is a violation only if it is one both
+// in the world as it is and in the world as the operator's last view and its own writes show it when it sends the
+// write. Adopting and releasing only follow what others did to labels and owners, so they never count.
 func (w *World) Limit(name string, value, bound func(*View) int) {
 	w.limits = append(w.limits, limit{name, value, bound})
 }
@@ -97,7 +96,7 @@ func CountByRevision(pods []*corev1.Pod) map[string]int {
 	return counts
 }
 
-// CheckUnique demands that no two active pods have the same value of the label.
+// CheckUnique requires that no two active pods have the same value of the label.
 func (w *World) CheckUnique(label string) {
 	w.OnEvent(func(w *World, e Event) {
 		pod, ok := e.Object.(*corev1.Pod)
@@ -112,9 +111,9 @@ func (w *World) CheckUnique(label string) {
 	})
 }
 
-// CheckOwnership demands that the operator never writes to a pod that the object with the UID
-// neither controls before nor after the write. The first conditions of a pod ask for no version, so
-// they may come after its release.
+// CheckOwnership requires that the operator never writes to a pod that the object with the UID controls neither before
+// nor after the write. The first conditions of a pod are patched without a resourceVersion, so they may arrive after
+// its release.
 func (w *World) CheckOwnership(owner types.UID) {
 	w.OnEvent(func(w *World, e Event) {
 		pod, ok := e.Object.(*corev1.Pod)
@@ -128,8 +127,9 @@ func (w *World) CheckOwnership(owner types.UID) {
 	})
 }
 
-// CheckClaims demands that no claim is deleted that a pod uses which is not on its way out, whoever's the pod is:
-// neither by the operator nor by the collector, who deletes what the operator has given to owners that are gone.
+// CheckClaims requires that no claim is deleted that a pod mounts which is not terminating, whoever owns the pod:
+// neither by the operator nor by the garbage collector, which deletes what the operator has given to owners that are
+// gone.
 func (w *World) CheckClaims() {
 	w.OnEvent(func(w *World, e Event) {
 		claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
@@ -142,8 +142,8 @@ func (w *World) CheckClaims() {
 	})
 }
 
-// mounter returns the name of a pod that mounts the object, a claim, is not on its way out and is not the heir; empty
-// for none.
+// mounter returns the name of a pod that mounts the object, a claim, is not terminating and is not the heir; empty for
+// none.
 func (w *World) mounter(o action.Object, heir types.UID) string {
 	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
 		return ""
@@ -162,9 +162,9 @@ func uses(pod *corev1.Pod, claim string) bool {
 	})
 }
 
-// CheckInPlace demands what every update in place promises: the pod keeps its node and its address;
-// with gate InPlaceUpdateReady, images change only while the condition is not True, and it becomes
-// True again only when the status shows, of every container, one that really has the image of the spec.
+// CheckInPlace requires what every in-place update promises: the pod keeps its node and its address; with readiness
+// gate InPlaceUpdateReady, images change only while the condition is not True, and it becomes True again only when the
+// status shows, for every container, one that really runs the image of the spec.
 func (w *World) CheckInPlace() {
 	changed := map[types.UID]bool{}
 	w.OnEvent(func(w *World, e Event) {
@@ -215,8 +215,8 @@ func imagesDiffer(a, b *corev1.Pod) bool {
 	return false
 }
 
-// Digest returns the state of the world without what chance decides: names, ids, versions, times and addresses. Two
-// runs that arrived at the same end have the same digest.
+// Digest returns the state of the world without random parts: names, ids, versions, times and addresses. Two runs that
+// arrive at the same end have the same digest.
 func Digest(w *World) string {
 	var lines []string
 	for _, kind := range w.kinds() {

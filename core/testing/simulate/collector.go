@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// collectAfter keeps dependents in order: what has lost all its owners is deleted after a while,
-// what has lost some of them only loses the references. A claim goes once no pod uses it.
+// collectAfter is the garbage collector: an object that has lost all its owners is deleted after a while, one that has
+// lost some of them only loses the references. A claim goes once no pod uses it.
 func (w *World) collectAfter(e Event) {
 	switch {
 	case e.Type == Deleted:

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Image says how containers with an image behave. The zero value is a good image.
+// Image defines how containers with an image behave. The zero value is a good image.
 type Image struct {
 	// Digest is what the image resolves to; images with the same digest are two tags of one image.
 	// Empty means a digest of its own.
@@ -22,7 +22,7 @@ type Image struct {
 	// Crashes is how often a container in a crash loop is started again before the back-off is longer than any
 	// test; 0 means 4.
 	Crashes int32
-	// NeverReady lets containers run without ever passing their probe.
+	// NeverReady makes containers run without ever passing their readiness probe.
 	NeverReady bool
 }
 
@@ -33,7 +33,7 @@ const (
 	crashes = 4
 )
 
-// containerRuntime is one container of a pod as it really is.
+// containerRuntime is the real state of one container of a pod.
 type containerRuntime struct {
 	name       string
 	spec       *corev1.Container // what the kubelet wants to run
@@ -49,7 +49,7 @@ type containerRuntime struct {
 	running    bool
 	ready      bool
 	restarts   int32
-	epoch      int // counts turns of fate; what was planned in an older epoch does not happen
+	epoch      int // counts changes of state; what was scheduled in an older epoch does not happen
 }
 
 func (w *World) image(name string) Image {
@@ -163,7 +163,7 @@ func (w *World) settleContainer(r *podRuntime, c *containerRuntime) {
 	}
 }
 
-// flap lets a ready container fail its probe for a while, of its own accord.
+// flap makes a ready container fail its probe for a while.
 func (w *World) flap(r *podRuntime, c *containerRuntime) {
 	if !w.chance(w.options.Flaps) {
 		return

@@ -12,21 +12,21 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 )
 
-// Edit is what a user does, and how the story tells it.
+// Edit is an edit by a user, with its line in the story.
 type Edit struct {
-	// What the story tells.
+	// The line in the story.
 	What string
 	// Do makes the edit.
 	Do func()
-	// Ready, if set, is what the user waits for, though not longer than patientUser.
+	// Ready, if set, is what the user waits for, though not longer than userTimeout.
 	Ready func() bool
 }
 
 const (
-	// patientUser is how long a user waits before an edit.
-	patientUser = 10 * time.Minute
-	// glance is how often a user looks who waits.
-	glance = 10 * time.Second
+	// userTimeout is how long a user waits before an edit.
+	userTimeout = 10 * time.Minute
+	// userPoll is how often a waiting user looks.
+	userPoll = 10 * time.Second
 )
 
 // Edits makes the first edit after a minute and each other one at an interval from the one before.
@@ -38,8 +38,8 @@ func (w *World) edit(after, interval, waited time.Duration, edits []Edit) {
 	}
 	w.After(after, func() {
 		e := edits[0]
-		if e.Ready != nil && !e.Ready() && waited < patientUser {
-			w.edit(glance, interval, waited+glance, edits)
+		if e.Ready != nil && !e.Ready() && waited < userTimeout {
+			w.edit(userPoll, interval, waited+userPoll, edits)
 			return
 		}
 		w.Tell(UserActor, "%s", e.What)
@@ -48,13 +48,13 @@ func (w *World) edit(after, interval, waited time.Duration, edits []Edit) {
 	})
 }
 
-// Course is a workload and what its user does to it, for runs that are compared with each other.
+// Course is a workload with the edits of its user, for runs that are compared with each other.
 type Course struct {
 	// Name names the test.
 	Name string
-	// Start makes a new world with everything ahead of it.
+	// Start returns a new world in which nothing has happened yet.
 	Start func(t testing.TB, o Options) (*World, Planner)
-	// Arrived fails the test unless the world is as the workload wants it.
+	// Arrived fails the test unless the world is as the spec of the workload wants it.
 	Arrived func(t testing.TB, w *World)
 }
 
@@ -69,8 +69,7 @@ func (c Course) start(t testing.TB, seed uint64) (*World, Planner) {
 	return w, p
 }
 
-// CheckCrashes demands of every course that a crash after any write leaves a world from which the next
-// operator arrives at the same end.
+// CheckCrashes requires of every course that after a crash after any write the next operator arrives at the same end.
 func CheckCrashes(t *testing.T, courses []Course) {
 	t.Helper()
 	for _, c := range courses {
@@ -97,8 +96,8 @@ func Refusals(seed uint64) Faults {
 	return Faults{Seed: seed, Conflict: 0.15, TooManyRequests: 0.1, InternalError: 0.1}
 }
 
-// CheckFaults demands of every course, under every trouble and in n worlds, that the end is the one
-// without faults.
+// CheckFaults requires of every course, with every kind of trouble and in n worlds, that the end is the one without
+// faults.
 func CheckFaults(t *testing.T, courses []Course, n int) {
 	t.Helper()
 	troubles, ends := Troubles(), map[string]string{}
@@ -124,18 +123,18 @@ func CheckFaults(t *testing.T, courses []Course, n int) {
 	})
 }
 
-// replayActor is who writes everything a second time.
+// replayActor repeats every write.
 const replayActor = "replay"
 
-// CheckReplays demands of every course that every write may arrive twice: the second time it changes
-// nothing or is refused.
+// CheckReplays requires of every course that every write may arrive twice: the second time it changes nothing or is
+// refused.
 func CheckReplays(t *testing.T, courses []Course) {
 	t.Helper()
 	for _, c := range courses {
 		t.Run(c.Name, func(t *testing.T) {
 			w, p := c.start(t, 1)
 			operator, replayed := NewOperator(w, p, Faults{}), 0
-			for pass := uint64(0); !w.Quiet() || pass < patience; pass++ {
+			for pass := uint64(0); !w.Quiet() || pass < quietWakes; pass++ {
 				done, _ := operator.run(think(p, w.CacheView(nil), w.Now(), pass))
 				for i := range done.Outcomes {
 					w.replay(done.Outcomes[i].Action)

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// creations are the pods that the operator made for a workload since anybody else has changed anything.
+// creations are the pods that the operator has made for a workload since the last change by another actor.
 type creations struct {
 	made       map[types.UID]int64 // the generation of the workload for which a pod was made
 	generation int64               // the last generation for which a pod was taken away again
@@ -16,16 +16,15 @@ type creations struct {
 	meddled    map[string]int      // the number of events of a kind at the last change by somebody else
 }
 
-// CheckCreations demands that the operator takes away no pod that it made for the same generation of its
-// workload, unless the pod has failed or somebody has changed something that it had not seen when it made the
-// pod: it would make another one for it, and so on without end. As many pods as spare says, such as maxSurge, may be made to go again; nil
-// says none.
+// CheckCreations requires that the operator does not delete a pod that it made for the same generation of its workload,
+// unless the pod has failed or something has changed that it had not seen when it made the pod: it would make another
+// pod instead, and so on without end. As many pods as spare returns, such as maxSurge, may be deleted; nil means none.
 func (w *World) CheckCreations(workload action.Object, spare func(*View) int) {
 	c := creations{made: map[types.UID]int64{}, meddled: map[string]int{}}
 	w.OnEvent(func(w *World, e Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		switch {
-		case meddles(e.Actor), ok && e.Old != nil && controllerOf(e.Old) != controllerOf(pod): // or what one did is seen now
+		case isForeign(e.Actor), ok && e.Old != nil && controllerOf(e.Old) != controllerOf(pod): // or what one did is seen now
 			clear(c.made)
 			c.meddled[e.Kind] = len(w.table(e.Kind).events)
 		case !ok || e.Actor != OperatorActor || controllerOf(pod) != workload.GetUID():
@@ -45,7 +44,7 @@ func (w *World) knownGeneration(o action.Object) int64 {
 	return 0
 }
 
-// seen says that the operator's last view showed all that others have changed.
+// seen reports whether the operator's last view showed all changes by other actors.
 func (c *creations) seen(w *World) bool {
 	for kind, events := range c.meddled {
 		if seen, looked := w.seen[kind]; looked && seen < events {
@@ -71,7 +70,7 @@ func (c *creations) judge(w *World, pod *corev1.Pod, generation int64, spare fun
 	w.Violate("pod %s was made for generation %d and is taken away for it", pod.Name, generation)
 }
 
-// takesAway says that the operator deletes the pod, or has its preDelete hook let it go.
+// takesAway reports whether the operator deletes the pod, or has its preDelete hook release it.
 func takesAway(e Event, pod *corev1.Pod) bool {
 	old, _ := e.Old.(*corev1.Pod)
 	if old == nil || old.DeletionTimestamp != nil {
@@ -83,8 +82,8 @@ func takesAway(e Event, pod *corev1.Pod) bool {
 	return e.Type == Deleted || pod.DeletionTimestamp != nil || going(pod) && !going(old)
 }
 
-// meddles says that the actor is neither the operator nor part of the cluster.
-func meddles(actor string) bool {
+// isForeign reports whether the actor is neither the operator nor part of the cluster.
+func isForeign(actor string) bool {
 	switch actor {
 	case OperatorActor, KubeletActor, SchedulerActor, CollectorActor, BinderActor, NodeActor, hookActor:
 		return false

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// Faults are what an operator has to live with. Numbers between 0 and 1 are probabilities; the zero
-// value is a life without faults.
+// Faults are the faults that an operator meets. Numbers between 0 and 1 are probabilities; the zero value has no
+// faults.
 type Faults struct {
 	// Seed decides which faults happen, apart from the world's own seed.
 	Seed uint64
@@ -23,14 +23,14 @@ type Faults struct {
 	// CrashAfter lets the operator die right after this write, counted from 1, and start again with
 	// an empty memory. 0 means never.
 	CrashAfter int
-	// Lag lets views be up to this many events of a kind old.
+	// Lag is by how many events of a kind a view may be behind.
 	Lag int
-	// NoGate takes the freshness gate away: views may lack the operator's own writes, and a new
-	// operator may start in the past. Only tests of tests want that.
-	NoGate bool
+	// NoFreshness disables the freshness tracker and the leader fence: views may lack the operator's own writes, and a
+	// new operator may start from an old view. Only for tests of this package.
+	NoFreshness bool
 	// LostEvents is how often an event starts no pass.
 	LostEvents float64
-	// Interleave is how often the world moves on between two writes of one plan, by no more than a request may take.
+	// Interleave is how often the world goes on between two writes of one plan, for no longer than a request may take.
 	Interleave float64
 	// Conflict, TooManyRequests and InternalError are how often a write is refused.
 	Conflict, TooManyRequests, InternalError float64
@@ -38,12 +38,12 @@ type Faults struct {
 	Refused []Refused
 	// Timeout is how often a write is done and its answer lost.
 	Timeout float64
-	// ForgetsDoubt lets the gate know nothing of writes whose answer was lost. Only tests of tests
-	// want that.
-	ForgetsDoubt bool
+	// ForgetsLostAnswers makes the freshness tracker ignore writes whose answer was lost. Only for tests of this
+	// package.
+	ForgetsLostAnswers bool
 	// Foreign is how often one of the Actors acts before a pass.
 	Foreign float64
-	// Actors are foreign controllers and people.
+	// Actors are the foreign controllers and people.
 	Actors []Actor
 }
 
@@ -55,7 +55,7 @@ func Nasty(seed uint64) Faults {
 	}
 }
 
-// Actor is somebody else who changes the world.
+// Actor is another actor who changes the world.
 type Actor func(w *World, rng *rand.Rand)
 
 // DeletesPods deletes a pod at random.
@@ -93,8 +93,8 @@ func Annotates(key string, values ...string) Actor {
 	}
 }
 
-// Bares takes all labels off a pod at random and puts them back after the time.
-func Bares(d time.Duration) Actor {
+// StripsLabels removes all labels of a pod at random and restores them after the time.
+func StripsLabels(d time.Duration) Actor {
 	return editsPods("take all labels off pod %s", func(w *World, pod *corev1.Pod) {
 		had := pod.Labels
 		pod.Labels = nil
@@ -116,8 +116,8 @@ func Orphans(w *World, rng *rand.Rand) {
 	editsPods("orphan pod %s", func(_ *World, pod *corev1.Pod) { pod.OwnerReferences = nil })(w, rng)
 }
 
-// Holds puts a finalizer on a pod at random and takes it off after the time.
-func Holds(finalizer string, d time.Duration) Actor {
+// AddsFinalizer adds a finalizer to a pod at random and removes it after the time.
+func AddsFinalizer(finalizer string, d time.Duration) Actor {
 	return editsPods("hold pod %s", func(w *World, pod *corev1.Pod) {
 		if pod.DeletionTimestamp != nil {
 			return
@@ -169,8 +169,8 @@ func (o *Operator) roll(probability float64) bool {
 	return probability > 0 && o.active() && o.rng.Float64() < probability
 }
 
-// meddle lets a foreign actor act.
-func (o *Operator) meddle() {
+// actForeign makes a foreign actor act.
+func (o *Operator) actForeign() {
 	if len(o.faults.Actors) == 0 || !o.roll(o.faults.Foreign) {
 		return
 	}
@@ -182,7 +182,7 @@ func (o *Operator) meddle() {
 	}
 }
 
-// refusal returns the error that a write meets instead of being done, or nil.
+// refusal returns the error with which a write fails, or nil.
 func (o *Operator) refusal(object action.Object) error {
 	switch {
 	case o.roll(o.faults.Conflict):
@@ -195,15 +195,15 @@ func (o *Operator) refusal(object action.Object) error {
 	return nil
 }
 
-// look returns the view of a pass: every kind as old as the faults and the gate allow, and never older than it was
-// shown before.
+// look returns the view of a pass: every kind as old as the faults and the freshness tracker allow, and never older
+// than it was shown before.
 func (o *Operator) look() *View {
 	w := o.world
 	w.seen = o.shown
 	view := w.CacheView(func(kind string) int {
 		all := len(w.tables[kind].events)
 		known := o.shown[kind]
-		if !o.faults.NoGate {
+		if !o.faults.NoFreshness {
 			known = max(known, o.written[kind])
 		}
 		lag := 0

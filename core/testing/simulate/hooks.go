@@ -22,9 +22,9 @@ func Hook() *workload.LifecycleHook {
 	return &workload.LifecycleHook{LabelsHandler: map[string]string{HookLabel: HookTaken}}
 }
 
-// AnswerHooks lets a user's controller answer the hooks of a workload, which hooks returns as they are at
-// the time: it releases what prepares for an update or a deletion, and takes what is new or updated, each
-// some time after it happened, whoever did it.
+// AnswerHooks adds a user's controller that answers the hooks of a workload, which hooks returns as they are at the
+// time: it releases pods that prepare for an update or a deletion, and marks new or updated ones, each some time after
+// it happened, whoever did it.
 func (w *World) AnswerHooks(after time.Duration, hooks func() *workload.Lifecycle) {
 	w.OnEvent(func(w *World, e Event) {
 		pod, ok := e.Object.(*corev1.Pod)
@@ -41,7 +41,7 @@ func (w *World) AnswerHooks(after time.Duration, hooks func() *workload.Lifecycl
 	})
 }
 
-// callsForAnswer says that the operator wrote, or that somebody else changed what a hook is answered by.
+// callsForAnswer reports whether the operator wrote, or somebody else changed what answers a hook.
 func callsForAnswer(e Event) bool {
 	switch {
 	case e.Actor == OperatorActor:

@@ -14,17 +14,16 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
-// Judge is one thing that no plan may want. It returns what is wrong with the steps of a plan.
+// Judge reports plans that break an invariant.
 type Judge struct {
-	// Name is the rule.
+	// Name is the invariant.
 	Name string
-	// Judge lists what breaks it.
+	// Judge returns what breaks it in the steps of a plan.
 	Judge func(steps []action.Step) []string
 }
 
-// Convict has the judges look at a plan and makes what they find violations of the world, beside the text
-// of the plan.
-func (w *World) Convict(steps []action.Step, text string, judges ...Judge) {
+// ApplyJudges records what the judges find in a plan as violations of the world, with the text of the plan.
+func (w *World) ApplyJudges(steps []action.Step, text string, judges ...Judge) {
 	for _, j := range judges {
 		for _, wrong := range j.Judge(steps) {
 			w.Violate("%s: %s\n%s", j.Name, wrong, text)
@@ -32,9 +31,10 @@ func (w *World) Convict(steps []action.Step, text string, judges ...Judge) {
 	}
 }
 
-// Sound returns the judges of every plan. An object has one action, since a second one would be judged by a version
-// that the first one changed; and every action writes, since one without a write would come again in every pass.
-func Sound() []Judge {
+// CommonJudges returns the judges of every plan. An object has at most one action, because a second one would name the
+// version before the first; and every action writes something, because one without a change would be planned again in
+// every pass.
+func CommonJudges() []Judge {
 	return []Judge{{"one action for each object", oneActionEach}, {"every action writes", everyActionWrites}}
 }
 
@@ -61,8 +61,8 @@ func everyActionWrites(steps []action.Step) []string {
 	return wrong
 }
 
-// HooksHold judges that no pod is deleted or updated that a hook holds; a nil lifecycle has none.
-func HooksHold(l *workload.Lifecycle) Judge {
+// NoBreakOfHooks returns the judge that no pod is deleted or updated while a hook holds it; a nil lifecycle has none.
+func NoBreakOfHooks(l *workload.Lifecycle) Judge {
 	return Judge{"hooks hold", func(steps []action.Step) []string {
 		var wrong []string
 		for a := range Actions(steps, "") {
@@ -82,8 +82,8 @@ func HooksHold(l *workload.Lifecycle) Judge {
 	}}
 }
 
-// RevisionsStay judges that no revision is deleted that was chosen or that an active pod has.
-func RevisionsStay(chosen revision.Choice, pods []*corev1.Pod) Judge {
+// NoLossOfRevisions returns the judge that no revision is deleted that was chosen or that an active pod has.
+func NoLossOfRevisions(chosen revision.Choice, pods []*corev1.Pod) Judge {
 	return Judge{"live revisions stay", func(steps []action.Step) []string {
 		live := map[string]bool{}
 		for _, r := range []*appsv1.ControllerRevision{chosen.Update, chosen.Current} {

@@ -34,8 +34,8 @@ func TestJudgesSeeWhatTheyAreFor(t *testing.T) {
 	named := func(name string) *appsv1.ControllerRevision {
 		return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	}
-	stay := simulate.RevisionsStay(revision.Choice{Update: named("web-new"), Current: named("web-now")}, []*corev1.Pod{carried})
-	sound := simulate.Sound()
+	stay := simulate.NoLossOfRevisions(revision.Choice{Update: named("web-new"), Current: named("web-now")}, []*corev1.Pod{carried})
+	sound := simulate.CommonJudges()
 	for name, c := range map[string]struct {
 		judge simulate.Judge
 		bad   []action.Action
@@ -43,14 +43,14 @@ func TestJudgesSeeWhatTheyAreFor(t *testing.T) {
 	}{
 		"a second action for a pod": {sound[0], []action.Action{deleted(pod), deleted(pod)}, []action.Action{deleted(pod), deleted(held)}},
 		"an action without a write": {sound[1], []action.Action{{Verb: action.PatchMetadata, Object: pod}}, []action.Action{deleted(pod), relabelled(held, "a", "b")}},
-		"a held pod is deleted":     {simulate.HooksHold(hooks), []action.Action{deleted(held)}, []action.Action{deleted(pod)}},
+		"a held pod is deleted":     {simulate.NoBreakOfHooks(hooks), []action.Action{deleted(held)}, []action.Action{deleted(pod)}},
 		"a held pod is updated": {
-			simulate.HooksHold(hooks), []action.Action{relabelled(held, contract.RevisionLabel, "x")},
+			simulate.NoBreakOfHooks(hooks), []action.Action{relabelled(held, contract.RevisionLabel, "x")},
 			[]action.Action{relabelled(held, "other", "x"), relabelled(pod, contract.RevisionLabel, "x")},
 		},
 		"a chosen revision is deleted":   {stay, []action.Action{deleted(named("web-now"))}, []action.Action{deleted(named("web-idle"))}},
 		"a revision in use is deleted":   {stay, []action.Action{deleted(named("web-old"))}, []action.Action{deleted(carried)}},
-		"nothing is held without a hook": {simulate.HooksHold(nil), nil, []action.Action{deleted(held)}},
+		"nothing is held without a hook": {simulate.NoBreakOfHooks(nil), nil, []action.Action{deleted(held)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Empty(t, c.judge.Judge([]action.Step{{Actions: c.good}}))
@@ -58,7 +58,7 @@ func TestJudgesSeeWhatTheyAreFor(t *testing.T) {
 				return
 			}
 			w := simulate.New(simulate.Options{Seed: 1})
-			w.Convict([]action.Step{{Actions: c.bad}}, "the plan", c.judge)
+			w.ApplyJudges([]action.Step{{Actions: c.bad}}, "the plan", c.judge)
 			require.Len(t, w.Violations(), 1)
 			assert.Contains(t, w.Violations()[0], c.judge.Name)
 			assert.Contains(t, w.Violations()[0], "the plan")
@@ -114,7 +114,7 @@ func TestHooksAreAnsweredWhoeverBringsThemBack(t *testing.T) {
 	w := simulate.New(simulate.Options{Seed: 1, Calm: true})
 	pod := w.Add(gen.Pod("web-1", gen.Lifecycle(contract.LifecyclePreparingDelete), gen.Label(simulate.HookLabel, simulate.HookTaken)))
 	w.AnswerHooks(3*time.Second, func() *workload.Lifecycle { return &workload.Lifecycle{PreDelete: simulate.Hook()} })
-	simulate.Bares(20*time.Second)(w, rand.New(rand.NewPCG(1, 1)))
+	simulate.StripsLabels(20*time.Second)(w, rand.New(rand.NewPCG(1, 1)))
 	require.Empty(t, w.Latest(pod).GetLabels())
 	w.Advance(21 * time.Second)
 	assert.Equal(t, simulate.HookTaken, w.Latest(pod).GetLabels()[simulate.HookLabel])

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
-// LostPods is package orphans in a world: its cache is a view that holds the pods with a label, and its server the
-// world as it is.
+// LostPods runs package orphans in a world: its cache is a view of the pods with a label, and its server the world as
+// it is.
 type LostPods struct {
 	world  *World
 	label  string
@@ -44,7 +44,7 @@ func (l *LostPods) Find(view *View, s orphans.Search, now time.Time) (orphans.Fo
 	return l.finder.Find(context.Background(), s, now)
 }
 
-// Followed tells the finder what became of the actions of the workload, as package engine does.
+// Followed passes the outcomes of the workload's actions to the finder, as package engine does.
 func (l *LostPods) Followed(namespace, workload string, results []progress.Outcome) {
 	l.finder.Follow(types.NamespacedName{Namespace: namespace, Name: workload}, results, l.world.now)
 }

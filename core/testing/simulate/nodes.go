@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// FailNode silences the kubelet of a node, such as "node-0": its pods live on, but nothing of them is
-// reported and no deletion ends. The pods are marked not ready, as the node controller does.
+// FailNode stops the kubelet of a node, such as "node-0": its pods go on running, but their status is not reported and
+// no deletion ends. The pods are marked not ready, as the node controller does.
 func (w *World) FailNode(name string) {
 	w.silent[name] = true
 	w.Tell(NodeActor, "%s fails", name)
@@ -25,7 +25,7 @@ func (w *World) FailNode(name string) {
 	}
 }
 
-// RecoverNode lets the kubelet of the node catch up.
+// RecoverNode starts the kubelet of the node again.
 func (w *World) RecoverNode(name string) {
 	delete(w.silent, name)
 	w.Tell(NodeActor, "%s recovers", name)

@@ -11,9 +11,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
 
-// Planner thinks one pass: what to write, and when to think again at the latest (0: at the next
-// event). What it reads from the view is read-only. A planner that keeps something in memory between
-// passes is a Restarter too.
+// Planner makes the plan of one pass: what to write, and when to plan again at the latest (0: at the next event). What
+// it reads from the view is read-only. A planner that keeps something in memory between passes is a Restarter, too.
 type Planner interface {
 	Plan(view *View, now time.Time, seed uint64) (steps []action.Step, wake time.Duration)
 }
@@ -24,20 +23,20 @@ type Restarter interface {
 	Restart()
 }
 
-// Reporter is a Planner whose steps write no status: it is asked for that once they have run, or ended early.
+// Reporter is a Planner whose steps write no status: it is asked for the status once they have run, or ended early.
 type Reporter interface {
-	// Report returns the steps that write what has become of the last plan.
+	// Report returns the steps that write the status after the last plan.
 	Report(done action.Failures) []action.Step
 }
 
-// Follower is a Planner that is told what became of its actions.
+// Follower is a Planner that gets the outcomes of its actions.
 type Follower interface {
 	Followed(results []progress.Outcome)
 }
 
-// Noticer is a Planner whose plans tell users more than what became of their actions.
+// Noticer is a Planner whose plans have notices.
 type Noticer interface {
-	// Notices returns what the last plan tells, by whether its status was written where there was one to write.
+	// Notices returns the notices of the last plan, given whether its status was written if there was one to write.
 	Notices(statusWritten bool) []action.Notice
 }
 
@@ -49,7 +48,7 @@ func (f PlannerFunc) Plan(view *View, now time.Time, seed uint64) ([]action.Step
 	return f(view, now, seed)
 }
 
-// ErrCrash is the end of an operator in the middle of its plan.
+// ErrCrash means that the operator crashed while it carried out a plan.
 var ErrCrash = errors.New("the operator crashed")
 
 var errFault = errors.New("injected fault")
@@ -58,17 +57,17 @@ var errFault = errors.New("injected fault")
 type Outcome struct {
 	// Done actions were written to their end.
 	Done int
-	// Stale actions met an object that was not as judged; the next pass decides again.
+	// Stale actions met an object in another version than the plan was made from; the next pass decides again.
 	Stale int
 	// Blocked actions were refused by admission or validation.
 	Blocked int
 	// Failed actions met another error.
 	Failed int
-	// Crashed says that the operator died on the way.
+	// Crashed means that the operator died on the way.
 	Crashed bool
 }
 
-// Idle says that there was nothing to do.
+// Idle means that there was nothing to do.
 func (o Outcome) Idle() bool { return o == Outcome{} }
 
 // count adds a result. A claim that stays because it is mounted is none: the server was asked for it, and no more.
@@ -119,8 +118,8 @@ func NewOperator(w *World, p Planner, f Faults) *Operator {
 // Writes returns the number of writes that were done so far.
 func (o *Operator) Writes() int { return o.writes }
 
-// Restart is a new process: nothing is remembered. Unless the gate is off it waits until its caches
-// have seen all that was written before, as the leader fence demands.
+// Restart starts a new process: nothing is remembered. Unless NoFreshness is set, it waits until its caches have seen
+// all that was written before, as the leader fence requires.
 func (o *Operator) Restart() {
 	o.crashed = false
 	o.written, o.shown = map[string]int{}, map[string]int{}
@@ -133,12 +132,12 @@ func (o *Operator) Restart() {
 	}
 }
 
-// Pass thinks once and writes what the plan says. It returns what became of that and the time after
-// which the planner wants to think again.
+// Pass runs one pass: it plans and writes. It returns the outcome and the time after which the planner wants to plan
+// again.
 func (o *Operator) Pass() (Outcome, time.Duration) {
 	o.passes++
 	o.world.passes++
-	o.meddle()
+	o.actForeign()
 	steps, wake := o.planner.Plan(o.look(), o.world.now, o.rng.Uint64())
 	o.quiet.judge(o)
 	done, out := o.run(steps)
@@ -147,7 +146,7 @@ func (o *Operator) Pass() (Outcome, time.Duration) {
 	return out, shorter(wake, shorter(again, done.RetryAfter))
 }
 
-// think returns what the planner wants, with the status that follows when all of it is done.
+// think returns the steps of the plan, with the status that follows when all of them are done.
 func think(p Planner, v *View, now time.Time, seed uint64) []action.Step {
 	steps, _ := p.Plan(v, now, seed)
 	if r, ok := p.(Reporter); ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Leave deletes an object and keeps what it owns, as kubectl delete --cascade=orphan does.
+// Leave deletes an object and orphans its dependents, as kubectl delete --cascade=orphan does.
 func (w *World) Leave(actor string, owner action.Object) error {
 	w.Tell(actor, "delete %s %s and keep what it owns", KindOf(owner), owner.GetName())
 	for _, kind := range w.kinds() {
@@ -49,7 +49,7 @@ func OrphansRevisions(w *World, rng *rand.Rand) {
 	_ = Change(w, UserActor, "", r, func(r *appsv1.ControllerRevision) { r.OwnerReferences = nil })
 }
 
-// OrphanedRevisions says which revisions of the pods, which their workload has, belong to nobody.
+// OrphanedRevisions lists the revisions of the workload's pods that have no owner.
 func OrphanedRevisions(w *World, pods []*corev1.Pod) []string {
 	var wrong []string
 	live := CountByRevision(pods)

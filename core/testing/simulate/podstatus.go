@@ -45,7 +45,7 @@ func (w *World) writeStatus(r *podRuntime, number int, status corev1.PodStatus) 
 	w.commit(Event{Type: Modified, Actor: KubeletActor, Object: &n, Old: pod, Subresource: "status"})
 }
 
-// compose returns the status of what runs, judged by the readiness gates as the pod shows them.
+// compose returns the status of what runs, with the readiness gates as the pod shows them.
 func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
 	started := metav1.NewTime(r.started.Truncate(time.Second))
 	s := corev1.PodStatus{

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// happening is something that is going to happen.
+// happening is something that will happen.
 type happening struct {
 	at    time.Time
 	order int
 	do    func()
 }
 
-// queue holds what is going to happen, the next first.
+// queue has what will happen, the next first.
 type queue struct {
 	items []happening
 	count int
@@ -42,14 +42,14 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// After lets something happen once the time has passed.
+// After makes something happen once the time has passed.
 func (w *World) After(d time.Duration, do func()) {
 	w.queue.count++
 	heap.Push(&w.queue, happening{at: w.now.Add(d), order: w.queue.count, do: do})
 }
 
-// Step lets the next thing happen and moves the time to it. It returns false when nothing is
-// going to happen by itself any more.
+// Step makes the next thing happen and moves the time to it. It returns false if nothing will happen by itself any
+// more.
 func (w *World) Step() bool {
 	if w.queue.Len() == 0 {
 		return false
@@ -78,5 +78,5 @@ func (w *World) Advance(d time.Duration) {
 	w.now = until
 }
 
-// Quiet says that nothing is going to happen by itself.
+// Quiet reports whether nothing will happen by itself.
 func (w *World) Quiet() bool { return w.queue.Len() == 0 }

@@ -29,9 +29,9 @@ const (
 	mostOut = 2 * time.Minute
 )
 
-// quiet judges that an operator is quiet under refusal: its requests that are refused and those that are done,
-// what it tells users, how often and for how long a pod leaves service for nothing, and how soon after the end of
-// the refusals everything is tried again.
+// quiet is the judge of operators whose writes are refused: how many requests are refused and done, how many events are
+// sent, how often and for how long a pod leaves service without being updated, and how soon after the end of the
+// refusals everything is tried again.
 type quiet struct {
 	refused []Refused
 	tries   map[inTheWay]*tally // that were refused
@@ -227,8 +227,8 @@ func (q *quiet) cause() {
 	}
 }
 
-// serve demands that no pod whose containers are ready is kept out of service, unless it is held by a hook, the
-// server lets nobody write what would bring it back, or it must be adopted before and cannot be, or be released.
+// serve requires that no pod whose containers are ready is kept out of service, unless a hook holds it, the server
+// refuses every write that would bring it back, or it has to be adopted first and cannot be, or has to be released.
 func (q *quiet) serve(w *World, known action.Refusals) {
 	for _, r := range q.refused {
 		if r.covers("patch status of Pod", w.now.Sub(w.begin)) {
@@ -257,7 +257,7 @@ func (q *quiet) serve(w *World, known action.Refusals) {
 	}
 }
 
-// judge demands that soon after the end of all refusals nothing waits any longer because of them.
+// judge requires that soon after the end of all refusals nothing waits any longer because of them.
 func (q *quiet) judge(o *Operator) {
 	if len(q.refused) == 0 {
 		return

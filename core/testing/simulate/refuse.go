@@ -147,7 +147,7 @@ func shorter(a, b time.Duration) time.Duration {
 	return a
 }
 
-// rehearse sends dry runs where the action asks for them, in the way of package execute.
+// rehearse sends dry runs if the action asks for them, as package execute does.
 func (t *attempt) rehearse(a *action.Action) error {
 	if !a.DryRun {
 		return nil

@@ -12,17 +12,17 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// judgeUpdate reports whether the server lets old become n through the subresource, and whether that changes the spec.
-// Where a real server drops a forbidden change without a word, this is an error.
-func judgeUpdate(subresource string, old, n action.Object) (specChanged bool, errs field.ErrorList) {
-	errs = judgeMetadata(subresource, old, n)
+// validateUpdate reports whether the server accepts the change of old to n through the subresource, and whether it
+// changes the spec. Where a real server silently drops a forbidden change, this is an error.
+func validateUpdate(subresource string, old, n action.Object) (specChanged bool, errs field.ErrorList) {
+	errs = validateMetadata(subresource, old, n)
 	var spec, status bool
 	switch n := n.(type) {
 	case *corev1.Pod:
 		o := old.(*corev1.Pod)
 		spec, status = !same(o.Spec, n.Spec), !same(o.Status, n.Status)
 		if spec {
-			errs = append(errs, judgePodSpec(subresource, o, n)...)
+			errs = append(errs, validatePodSpec(subresource, o, n)...)
 		}
 	case *corev1.PersistentVolumeClaim:
 		o := old.(*corev1.PersistentVolumeClaim)
@@ -51,7 +51,7 @@ func judgeUpdate(subresource string, old, n action.Object) (specChanged bool, er
 	return spec, errs
 }
 
-func judgeMetadata(subresource string, old, n action.Object) field.ErrorList {
+func validateMetadata(subresource string, old, n action.Object) field.ErrorList {
 	var errs field.ErrorList
 	if old.GetUID() != n.GetUID() || old.GetName() != n.GetName() || !same(old.GetDeletionTimestamp(), n.GetDeletionTimestamp()) {
 		errs = append(errs, forbidden("metadata", "identity and deletion cannot change"))
@@ -63,10 +63,10 @@ func judgeMetadata(subresource string, old, n action.Object) field.ErrorList {
 	if subresource == "resize" && (!same(old.GetLabels(), n.GetLabels()) || !same(old.GetAnnotations(), n.GetAnnotations())) {
 		errs = append(errs, forbidden("metadata", "nothing but resources can change through resize"))
 	}
-	return append(append(errs, judgeFinalizers(old, n)...), judgeOwners(n)...)
+	return append(append(errs, validateFinalizers(old, n)...), validateOwners(n)...)
 }
 
-func judgeFinalizers(old, n action.Object) field.ErrorList {
+func validateFinalizers(old, n action.Object) field.ErrorList {
 	var errs field.ErrorList
 	for _, f := range n.GetFinalizers() {
 		if old.GetDeletionTimestamp() != nil && !slices.Contains(old.GetFinalizers(), f) {
@@ -76,7 +76,7 @@ func judgeFinalizers(old, n action.Object) field.ErrorList {
 	return errs
 }
 
-func judgeOwners(n action.Object) field.ErrorList {
+func validateOwners(n action.Object) field.ErrorList {
 	var errs field.ErrorList
 	controllers := 0
 	for _, ref := range n.GetOwnerReferences() {
@@ -93,8 +93,8 @@ func judgeOwners(n action.Object) field.ErrorList {
 	return errs
 }
 
-// judgePodSpec allows what the server allows on a pod that exists.
-func judgePodSpec(subresource string, old, n *corev1.Pod) field.ErrorList {
+// validatePodSpec allows the changes that the server allows on an existing pod.
+func validatePodSpec(subresource string, old, n *corev1.Pod) field.ErrorList {
 	bare := n.Spec.DeepCopy()
 	if len(bare.Containers) != len(old.Spec.Containers) || len(bare.InitContainers) != len(old.Spec.InitContainers) {
 		return field.ErrorList{forbidden("spec.containers", "containers cannot be added or removed")}
@@ -136,7 +136,7 @@ func restoreImages(containers, old []corev1.Container) {
 	}
 }
 
-// resizable says that quantities of cpu and memory were changed or added and nothing was removed.
+// resizable reports whether only quantities of cpu and memory were changed or added.
 func resizable(old, n corev1.ResourceRequirements) bool {
 	only := func(have, want corev1.ResourceList) bool {
 		for name := range have {

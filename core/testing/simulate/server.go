@@ -100,7 +100,7 @@ func (w *World) update(actor, subresource string, old, n action.Object) (action.
 		w.noops[actor]++
 		return old, nil
 	}
-	specChanged, errs := judgeUpdate(subresource, old, n)
+	specChanged, errs := validateUpdate(subresource, old, n)
 	if len(errs) > 0 {
 		return nil, invalid(n, errs...)
 	}
@@ -153,7 +153,7 @@ func (w *World) Delete(actor string, o action.Object) error {
 	return nil
 }
 
-// gone says that nothing keeps an object that is being deleted.
+// gone reports whether nothing keeps an object that is being deleted.
 func gone(o action.Object) bool {
 	grace := o.GetDeletionGracePeriodSeconds()
 	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && (grace == nil || *grace == 0)

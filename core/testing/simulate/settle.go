@@ -15,14 +15,13 @@ import (
 const (
 	// sweepLimit bounds the passes of every run of a sweep.
 	sweepLimit = 5000
-	// patience is how many wakes in a row may bring nothing before a quiet world counts as settled.
-	patience = 20
+	// quietWakes is after how many wakes in a row without a write a quiet world counts as settled.
+	quietWakes = 20
 )
 
-// Settle runs passes until nothing is left to do and nothing is going to happen, then looks again
-// with an empty memory, a minute and a day later, and demands that nothing is written any more. It
-// fails when that takes more than limit passes, when a hook or limit of the world was violated, or
-// when a write changed nothing.
+// Settle runs passes until nothing is left to do and nothing will happen, then looks again with an empty memory, a
+// minute and a day later, and requires that nothing is written any more. It fails if that takes more than limit passes,
+// if an invariant of the world was violated, or if a write changed nothing.
 func (o *Operator) Settle(limit int) error {
 	idle := 0
 	for range limit {
@@ -40,7 +39,7 @@ func (o *Operator) Settle(limit int) error {
 			o.wait(out, wake)
 		case o.active() && o.faults.Foreign > 0: // more trouble is coming
 			o.world.Advance(time.Second)
-		case wake > 0 && idle < patience:
+		case wake > 0 && idle < quietWakes:
 			idle++
 			o.world.Advance(wake)
 		default:
@@ -79,7 +78,7 @@ func (o *Operator) wait(out Outcome, wake time.Duration) {
 	}
 }
 
-// proveSettled looks into the future and comes back.
+// proveSettled checks that the world stays settled in the future, and returns to the present.
 func (o *Operator) proveSettled() error {
 	for i, object := range o.world.originals {
 		if !same(object, o.world.copies[i]) {
@@ -118,9 +117,9 @@ func SettleUnder(t testing.TB, w *World, p Planner, f Faults, limit int) {
 	}
 }
 
-// CrashSweep plays the setup once without a fault and then once for every write on the way, with an
-// operator that dies right after that write. Every run must settle, pass the check, which may be
-// nil, and end in the state in which the first run ended, as Digest sees it.
+// CrashSweep plays the setup once without a fault and then once for every write on the way, with an operator that
+// crashes right after that write. Every run must settle, pass the check, which may be nil, and end in the state in
+// which the first run ended, as compared by Digest.
 func CrashSweep(t testing.TB, setup func() (*World, Planner), check func(*World)) {
 	t.Helper()
 	runs, err := sweepCrashes(setup, check)

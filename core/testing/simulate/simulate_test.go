@@ -90,7 +90,7 @@ func TestRolloutsSettleAmongForeignActors(t *testing.T) {
 		w.After(10*time.Second, func() { wants(w, "app:v2") })
 		f := simulate.Nasty(seed)
 		f.Foreign = 0.2
-		f.Actors = []simulate.Actor{simulate.DeletesPods, simulate.Orphans, simulate.Holds("example.com/hold", time.Minute), simulate.Relabels("example.com/x", "y")}
+		f.Actors = []simulate.Actor{simulate.DeletesPods, simulate.Orphans, simulate.AddsFinalizer("example.com/hold", time.Minute), simulate.Relabels("example.com/x", "y")}
 		return w, &miniSet{}, f
 	}, allUpdated)
 }
@@ -123,8 +123,8 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 		"image first":         {bugs: bugs{imageFirst: true}, want: "while InPlaceUpdateReady is True"},
 		"write for nought":    {bugs: bugs{writesForNought: true}, want: "changes nothing"},
 		"memory alone":        {bugs: bugs{forgetsScaling: true}, faults: deletesPods, want: "wants to write although"},
-		"no freshness gate":   {faults: withoutGate, want: "pods: "},
-		"doubt is forgotten":  {faults: withoutDoubt, want: "pods: "},
+		"no freshness gate":   {faults: withoutFreshness, want: "pods: "},
+		"doubt is forgotten":  {faults: withoutLostAnswers, want: "pods: "},
 		"no bug, no complain": {},
 	}
 	for name, tt := range tests {
@@ -150,12 +150,12 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 	}
 }
 
-func withoutGate(seed uint64) simulate.Faults {
-	return simulate.Faults{Seed: seed, Lag: 5, NoGate: true}
+func withoutFreshness(seed uint64) simulate.Faults {
+	return simulate.Faults{Seed: seed, Lag: 5, NoFreshness: true}
 }
 
-func withoutDoubt(seed uint64) simulate.Faults {
-	return simulate.Faults{Seed: seed, Lag: 5, Timeout: 0.2, ForgetsDoubt: true}
+func withoutLostAnswers(seed uint64) simulate.Faults {
+	return simulate.Faults{Seed: seed, Lag: 5, Timeout: 0.2, ForgetsLostAnswers: true}
 }
 
 func deletesPods(seed uint64) simulate.Faults {

@@ -20,9 +20,10 @@ const walkLimit = 5000
 type Walk struct {
 	// Count is how many worlds there are.
 	Count int
-	// Start makes the world of a seed.
+	// Start returns a new world in which nothing has happened yet.
 	Start func(t testing.TB, seed uint64) (*World, Planner)
-	// Faults are those of a seed; nil for none.
+	// Faults are the faults that an operator meets. Numbers between 0 and 1 are probabilities; the zero value has no
+	// faults.
 	Faults func(seed uint64) Faults
 	// Unarrived says what in the end is not as the workload wants it.
 	Unarrived func(w *World) []string

@@ -216,7 +216,7 @@ func (t *attempt) deliver(r request) (action.Object, error) {
 	}
 	t.writes++
 	lost := t.roll(t.faults.Timeout)
-	if !lost || !t.faults.ForgetsDoubt {
+	if !lost || !t.faults.ForgetsLostAnswers {
 		// After a timeout the operator cannot know what became of the write, and must not go on
 		// before it does.
 		t.written[KindOf(object)] = len(t.world.table(KindOf(object)).events)

@@ -60,7 +60,7 @@ func (g *given) pod(t *testing.T, options ...gen.PodOption) podstate.State {
 	require.NoError(t, err)
 	all := append([]gen.PodOption{
 		gen.FromTemplate(*template), gen.Revision(g.revisions[0].Name), gen.Lifecycle(contract.LifecycleNormal),
-		gen.Gate(contract.InPlaceUpdateReady), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionTrue, now.Add(-time.Hour)),
+		gen.ReadinessGate(contract.InPlaceUpdateReady), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionTrue, now.Add(-time.Hour)),
 		gen.OnNode("node-1"), gen.Ready(now.Add(-time.Hour)),
 	}, options...)
 	return podstate.Of(gen.Pod("web-1", all...), now, 0)

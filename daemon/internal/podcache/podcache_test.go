@@ -18,7 +18,7 @@ import (
 
 func TestTrimKeepsWhatPlansRead(t *testing.T) {
 	barrier := plan.Barrier("web", 10)
-	pod := gen.Pod("web", gen.Label("app", "web"), gen.OwnedBy(gen.Pod("owner")), gen.Gate(contract.KruisePodReady),
+	pod := gen.Pod("web", gen.Label("app", "web"), gen.OwnedBy(gen.Pod("owner")), gen.ReadinessGate(contract.KruisePodReady),
 		gen.Annotation(contract.ContainerLaunchPriorityCompletedAnnotation, "true"), gen.Annotation("note", "long"),
 		gen.Image("main", "app:1"), gen.Image("side", "side:1"), gen.Ready(gen.Epoch()),
 		gen.Condition(corev1.PodScheduled, corev1.ConditionTrue, gen.Epoch()),
@@ -54,7 +54,7 @@ func TestTrimKeepsWhatPlansRead(t *testing.T) {
 }
 
 func TestOfOtherPodsTheNameIsKept(t *testing.T) {
-	gate := gen.Gate(contract.KruisePodReady)
+	gate := gen.ReadinessGate(contract.KruisePodReady)
 	ours := func(pod *corev1.Pod) {
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps.kruise.io/v1beta1", Kind: "CloneSet", Name: "web", UID: "u", Controller: new(true)}}
 	}

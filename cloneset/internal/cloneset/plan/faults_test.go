@@ -107,7 +107,7 @@ func TestForeignActorsAreRepaired(t *testing.T) {
 		f := simulate.Nasty(seed)
 		f.Passes, f.Foreign = 60, 0.15
 		f.Actors = []simulate.Actor{
-			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.Holds("example.com/hold", time.Minute),
+			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.AddsFinalizer("example.com/hold", time.Minute),
 			simulate.Relabels("app", "other"), returns, simulate.Relabels(contract.SpecifiedDeleteLabel, "true"),
 			simulate.Relabels("example.com/x", "y"), flapsReplicas,
 			simulate.Relabels(contract.InstanceIDLabel, ""), bares,
@@ -124,7 +124,7 @@ func returns(w *simulate.World, rng *rand.Rand) {
 
 // bares takes a pod out of the selector for a moment.
 func bares(w *simulate.World, rng *rand.Rand) {
-	simulate.Bares(20*time.Second)(w, rng)
+	simulate.StripsLabels(20*time.Second)(w, rng)
 	givesIn(w)
 }
 
@@ -147,9 +147,9 @@ func flapsReplicas(w *simulate.World, rng *rand.Rand) {
 // One pod that cannot go on holds up no other one: not its deletion, its claims or its update.
 func TestOnePodInTroubleHoldsUpNoOther(t *testing.T) {
 	troubles := map[string]simulate.Actor{
-		"held by a finalizer for an hour": simulate.Holds("example.com/hold", time.Hour),
+		"held by a finalizer for an hour": simulate.AddsFinalizer("example.com/hold", time.Hour),
 		"deleted and held": func(w *simulate.World, rng *rand.Rand) {
-			simulate.Holds("example.com/hold", time.Hour)(w, rng)
+			simulate.AddsFinalizer("example.com/hold", time.Hour)(w, rng)
 			simulate.DeletesPods(w, rng)
 		},
 	}

@@ -91,7 +91,7 @@ func randomPod(rng *rand.Rand) []gen.PodOption {
 		contract.LifecycleNormal, contract.LifecycleNormal, contract.LifecycleNormal, contract.LifecyclePreparingNormal,
 		contract.LifecyclePreparingUpdate, contract.LifecycleUpdating, contract.LifecycleUpdated, contract.LifecyclePreparingDelete,
 	}
-	options := []gen.PodOption{gen.Lifecycle(states[rng.IntN(len(states))]), gen.Gate(contract.KruisePodReady)}
+	options := []gen.PodOption{gen.Lifecycle(states[rng.IntN(len(states))]), gen.ReadinessGate(contract.KruisePodReady)}
 	sometimes := func(option gen.PodOption) {
 		if rng.IntN(4) == 0 {
 			options = append(options, option)

@@ -63,7 +63,7 @@ func (p *player) Plan(view *simulate.View, now time.Time, seed uint64) ([]action
 	s.Now, s.Seed, s.FeatureGates = now, seed, p.featureGates
 	s.Refusals = view.Refusals(set, s.Pods, set.Spec.MinReadySeconds)
 	todo := Compute(s)
-	p.world.Convict(todo.Steps, todo.String(), planJudges(s, todo)...)
+	p.world.ApplyJudges(todo.Steps, todo.String(), planJudges(s, todo)...)
 	p.plan = todo
 	p.report = func(done action.Failures) []action.Step {
 		return []action.Step{simulate.StatusStep(set, Status(s, todo, done.WithDeferred(todo.Deferred)))}

@@ -173,7 +173,7 @@ func TestPodsAreOutOfServiceBeforeTheyChangeHoweverStaleTheView(t *testing.T) {
 		p := newPlayer(w)
 		simulate.Settle(t, w, p, 500)
 		timely(20*time.Second, wants("app:2"), wants("app:3"))(w)
-		operator := simulate.NewOperator(w, p, simulate.Faults{Seed: seed, Lag: 20, NoGate: true, Interleave: 0.5, Passes: 500})
+		operator := simulate.NewOperator(w, p, simulate.Faults{Seed: seed, Lag: 20, NoFreshness: true, Interleave: 0.5, Passes: 500})
 		for range 500 {
 			operator.Pass()
 			w.Step()

@@ -121,7 +121,7 @@ func (w *world) add(r int, prefix string, n int, options []gen.PodOption) *world
 			gen.FromTemplate(*template), gen.Namespaced("default"), gen.OwnedBy(w.set), gen.Created(now.Add(-time.Hour)),
 			gen.Revision(w.revisions[r].Name), gen.Label(contract.TemplateHashLabel, podstate.ShortHash(w.revisions[r].Name)),
 			gen.Label(contract.InstanceIDLabel, strings.TrimPrefix(name, "web-")), gen.Lifecycle(contract.LifecycleNormal),
-			gen.Gate(contract.InPlaceUpdateReady), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionTrue, now.Add(-time.Hour)),
+			gen.ReadinessGate(contract.InPlaceUpdateReady), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionTrue, now.Add(-time.Hour)),
 			gen.OnNode("node-1"), gen.Ready(now.Add(-time.Hour)),
 		}, options...)
 		w.pods = append(w.pods, gen.Pod(name, all...))

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
-// patience is how long an operator must hold out before its CRD is there.
-const patience = time.Second
+// runsAtLeast is how long an operator must hold out before its CRD is there.
+const runsAtLeast = time.Second
 
 // Start runs the operator until the end of the test. One that ends before fails the test.
 func Start(t testing.TB, env *testenv.Environment, operator manager.Operator, flags ...string) (ended <-chan error) {
@@ -40,7 +40,7 @@ func Start(t testing.TB, env *testenv.Environment, operator manager.Operator, fl
 func StartBefore(t testing.TB, env *testenv.Environment, operator manager.Operator, crd string) {
 	t.Helper()
 	ended := Start(t, env, operator)
-	require.Never(t, func() bool { return len(ended) > 0 }, patience, patience/20, "the operator ended")
+	require.Never(t, func() bool { return len(ended) > 0 }, runsAtLeast, runsAtLeast/20, "the operator ended")
 	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{crd}})
 	require.NoError(t, err)
 }

@@ -174,7 +174,7 @@ func TestTheConfigMapGoesWithItsPod(t *testing.T) {
 }
 
 func TestReadinessGate(t *testing.T) {
-	gate := gen.Gate(contract.KruisePodReady)
+	gate := gen.ReadinessGate(contract.KruisePodReady)
 	set := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "apps.kruise.io/v1beta1", Kind: "CloneSet"}, ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "set"}}
 	cases := []struct {
 		name string

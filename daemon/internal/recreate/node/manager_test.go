@@ -23,7 +23,7 @@ import (
 
 // newPodObject returns the pod that is there now, as the server has it.
 func (w *world) newPodObject() *corev1.Pod {
-	return gen.Pod("web", gen.Ready(at(0)), gen.Gate(contract.KruisePodReady), gen.Change(func(o *corev1.Pod) {
+	return gen.Pod("web", gen.Ready(at(0)), gen.ReadinessGate(contract.KruisePodReady), gen.Change(func(o *corev1.Pod) {
 		o.UID = w.pod
 		o.Status.Conditions = append(o.Status.Conditions, corev1.PodCondition{Type: contract.KruisePodReady, Status: corev1.ConditionTrue})
 	}))

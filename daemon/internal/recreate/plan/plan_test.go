@@ -105,7 +105,7 @@ func ended(pod *corev1.Pod) {
 	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
 }
 
-func gated() gen.PodOption { return gen.Gate(contract.KruisePodReady) }
+func gated() gen.PodOption { return gen.ReadinessGate(contract.KruisePodReady) }
 
 // held returns a pod that is held not ready with the message.
 func held(message string) gen.PodOption {

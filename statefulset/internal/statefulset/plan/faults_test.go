@@ -111,7 +111,7 @@ func TestForeignActorsAreRepaired(t *testing.T) {
 		f := simulate.Nasty(seed)
 		f.Passes, f.Foreign = 60, 0.15
 		f.Actors = []simulate.Actor{
-			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.Holds("example.com/hold", time.Minute), strays, bares,
+			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.AddsFinalizer("example.com/hold", time.Minute), strays, bares,
 			simulate.Relabels(contract.SpecifiedDeleteLabel, "true"), simulate.Relabels("example.com/x", "y"), flapsReplicas,
 			simulate.Relabels("statefulset.kubernetes.io/pod-name", "other"), simulate.Relabels("statefulset.kubernetes.io/pod-name", ""),
 		}
@@ -128,7 +128,7 @@ func strays(w *simulate.World, rng *rand.Rand) {
 
 // bares does so with all labels of a pod.
 func bares(w *simulate.World, rng *rand.Rand) {
-	simulate.Bares(20*time.Second)(w, rng)
+	simulate.StripsLabels(20*time.Second)(w, rng)
 	bringBack(w, 21*time.Second)
 }
 

@@ -127,14 +127,14 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 	ofPlan := func(name string, judge func(Snapshot, Plan) []string) simulate.Judge {
 		return simulate.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
 	}
-	return append(simulate.Sound(),
+	return append(simulate.CommonJudges(),
 		ofPlan("only live ordinals get pods", onlyLiveOrdinalsGetPods),
 		ofPlan("pods come and go in order", orderIsKept),
 		ofPlan("the partition holds", partitionHolds),
 		ofPlan("paused changes no revision", pausedChangesNoRevision),
 		ofPlan("nobody waits without a word", nobodyWaitsWithoutAWord),
-		simulate.HooksHold(s.Set.Spec.Lifecycle),
-		simulate.RevisionsStay(s.Chosen, s.Pods),
+		simulate.NoBreakOfHooks(s.Set.Spec.Lifecycle),
+		simulate.NoLossOfRevisions(s.Chosen, s.Pods),
 	)
 }
 

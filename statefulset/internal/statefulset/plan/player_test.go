@@ -61,7 +61,7 @@ func (p *player) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.St
 	s.Now, s.FeatureGates, s.Expandable = now, p.featureGates, p.expandable
 	s.Refusals = view.Refusals(set, s.Pods, set.Spec.MinReadySeconds)
 	todo := Compute(s)
-	p.world.Convict(todo.Steps, todo.String(), planJudges(s, todo)...)
+	p.world.ApplyJudges(todo.Steps, todo.String(), planJudges(s, todo)...)
 	p.plan = todo
 	p.report = func(done action.Failures) []action.Step {
 		return []action.Step{simulate.StatusStep(set, Status(s, todo, done.WithDeferred(todo.Deferred)))}

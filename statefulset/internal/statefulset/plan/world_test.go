@@ -131,7 +131,7 @@ func (w *world) pod(r *appsv1.ControllerRevision, ordinal int32, options ...gen.
 	all := append([]gen.PodOption{
 		gen.FromTemplate(*template), gen.OwnedBy(w.set), gen.Created(now.Add(-time.Hour)), gen.Revision(r.Name),
 		gen.Label(appsv1.StatefulSetPodNameLabel, name), gen.Label(appsv1.PodIndexLabel, name[len("web-"):]),
-		gen.Lifecycle(contract.LifecycleNormal), gen.Gate(contract.InPlaceUpdateReady),
+		gen.Lifecycle(contract.LifecycleNormal), gen.ReadinessGate(contract.InPlaceUpdateReady),
 		gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionTrue, now.Add(-time.Hour)),
 		gen.OnNode("node-1"), gen.Ready(now.Add(-time.Hour)),
 		gen.Change(func(o *corev1.Pod) {
