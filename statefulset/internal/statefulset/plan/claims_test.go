@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -108,6 +110,20 @@ func TestAPodThatIsLostKeepsItsClaim(t *testing.T) {
 	simulate.Settle(t, w, p, 500)
 	arrived(t, w)
 	assert.Equal(t, uid, simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1").UID)
+}
+
+// While the server refuses owners to the claim of a pod that is to go, no pass looks in vain each second.
+func TestClaimsThatAreRefusedOwnersAreLookedAtWhenTheyMayBeTried(t *testing.T) {
+	w := given(t, 0, claimed("data"), retention("Retain", "Delete")).updated(at(0))
+	s := w.snapshot()
+	todo := Compute(s)
+	require.Len(t, todo.Steps, 1)
+	assert.Equal(t, ownersCheck, todo.RequeueAfter)
+	a := todo.Steps[0].Actions[0]
+	s.Refusals = action.Refusals{a.Purpose(): {
+		Message: "no", Targets: map[string]action.Refusal{a.Target(): {Until: now.Add(20 * time.Second)}},
+	}}
+	assert.Equal(t, 20*time.Second, Compute(s).RequeueAfter)
 }
 
 // 3 replicas without 0 and 2-5, whenScaled Delete: claims for 1, 6 and 7; after scaling to 1 for 1 only.

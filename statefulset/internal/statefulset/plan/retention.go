@@ -184,9 +184,20 @@ func formerPods(claim *corev1.PersistentVolumeClaim, pod string) []types.UID {
 // retainClaim takes a claim from a former pod with which it would go, where the policy retains claims again. Its
 // pod is created by the next pass, unless the collector was faster.
 func (p *pass) retainClaim(claim *corev1.PersistentVolumeClaim, pod string) {
-	p.plan.RequeueWithin(ownersCheck)
+	a := writeOwners(claim, ownership.ReferencesPatch(formerPods(claim, pod)), "it is retained")
+	p.checkOwnersAfter(a)
 	p.plan.Wait(WaitClaims, claim.Name, "the claim is taken from a former pod before pod %s is created", pod)
-	p.retentions = append(p.retentions, writeOwners(claim, ownership.ReferencesPatch(formerPods(claim, pod)), "it is retained"))
+	p.retentions = append(p.retentions, a)
+}
+
+// checkOwnersAfter has claims looked at again that the actions give other owners: soon, or once all of them may be
+// tried that the server has refused.
+func (p *pass) checkOwnersAfter(actions ...action.Action) {
+	after := ownersCheck
+	for i := range actions {
+		after = max(after, p.plan.Pause(&actions[i]))
+	}
+	p.plan.RequeueWithin(after)
 }
 
 func isRefTo(ref *metav1.OwnerReference, kind, group, name string) bool {

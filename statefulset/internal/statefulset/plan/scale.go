@@ -135,8 +135,8 @@ func (p *pass) deleteParallel() {
 
 // deleteCondemned removes a condemned pod, after its claims have got the owners with which they stay or go.
 func (p *pass) deleteCondemned(step *action.Step, o *pod) {
-	if len(p.correctOwners(o)) > 0 {
-		p.plan.RequeueWithin(ownersCheck)
+	if patches := p.correctOwners(o); len(patches) > 0 {
+		p.checkOwnersAfter(patches...)
 		p.plan.Wait(WaitClaims, o.Pod.Name, "its claims are to get their owners before it goes")
 		return
 	}
