@@ -2,9 +2,9 @@ package contract
 
 // Labels on pods.
 const (
-	// RevisionLabel is the revision of a pod, "controller-revision-hash". CloneSet writes the full
-	// revision name (only the hash with gate CloneSetShortHash); readers compare the text after
-	// the last "-". Written by the workload operator, read by all.
+	// RevisionLabel is the revision of a pod, "controller-revision-hash". CloneSet writes the full revision name (only the
+	// hash with feature gate CloneSetShortHash); readers compare the text after the last "-". Written by the workload
+	// operator, read by all.
 	RevisionLabel = "controller-revision-hash"
 	// TemplateHashLabel is always the short hash of the pod's revision. Written by CloneSet.
 	TemplateHashLabel = "pod-template-hash"
@@ -59,8 +59,8 @@ const (
 
 // Readiness gates and the pod conditions of the same name.
 const (
-	// InPlaceUpdateReady is False while an in-place update takes the pod out of service. The
-	// workload operator adds the gate to pods that it creates; the in-place engine writes it.
+	// InPlaceUpdateReady is False while an in-place update takes the pod out of service. The workload operator adds the
+	// readiness gate to pods that it creates; the in-place engine writes it.
 	InPlaceUpdateReady = "InPlaceUpdateReady"
 	// KruisePodReady is False while anybody holds a not-ready key on the pod; its message is the
 	// JSON list of the keys. Written by lifecycle hooks and by container recreation.

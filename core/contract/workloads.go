@@ -33,7 +33,7 @@ const (
 	ScalingExcludePreparingDeleteLabel = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete"
 )
 
-// DeleteProtectionLabel on a workload asks admission to refuse its deletion, with gate
+// DeleteProtectionLabel on a workload asks admission to refuse its deletion, with feature gate
 // ResourcesDeletionProtection. Written by users.
 const (
 	DeleteProtectionLabel = "policy.kruise.io/delete-protection"

@@ -22,7 +22,7 @@ type PodLookup interface {
 // Reader gathers the facts for one request.
 type Reader struct {
 	Pods PodLookup
-	// Templates judges pod templates.
+	// Templates validates pod templates.
 	Templates podtemplate.Validator
 	// InPlace says what can change on a running pod in this cluster.
 	InPlace inplace.Options

@@ -67,7 +67,7 @@ func validateUpdateStrategy(spec *v1beta1.CloneSetSpec, version string) field.Er
 	return append(errs, validateSpeed(rolling, ptr.Deref(spec.Replicas, defaultReplicas), path, version)...)
 }
 
-// validateForm judges each member by itself.
+// validateForm validates each field by itself.
 func validateForm(rolling *v1beta1.RollingUpdateCloneSetStrategy, path *field.Path, version string) field.ErrorList {
 	var errs field.ErrorList
 	switch rolling.PodUpdatePolicy {

@@ -51,11 +51,11 @@ func TestNoSetIsTooOddToBeJudged(t *testing.T) {
 			if defaulted {
 				Default(&set)
 			}
-			judged := podtemplate.Change{Before: &old.Spec.Template, After: &set.Spec.Template}
+			change := podtemplate.Change{Before: &old.Spec.Template, After: &set.Spec.Template}
 			require.NotPanics(t, func() {
 				for _, version := range []string{"v1alpha1", "v1beta1"} {
 					refused += len(Validate(&set, nil, Facts{Version: version}))
-					Validate(&set, &old, Facts{Version: version, Template: judged})
+					Validate(&set, &old, Facts{Version: version, Template: change})
 					Warnings(&set, version)
 				}
 			}, "seed %d", seed)

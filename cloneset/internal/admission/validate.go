@@ -41,8 +41,8 @@ const onlyTheseFields = "updates to cloneset spec for fields other than 'replica
 
 func specPath() *field.Path { return field.NewPath("spec") }
 
-// Validate judges a CloneSet. Old is the stored one, nil on create. What was wrong already and is sent
-// again unchanged does not stand in the way of other changes.
+// Validate validates a CloneSet. Old is the stored one, nil on create. Errors that the stored object has already do not
+// block other changes.
 func Validate(set, old *v1beta1.CloneSet, facts Facts) field.ErrorList {
 	errs := validateObject(set, facts.Version)
 	if old != nil {

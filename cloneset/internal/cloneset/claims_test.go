@@ -68,7 +68,8 @@ func TestPodsThatLoseTheirIDsKeepTheirClaims(t *testing.T) {
 	}
 }
 
-// A pod that loses all its labels is not the set's any more: it runs on with its claim, and another one takes its place.
+// A pod that loses all its labels is not the set's any more: it runs on with its claim, and another one takes its
+// place.
 func TestPodsThatLoseAllLabelsKeepTheirClaims(t *testing.T) {
 	givenController(t)
 	c := env.Client(t)

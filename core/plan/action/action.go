@@ -37,12 +37,12 @@ const (
 type Action struct {
 	// Verb says what to do.
 	Verb Verb
-	// Object is the object to create or, for all other verbs, the object as it was judged: its UID
-	// and resourceVersion are the preconditions of the write.
+	// Object is the object to create or, for all other verbs, the object as the snapshot has it: its UID and
+	// resourceVersion are the preconditions of the write.
 	Object Object
-	// Prerequisites are objects that must exist before Object is created; one that exists already is taken.
+	// Prerequisites are objects that are created before Object unless they exist.
 	Prerequisites []Object
-	// Dependents are objects that are deleted after Object was.
+	// Dependents are objects that are deleted after Object.
 	Dependents []Object
 	// ForPod is the pod that a claim is released to and goes with. Like a claim that is to be deleted, one
 	// that another pod mounts stays.
@@ -56,25 +56,25 @@ type Action struct {
 	Message string
 	// Event is what the user is told once the action has succeeded or failed. Nil tells nothing.
 	Event *Event
-	// Deadline is the moment from which on time alone has changed what was judged, such as that a pod is not
-	// available: an action that has not begun by then does not begin. Zero means never.
+	// Deadline is when an assumption of the plan ends by time alone, such as that a pod is not available yet: an action
+	// that has not begun by then does not begin. Zero means no deadline.
 	Deadline time.Time
-	// GeneratedName says that the name of an Object to be created was made at random: it means nothing to
-	// anybody as long as there is no such object.
+	// GeneratedName is true if the name of an Object to be created is random: until the object exists the name means
+	// nothing.
 	GeneratedName bool
 	// LaterPatches are patches that follow once time has passed. The action does not write them.
 	LaterPatches []Patch
-	// DryRun sends what would be refused too late, as a dry run, before anything is written: the Object of
-	// a create that comes after others, all patches but the first, and Later. What a dry run is refused, the
-	// action is.
+	// DryRun sends the writes that could be refused too late as server-side dry runs before anything is written: the
+	// Object of a create that has Prerequisites, all patches but the first, and LaterPatches. If a dry run is refused, so
+	// is the action.
 	DryRun bool
-	// RefusedBefore says that it was refused before.
+	// RefusedBefore is true if the server has refused the action before.
 	RefusedBefore bool
-	// DryRunAll has Rehearse begin with the first patch.
+	// DryRunAll extends DryRun to the first patch.
 	DryRunAll bool
 }
 
-// DryRunPatches are the patches that Rehearse sends.
+// DryRunPatches returns the patches that are sent as dry runs first.
 func (a *Action) DryRunPatches() []Patch {
 	if len(a.Patches) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func (a *Action) DryRunPatches() []Patch {
 	return slices.Concat(a.Patches[first:], a.LaterPatches)
 }
 
-// Expired says that the action is not to begin any more at the moment now.
+// Expired reports whether the deadline has passed, so that the action must not begin.
 func (a *Action) Expired(now time.Time) bool { return !a.Deadline.IsZero() && !now.Before(a.Deadline) }
 
 // Patch is one write to an object.
@@ -97,8 +97,7 @@ type Patch struct {
 	Type types.PatchType
 	// Body is the patch without resourceVersion and UID, which the writer adds to its metadata.
 	Body map[string]any
-	// AnyVersion says that the write is right whatever has become of the object since it was judged,
-	// as long as it is the same object: only the UID is then a precondition.
+	// AnyVersion is true if the write is right at every version of the same object: only the UID is then a precondition.
 	AnyVersion bool
 }
 
@@ -144,12 +143,12 @@ type Notice struct {
 	Note string
 	// Related is the object that the event is about besides the owner; it may be nil.
 	Related Object
-	// WithStatus says that the plan wants to tell it until the status says the same: it is told once that status is
+	// WithStatus is true if the plan wants to tell it until the status says the same: it is told once that status is
 	// written.
 	WithStatus bool
 }
 
-// Plan is what one pass over one object wants.
+// Plan is what one pass over one object wants to write.
 type Plan struct {
 	// Steps run in order; a step with a failure ends the plan.
 	Steps []Step
@@ -163,8 +162,8 @@ type Plan struct {
 	// Refusals are what the server has refused before, and Now is the moment of the pass; both are given.
 	Refusals Refusals
 	Now      time.Time
-	// RefusedVerbs are verbs of which the workload's status says that such actions were refused, perhaps to
-	// an earlier process: they are rehearsed. They are given.
+	// RefusedVerbs are verbs of which the workload's status says that such actions were refused, perhaps to an earlier
+	// process: they are sent as dry runs first. They are given.
 	RefusedVerbs []Verb
 	// Deferred are the actions that wait because of Refusals.
 	Deferred []DeferredAction
@@ -206,7 +205,7 @@ func (p *Plan) RequeueWithin(d time.Duration) {
 // WantedSteps is the number of steps with those that were left out because nothing can follow what is held.
 func (p *Plan) WantedSteps() int { return len(p.Steps) + p.skipped }
 
-// Empty says whether the plan writes nothing.
+// Empty reports whether the plan writes nothing.
 func (p *Plan) Empty() bool { return len(p.Steps) == 0 }
 
 // Count is the number of actions with the verb, over all steps.

@@ -1,13 +1,13 @@
 package action
 
-// Failures is what became of a plan, as far as a status tells it.
+// Failures is what a status reports of an executed plan.
 type Failures struct {
 	// ScaleError and UpdateError are the texts of what failed, of creates and deletes and of all else;
 	// empty after success.
 	ScaleError, UpdateError string
 	// Blocked is what another admission webhook, such as a budget's, refused; empty for nothing.
 	Blocked string
-	// NoProgress says that nothing was done and nothing was tried but what had been refused before. What a plan tells
+	// NoProgress is true if nothing was done and nothing was tried but what had been refused before. What a plan tells
 	// besides rests on it.
 	NoProgress bool
 }
@@ -23,7 +23,7 @@ func (r *Failures) Add(v Verb, text string) {
 	}
 }
 
-// WithDeferred is the result together with what was not tried because it was refused before.
+// WithDeferred returns the failures together with the deferred actions, which were refused before.
 func (r Failures) WithDeferred(held []DeferredAction) Failures {
 	for _, h := range held {
 		r.Add(h.Verb, h.Message)

@@ -11,7 +11,7 @@ import (
 // PodChange collects what one pass changes on one pod and turns it into as few writes as possible.
 // What the pod has already is not recorded, so steps that cancel each other out write nothing.
 type PodChange struct {
-	// Pod is the pod as judged, read-only.
+	// Pod is the pod as the snapshot has it, read-only.
 	Pod *corev1.Pod
 	// Now is the moment of the pass, the transition time of conditions.
 	Now metav1.Time
@@ -80,7 +80,7 @@ func (c *PodChange) RemoveFinalizer(name string) {
 	}
 }
 
-// HasFinalizer says whether the pod will have the finalizer after the change.
+// HasFinalizer reports whether the pod will have the finalizer after the change.
 func (c *PodChange) HasFinalizer(name string) bool {
 	if slices.Contains(c.newFinalizers, name) {
 		return true
@@ -136,9 +136,9 @@ func (c *PodChange) SetResources(container string, r corev1.ResourceRequirements
 	c.resources[container] = differing
 }
 
-// SetCondition sets a readiness gate's condition. When a gate's condition becomes other than True
-// while all containers are ready, Ready False is written along, so that endpoints drop the pod
-// without waiting for the kubelet; Ready True is left to the kubelet.
+// SetCondition sets a readiness gate's condition. When a readiness gate's condition becomes other than True while all
+// containers are ready, Ready False is written along, so that endpoints drop the pod without waiting for the kubelet;
+// Ready True is left to the kubelet.
 func (c *PodChange) SetCondition(t corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
 	wanted := corev1.PodCondition{Type: t, Status: status, Reason: reason, Message: message, LastTransitionTime: c.Now}
 	c.conditions = slices.DeleteFunc(c.conditions, func(n corev1.PodCondition) bool { return n.Type == t })
@@ -153,8 +153,8 @@ func (c *PodChange) SetCondition(t corev1.PodConditionType, status corev1.Condit
 	c.conditions = append(c.conditions, wanted)
 }
 
-// Condition is the condition that the pod will have after the change, or nil. It does not tell of
-// the Ready False that is written along with a gate.
+// Condition is the condition that the pod will have after the change, or nil. It does not include the Ready False that
+// is written along with a readiness gate.
 func (c *PodChange) Condition(t corev1.PodConditionType) *corev1.PodCondition {
 	if changed := conditionIn(c.conditions, t); changed != nil {
 		return changed
@@ -162,7 +162,7 @@ func (c *PodChange) Condition(t corev1.PodConditionType) *corev1.PodCondition {
 	return conditionIn(c.Pod.Status.Conditions, t)
 }
 
-// Empty says that the change changes nothing.
+// Empty reports whether the change changes nothing.
 func (c *PodChange) Empty() bool {
 	return len(c.labels)+len(c.annotations)+len(c.newFinalizers)+len(c.removedFinalizers)+
 		len(c.conditions)+len(c.images)+len(c.resources) == 0

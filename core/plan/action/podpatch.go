@@ -76,7 +76,7 @@ func (c *PodChange) conditionList() []any {
 	return list
 }
 
-// unready is the condition Ready that follows from the changed gates at once, or nil.
+// unready is the condition Ready that follows from the changed readiness gates at once, or nil.
 func (c *PodChange) unready() *corev1.PodCondition {
 	ready, all := c.Condition(corev1.PodReady), c.Condition(corev1.ContainersReady)
 	if ready == nil || ready.Status != corev1.ConditionTrue || all == nil || all.Status != corev1.ConditionTrue {

@@ -2,9 +2,9 @@ package action
 
 // Reasons of waits.
 const (
-	// WaitRefused says that the server has refused the write; it is tried again after a pause.
+	// WaitRefused means that the server has refused the write; it is tried again after a pause.
 	WaitRefused = "Refused"
-	// WaitConflict says that the present version of an object has to arrive in the cache first.
+	// WaitConflict means that the present version of an object has to arrive in the cache first.
 	WaitConflict = "Conflict"
 )
 

@@ -29,7 +29,8 @@ func (a *Action) Target() string {
 	return a.Object.GetName()
 }
 
-// WithoutGeneratedName is a text about the action in which a made-up name is cut down to what it has in common with others.
+// WithoutGeneratedName is a text about the action in which a made-up name is cut down to what it has in common with
+// others.
 func (a *Action) WithoutGeneratedName(text string) string {
 	if !a.GeneratedName {
 		return text
@@ -42,7 +43,7 @@ type Refusals map[Purpose]RefusedPurpose
 
 // RefusedPurpose is what is known of one purpose.
 type RefusedPurpose struct {
-	// Probing says that nothing of the purpose was taken since the last refusal: one action is tried at a
+	// Probing is true if nothing of the purpose was taken since the last refusal: one action is tried at a
 	// time, and none before Until.
 	Probing bool
 	// Until is the moment before which nothing of the purpose is tried; zero for none.
@@ -50,7 +51,8 @@ type RefusedPurpose struct {
 	// Message is what the server said of one of the actions: of the same one for as long as it is refused, so
 	// that a status does not change with each try.
 	Message string
-	// StillWanted says that the turn of one of the actions is to come, or was not long ago: a plan has wanted it lately.
+	// StillWanted is true if the turn of one of the actions is yet to come, or was a short time ago: a plan has wanted it
+	// lately.
 	StillWanted bool
 	// Targets are the actions that were refused, by Action.Target.
 	Targets map[string]Refusal
@@ -60,16 +62,15 @@ type RefusedPurpose struct {
 type Refusal struct {
 	// Until is the moment before which it is not tried again.
 	Until time.Time
-	// Transient says that only conflicts were in the way so far, which is nothing to tell of: what was judged may
-	// have been outdated.
+	// Transient is true if there were only conflicts so far. They are not reported: the snapshot may have been outdated.
 	Transient bool
-	// Version is then what was judged; another one is tried at once. Empty means any.
+	// Version is then the resourceVersion that the plan was made from; another one is tried at once. Empty means any.
 	Version string
-	// MayHaveSucceeded says that nobody knows whether its first write was done: that is rehearsed, too.
+	// MayHaveSucceeded is true if its first write may have been done: that write is sent as a dry run, too.
 	MayHaveSucceeded bool
 }
 
-// DeferredAction is an action that waits because it was refused, or because the like of it was.
+// DeferredAction is an action that was left out of a plan because it, or another one of its purpose, was refused.
 type DeferredAction struct {
 	// Verb is the action's.
 	Verb Verb
@@ -77,35 +78,36 @@ type DeferredAction struct {
 	Message string
 }
 
-// Report returns the plan that writes the next status of an object. It is empty while that waits for what was refused before.
+// Report returns the plan that writes the next status of an object. It is empty while that waits for what was refused
+// before.
 func Report(o Object, known Refusals, now time.Time) Plan {
 	p := Plan{Refusals: known, Now: now}
 	p.Add(Step{Name: "status", Actions: []Action{{Verb: PatchStatus, Object: o, Reason: "Status"}}})
 	return p
 }
 
-// WasRefused says whether this very action was refused before, at whatever version of its object.
+// WasRefused reports whether this very action was refused before, at any version of its object.
 func (p *Plan) WasRefused(a *Action) bool {
 	_, refused := p.Refusals[a.Purpose()].Targets[a.Target()]
 	return refused
 }
 
-// Transient says whether all that was in the way of the action so far are conflicts: it keeps its place.
+// Transient reports whether the action has met nothing but conflicts so far: it keeps its place.
 func (p *Plan) Transient(a *Action) bool {
 	return p.Refusals[a.Purpose()].Targets[a.Target()].Transient
 }
 
-// Pause is for how long the action waits because it was refused, or because the like of it was; 0 for not at all.
+// Pause is how long the action waits because it, or another one of its purpose, was refused; 0 if it need not wait.
 func (p *Plan) Pause(a *Action) time.Duration {
 	left, _ := p.pause(a)
 	return max(left, 0)
 }
 
-// YieldsPlace says whether the action is refused, so that others may have its place in this pass.
+// YieldsPlace reports whether the action is refused, so that others may have its place in this pass.
 func (p *Plan) YieldsPlace(a *Action) bool { return p.Defers(a) && !p.Transient(a) }
 
-// Defers says whether the action must wait because it was refused, or because the like of it was and is
-// being tried. The plan then has the wait and is not to count on the action.
+// Defers reports whether the action must wait because it was refused, or because another one of its purpose was and is
+// being tried. The plan then has the wait and must not count on the action.
 func (p *Plan) Defers(a *Action) bool {
 	left, explained := p.pause(a)
 	if explained { // also while it is tried: a status must not change with each try
@@ -171,8 +173,8 @@ func (p *Plan) explain(a *Action) {
 	}
 }
 
-// withoutDeferred drops the actions of a step that wait for refusals, and has those rehearsed whose like was refused.
-// Where something else than a pod waits, what comes after it waits, too: it may build on that. Only what is
+// withoutDeferred drops the actions of a step that wait for refusals, and sends those whose purpose was refused as dry
+// runs first. Where something else than a pod waits, what comes after it waits, too: it may build on that. Only what is
 // deleted is missed by nobody.
 func (p *Plan) withoutDeferred(s Step) Step {
 	if p.blocked {
@@ -212,9 +214,9 @@ func (p *Plan) doubtful(a *Action) bool {
 	return false
 }
 
-// DeferUnreached adds to Held what is refused, what the status tells already and what a plan that ends early has not come
-// to, so that the status says the same in each pass. What it does not tell may be no longer wanted: a plan that came so
-// far would know.
+// DeferUnreached adds to Held what is refused, what the status tells already and what a plan that ends early has not
+// come to, so that the status says the same in each pass. What it does not tell may be no longer wanted: a plan that
+// came so far would know.
 func (p *Plan) DeferUnreached(told func(message string) bool) {
 	for purpose, known := range p.Refusals {
 		h := DeferredAction{purpose.Verb, known.Message}

@@ -16,11 +16,11 @@ import (
 )
 
 var (
-	// ErrNameTaken says that an object of somebody else has the name of one that was to be created.
+	// ErrNameTaken means that an object of somebody else has the name of one that was to be created.
 	ErrNameTaken = errors.New("it exists already")
-	// ErrClaimMounted says that a pod mounts the claim that was to be deleted or to go with another pod.
+	// ErrClaimMounted means that a pod mounts the claim that was to be deleted or to go with another pod.
 	ErrClaimMounted = errors.New("it is mounted")
-	// ErrExpired says that time has changed what was judged.
+	// ErrExpired means that the action's deadline has passed.
 	ErrExpired = errors.New("what was judged is no longer so")
 )
 
@@ -42,14 +42,14 @@ func OutcomeOf(err error) Outcome {
 	}
 }
 
-// Expired is the result of an action whose time is over.
+// Expired is the outcome of an action whose deadline has passed.
 func Expired(a *action.Action) Outcome {
 	return Outcome{State: Stale, Err: fmt.Errorf("%s: %w", a, ErrExpired)}
 }
 
-// NameTaken is the result of a create that has met the error exists, for what was found under the name. It tells an
-// object of the owner itself, which the cache does not show yet, from somebody else's, which is in the way for as long
-// as it stands there. doing says what was being done.
+// NameTaken is the outcome of a create that met the error exists, for what was found under the name. It tells an object
+// of the owner itself, which the cache does not show yet, from somebody else's, which is in the way for as long as it
+// stands there. doing says what was being done.
 func NameTaken(doing string, exists error, found metav1.Object, owner types.UID) Outcome {
 	holder := "nobody"
 	if ref := metav1.GetControllerOfNoCopy(found); ref != nil {
@@ -61,7 +61,8 @@ func NameTaken(doing string, exists error, found metav1.Object, owner types.UID)
 	return Outcome{State: Blocked, isolated: true, Err: fmt.Errorf("%s: %w and belongs to %s", doing, ErrNameTaken, holder)}
 }
 
-// ClaimMounted is the result of an action that would end a claim which the pod mounts. doing says what was being done.
+// ClaimMounted is the outcome of an action that would take away a claim which the pod mounts. doing says what was being
+// done.
 func ClaimMounted(doing, pod string) Outcome {
 	return Outcome{State: Blocked, isolated: true, Err: fmt.Errorf("%s: %w by pod %s", doing, ErrClaimMounted, pod)}
 }
@@ -77,7 +78,7 @@ func DryRunOutcome(err error) Outcome {
 	return r
 }
 
-// isRefusal says whether the server refuses this change of this object. What it refuses to the
+// isRefusal reports whether the server refuses this change of this object. What it refuses to the
 // operator altogether, for want of permission, is an error instead.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus
@@ -111,7 +112,7 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// MayHaveSucceeded says whether a write that met the error may have happened all the same.
+// MayHaveSucceeded reports whether a write that met the error may have happened all the same.
 func MayHaveSucceeded(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

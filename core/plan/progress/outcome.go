@@ -17,8 +17,8 @@ type State string
 const (
 	// Done actions are written completely.
 	Done State = "Done"
-	// Stale actions met an object that had changed, gone or appeared since it was judged. That is no
-	// error: the event of that change brings the workload back, or a pause does.
+	// Stale actions met an object that has changed, gone or appeared since the snapshot was taken. That is no error: the
+	// event of that change, or a pause, brings the workload back.
 	Stale State = "Stale"
 	// Blocked actions were refused by admission or validation.
 	Blocked State = "Blocked"
@@ -37,12 +37,12 @@ type Outcome struct {
 	Object action.Object
 	// Err says why an action that is not done is not; it says what was being done.
 	Err error
-	// Late says that writes of an action that is not done were done before, or that it was rehearsed.
+	// Late is true if writes of an action that is not done were done before, or if a dry run of it was refused.
 	Late bool
 
 	retryAfter time.Duration // what the server asks for
 	statusText string        // what a status tells of it, empty for nothing
-	gone       bool          // the world has lost or gained an object that the plan counted
+	gone       bool          // an object that the plan counted has gone or appeared
 	fatal      bool          // the next action would meet the same error
 	isolated   bool          // what is in the way of this action says nothing of the others, even in a slow start
 }
@@ -50,8 +50,8 @@ type Outcome struct {
 // FailureText says why the action is not done, in words that are the same for every name that is made up for it.
 func (r *Outcome) FailureText() string { return r.Action.WithoutGeneratedName(r.Err.Error()) }
 
-// ClaimMounted says that a claim stays because a pod mounts it. That is no failure, and nothing to tell of: it may be so
-// for ever.
+// ClaimMounted reports whether a claim stays because a pod mounts it. That is no failure, and nothing to tell of: it
+// may be so for ever.
 func (r *Outcome) ClaimMounted() bool { return errors.Is(r.Err, ErrClaimMounted) }
 
 // failure is what is remembered of an action that is not done.

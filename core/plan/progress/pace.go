@@ -35,7 +35,7 @@ func (p *pace) mayStart() bool { return !p.stopped && p.underWay < p.allowed }
 
 func (p *pace) started() { p.underWay++ }
 
-// ended draws from the result of an action what follows for those that are not started yet.
+// ended adapts the pace to the outcome of an action.
 func (p *pace) ended(r *Outcome) {
 	p.underWay--
 	switch {

@@ -23,9 +23,9 @@ type Result struct {
 	Outcomes []Outcome
 	// Blocked are the refused ones among them.
 	Blocked []Refusal
-	// Stale is the number of actions that met a changed world.
+	// Stale is the number of actions with outcome Stale.
 	Stale int
-	// Incomplete says that not all of the plan was tried.
+	// Incomplete is true if not all of the plan was tried.
 	Incomplete bool
 	// RetryAfter is the shortest time after which an action that is not done is worth another try; 0
 	// when there is none.
@@ -45,7 +45,7 @@ func (o *Result) Done(v action.Verb) int {
 	return n
 }
 
-// add counts a result; pause is the time before its action is tried again.
+// add counts an outcome; pause is the time before its action is tried again.
 func (o *Result) add(r Outcome, pause time.Duration) {
 	o.Outcomes = append(o.Outcomes, r)
 	switch r.State {
@@ -67,7 +67,7 @@ func (o *Result) retryIn(d time.Duration) {
 	}
 }
 
-// Failures says what of the outcome a status tells.
+// Failures says what a status reports of the result.
 func (o *Result) Failures() action.Failures {
 	result := action.Failures{NoProgress: len(o.Outcomes) > 0}
 	for i := range o.Outcomes {

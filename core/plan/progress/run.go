@@ -13,10 +13,10 @@ import (
 
 // Writer writes actions, several at a time.
 type Writer struct {
-	// Start begins to write the action of the result. It says whether it has: nothing is begun any more once that is
+	// Start begins to write the action of the outcome and reports whether it did. Nothing more is started once it returns
 	// false.
 	Start func(r *Outcome) bool
-	// Wait returns one of the results that were started and not returned yet, once its action has ended.
+	// Wait returns one of the outcomes that were started and not returned yet, once its action has ended.
 	Wait func() *Outcome
 	// Now is the time.
 	Now func() time.Time
@@ -24,7 +24,7 @@ type Writer struct {
 
 // Options say for whom a plan is carried out.
 type Options struct {
-	// Workload is the object whose plan it is, and Generation its generation as it was judged.
+	// Workload is the object that the plan is for, and Generation the generation that the plan was made from.
 	Workload   types.NamespacedName
 	Generation int64
 	// Refusals is told what is done and what is not.
@@ -35,12 +35,12 @@ type Options struct {
 
 // Run carries out the steps in order.
 //
-// A step runs to its end unless the server cannot be reached or fails, or several of its actions are refused in a
-// row, or the step starts slowly and an action of it did not succeed for another reason than that its name is taken.
-// A step with an error ends the plan; so does one in which the world had lost or gained an object, or in which
-// anything but a pod was refused or had changed. A refused or changed pod is a matter of that pod, and a refused
-// deletion of that object: the steps after it run. An action that is outdated when its turn comes is stale.
-// What is not done is remembered, so that it is not tried again before a pause is over.
+// A step runs to its end unless the server cannot be reached or fails, or several of its actions are refused in a row,
+// or the step starts slowly and an action of it did not succeed for another reason than that its name is taken. A step
+// with an error ends the plan; so does one in which an object had gone or appeared, or in which anything but a pod was
+// refused or had changed. A refused or changed pod is a matter of that pod, and a refused deletion of that object: the
+// steps after it run. An action that is outdated when its turn comes is stale. Refused actions are remembered, so that
+// they are not tried again before a pause is over.
 func Run(steps []action.Step, w Writer, o Options) Result {
 	var out Result
 	for i := range steps {
@@ -59,7 +59,7 @@ func Run(steps []action.Step, w Writer, o Options) Result {
 	return out
 }
 
-// runStep runs the actions of one step and returns the results of those that were tried, in order.
+// runStep runs the actions of one step and returns the outcomes of those that were tried, in order.
 func runStep(s *action.Step, w Writer, parallelism int) []Outcome {
 	results := make([]Outcome, len(s.Actions))
 	p := newPace(s.SlowStart, parallelism)
@@ -82,7 +82,7 @@ func runStep(s *action.Step, w Writer, parallelism int) []Outcome {
 	}
 }
 
-// endsPlan says whether the plan ends after a step with the results.
+// endsPlan reports whether the plan ends after a step with the outcomes.
 func endsPlan(results []Outcome) bool {
 	for i := range results {
 		r := &results[i]
@@ -96,7 +96,7 @@ func endsPlan(results []Outcome) bool {
 	return false
 }
 
-// remember tells the memory what became of an action, and returns the pause before another try.
+// remember tells the tracker what became of an action, and returns the pause before another try.
 func remember(r *Outcome, o Options, now time.Time) (pause time.Duration) {
 	switch {
 	case r.State == Done:

@@ -20,7 +20,7 @@ const (
 	MaxPause = 30 * time.Second
 	// retryLead is by how much actions that were never tried come before the one that was refused twice in a row.
 	retryLead = time.Second
-	// toleratedConflicts is how often in a row a conflict is nothing to tell of: what was judged may have been outdated.
+	// toleratedConflicts is how many conflicts in a row are not reported: the snapshot may have been outdated.
 	toleratedConflicts = 3
 	// forgetAfter is how long after its time a refused write is remembered that nobody wants any more.
 	forgetAfter = 10 * time.Minute
@@ -32,13 +32,13 @@ type Failure struct {
 	Message string
 	// RetryAfter is what the server asks for, 0 for nothing.
 	RetryAfter time.Duration
-	// Late says that other writes of the action were done before, or that it was rehearsed.
+	// Late is true if other writes of the action were done before, or if a dry run of it was refused.
 	Late bool
-	// MayHaveSucceeded says that nobody knows whether the write was done.
+	// MayHaveSucceeded is true if the write may have been done although an error was returned.
 	MayHaveSucceeded bool
-	// Conflict says that the object was not as judged.
+	// Conflict is true if the object was not at the version that the plan was made from.
 	Conflict bool
-	// Isolated says that what was in the way of the action is in the way of no other.
+	// Isolated is true if what was in the way of the action is in the way of no other.
 	Isolated bool
 }
 
@@ -66,7 +66,7 @@ type target struct {
 	tries        int
 	late, isPod  bool
 	unclear      bool // whether a first write was done
-	transient    bool // so far only conflicts were in the way, perhaps as what was judged was outdated
+	transient    bool // only conflicts so far, perhaps because the snapshot was outdated
 	tried, until time.Time
 	since        time.Time // of the first refusal that users are to know of
 	version      string
@@ -153,7 +153,7 @@ func (r *purposeState) target(a *action.Action) *target {
 	return t
 }
 
-// fail notes one more failure. It says whether that is a conflict which a newer version of the object may end and
+// fail notes one more failure. It reports whether that is a conflict which a newer version of the object may end and
 // which says nothing of other objects.
 func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	t.tries++
@@ -177,8 +177,8 @@ func (t *target) pause(late bool) time.Duration {
 	return backoff(firstPause, t.tries)
 }
 
-// RecordSuccess records that the server took the action. What else it refused for that purpose, or to that object for another
-// one, waits as if it were alone: the refusals may have ended.
+// RecordSuccess records that the server took the action. What else it refused for that purpose, or to that object for
+// another one, waits as if it were alone: the refusals may have ended.
 func (m *Tracker) RecordSuccess(name types.NamespacedName, a *action.Action) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -259,12 +259,12 @@ func (r *purposeState) wanted(this *target, now time.Time) int {
 	return n
 }
 
-// overdue says that the action could have been tried for long and was not: perhaps nobody wants it any more.
+// overdue reports whether the action could have been tried for long and was not: perhaps nobody wants it any more.
 func (r *purposeState) overdue(t *target, now time.Time) bool {
 	return now.After(t.until.Add(MaxPause * time.Duration(len(r.targets))))
 }
 
-// hasTurn says that another one than the target has its turn between the moments.
+// hasTurn reports whether another one than the target has its turn between the moments.
 func (r *purposeState) hasTurn(from, to time.Time, than *target) bool {
 	for _, t := range r.targets {
 		if t != than && t.until.After(from) && !t.until.After(to) {
@@ -288,7 +288,7 @@ func (w *workload) prune(now time.Time) {
 	}
 }
 
-// endPauses ends the pauses that what has happened since makes pointless.
+// endPauses ends pauses that an edit of the workload, or one more available pod, makes pointless.
 func (w *workload) endPauses(at Observation) {
 	edited, relieved := at.Generation != w.generation, false
 	w.generation = at.Generation

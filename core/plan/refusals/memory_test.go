@@ -76,7 +76,8 @@ func TestConflictsOfCreatesTakeTurns(t *testing.T) {
 	assert.GreaterOrEqual(t, len(late), 18)
 }
 
-// A create that meets a conflict a few times is nothing to tell of: perhaps the cache does not show yet what stands there.
+// A create that meets a conflict a few times is nothing to tell of: perhaps the cache does not show yet what stands
+// there.
 func TestConflictsOfCreatesAreToldLate(t *testing.T) {
 	var m refusals.Tracker
 	create := action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0"}}}

@@ -36,7 +36,7 @@ func Parse(image string) (Ref, error) {
 	return ref, nil
 }
 
-// IsDigest says whether Tag is a digest. No tag contains a colon.
+// IsDigest reports whether Tag is a digest. No tag contains a colon.
 func (r Ref) IsDigest() bool { return strings.Contains(r.Tag, ":") }
 
 // String is the short form, such as nginx:latest or registry.example/a@sha256:... .

@@ -86,7 +86,7 @@ func (ch changes) missingOn(pod *corev1.Pod) changes {
 	return rest
 }
 
-// interrupt says whether writing the changes stops a container.
+// interrupt reports whether writing the changes stops a container.
 func (ch changes) interrupt(pod *corev1.Pod) bool {
 	if len(ch.images)+len(ch.metadata) > 0 {
 		return true

@@ -14,10 +14,10 @@ import (
 
 // How a container is known to run its wanted image.
 //
-// Wanted is proof that neither hangs nor comes early, from a status that may be late and that names
-// images as the runtime likes. The kubelet replaces a container whenever the text of its image
-// changes, and says by observedGeneration which spec a status is about. So nothing is judged before
-// observedGeneration has reached the pod's generation (where it is reported). After that
+// Wanted is proof that neither hangs nor comes early, from a status that may be late and that names images as the
+// runtime likes. The kubelet replaces a container whenever the text of its image changes, and says by
+// observedGeneration which spec a status is about. So nothing is concluded before observedGeneration has reached the
+// pod's generation (where it is reported). After that
 //
 //  1. the recorded container is still shown: not replaced yet, whatever its image is called;
 //  2. another one is shown, and its image ID differs from the recorded one: it can only be the
@@ -29,12 +29,11 @@ import (
 //     latter is replaced at once, so that what still runs after settleTime is the former. One that
 //     is down may stay so for as long as the wanted image is pulled: it is given unsureTime.
 //
-// Without a recorded container ID nothing ran that a new container could be told from: the old one
-// was down, or an earlier change was on its way. Rules 2 and 3 hold for a container that runs; rule 4
-// waits for unsureTime, because restarts of the old image and slow pulls of the one in between are
-// likely then. Nor do states that OpenKruise wrote name a container: with them an image ID that differs or
-// a wanted name is proof, and a container that still runs after unsureTime, if the kubelet says that it has
-// observed the spec. So no naming can hang an update for ever.
+// Without a recorded container ID nothing ran that a new container could be told from: the old one was down, or an
+// earlier change was on its way. Rules 2 and 3 hold for a container that runs; rule 4 waits for unsureTime, because
+// restarts of the old image and slow pulls of the one in between are likely then. Nor do states that OpenKruise wrote
+// name a container: with them an image ID that differs or a wanted name is proof, and a container that still runs after
+// unsureTime, if the kubelet says that it has observed the spec. So no naming can hang an update for ever.
 const (
 	settleTime = 10 * time.Second
 	// readTime is how long after a write to the metadata a container may still be started with what the kubelet
@@ -51,9 +50,9 @@ type awaited struct {
 	later                  sets.Set[string] // the containers that a later batch changes again
 }
 
-// awaitedOf judges all that was written so far. While the gate is open, images and environments are
-// not looked at: it opens only when they are done, and what proved it then may be gone by now.
-// A container that a later batch changes again is on its way, but nothing waits for it.
+// awaitedOf checks all that was written so far. While condition InPlaceUpdateReady is True, images and environments are
+// not looked at: it becomes True only when they are done, and what proved it then may be gone by now. A container that
+// a later batch changes again is on its way, but nothing waits for it.
 func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 	a := awaited{later: s.next().containers()}
 	if !isInService(c) {
@@ -95,7 +94,7 @@ func (a awaited) containers() sets.Set[string] {
 	return sets.New(slices.Concat(a.images, a.env, a.resources)...)
 }
 
-// observed says whether the status is about the present spec, as far as the kubelet tells.
+// observed reports whether the status is about the present spec, as far as the kubelet tells.
 func observed(pod *corev1.Pod) bool {
 	return pod.Status.ObservedGeneration == 0 || pod.Status.ObservedGeneration >= pod.Generation
 }
@@ -138,7 +137,7 @@ func (s *State) awaitImageWithoutID(pod *corev1.Pod, spec *corev1.Container, sta
 	return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", spec.Name, spec.Image)
 }
 
-// otherImage says whether both image IDs are known and differ.
+// otherImage reports whether both image IDs are known and differ.
 func otherImage(recorded, shown string) bool {
 	return recorded != "" && shown != "" && !sameImageID(shown, recorded)
 }
@@ -168,12 +167,12 @@ func (s *State) writtenAt(container string) time.Time {
 	return s.UpdateTimestamp.Time
 }
 
-// isStarted says whether the shown container is one that the kubelet keeps running.
+// isStarted reports whether the shown container is one that the kubelet keeps running.
 func isStarted(s *corev1.ContainerStatus) bool {
 	return s.State.Running != nil || s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
-// startedFrom says whether the node agent found the hash of the present spec on the shown container.
+// startedFrom reports whether the node agent found the hash of the present spec on the shown container.
 func startedFrom(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus) bool {
 	c := runtimeContainer(pod, status)
 	if c == nil {
@@ -197,7 +196,7 @@ func runtimeContainer(pod *corev1.Pod, status *corev1.ContainerStatus) *RuntimeC
 	return nil
 }
 
-// touched says whether the container is one of the batches so far; all are where no batch is recorded.
+// touched reports whether the container is one of the batches so far; all are where no batch is recorded.
 func (s *State) touched(container string) bool {
 	inBatch := func(b Batch) bool { return slices.Contains(b.Containers, container) }
 	return len(s.ContainerBatchesRecord) == 0 || slices.ContainsFunc(s.ContainerBatchesRecord, inBatch)
@@ -224,9 +223,9 @@ func (s *State) awaitEnv(c *action.PodChange, container *corev1.Container) *Prog
 	return p
 }
 
-// awaitOtherEnv is judgeEnv for a container whose environment the update leaves alone. Where somebody has
-// changed what it reads, the node agent restarts it while the pod is out of service. That is awaited, but not
-// for ever: the update can do without a node agent.
+// awaitOtherEnv is awaitEnv for a container whose environment the update leaves alone. Where somebody has changed what
+// it reads, the node agent restarts it while the pod is out of service. That is awaited, but not for ever: the update
+// can do without a node agent.
 func (s *State) awaitOtherEnv(c *action.PodChange, container *corev1.Container) *Progress {
 	if _, known := startedWith(c.Pod, container.Name); !known || !podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
 		return nil
@@ -286,7 +285,7 @@ func resizedBefore(pod *corev1.Pod, containers sets.Set[string], ch changes) set
 	return names
 }
 
-// restartsToCome says whether the kubelet will restart one of the resized containers.
+// restartsToCome reports whether the kubelet will restart one of the resized containers.
 func restartsToCome(pod *corev1.Pod, resized sets.Set[string]) bool {
 	for name := range resized {
 		c, status, has := containerOf(pod, name), statusOf(pod, name), corev1.ResourceRequirements{}

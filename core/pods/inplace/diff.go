@@ -20,7 +20,7 @@ type Revision struct {
 	ClaimsHash *string
 }
 
-// Options are the gates and policies that decide what may happen in place.
+// Options are the feature gates and policies that decide what may happen in place.
 type Options struct {
 	// EnvFromMetadata restarts containers whose environment reads a changed label or annotation.
 	// Without it such keys are plain metadata.
@@ -56,15 +56,15 @@ type Update struct {
 	template *corev1.PodTemplateSpec
 	scope    scope
 	options  Options
-	// changesEnv says that a container reads a key of the scope.
+	// changesEnv is true if a container reads a key of the scope.
 	changesEnv bool
 }
 
 // Revision is the full name of the revision that the update leads to.
 func (u *Update) Revision() string { return u.revision }
 
-// Diff says whether a pod of revision from can be brought to revision to in place, judged by the
-// meaning of the two templates, defaults included, not by their bytes. The error is a *NotPossibleError.
+// Diff reports whether a pod of revision from can be brought to revision to in place, compared by the meaning of the
+// two templates, defaults included, not by their bytes. The error is a *NotPossibleError.
 func Diff(from, to *Revision, o Options) (*Update, error) {
 	if from == nil || to == nil || from.Template == nil || to.Template == nil {
 		return nil, &NotPossibleError{Message: "the old or the new revision is unknown"}

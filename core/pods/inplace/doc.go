@@ -1,7 +1,7 @@
 // Package inplace moves a running pod from one revision of its template to another by changing the
 // pod object only, so that its UID, node, IP, volumes and untouched containers survive.
 //
-// Diff says whether a change of the template can be made in place. Update.Begin writes the start of
+// Diff reports whether a change of the template can be made in place. Update.Begin writes the start of
 // it, Refresh brings it on and says what is awaited: the grace period, the containers of a batch by
 // launch priority, the kubelet, the node agent. Everything is written to an action.PodChange, on
 // which the workload sets its revision labels and the lifecycle state, so that one step costs one

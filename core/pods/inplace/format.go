@@ -73,7 +73,7 @@ type Grace struct {
 	ContainerResources   map[string]corev1.ResourceRequirements `json:"containerResources,omitempty"`
 	// MetadataPatch is a strategic merge patch of the pod's metadata.
 	MetadataPatch []byte `json:"metaDataPatch,omitempty"`
-	// UpdateEnvFromMetadata says that containers read a changed key.
+	// UpdateEnvFromMetadata is true if containers read a changed key.
 	UpdateEnvFromMetadata bool `json:"updateEnvFromMetadata,omitempty"`
 	// GraceSeconds is the grace period.
 	GraceSeconds int32 `json:"graceSeconds,omitempty"`

@@ -127,7 +127,7 @@ func (s *story) annotate() {
 	s.byHand[key], s.annotated = true, s.elapsed
 }
 
-// round lets node and workload do something, and says whether the update to the target is done.
+// round lets node and workload do something, and reports whether the update to the target is done.
 func (s *story) round() (done bool) {
 	s.elapsed += time.Duration(50+s.random.IntN(400)) * time.Millisecond
 	s.node.step(s.pod)

@@ -48,7 +48,7 @@ func envHashAfter(m Metadata, c *corev1.Container, pod *corev1.Pod) uint64 {
 	})
 }
 
-// hasRead says whether the container was started with the environment that the metadata gives it, by what the
+// hasRead reports whether the container was started with the environment that the metadata gives it, by what the
 // node agent tells.
 func hasRead(m Metadata, c *corev1.Container, pod *corev1.Pod) bool {
 	if !readsMetadata(c, "", "") {
@@ -116,7 +116,7 @@ func metadataReference(e *corev1.EnvVar) (field, key string, ok bool) {
 	return "", "", false
 }
 
-// readsMetadata says whether the container has a variable that reads the key, or any key when it is empty.
+// readsMetadata reports whether the container has a variable that reads the key, or any key when it is empty.
 func readsMetadata(c *corev1.Container, field, key string) bool {
 	return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
 		f, k, ok := metadataReference(&e)

@@ -35,7 +35,7 @@ func readPrior(c *action.PodChange) prior {
 	return p
 }
 
-// unreadable says that it is not known what the pod was to become. With a readable plan in grace it is.
+// unreadable reports whether it is not known what the pod was to become. With a readable plan in grace it is.
 func (p prior) unreadable() bool { return p.err != nil && p.grace == nil }
 
 // pending is what was planned for the pod and is not written; nil when there is nothing.
@@ -67,9 +67,9 @@ func (g *Grace) changes() changes {
 	return changes{images: g.ContainerImages, resources: g.ContainerResources, metadata: g.ContainerRefMetadata}
 }
 
-// nothingUnderWay says, without reading the pod's annotations, that no update is under way. It holds for a
-// pod whose gate is open: the gate closes with the first write of an update that interrupts and
-// opens with its end. Updates that do not interrupt leave marks in the text.
+// nothingUnderWay says, without reading the pod's annotations, that no update is under way. It holds for a pod whose
+// condition InPlaceUpdateReady is True: the condition becomes False with the first write of an update that interrupts
+// and True with its end. Updates that do not interrupt leave marks in the text.
 func nothingUnderWay(c *action.PodChange) bool {
 	text := current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation)
 	if current(c, contract.InPlaceUpdateGraceAnnotation, contract.LegacyInPlaceUpdateGraceAnnotation) != "" {
@@ -81,7 +81,7 @@ func nothingUnderWay(c *action.PodChange) bool {
 	return isInService(c) && strings.HasPrefix(text, "{") && !strings.Contains(text, `"next`) && !strings.Contains(text, `"updateResources":true`)
 }
 
-// isInService says that the pod has the gate and that its condition is True.
+// isInService reports whether the pod has readiness gate InPlaceUpdateReady with condition True.
 func isInService(c *action.PodChange) bool {
 	if !podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
 		return false

@@ -2,23 +2,23 @@ package inplace
 
 // Reasons of Progress.
 const (
-	// ReasonGracePeriod says that the grace period has not passed.
+	// ReasonGracePeriod means that the grace period has not passed.
 	ReasonGracePeriod = "GracePeriod"
-	// ReasonKubelet says that the kubelet has not observed the spec.
+	// ReasonKubelet means that the kubelet has not observed the spec.
 	ReasonKubelet = "KubeletBehind"
-	// ReasonContainer says that a container has not been replaced yet.
+	// ReasonContainer means that a container has not been replaced yet.
 	ReasonContainer = "ContainerPending"
-	// ReasonNotReady says that a container must be ready before the next batch.
+	// ReasonNotReady means that a container must be ready before the next batch.
 	ReasonNotReady = "ContainerNotReady"
-	// ReasonBatch says that the next batch was written in this change.
+	// ReasonBatch means that the next batch was written in this change.
 	ReasonBatch = "NextBatch"
-	// ReasonNodeAgentMissing says that the node agent does not know a present container.
+	// ReasonNodeAgentMissing means that the node agent does not know a present container.
 	ReasonNodeAgentMissing = "NodeAgentMissing"
-	// ReasonResize says that a resize is under way; Deferred, Infeasible or Error follows when the kubelet says so.
+	// ReasonResize means that a resize is under way; Deferred, Infeasible or Error follows when the kubelet says so.
 	ReasonResize = "Resize"
-	// ReasonSuperseded says that an update in grace was dropped for another revision.
+	// ReasonSuperseded means that an update in grace was dropped for another revision.
 	ReasonSuperseded = "Superseded"
-	// ReasonUnreadable says that the pod's record cannot be read: begin the update to the pod's revision again.
+	// ReasonUnreadable means that the pod's record cannot be read: begin the update to the pod's revision again.
 	ReasonUnreadable = "AnnotationNotValid"
 )
 

@@ -47,7 +47,7 @@ func fullRepository(name string) string {
 	return registry + "/" + path
 }
 
-// runs says whether the status names the image by name and tag, or by its digest. That it does not
+// runs reports whether the status names the image by name and tag, or by its digest. That it does not
 // proves nothing: a runtime that knows an image by two names reports either.
 func runs(s *corev1.ContainerStatus, image string) bool {
 	want, shown := parseReference(image), parseReference(s.Image)
@@ -57,7 +57,7 @@ func runs(s *corev1.ContainerStatus, image string) bool {
 	return want.repository != "" && want.repository == shown.repository && want.tag == shown.tag
 }
 
-// sameImageID says whether two image IDs of container statuses are of the same content.
+// sameImageID reports whether two image IDs of container statuses are of the same content.
 func sameImageID(a, b string) bool {
 	left, right := parseReference(a).digest, parseReference(b).digest
 	if left == "" || right == "" {

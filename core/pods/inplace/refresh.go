@@ -15,9 +15,9 @@ import (
 
 // Progress says how far the update of a pod has come.
 type Progress struct {
-	// Complete says that nothing is under way. A pod that was never updated is complete.
+	// Complete is true if nothing is under way. A pod that was never updated is complete.
 	Complete bool
-	// InGrace says that the update waits for its grace period; no other update may begin.
+	// InGrace is true if the update waits for its grace period; no other update may begin.
 	InGrace bool
 	// Reason is one word for machines, one of the Reason values; empty when Complete.
 	Reason string
@@ -131,7 +131,7 @@ func (g *Grace) state(now metav1.Time) *State {
 	}
 }
 
-// putIntoService sets the gate's condition True. One that is absent is set only after an update.
+// putIntoService sets condition InPlaceUpdateReady True. One that is absent is set only after an update.
 func putIntoService(c *action.PodChange, evenAbsent bool) {
 	if !podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
 		return

@@ -70,7 +70,7 @@ func has(list corev1.ResourceList, name corev1.ResourceName) bool {
 	return ok
 }
 
-// resizeRestarts says whether changing the quantities in r restarts the container.
+// resizeRestarts reports whether changing the quantities in r restarts the container.
 func resizeRestarts(c *corev1.Container, r corev1.ResourceRequirements) bool {
 	return slices.ContainsFunc(c.ResizePolicy, func(p corev1.ContainerResizePolicy) bool {
 		return p.RestartPolicy == corev1.RestartContainer && (has(r.Limits, p.ResourceName) || has(r.Requests, p.ResourceName))

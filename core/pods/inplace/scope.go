@@ -58,7 +58,7 @@ func (s *scope) addMetadata(from, to *corev1.PodTemplateSpec) {
 	s.removeFinalizers = sets.List(before.Difference(after))
 }
 
-// readByEnv says whether a container of the template reads a key of the scope.
+// readByEnv reports whether a container of the template reads a key of the scope.
 func (s scope) readByEnv(t *corev1.PodTemplateSpec) bool {
 	for i := range t.Spec.Containers {
 		for j := range t.Spec.Containers[i].Env {

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// NodeAgentMissingError says that a container must be restarted for its environment and that nobody
+// NodeAgentMissingError means that a container must be restarted for its environment and that nobody
 // on the node is known to do it.
 type NodeAgentMissingError struct {
 	// Container is the first container that the node agent has not told about.
@@ -26,7 +26,7 @@ func (e *NodeAgentMissingError) Error() string {
 		e.Container, contract.RuntimeContainersMetaAnnotation)
 }
 
-// Check says whether the update can be made on this pod. Containers that read a changed label or
+// Check reports whether the update can be made on this pod. Containers that read a changed label or
 // annotation need the readiness gate, without which the node agent restarts nothing
 // (*NotPossibleError), and a node agent that knows them (*NodeAgentMissingError).
 func (u *Update) Check(pod *corev1.Pod) error {
@@ -52,7 +52,7 @@ func (u *Update) Check(pod *corev1.Pod) error {
 	return nil
 }
 
-// Interrupts says whether the update stops a container of this pod. One that does not, a change of
+// Interrupts reports whether the update stops a container of this pod. One that does not, a change of
 // plain metadata or a resize without restart, leaves the pod in service all the time: it needs no
 // grace and no state Updating. While an earlier update holds the pod out of service, it does
 // interrupt: the pod has yet to come back.

@@ -13,12 +13,12 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// Hooked says whether any label or finalizer of the hook is on the pod. A nil hook holds nothing.
+// Hooked reports whether any label or finalizer of the hook is on the pod. A nil hook holds nothing.
 func Hooked(h *workload.LifecycleHook, pod *corev1.Pod) bool {
 	return hooked(h, action.NewPodChange(pod, metav1.Time{}))
 }
 
-// AllHooked says whether every label and every finalizer of the hook is on the pod. It is true for
+// AllHooked reports whether every label and every finalizer of the hook is on the pod. It is true for
 // a hook without handlers and false for a nil hook.
 func AllHooked(h *workload.LifecycleHook, pod *corev1.Pod) bool {
 	return allHooked(h, action.NewPodChange(pod, metav1.Time{}))

@@ -32,7 +32,7 @@ func Set(c *action.PodChange, state string) {
 // Refresh makes the transitions that need no decision of the workload, at most one in a pass:
 // PreparingNormal to Normal, Updating to Updated or Normal, Updated to Normal. It also removes
 // not-ready keys that do not belong to the pod's state. updateComplete says that no in-place update
-// of the pod is under way; a pod that was never updated is complete. It says whether the state
+// of the pod is under way; a pod that was never updated is complete. It reports whether the state
 // changed.
 func Refresh(c *action.PodChange, l *workload.Lifecycle, updateComplete bool) bool {
 	before := stateAfter(c)
@@ -87,7 +87,7 @@ func CancelUpdate(c *action.PodChange, l *workload.Lifecycle) {
 	}
 }
 
-// BeginDelete says whether a pod that the workload wants to delete may be deleted now. While the
+// BeginDelete reports whether a pod that the workload wants to delete may be deleted now. While the
 // hook preDelete holds the pod it is false, and the pod goes to PreparingDelete.
 func BeginDelete(c *action.PodChange, l *workload.Lifecycle) (proceed bool) {
 	if l == nil || !hooked(l.PreDelete, c) {
@@ -100,7 +100,7 @@ func BeginDelete(c *action.PodChange, l *workload.Lifecycle) (proceed bool) {
 	return false
 }
 
-// CancelDelete takes a pod back from PreparingDelete to PreparingNormal and says whether it did.
+// CancelDelete takes a pod back from PreparingDelete to PreparingNormal and reports whether it did.
 // There is no way back while the hook preDelete or inPlaceUpdate marks pods not ready. That the pod
 // is not specified for deletion is the caller's to know.
 func CancelDelete(c *action.PodChange, l *workload.Lifecycle) bool {

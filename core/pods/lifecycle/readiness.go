@@ -18,8 +18,8 @@ type notReadyKey struct {
 	Key       string `json:"key"`
 }
 
-// AddNotReadyKey takes the pod out of service in the name of the user agent and the key. Nothing
-// happens on a pod without gate KruisePodReady, and nothing when the key is there already.
+// AddNotReadyKey takes the pod out of service in the name of the user agent and the key. Nothing happens on a pod
+// without readiness gate KruisePodReady, and nothing when the key is there already.
 func AddNotReadyKey(c *action.PodChange, userAgent, key string) {
 	if !podstate.HasReadinessGate(c.Pod, contract.KruisePodReady) {
 		return
@@ -39,9 +39,9 @@ func RemoveNotReadyKey(c *action.PodChange, userAgent, key string) {
 	}
 }
 
-// SetInitialReadiness gives the gates InPlaceUpdateReady and KruisePodReady their first condition, True, on
-// a scheduled pod that has the gate and no condition of its type. The kubelet cannot report the pod
-// ready before; waiting for the node lets the conditions share one write with the state Normal.
+// SetInitialReadiness gives the readiness gates InPlaceUpdateReady and KruisePodReady their first condition, True, on a
+// scheduled pod that has the readiness gate and no condition of its type. The kubelet cannot report the pod ready
+// before; waiting for the node lets the conditions share one write with the state Normal.
 func SetInitialReadiness(c *action.PodChange) {
 	if c.Pod.Spec.NodeName == "" || c.Pod.DeletionTimestamp != nil {
 		return

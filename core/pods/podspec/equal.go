@@ -19,7 +19,7 @@ const (
 	PullAlways DefaultPullPolicy = "Always"
 )
 
-// Equal says whether two templates mean the same: they are equal once both are defaulted. The time
+// Equal reports whether two templates mean the same: they are equal once both are defaulted. The time
 // of creation says nothing, and an empty list or map is an absent one. Neither is changed.
 func Equal(a, b *corev1.PodTemplateSpec, policy DefaultPullPolicy) bool {
 	return apiequality.Semantic.DeepEqual(a, b) || apiequality.Semantic.DeepEqual(normalized(a, policy), normalized(b, policy))

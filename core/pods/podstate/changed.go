@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// Changed says whether a workload's plan can read anything in the new version of a pod that it did
+// Changed reports whether a workload's plan can read anything in the new version of a pod that it did
 // not read in the old one. Kubelets write a pod's status many times; a workload has to think only
 // when this is true. Of a pod that does not serve it reads what troubles it, of one that serves and was
 // never updated in place only which containers run and how often they were restarted. All of their status
@@ -55,7 +55,7 @@ func readinessChanged(old, now *corev1.Pod) bool {
 	return false
 }
 
-// sameContainer says whether two statuses are about the same run of a container.
+// sameContainer reports whether two statuses are about the same run of a container.
 func sameContainer(a, b corev1.ContainerStatus) bool {
 	return a.Name == b.Name && a.ContainerID == b.ContainerID && a.RestartCount == b.RestartCount
 }

@@ -18,18 +18,17 @@ type State struct {
 	Revision string
 	// Lifecycle is the pod's lifecycle state; a pod without the label is Normal.
 	Lifecycle string
-	// Assigned says that the pod has a node.
+	// Assigned is true if the pod has a node.
 	Assigned bool
-	// Terminating says that the pod's deletion has begun.
+	// Terminating is true if the pod's deletion has begun.
 	Terminating bool
 	// Active pods are neither terminating nor in phase Succeeded or Failed.
 	Active bool
-	// Ready says that the pod runs, that its condition Ready is True and that no in-place update
-	// holds it out of service.
+	// Ready is true if the pod runs, its condition Ready is True and no in-place update holds it out of service.
 	Ready bool
 	// ReadySince is the last change of condition Ready; zero when unknown.
 	ReadySince time.Time
-	// Available says that the pod has been ready for minReadySeconds and that its lifecycle is Normal.
+	// Available is true if the pod has been ready for minReadySeconds and its lifecycle state is Normal.
 	Available bool
 	// AvailableIn is the time until a ready pod has been ready for minReadySeconds; 0 when time alone
 	// does not make it available.
@@ -38,11 +37,11 @@ type State struct {
 	Restarts int32
 	// DeletionCost is the value of controller.kubernetes.io/pod-deletion-cost, 0 when absent or malformed.
 	DeletionCost int32
-	// SpecifiedDelete says that the pod carries apps.kruise.io/specified-delete.
+	// SpecifiedDelete is true if the pod carries apps.kruise.io/specified-delete.
 	SpecifiedDelete bool
 }
 
-// Of judges the pod at the moment now for a workload with minReadySeconds.
+// Of returns the state of the pod at the time now for a workload with minReadySeconds.
 func Of(pod *corev1.Pod, now time.Time, minReadySeconds int32) State {
 	s := State{
 		Pod:          pod,
@@ -95,7 +94,7 @@ func Condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition 
 	return nil
 }
 
-// HasReadinessGate says whether the pod has the readiness gate.
+// HasReadinessGate reports whether the pod has the readiness gate.
 func HasReadinessGate(pod *corev1.Pod, t corev1.PodConditionType) bool {
 	for _, g := range pod.Spec.ReadinessGates {
 		if g.ConditionType == t {
@@ -105,7 +104,7 @@ func HasReadinessGate(pod *corev1.Pod, t corev1.PodConditionType) bool {
 	return false
 }
 
-// HeldByUpdate says whether condition InPlaceUpdateReady is present and not True.
+// HeldByUpdate reports whether condition InPlaceUpdateReady is present and not True.
 func HeldByUpdate(pod *corev1.Pod) bool {
 	c := Condition(pod, contract.InPlaceUpdateReady)
 	return c != nil && c.Status != corev1.ConditionTrue

@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// Trouble is what keeps a pod from getting on, as its scheduler and its kubelet say. The zero value is a pod
-// that is well, or of which they say nothing, as while it starts.
+// Trouble is what keeps a pod from becoming ready, as its scheduler and its kubelet report. The zero value means that
+// they report nothing, as while the pod starts.
 type Trouble struct {
 	// Reason is one word for it, such as "ErrImagePull" or "Unschedulable".
 	Reason string
@@ -19,7 +19,7 @@ type Trouble struct {
 	Container string
 }
 
-// Words that stand for all turns of one trouble.
+// Reasons that stand for all states that the kubelet goes through in one trouble.
 const (
 	errImagePull     = "ErrImagePull"
 	crashLoopBackOff = "CrashLoopBackOff"
@@ -38,10 +38,10 @@ func (t Trouble) of(pod string) string {
 	return "; " + t.Reason + " (" + pod + ", container " + t.Container + ")"
 }
 
-// FirstTrouble is the trouble of the first of n pods that are not available, looking at those at the update
-// revision before the others, for they are what a rollout waits for: words that follow what else is said of the
-// set, such as "; ErrImagePull (web-7kq2x, container main)". It is empty where none is in trouble. It names one
-// pod and counts none, so that it stays the same while others get into the same trouble. A nil pod is none.
+// FirstTrouble is the trouble of the first of n pods that are not available, those at the update revision first,
+// because a rollout waits for them. It is text to be appended to a message, such as "; ErrImagePull (web-7kq2x,
+// container main)". It is empty where none is in trouble. It names one pod and counts none, so that it stays the same
+// while others get into the same trouble. A nil pod is none.
 func FirstTrouble(n int, at func(i int) (pod *State, updated bool)) string {
 	other := ""
 	for i := range n {
@@ -61,10 +61,9 @@ func FirstTrouble(n int, at func(i int) (pod *State, updated bool)) string {
 	return other
 }
 
-// TroubleOf is what troubles the pod, its first container first. It stays the same while the kubelet goes through
-// the turns of one trouble: the tries to pull an image and the pauses after them; the start, the end and the
-// pause of a container that crashes. What is well for a moment in between is well, such as a pod that is
-// ready.
+// TroubleOf returns the trouble of the pod, its first container first. It stays the same while the kubelet goes through
+// the turns of one trouble: the tries to pull an image and the pauses after them; the start, the end and the pause of a
+// container that crashes. A pod that is ready in between has no trouble.
 func TroubleOf(pod *corev1.Pod) Trouble {
 	switch {
 	case pod.DeletionTimestamp != nil, pod.Status.Phase == corev1.PodSucceeded, isCondition(pod, corev1.PodReady, corev1.ConditionTrue):
@@ -126,7 +125,7 @@ func waitingTrouble(waiting *corev1.ContainerStateWaiting) string {
 	}
 }
 
-// crashed says that the run was short and that no update has ended it.
+// crashed reports whether the run was short and was not ended by an update.
 func crashed(pod *corev1.Pod, run *corev1.ContainerStateTerminated) bool {
 	began := run.StartedAt.Time
 	if began.Unix() <= 0 { // runtimes say so of what they could not start
@@ -135,7 +134,7 @@ func crashed(pod *corev1.Pod, run *corev1.ContainerStateTerminated) bool {
 	return run.FinishedAt.Sub(began) < crashWindow && !endedByUpdate(pod, began)
 }
 
-// staysDown says that the kubelet does not start the container again.
+// staysDown reports whether the kubelet leaves the container stopped.
 func staysDown(pod *corev1.Pod, name string, end *corev1.ContainerStateTerminated) bool {
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
@@ -148,7 +147,7 @@ func staysDown(pod *corev1.Pod, name string, end *corev1.ContainerStateTerminate
 	return false
 }
 
-// endedByUpdate says that a run which began then was of what the pod was before its last update in place: the
+// endedByUpdate reports whether a run which began then was of what the pod was before its last update in place: the
 // kubelet has ended it for that, or it tells nothing of what runs now. A record that cannot be read proves
 // nothing.
 func endedByUpdate(pod *corev1.Pod, began time.Time) bool {

@@ -61,9 +61,9 @@ func SetFailure(list []workload.Condition, conditionType, text string, now metav
 
 // Summary is what kstatus wants to know of a workload.
 type Summary struct {
-	// Done says that everything is as the spec wants it.
+	// Done is true if everything is as the spec wants it.
 	Done bool
-	// Stalled says that it will not get there without somebody's help.
+	// Stalled is true if it will not get there without somebody's help.
 	Stalled bool
 	// Reason is one word for machines.
 	Reason string
@@ -71,8 +71,8 @@ type Summary struct {
 	Message string
 }
 
-// ReportFailures says which writes of the pass have failed, and that the pods are in trouble; it leaves the summary of a pass
-// in which none has as it is, and says so.
+// ReportFailures says which writes of the pass have failed, and that the pods are in trouble; it leaves the summary of
+// a pass in which none has as it is, and says so.
 func (s *Summary) ReportFailures(done action.Failures, trouble string) bool {
 	switch {
 	case done.ScaleError != "":

@@ -15,19 +15,19 @@ var Types = []string{Ready, Reconciling, Stalled}
 
 // Reasons of Ready while it is True.
 const (
-	// ReasonAvailable says that all pods are as wanted and available.
+	// ReasonAvailable means that all pods are as wanted and available.
 	ReasonAvailable = "Available"
-	// ReasonPaused says that all pods are available and that some wait for the end of a pause.
+	// ReasonPaused means that all pods are available and that some wait for the end of a pause.
 	ReasonPaused = "Paused"
 )
 
 // Reasons of Ready while it is False.
 const (
-	// ReasonFailedScale says that the last attempt to add or take away pods failed.
+	// ReasonFailedScale means that the last attempt to add or take away pods failed.
 	ReasonFailedScale = "FailedScale"
-	// ReasonFailedUpdate says that the last attempt to update pods failed.
+	// ReasonFailedUpdate means that the last attempt to update pods failed.
 	ReasonFailedUpdate = "FailedUpdate"
-	// ReasonBlocked says that the server has refused another write.
+	// ReasonBlocked means that the server has refused another write.
 	ReasonBlocked = "Blocked"
 )
 

@@ -12,8 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
-// Snapshot is the read-only view of the world for one workload, as far as all kinds read it. W is a pointer to the
-// kind's struct.
+// Snapshot is what the plan of any workload is made from, read-only. W is a pointer to the kind's struct.
 type Snapshot[W metav1.Object] struct {
 	// Set is the workload. What its admission fills in may be absent.
 	Set W

@@ -24,8 +24,8 @@ const (
 // after is a moment some minutes after the epoch of all pods.
 func after(minutes int) time.Time { return gen.Epoch().Add(time.Duration(minutes) * time.Minute) }
 
-// judge is all pods judged long after their epoch.
-func judge(pods ...*corev1.Pod) []podstate.State {
+// statesOf returns the states of the pods, long after their creation.
+func statesOf(pods ...*corev1.Pod) []podstate.State {
 	states := make([]podstate.State, len(pods))
 	for i, pod := range pods {
 		states[i] = podstate.Of(pod, after(60), minReadySeconds)
@@ -68,9 +68,9 @@ func TestForDeletionRules(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			first, then := gen.Pod("z", c.first...), gen.Pod("a", c.then...)
-			pods := judge(then, first)
+			pods := statesOf(then, first)
 			assert.Equal(t, []string{"z", "a"}, names(pods, ForDeletion(pods, nil)))
-			pods = judge(first, then)
+			pods = statesOf(first, then)
 			assert.Equal(t, []string{"z", "a"}, names(pods, ForDeletion(pods, nil)))
 		})
 	}
@@ -79,7 +79,7 @@ func TestForDeletionRules(t *testing.T) {
 func options(list ...gen.PodOption) []gen.PodOption { return list }
 
 func TestForDeletionRankStandsBetweenCostAndHistory(t *testing.T) {
-	pods := judge(
+	pods := statesOf(
 		gen.Pod("a", gen.Ready(after(9))),
 		gen.Pod("b", gen.Ready(after(1))),
 		gen.Pod("c", gen.Ready(after(1)), gen.DeletionCost("-1")),
@@ -89,12 +89,12 @@ func TestForDeletionRankStandsBetweenCostAndHistory(t *testing.T) {
 }
 
 func TestForDeletionEndsWithTheName(t *testing.T) {
-	pods := judge(gen.Pod("c"), gen.Pod("a"), gen.Pod("b"))
+	pods := statesOf(gen.Pod("c"), gen.Pod("a"), gen.Pod("b"))
 	assert.Equal(t, []string{"a", "b", "c"}, names(pods, ForDeletion(pods, nil)))
 }
 
 func TestSameNodeRanks(t *testing.T) {
-	pods := judge(
+	pods := statesOf(
 		gen.Pod("a", gen.OnNode("n1"), gen.Ready(after(1))),
 		gen.Pod("b", gen.OnNode("n1"), gen.Ready(after(3))),
 		gen.Pod("c", gen.OnNode("n1"), gen.Ready(after(2))),
@@ -112,7 +112,7 @@ func zones() (pods []podstate.State, nodeLabels func(string) map[string]string) 
 		name := fmt.Sprintf("%s%d", zone, i)
 		list = append(list, gen.Pod(name, gen.OnNode(zone+"-"+name), gen.Ready(after(i))))
 	}
-	return judge(list...), func(node string) map[string]string {
+	return statesOf(list...), func(node string) map[string]string {
 		return map[string]string{"zone": node[:1], hostname: node}
 	}
 }
@@ -141,7 +141,7 @@ func TestSpreadRanksAddUpOverConstraints(t *testing.T) {
 }
 
 func TestSpreadRanksSpreadOverNodesInsideAZone(t *testing.T) {
-	pods := judge(
+	pods := statesOf(
 		gen.Pod("a", gen.OnNode("n1"), gen.Ready(after(1))),
 		gen.Pod("b", gen.OnNode("n1"), gen.Ready(after(2))),
 		gen.Pod("c", gen.OnNode("n2"), gen.Ready(after(3))),
@@ -152,7 +152,7 @@ func TestSpreadRanksSpreadOverNodesInsideAZone(t *testing.T) {
 }
 
 func TestSpreadRanksSkipPodsOutsideTheConstraint(t *testing.T) {
-	pods := judge(
+	pods := statesOf(
 		gen.Pod("a", gen.OnNode("in")),
 		gen.Pod("b", gen.OnNode("other")),
 		gen.Pod("c", gen.OnNode("unlabelled")),
@@ -171,7 +171,7 @@ func TestSpreadRanksSkipPodsOutsideTheConstraint(t *testing.T) {
 }
 
 func TestSpreadRanksAskOncePerNode(t *testing.T) {
-	pods := judge(gen.Pod("a", gen.OnNode("n")), gen.Pod("b", gen.OnNode("n")), gen.Pod("c", gen.OnNode("gone")), gen.Pod("d", gen.OnNode("gone")))
+	pods := statesOf(gen.Pod("a", gen.OnNode("n")), gen.Pod("b", gen.OnNode("n")), gen.Pod("c", gen.OnNode("gone")), gen.Pod("d", gen.OnNode("gone")))
 	asked := map[string]int{}
 	SpreadRanks(pods, []SpreadConstraint{{TopologyKey: "zone"}}, func(node string) map[string]string {
 		asked[node]++
@@ -205,7 +205,7 @@ func randomPods(random *rand.Rand, n int) []podstate.State {
 		}
 		pods[i] = gen.Pod(fmt.Sprintf("web-%05d", i), list...)
 	}
-	return judge(pods...)
+	return statesOf(pods...)
 }
 
 func shuffled(random *rand.Rand, pods []podstate.State) []podstate.State {

@@ -28,7 +28,7 @@ func everyIndex(pods []podstate.State) []int {
 
 func TestForUpdateDefaultOrder(t *testing.T) {
 	ready := gen.Ready(after(1))
-	pods := judge(
+	pods := statesOf(
 		gen.Pod("a", ready),
 		gen.Pod("b", ready, gen.Created(after(1))),
 		gen.Pod("c", ready, gen.Restarts(1)),
@@ -45,12 +45,12 @@ func TestForUpdateDefaultOrder(t *testing.T) {
 }
 
 func TestForUpdateKnowsNoDeletionCost(t *testing.T) {
-	pods := judge(gen.Pod("a", gen.Ready(after(1)), gen.DeletionCost("-5")), gen.Pod("b", gen.Ready(after(2))))
+	pods := statesOf(gen.Pod("a", gen.Ready(after(1)), gen.DeletionCost("-5")), gen.Pod("b", gen.Ready(after(2))))
 	assert.Equal(t, []string{"b", "a"}, names(pods, ForUpdate(pods, everyIndex(pods), UpdateOptions{})))
 }
 
 func TestForUpdatePutsBegunUpdatesFirst(t *testing.T) {
-	pods := judge(
+	pods := statesOf(
 		gen.Pod("a", gen.Ready(after(1)), gen.Lifecycle(contract.LifecyclePreparingUpdate)),
 		gen.Pod("b"),
 		gen.Pod("c", gen.Label("first", "1")),
@@ -80,7 +80,7 @@ func TestOrderPriority(t *testing.T) {
 		}
 		return pod
 	}
-	pods := judge(
+	pods := statesOf(
 		labelled("none"),
 		labelled("a", "order", "a"),
 		labelled("five", "order", "order-5"),
@@ -100,7 +100,7 @@ func TestOrderPriority(t *testing.T) {
 
 func TestUnavailablePodsComeFirstWithinAPriority(t *testing.T) {
 	high := gen.Label("order", "9")
-	pods := judge(
+	pods := statesOf(
 		gen.Pod("a", gen.Ready(after(1)), high),
 		gen.Pod("b", gen.Ready(after(0)), high, gen.Lifecycle(contract.LifecycleUpdated)),
 		gen.Pod("c", gen.NotReady(after(1)), high),
@@ -111,7 +111,7 @@ func TestUnavailablePodsComeFirstWithinAPriority(t *testing.T) {
 }
 
 func TestWeightPriority(t *testing.T) {
-	pods := judge(
+	pods := statesOf(
 		gen.Pod("none", gen.Ready(after(1))),
 		gen.Pod("one", gen.Ready(after(1)), gen.Label("x", "1")),
 		gen.Pod("sum", gen.Ready(after(1)), gen.Label("x", "1"), gen.Label("y", "1")),
@@ -178,7 +178,7 @@ func TestScatterOneTerm(t *testing.T) {
 			for i := range pods {
 				pods[i] = gen.Pod(fmt.Sprintf("web-%02d", i), gen.Label("key", strings.Trim(c.pods[i:i+1], ".")))
 			}
-			states := judge(pods...)
+			states := statesOf(pods...)
 			waiting := c.waiting
 			if waiting == nil {
 				waiting = everyIndex(states)
@@ -195,7 +195,7 @@ func TestScatterWorksOffTheMostMatchedTermFirst(t *testing.T) {
 	for i := range pods {
 		pods[i] = gen.Pod(fmt.Sprintf("web-%02d", i), gen.Labels(labels[i]))
 	}
-	states := judge(pods...)
+	states := statesOf(pods...)
 	a, b := workload.UpdateScatterTerm{Key: "a", Value: "1"}, workload.UpdateScatterTerm{Key: "b", Value: "1"}
 	only := func(order []int, term workload.UpdateScatterTerm) []int { return scatterTerm(states, order, term) }
 
@@ -207,7 +207,7 @@ func TestScatterWorksOffTheMostMatchedTermFirst(t *testing.T) {
 }
 
 func TestScatterOfAnEmptyValueNeedsTheKey(t *testing.T) {
-	pods := judge(gen.Pod("a"), gen.Pod("b"), gen.Pod("c", gen.Label("key", "")), gen.Pod("d", gen.Label("key", "")))
+	pods := statesOf(gen.Pod("a"), gen.Pod("b"), gen.Pod("c", gen.Label("key", "")), gen.Pod("d", gen.Label("key", "")))
 	o := UpdateOptions{Scatter: workload.UpdateScatterStrategy{{Key: "key"}}}
 	assert.Equal(t, []string{"c", "a", "b", "d"}, names(pods, ForUpdate(pods, everyIndex(pods), o)))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// value is what a pod is worth. Of each number but the rank, the smaller one is worth less.
+// value is the sort key of a pod. A pod with the smaller value of a field, but for rank, comes first.
 type value struct {
 	index    int
 	state    int
@@ -53,8 +53,8 @@ func stateValue(s *podstate.State) int {
 	return 9*number(s.Assigned) + 3*phaseValue(s.Pod.Status.Phase) + number(s.Ready) + number(s.Ready && s.Available)
 }
 
-// forDeletion is the order of deletion: the state first, then what the user and the ranks say, then
-// the history of the pods.
+// forDeletion compares in the order of deletion: the state first, then the deletion cost and the rank, then the history
+// of the pods.
 func (v *value) forDeletion(w *value) int {
 	if c := cmp.Compare(v.state, w.state); c != 0 {
 		return c
@@ -98,8 +98,7 @@ func number(b bool) int {
 	return 0
 }
 
-// phaseValue puts Pending before Unknown before Running. Pods that ended are worth no more than
-// pending ones.
+// phaseValue puts Pending before Unknown before Running. Pods that ended come with pending ones.
 func phaseValue(p corev1.PodPhase) int {
 	switch p {
 	case corev1.PodRunning:
@@ -111,7 +110,7 @@ func phaseValue(p corev1.PodPhase) int {
 	}
 }
 
-// ageValue grows with age; an unset time is of the least value.
+// ageValue grows with age; an unset time comes first.
 func ageValue(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MinInt64

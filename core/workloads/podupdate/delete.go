@@ -30,8 +30,8 @@ func (w *Workload) Delete(o podstate.State, why DeleteReason) action.Action {
 	return a
 }
 
-// CancelDelete takes a pod back from PreparingDelete and says whether it did. A hook that marks pods not ready
-// leaves no way back.
+// CancelDelete takes a pod back from PreparingDelete and reports whether it did. It cannot if the hook marks pods not
+// ready.
 func (w *Workload) CancelDelete(o podstate.State) (action.Action, bool) {
 	c := w.Change(o.Pod)
 	if !lifecycle.CancelDelete(c, w.Lifecycle) {

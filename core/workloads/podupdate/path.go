@@ -23,10 +23,10 @@ const (
 	InPlaceOnly Policy = "InPlaceOnly"
 )
 
-// InPlace says whether the policy updates pods in place at all.
+// InPlace reports whether the policy updates pods in place at all.
 func (p Policy) InPlace() bool { return p == InPlaceIfPossible || p == InPlaceOnly }
 
-// NotInPlaceError says that policy InPlaceOnly leaves a pod no way to a revision.
+// NotInPlaceError means that policy InPlaceOnly leaves a pod no way to a revision.
 type NotInPlaceError struct {
 	// Pod is the pod's name.
 	Pod string
@@ -50,8 +50,8 @@ func WaitReason(err error) string {
 	return WaitNotInPlace
 }
 
-// UpdatePath is how the pod gets to the target under the policy: by the update in place, or by a new pod where
-// there is none. The error is a *NotInPlaceError.
+// UpdatePath returns the in-place update that brings the pod to the target under the policy, or nil if it needs a new
+// pod. The error is a *NotInPlaceError.
 func (w *Workload) UpdatePath(o podstate.State, target *appsv1.ControllerRevision) (*inplace.Update, error) {
 	if !w.Policy.InPlace() {
 		return nil, nil
@@ -63,7 +63,7 @@ func (w *Workload) UpdatePath(o podstate.State, target *appsv1.ControllerRevisio
 	return u, nil
 }
 
-// NeedsNewPod says that the pod cannot get to the target in place, whether or not the policy lets it be
+// NeedsNewPod reports whether the pod cannot get to the target in place, whether or not the policy lets it be
 // recreated.
 func (w *Workload) NeedsNewPod(o podstate.State, target *appsv1.ControllerRevision) bool {
 	if !w.Policy.InPlace() {

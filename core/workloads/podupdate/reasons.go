@@ -4,15 +4,15 @@ import "github.com/flotilla-project/flotilla/core/pods/inplace"
 
 // Reasons of waits for pods.
 const (
-	// WaitNotInPlace says that policy InPlaceOnly and the change of the template contradict each other.
+	// WaitNotInPlace means that policy InPlaceOnly and the change of the template contradict each other.
 	WaitNotInPlace = "NotInPlace"
-	// WaitNodeAgentMissing says that nobody on the node would restart the pod's containers.
+	// WaitNodeAgentMissing means that nobody on the node would restart the pod's containers.
 	WaitNodeAgentMissing = inplace.ReasonNodeAgentMissing
-	// WaitPreNormalHook says that the hook preNormal holds a new pod.
+	// WaitPreNormalHook means that the hook preNormal holds a new pod.
 	WaitPreNormalHook = "PreNormalHook"
-	// WaitInPlaceUpdateHook says that the hook inPlaceUpdate holds a pod before or after its update.
+	// WaitInPlaceUpdateHook means that the hook inPlaceUpdate holds a pod before or after its update.
 	WaitInPlaceUpdateHook = "InPlaceUpdateHook"
-	// WaitPreDeleteHook says that the hook preDelete holds a pod that is to go.
+	// WaitPreDeleteHook means that the hook preDelete holds a pod that is to go.
 	WaitPreDeleteHook = "PreDeleteHook"
 )
 

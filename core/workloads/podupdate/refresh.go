@@ -14,15 +14,14 @@ import (
 type Refreshed struct {
 	// Action is the write that brings the pod on; nil when there is none.
 	Action *action.Action
-	// InGrace says that an update waits for its grace period: no other one may begin.
+	// InGrace is true if an update waits for its grace period: no other one may begin.
 	InGrace bool
-	// Updating says that an update in place is not complete, though the pod may be in service all the while.
+	// Updating is true if an update in place is not complete, though the pod may be in service all the while.
 	Updating bool
 }
 
-// Refresh lets a pod go on with what it is in the middle of: an update in place, its readiness gates, its
-// lifecycle state. A pod in PreparingUpdate that is at the wanted revision already goes back. What holds
-// the pod up becomes a wait of the plan.
+// Refresh lets a pod continue what has begun: an update in place, its readiness gates, its lifecycle state. A pod in
+// PreparingUpdate that is at the wanted revision already goes back. What holds the pod up becomes a wait of the plan.
 func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	c := w.Change(o.Pod)
 	lifecycle.SetInitialReadiness(c)
@@ -60,8 +59,8 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	return found
 }
 
-// awaits says whether the next containers of the pod have to wait because they, or the like of them, were refused; back
-// takes the pod into service for that time, where it is out of it and can come back.
+// awaits reports whether the next containers of the pod have to wait because they, or the like of them, were refused;
+// back takes the pod into service for that time, where it is out of it and can come back.
 func (w *Workload) awaits(o podstate.State, next *action.Action) (back *action.Action, waits bool) {
 	refused := w.Plan.WasRefused(next)
 	if refused && !w.Plan.Transient(next) || !refused && w.Plan.Pause(next) > maxWaitOutOfService {
@@ -70,12 +69,12 @@ func (w *Workload) awaits(o podstate.State, next *action.Action) (back *action.A
 	return back, back != nil || refused && w.Plan.Defers(next)
 }
 
-// maxWaitOutOfService is how long a pod waits out of service for its next containers because the server refuses the like of it to
-// another pod. A hiccup of the server is shorter.
+// maxWaitOutOfService is how long a pod waits out of service for its next containers because the server refuses that to
+// another pod. Short server errors are over by then.
 const maxWaitOutOfService = 10 * time.Second
 
-// returnToService takes a pod back into service whose next containers the server refuses, or may refuse; nil when it serves
-// already or cannot.
+// returnToService takes a pod back into service whose next containers the server refuses, or may refuse; nil when it
+// serves already or cannot.
 func (w *Workload) returnToService(o podstate.State) *action.Action {
 	c := w.Change(o.Pod)
 	inplace.PutIntoService(c, w.Revisions.options)
@@ -95,7 +94,7 @@ func (w *Workload) restartUpdate(o podstate.State, c *action.PodChange) {
 	}
 }
 
-// isNew says that the pod gets its first conditions. They are right whatever its kubelet reports in
+// isNew reports whether the pod gets its first conditions. They are right whatever its kubelet reports in
 // the meantime, and it reports a good deal just then.
 func isNew(o podstate.State) bool {
 	return o.Lifecycle == contract.LifecyclePreparingNormal && podstate.Condition(o.Pod, contract.InPlaceUpdateReady) == nil

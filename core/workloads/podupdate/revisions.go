@@ -21,7 +21,7 @@ type Revisions struct {
 	paths     map[revisionPair]updatePath
 }
 
-// revisionPair are the revisions at both ends of a way: the short hash of one and the name of the other.
+// revisionPair is the short hash of the revision that an update path begins at and the name of the one it leads to.
 type revisionPair struct{ from, to string }
 
 // updatePath says how a pod of one revision gets to another.

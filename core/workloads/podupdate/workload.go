@@ -37,7 +37,7 @@ func (w *Workload) Change(pod *corev1.Pod) *action.PodChange {
 	return action.NewPodChange(pod, metav1.NewTime(w.Now))
 }
 
-// HasWrites says whether the action has anything to write. That of a pod which its hook holds already has
+// HasWrites reports whether the action has anything to write. That of a pod which its hook holds already has
 // not, and belongs into no plan.
 func HasWrites(a action.Action) bool {
 	return a.Verb == action.Create || a.Verb == action.Delete || len(a.Patches) > 0

@@ -63,7 +63,7 @@ type Settings struct {
 	TimeoutSeconds *int32
 	// MinUpdatedReady is how many updated pods must be ready before anything is pulled.
 	MinUpdatedReady int32
-	// Configured says that the user set any of this.
+	// Configured is true if the user set any of this.
 	Configured bool
 }
 
@@ -87,23 +87,23 @@ type Jobs struct {
 	Problem string
 	// Owned are the jobs that the workload controls, of which only the metadata is known.
 	Owned []*metav1.PartialObjectMetadata
-	// ProblemReported says that the user knows that images of this update revision cannot be pulled ahead.
+	// ProblemReported is true if the user knows that images of this update revision cannot be pulled ahead.
 	ProblemReported bool
 	// RetryAt is when a failed attempt may be repeated.
 	RetryAt time.Time
 }
 
-// JobPlan is what the rollout wants aside.
+// JobPlan is the part of a plan that manages image pull jobs.
 type JobPlan struct {
 	// Plan holds the steps, which hold up nothing, and what the workload's own plan tells and waits for.
 	action.Plan
-	// ReportsProblem says that the user is told why images cannot be pulled ahead.
+	// ReportsProblem is true if the user is told why images cannot be pulled ahead.
 	ReportsProblem bool
 }
 
-// PlanJobs has the images of the update revision pulled on the nodes of old pods, and ends that when the
-// rollout has ended. It judges each pass anew: a revision that needed no jobs yesterday may need them with
-// more replicas or another partition. Jobs are made once for a revision.
+// PlanJobs has the images of the update revision pulled on the nodes of old pods, and ends that when the rollout has
+// ended. It decides in each pass anew: a revision that needed no jobs before may need them with more replicas or
+// another partition. Jobs are made once for a revision.
 func PlanJobs(r Rollout) JobPlan {
 	p := &planner{Rollout: r}
 	if len(r.From) == 0 {

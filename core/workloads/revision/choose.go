@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Input is what Choose judges. All of it is read-only.
+// Input is what Choose reads. All of it is read-only.
 type Input struct {
 	// Owner is the workload and Kind its kind.
 	Owner metav1.Object
@@ -52,9 +52,9 @@ type Choice struct {
 	Update *appsv1.ControllerRevision
 	// Current is the revision named by Input.Current, or Update when there is no such revision.
 	Current *appsv1.ControllerRevision
-	// Create says that Update is yet to be created.
+	// Create is true if Update is yet to be created.
 	Create bool
-	// Renumber says that the number of Update is to be raised to Number, since it is older than
+	// Renumber is true if the number of Update is to be raised to Number, since it is older than
 	// another revision: the template went back to a former one.
 	Renumber bool
 	// Number is the number that Update has when all this is done.
@@ -63,7 +63,7 @@ type Choice struct {
 	CollisionCount int32
 	// ClaimsHash is that of Input; empty for kinds that record none.
 	ClaimsHash string
-	// SetClaimsHash says that Update, which is raised, is to get ClaimsHash.
+	// SetClaimsHash is true if Update, which is raised, is to get ClaimsHash.
 	SetClaimsHash bool
 }
 

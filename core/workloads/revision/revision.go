@@ -23,7 +23,7 @@ import (
 // longestPrefix leaves room in a name of 253 characters for "-" and a hash.
 const longestPrefix = 223
 
-// errNoTemplate says that the data of a revision is not of the form that New writes.
+// errNoTemplate means that the data of a revision is not of the form that New writes.
 var errNoTemplate = errors.New("data has no spec.template")
 
 // New is the ControllerRevision of a template: named <owner>-<hash>, with the template's labels and

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ErrNotPercentage says that a text does not end in "%".
+// ErrNotPercentage means that a text does not end in "%".
 var ErrNotPercentage = errors.New("invalid type: string is not a percentage")
 
 // longestPercentage bounds what a percentage may cost to compute with; it leaves room for far more
@@ -32,8 +32,8 @@ type Amount struct {
 	percent *big.Rat
 }
 
-// Parse reads a number, or a text such as "20%" or "33.3%". A text without "%" is refused with
-// ErrNotPercentage, even when it is a number. Negative amounts are read, not judged.
+// Parse reads a number, or a text such as "20%" or "33.3%". A text without "%" is refused with ErrNotPercentage, even
+// when it is a number. Negative amounts are accepted.
 func Parse(p intstr.IntOrString) (Amount, error) {
 	if p.Type == intstr.Int {
 		return Amount{number: p.IntVal}, nil
@@ -60,10 +60,10 @@ func decimal(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// IsPercentage says whether the amount depends on a total.
+// IsPercentage reports whether the amount depends on a total.
 func (a Amount) IsPercentage() bool { return a.percent != nil }
 
-// IsNegative says whether the amount is less than zero.
+// IsNegative reports whether the amount is less than zero.
 func (a Amount) IsNegative() bool {
 	return a.number < 0 || a.percent != nil && a.percent.Sign() < 0
 }
@@ -84,7 +84,7 @@ func (a Amount) ScaledTo(total int32, r Rounding) int32 {
 	return int32(min(max(whole.Int64(), math.MinInt32), math.MaxInt32))
 }
 
-// isHundredPercent says whether the amount is exactly 100 %.
+// isHundredPercent reports whether the amount is exactly 100 %.
 func (a Amount) isHundredPercent() bool {
 	return a.percent != nil && a.percent.Cmp(big.NewRat(100, 1)) == 0
 }

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ClaimTemplates judges claim templates as the API server judges the claims that are made of them, so
-// that a mistake shows when it is made and not when the first pod is. Each name is a volume's as well.
-// What only the cluster knows, such as which storage classes there are, is not looked at.
+// ClaimTemplates validates claim templates as the API server validates the claims that are made of them, so that a
+// mistake shows when it is made and not when the first pod is. Each name is a volume's as well. What only the cluster
+// knows, such as which storage classes there are, is not looked at.
 func ClaimTemplates(templates []corev1.PersistentVolumeClaim, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := sets.New[string]()

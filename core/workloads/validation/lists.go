@@ -15,7 +15,7 @@ func WithoutStored(errs, stored field.ErrorList) field.ErrorList {
 	})
 }
 
-// Duplicates are the names that stand more than once in the list, each once.
+// Duplicates returns the names that are in the list more than once, each once.
 func Duplicates(names []string) []string {
 	var twice []string
 	seen := map[string]bool{}

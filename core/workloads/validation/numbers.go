@@ -39,7 +39,7 @@ func Amount(value *intstr.IntOrString, at *field.Path, name string) field.ErrorL
 	return nil
 }
 
-// InPlaceStrategy judges each member of an inPlaceUpdateStrategy; an absent one is fine.
+// InPlaceStrategy validates each field of an inPlaceUpdateStrategy; an absent one is fine.
 func InPlaceStrategy(in *workload.InPlaceUpdateStrategy, at *field.Path) field.ErrorList {
 	if in == nil {
 		return nil

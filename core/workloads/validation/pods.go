@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Selector judges the selector and the template's labels of a workload whose spec has the path. It wants
-// a selector with a term, because an empty one would select every pod, and that it matches the labels.
-// The kind is the workload's, for the message.
+// Selector validates the selector and the template's labels of a workload whose spec has the path. It wants a selector
+// with a term, because an empty one would select every pod, and that it matches the labels. The kind is the workload's,
+// for the message.
 func Selector(s *metav1.LabelSelector, template map[string]string, spec *field.Path, kind string) field.ErrorList {
 	at := spec.Child("selector")
 	if s == nil {

@@ -16,7 +16,7 @@ import (
 type Class struct {
 	// Name is the name of the class.
 	Name string
-	// Expandable says that claims of the class may grow. What the class does not say counts as no.
+	// Expandable is true if claims of the class may grow. What the class does not say counts as no.
 	Expandable bool
 	// Err is why there is no class.
 	Err error
@@ -48,13 +48,13 @@ func validateRetention(is appsv1.PersistentVolumeClaimRetentionPolicyType, path 
 	return field.ErrorList{field.NotSupported(path, is, known)}
 }
 
-// resizes says whether claims follow their templates.
+// resizes reports whether claims follow their templates.
 func resizes(set *v1beta1.StatefulSet, featureGates FeatureGates) bool {
 	return featureGates.AutoResizePVC && set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate
 }
 
-// validateClaimChange refuses changes that existing claims could not follow. It judges by the new
-// strategy: with OnDelete claims follow nothing, and any change is fine.
+// validateClaimChange refuses changes that existing claims could not follow. It compares with the new strategy: with
+// OnDelete claims follow nothing, and any change is fine.
 func validateClaimChange(set, old *v1beta1.StatefulSet, facts Facts) field.ErrorList {
 	if !resizes(set, facts.FeatureGates) {
 		return nil
@@ -92,14 +92,14 @@ func validateClaimTemplateChange(template, stored *corev1.PersistentVolumeClaim,
 	return nil
 }
 
-// changesSize says whether what two templates ask for differs.
+// changesSize reports whether what two templates ask for differs.
 func changesSize(a, b *corev1.PersistentVolumeClaim) bool {
 	request, limit := a.Spec.Resources.Requests[corev1.ResourceStorage], a.Spec.Resources.Limits[corev1.ResourceStorage]
 	return request.Cmp(b.Spec.Resources.Requests[corev1.ResourceStorage]) != 0 ||
 		limit.Cmp(b.Spec.Resources.Limits[corev1.ResourceStorage]) != 0
 }
 
-// shrinks says whether a template asks for less than it did.
+// shrinks reports whether a template asks for less than it did.
 func shrinks(template, stored *corev1.PersistentVolumeClaim) bool {
 	request := template.Spec.Resources.Requests[corev1.ResourceStorage]
 	return request.Cmp(stored.Spec.Resources.Requests[corev1.ResourceStorage]) < 0

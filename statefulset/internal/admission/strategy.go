@@ -19,7 +19,7 @@ import (
 // longestMinReady is the most that rollingUpdate.minReadySeconds may be.
 const longestMinReady = 300
 
-// validateStrategies judges how pods are managed, added and updated.
+// validateStrategies validates how pods are managed, added and updated.
 func validateStrategies(spec *v1beta1.StatefulSetSpec) field.ErrorList {
 	var errs field.ErrorList
 	path := specPath().Child("podManagementPolicy")

@@ -42,8 +42,8 @@ const mutable = "'replicas', 'ordinals', 'template', 'reserveOrdinals', 'lifecyc
 
 func specPath() *field.Path { return field.NewPath("spec") }
 
-// Validate judges a StatefulSet. Old is the stored one, nil on create. What was wrong already and is sent
-// again unchanged does not stand in the way of other changes. Absent members mean their defaults.
+// Validate validates a StatefulSet. Old is the stored one, nil on create. Errors that the stored object has already do
+// not block other changes. Absent members mean their defaults.
 func Validate(set, old *v1beta1.StatefulSet, facts Facts) field.ErrorList {
 	errs := validateObject(set)
 	if old == nil {

@@ -49,7 +49,7 @@ func without(what string, gate features.Name) string {
 	return fmt.Sprintf("no effect: %s, because feature gate %s of the StatefulSet operator is off", what, gate)
 }
 
-// asksPreDownload says whether the user set any of what image pre-download reads, in a field or an annotation.
+// asksPreDownload reports whether the user set any of what image pre-download reads, in a field or an annotation.
 func asksPreDownload(set *v1beta1.StatefulSet) bool {
 	for _, key := range []string{
 		contract.ImagePreDownloadParallelismAnnotation, contract.ImagePreDownloadTimeoutSecondsAnnotation,

@@ -1,6 +1,6 @@
 // Package ordinals knows which numbers the pods of a StatefulSet have.
 //
-// The entries of spec.reserveOrdinals go in, numbers and ranges; a Reserved comes out, which says of
-// any ordinal whether it is reserved and which ordinals live. Ranges stay ranges: "0-2000000000"
-// costs no more than "0-2". What it must never do is count through what is reserved.
+// The entries of spec.reserveOrdinals go in, numbers and ranges; a Reserved comes out, which reports for any ordinal
+// whether it is reserved, and which ordinals are live. Ranges stay ranges: "0-2000000000" costs no more than "0-2".
+// What it must never do is count through what is reserved.
 package ordinals

@@ -34,7 +34,7 @@ func merge(ranges []Range) Reserved {
 	return merged
 }
 
-// Has says whether the ordinal is reserved.
+// Has reports whether the ordinal is reserved.
 func (r Reserved) Has(ordinal int32) bool {
 	_, found := find(r, ordinal)
 	return found

@@ -22,9 +22,8 @@ func Parse(entries []intstr.IntOrString, path *field.Path) (Reserved, field.Erro
 	return merge(known), errs
 }
 
-// Overlaps names the entries that reserve what another entry reserves already, one sentence each in
-// the order of the entries: they do no harm, and may be a slip of the pen. Unreadable entries
-// overlap nothing.
+// Overlaps names the entries that reserve what another entry reserves already, one sentence each in the order of the
+// entries: they do no harm, but may be a mistake. Unreadable entries overlap nothing.
 func Overlaps(entries []intstr.IntOrString, path *field.Path) []string {
 	ranges, _ := parse(entries, path)
 	order := make([]int, 0, len(ranges))
@@ -95,7 +94,7 @@ func parseEntry(entry intstr.IntOrString) (Range, error) {
 	return Range{First: first, Last: last}, nil
 }
 
-// isNumber says whether the text is digits and nothing else.
+// isNumber reports whether the text is digits and nothing else.
 func isNumber(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }

@@ -41,7 +41,7 @@ func adopters(e *engine.Engine) func(context.Context, *corev1.Pod) []types.Names
 	}
 }
 
-// selects says whether the set's selector matches the labels. An empty one matches nothing.
+// selects reports whether the set's selector matches the labels. An empty one matches nothing.
 func selects(set *v1beta1.StatefulSet, of map[string]string) bool {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(of))

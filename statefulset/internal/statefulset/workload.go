@@ -25,12 +25,12 @@ import (
 // podLabel is the label by which the cache selects pods.
 const podLabel = appsv1.StatefulSetPodNameLabel
 
-// Workload is StatefulSet with its plan, which depends on the gates.
+// Workload is StatefulSet with its plan, which depends on the feature gates.
 //
-// Pods are cached with a name label. Built-in StatefulSets put it on their pods too, and they must be seen:
-// left behind by a built-in set they are to be adopted as soon as they have no owner. While they have one,
-// they are no more than a name. The label of the lifecycle state, which no built-in kind writes, would keep
-// them out of memory and out of sight. Claims are all there are, because a set knows its own by name only.
+// Pods are cached with a name label. Built-in StatefulSets put it on their pods too, and they must be seen: left behind
+// by a built-in set they are to be adopted as soon as they have no owner. While they have one, they are no more than a
+// name. The label of the lifecycle state, which no built-in kind writes, would keep them out of memory and out of
+// sight. Claims are all there are, because a set knows its own by name only.
 func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSet, *v1beta1.StatefulSet, plan.Snapshot] {
 	var known classes
 	return &frame.Workload[v1beta1.StatefulSet, *v1beta1.StatefulSet, plan.Snapshot]{

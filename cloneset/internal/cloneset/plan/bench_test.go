@@ -59,8 +59,8 @@ func BenchmarkStatus(b *testing.B) {
 	}
 }
 
-// A set that is as it should be costs a fixed number of allocations, however many pods it has. The
-// pods have a deletion cost, without which judging one allocates.
+// A set that is as it should be costs a fixed number of allocations, however many pods it has. The pods have a deletion
+// cost, without which deriving the state of one allocates.
 func TestSteadyStateAllocatesNothingPerPod(t *testing.T) {
 	allocations := func(n int) float64 {
 		s := given(t, int32(n), policy(v1beta1.InPlaceIfPossible)).updated(n, gen.DeletionCost("0")).snapshot()

@@ -37,27 +37,27 @@ func (p *pass) claimsOf(id string) []*corev1.PersistentVolumeClaim {
 	return claims
 }
 
-// instance is what there is of a pod and its claims.
+// instance is a pod and its claims, as far as they exist.
 type instance struct {
 	id string
-	// claims are those of the set with the id that are not on their way out; going says that others are.
+	// claims are those of the set with the id that are not being deleted; going is true if others are.
 	claims []*corev1.PersistentVolumeClaim
 	going  bool
-	// pod is the pod that has the id or a claim of it, one that runs before one that has ended or is about to;
-	// runs says which. shared says that several run.
+	// pod is the pod that has the id or a claim of it, one that runs before one that has ended or is about to; runs is
+	// true if it runs, shared if several do.
 	pod          *corev1.Pod
 	runs, shared bool
 }
 
-// claimIndex is what the set has of claims. Those without an instance id are not in it.
+// claimIndex is an index of the set's claims. Those without an instance id are not in it.
 type claimIndex struct {
 	instances []instance // in the order of the claims
 	byID      map[string]*instance
 	byClaim   map[string]*instance
 }
 
-// claimIndex is the stock of the pass. Pods use what they mount as well as what has their id, which somebody may have
-// changed or taken from them.
+// claimIndex is the claim index of the pass. Pods use what they mount as well as what has their id, which somebody may
+// have changed or taken from them.
 func (p *pass) claimIndex() *claimIndex {
 	if p.index != nil {
 		return p.index
@@ -188,7 +188,7 @@ func (p *pass) nextReusableID() (string, bool) {
 	return id, true
 }
 
-// claimsUsedOnlyBy are the claims that go with the pod: those that no other pod uses, so far as is known.
+// claimsUsedOnlyBy returns the claims that no other pod uses, as far as is known.
 func (p *pass) claimsUsedOnlyBy(o *corev1.Pod) []*corev1.PersistentVolumeClaim {
 	var claims []*corev1.PersistentVolumeClaim
 	p.claimIndex().each(o, func(in *instance) {
@@ -268,7 +268,7 @@ func (p *pass) takeClaimsBack() {
 	p.plan.Add(step)
 }
 
-// isGivenToPod says that the claim is to go with the pod.
+// isGivenToPod reports whether the claim is to go with the pod.
 func isGivenToPod(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) bool {
 	return claim.DeletionTimestamp == nil && claim.Labels[contract.InstanceIDLabel] != "" && metav1.GetControllerOfNoCopy(claim) == nil &&
 		slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == o.UID })

@@ -36,8 +36,8 @@ func (p *pass) newID() string {
 	}
 }
 
-// idForAdopted is the instance id of a pod that has lost its label: that of its claims, or the one in its name, or a fresh
-// one where neither tells of one that no other pod has. Each is given out once.
+// idForAdopted is the instance id of a pod that has lost its label: that of its claims, or the one in its name, or a
+// fresh one where neither tells of one that no other pod has. Each is given out once.
 func (p *pass) idForAdopted(o *corev1.Pod) string {
 	if p.takenIDs == nil {
 		p.takenIDs = map[string]bool{"": true}

@@ -38,7 +38,7 @@ func (p *pass) deletePod(o *pod, why podupdate.DeleteReason) action.Action {
 	return a
 }
 
-// addWithHandovers adds a step with which pods leave, after the claims that go with them.
+// addWithHandovers adds a step that deletes or releases pods, after one that gives them their claims.
 func (p *pass) addWithHandovers(step action.Step) {
 	p.plan.Add(action.Step{Name: StepClaims, Actions: p.handovers})
 	p.handovers = nil

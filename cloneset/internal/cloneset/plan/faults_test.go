@@ -128,8 +128,8 @@ func bares(w *simulate.World, rng *rand.Rand) {
 	givesIn(w)
 }
 
-// givesIn: while a pod was out of the selector, history may have dropped its revision. Then policy InPlaceOnly leaves it
-// no way, and the user is told so and gives in.
+// givesIn: while a pod was out of the selector, history may have dropped its revision. Then policy InPlaceOnly leaves
+// it no way, and the user is told so and gives in.
 func givesIn(w *simulate.World) {
 	w.After(10*time.Minute, func() {
 		if rollingUpdate(present(w)).PodUpdatePolicy == v1beta1.InPlaceOnly {

@@ -173,8 +173,8 @@ func TestOfARevisionThatIsHeldTheSameIsSaid(t *testing.T) {
 	assert.Equal(t, waits(0), waits(time.Minute))
 }
 
-// A pass that scales in updates nothing. What is refused to the update is told all the same once it is in the status, as
-// in passes in which the deletion of the pod too many waits for its turn.
+// A pass that scales in updates nothing. What is refused to the update is told all the same once it is in the status,
+// as in passes in which the deletion of the pod too many waits for its turn.
 func TestOfWhatAPassDoesNotComeToTheSameIsSaid(t *testing.T) {
 	w := given(t, 2, policy(v1beta1.ReCreate), maxUnavailable("1")).old(3)
 	w.set.Status.Conditions = []workload.Condition{{Type: v1beta1.CloneSetFailedScale, Status: corev1.ConditionTrue, Message: "not for an update"}}

@@ -109,7 +109,7 @@ func (o *pod) countsAsUpdated(preparingAsUpdated bool) bool {
 	return o.updated || preparingAsUpdated && o.Lifecycle == contract.LifecyclePreparingUpdate
 }
 
-// scalesAsUpdated says whether the pod is one of the updated ones while scaling.
+// scalesAsUpdated reports whether the pod is one of the updated ones while scaling.
 func (p *pass) scalesAsUpdated(o *pod) bool {
 	return o.countsAsUpdated(p.FeatureGates.PreparingUpdateAsUpdate)
 }
@@ -129,14 +129,13 @@ type balance struct {
 	updateBudget      int32 // pods that may be out of service during the update
 }
 
-// currentBalance compares what is wanted with what there is.
+// currentBalance compares the wanted pods with those that exist.
 //
-// Example: replicas 5, partition 3, maxUnavailable 1, maxSurge 1, five old pods. Two old pods are
-// too many and two updated ones are missing, so one surge pod is created at the update revision.
-// Once it exists the total is 6 and one old pod may go, whether the new one is available or not.
+// Example: replicas 5, partition 3, maxUnavailable 1, maxSurge 1, five old pods. Two old pods are too many and two
+// updated ones are missing, so one surge pod is created at the update revision. Once it exists the total is 6 and one
+// old pod may go, whether the new one is available or not.
 //
-// It is weighed once in a pass, after pods were released and adopted: a rule that changes more ends
-// the pass.
+// It is computed once in a pass, after pods were released and adopted: a rule that changes more ends the pass.
 func (p *pass) currentBalance() balance {
 	if p.balance == nil {
 		b := p.computeBalance()
@@ -222,7 +221,7 @@ func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 	return surge, min(surge, forUpdateOld)
 }
 
-// rollsBack says whether a raised partition takes updated pods back to the current revision.
+// rollsBack reports whether a raised partition takes updated pods back to the current revision.
 func (p *pass) rollsBack() bool {
 	c := p.Chosen
 	return p.FeatureGates.PartitionRollback && c.Current != nil && c.Update != nil && c.Current.Name != c.Update.Name

@@ -31,14 +31,14 @@ const (
 	StepNames    = "names"
 )
 
-// rule is one part of the thinking of a pass.
+// rule is one rule of a plan.
 type rule struct {
 	apply func(*pass)
 	// endsPass ends the pass when the rule wants something.
 	endsPass bool
 }
 
-// rules in the order in which they are thought; the order is the specification.
+// rules returns the rules in order of evaluation; the order is part of the specification.
 func rules() []rule {
 	return []rule{
 		{release, false},             // pods that the selector no longer matches
@@ -61,7 +61,7 @@ func rules() []rule {
 	}
 }
 
-// Compute thinks one pass through. It never changes the snapshot.
+// Compute evaluates the rules in order. It never changes the snapshot.
 func Compute(s Snapshot) Plan {
 	p := newPass(s)
 	if s.Set.DeletionTimestamp != nil {
@@ -84,7 +84,7 @@ func Compute(s Snapshot) Plan {
 	return p.plan
 }
 
-// statusSays says whether a condition of the status is this message.
+// statusSays reports whether a condition of the status is this message.
 func (p *pass) statusSays(message string) bool {
 	return slices.ContainsFunc(p.Set.Status.Conditions, func(c workload.Condition) bool { return c.Message == message })
 }
@@ -100,7 +100,7 @@ type pod struct {
 	touched   bool // already changed in this pass
 }
 
-// serving says that deleting the pod now would take a ready pod away. minReadySeconds does not count.
+// serving reports whether deleting the pod now would take a ready pod away. minReadySeconds does not count.
 func (p *pod) serving() bool { return p.Ready && p.Lifecycle == contract.LifecycleNormal }
 
 // pass is the working state of one computation.
@@ -161,7 +161,7 @@ func newPass(s Snapshot) *pass {
 	return p
 }
 
-// inspect looks at a pod of the set.
+// inspect derives the state of a pod of the set.
 func (p *pass) inspect(o *corev1.Pod) pod {
 	state := podstate.Of(o, p.Now, p.Set.Spec.MinReadySeconds)
 	deleting := state.Lifecycle == contract.LifecyclePreparingDelete

@@ -22,7 +22,7 @@ func preDownload(p *pass) {
 	}
 }
 
-// pullingIsUseful says that the pods are updated in place, and not all at once.
+// pullingIsUseful reports whether the pods are updated in place, and not all at once.
 func (p *pass) pullingIsUseful() bool {
 	if !p.policy().InPlace() || p.numbers.partition == 0 && maxUnavailableDown(p.Set, p.numbers.replicas) >= p.numbers.replicas {
 		return false

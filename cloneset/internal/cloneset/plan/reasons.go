@@ -24,11 +24,11 @@ const (
 
 // Reasons of waits.
 const (
-	// WaitMaxUnavailable says that an update or a deletion waits until other pods are available.
+	// WaitMaxUnavailable means that an update or a deletion waits until other pods are available.
 	WaitMaxUnavailable = "MaxUnavailable"
-	// WaitScaleLimit says that new pods wait for scaleStrategy.maxUnavailable.
+	// WaitScaleLimit means that new pods wait for scaleStrategy.maxUnavailable.
 	WaitScaleLimit = "ScaleMaxUnavailable"
-	// WaitClaimsInUse says that a new pod waits for one that is going, whose claims it is to have.
+	// WaitClaimsInUse means that a new pod waits for one that is going, whose claims it is to have.
 	WaitClaimsInUse = "ClaimsInUse"
 )
 

@@ -7,10 +7,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
-// refresh lets every pod go on with what it is in the middle of: updates in place, readiness gates
-// and lifecycle states. It acts also when the set is paused or of type OnDelete. A pod that it
-// changes is left alone for the rest of the pass; the others are not held up by it. Updated pods that
-// are to go back are not at the wanted revision.
+// refresh lets every pod continue what has begun: updates in place, readiness gates and lifecycle states. It acts also
+// when the set is paused or of type OnDelete. A pod that it changes is left alone for the rest of the pass; the others
+// are not held up by it. Updated pods that are to go back are not at the wanted revision.
 func refresh(p *pass) {
 	step := action.Step{Name: StepRefresh}
 	back := p.movesBack()
@@ -29,7 +28,8 @@ func refresh(p *pass) {
 	p.plan.AddFirst(step)
 }
 
-// revisionLabels tell of which revision a pod is. With gate CloneSetShortHash the revision label holds the hash alone.
+// revisionLabels tell of which revision a pod is. With feature gate CloneSetShortHash the revision label holds the hash
+// alone.
 func (p *pass) revisionLabels(name string) map[string]string {
 	hash := podstate.ShortHash(name)
 	labels := revision.Labels(name)

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
-// Snapshot is the read-only view of the world for one CloneSet.
+// Snapshot is everything that a plan for one CloneSet is made from, read-only.
 type Snapshot struct {
 	model.Snapshot[*v1beta1.CloneSet]
 	// Claims are the claims that the set owns.

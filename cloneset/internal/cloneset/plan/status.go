@@ -121,14 +121,14 @@ func (p *pass) progress(status v1beta1.CloneSetStatus, deadline time.Duration) w
 	return c
 }
 
-// complete says that all pods exist, are at the one revision and available.
+// complete reports whether all pods exist, are at the one revision and available.
 func (p *pass) complete(status v1beta1.CloneSetStatus) bool {
 	return status.CurrentRevision == status.UpdateRevision && status.Replicas == p.numbers.replicas &&
 		status.UpdatedReplicas == status.Replicas && status.UpdatedAvailableReplicas == status.Replicas
 }
 
-// untilDeadline is the time until the progress deadline must be judged; 0 while its clock does not run.
-// The write that starts the clock brings the set back.
+// untilDeadline is the time until the progress deadline must be checked; 0 while its clock does not run. The write that
+// starts the clock brings the set back.
 func untilDeadline(s Snapshot) time.Duration {
 	deadline := progressDeadline(s.Set)
 	c := conditions.Get(s.Set.Status.Conditions, v1beta1.CloneSetProgressing)
@@ -165,7 +165,7 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 	return s
 }
 
-// isPastDeadline says that spec.progressDeadlineSeconds have passed without progress.
+// isPastDeadline reports whether spec.progressDeadlineSeconds have passed without progress.
 func isPastDeadline(list []workload.Condition) bool {
 	c := conditions.Get(list, v1beta1.CloneSetProgressing)
 	return c != nil && c.Reason == v1beta1.ReasonDeadlineExceeded

@@ -18,7 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
-// since is a progress deadline of 600 s, and that the set is progressing since so many seconds, towards the newer revision.
+// since is a progress deadline of 600 s, and that the set is progressing since so many seconds, towards the newer
+// revision.
 func since(seconds int) setOption {
 	return func(s *v1beta1.CloneSet) {
 		at := metav1.NewTime(now.Add(-time.Duration(seconds) * time.Second))

@@ -19,25 +19,25 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
-// errNoNewPods says that a pod is not recreated because its replacement might not come.
+// errNoNewPods means that a pod is not recreated because its replacement might not come.
 var errNoNewPods = errors.New("pods are missing that cannot be created, and this one needs a new pod")
 
-// updateFirst updates pods before it creates any when the last attempt to create some has failed, for
-// instance because a quota is used up: what cannot be helped must not hold up what can.
+// updateFirst updates pods before it creates any when the last attempt to create some has failed, for instance because
+// a quota is used up: creates that fail must not block updates.
 func updateFirst(p *pass) {
 	if p.creationFailed() {
 		update(p)
 	}
 }
 
-// creationFailed says that the pods which are missing could not be created the last time.
+// creationFailed reports whether the pods which are missing could not be created the last time.
 func (p *pass) creationFailed() bool {
 	c := conditions.Get(p.Set.Status.Conditions, v1beta1.CloneSetFailedScale)
 	return c != nil && c.Status == corev1.ConditionTrue && p.plan.Err == nil && p.currentBalance().create > 0
 }
 
-// update moves pods to the update revision, or back to the current one when a raised partition asks
-// for it (gate CloneSetPartitionRollback).
+// update moves pods to the update revision, or back to the current one when a raised partition asks for it (feature
+// gate CloneSetPartitionRollback).
 func update(p *pass) {
 	if p.plan.Err != nil || rollingUpdate(p.Set).Paused {
 		return
@@ -83,7 +83,7 @@ func (p *pass) preferUnavailable(waiting []int, n int) {
 	}
 }
 
-// movesBack says that a raised partition takes updated pods back to the current revision.
+// movesBack reports whether a raised partition takes updated pods back to the current revision.
 func (p *pass) movesBack() bool {
 	return p.rollsBack() && p.plan.Err == nil && !onDelete(p.Set) && p.currentBalance().updateNum < 0
 }
@@ -140,14 +140,14 @@ func (p *pass) cancelUpdates(rest []int) []action.Action {
 	return actions
 }
 
-// move updates the wanted pods in order as far as the budget allows. A pod that is out of service
-// already costs nothing that is left to spend, so it only has to respect the number of pods at the
-// target that are not available yet, or whose new resources are not in force yet; an available pod also needs room among all unavailable ones.
-// One pod out of service may always be updated, for it may be what everything else waits for; so it also
-// goes before pods that wait for it, whatever the order says.
+// move updates the wanted pods in order as far as the budget allows. A pod that is out of service already costs nothing
+// that is left to spend, so it only has to respect the number of pods at the target that are not available yet, or
+// whose new resources are not in force yet; an available pod also needs room among all unavailable ones. One pod out of
+// service may always be updated, for it may be what everything else waits for; so it also goes before pods that wait
+// for it, whatever the order says.
 //
-// Example: maxUnavailable 2, five old pods, none available: two are updated at a time. With eight
-// old pods, all available, and maxUnavailable 3: three.
+// Example: maxUnavailable 2, five old pods, none available: two are updated at a time. With eight old pods, all
+// available, and maxUnavailable 3: three.
 func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int32) []action.Action {
 	unavailable, atTarget := p.outOfService(podstate.ShortHash(hashName(target)))
 	var actions []action.Action

@@ -25,7 +25,7 @@ func (p *pass) disruptionBudget() *disruptionBudget {
 	return b
 }
 
-// allows says whether a pod that serves may be taken out of service. One that counts already waits for
+// allows reports whether a pod that serves may be taken out of service. One that counts already waits for
 // those only that are really out of service: else two of them could wait for each other for ever.
 func (b *disruptionBudget) allows(o *pod) bool {
 	if o.countsAsUnavailable() {

@@ -29,7 +29,7 @@ func isClaimName(claim, template, pod string) bool {
 	return ok && len(rest) == len(pod)+1 && rest[0] == '-' && rest[1:] == pod
 }
 
-// hasStorage says whether the pod has the volume of every claim template. Volumes never change on a
+// hasStorage reports whether the pod has the volume of every claim template. Volumes never change on a
 // pod that exists: one without them is recreated by the update, in its order.
 func hasStorage(o *corev1.Pod, templates []corev1.PersistentVolumeClaim) bool {
 	for i := range templates {

@@ -37,7 +37,7 @@ func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done 
 // failure is what failed and why.
 type failure struct{ reason, message string }
 
-// failureCondition is a condition that is True while something fails, and stays as False once it no longer does.
+// failureCondition sets a condition that is True while something fails, and False once it no longer does.
 func failureCondition(list []workload.Condition, conditionType, reason, message string, now metav1.Time) []workload.Condition {
 	c := workload.Condition{Type: conditionType, Status: corev1.ConditionTrue, Reason: reason, Message: message}
 	if message == "" {
@@ -49,7 +49,7 @@ func failureCondition(list []workload.Condition, conditionType, reason, message 
 	return conditions.Set(list, c, now)
 }
 
-// available says whether all wanted pods exist and are available.
+// available reports whether all wanted pods exist and are available.
 func (p *pass) available() workload.Condition {
 	serving := p.servingPods()
 	c := workload.Condition{
@@ -130,8 +130,8 @@ func (p *pass) countOutdated() outdatedCount {
 	return l
 }
 
-// mainWait is the wait that the user should know of first: one that asks for somebody's help, else the
-// first one. What is refused goes before waits for pods, which come and go with every try of it.
+// mainWait is the wait that the user should know of first: one that needs intervention, else the first one. What is
+// refused goes before waits for pods, which come and go with every try of it.
 func (p *pass) mainWait(todo Plan) *action.Wait {
 	var first, refused *action.Wait
 	for i := range todo.Waits {
@@ -152,7 +152,7 @@ func (p *pass) mainWait(todo Plan) *action.Wait {
 	return first
 }
 
-// needsIntervention says that the wait does not end without somebody's help.
+// needsIntervention reports whether the wait does not end without somebody's help.
 func needsIntervention(reason string) bool {
 	return reason == podupdate.WaitNotInPlace || reason == WaitResizeFailed
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
-// createPod creates the pod of the ordinal after its claims, and says whether it does: a claim that is
+// createPod creates the pod of the ordinal after its claims, and reports whether it does: a claim that is
 // about to go is awaited.
 func (p *pass) createPod(step *action.Step, s *slot) bool {
 	name := podName(p.Set.Name, s.ordinal)

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// IsMember says whether a pod of the name would be a pod of the set: "web-0" would be one of "web",
+// IsMember reports whether a pod of the name would be a pod of the set: "web-0" would be one of "web",
 // "web-00", "web-a" and "web-0-0" would not.
 func IsMember(set *v1beta1.StatefulSet, pod string) bool {
 	_, ok := ordinalOf(set.Name, pod)

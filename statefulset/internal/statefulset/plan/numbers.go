@@ -78,7 +78,7 @@ func onDelete(set *v1beta1.StatefulSet) bool {
 	return set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
 }
 
-// ordered says that pods are created, deleted and updated one after the other.
+// ordered reports whether pods are created, deleted and updated one after the other.
 func ordered(set *v1beta1.StatefulSet) bool {
 	return set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 }

@@ -138,7 +138,7 @@ func TestPodsOfAnEqualRevisionAreRelabelled(t *testing.T) {
 }
 
 // What OpenKruise wrote stays as it is: references of version v1alpha1, revisions whose data have a
-// creation time, pods without readiness featureGates, the old spelling of annotations.
+// creation time, pods without readiness gates, the old spelling of annotations.
 func TestObjectsOfOpenKruiseAreTakenOverWithoutAWrite(t *testing.T) {
 	w := given(t, 2, policy(v1beta1.InPlaceIfPossible), claimed("data"), retention("Delete", "Delete"))
 	w.updated(span(0, 1), gen.Change(func(o *corev1.Pod) {

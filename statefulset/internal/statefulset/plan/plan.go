@@ -31,9 +31,9 @@ const (
 	StepHistory  = "history"
 )
 
-// rules in the order in which they are thought; the order is the specification. A pod gets one action
-// in a pass, by the first rule that wants one. Claims come last: what goes wrong with one of them
-// holds up no pod but its own.
+// rules returns the rules in order of evaluation; the order is part of the specification. A pod gets one action in a
+// pass, by the first rule that wants one. Claims come last: what goes wrong with one of them holds up no pod but its
+// own.
 func rules() []func(*pass) {
 	return []func(*pass){
 		release,             // pods that the selector no longer matches, or of a foreign name
@@ -53,7 +53,7 @@ func rules() []func(*pass) {
 	}
 }
 
-// Compute thinks one pass through. It never changes the snapshot.
+// Compute evaluates the rules in order. It never changes the snapshot.
 func Compute(s Snapshot) Plan {
 	p := newPass(s)
 	if s.Set.DeletionTimestamp != nil {
@@ -86,19 +86,19 @@ type pod struct {
 	claims     claimState
 }
 
-// serving says that the pod is available and stays so, as far as is known.
+// serving reports whether the pod is available and stays so, as far as is known.
 func (o *pod) serving() bool { return o.Available && o.Active && !o.foreign }
 
-// outOfService says that the pod is out of service: what an update does to it costs nothing.
+// outOfService reports whether the pod is out of service: what an update does to it costs nothing.
 func (o *pod) outOfService() bool { return !o.serving() || o.leaving }
 
-// countsAsUnavailable says that the pod counts against maxUnavailable: it is down, or serves in the middle of a change. One
-// whose claim awaits a mount serves as well as any: it may never get its turn.
+// countsAsUnavailable reports whether the pod counts against maxUnavailable: it is down, or serves in the middle of a
+// change. One whose claim awaits a mount serves as well as any: it may never get its turn.
 func (o *pod) countsAsUnavailable() bool {
 	return o.outOfService() || o.updating || o.claims.growing != ""
 }
 
-// upToDate says that an update has nothing left to do with the pod.
+// upToDate reports whether an update has nothing left to do with the pod.
 func (o *pod) upToDate() bool {
 	return o.updated && o.hasVolumes && len(o.claims.toGrow) == 0 && !o.claims.needsRemount
 }
@@ -177,7 +177,7 @@ func (p *pass) inspectPods() {
 	p.pods = slices.CompactFunc(p.pods, func(a, b pod) bool { return a.ordinal == b.ordinal })
 }
 
-// inspect looks at a pod of the set.
+// inspect derives the state of a pod of the set.
 func (p *pass) inspect(o *corev1.Pod, ordinal int32) pod {
 	state := podstate.Of(o, p.Now, p.numbers.minReady)
 	return pod{
@@ -190,7 +190,7 @@ func (p *pass) inspect(o *corev1.Pod, ordinal int32) pod {
 	}
 }
 
-// hasUpdateTemplate says whether the revision with the short hash is the update revision or has an equal
+// hasUpdateTemplate reports whether the revision with the short hash is the update revision or has an equal
 // template, as one has that a built-in StatefulSet left behind.
 func (p *pass) hasUpdateTemplate(hash string) bool {
 	update := p.Chosen.Update

@@ -24,7 +24,7 @@ func preDownload(p *pass) {
 	}
 }
 
-// pullingIsUseful says that the pods are updated in place, and not all at once.
+// pullingIsUseful reports whether the pods are updated in place, and not all at once.
 func (p *pass) pullingIsUseful() bool {
 	atOnce := p.numbers.partition == 0 && p.numbers.maxUnavailable >= int(p.numbers.replicas)
 	if !p.workload.Policy.InPlace() || atOnce {

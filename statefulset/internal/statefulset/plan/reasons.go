@@ -30,15 +30,15 @@ const (
 
 // Reasons of waits for claims.
 const (
-	// WaitStaleClaim says that a pod waits until the claim of a former pod is gone.
+	// WaitStaleClaim means that a pod waits until the claim of a former pod is gone.
 	WaitStaleClaim = "WaitingForStaleClaim"
-	// WaitClaimGoing says that a pod waits until a claim is gone that is being deleted.
+	// WaitClaimGoing means that a pod waits until a claim is gone that is being deleted.
 	WaitClaimGoing = "ClaimTerminating"
-	// WaitClaims says that a pod waits until its claims have their owners.
+	// WaitClaims means that a pod waits until its claims have their owners.
 	WaitClaims = "ClaimOwners"
-	// WaitResize says that a pod waits until a claim has grown.
+	// WaitResize means that a pod waits until a claim has grown.
 	WaitResize = "VolumeResizing"
-	// WaitResizeFailed says that a claim cannot follow its template.
+	// WaitResizeFailed means that a claim cannot follow its template.
 	WaitResizeFailed = "VolumeResizeFailed"
 )
 

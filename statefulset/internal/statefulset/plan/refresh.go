@@ -7,10 +7,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
-// refresh lets every pod go on with what it is in the middle of: updates in place, readiness featureGates,
-// lifecycle states; and it puts labels right that tell which pod it is. It acts also when the set is
-// paused, of type OnDelete, or held up by another pod. A pod that it changes is left alone for the
-// rest of the pass; the others are not held up by it.
+// refresh lets every pod continue what has begun: updates in place, readiness gates, lifecycle states; and it
+// puts labels right that tell which pod it is. It acts also when the set is paused, of type OnDelete, or held up by
+// another pod. A pod that it changes is left alone for the rest of the pass; the others are not held up by it.
 func refresh(p *pass) {
 	step := action.Step{Name: StepRefresh}
 	for i := range p.pods {
@@ -58,7 +57,7 @@ func cancelDeletion(p *pass) {
 	p.plan.Add(step)
 }
 
-// wantsNewPod says whether the update replaces the pod rather than changing it.
+// wantsNewPod reports whether the update replaces the pod rather than changing it.
 func (p *pass) wantsNewPod(o *pod) bool {
 	if !o.inRange || o.updated && o.hasVolumes && !o.claims.needsRemount {
 		return false

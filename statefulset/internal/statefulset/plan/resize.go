@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// claimState says how far the claims of a pod follow their templates, where the strategy makes them.
+// claimState is how far the claims of a pod follow their templates, where the strategy asks for that.
 type claimState struct {
 	toGrow            []*corev1.PersistentVolumeClaim // claims to grow
 	templates         []*corev1.PersistentVolumeClaim // the templates of those
@@ -37,7 +37,7 @@ type claimProblem struct {
 // classesCheck is when storage classes are asked for again that could not be read.
 const classesCheck = 10 * time.Second
 
-// growsClaims says whether claims grow with their templates.
+// growsClaims reports whether claims grow with their templates.
 func (p *pass) growsClaims() bool {
 	return p.FeatureGates.AutoResizePVC && p.Set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate
 }
@@ -99,19 +99,20 @@ func sameKind(claim, t *corev1.PersistentVolumeClaim) bool {
 	return (a == nil || b == nil || *a == *b) && slices.Equal(claim.Spec.AccessModes, t.Spec.AccessModes)
 }
 
-// isSmallerThanTemplate says that the claim asks for less than its template. One that asks for more keeps what it has.
+// isSmallerThanTemplate reports whether the claim asks for less than its template. One that asks for more keeps what it
+// has.
 func isSmallerThanTemplate(claim, t *corev1.PersistentVolumeClaim) bool {
 	has := requested(claim)
 	return has.Cmp(requested(t)) < 0
 }
 
-// hasRequestedSize says that the claim has what it asks for.
+// hasRequestedSize reports whether the claim has what it asks for.
 func hasRequestedSize(claim *corev1.PersistentVolumeClaim) bool {
 	has := claim.Status.Capacity[corev1.ResourceStorage]
 	return has.Cmp(requested(claim)) >= 0
 }
 
-// awaitsMount says that the volume has grown and that its file system grows when it is mounted.
+// awaitsMount reports whether the volume has grown and its file system grows when it is mounted.
 func awaitsMount(claim *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
 		return c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue

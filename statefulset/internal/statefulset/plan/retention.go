@@ -16,13 +16,13 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// deletesWithSet says whether claims go with the set.
+// deletesWithSet reports whether claims go with the set.
 func (p *pass) deletesWithSet() bool {
 	policy := p.Set.Spec.PersistentVolumeClaimRetentionPolicy
 	return policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 }
 
-// deletesWithScale says whether claims go with pods whose ordinals no longer run.
+// deletesWithScale reports whether claims go with pods whose ordinals no longer run.
 func (p *pass) deletesWithScale() bool {
 	policy := p.Set.Spec.PersistentVolumeClaimRetentionPolicy
 	return policy != nil && policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
@@ -44,8 +44,8 @@ func ownClaims(p *pass) {
 	p.plan.Add(step)
 }
 
-// correctOwners gives those claims of the pod other owners that have wrong ones. A terminating pod whose
-// ordinal runs may have been condemned a moment ago: what was decided then stays.
+// correctOwners corrects the owners of the pod's claims. A terminating pod whose ordinal runs may have been condemned a
+// moment ago: what was decided then stays.
 //
 //	whenDeleted Delete: the set; whenScaled Delete: the pod once it is condemned, and then not the set.
 func (p *pass) correctOwners(o *pod) []action.Action {
@@ -68,8 +68,8 @@ func (p *pass) correctOwners(o *pod) []action.Action {
 	return actions
 }
 
-// removeOwners takes the claims of a pod that is released from the set and from the pod: they would go with either, and
-// the pod runs on.
+// removeOwners removes the set and the pod as owners of the claims of a pod that is released: they would go with
+// either, and the pod runs on.
 func (p *pass) removeOwners(o *pod) []action.Action {
 	if !p.FeatureGates.AutoDeletePVC {
 		return nil
@@ -95,7 +95,7 @@ func writeOwners(claim *corev1.PersistentVolumeClaim, patch action.Patch, why st
 	}
 }
 
-// isWritten says that the claim is written in this pass already.
+// isWritten reports whether the claim is written in this pass already.
 func (p *pass) isWritten(claim *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(p.resizes, func(a action.Action) bool { return a.Object.GetName() == claim.Name })
 }
@@ -137,7 +137,7 @@ func podRef(o *corev1.Pod) metav1.OwnerReference {
 	return ref
 }
 
-// hasForeignOwner says that somebody else controls the claim, or that it belongs to a former pod or set
+// hasForeignOwner reports whether somebody else controls the claim, or it belongs to a former pod or set
 // of the same name, with which it goes. Such claims are left alone.
 func (p *pass) hasForeignOwner(claim *corev1.PersistentVolumeClaim, o *pod) bool {
 	for i := range claim.OwnerReferences {
@@ -165,7 +165,7 @@ func (p *pass) noteConflict(claim *corev1.PersistentVolumeClaim) {
 	})
 }
 
-// hasFormerPod says that the claim goes with a pod of the name that is gone already. The kind counts: an
+// hasFormerPod reports whether the claim goes with a pod of the name that is gone already. The kind counts: an
 // owner of another kind may have any name.
 func (p *pass) hasFormerPod(claim *corev1.PersistentVolumeClaim, pod string) bool {
 	return p.FeatureGates.AutoDeletePVC && len(formerPods(claim, pod)) > 0

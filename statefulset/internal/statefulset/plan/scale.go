@@ -22,7 +22,7 @@ func scale(p *pass) {
 	}
 }
 
-// createInOrder brings the lowest ordinal that is not available on, and says whether there is none. One
+// createInOrder brings the lowest ordinal that is not available on, and reports whether there is none. One
 // pod is created in a pass, after all before it are available.
 func (p *pass) createInOrder() (done bool) {
 	for i := range p.slots {
@@ -49,11 +49,11 @@ func (p *pass) createInOrder() (done bool) {
 	return true
 }
 
-// healthy says that a condemned pod serves. That an update or its hook holds it plays no part: the
+// healthy reports whether a condemned pod serves. That an update or its hook holds it plays no part: the
 // update is not wanted any more.
 func (o *pod) healthy() bool { return o.Ready && o.AvailableIn == 0 }
 
-// blocksRemoval says that a condemned pod holds up the removal of others: it is out of service and may yet come
+// blocksRemoval reports whether a condemned pod holds up the removal of others: it is out of service and may yet come
 // up. One of another template will not: whoever wants it up has changed the template since.
 func (o *pod) blocksRemoval() bool { return o.Active && !o.healthy() && o.updated }
 

@@ -14,8 +14,8 @@ import (
 // large one.
 const maxCreated = 5000
 
-// assignOrdinals gives every live ordinal its slot, and tells live pods from condemned ones. Where the spec
-// cannot be followed, the pods that exist are the ones that run.
+// assignOrdinals gives every live ordinal its slot and finds the condemned pods. If the spec is invalid, all existing
+// pods are live.
 func (p *pass) assignOrdinals(reserved ordinals.Reserved) {
 	if p.plan.Err != nil {
 		for i := range p.pods {
@@ -60,12 +60,11 @@ func (p *pass) makeSlots(live ordinals.Live) {
 	}
 }
 
-// selectTargets finds the pods that the update may touch, in the order of the update.
+// selectTargets finds the pods that the update may change, in the order of the update.
 //
-// In order, they are those behind the first partition ones, from the highest ordinal down. Unordered,
-// partition is a number of any pods: updated ones come first, then the others by priority, until only
-// partition pods are left. Ordinals without a pod count as updated: they will be, unless too few
-// others are old.
+// In order, they are those behind the first partition ones, from the highest ordinal down. Unordered, partition is a
+// number of any pods: updated ones come first, then the others by priority, until only partition pods are left.
+// Ordinals without a pod count as updated: they will be, unless too few others are old.
 //
 //	ordered, live 0 2 4, partition 2: 4.
 //	unordered, ten pods of which 6 and 7 are updated, partition 6: 7 6 9 8.

@@ -6,11 +6,12 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// Snapshot is the read-only view of the world for one StatefulSet. Its orphans are members by name (IsMember).
+// Snapshot is everything that a plan for one StatefulSet is made from, read-only. Its orphans are members by name
+// (IsMember).
 type Snapshot struct {
 	model.Snapshot[*v1beta1.StatefulSet]
-	// Expandable says of each StorageClass that exists whether its volumes may grow. It is read with
-	// gate AutoResizePVC and strategy OnPodRollingUpdate only.
+	// Expandable says of each StorageClass that exists whether its volumes may grow. It is read with feature gate
+	// AutoResizePVC and strategy OnPodRollingUpdate only.
 	Expandable map[string]bool
 	// ClassesErr is why Expandable could not be read. It holds up the growth of claims, and nothing else.
 	ClassesErr error

@@ -58,7 +58,7 @@ func (p *pass) countInto(status *v1beta1.StatefulSetStatus) {
 	}
 }
 
-// complete says that a rolling update has ended: as many pods as wanted exist, all of them ready and at
+// complete reports whether a rolling update has ended: as many pods as wanted exist, all of them ready and at
 // the update revision. With type OnDelete it never ends.
 func (p *pass) complete(status v1beta1.StatefulSetStatus) bool {
 	return !onDelete(p.Set) && status.Replicas == p.numbers.replicas &&

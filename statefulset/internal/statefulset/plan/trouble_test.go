@@ -63,8 +63,8 @@ func TestStalledNamesTheTrouble(t *testing.T) {
 	assert.Contains(t, stalled.Message, "1 of 2 pods available, 0 updated; CrashLoopBackOff (web-1, container main); ")
 }
 
-// A pod that has no way in place is told of whether or not there is room for it, so that other pods in and out of service
-// do not change the status.
+// A pod that has no way in place is told of whether or not there is room for it, so that other pods in and out of
+// service do not change the status.
 func TestPodsWithoutAWayAreToldOfWithoutRoom(t *testing.T) {
 	other := func(s *v1beta1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Command = []string{"other"} }
 	for _, o := range [][]gen.PodOption{nil, {unready}} {

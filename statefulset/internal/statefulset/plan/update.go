@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
-// errStorage says that a pod lacks a volume, which no pod that exists can get.
+// errStorage means that a pod lacks a volume, which no pod that exists can get.
 var errStorage = &inplace.NotPossibleError{Path: "spec.volumeClaimTemplates", Message: "the pod lacks the volume of a claim template"}
 
 // update moves the pods in the range of the update to the update revision and to the present claim
@@ -80,7 +80,7 @@ func (p *pass) unavailableTargets() []*pod {
 	return nil
 }
 
-// mayMove says whether an update of the pod may begin. One that serves waits for its claims.
+// mayMove reports whether an update of the pod may begin. One that serves waits for its claims.
 func (o *pod) mayMove() bool {
 	held := o.claims.growing != "" || o.claims.problem != nil
 	return o.Active && !o.inGrace && !o.upToDate() && (o.outOfService() || !held)
@@ -119,7 +119,7 @@ func (p *pass) updateAvailable(step *action.Step) {
 	}
 }
 
-// move brings one pod on towards the update revision, and says whether that takes it out of service:
+// move brings one pod on towards the update revision, and reports whether that takes it out of service:
 // its claims grow first, then it is updated in place or deleted; the missing pod is made again by the
 // next pass.
 func (p *pass) move(step *action.Step, o *pod) bool {
@@ -150,7 +150,7 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 	return true
 }
 
-// hasNoUpdatePath says whether the pod cannot get to the update revision, and tells so with or without room for it.
+// hasNoUpdatePath reports whether the pod cannot get to the update revision, and tells so with or without room for it.
 func (p *pass) hasNoUpdatePath(step *action.Step, o *pod) bool {
 	if len(o.claims.toGrow) > 0 { // its claims grow before anything else
 		return false
@@ -162,14 +162,15 @@ func (p *pass) hasNoUpdatePath(step *action.Step, o *pod) bool {
 	return err != nil
 }
 
-// noteNoUpdatePath tells why a pod cannot get to the update revision: a user must act. An update that was begun is abandoned.
+// noteNoUpdatePath tells why a pod cannot get to the update revision: a user must act. An update that was begun is
+// abandoned.
 func (p *pass) noteNoUpdatePath(step *action.Step, o *pod, err error) {
 	p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
 	p.cancelUpdate(step, o)
 }
 
 // replace deletes a pod that a new one is to follow, once the claims say so that the new one mounts anew. It
-// says whether the pod goes.
+// reports whether the pod goes.
 func (p *pass) replace(step *action.Step, o *pod) bool {
 	switch {
 	case len(o.claims.unmarked) > 0:
