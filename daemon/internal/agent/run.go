@@ -126,7 +126,7 @@ func (a *agent) work(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("set up manager: %w", err)
 	}
-	if err := a.setUp(mgr); err != nil {
+	if err := a.setUp(ctx, mgr); err != nil {
 		return err
 	}
 	a.probes.add("controllers", func() error { return nil }) // each has a check of its own from here on

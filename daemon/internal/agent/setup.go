@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -22,7 +23,7 @@ import (
 )
 
 // setUp adds everything that the agent does to the manager.
-func (a *agent) setUp(mgr ctrl.Manager) error {
+func (a *agent) setUp(ctx context.Context, mgr ctrl.Manager) error {
 	recorder, err := events.New(a.config, a.scheme, a.Node)
 	if err != nil {
 		return err
@@ -31,45 +32,46 @@ func (a *agent) setUp(mgr ctrl.Manager) error {
 		return fmt.Errorf("add events: %w", err)
 	}
 	stopper := &containerstop.Stopper{Runtimes: a.runtimes, Events: recorder, Metrics: a.metrics, Clock: a.clock, HostIP: a.HostIP}
-	if err := a.setUpPulls(mgr, recorder); err != nil {
+	if err := a.setUpPulls(ctx, mgr, recorder); err != nil {
 		return fmt.Errorf("set up image pulls: %w", err)
 	}
-	restarts := containerrestart.New(containerrestart.Config{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Runtimes: a.runtimes, Stopper: stopper, Clock: a.clock,
-	})
-	if err := restarts.SetUp(mgr); err != nil {
+	restarts := containerrestart.Config{Settings: settings(), Node: a.Node, Runtimes: a.runtimes, Stopper: stopper}
+	if err := containerrestart.SetUp(ctx, mgr, restarts); err != nil {
 		return fmt.Errorf("set up container restarts: %w", err)
 	}
 	a.probeInformer(mgr, "crrInformerSynced", &v1beta1.ContainerRecreateRequest{})
 	if !a.Gates.Enabled(features.DaemonWatchingPod) {
 		return nil
 	}
-	meta := containermeta.New(containermeta.Config{
-		Client: mgr.GetClient(), Runtimes: a.runtimes, Stopper: stopper, Metrics: a.metrics, Clock: a.clock, Spread: a.spread,
+	meta := containermeta.Config{
+		Settings: settings(), Node: a.Node, Runtimes: a.runtimes, Stopper: stopper, Metrics: a.metrics, Spread: a.spread,
 		EnvFromMetadata: a.Gates.Enabled(features.InPlaceUpdateEnvFromMetadata),
-	})
-	if err := meta.SetUp(mgr); err != nil {
+	}
+	if err := containermeta.SetUp(ctx, mgr, meta); err != nil {
 		return fmt.Errorf("set up container metadata: %w", err)
 	}
 	a.probeInformer(mgr, "podInformerSynced", &corev1.Pod{})
 	return nil
 }
 
-func (a *agent) setUpPulls(mgr ctrl.Manager, recorder *events.Recorder) error {
+// settings returns what is the same for all controllers. No other process writes what the agent's write.
+func settings() base.Settings { return base.Settings{UserAgent: userAgent} }
+
+func (a *agent) setUpPulls(ctx context.Context, mgr ctrl.Manager, recorder *events.Recorder) error {
 	plugins, err := credentials.LoadPlugins(credentials.PluginConfig{
 		File: a.PluginConfigFile, Folder: a.PluginBinDir, Environ: a.Environ, Clock: a.clock, Log: a.Log.WithName("credentials"),
 	})
 	if err != nil {
 		return err
 	}
-	pulls := imagepull.New(imagepull.Config{
-		Node: a.Node, Client: mgr.GetClient(), Runtimes: a.runtimes,
+	pulls, err := imagepull.SetUp(ctx, mgr, imagepull.Config{
+		Settings: settings(), Node: a.Node, Runtimes: a.runtimes,
 		Credentials: credentials.New(credentials.Config{
 			Reader: mgr.GetAPIReader(), Namespace: a.ConfigNamespace, Plugins: plugins, Clock: a.clock, Log: a.Log.WithName("credentials"),
 		}),
 		Events: recorder, Metrics: a.metrics, Clock: a.clock, Jitter: a.jitter, Slots: a.MaxWorkersForPullImage,
 	})
-	if err := pulls.SetUp(mgr); err != nil {
+	if err != nil {
 		return err
 	}
 	a.probeInformer(mgr, "nodeImageInformerSynced", &v1beta1.NodeImage{})

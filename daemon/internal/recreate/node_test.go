@@ -128,7 +128,9 @@ func (m *machine) round(ctx context.Context) {
 }
 
 func (m *machine) patch(ctx context.Context, write node.Write) error {
-	body, err := json.Marshal(write.Patch())
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": write.Request.UID, "resourceVersion": write.Request.ResourceVersion}, "status": write.Status,
+	})
 	if err != nil {
 		return err
 	}

@@ -2,22 +2,23 @@ package containermeta
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
-	"github.com/flotilla-project/flotilla/core/contract"
-
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
@@ -31,21 +32,18 @@ const (
 	workers = 5
 	// A pass that failed is tried again in growing distance.
 	firstRetry, longestRetry = 500 * time.Millisecond, 55 * time.Second
-	// stalePause is how long a pass waits for a cache that has not seen our last write yet, unless an event
-	// comes first.
-	stalePause = 5 * time.Second
 	// awayPause is how long a pass waits for a runtime that does not answer.
 	awayPause = 5 * time.Second
 )
 
-// Config is what a Reconciler works with.
+// Config is what a controller works with.
 type Config struct {
-	// Client reads pods from the cache, which holds those of this node trimmed by Trim, and writes to the server.
-	Client   client.Client
+	base.Settings
+	// Node is the name of the node.
+	Node     string
 	Runtimes *cri.Runtimes
 	Stopper  *containerstop.Stopper
 	Metrics  *metrics.Metrics
-	Clock    clock.Clock
 	// Spread returns a time between 0 and its argument: pods that were there before the agent are reported
 	// one by one.
 	Spread func(time.Duration) time.Duration
@@ -53,17 +51,29 @@ type Config struct {
 	EnvFromMetadata bool
 }
 
-// Reconciler keeps the annotation of pods.
-type Reconciler struct {
-	Config
+// reconciler keeps the annotation of pods.
+type reconciler struct {
+	*base.Controller
+	config Config
 	memory memory
 }
 
-// New makes a Reconciler.
-func New(config Config) *Reconciler { return &Reconciler{Config: config, memory: newMemory()} }
+// Pods returns the cache of the node's pods, trimmed by Trim.
+func Pods(node string) cache.ByObject {
+	return cache.ByObject{Field: fields.OneTermEqualSelector("spec.nodeName", node), Transform: Trim}
+}
 
-// SetUp adds the controller to the manager.
-func (r *Reconciler) SetUp(mgr ctrl.Manager) error {
+// SetUp adds the controller to the manager, whose cache must hold pods as Pods says.
+func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
+	base, err := base.New(ctx, mgr, base.Options{
+		Settings: config.Settings, Controller: ControllerName, EventRecorder: config.Stopper.Events,
+		Kinds: map[client.Object]cache.ByObject{&corev1.Pod{}: Pods(config.Node)},
+	})
+	if err != nil {
+		return err
+	}
+	r := &reconciler{Controller: base, config: config, memory: newMemory()}
+	base.AddMemories(&r.memory)
 	if err := mgr.Add(r); err != nil {
 		return fmt.Errorf("add the end of restarts: %w", err)
 	}
@@ -78,53 +88,55 @@ func (r *Reconciler) SetUp(mgr ctrl.Manager) error {
 }
 
 // Start waits for the restarts under way when the manager ends.
-func (r *Reconciler) Start(ctx context.Context) error {
+func (r *reconciler) Start(ctx context.Context) error {
 	<-ctx.Done()
 	r.memory.wait()
 	return nil
 }
 
-// Reconcile makes one pass over a pod.
-func (r *Reconciler) Reconcile(ctx context.Context, key ctrl.Request) (ctrl.Result, error) {
-	pod := &corev1.Pod{}
-	err := r.Client.Get(ctx, key.NamespacedName, pod, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		r.memory.forget(key.NamespacedName)
-		return ctrl.Result{}, nil
-	}
+// Reconcile runs one pass over the pod of the request.
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.Handle(ctx, req, r.pass)
+}
+
+// pass reads the world of one pod and thinks.
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	pod, err := fastclient.Get[corev1.Pod](ctx, r.Reader, key)
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("read pod %s: %w", key, err)
+		return base.Pass{}, err
 	}
+	pass := base.Pass{Object: pod}
 	if pod.DeletionTimestamp != nil || !plan.Reports(pod) {
-		return ctrl.Result{}, nil
-	}
-	if r.memory.ahead(pod) {
-		return ctrl.Result{RequeueAfter: stalePause}, nil
+		return pass, nil
 	}
 	snapshot, containers, err := r.snapshot(ctx, pod)
 	if cri.IsAway(err) {
-		return ctrl.Result{RequeueAfter: awayPause}, nil
+		pass.Plan.RequeueWithin(awayPause)
+		return pass, nil
 	}
 	if err != nil {
-		return ctrl.Result{}, err
+		return base.Pass{}, err
 	}
 	todo := plan.Compute(snapshot)
-	if todo.Annotation != "" {
-		if pause, err := r.write(ctx, pod, todo.Annotation); pause > 0 || err != nil {
-			return ctrl.Result{RequeueAfter: pause}, err
+	pass.Plan = todo.Plan
+	pass.Executed = func(done *progress.Result) {
+		r.config.Metrics.MetaPatches.Add(float64(done.Done(action.PatchStatus)))
+		if !todo.Reported(done) {
+			return
+		}
+		r.memory.remember(pod, todo.Outdated)
+		for _, id := range todo.Stop {
+			r.stop(ctx, containers, id)
 		}
 	}
-	r.memory.remember(pod, todo.Outdated)
-	for _, id := range todo.Stop {
-		r.stop(ctx, containers, id)
-	}
-	return ctrl.Result{RequeueAfter: todo.WakeAfter}, nil
+	return pass, nil
 }
 
 // snapshot reads the pod's containers, and the environments that are not known yet.
-func (r *Reconciler) snapshot(ctx context.Context, pod *corev1.Pod) (plan.Snapshot, []cri.Container, error) {
-	s := plan.Snapshot{Pod: pod, EnvFromMetadata: r.EnvFromMetadata, Outdated: r.memory.outdated(pod), Now: r.Clock.Now()}
-	containers, err := r.Runtimes.Containers(ctx, pod.Namespace, pod.Name)
+func (r *reconciler) snapshot(ctx context.Context, pod *corev1.Pod) (plan.Snapshot, []cri.Container, error) {
+	s := plan.Snapshot{Pod: pod, EnvFromMetadata: r.config.EnvFromMetadata, Outdated: r.memory.outdated(pod), Now: r.Clock.Now()}
+	s.Refusals = r.KnownRefusals(pod, nil, 0, s.Now)
+	containers, err := r.config.Runtimes.Containers(ctx, pod.Namespace, pod.Name)
 	if err != nil {
 		return s, nil, fmt.Errorf("list containers of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
@@ -144,8 +156,8 @@ func (r *Reconciler) snapshot(ctx context.Context, pod *corev1.Pod) (plan.Snapsh
 
 // env asks the runtime for an environment, and the container where the runtime does not tell. It returns nil
 // when neither says.
-func (r *Reconciler) env(ctx context.Context, id string) map[string]string {
-	runtime, err := r.Runtimes.Of(id)
+func (r *reconciler) env(ctx context.Context, id string) map[string]string {
+	runtime, err := r.config.Runtimes.Of(id)
 	if err != nil {
 		return nil
 	}
@@ -161,37 +173,9 @@ func (r *Reconciler) env(ctx context.Context, id string) map[string]string {
 	return env
 }
 
-// write patches the annotation through the status: the agent may not change pods. It returns 0 when that is done,
-// and otherwise when to try.
-func (r *Reconciler) write(ctx context.Context, pod *corev1.Pod, annotation string) (pause time.Duration, err error) {
-	if left := r.memory.refused(pod).Left(pod.ResourceVersion, r.Clock.Now()); left > 0 {
-		return left, nil
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid":         pod.UID,
-		"annotations": map[string]string{contract.RuntimeContainersMetaAnnotation: annotation},
-	}})
-	if err != nil {
-		return 0, fmt.Errorf("make patch of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	written := &corev1.Pod{}
-	written.Namespace, written.Name = pod.Namespace, pod.Name
-	err = r.Client.Status().Patch(ctx, written, client.RawPatch(types.StrategicMergePatchType, patch))
-	if err != nil {
-		outdated := apierrors.IsNotFound(err) || apierrors.IsConflict(err) // the latter: a pod of the same name
-		if !outdated {
-			ctrl.LoggerFrom(ctx).Error(err, "Annotation cannot be written")
-		}
-		return r.memory.refuse(pod, outdated, r.Clock.Now()), nil
-	}
-	r.Metrics.MetaPatches.Inc()
-	r.memory.wrote(written)
-	return 0, nil
-}
-
 // stop begins the restart of a container. The pod's spec is not needed: the kubelet has written on the
 // container what it takes to stop it.
-func (r *Reconciler) stop(ctx context.Context, containers []cri.Container, id string) {
+func (r *reconciler) stop(ctx context.Context, containers []cri.Container, id string) {
 	i := slices.IndexFunc(containers, func(c cri.Container) bool { return c.ID == id })
 	c := containers[i]
 	order := containerstop.Order{
@@ -201,7 +185,7 @@ func (r *Reconciler) stop(ctx context.Context, containers []cri.Container, id st
 	log := ctrl.LoggerFrom(ctx).WithValues("container", id)
 	ctx = context.WithoutCancel(ctx)
 	r.memory.stop(id, func() {
-		if err := r.Stopper.Stop(ctx, order); err != nil {
+		if err := r.config.Stopper.Stop(ctx, order); err != nil {
 			log.Error(err, "Container cannot be stopped")
 		}
 	})

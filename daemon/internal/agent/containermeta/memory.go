@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
-	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 )
 
 const (
@@ -36,7 +34,7 @@ const (
 )
 
 // events tell which pods need a pass: a change of what the cache keeps of a pod, not every heartbeat.
-func (r *Reconciler) events() handler.EventHandler {
+func (r *reconciler) events() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	add := func(q queue, object client.Object, after time.Duration) {
 		if pod, ok := object.(*corev1.Pod); ok && plan.Reports(pod) {
@@ -49,7 +47,7 @@ func (r *Reconciler) events() handler.EventHandler {
 			if reported || !e.IsInInitialList {
 				add(q, e.Object, settle)
 			} else {
-				add(q, e.Object, settle+r.Spread(firstReports))
+				add(q, e.Object, settle+r.config.Spread(firstReports))
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
@@ -91,8 +89,6 @@ type memory struct {
 
 type remembered struct {
 	uid      types.UID
-	written  string // version of our last write
-	refused  refusal.Refusal
 	outdated map[string]plan.Outdated
 }
 
@@ -102,66 +98,25 @@ func newMemory() memory {
 	}
 }
 
-// of returns what is known of the very pod.
-func (m *memory) of(pod *corev1.Pod) remembered {
-	if known := m.pods[client.ObjectKeyFromObject(pod)]; known.uid == pod.UID {
-		return known
-	}
-	return remembered{uid: pod.UID}
-}
-
-// ahead reports whether the pod is older here than what we wrote.
-func (m *memory) ahead(pod *corev1.Pod) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	written := m.of(pod).written
-	if written == "" {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, written)
-	return err == nil && order < 0
-}
-
-func (m *memory) wrote(pod *corev1.Pod) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.of(pod)
-	known.written, known.refused = pod.ResourceVersion, refusal.Refusal{}
-	m.pods[client.ObjectKeyFromObject(pod)] = known
-}
-
-func (m *memory) refused(pod *corev1.Pod) refusal.Refusal {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.of(pod).refused
-}
-
-// refuse notes a write that did not succeed, and returns when to try again.
-func (m *memory) refuse(pod *corev1.Pod, outdated bool, now time.Time) (pause time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.of(pod)
-	known.refused, pause = known.refused.Again(pod.ResourceVersion, outdated, now)
-	m.pods[client.ObjectKeyFromObject(pod)] = known
-	return pause
-}
-
+// outdated returns what is known of the very pod.
 func (m *memory) outdated(pod *corev1.Pod) map[string]plan.Outdated {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.of(pod).outdated
+	if known := m.pods[client.ObjectKeyFromObject(pod)]; known.uid == pod.UID {
+		return known.outdated
+	}
+	return nil
 }
 
 // remember keeps what is outdated. The map is not changed afterwards.
 func (m *memory) remember(pod *corev1.Pod, outdated map[string]plan.Outdated) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.of(pod)
-	known.outdated = outdated
-	m.pods[client.ObjectKeyFromObject(pod)] = known
+	m.pods[client.ObjectKeyFromObject(pod)] = remembered{uid: pod.UID, outdated: outdated}
 }
 
-func (m *memory) forget(pod types.NamespacedName) {
+// Forget drops what is known of a pod that is gone.
+func (m *memory) Forget(pod types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.pods, pod)

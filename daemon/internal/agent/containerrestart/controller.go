@@ -6,16 +6,23 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
 
@@ -29,48 +36,64 @@ const ControllerName = "containerrestart"
 const (
 	// workers is how many pods are looked at at a time. Stops do not hold a worker.
 	workers = 32
-	// stalePause is how long a pass waits for a cache that has not seen our last write yet, unless an event
-	// comes first.
-	stalePause = 2 * time.Second
 	// awayPause is how long a pass waits for a runtime that does not answer.
 	awayPause = 5 * time.Second
+	// podIndex holds the UID of the pod of a request.
+	podIndex = "podUID"
 )
 
-// Config is what a Reconciler works with.
+// Config is what a controller works with.
 type Config struct {
-	// Client reads requests from the cache, which holds the active ones of this node, and writes to the server.
-	Client client.Client
-	// Live reads from the server: requests that are over, and their pods, while a stop of theirs is under way.
-	Live     client.Reader
+	base.Settings
+	// Node is the name of the node.
+	Node     string
 	Runtimes *cri.Runtimes
 	Stopper  *containerstop.Stopper
-	Clock    clock.Clock
 }
 
-// Reconciler carries out the requests. A key is a pod: its namespace and, in place of a name, its UID.
-type Reconciler struct {
-	Config
+// reconciler carries out the requests. A key is a pod: its namespace and, in place of a name, its UID.
+type reconciler struct {
+	*base.Controller
+	config Config
 	memory memory
 	wakeup chan event.TypedGenericEvent[ctrl.Request]
 	ending chan struct{}
 }
 
-// New makes a Reconciler.
-func New(config Config) *Reconciler {
-	return &Reconciler{
-		Config: config, memory: memory{pods: map[ctrl.Request]*pod{}},
-		wakeup: make(chan event.TypedGenericEvent[ctrl.Request]), ending: make(chan struct{}),
+// Requests returns the cache of the active requests of the node.
+func Requests(node string) cache.ByObject {
+	return cache.ByObject{
+		Label:     labels.SelectorFromSet(labels.Set{v1beta1.NodeNameLabel: node, v1beta1.ActiveLabel: "true"}),
+		Transform: fastclient.Trim,
 	}
 }
 
-// SetUp adds the controller to the manager.
-func (r *Reconciler) SetUp(mgr ctrl.Manager) error {
+// SetUp adds the controller to the manager, whose cache must hold requests as Requests says.
+func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
+	err := mgr.GetFieldIndexer().IndexField(ctx, &v1beta1.ContainerRecreateRequest{}, podIndex, func(o client.Object) []string {
+		return []string{o.GetLabels()[v1beta1.PodUIDLabel]}
+	})
+	if err != nil {
+		return fmt.Errorf("index requests by pod: %w", err)
+	}
+	base, err := base.New(ctx, mgr, base.Options{
+		Settings: config.Settings, Controller: ControllerName, EventRecorder: config.Stopper.Events,
+		Kinds: map[client.Object]cache.ByObject{&v1beta1.ContainerRecreateRequest{}: Requests(config.Node)},
+	})
+	if err != nil {
+		return err
+	}
+	r := &reconciler{
+		Controller: base, config: config, memory: memory{pods: map[types.NamespacedName]*pod{}},
+		wakeup: make(chan event.TypedGenericEvent[ctrl.Request]), ending: make(chan struct{}),
+	}
+	base.AddMemories(&r.memory)
 	if err := mgr.Add(r); err != nil {
 		return fmt.Errorf("add the end of stops: %w", err)
 	}
 	requests := source.Kind(mgr.GetCache(), &v1beta1.ContainerRecreateRequest{},
 		handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, request *v1beta1.ContainerRecreateRequest) []ctrl.Request {
-			return []ctrl.Request{keyOf(request)}
+			return []ctrl.Request{{NamespacedName: keyOf(request)}}
 		}))
 	ended := source.TypedChannel(r.wakeup, handler.TypedEnqueueRequestsFromMapFunc(
 		func(_ context.Context, key ctrl.Request) []ctrl.Request { return []ctrl.Request{key} }))
@@ -82,12 +105,19 @@ func (r *Reconciler) SetUp(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-func keyOf(request *v1beta1.ContainerRecreateRequest) ctrl.Request {
-	return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: request.Namespace, Name: request.Labels[v1beta1.PodUIDLabel]}}
+func keyOf(request *v1beta1.ContainerRecreateRequest) types.NamespacedName {
+	return types.NamespacedName{Namespace: request.Namespace, Name: request.Labels[v1beta1.PodUIDLabel]}
+}
+
+// podOf returns an object that stands for the pod of a key wherever a pass remembers something. Its name is the key's.
+func podOf(key types.NamespacedName) *metav1.PartialObjectMetadata {
+	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	return pod
 }
 
 // Start waits for the stops under way when the manager ends.
-func (r *Reconciler) Start(ctx context.Context) error {
+func (r *reconciler) Start(ctx context.Context) error {
 	<-ctx.Done()
 	close(r.ending)
 	r.memory.wait()
@@ -95,76 +125,74 @@ func (r *Reconciler) Start(ctx context.Context) error {
 }
 
 // wake has a pass made over a pod. When the agent ends nobody else makes one: what is under way goes on here.
-func (r *Reconciler) wake(ctx context.Context, key ctrl.Request) {
+func (r *reconciler) wake(ctx context.Context, key types.NamespacedName) {
+	req := ctrl.Request{NamespacedName: key}
 	select {
-	case r.wakeup <- event.TypedGenericEvent[ctrl.Request]{Object: key}:
+	case r.wakeup <- event.TypedGenericEvent[ctrl.Request]{Object: req}:
 	case <-r.ending:
-		if _, err := r.Reconcile(ctx, key); err != nil {
+		if _, err := r.Reconcile(ctx, req); err != nil {
 			ctrl.LoggerFrom(ctx).Info("A stop is left to the next agent", "pod", key.Name, "reason", err.Error())
 		}
 	}
 }
 
-// Reconcile makes one pass over the requests for a pod.
-func (r *Reconciler) Reconcile(ctx context.Context, key ctrl.Request) (ctrl.Result, error) {
-	requests, err := r.requests(ctx, key)
+// Reconcile runs one pass over the requests for a pod.
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.Handle(ctx, req, r.pass)
+}
+
+// pass reads the world of one pod and thinks.
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	pass := base.Pass{Object: podOf(key)}
+	requests, err := fastclient.ByIndex[v1beta1.ContainerRecreateRequest](ctx, r.Reader, key.Namespace, podIndex, key.Name)
 	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if r.memory.ahead(requests) {
-		return ctrl.Result{RequeueAfter: stalePause}, nil
+		return pass, fmt.Errorf("list requests for pod %s: %w", key.Name, err)
 	}
 	over, err := r.over(ctx, key, requests)
 	if err != nil {
-		return ctrl.Result{}, err
+		return pass, err
 	}
-	requests = append(requests, over...)
-	snapshot, containers, err := r.snapshot(ctx, key, requests)
-	if err != nil {
-		if cri.IsAway(err) {
-			ctrl.LoggerFrom(ctx).Info("Requests wait for the container runtime", "reason", err.Error())
-			return ctrl.Result{RequeueAfter: awayPause}, nil
-		}
-		return ctrl.Result{}, err
+	snapshot, containers, err := r.snapshot(ctx, key, slices.Concat(requests, over))
+	switch {
+	case cri.IsAway(err):
+		ctrl.LoggerFrom(ctx).Info("Requests wait for the container runtime", "reason", err.Error())
+		pass.Plan.RequeueWithin(awayPause)
+		return pass, nil
+	case err != nil:
+		return pass, err
+	case len(snapshot.Requests) == 0 && len(snapshot.Stops) == 0:
+		return pass, apierrors.NewNotFound(v1beta1.GroupVersion.WithResource("containerrecreaterequests").GroupResource(), key.Name)
 	}
 	todo := node.Compute(snapshot)
 	r.memory.abort(key, todo.Abort)
-	for _, write := range todo.Writes {
-		if pause := r.write(ctx, write); pause > 0 {
-			return ctrl.Result{RequeueAfter: pause}, nil
+	pass.Plan = todo.Plan
+	pass.Executed = func(done *progress.Result) {
+		r.memory.doubt(key, todo.Doubtful(done))
+		r.memory.outdated(key, done)
+		if todo.Written(done) {
+			r.stop(ctx, key, &todo, containers)
 		}
 	}
+	return pass, nil
+}
+
+// stop begins what the plan wants of a container.
+func (r *reconciler) stop(ctx context.Context, key types.NamespacedName, todo *node.Plan, containers []cri.Container) {
 	if todo.Hook != nil {
 		r.hook(ctx, key, todo.Hook, containers)
 	}
 	if todo.Kill != nil {
 		r.kill(ctx, key, todo.Kill, containers)
 	}
-	return ctrl.Result{RequeueAfter: todo.WakeAfter}, nil
-}
-
-// requests returns those for a pod that are not completed, as in the cache.
-func (r *Reconciler) requests(ctx context.Context, key ctrl.Request) ([]*v1beta1.ContainerRecreateRequest, error) {
-	var list v1beta1.ContainerRecreateRequestList
-	err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace),
-		client.MatchingLabels{v1beta1.PodUIDLabel: key.Name}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return nil, fmt.Errorf("list requests for pod %s: %w", key.Name, err)
-	}
-	requests := make([]*v1beta1.ContainerRecreateRequest, len(list.Items))
-	for i := range list.Items {
-		requests[i] = &list.Items[i]
-	}
-	return requests, nil
 }
 
 // snapshot reads what the runtime has of the pod. Without requests nothing is read.
-func (r *Reconciler) snapshot(ctx context.Context, key ctrl.Request, requests []*v1beta1.ContainerRecreateRequest) (node.Snapshot, []cri.Container, error) {
+func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName, requests []*v1beta1.ContainerRecreateRequest) (node.Snapshot, []cri.Container, error) {
 	now := r.Clock.Now()
-	s := node.Snapshot{PodUID: types.UID(key.Name), Requests: requests, Now: now}
+	s := node.Snapshot{PodUID: types.UID(key.Name), Requests: requests, Refusals: r.KnownRefusals(podOf(key), nil, 0, now), Now: now}
 	var containers []cri.Container
 	if len(requests) > 0 {
-		all, err := r.Runtimes.Containers(ctx, key.Namespace, requests[0].Spec.PodName)
+		all, err := r.config.Runtimes.Containers(ctx, key.Namespace, requests[0].Spec.PodName)
 		if err != nil {
 			return s, nil, err
 		}
@@ -188,12 +216,12 @@ func (r *Reconciler) snapshot(ctx context.Context, key ctrl.Request, requests []
 }
 
 // detail adds the times that a list does not have.
-func (r *Reconciler) detail(ctx context.Context, c *cri.Container) (node.Container, error) {
+func (r *reconciler) detail(ctx context.Context, c *cri.Container) (node.Container, error) {
 	out := node.Container{
 		Name: c.Name, ID: c.ID, RestartCount: c.RestartCount, CreatedAt: c.CreatedAt,
 		Running: c.State == cri.StateRunning, Exited: c.State == cri.StateExited,
 	}
-	runtime, err := r.Runtimes.Of(c.ID)
+	runtime, err := r.config.Runtimes.Of(c.ID)
 	if err != nil {
 		return out, err
 	}

@@ -4,28 +4,25 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
-	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 )
 
-// memory is what the agent knows beside the cluster: the stops that it has begun, when it saw what, and what
-// it wrote. All of it may be lost: then a pass waits longer or stops what still runs once more.
+// memory is what the agent knows beside the cluster: the stops that it has begun, when it saw what, and which
+// requests may have begun. All of it may be lost: then a pass waits longer or stops what still runs once more.
 type memory struct {
 	mu     sync.Mutex
-	pods   map[ctrl.Request]*pod
+	pods   map[types.NamespacedName]*pod
 	closed bool
 	group  sync.WaitGroup
 }
@@ -33,9 +30,7 @@ type memory struct {
 // pod is the memory of one pod.
 type pod struct {
 	graceSeen map[types.UID]time.Time
-	stops     map[string]*stop // by container ID
-	written   map[types.UID]string
-	refused   map[types.UID]refusal.Refusal
+	stops     map[string]*stop   // by container ID
 	begun     map[types.UID]bool // requests that may have begun: nobody knows what became of the write that says so
 }
 
@@ -48,42 +43,17 @@ type stop struct {
 }
 
 // of returns the memory of a pod. The lock is held.
-func (m *memory) of(key ctrl.Request) *pod {
+func (m *memory) of(key types.NamespacedName) *pod {
 	if m.pods[key] == nil {
 		m.pods[key] = &pod{
-			graceSeen: map[types.UID]time.Time{}, stops: map[string]*stop{},
-			written: map[types.UID]string{}, refused: map[types.UID]refusal.Refusal{},
-			begun: map[types.UID]bool{},
+			graceSeen: map[types.UID]time.Time{}, stops: map[string]*stop{}, begun: map[types.UID]bool{},
 		}
 	}
 	return m.pods[key]
 }
 
-// ahead reports whether a request is older here than what we wrote.
-func (m *memory) ahead(requests []*v1beta1.ContainerRecreateRequest) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.ContainsFunc(requests, func(request *v1beta1.ContainerRecreateRequest) bool {
-		known := m.pods[keyOf(request)]
-		if known == nil || known.written[request.UID] == "" {
-			return false
-		}
-		order, err := resourceversion.CompareResourceVersion(request.ResourceVersion, known.written[request.UID])
-		return err == nil && order < 0
-	})
-}
-
-// wrote notes the version of a write that succeeded.
-func (m *memory) wrote(request *v1beta1.ContainerRecreateRequest) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p := m.of(keyOf(request))
-	p.written[request.UID] = request.ResourceVersion
-	delete(p.refused, request.UID)
-}
-
 // remember brings the memory of a pod in step with the snapshot's requests and puts copies of it into the snapshot.
-func (m *memory) remember(key ctrl.Request, s *node.Snapshot) {
+func (m *memory) remember(key types.NamespacedName, s *node.Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key)
@@ -96,9 +66,7 @@ func (m *memory) remember(key ctrl.Request, s *node.Snapshot) {
 	}
 	gone := func(request types.UID) bool { return !live[request] }
 	maps.DeleteFunc(p.graceSeen, func(request types.UID, _ time.Time) bool { return gone(request) })
-	maps.DeleteFunc(p.written, func(request types.UID, _ string) bool { return gone(request) })
 	maps.DeleteFunc(p.begun, func(request types.UID, _ bool) bool { return gone(request) })
-	maps.DeleteFunc(p.refused, func(request types.UID, _ refusal.Refusal) bool { return gone(request) })
 	stops := make(map[string]node.Stop, len(p.stops))
 	for id, stop := range p.stops {
 		if len(s.Requests) == 0 && stop.Stage == node.Ended {
@@ -106,9 +74,6 @@ func (m *memory) remember(key ctrl.Request, s *node.Snapshot) {
 			continue
 		}
 		stops[id] = stop.Stop
-	}
-	if len(s.Requests) == 0 && len(p.stops) == 0 {
-		delete(m.pods, key)
 	}
 	s.GraceSeen, s.Begun, s.Stops = maps.Clone(p.graceSeen), maps.Clone(p.begun), stops
 }
@@ -120,7 +85,7 @@ type asked struct {
 }
 
 // stopping returns the requests, by UID, of stops that the runtime was not told of yet.
-func (m *memory) stopping(key ctrl.Request) map[types.UID]asked {
+func (m *memory) stopping(key types.NamespacedName) map[types.UID]asked {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := map[types.UID]asked{}
@@ -135,14 +100,38 @@ func (m *memory) stopping(key ctrl.Request) map[types.UID]asked {
 }
 
 // keep notes a request that is over, as the server has it.
-func (m *memory) keep(key ctrl.Request, request *v1beta1.ContainerRecreateRequest) {
+func (m *memory) keep(key types.NamespacedName, request *v1beta1.ContainerRecreateRequest) {
 	m.setOver(key, request.UID, request)
 }
 
-// outdated says that a request that is over has changed.
-func (m *memory) outdated(key ctrl.Request, request types.UID) { m.setOver(key, request, nil) }
+// outdated drops of the requests that are over those that have changed.
+func (m *memory) outdated(key types.NamespacedName, done *progress.Result) {
+	for i := range done.Outcomes {
+		if r := &done.Outcomes[i]; r.State == progress.Stale {
+			m.setOver(key, r.Action.Object.GetUID(), nil)
+		}
+	}
+}
 
-func (m *memory) setOver(key ctrl.Request, uid types.UID, request *v1beta1.ContainerRecreateRequest) {
+// doubt notes requests that may have begun.
+func (m *memory) doubt(key types.NamespacedName, requests []types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, request := range requests {
+		m.of(key).begun[request] = true
+	}
+}
+
+// Forget drops what is known of a pod without requests and stops.
+func (m *memory) Forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.pods[key]; p != nil && len(p.stops) == 0 {
+		delete(m.pods, key)
+	}
+}
+
+func (m *memory) setOver(key types.NamespacedName, uid types.UID, request *v1beta1.ContainerRecreateRequest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p := m.pods[key]; p != nil {
@@ -155,7 +144,7 @@ func (m *memory) setOver(key ctrl.Request, uid types.UID, request *v1beta1.Conta
 }
 
 // abort gives up stops that the runtime has not been told of.
-func (m *memory) abort(key ctrl.Request, ids []string) {
+func (m *memory) abort(key types.NamespacedName, ids []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, id := range ids {
@@ -171,7 +160,7 @@ func (m *memory) abort(key ctrl.Request, ids []string) {
 }
 
 // hookTook returns how much of the grace the hook of a stop took that this process has run.
-func (m *memory) hookTook(key ctrl.Request, kill *node.Kill) (time.Duration, bool) {
+func (m *memory) hookTook(key types.NamespacedName, kill *node.Kill) (time.Duration, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.of(key).stops[kill.ContainerID]
@@ -184,7 +173,7 @@ func (m *memory) hookTook(key ctrl.Request, kill *node.Kill) (time.Duration, boo
 // begin notes that a stop reaches a stage and does its work beside the passes. It does nothing when the agent is
 // about to end, unless the stop is under way, when the container is being stopped already, and when this request
 // has had its try.
-func (m *memory) begin(ctx context.Context, key ctrl.Request, kill *node.Kill, stage node.Stage, work func(context.Context)) {
+func (m *memory) begin(ctx context.Context, key types.NamespacedName, kill *node.Kill, stage node.Stage, work func(context.Context)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key)
@@ -207,7 +196,7 @@ func (m *memory) begin(ctx context.Context, key ctrl.Request, kill *node.Kill, s
 
 // hooked notes that a hook is over. A stop that was given up meanwhile, or whose runtime is away, is forgotten,
 // so that it can be tried again.
-func (m *memory) hooked(key ctrl.Request, id string, took time.Duration, err error) {
+func (m *memory) hooked(key types.NamespacedName, id string, took time.Duration, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key)
@@ -220,7 +209,7 @@ func (m *memory) hooked(key ctrl.Request, id string, took time.Duration, err err
 
 // ended notes how a stop ended. One that never reached the runtime is forgotten, so that it can be tried
 // again.
-func (m *memory) ended(key ctrl.Request, id string, err error, now time.Time) {
+func (m *memory) ended(key types.NamespacedName, id string, err error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key)

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
@@ -21,7 +20,7 @@ const killReason = "ContainerRecreateRequest"
 
 // over returns the requests that are not among the active ones any more while a stop of theirs is under way, as the
 // server has them. It has those no more that are deleted.
-func (r *Reconciler) over(ctx context.Context, key ctrl.Request, active []*v1beta1.ContainerRecreateRequest) ([]*v1beta1.ContainerRecreateRequest, error) {
+func (r *reconciler) over(ctx context.Context, key types.NamespacedName, active []*v1beta1.ContainerRecreateRequest) ([]*v1beta1.ContainerRecreateRequest, error) {
 	var over []*v1beta1.ContainerRecreateRequest
 	for uid, kept := range r.memory.stopping(key) {
 		if slices.ContainsFunc(active, func(request *v1beta1.ContainerRecreateRequest) bool { return request.UID == uid }) {
@@ -45,7 +44,7 @@ func (r *Reconciler) over(ctx context.Context, key ctrl.Request, active []*v1bet
 }
 
 // podGone asks the server whether the pod is gone or going.
-func (r *Reconciler) podGone(ctx context.Context, key ctrl.Request, name string) (bool, error) {
+func (r *reconciler) podGone(ctx context.Context, key types.NamespacedName, name string) (bool, error) {
 	pod := &corev1.Pod{}
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name}, pod)
 	switch {
@@ -58,20 +57,20 @@ func (r *Reconciler) podGone(ctx context.Context, key ctrl.Request, name string)
 }
 
 // hook begins the stop of a container with its hook. A later pass goes on.
-func (r *Reconciler) hook(ctx context.Context, key ctrl.Request, kill *node.Kill, containers []cri.Container) {
+func (r *reconciler) hook(ctx context.Context, key types.NamespacedName, kill *node.Kill, containers []cri.Container) {
 	order, found := orderOf(kill, containers)
 	if !found {
 		return
 	}
 	r.memory.begin(ctx, key, kill, node.InHook, func(ctx context.Context) {
-		took, err := r.Stopper.Hook(ctx, order)
+		took, err := r.config.Stopper.Hook(ctx, order)
 		r.memory.hooked(key, kill.ContainerID, took, err)
 		r.wake(ctx, key)
 	})
 }
 
 // kill has the runtime stop a container. A later pass learns how it ended.
-func (r *Reconciler) kill(ctx context.Context, key ctrl.Request, kill *node.Kill, containers []cri.Container) {
+func (r *reconciler) kill(ctx context.Context, key types.NamespacedName, kill *node.Kill, containers []cri.Container) {
 	order, found := orderOf(kill, containers)
 	if !found {
 		return
@@ -80,10 +79,10 @@ func (r *Reconciler) kill(ctx context.Context, key ctrl.Request, kill *node.Kill
 	r.memory.begin(ctx, key, kill, node.Told, func(ctx context.Context) {
 		var err error
 		if hooked {
-			err = r.Stopper.Signal(ctx, order, took)
+			err = r.config.Stopper.Signal(ctx, order, took)
 		} else {
 			order.PreStop = nil // it has none, or an earlier agent has run it
-			err = r.Stopper.Stop(ctx, order)
+			err = r.config.Stopper.Stop(ctx, order)
 		}
 		r.memory.ended(key, kill.ContainerID, err, r.Clock.Now())
 		r.wake(ctx, key)

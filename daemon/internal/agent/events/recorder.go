@@ -18,8 +18,8 @@ const Controller = "kruise-daemon"
 
 // Recorder sends events. They leave in the background, from Start on.
 type Recorder struct {
+	clientevents.EventRecorder
 	broadcaster clientevents.EventBroadcaster
-	recorder    clientevents.EventRecorder
 }
 
 // New makes a recorder for a node.
@@ -29,7 +29,7 @@ func New(config *rest.Config, scheme *runtime.Scheme, node string) (*Recorder, e
 		return nil, fmt.Errorf("make a client for events: %w", err)
 	}
 	broadcaster := clientevents.NewBroadcaster(coreevents.IgnoreTerminating(&sink{EventSinkImpl: clientevents.EventSinkImpl{Interface: client}, node: node}))
-	return &Recorder{broadcaster: broadcaster, recorder: broadcaster.NewRecorder(scheme, Controller)}, nil
+	return &Recorder{EventRecorder: broadcaster.NewRecorder(scheme, Controller), broadcaster: broadcaster}, nil
 }
 
 // Start sends events until ctx ends.
@@ -56,7 +56,7 @@ type Event struct {
 
 // Tell sends an event.
 func (r *Recorder) Tell(e Event) {
-	r.recorder.Eventf(e.Regarding, e.Related, e.Type, e.Reason, e.Action, "%s", coreevents.Shorten(e.Note))
+	r.Eventf(e.Regarding, e.Related, e.Type, e.Reason, e.Action, "%s", coreevents.Shorten(e.Note))
 }
 
 // sink names the node as the reporting instance.

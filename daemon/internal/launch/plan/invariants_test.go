@@ -9,11 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
@@ -86,17 +88,8 @@ func (w *world) controller() {
 		Pod: w.pod.DeepCopy(), ConfigMap: w.m.DeepCopy(), Refusals: w.memory.For(key(w.pod), refusals.Observation{Now: w.now}), Now: w.now,
 	})
 	w.judgeHeld(p.Deferred)
-	for _, step := range p.Steps {
-		for _, a := range step.Actions {
-			if !w.calm && w.rng.IntN(10) == 0 {
-				w.newManager()
-				return
-			}
-			if !w.ask(&a) {
-				return
-			}
-		}
-	}
+	now := func() time.Time { return w.now }
+	progress.Run(p.Steps, progress.InTurn(w.ask, now), progress.Options{Workload: key(w.pod), Refusals: w.memory})
 }
 
 // judgeHeld demands that what was refused is tried within a minute once it can be had.
@@ -115,23 +108,24 @@ func key(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// ask has the server write an action, and reports whether it answers that it did. What is refused is tried now and
-// then.
-func (w *world) ask(a *action.Action) bool {
+// ask has the server write an action, unless the controller ends before. What is refused is tried now and then.
+func (w *world) ask(a *action.Action) progress.Outcome {
 	write := string(a.Verb) + " " + simulate.KindOf(a.Object)
-	if !w.refused[write] {
+	switch {
+	case !w.calm && w.rng.IntN(10) == 0:
+		w.newManager()
+		return progress.OutcomeOf(simulate.ErrCrash)
+	case !w.refused[write]:
 		w.tries.Taken(write)
-		w.memory.RecordSuccess(key(w.pod), a)
 		w.write(*a)
-		return true
+		return progress.OutcomeOf(nil)
 	}
-	lost := w.rng.IntN(5) == 0 // the answer, not the write
-	w.memory.RecordFailure(key(w.pod), 0, a, refusals.Failure{Message: "refused", MayHaveSucceeded: lost}, w.now)
 	require.NoError(w.t, w.tries.Refused(write, w.now))
-	if lost {
+	if w.rng.IntN(5) == 0 { // the answer is lost, not the write
 		w.write(*a)
+		return progress.OutcomeOf(apierrors.NewTimeoutError("no answer", 0))
 	}
-	return false
+	return progress.OutcomeOf(apierrors.NewTooManyRequests("refused", 0))
 }
 
 func (w *world) write(a action.Action) {

@@ -2,16 +2,21 @@ package node_test
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
@@ -67,24 +72,35 @@ func (w *world) manager(uid types.UID) {
 		w.memory.Forget(keyOf(r))
 	}
 	todo := plan.Compute(s)
-	marked := false
-	for _, step := range todo.Steps {
-		for _, a := range step.Actions {
-			switch err := w.act(uid, a); {
-			case w.odds(20):
-				w.newManager()
-				return
-			case err != nil && a.Verb != action.PatchStatus:
-				w.finish(uid, todo.Status)
-				return
-			case err == nil && a.Verb == action.PatchMetadata:
-				marked = true
-			}
-		}
-	}
-	if !marked {
+	done, crashed := w.carryOut(r, todo.Steps, w.act)
+	if !crashed && !outdated(uid, &done) {
 		w.finish(uid, todo.Status)
 	}
+}
+
+// carryOut has the manager carry out steps for a request. It may end between any two of their actions.
+func (w *world) carryOut(
+	r *v1beta1.ContainerRecreateRequest, steps []action.Step, write func(types.UID, *action.Action) error,
+) (done progress.Result, crashed bool) {
+	memory := w.pauses
+	answer := func(a *action.Action) progress.Outcome {
+		err := write(r.UID, a)
+		if w.odds(20) {
+			w.newManager()
+			err = simulate.ErrCrash
+		}
+		return progress.OutcomeOf(err)
+	}
+	now := func() time.Time { return w.at("manager") }
+	done = progress.Run(steps, progress.InTurn(answer, now), progress.Options{Workload: keyOf(r), Refusals: memory})
+	return done, errors.Is(done.Err, simulate.ErrCrash)
+}
+
+// outdated reports whether the request has changed since it was read: its status waits then.
+func outdated(uid types.UID, done *progress.Result) bool {
+	return slices.ContainsFunc(done.Outcomes, func(r progress.Outcome) bool {
+		return r.Action.Object.GetUID() == uid && (r.State == progress.Done || r.State == progress.Stale)
+	})
 }
 
 func keyOf(r *v1beta1.ContainerRecreateRequest) types.NamespacedName {
@@ -97,16 +113,17 @@ func (w *world) paused(r *v1beta1.ContainerRecreateRequest) action.Refusals {
 }
 
 // ask returns the server's answer to a write of the manager. It judges that few are made while they are refused.
-func (w *world) ask(r *v1beta1.ContainerRecreateRequest, kind string, a action.Action) error {
+func (w *world) ask(r *v1beta1.ContainerRecreateRequest, kind string, a *action.Action) error {
 	key := kind + " of " + r.Name + " for " + a.Reason
-	if !w.refused[kind] {
-		w.tries.Taken(key)
-		w.pauses.RecordSuccess(keyOf(r), &a)
-		return nil
+	switch {
+	case w.refused[kind]:
+		w.judgeTry(key, &w.tries)
+		return errRefused
+	case kind != "pod" && a.Object.GetResourceVersion() != r.ResourceVersion:
+		return apierrors.NewConflict(schema.GroupResource{}, r.Name, errors.New("changed"))
 	}
-	w.pauses.RecordFailure(keyOf(r), 0, &a, refusals.Failure{Message: "refused"}, w.at("manager"))
-	w.judgeTry(key, &w.tries)
-	return errRefused
+	w.tries.Taken(key)
+	return nil
 }
 
 // judgeTry judges that a write is tried now and then while it is refused.
@@ -121,8 +138,9 @@ func (w *world) finish(uid types.UID, status v1beta1.ContainerRecreateRequestSta
 	if r == nil || equality.Semantic.DeepEqual(r.Status, status) {
 		return
 	}
-	a := action.Action{Verb: action.PatchStatus, Object: r, Reason: "Status"}
-	if known := (action.Plan{Refusals: w.paused(r), Now: w.at("manager")}); known.Defers(&a) || w.ask(r, "status", a) != nil {
+	report := action.Report(r, w.paused(r), w.at("manager"))
+	done, _ := w.carryOut(r, report.Steps, func(_ types.UID, a *action.Action) error { return w.ask(r, "status", a) })
+	if done.Done(action.PatchStatus) == 0 {
 		return
 	}
 	changed := r.DeepCopy()
@@ -134,7 +152,7 @@ func (w *world) finish(uid types.UID, status v1beta1.ContainerRecreateRequestSta
 }
 
 // act writes one action of the manager.
-func (w *world) act(uid types.UID, a action.Action) error {
+func (w *world) act(uid types.UID, a *action.Action) error {
 	r := w.server[uid]
 	switch a.Verb {
 	case action.Delete:

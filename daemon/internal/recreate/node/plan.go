@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // Compute says what to do next for the requests of one pod: one request at a time, one stop at a time.
 func Compute(s Snapshot) Plan {
-	plan := Plan{Abort: abandoned(s)}
+	plan := Plan{Abort: abandoned(s), Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}
 	carryThrough(s, &plan)
 	queue := waiting(s)
 	if len(queue) == 0 {
@@ -37,7 +38,7 @@ func Compute(s Snapshot) Plan {
 	p.advance()
 	for _, later := range queue[1:] {
 		if later.Status.Phase == "" {
-			plan.Writes = append(plan.Writes, Write{later, map[string]any{"phase": v1beta1.RecreatePending}})
+			plan.write(later, map[string]any{"phase": v1beta1.RecreatePending})
 		}
 	}
 	return plan
@@ -86,7 +87,7 @@ type pass struct {
 func (p *pass) advance() {
 	if grace := p.graceLeft(); grace != 0 || p.PodGone {
 		p.record(p.present())
-		p.wake(grace)
+		p.plan.RequeueWithin(grace)
 		return
 	}
 	containers := p.request.Spec.Containers
@@ -107,7 +108,7 @@ func (p *pass) advance() {
 		return
 	}
 	for i := range all {
-		p.wake(all[i].wake)
+		p.plan.RequeueWithin(all[i].wake)
 	}
 	if chosen != nil {
 		p.report(states) // nothing begins on a view that the server does not confirm
@@ -129,7 +130,7 @@ func (p *pass) present() []v1beta1.ContainerRecreateState {
 func (p *pass) record(states []v1beta1.ContainerRecreateState) {
 	same := p.request.Status.Phase == v1beta1.RecreateRecreating && equality.Semantic.DeepEqual(p.request.Status.ContainerRecreateStates, states)
 	if left := p.untilHeartbeat(); same && left > 0 {
-		p.wake(left)
+		p.plan.RequeueWithin(left)
 		return
 	}
 	p.report(states)
@@ -137,10 +138,10 @@ func (p *pass) record(states []v1beta1.ContainerRecreateState) {
 
 // report writes the states, with a sign of life.
 func (p *pass) report(states []v1beta1.ContainerRecreateState) {
-	p.write(map[string]any{
+	p.plan.write(p.request, map[string]any{
 		"phase": v1beta1.RecreateRecreating, "containerRecreateStates": states, "lastHeartbeatTime": metav1.NewTime(p.Now),
 	})
-	p.wake(heartbeat)
+	p.plan.RequeueWithin(heartbeat)
 }
 
 // untilHeartbeat returns how long the last write may go without another one. Its time is this node's.
@@ -249,19 +250,9 @@ func (p *pass) over(all []judged) bool {
 }
 
 func (p *pass) complete(states []v1beta1.ContainerRecreateState) {
-	p.write(map[string]any{
+	p.plan.write(p.request, map[string]any{
 		"phase": v1beta1.RecreateCompleted, "completionTime": metav1.NewTime(p.Now), "containerRecreateStates": states,
 	})
-}
-
-func (p *pass) write(status map[string]any) {
-	p.plan.Writes = append(p.plan.Writes, Write{p.request, status})
-}
-
-func (p *pass) wake(d time.Duration) {
-	if d > 0 && (p.plan.WakeAfter == 0 || d < p.plan.WakeAfter) {
-		p.plan.WakeAfter = d
-	}
 }
 
 func (p *pass) strategy() v1beta1.RecreateStrategy {

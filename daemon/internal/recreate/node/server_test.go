@@ -8,16 +8,20 @@ import (
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
+
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
 )
 
 var (
-	errConflict = errors.New("conflict")
-	errRefused  = errors.New("refused")
-	errLost     = errors.New("the answer is lost")
+	errRefused error = apierrors.NewTooManyRequests("refused", 0)
+	errLost          = errors.New("the answer is lost")
 )
 
 // event is a change of a request as the agent's selection shows it; a nil object is one that has left it.
@@ -80,40 +84,34 @@ func (w *world) refuse() {
 	w.note("writes of %s are refused: %v", kind, w.refused[kind])
 }
 
-// try writes a status for the agent, unless it is to be left alone.
-func (w *world) try(write node.Write) error {
-	uid, version, now := write.Request.UID, write.Request.ResourceVersion, w.at("node")
-	if w.pausing[uid].Left(version, now) > 0 {
-		return errRefused
-	}
-	err := w.patch(write)
+// write is the server's answer to a status patch of the agent, which may be killed once it has it.
+func (w *world) write(a *action.Action) progress.Outcome {
+	r := a.Object.(*v1beta1.ContainerRecreateRequest)
+	err := w.patch(r, a.Patches[0])
 	switch {
+	case err == nil && w.odds(30):
+		err = simulate.ErrCrash
 	case err == nil:
-		w.asked.Taken(write.Request.Name)
-		delete(w.pausing, uid)
-		return nil
-	case errors.Is(err, errConflict):
-		delete(w.kept, uid)
+		w.asked.Taken(r.Name)
+	case apierrors.IsConflict(err):
+		delete(w.kept, r.UID)
 	}
-	w.begun[uid] = w.begun[uid] || write.Begins()
-	w.pausing[uid], _ = w.pausing[uid].Again(version, errors.Is(err, errConflict), now)
-	return err
+	return progress.OutcomeOf(err)
 }
 
-// patch returns the server's answer to a status patch of the agent.
-func (w *world) patch(write node.Write) error {
+func (w *world) patch(r *v1beta1.ContainerRecreateRequest, patch action.Patch) error {
 	if w.refused["agent"] {
-		w.judgeTry(write.Request.Name, &w.asked)
+		w.judgeTry(r.Name, &w.asked)
 		return errRefused
 	}
 	if w.odds(12) {
 		return errRefused
 	}
-	stored := w.server[write.Request.UID]
-	if stored == nil || stored.ResourceVersion != write.Request.ResourceVersion {
-		return errConflict
+	stored := w.server[r.UID]
+	if stored == nil || stored.ResourceVersion != r.ResourceVersion {
+		return apierrors.NewConflict(schema.GroupResource{}, r.Name, errors.New("changed"))
 	}
-	body, err := json.Marshal(map[string]any{"status": write.Status})
+	body, err := json.Marshal(patch.Body)
 	w.must(err == nil, "%v", err)
 	changed := w.merge(stored, body)
 	w.judgeStates(stored, changed)

@@ -1,11 +1,14 @@
 package node
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
@@ -30,6 +33,8 @@ type Snapshot struct {
 	Begun map[types.UID]bool
 	// Stops are those that this process has begun, by container ID.
 	Stops map[string]Stop
+	// Refusals are what the server has refused before.
+	Refusals action.Refusals
 	// Now is the node's time.
 	Now time.Time
 }
@@ -75,41 +80,58 @@ const (
 	Ended
 )
 
-// Plan is what to do next, in the order of its fields.
+// Plan is what to do next, in the order of its fields. Its steps are Writes without those that wait for what was
+// refused.
 type Plan struct {
 	// Abort are the container IDs of stops that the runtime was not told of and that nothing wants any more.
 	// Their hooks are cancelled.
 	Abort []string
-	// Writes are status patches. A failed one, and one that meets another version, ends the round.
+	action.Plan
+	// Writes are the status patches that are wanted.
 	Writes []Write
-	// Hook is the container whose hook to run once all writes have succeeded, Kill the one to be told to stop:
-	// its hook is over, or it has none. One of them at least is nil. The Stop must be in the snapshot from
-	// then on.
+	// Hook is the container whose hook to run once all is Written, Kill the one to be told to stop: its hook is over, or
+	// it has none. One of them at least is nil. The Stop must be in the snapshot from then on.
 	Hook, Kill *Kill
-	// WakeAfter is when to look again if no event comes earlier; 0 waits for the next event.
-	WakeAfter time.Duration
 }
 
 // Write is a change of members of a request's status. It never changes a member that the manager writes.
 type Write struct {
-	// Request is the request as judged.
+	// Request is the request as judged: one that was completed meanwhile answers with a conflict.
 	Request *v1beta1.ContainerRecreateRequest
 	// Status holds the changed members.
 	Status map[string]any
 }
 
-// Begins says that the request's turn begins with the write.
-func (w Write) Begins() bool {
-	return w.Status["phase"] == v1beta1.RecreateRecreating && w.Request.Status.Phase != v1beta1.RecreateRecreating
+// write adds a write to the plan. One that is refused, and one that meets another version, ends the plan.
+func (p *Plan) write(r *v1beta1.ContainerRecreateRequest, status map[string]any) {
+	p.Writes = append(p.Writes, Write{r, status})
+	p.Add(action.Step{Name: "status", Actions: []action.Action{{
+		Verb: action.PatchStatus, Object: r, Reason: "Status", Message: "what has become of the containers",
+		Patches: []action.Patch{{Subresource: "status", Type: types.MergePatchType, Body: map[string]any{"status": status}}},
+	}}})
 }
 
-// Patch returns the merge patch for the status subresource. It names the object and the version that was judged: a
-// request that was completed meanwhile answers with a conflict.
-func (w Write) Patch() map[string]any {
-	return map[string]any{
-		"metadata": map[string]any{"uid": w.Request.UID, "resourceVersion": w.Request.ResourceVersion},
-		"status":   w.Status,
+// Written reports whether all writes are done now that this has become of the steps.
+func (p *Plan) Written(done *progress.Result) bool {
+	return done.Done(action.PatchStatus) == len(p.Writes)
+}
+
+// Doubtful returns the requests that may have begun: they were not written as far as this process knows.
+func (p *Plan) Doubtful(done *progress.Result) []types.UID {
+	var requests []types.UID
+	for i := range done.Outcomes {
+		r := &done.Outcomes[i]
+		begins := slices.ContainsFunc(p.Writes, func(w Write) bool { return w.Request.UID == r.Action.Object.GetUID() && w.Begins() })
+		if begins && r.State != progress.Done {
+			requests = append(requests, r.Action.Object.GetUID())
+		}
 	}
+	return requests
+}
+
+// Begins reports whether the request's turn begins with the write.
+func (w Write) Begins() bool {
+	return w.Status["phase"] == v1beta1.RecreateRecreating && w.Request.Status.Phase != v1beta1.RecreateRecreating
 }
 
 // Kill is a container to stop.

@@ -73,8 +73,8 @@ func carryThrough(s Snapshot, plan *Plan) {
 			continue
 		}
 		mark(&states[i], id)
-		plan.Writes = append(plan.Writes, Write{r, map[string]any{"containerRecreateStates": states}})
-		plan.WakeAfter = lookAgain // the cache may not show it
+		plan.write(r, map[string]any{"containerRecreateStates": states})
+		plan.RequeueWithin(lookAgain) // the cache may not show it
 		named := func(c v1beta1.ContainerToRecreate) bool { return c.Name == states[i].Name }
 		if at := slices.IndexFunc(r.Spec.Containers, named); at >= 0 && s.running(id) {
 			plan.Kill = killOf(r, &r.Spec.Containers[at], id)

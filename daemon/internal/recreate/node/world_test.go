@@ -15,11 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
@@ -53,7 +53,7 @@ type world struct {
 	kept     map[types.UID]*v1beta1.ContainerRecreateRequest // requests that are over, as it read them
 	begun    map[types.UID]bool                              // requests that may have begun
 	written  map[types.UID]int                               // versions of its own writes
-	pausing  map[types.UID]refusal.Refusal                   // what it leaves alone for a while
+	pausing  *refusals.Tracker                                // what it leaves alone for a while
 	stopping map[string]types.UID
 
 	// the manager
@@ -240,7 +240,7 @@ func (w *world) crash() {
 	w.note("the agent starts")
 	w.seen, w.stops, w.written = map[types.UID]time.Time{}, map[string]node.Stop{}, map[types.UID]int{}
 	w.kept, w.begun = map[types.UID]*v1beta1.ContainerRecreateRequest{}, map[types.UID]bool{}
-	w.pausing, w.asked = map[types.UID]refusal.Refusal{}, simulate.Tries{}
+	w.pausing, w.asked = &refusals.Tracker{}, simulate.Tries{}
 	clear(w.owed)
 	w.list()
 	if w.rng.IntN(2) == 0 {
@@ -299,23 +299,28 @@ func (w *world) agent(pod types.UID) {
 		}
 	}
 	s.PodGone = node.Asks(s) && (pod != w.pod || w.object.DeletionTimestamp != nil)
-	w.follow(node.Compute(s))
+	name := types.NamespacedName{Name: string(pod)}
+	s.Refusals = w.pausing.For(name, refusals.Observation{Now: s.Now})
+	w.follow(name, node.Compute(s))
 }
 
 // follow does what the agent wants. The agent may be killed between any two things.
-func (w *world) follow(todo node.Plan) {
+func (w *world) follow(name types.NamespacedName, todo node.Plan) {
 	for _, id := range todo.Abort {
 		w.note("the stop of %s is given up", id)
 		delete(w.stops, id)
 	}
-	for _, write := range todo.Writes {
-		if err := w.try(write); err != nil {
-			return
-		}
-		if w.odds(30) {
-			w.crash()
-			return
-		}
+	now := func() time.Time { return w.at("node") }
+	done := progress.Run(todo.Steps, progress.InTurn(w.write, now), progress.Options{Workload: name, Refusals: w.pausing})
+	if errors.Is(done.Err, simulate.ErrCrash) {
+		w.crash()
+		return
+	}
+	for _, uid := range todo.Doubtful(&done) {
+		w.begun[uid] = true
+	}
+	if !todo.Written(&done) {
+		return
 	}
 	if kill := todo.Hook; kill != nil {
 		w.note("hook of %s for %s", kill.ContainerID, kill.Request.Name)

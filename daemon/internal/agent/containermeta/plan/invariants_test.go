@@ -10,14 +10,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
-	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 )
 
 // node is a pod with three containers that read none, one and two annotations, and the kubelet and runtime
@@ -32,7 +35,7 @@ type node struct {
 	outdated map[string]plan.Outdated
 	restarts map[string]int
 	refuses  bool // the server the annotation
-	refused  refusal.Refusal
+	memory   refusals.Tracker
 	tries    simulate.Tries
 }
 
@@ -96,8 +99,12 @@ func (n *node) pass() plan.Plan {
 			s.Containers[i].Env = nil
 		}
 	}
+	name := types.NamespacedName{Name: n.pod.Name}
+	s.Refusals = n.memory.For(name, refusals.Observation{Now: n.now})
 	todo := plan.Compute(s)
-	if todo.Annotation != "" && !n.write(todo.Annotation) {
+	now := func() time.Time { return n.now }
+	done := progress.Run(todo.Steps, progress.InTurn(n.write, now), progress.Options{Workload: name, Refusals: &n.memory})
+	if !todo.Reported(&done) {
 		return todo
 	}
 	n.outdated = todo.Outdated
@@ -114,21 +121,15 @@ func (n *node) pass() plan.Plan {
 	return todo
 }
 
-// write writes the annotation in the way of the agent, which leaves alone for a while what was refused and goes on
-// with nothing else meanwhile.
-func (n *node) write(annotation string) bool {
-	if n.refused.Left("", n.now) > 0 {
-		return false
-	}
+// write is the server's answer to the annotation.
+func (n *node) write(a *action.Action) progress.Outcome {
 	if n.refuses {
 		require.NoError(n.t, n.tries.Refused("the annotation", n.now))
-		n.refused, _ = n.refused.Again("", false, n.now)
-		return false
+		return progress.OutcomeOf(apierrors.NewTooManyRequests("refused", 0))
 	}
 	n.tries.Taken("the annotation")
-	n.refused = refusal.Refusal{}
-	n.pod.Annotations[contract.RuntimeContainersMetaAnnotation] = annotation
-	return true
+	maps.Copy(n.pod.Annotations, a.Patches[0].Body["metadata"].(map[string]any)["annotations"].(map[string]string))
+	return progress.OutcomeOf(nil)
 }
 
 // live lets time pass: the kubelet starts what has ended and reports late.
@@ -188,7 +189,7 @@ func (n *node) settle() {
 		n.live()
 	}
 	n.report()
-	for n.pass().WakeAfter > 0 { // an environment that could not be read
+	for n.pass().RequeueAfter > 0 { // an environment that could not be read
 		n.now = n.now.Add(3 * time.Second)
 	}
 	assert.Empty(n.t, n.pass().Annotation)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/hash"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 )
@@ -64,7 +65,7 @@ func Unread(s Snapshot) []string {
 
 // Compute makes the plan of a snapshot.
 func Compute(s Snapshot) Plan {
-	w := world{Snapshot: s, plan: Plan{Outdated: map[string]Outdated{}}}
+	w := world{Snapshot: s, plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Outdated: map[string]Outdated{}}}
 	w.report()
 	if s.EnvFromMetadata && updating(s.Pod) {
 		for i := range w.meta.Containers {
@@ -110,6 +111,7 @@ func (w *world) report() {
 	text, err := json.Marshal(w.meta)
 	if err == nil && string(text) != w.Pod.Annotations[contract.RuntimeContainersMetaAnnotation] {
 		w.plan.Annotation = string(text)
+		w.write()
 	}
 }
 
@@ -125,11 +127,22 @@ func (w *world) cannotStart() bool {
 	})
 }
 
+// write writes the annotation through the status: the agent may not change pods. Whatever has become of the pod, what its
+// containers were started with stays true.
+func (w *world) write() {
+	w.plan.Add(action.Step{Name: "report", Actions: []action.Action{{
+		Verb: action.PatchStatus, Object: w.Pod, Reason: "ContainerMetadata", Message: "what the containers were started with",
+		Patches: []action.Patch{{Subresource: "status", AnyVersion: true, Body: map[string]any{
+			"metadata": map[string]any{"annotations": map[string]string{contract.RuntimeContainersMetaAnnotation: w.plan.Annotation}},
+		}}},
+	}}})
+}
+
 // envHash returns the hash of what the container has read of its pod's metadata; 0 while its environment is not known.
 func (w *world) envHash(spec *corev1.Container, c *Container) uint64 {
 	if readsMetadata(spec) && c.Env == nil {
 		if c.Running {
-			w.wake(envPause)
+			w.plan.RequeueWithin(envPause)
 		}
 		return 0
 	}
@@ -153,7 +166,7 @@ func (w *world) judge(entry *inplace.RuntimeContainer) {
 		next = later(next, outdated.Since.Add(kubeletTurn))
 	}
 	if next.After(w.Now) {
-		w.wake(next.Sub(w.Now))
+		w.plan.RequeueWithin(next.Sub(w.Now))
 	} else {
 		w.plan.Stop = append(w.plan.Stop, entry.ContainerID)
 		outdated.Stops++
@@ -162,15 +175,9 @@ func (w *world) judge(entry *inplace.RuntimeContainer) {
 			pause = min(longestStop, firstStop<<outdated.Stops)
 		}
 		outdated.Next = w.Now.Add(pause)
-		w.wake(pause)
+		w.plan.RequeueWithin(pause)
 	}
 	w.plan.Outdated[entry.ContainerID] = outdated
-}
-
-func (w *world) wake(after time.Duration) {
-	if w.plan.WakeAfter == 0 || after < w.plan.WakeAfter {
-		w.plan.WakeAfter = after
-	}
 }
 
 func later(a, b time.Time) time.Time {

@@ -86,7 +86,7 @@ func TestTheAnnotationHasThePublishedForm(t *testing.T) {
 	p := compute(t, plan.Snapshot{Pod: pod(), Containers: running(), EnvFromMetadata: true})
 	assert.Equal(t, reported, p.Annotation)
 	assert.Empty(t, p.Stop)
-	assert.Zero(t, p.WakeAfter)
+	assert.Zero(t, p.RequeueAfter)
 
 	done := pod(withAnnotation(reported))
 	p = compute(t, plan.Snapshot{Pod: done, Containers: running(), EnvFromMetadata: true})
@@ -124,7 +124,7 @@ func TestAnEnvironmentThatCannotBeReadIsAskedForAgain(t *testing.T) {
 	containers[1].Env = nil
 	p := compute(t, plan.Snapshot{Pod: pod(updating), Containers: containers, EnvFromMetadata: true})
 	assert.Contains(t, p.Annotation, `"plainHash":436018172}`, "the rest is reported")
-	assert.Equal(t, 3*time.Second, p.WakeAfter)
+	assert.Equal(t, 3*time.Second, p.RequeueAfter)
 	assert.Empty(t, p.Stop)
 	s := plan.Snapshot{Pod: pod(withAnnotation(p.Annotation)), Containers: running(), EnvFromMetadata: true}
 	assert.Equal(t, []string{"containerd://m1"}, plan.Unread(s))
@@ -173,22 +173,22 @@ func TestAChangedValueRestartsItsReadersDuringAnInPlaceUpdate(t *testing.T) {
 	s := plan.Snapshot{Pod: pod(withAnnotation(reported), updating, changed), Containers: running(), EnvFromMetadata: true}
 	p := compute(t, s)
 	assert.Empty(t, p.Stop, "not at once")
-	assert.Equal(t, 3*time.Second, p.WakeAfter)
+	assert.Equal(t, 3*time.Second, p.RequeueAfter)
 
 	s.Outdated, s.Now = p.Outdated, now.Add(3*time.Second)
 	p = compute(t, s)
 	assert.Equal(t, []string{"containerd://m1"}, p.Stop)
-	assert.Equal(t, 6*time.Second, p.WakeAfter)
+	assert.Equal(t, 6*time.Second, p.RequeueAfter)
 
 	s.Outdated, s.Now = p.Outdated, now.Add(4*time.Second)
 	p = compute(t, s)
 	assert.Empty(t, p.Stop, "one stop is enough")
-	assert.Equal(t, 5*time.Second, p.WakeAfter)
+	assert.Equal(t, 5*time.Second, p.RequeueAfter)
 
 	s.Outdated, s.Now = p.Outdated, now.Add(9*time.Second)
 	p = compute(t, s)
 	assert.Equal(t, []string{"containerd://m1"}, p.Stop, "unless it has no effect")
-	assert.Equal(t, 12*time.Second, p.WakeAfter)
+	assert.Equal(t, 12*time.Second, p.RequeueAfter)
 
 	s.Containers[1].Running = false
 	assert.Empty(t, compute(t, s).Stop)
@@ -200,7 +200,7 @@ func TestTheDistanceOfStopsIsBounded(t *testing.T) {
 		Pod: pod(withAnnotation(reported), updating, changed), Containers: running(), EnvFromMetadata: true,
 		Outdated: map[string]plan.Outdated{"containerd://m1": {Since: now, Stops: 60, Next: now}},
 	}
-	assert.Equal(t, 10*time.Minute, compute(t, s).WakeAfter)
+	assert.Equal(t, 10*time.Minute, compute(t, s).RequeueAfter)
 }
 
 func TestNothingIsRestartedOutsideAnInPlaceUpdate(t *testing.T) {
@@ -233,7 +233,7 @@ func TestTheKubeletHasItsTurnWhereTheImageChangesToo(t *testing.T) {
 	s := plan.Snapshot{Pod: pod(withAnnotation(reported), updating, changed, image), Containers: running(), EnvFromMetadata: true}
 	p := compute(t, s)
 	assert.Empty(t, p.Stop)
-	assert.Equal(t, 15*time.Second, p.WakeAfter)
+	assert.Equal(t, 15*time.Second, p.RequeueAfter)
 	s.Outdated, s.Now = p.Outdated, now.Add(14*time.Second)
 	assert.Empty(t, compute(t, s).Stop)
 	s.Now = now.Add(15 * time.Second)

@@ -4,6 +4,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
 // Snapshot is everything that a plan is made from. Nobody may change it.
@@ -17,6 +20,8 @@ type Snapshot struct {
 	EnvFromMetadata bool
 	// Outdated are the containers that a former plan found to be outdated, by ID.
 	Outdated map[string]Outdated
+	// Refusals are what the server has refused before.
+	Refusals action.Refusals
 	// Now is the time of the node.
 	Now time.Time
 }
@@ -43,14 +48,18 @@ type Outdated struct {
 	Next  time.Time
 }
 
-// Plan is what to do.
+// Plan is what to do: its steps write the annotation.
 type Plan struct {
-	// Annotation is the value to write; empty when the pod has it already.
+	action.Plan
+	// Annotation is the value that the pod is to have; empty when it has it already.
 	Annotation string
-	// Stop are the IDs of containers to stop now.
+	// Stop are the IDs of containers to stop, once Reported.
 	Stop []string
-	// Outdated is what to remember until the next plan.
+	// Outdated is what to remember until the next plan, once Reported.
 	Outdated map[string]Outdated
-	// WakeAfter is when to look again; 0 means on events only.
-	WakeAfter time.Duration
+}
+
+// Reported reports whether the pod has the annotation now that this has become of the steps.
+func (p *Plan) Reported(done *progress.Result) bool {
+	return p.Annotation == "" || done.Done(action.PatchStatus) > 0
 }

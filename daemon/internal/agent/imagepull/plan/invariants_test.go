@@ -10,8 +10,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -19,7 +24,6 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull/plan"
-	"github.com/flotilla-project/flotilla/daemon/internal/agent/refusal"
 )
 
 // world is a node: what its NodeImage says, what is in memory, and what was begun in which order. The server
@@ -38,7 +42,7 @@ type world struct {
 	gaveUp  map[plan.ID]bool
 	told    map[plan.ID]bool
 	refuses bool
-	refused refusal.Refusal
+	memory  *refusals.Tracker
 	tries   simulate.Tries
 }
 
@@ -48,7 +52,7 @@ func TestPullsKeepTheirInvariants(t *testing.T) {
 		w := &world{
 			t: t, random: rand.New(rand.NewPCG(seed, 1)), now: now, runtime: true,
 			image:  &v1beta1.NodeImage{Spec: v1beta1.NodeImageSpec{Images: map[string]v1beta1.ImageSpec{}}},
-			pulled: map[plan.ID]int{}, gaveUp: map[plan.ID]bool{}, told: map[plan.ID]bool{}, agents: 1,
+			pulled: map[plan.ID]int{}, gaveUp: map[plan.ID]bool{}, told: map[plan.ID]bool{}, agents: 1, memory: &refusals.Tracker{},
 		}
 		w.slots = w.random.IntN(4)
 		for range 120 {
@@ -77,7 +81,7 @@ func (w *world) happen() {
 	case 7: // the agent restarts
 		if w.random.IntN(3) == 0 {
 			w.agents++
-			w.pulls, w.refused, w.tries = nil, refusal.Refusal{}, simulate.Tries{}
+			w.pulls, w.memory, w.tries = nil, &refusals.Tracker{}, simulate.Tries{}
 		}
 	case 8:
 		w.refuses = w.random.IntN(4) > 0
@@ -154,20 +158,31 @@ func (w *world) pass() plan.Plan {
 
 // write writes the status in the way of the agent: what was refused is left alone for a while.
 func (w *world) write(todo *plan.Plan) {
-	if equality.Semantic.DeepEqual(w.image.Status, *todo.Status) || w.refused.Left("", w.now) > 0 {
+	if equality.Semantic.DeepEqual(w.image.Status, *todo.Status) {
 		return
 	}
-	if w.refuses {
-		require.NoError(w.t, w.tries.Refused("the status", w.now))
-		w.refused, _ = w.refused.Again("", false, w.now)
+	name := types.NamespacedName{Name: "node"}
+	report := action.Report(w.image, w.memory.For(name, refusals.Observation{Now: w.now}), w.now)
+	now := func() time.Time { return w.now }
+	done := progress.Run(report.Steps, progress.InTurn(w.answer, now), progress.Options{Workload: name, Refusals: w.memory})
+	if done.Done(action.PatchStatus) == 0 {
 		return
 	}
-	w.tries.Taken("the status")
-	w.refused, w.image.Status = refusal.Refusal{}, *todo.Status
+	w.image.Status = *todo.Status
 	for _, ended := range todo.Ended {
 		assert.False(w.t, w.told[ended.ID], "%v is told twice", ended.ID)
 		w.told[ended.ID] = true
 	}
+}
+
+// answer is the server's answer to the status.
+func (w *world) answer(*action.Action) progress.Outcome {
+	if !w.refuses {
+		w.tries.Taken("the status")
+		return progress.OutcomeOf(nil)
+	}
+	require.NoError(w.t, w.tries.Refused("the status", w.now))
+	return progress.OutcomeOf(apierrors.NewTooManyRequests("refused", 0))
 }
 
 func (w *world) follow(todo *plan.Plan) {
