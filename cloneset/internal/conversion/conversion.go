@@ -14,7 +14,7 @@ func ToHub(src *v1alpha1.CloneSet, dst *v1beta1.CloneSet) error {
 	in := src.DeepCopy()
 	dst.ObjectMeta = in.ObjectMeta
 	var kept record
-	_ = conversion.TakeAnnotation(&dst.ObjectMeta, RecordAnnotation, &kept)
+	conversion.TakeAnnotation(&dst.ObjectMeta, RecordAnnotation, &kept)
 	dst.Spec = v1beta1.CloneSetSpec{
 		Replicas:             in.Spec.Replicas,
 		Selector:             in.Spec.Selector,

@@ -44,13 +44,12 @@ func (r record) isEmpty() bool { return r.RollingUpdate == nil && len(r.Keys) ==
 func Lost(stored, updated *v1beta1.CloneSet) string {
 	was, now := unsaid(stored.Spec.UpdateStrategy), unsaid(updated.Spec.UpdateStrategy)
 	switch {
-	case updated.Annotations[conversion.AcceptLossAnnotation] == "true", updated.Spec.UpdateStrategy.Type != v1beta1.OnDelete:
+	case conversion.AcceptsLoss(updated), updated.Spec.UpdateStrategy.Type != v1beta1.OnDelete:
 		return ""
 	case was == nil || was.PodUpdatePolicy == "":
 		return ""
 	case now != nil && now.PodUpdatePolicy == was.PodUpdatePolicy:
 		return ""
 	}
-	return fmt.Sprintf("v1alpha1 cannot say podUpdatePolicy %s beside type OnDelete: keep annotation %s, "+
-		"use v1beta1, or set annotation %s to \"true\"", was.PodUpdatePolicy, RecordAnnotation, conversion.AcceptLossAnnotation)
+	return conversion.Loss(fmt.Sprintf("podUpdatePolicy %s beside type OnDelete", was.PodUpdatePolicy), RecordAnnotation)
 }

@@ -105,7 +105,7 @@ func keepIgnored(in *workload.InPlaceUpdateStrategy, meta *metav1.ObjectMeta) er
 // restoreIgnored gives the v1alpha1 form back what keepIgnored noted. The grace period is the hub's.
 func restoreIgnored(dst *v1alpha1.CloneSet) {
 	var ignored workload.InPlaceUpdateStrategy
-	_ = conversion.TakeAnnotation(&dst.ObjectMeta, IgnoredAnnotation, &ignored)
+	conversion.TakeAnnotation(&dst.ObjectMeta, IgnoredAnnotation, &ignored)
 	if isZero(ignored) {
 		return
 	}

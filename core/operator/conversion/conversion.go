@@ -6,13 +6,8 @@ import (
 	"maps"
 	"path"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
-
-// AcceptLossAnnotation, set to "true" by a user, allows an update through an older version to remove what that version
-// cannot express.
-const AcceptLossAnnotation = "apps.kruise.io/accept-v1alpha1-loss"
 
 // Object is decoded JSON.
 type Object = map[string]any
@@ -111,29 +106,4 @@ func Member(from Object, names ...string) Object {
 		from, _ = from[name].(Object)
 	}
 	return from
-}
-
-// PutAnnotation stores the value as JSON in an annotation.
-func PutAnnotation(meta *metav1.ObjectMeta, annotation string, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("write annotation %s: %w", annotation, err)
-	}
-	metav1.SetMetaDataAnnotation(meta, annotation, string(text))
-	return nil
-}
-
-// TakeAnnotation removes an annotation that PutAnnotation wrote and decodes it into value, which is unchanged if there
-// is none. The error means that it cannot be decoded; a conversion must not fail for that, because the object would be
-// missing in every list.
-func TakeAnnotation(meta *metav1.ObjectMeta, annotation string, value any) error {
-	text, ok := meta.Annotations[annotation]
-	if !ok {
-		return nil
-	}
-	delete(meta.Annotations, annotation)
-	if err := json.Unmarshal([]byte(text), value); err != nil {
-		return fmt.Errorf("read annotation %s: %w", annotation, err)
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package conversion
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -88,14 +89,44 @@ func TestAnnotationsCarryWhatCannotBeSaid(t *testing.T) {
 	require.NoError(t, PutAnnotation(&meta, "note", map[string]int{"a": 1}))
 	assert.Equal(t, map[string]string{"note": `{"a":1}`}, meta.Annotations)
 	var value map[string]int
-	require.NoError(t, TakeAnnotation(&meta, "note", &value))
+	TakeAnnotation(&meta, "note", &value)
 	assert.Equal(t, map[string]int{"a": 1}, value)
 	assert.Empty(t, meta.Annotations)
-	require.NoError(t, TakeAnnotation(&meta, "note", &value), "an absent one says nothing")
-	assert.Equal(t, map[string]int{"a": 1}, value)
+	TakeAnnotation(&meta, "note", &value)
+	assert.Equal(t, map[string]int{"a": 1}, value, "an absent one says nothing")
 
 	meta.Annotations = map[string]string{"note": "{"}
-	require.ErrorContains(t, TakeAnnotation(&meta, "note", &value), "read annotation note: ")
+	TakeAnnotation(&meta, "note", &value)
+	assert.Equal(t, map[string]int{"a": 1}, value, "neither does one that cannot be read")
 	assert.Empty(t, meta.Annotations)
 	require.ErrorContains(t, PutAnnotation(&meta, "note", func() {}), "write annotation note: ")
+}
+
+func TestAnnotationsOfDecodedObjects(t *testing.T) {
+	note, stored := "note", Object{"metadata": Object{"name": "web", "annotations": Object{"b": "c"}}}
+	object := maps.Clone(stored)
+	require.NoError(t, PutAnnotationIn(object, note, Object{"a": 1}))
+	assert.Equal(t, Object{"metadata": Object{"name": "web", "annotations": Object{"b": "c", "note": `{"a":1}`}}}, object)
+	text, ok := AnnotationIn(object, note)
+	assert.Equal(t, `{"a":1}`, text)
+	assert.True(t, ok)
+	RemoveAnnotationFrom(object, note)
+	assert.Equal(t, stored, object)
+	assert.Equal(t, Object{"metadata": Object{"name": "web", "annotations": Object{"b": "c"}}}, stored, "what was given is changed")
+
+	bare := Object{}
+	require.NoError(t, PutAnnotationIn(bare, note, nil))
+	RemoveAnnotationFrom(bare, note)
+	assert.Equal(t, Object{"metadata": Object{}}, bare)
+	_, ok = AnnotationIn(bare, note)
+	assert.False(t, ok)
+	require.ErrorContains(t, PutAnnotationIn(bare, note, func() {}), "write annotation note: ")
+}
+
+func TestLossesAreNamedUnlessTheyAreAccepted(t *testing.T) {
+	assert.Equal(t, `v1alpha1 cannot say field: keep annotation note, use v1beta1, or set annotation apps.kruise.io/accept-v1alpha1-loss to "true"`,
+		Loss("field", "note"))
+	for text, want := range map[string]bool{"true": true, "false": false, "": false} {
+		assert.Equal(t, want, AcceptsLoss(&metav1.ObjectMeta{Annotations: map[string]string{AcceptLossAnnotation: text}}))
+	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
-	"github.com/flotilla-project/flotilla/core/operator/conversion"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -61,17 +60,4 @@ func recode(src, dst any) error {
 		return fmt.Errorf("decode: %w", err)
 	}
 	return nil
-}
-
-// take removes an annotation of the v1alpha1 form and reads it into value. One that is absent or cannot be
-// read leaves value empty: a conversion that fails would hide the object from every list.
-func take(meta *metav1.ObjectMeta, annotation string, value any) {
-	_ = conversion.TakeAnnotation(meta, annotation, value)
-}
-
-// takeText removes an annotation and returns its text.
-func takeText(meta *metav1.ObjectMeta, annotation string) string {
-	text := meta.Annotations[annotation]
-	delete(meta.Annotations, annotation)
-	return text
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
 
+	"github.com/flotilla-project/flotilla/core/operator/conversion"
+
 	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -149,7 +151,9 @@ func TestLostModes(t *testing.T) {
 		},
 		{
 			"a client may accept the loss",
-			func(o *v1alpha1.NodeImage) { o.Annotations = map[string]string{AcceptLossAnnotation: "true"} },
+			func(o *v1alpha1.NodeImage) {
+				o.Annotations = map[string]string{conversion.AcceptLossAnnotation: "true"}
+			},
 			"",
 		},
 		{

@@ -13,10 +13,6 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// AcceptLossAnnotation set to "true" by a user allows an update through v1alpha1 that dropped
-// v1beta1.SecretModesAnnotation to lose what it held.
-const AcceptLossAnnotation = "apps.kruise.io/accept-v1alpha1-loss"
-
 // modes are the modes of pull secrets by "namespace/name", which is how long as all images that use the
 // secret agree, and else by image and secret, see modeKey.
 type modes map[string]v1beta1.SecretMode
@@ -28,7 +24,7 @@ func NodeImageToHub(src *v1alpha1.NodeImage, dst *v1beta1.NodeImage) error {
 	}
 	dst.TypeMeta = metav1.TypeMeta{}
 	kept := modes{}
-	take(&dst.ObjectMeta, v1beta1.SecretModesAnnotation, &kept)
+	conversion.TakeAnnotation(&dst.ObjectMeta, v1beta1.SecretModesAnnotation, &kept)
 	for image, spec := range dst.Spec.Images {
 		for i := range spec.PullSecrets {
 			secret := &spec.PullSecrets[i]
@@ -48,7 +44,7 @@ func NodeImageFromHub(src *v1beta1.NodeImage, dst *v1alpha1.NodeImage) error {
 		return err
 	}
 	dst.TypeMeta = metav1.TypeMeta{}
-	takeText(&dst.ObjectMeta, v1beta1.SecretModesAnnotation)
+	delete(dst.Annotations, v1beta1.SecretModesAnnotation)
 	kept := modesOf(src)
 	if len(kept) == 0 {
 		return nil
@@ -93,7 +89,7 @@ func modeKey(image string, secret v1beta1.SecretReference) string {
 // stay, because the client dropped the annotation that held them. It is "" when nothing is lost or the
 // object accepts the loss.
 func LostModes(stored, updated *v1beta1.NodeImage) string {
-	if updated.Annotations[AcceptLossAnnotation] == "true" {
+	if conversion.AcceptsLoss(updated) {
 		return ""
 	}
 	for _, image := range slices.Sorted(maps.Keys(updated.Spec.Images)) {
@@ -103,8 +99,8 @@ func LostModes(stored, updated *v1beta1.NodeImage) string {
 		}
 		for _, secret := range updated.Spec.Images[image].PullSecrets {
 			if mode := had[secretKey(secret)]; mode != "" && secret.Mode == "" {
-				return fmt.Sprintf("v1alpha1 cannot say mode %s of secret %s of image %s: keep annotation %s, use v1beta1, or set annotation %s to \"true\"",
-					mode, secretKey(secret), image, v1beta1.SecretModesAnnotation, AcceptLossAnnotation)
+				return conversion.Loss(
+					fmt.Sprintf("mode %s of secret %s of image %s", mode, secretKey(secret), image), v1beta1.SecretModesAnnotation)
 			}
 		}
 	}

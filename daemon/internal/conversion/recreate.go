@@ -20,9 +20,10 @@ func RecreateToHub(src *v1alpha1.ContainerRecreateRequest, dst *v1beta1.Containe
 		return err
 	}
 	dst.TypeMeta = metav1.TypeMeta{}
-	take(&dst.ObjectMeta, v1beta1.SyncContainerStatusesAnnotation, &dst.Status.ContainerStatusSnapshot)
-	take(&dst.ObjectMeta, v1beta1.ConditionsAnnotation, &dst.Status.Conditions)
-	text := takeText(&dst.ObjectMeta, v1beta1.UnreadyAcquiredAnnotation)
+	conversion.TakeAnnotation(&dst.ObjectMeta, v1beta1.SyncContainerStatusesAnnotation, &dst.Status.ContainerStatusSnapshot)
+	conversion.TakeAnnotation(&dst.ObjectMeta, v1beta1.ConditionsAnnotation, &dst.Status.Conditions)
+	text := dst.Annotations[v1beta1.UnreadyAcquiredAnnotation]
+	delete(dst.Annotations, v1beta1.UnreadyAcquiredAnnotation)
 	if since, err := time.Parse(time.RFC3339, text); err == nil {
 		setGrace(&dst.Status, metav1.NewTime(since))
 	} else {
@@ -38,7 +39,7 @@ func RecreateFromHub(src *v1beta1.ContainerRecreateRequest, dst *v1alpha1.Contai
 	}
 	dst.TypeMeta = metav1.TypeMeta{}
 	for _, key := range []string{v1beta1.SyncContainerStatusesAnnotation, v1beta1.UnreadyAcquiredAnnotation, v1beta1.ConditionsAnnotation} {
-		takeText(&dst.ObjectMeta, key)
+		delete(dst.Annotations, key)
 	}
 	if grace := graceOf(&src.Status); grace != nil {
 		metav1.SetMetaDataAnnotation(&dst.ObjectMeta, v1beta1.UnreadyAcquiredAnnotation, grace.LastTransitionTime.UTC().Format(time.RFC3339))

@@ -3,11 +3,11 @@ package nodeimage_test
 import (
 	"testing"
 
+	"github.com/flotilla-project/flotilla/core/operator/conversion"
 	"github.com/flotilla-project/flotilla/core/testing/docs"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull"
-	"github.com/flotilla-project/flotilla/daemon/internal/conversion"
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
 

@@ -129,9 +129,8 @@ func validateChange(set, old *v1beta1.StatefulSet, facts Facts) field.ErrorList 
 	}
 	if facts.Version == v1alpha1.GroupVersion.Version {
 		for _, name := range conversion.Lost(old, set) {
-			errs = append(errs, field.Forbidden(specPath().Child(name), fmt.Sprintf(
-				"v1alpha1 cannot say %s, and this update would take it away: keep annotation %s, use v1beta1, or set annotation %s to \"true\"",
-				name, conversion.FieldsAnnotation, coreconversion.AcceptLossAnnotation)))
+			errs = append(errs, field.Forbidden(specPath().Child(name),
+				coreconversion.Loss(name+", and this update would take it away", conversion.FieldsAnnotation)))
 		}
 	}
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.PodUpdatePolicy == v1beta1.InPlaceOnly {

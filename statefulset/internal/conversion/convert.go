@@ -1,8 +1,6 @@
 package conversion
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 
 	"github.com/flotilla-project/flotilla/core/operator/conversion"
@@ -30,7 +28,7 @@ func FromHub(src *v1beta1.StatefulSet, dst *v1alpha1.StatefulSet) error {
 // toHub puts the fields in FieldsAnnotation where the hub has them.
 func toHub(src conversion.Object) (conversion.Object, error) {
 	out := maps.Clone(src)
-	text, ok := conversion.Member(src, "metadata", "annotations")[FieldsAnnotation].(string)
+	text, ok := conversion.AnnotationIn(src, FieldsAnnotation)
 	if !ok {
 		return out, nil
 	}
@@ -38,7 +36,7 @@ func toHub(src conversion.Object) (conversion.Object, error) {
 	if err != nil {
 		return out, nil //nolint:nilerr // admission has the word
 	}
-	annotate(out, nil)
+	conversion.RemoveAnnotationFrom(out, FieldsAnnotation)
 	for _, part := range parts() {
 		if fields := conversion.Member(kept, part); len(fields) > 0 {
 			out[part] = conversion.WithMembers(conversion.Member(src, part), fields, fieldsOf(part)...)
@@ -59,24 +57,5 @@ func fromHub(src conversion.Object) (conversion.Object, error) {
 	if len(kept) == 0 {
 		return out, nil
 	}
-	text, err := json.Marshal(kept)
-	if err != nil {
-		return nil, fmt.Errorf("write annotation %s: %w", FieldsAnnotation, err)
-	}
-	annotate(out, new(string(text)))
-	return out, nil
-}
-
-// annotate sets FieldsAnnotation on an object whose metadata it copies, or takes it off.
-func annotate(set conversion.Object, text *string) {
-	named := conversion.Object{}
-	if text != nil {
-		named[FieldsAnnotation] = *text
-	}
-	metadata := conversion.Member(set, "metadata")
-	all := conversion.Object{}
-	if annotations := conversion.WithMembers(conversion.Member(metadata, "annotations"), named, FieldsAnnotation); len(annotations) > 0 {
-		all["annotations"] = annotations
-	}
-	set["metadata"] = conversion.WithMembers(metadata, all, "annotations")
+	return out, conversion.PutAnnotationIn(out, FieldsAnnotation, kept)
 }

@@ -15,7 +15,7 @@ import (
 // object has them, and the updated one does not because its client dropped FieldsAnnotation. Fields that
 // say no more than their absence does are not missed. Nothing is lost where the object accepts the loss.
 func Lost(stored, updated *v1beta1.StatefulSet) []string {
-	if updated.Annotations[conversion.AcceptLossAnnotation] == "true" {
+	if conversion.AcceptsLoss(updated) {
 		return nil
 	}
 	had, has := said(&stored.Spec), said(&updated.Spec)
