@@ -1,2 +1,2 @@
-// Package setup puts the CloneSet operator together: featureGates, flags, the workload and its webhook.
+// Package setup puts the CloneSet operator together: feature gates, flags, the workload and its webhook.
 package setup

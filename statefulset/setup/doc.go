@@ -1,2 +1,2 @@
-// Package setup puts the StatefulSet operator together: featureGates, flags, the workload and its webhook.
+// Package setup puts the StatefulSet operator together: feature gates, flags, the workload and its webhook.
 package setup

@@ -15,7 +15,7 @@ const readinessGate corev1.PodConditionType = "example.io/gate"
 
 func noon() metav1.Time { return metav1.NewTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)) }
 
-// servingPod is ready, with one open gate.
+// servingPod is ready, with one readiness gate that is True.
 func servingPod() *corev1.Pod {
 	earlier := metav1.NewTime(noon().Add(-time.Hour))
 	return &corev1.Pod{
@@ -183,10 +183,10 @@ func TestClosedGateTakesReadyAlong(t *testing.T) {
 
 func TestReadyStaysTheKubelets(t *testing.T) {
 	for name, prepare := range map[string]func(*corev1.Pod){
-		"a container is not ready": func(p *corev1.Pod) { p.Status.Conditions[2].Status = corev1.ConditionFalse },
-		"already not ready":        func(p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse },
-		"no condition Ready":       func(p *corev1.Pod) { p.Status.Conditions = p.Status.Conditions[:1] },
-		"not a gate of the pod":    func(p *corev1.Pod) { p.Spec.ReadinessGates = nil },
+		"a container is not ready":        func(p *corev1.Pod) { p.Status.Conditions[2].Status = corev1.ConditionFalse },
+		"already not ready":               func(p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse },
+		"no condition Ready":              func(p *corev1.Pod) { p.Status.Conditions = p.Status.Conditions[:1] },
+		"not a readiness gate of the pod": func(p *corev1.Pod) { p.Spec.ReadinessGates = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := servingPod()
@@ -196,7 +196,7 @@ func TestReadyStaysTheKubelets(t *testing.T) {
 			assert.Len(t, conditionsOf(t, c), 1)
 		})
 	}
-	t.Run("an opened gate", func(t *testing.T) {
+	t.Run("a readiness gate turned True", func(t *testing.T) {
 		pod := servingPod()
 		pod.Status.Conditions[0].Status, pod.Status.Conditions[1].Status = corev1.ConditionFalse, corev1.ConditionFalse
 		c := NewPodChange(pod, noon())

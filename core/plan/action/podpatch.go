@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// readinessGatesNotReady is the kubelet's own reason for a pod that is not ready for want of a gate.
+// readinessGatesNotReady is the kubelet's own reason for a pod that is not ready because a readiness gate is not True.
 const readinessGatesNotReady = "ReadinessGatesNotReady"
 
 // Patches are the writes of the change, in this order: conditions through pods/status, so that the
@@ -85,12 +85,12 @@ func (c *PodChange) unready() *corev1.PodCondition {
 	var failing []string
 	closes := false
 	for _, g := range c.Pod.Spec.ReadinessGates {
-		gate := c.Condition(g.ConditionType)
+		condition := c.Condition(g.ConditionType)
 		switch {
-		case gate == nil:
+		case condition == nil:
 			failing = append(failing, `corresponding condition of pod readiness gate "`+string(g.ConditionType)+`" does not exist.`)
-		case gate.Status != corev1.ConditionTrue:
-			failing = append(failing, `the status of pod readiness gate "`+string(g.ConditionType)+`" is not "True", but `+string(gate.Status))
+		case condition.Status != corev1.ConditionTrue:
+			failing = append(failing, `the status of pod readiness gate "`+string(g.ConditionType)+`" is not "True", but `+string(condition.Status))
 			closes = closes || conditionIn(c.conditions, g.ConditionType) != nil
 		}
 	}

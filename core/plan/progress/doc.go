@@ -2,7 +2,7 @@
 // means for an action and for those after it, what ends the plan, and what is remembered of what was refused.
 //
 // Steps go in, and a Writer that writes one action; an Outcome comes out. Package execute writes to a server and
-// package simulate to a world of its own, so that what is proven of plans there holds for operators.
+// package simulate to a simulated world, so that what is proven of plans there holds for operators.
 //
 // It must never decide what to write, wait for anything but its Writer, or retry: the next plan decides again.
 package progress

@@ -16,14 +16,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 )
 
-// normalPod is in service under revision w-1 and has both gates.
+// normalPod is in service under revision w-1 and has both readiness gates.
 func normalPod(t *corev1.PodTemplateSpec) *corev1.Pod {
 	pod := &corev1.Pod{Spec: *t.Spec.DeepCopy()}
 	pod.Labels = map[string]string{contract.RevisionLabel: "w-1", contract.LifecycleStateLabel: contract.LifecycleNormal}
 	pod.Spec.NodeName = "node"
-	for _, gate := range []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady} {
-		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: gate})
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: gate, Status: corev1.ConditionTrue})
+	for _, readinessGate := range []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady} {
+		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: readinessGate})
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: readinessGate, Status: corev1.ConditionTrue})
 	}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "app", Image: "app:v1", ImageID: "app@sha256:1", ContainerID: "app-0", Ready: true,

@@ -55,7 +55,7 @@ func TestEnvFromMetadata(t *testing.T) {
 			assert.True(t, p.Complete)
 		})
 	}
-	t.Run("gate off", func(t *testing.T) {
+	t.Run("feature gate off", func(t *testing.T) {
 		u, err := Diff(one, two, Options{})
 		require.NoError(t, err)
 		pod := runningPod(one.Template, one.Name)
@@ -70,7 +70,7 @@ func TestEnvFromMetadata(t *testing.T) {
 		var missing *NodeAgentMissingError
 		assert.ErrorAs(t, u.Check(pod), &missing)
 	})
-	t.Run("pod without gate", func(t *testing.T) {
+	t.Run("pod without readiness gate", func(t *testing.T) {
 		u, err := Diff(one, two, allGates)
 		require.NoError(t, err)
 		pod := told(runningPod(one.Template, one.Name))
@@ -157,7 +157,7 @@ func TestAValueOnThePodDoesNotReplaceTheNodeAgent(t *testing.T) {
 
 	u, err = Diff(configured("1"), configured("2"), Options{Resize: true})
 	require.NoError(t, err)
-	require.NoError(t, u.Check(pod), "without the gate the key is plain metadata")
+	require.NoError(t, u.Check(pod), "without the feature gate the key is plain metadata")
 	assert.False(t, u.Interrupts(pod))
 }
 

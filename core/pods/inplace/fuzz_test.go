@@ -201,7 +201,7 @@ func (s *story) begun(from, to *corev1.PodTemplateSpec) {
 	}
 }
 
-// requireObservedAnew is what the gate's True promises: what runs is what the pod says, by content,
+// requireObservedAnew is what InPlaceUpdateReady True promises: what runs is what the pod says, by content,
 // and the pod says what its revision says.
 func (s *story) requireObservedAnew() {
 	state, err := ReadState(s.pod)
@@ -223,7 +223,7 @@ func (s *story) requireObservedAnew() {
 func (s *story) requireEnvironments() {
 	state, err := ReadState(s.pod)
 	require.NoError(s.t, err)
-	if state == nil { // a lost write had closed the gate
+	if state == nil { // a lost write had left the readiness gate False
 		return
 	}
 	for name, real := range s.node.real {

@@ -131,7 +131,7 @@ func (k *kubelet) work() {
 }
 
 // agent tells of the containers that the status shows, which may be gone by now, and stops those that run
-// with another environment, only while the gate is closed.
+// with another environment, only while the readiness gate is False.
 func (k *kubelet) agent(pod *corev1.Pod) {
 	meta := RuntimeContainersMeta{}
 	for i := range pod.Spec.Containers {

@@ -57,7 +57,7 @@ func setCondition(p *corev1.Pod, status corev1.ConditionStatus, message string) 
 	}
 }
 
-// podIn is a scheduled pod in the state with gate KruisePodReady; an empty state sets no label.
+// podIn is a scheduled pod in the state with readiness gate KruisePodReady; an empty state sets no label.
 func podIn(state string, options ...podOption) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{}}}
 	if state != "" {

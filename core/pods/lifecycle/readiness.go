@@ -46,9 +46,9 @@ func SetInitialReadiness(c *action.PodChange) {
 	if c.Pod.Spec.NodeName == "" || c.Pod.DeletionTimestamp != nil {
 		return
 	}
-	for _, gate := range [...]corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady} {
-		if podstate.HasReadinessGate(c.Pod, gate) && c.Condition(gate) == nil {
-			c.SetCondition(gate, corev1.ConditionTrue, "", "")
+	for _, readinessGate := range [...]corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady} {
+		if podstate.HasReadinessGate(c.Pod, readinessGate) && c.Condition(readinessGate) == nil {
+			c.SetCondition(readinessGate, corev1.ConditionTrue, "", "")
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestNotReadyKeysAreASortedSet(t *testing.T) {
 }
 
 func TestNotReadyKeyOnPodsInOddConditions(t *testing.T) {
-	t.Run("without the gate", func(t *testing.T) {
+	t.Run("without the readiness gate", func(t *testing.T) {
 		pod := podIn(normal)
 		pod.Spec.ReadinessGates = nil
 		c := action.NewPodChange(pod, now)

@@ -49,9 +49,9 @@ func FromTemplate(template *corev1.PodTemplateSpec, o Options) *corev1.Pod {
 		pod.Labels[contract.LifecycleStateLabel] = contract.LifecyclePreparingNormal
 		pod.Annotations[contract.LifecycleTimestampAnnotation] = o.Now.UTC().Format(time.RFC3339)
 	}
-	for _, gate := range o.ReadinessGates {
-		if !podstate.HasReadinessGate(pod, gate) {
-			pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: gate})
+	for _, readinessGate := range o.ReadinessGates {
+		if !podstate.HasReadinessGate(pod, readinessGate) {
+			pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: readinessGate})
 		}
 	}
 	if o.DefaultPullPolicy == podspec.PullAlways {

@@ -91,7 +91,7 @@ func TestTrouble(t *testing.T) {
 		"one that is ready":                 {gen.Ready(second(0)), podstate.Trouble{}},
 		"one that runs and is not ready":    {gen.NotReady(second(0)), podstate.Trouble{}},
 		"no node":                           {unschedulable("Unschedulable"), podstate.Trouble{Reason: "Unschedulable"}},
-		"a gate":                            {unschedulable("SchedulingGated"), podstate.Trouble{Reason: "SchedulingGated"}},
+		"a scheduling gate":                 {unschedulable("SchedulingGated"), podstate.Trouble{Reason: "SchedulingGated"}},
 		"the start":                         {waiting("ContainerCreating"), podstate.Trouble{}},
 		"init containers":                   {waiting("PodInitializing"), podstate.Trouble{}},
 		"no word from the kubelet":          {waiting(""), podstate.Trouble{}},

@@ -8,7 +8,7 @@ import (
 )
 
 // scatter spreads the pods that match each term evenly over the order. The term that most of the
-// waiting pods match comes first; each works on the result of the one before.
+// waiting pods match comes first; each works on the order that the one before returned.
 func scatter(pods []podstate.State, order []int, terms workload.UpdateScatterStrategy) []int {
 	if len(terms) > 1 {
 		terms = mostMatchedFirst(pods, order, terms)

@@ -18,7 +18,7 @@ type UpdateOptions struct {
 }
 
 // ForUpdate is the order in which the waiting pods are updated. all are the pods of the workload and
-// waiting indexes into them; the result holds the same indexes.
+// waiting indexes into them; the returned order has the same indexes.
 //
 // The least valuable pods come first: not assigned to a node, Pending before Unknown before Running,
 // not ready, not available, ready for less time, more restarts, newer, by name. Above that stands the

@@ -189,7 +189,7 @@ func TestTheNewStrategySaysWhetherClaimsFollow(t *testing.T) {
 	facts := Facts{FeatureGates: FeatureGates{AutoResizePVC: true}}
 	assert.Empty(t, Validate(valid(follow(v1beta1.OnClaimDelete), fewer), valid(follow(v1beta1.OnPodRollingUpdate)), facts))
 	assert.Len(t, Validate(valid(follow(v1beta1.OnPodRollingUpdate), fewer), valid(follow(v1beta1.OnClaimDelete)), facts), 1)
-	assert.Empty(t, Validate(valid(follow(v1beta1.OnPodRollingUpdate), fewer), valid(), Facts{}), "the gate is off")
+	assert.Empty(t, Validate(valid(follow(v1beta1.OnPodRollingUpdate), fewer), valid(), Facts{}), "the feature gate is off")
 }
 
 // A reader without a cluster: whoever is asked panics.

@@ -16,7 +16,7 @@ type (
 	strategy = v1beta1.RollingUpdateStatefulSetStrategy
 )
 
-// valid is a StatefulSet without fault that uses the defaults of all featureGates, changed.
+// valid is a StatefulSet without fault that uses the defaults of all feature gates, changed.
 func valid(changes ...func(*set)) *set {
 	s := &set{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}
 	s.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}

@@ -103,7 +103,7 @@ volumeClaimTemplates:
 	assert.Empty(t, Warnings(s, nil, featureGates))
 }
 
-// 997: turning a gate on broke the sets that were there.
+// 997: turning a feature gate on broke the sets that were there.
 func TestTurningGatesOnLeavesStoredSetsValid(t *testing.T) {
 	all := FeatureGates{StartOrdinal: true, AutoDeletePVC: true, AutoResizePVC: true, PreDownload: true, DeletionProtection: true}
 	old := valid(func(s *set) { s.Spec.PersistentVolumeClaimRetentionPolicy = nil })

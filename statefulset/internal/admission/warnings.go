@@ -28,7 +28,7 @@ func Warnings(set, old *v1beta1.StatefulSet, featureGates FeatureGates) []string
 	return warnings
 }
 
-// ineffective names the fields whose gate is off.
+// ineffective names the fields whose feature gate is off.
 func ineffective(spec *v1beta1.StatefulSetSpec, featureGates FeatureGates) []string {
 	var warnings []string
 	if spec.Ordinals != nil && spec.Ordinals.Start != 0 && !featureGates.StartOrdinal {
@@ -45,8 +45,8 @@ func ineffective(spec *v1beta1.StatefulSetSpec, featureGates FeatureGates) []str
 	return warnings
 }
 
-func without(what string, gate features.Name) string {
-	return fmt.Sprintf("no effect: %s, because feature gate %s of the StatefulSet operator is off", what, gate)
+func without(what string, featureGate features.Name) string {
+	return fmt.Sprintf("no effect: %s, because feature gate %s of the StatefulSet operator is off", what, featureGate)
 }
 
 // asksPreDownload reports whether the user set any of what image pre-download reads, in a field or an annotation.

@@ -19,8 +19,8 @@ func TestThePageExplainsEveryWord(t *testing.T) {
 	page.Names(frame.Reasons, plan.Reasons, v1beta1.ConditionTypes, v1beta1.Reasons)
 
 	operator := setup.Operator()
-	for _, gate := range operator.FeatureGates {
-		page.Names([]string{string(gate)})
+	for _, featureGate := range operator.FeatureGates {
+		page.Names([]string{string(featureGate)})
 	}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	operator.Flags(flags)

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
 
-// With the gate and the kind, one job for each new image and revision pulls it ahead.
+// With the feature gate and the kind, one job for each new image and revision pulls it ahead.
 func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 	env.ServePullJobs(t)
 	givenController(t, preDownload)
@@ -50,7 +50,7 @@ func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 	assert.Equal(t, 1, writes["delete imagepulljobs"])
 }
 
-// With the gate and without the kind the rollout goes on, and the user is told once.
+// With the feature gate and without the kind the rollout goes on, and the user is told once.
 func TestWithoutImagePullJobsNothingIsPulledAhead(t *testing.T) {
 	givenController(t, preDownload)
 	c := env.Client(t)
@@ -77,7 +77,7 @@ func TestWithoutImagePullJobsNothingIsPulledAhead(t *testing.T) {
 	assert.Nil(t, told()[0].Series, "told once")
 }
 
-// Without the gate the kind is not even looked for.
+// Without the feature gate the kind is not even looked for.
 func TestWithoutTheGateNobodyLooksForImagePullJobs(t *testing.T) {
 	givenController(t)
 	c := env.Client(t)

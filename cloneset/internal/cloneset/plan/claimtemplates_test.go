@@ -43,7 +43,7 @@ func claimSizes(w *simulate.World) map[string]int {
 	return count
 }
 
-// With gate RecreatePodWhenChangeVCTInCloneSetGate, claim templates that have changed since the pods'
+// With feature gate RecreatePodWhenChangeVCTInCloneSetGate, claim templates that have changed since the pods'
 // revision was made turn the next update in place into a recreation; without it, they never do.
 func TestChangedClaimTemplates(t *testing.T) {
 	inPlaceOnly := policy(v1beta1.InPlaceOnly)
@@ -61,10 +61,10 @@ func TestChangedClaimTemplates(t *testing.T) {
 		{"an image in place only", []setOption{image("app:4"), inPlaceOnly}, false, map[string]int{"a 2Gi": 4, "b 2Gi": 4}, map[string]int{"a 1Gi": 4, "b 1Gi": 4}},
 		{"both in place only", []setOption{image("app:5"), sized("a", "3Gi"), sized("b", "3Gi")}, false, map[string]int{"a 2Gi": 4, "b 2Gi": 4}, map[string]int{"a 1Gi": 4, "b 1Gi": 4}},
 	}
-	for name, gate := range map[string]bool{"with the gate": true, "without it": false} {
+	for name, enabled := range map[string]bool{"with the feature gate": true, "without it": false} {
 		t.Run(name, func(t *testing.T) {
 			w, p := play(t, simulate.Options{Seed: 1}, 4, policy(v1beta1.InPlaceIfPossible), claimed("a", "b"), maxUnavailable("2"))
-			p.featureGates.RecreateOnClaimChange = gate
+			p.featureGates.RecreateOnClaimChange = enabled
 			simulate.Settle(t, w, p, 500)
 			for _, r := range rows {
 				before := identities(w)
@@ -72,11 +72,11 @@ func TestChangedClaimTemplates(t *testing.T) {
 				simulate.Settle(t, w, p, 500)
 				arrived(t, w)
 				want := r.plain
-				if gate {
+				if enabled {
 					want = r.withGate
 				}
 				assert.Equal(t, want, claimSizes(w), r.name)
-				if gate && r.recreated {
+				if enabled && r.recreated {
 					assert.NotEqual(t, before, identities(w), r.name)
 				} else {
 					assert.Equal(t, before, identities(w), r.name)

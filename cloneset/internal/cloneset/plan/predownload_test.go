@@ -98,7 +98,7 @@ func TestPreDownload(t *testing.T) {
 		"once for a revision":                    {pulling(t).marked(contract.ImagePreDownloadCreatedLabel), ""},
 		"jobs that exist are not made again":     {pulling(t).onlyJob(), madeBefore},
 		"no image changes":                       {pulling(t).changed(relabelled), madeBefore},
-		"the gate is off":                        {pulling(t).withoutPreDownload(), ""},
+		"the feature gate is off":                {pulling(t).withoutPreDownload(), ""},
 		"the revision is not written yet":        {pulling(t).unwritten(), ""},
 		"pods are recreated":                     {pulling(t, recreate), useless},
 		"there is no rollingUpdate":              {pulling(t, func(s *v1beta1.CloneSet) { s.Spec.UpdateStrategy.RollingUpdate = nil }), useless},

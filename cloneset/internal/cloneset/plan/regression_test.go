@@ -178,7 +178,7 @@ func TestPodsAreOutOfServiceBeforeTheyChangeHoweverStaleTheView(t *testing.T) {
 			operator.Pass()
 			w.Step()
 		}
-		for _, violation := range w.Violations() { // that a write comes twice is what the gate prevents
+		for _, violation := range w.Violations() { // that a write comes twice is what freshness prevents
 			require.Contains(t, violation, "changes nothing", "seed %d, the story:\n%s", seed, w.Story())
 		}
 		assert.Contains(t, w.Story(), "in place (Update)")

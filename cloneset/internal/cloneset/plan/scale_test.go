@@ -59,7 +59,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// With gate PreparingUpdateAsUpdate pods in PreparingUpdate are counted and chosen as updated ones: the
+// With feature gate PreparingUpdateAsUpdate pods in PreparingUpdate are counted and chosen as updated ones: the
 // pod that is out of service goes, not the one that serves in its stead.
 func TestScalingInChoosesAsItCounts(t *testing.T) {
 	w := given(t, 2, partition("1"), policy(v1beta1.InPlaceIfPossible)).old(1).old(1, gen.Lifecycle(contract.LifecyclePreparingUpdate)).updated(1)

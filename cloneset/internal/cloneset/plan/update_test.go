@@ -94,9 +94,9 @@ func TestPartitionRollback(t *testing.T) {
 func TestPreparingUpdateAsUpdate(t *testing.T) {
 	preparing := []gen.PodOption{gen.Lifecycle(contract.LifecyclePreparingUpdate), gen.Label("hook", "on")}
 	w := given(t, 2, hooked(), policy(v1beta1.InPlaceIfPossible), partition("50%")).old(1, preparing...)
-	require.Equal(t, outcome{createNew: 1}, w.outcome(), "the gate is off")
+	require.Equal(t, outcome{createNew: 1}, w.outcome(), "the feature gate is off")
 	w.featureGates.PreparingUpdateAsUpdate = true
-	require.Equal(t, outcome{createOld: 1}, w.outcome(), "the gate is on")
+	require.Equal(t, outcome{createOld: 1}, w.outcome(), "the feature gate is on")
 }
 
 // The first write takes the pod out of service, the second changes it; nothing else is written.

@@ -175,7 +175,7 @@ func TestPlainReferencesAreEnough(t *testing.T) {
 	assert.Empty(t, w.claimActions())
 	w.featureGates.AutoDeletePVC = false
 	w.set.Spec.PersistentVolumeClaimRetentionPolicy = nil
-	assert.Empty(t, w.claimActions(), "without the gate nothing is touched")
+	assert.Empty(t, w.claimActions(), "without the feature gate nothing is touched")
 }
 
 // W20: an owner of another kind with the pod's name kept an ordinal empty.

@@ -72,7 +72,7 @@ func TestIdentityLabelsAreRepaired(t *testing.T) {
 	}
 	w := given(t, 1).updated(at(0), gen.Change(func(o *corev1.Pod) { delete(o.Labels, appsv1.PodIndexLabel) }))
 	w.featureGates.PodIndexLabel = false
-	assert.Empty(t, w.plan().Steps, "not without the gate")
+	assert.Empty(t, w.plan().Steps, "not without the feature gate")
 }
 
 // left is what a built-in StatefulSet leaves behind that was deleted without its pods: pods and a

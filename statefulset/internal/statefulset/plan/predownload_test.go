@@ -48,7 +48,7 @@ func TestImagesArePulledAheadWhereThatGainsSomething(t *testing.T) {
 		{"too few updated pods are ready", pulling(t, annotated(contract.ImagePreDownloadMinUpdatedReadyPodsAnnotation, "1")), 0},
 		{"a percentage is rounded up", pulling(t, annotated(contract.ImagePreDownloadMinUpdatedReadyPodsAnnotation, "1%")), 0},
 		{"nonsense is 0", pulling(t, annotated(contract.ImagePreDownloadMinUpdatedReadyPodsAnnotation, "some")), 1},
-		{"without the gate", pulling(t).withFeatureGates(func(g *FeatureGates) { g.PreDownload = false }), 0},
+		{"without the feature gate", pulling(t).withFeatureGates(func(g *FeatureGates) { g.PreDownload = false }), 0},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {

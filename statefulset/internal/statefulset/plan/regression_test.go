@@ -277,7 +277,7 @@ func TestMarkedPodsComeBackIntoService(t *testing.T) {
 	}
 }
 
-// A pod without the gate stays in service, and the user is told so.
+// A pod without the readiness gate stays in service, and the user is told so.
 func TestMarkingAPodWithoutTheGateIsToldOf(t *testing.T) {
 	hook := &workload.LifecycleHook{LabelsHandler: map[string]string{"hook": "on"}, MarkPodNotReady: true}
 	for name, w := range map[string]*world{

@@ -62,7 +62,7 @@ func TestClaimsGrowInUpdateOrder(t *testing.T) {
 	assert.Empty(t, w.claimActions(), "paused")
 	w = resizing(t, 2).claim("data-web-0", small).claim("data-web-1", small).old(span(0, 1))
 	w.featureGates.AutoResizePVC = false
-	assert.Empty(t, w.claimActions(), "without the gate")
+	assert.Empty(t, w.claimActions(), "without the feature gate")
 	w = resizing(t, 1, growing("1Gi")).claim("data-web-0", fits).updated(at(0))
 	assert.Empty(t, w.claimActions(), "a claim that is larger stays")
 }

@@ -51,7 +51,7 @@ func TestReservedOrdinals(t *testing.T) {
 		{"nothing is reserved any more", given(t, 3).updated(at(0, 2, 4)), []string{"create 1", "delete 4"}},
 		{"start moves from 0 to 2", given(t, 3, startAt(2)).updated(at(0, 1)), []string{"create 2", "create 3", "create 4", "delete 1", "delete 0"}},
 		{"in order, condemned pods go after the live ones are there", given(t, 3, inOrder(), startAt(2)).updated(at(0, 1)), []string{"create 2"}},
-		{"start without its gate", given(t, 2, startAt(5)).withFeatureGates(func(g *FeatureGates) { g.StartOrdinal = false }), []string{"create 0", "create 1"}},
+		{"start without its feature gate", given(t, 2, startAt(5)).withFeatureGates(func(g *FeatureGates) { g.StartOrdinal = false }), []string{"create 0", "create 1"}},
 		{"nobody expands what is reserved", given(t, 1, reserved("0-2000000000")), []string{"create 2000000001"}},
 	})
 }

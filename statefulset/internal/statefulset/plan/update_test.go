@@ -43,7 +43,7 @@ func TestTargetsOfTheUpdate(t *testing.T) {
 		{"partition beyond replicas", given(t, 3, partition(9)).old(span(0, 2)), nil},
 		{"unordered, 6 and 7 updated", given(t, 10, unorderedBy(nil), partition(6)).old(span(0, 5)).updated(span(6, 7)).old(span(8, 9)), at(7, 6, 9, 8)},
 		{"unordered, reserved, 7 and 8 updated", given(t, 10, unorderedBy(nil), partition(6), reserved(3, 10)).old(at(0, 1, 2, 4, 5, 6)).updated(at(7, 8)).old(at(9, 11)), at(8, 7, 11, 9)},
-		{"unordered, 0 and 1 prepared, with gate", given(t, 10, unorderedBy(nil), partition(6), reserved(3, 10), hooked()).
+		{"unordered, 0 and 1 prepared, with feature gate", given(t, 10, unorderedBy(nil), partition(6), reserved(3, 10), hooked()).
 			withFeatureGates(func(g *FeatureGates) { g.PreparingUpdateAsUpdate = true }).
 			old(at(0, 1), heldBefore(contract.LifecyclePreparingUpdate)).old(at(2, 4, 5, 6)).updated(at(7, 8)).old(at(9, 11)), at(8, 7, 1, 0)},
 		{"unordered, missing ones count as updated", given(t, 4, unorderedBy(nil), partition(2)).old(at(0, 1, 2)), at(2)},

@@ -83,7 +83,7 @@ func given(t testing.TB, replicas int32, options ...setOption) *world {
 	return w
 }
 
-// withFeatureGates changes gates.
+// withFeatureGates changes feature gates.
 func (w *world) withFeatureGates(change func(*FeatureGates)) *world {
 	change(&w.featureGates)
 	return w
