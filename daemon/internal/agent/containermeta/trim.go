@@ -9,7 +9,7 @@ import (
 
 // Trim leaves of a pod what this package reads. Of the metadata all but managed fields, what kubectl applied
 // last, and owners that do not control. Of each container name, image, and variables that read metadata. Of
-// the status: conditions, and names and IDs of containers.
+// the status: conditions, and names and IDs of containers, with the reasons for which they wait.
 func Trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -48,6 +48,9 @@ func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	out := make([]corev1.ContainerStatus, len(statuses))
 	for i := range statuses {
 		out[i] = corev1.ContainerStatus{Name: statuses[i].Name, ContainerID: statuses[i].ContainerID}
+		if waiting := statuses[i].State.Waiting; waiting != nil {
+			out[i].State.Waiting = &corev1.ContainerStateWaiting{Reason: waiting.Reason}
+		}
 	}
 	return out
 }
