@@ -62,8 +62,8 @@ func (s *settings) add(flags *pflag.FlagSet) {
 		"how long a node must have been ready before it gets a NodeImage")
 }
 
-// Cache says what of each kind the operator keeps in memory: of pods what decides about requests and barriers,
-// of ConfigMaps those with barriers, nodes without their images. An empty namespace means all.
+// Cache defines what the operator caches of each kind: of pods what decides about requests and barriers, ConfigMaps
+// with barriers, nodes without their images. An empty namespace means all.
 func Cache(namespace string) cache.Options {
 	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}:       podcache.ByObject(namespace),

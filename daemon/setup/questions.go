@@ -12,8 +12,8 @@ import (
 // questionTimeout bounds what a webhook asks the cluster: admission has to answer within the API server's limit.
 const questionTimeout = 2 * time.Second
 
-// limited is a reader that asks no more often than the limiter says, because anybody who can reach a webhook
-// can make it ask. Who would wait too long is told to try again.
+// limited is a reader that sends no more requests than the limiter allows, because anybody who can reach a webhook can
+// cause them. A caller that would have to wait too long gets an error to try again later.
 type limited struct {
 	client.Reader
 	questions *rate.Limiter

@@ -20,8 +20,8 @@ import (
 // suffixLength is that of generated names in Kubernetes.
 const suffixLength = 5
 
-// webhooks returns the same endpoints whatever the gates say: configurations name them, and the API server would refuse
-// what an absent endpoint does not answer.
+// webhooks returns the same endpoints whatever the feature gates are: webhook configurations name them, and the API
+// server would refuse the request if an endpoint were absent.
 func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
 	live, err := env.APIReader("admission")
 	if err != nil {
@@ -48,7 +48,7 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 	}, nil
 }
 
-// orRefuse refuses everything while gate KruiseDaemon is off: nobody would work on the object.
+// orRefuse denies all requests while feature gate KruiseDaemon is off: nobody would work on the object.
 func orRefuse(on bool, e coreadmission.Endpoint) coreadmission.Endpoint {
 	if on {
 		return e
@@ -56,7 +56,7 @@ func orRefuse(on bool, e coreadmission.Endpoint) coreadmission.Endpoint {
 	return answering(e.Path, admission.Denied, "feature-gate "+string(features.KruiseDaemon)+" is not enabled")
 }
 
-// orAllow leaves everything as it is while a gate is off.
+// orAllow allows all requests unchanged while a feature gate is off.
 func orAllow(on bool, e coreadmission.Endpoint) coreadmission.Endpoint {
 	if on {
 		return e

@@ -20,7 +20,7 @@ const key = "resource.customizations.health."
 type Health struct {
 	// Status is Healthy, Progressing, Degraded or Suspended.
 	Status string
-	// Message says why.
+	// Message is the reason.
 	Message string
 }
 
@@ -45,8 +45,8 @@ func Checks() (map[schema.GroupKind]string, error) {
 	return checks, nil
 }
 
-// Judge runs the script on the object, which is JSON as encoding/json decodes it.
-func Judge(script string, object map[string]any) (Health, error) {
+// Evaluate runs the script on the object, which is JSON as encoding/json decodes it.
+func Evaluate(script string, object map[string]any) (Health, error) {
 	state := lua.NewState(lua.Options{SkipOpenLibs: true}) // Argo CD opens these and a part of os
 	defer state.Close()
 	for _, open := range []lua.LGFunction{lua.OpenBase, lua.OpenTable, lua.OpenString, lua.OpenMath} {

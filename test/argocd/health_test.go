@@ -41,9 +41,9 @@ type state struct {
 	want         argocd.Health
 }
 
-// judge runs the kind's check on all states. Both versions have the fields that the checks read; where a field
+// checkStates runs the kind's check on all states. Both versions have the fields that the checks read; where a field
 // has another place in v1alpha1, the state says only v1beta1.
-func judge(t *testing.T, kind string, states []state, versions ...string) {
+func checkStates(t *testing.T, kind string, states []state, versions ...string) {
 	t.Helper()
 	checks, err := argocd.Checks()
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func judge(t *testing.T, kind string, states []state, versions ...string) {
 				require.NoError(t, yaml.UnmarshalStrict([]byte(manifest), types(kind, version)), "no such object")
 				var object map[string]any
 				require.NoError(t, yaml.Unmarshal([]byte(manifest), &object))
-				got, err := argocd.Judge(script, object)
+				got, err := argocd.Evaluate(script, object)
 				require.NoError(t, err)
 				assert.Equal(t, s.want, got)
 			})
@@ -119,8 +119,8 @@ func TestHealthOfSets(t *testing.T) {
 	}}
 	for _, kind := range []string{"CloneSet", "StatefulSet"} {
 		t.Run(kind, func(t *testing.T) {
-			judge(t, kind, setStates(), "v1alpha1", "v1beta1")
-			judge(t, kind, onDelete, "v1beta1")
+			checkStates(t, kind, setStates(), "v1alpha1", "v1beta1")
+			checkStates(t, kind, onDelete, "v1beta1")
 		})
 	}
 }
@@ -129,7 +129,7 @@ func TestHealthOfNodeImages(t *testing.T) {
 	image := func(status string) string {
 		return "metadata: {name: node-1}\nspec: {images: {nginx: {tags: [{tag: \"1\"}, {tag: \"2\"}]}, redis: {tags: [{tag: \"7\"}]}}}\n" + status
 	}
-	judge(t, "NodeImage", []state{
+	checkStates(t, "NodeImage", []state{
 		{"created", "metadata: {name: node-1}\nspec: {}\n", argocd.Health{Status: "Healthy", Message: "all images are on the node"}},
 		{"new tags", image("status: {desired: 0}\n"), argocd.Health{Status: "Progressing", Message: "0 of 3 images are on the node"}},
 		{"pulling", image("status: {desired: 3, succeeded: 1, pulling: 1, waiting: 1}\n"), argocd.Health{Status: "Progressing", Message: "1 of 3 images are on the node"}},
@@ -147,7 +147,7 @@ func TestHealthOfContainerRecreateRequests(t *testing.T) {
 	states := func(phase, main, log string) string {
 		return request("status: {phase: " + phase + ", containerRecreateStates: [{name: main, " + main + "}, {name: log, " + log + "}]}\n")
 	}
-	judge(t, "ContainerRecreateRequest", []state{
+	checkStates(t, "ContainerRecreateRequest", []state{
 		{"created", request(""), argocd.Health{Status: "Progressing", Message: "no node agent has taken it up yet"}},
 		{"pending", request("status: {phase: Pending}\n"), argocd.Health{Status: "Progressing", Message: "Pending"}},
 		{"recreating", states("Recreating", "phase: Succeeded", "phase: Recreating"), argocd.Health{Status: "Progressing", Message: "Recreating"}},

@@ -46,7 +46,7 @@ type Binaries struct {
 	pause      string
 }
 
-// Scope says how much to build.
+// Scope is how much to build.
 type Scope int
 
 const (

@@ -29,7 +29,7 @@ type authority struct {
 	now    time.Time
 }
 
-// identity says whom a certificate is for.
+// identity is the subject of a certificate.
 type identity struct {
 	user, group string
 	hosts       []string // IP addresses and names it may serve under

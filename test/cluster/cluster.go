@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ErrNotRunning says that there is no such cluster.
+// ErrNotRunning means that there is no such cluster.
 var ErrNotRunning = errors.New("the cluster does not run")
 
 // Cluster is a running cluster. Several programs may hold the same one.

@@ -50,7 +50,7 @@ type Record struct {
 	Starts int
 	// Running is false while the process waits for what it needs, or for its restart.
 	Running bool
-	// LastEnd says how it ended the last time, empty if it never did.
+	// LastEnd is how it ended the last time, empty if it never did.
 	LastEnd string `json:",omitempty"`
 }
 

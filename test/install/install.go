@@ -15,7 +15,7 @@ import (
 // Namespace is where operators run.
 const Namespace = "flotilla-system"
 
-// patience is how long kubectl waits for a Deployment or a DaemonSet.
+// patience is the timeout of kubectl's wait for a Deployment or a DaemonSet.
 const patience = "120s"
 
 // Apps pushes versions v1 to v3 of the demo application to the cluster's registry.

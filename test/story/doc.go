@@ -1,5 +1,5 @@
-// Package story holds what end-to-end tests are told with: a cluster with features on it, a namespace of
-// their own, eventually, and a watch that judges every state in which the cluster can be seen.
+// Package story holds what end-to-end tests are told with: a cluster with features on it, a namespace of their own,
+// eventually, and a watch that checks every state that the API server shows.
 //
 // A suite declares one World and runs its stories through it:
 //

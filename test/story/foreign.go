@@ -27,9 +27,7 @@ import (
 // crowd is how many objects of each kind others make.
 const crowd = 10
 
-// LeavesOthersAlone judges that the feature's webhooks are never asked about objects of others, neither
-// while its manager runs nor while there is none: the API server counts every call. An object of its own
-// shows that a call would have been counted. The story must not run beside others.
+// LeavesOthersAlone checks
 func (w World) LeavesOthersAlone(t *testing.T, feature string, own func(namespace string) client.Object) {
 	t.Helper()
 	w.awaitTheEndOfOthers(t)
@@ -55,7 +53,7 @@ func (w World) LeavesOthersAlone(t *testing.T, feature string, own func(namespac
 	assert.Equal(t, before, w.webhookCalls(t), "a webhook was asked while there was no manager")
 	other := own(namespace)
 	other.SetName("unjudged")
-	require.Error(t, w.Client.Create(t.Context(), other), "an object of the operator's own is judged by nobody")
+	require.Error(t, w.Client.Create(t.Context(), other), "an object of the operator's own is checked by nobody")
 	require.NotEqual(t, before, w.webhookCalls(t), "calls in vain are not counted")
 }
 

@@ -15,7 +15,7 @@ const hookKey = "example.io/hook"
 type Handler struct {
 	// Name tells them apart.
 	Name string
-	// Hook is what the workload's spec says.
+	// Hook is the hook in the workload's spec.
 	Hook workload.LifecycleHook
 	// Take and Release are what the outside world does to a pod.
 	Take, Release func(*corev1.Pod)

@@ -17,9 +17,9 @@ import (
 // Pods are the pods of a namespace at one instant, by UID.
 type Pods map[types.UID]*corev1.Pod
 
-// Always watches the pods of the namespace until the returned function is called and judges every
-// state that a watcher can see. That function fails the test with all that was wrong.
-func (w World) Always(t *testing.T, namespace string, judge func(Pods) error) (end func()) {
+// Always watches the pods of the namespace until the returned function is called and checks every state that a watch
+// shows. That function fails the test with all that was wrong.
+func (w World) Always(t *testing.T, namespace string, check func(Pods) error) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	list := &corev1.PodList{}
@@ -44,7 +44,7 @@ func (w World) Always(t *testing.T, namespace string, judge func(Pods) error) (e
 			} else {
 				pods[o.UID] = o
 			}
-			if err := judge(pods); err != nil {
+			if err := check(pods); err != nil {
 				faults = append(faults, fmt.Sprintf("%s %s (resourceVersion %s): %v", event.Type, o.Name, o.ResourceVersion, err))
 			}
 		}
@@ -69,7 +69,7 @@ func (p Pods) Ready() int {
 	return n
 }
 
-// AtLeastReady judges that n pods are in service in every state.
+// AtLeastReady checks
 func AtLeastReady(n int) func(Pods) error {
 	return func(pods Pods) error {
 		return Want(pods.Ready() >= n, "%d pods are ready, at least %d must be", pods.Ready(), n)

@@ -23,12 +23,12 @@ import (
 // clusterVariable names the running cluster that stories are told on.
 const clusterVariable = "FLOTILLA_E2E_CLUSTER"
 
-// Suite says what the stories of one package need.
+// Suite describes what the stories of one package need.
 type Suite struct {
 	// Features are installed before the stories begin, in this order.
 	Features []string
-	// Beside are features that the stories need, installed after the others; the permissions of their
-	// accounts are judged in suites of their own.
+	// Beside are features that the stories need, installed after the others; the permissions of their accounts are
+	// checked in suites of their own.
 	Beside []string
 	// Schemes know the kinds of the stories, besides those of client-go.
 	Schemes []func(*runtime.Scheme) error
@@ -69,12 +69,12 @@ func (w *World) Run(m *testing.M, s Suite) {
 	}
 	code := m.Run()
 	if code == 0 && wholeSuite() {
-		code = w.judgePermissions()
+		code = w.checkPermissions()
 	}
 	os.Exit(code)
 }
 
-func (w *World) judgePermissions() (code int) {
+func (w *World) checkPermissions() (code int) {
 	wrong, err := w.unneeded()
 	if err != nil {
 		wrong = append(wrong, err.Error())

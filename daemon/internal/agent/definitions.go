@@ -41,7 +41,7 @@ func (a *agent) waitForDefinitions(ctx context.Context) error {
 	return err
 }
 
-// missingDefinitions says what is not served. It asks discovery, which everybody may read.
+// missingDefinitions returns what is not served. It asks discovery, which everybody may read.
 func (a *agent) missingDefinitions(context.Context) []string {
 	client, err := discovery.NewDiscoveryClientForConfig(a.config)
 	if err != nil {

@@ -101,7 +101,7 @@ func TestOtherPodsAreNotReported(t *testing.T) {
 func TestWithoutTheGateNoPodsAreWatched(t *testing.T) {
 	gates, _, err := features.Parse(features.Source{Flag: "DaemonWatchingPod=false"})
 	require.NoError(t, err)
-	n := givenNode(t, func(o *agent.Options) { o.Gates = gates })
+	n := givenNode(t, func(o *agent.Options) { o.FeatureGates = gates })
 	n.eventuallyReady()
 	_, body := n.get("/readyz")
 	assert.NotContains(t, body, "podInformerSynced")

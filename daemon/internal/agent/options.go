@@ -47,8 +47,8 @@ type Options struct {
 	// Random returns numbers from 0 to 1. It spreads pauses.
 	Random func() float64
 
-	// Gates are the feature gates.
-	Gates features.Set
+	// FeatureGates are the feature gates.
+	FeatureGates features.Set
 	// Log is where the log goes.
 	Log logr.Logger
 	// Notes are what the log should say about the settings.
@@ -83,7 +83,7 @@ func (o *Options) addFlags(set *pflag.FlagSet) {
 
 // readEnvironment completes what flags leave open.
 func (o *Options) readEnvironment(shared *process.Flags, getenv func(string) string) (err error) {
-	o.Gates, o.Notes, err = shared.FeatureGates(getenv)
+	o.FeatureGates, o.Notes, err = shared.FeatureGates(getenv)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func TestAnAgentWaitsForDefinitions(t *testing.T) {
 	defer server.Close()
 
 	n := &node{t: t, folder: simulate.Folder(t), options: agent.Options{
-		Node: "node-1", Addr: freeAddress(t), Random: rand.Float64, Gates: features.Defaults(), Log: logr.Discard(),
+		Node: "node-1", Addr: freeAddress(t), Random: rand.Float64, FeatureGates: features.Defaults(), Log: logr.Discard(),
 	}}
 	n.options.SocketRoot = n.folder
 	ctx, cancel := context.WithCancel(t.Context())

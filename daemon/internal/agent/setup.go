@@ -40,12 +40,12 @@ func (a *agent) setUp(ctx context.Context, mgr ctrl.Manager) error {
 		return fmt.Errorf("set up container restarts: %w", err)
 	}
 	a.probeInformer(mgr, "crrInformerSynced", &v1beta1.ContainerRecreateRequest{})
-	if !a.Gates.Enabled(features.DaemonWatchingPod) {
+	if !a.FeatureGates.Enabled(features.DaemonWatchingPod) {
 		return nil
 	}
 	meta := containermeta.Config{
 		Settings: settings(), Node: a.Node, Runtimes: a.runtimes, Stopper: stopper, Metrics: a.metrics, Spread: a.spread,
-		EnvFromMetadata: a.Gates.Enabled(features.InPlaceUpdateEnvFromMetadata),
+		EnvFromMetadata: a.FeatureGates.Enabled(features.InPlaceUpdateEnvFromMetadata),
 	}
 	if err := containermeta.SetUp(ctx, mgr, meta); err != nil {
 		return fmt.Errorf("set up container metadata: %w", err)

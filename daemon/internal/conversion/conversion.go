@@ -48,9 +48,8 @@ func Convert(raw []byte, apiVersion string) ([]byte, error) {
 	return nil, fmt.Errorf("unsupported kind: %q", sent.Kind)
 }
 
-// recode fills dst with the fields that it shares with src. Names and forms of fields are those of the
-// JSON, which are the same in both versions; what dst has no field for is left to the caller. The two
-// objects share no memory.
+// recode fills dst with the fields that it shares with src: those with the same JSON name and form in both versions.
+// The caller converts the others. The two objects share no memory.
 func recode(src, dst any) error {
 	raw, err := json.Marshal(src)
 	if err != nil {

@@ -52,7 +52,7 @@ func NodeImageFromHub(src *v1beta1.NodeImage, dst *v1alpha1.NodeImage) error {
 	return conversion.PutAnnotation(&dst.ObjectMeta, v1beta1.SecretModesAnnotation, kept)
 }
 
-// modesOf says which secrets have a mode. A secret of which no image says otherwise is named once.
+// modesOf returns the secrets that have a mode. A secret with one mode for all images is listed once.
 func modesOf(object *v1beta1.NodeImage) modes {
 	agreed, disputed := modes{}, map[string]bool{}
 	for _, spec := range object.Spec.Images {
@@ -80,14 +80,13 @@ func modesOf(object *v1beta1.NodeImage) modes {
 
 func secretKey(secret v1beta1.SecretReference) string { return secret.Namespace + "/" + secret.Name }
 
-// modeKey names a secret of one image. No reference of an image has a blank in it.
+// modeKey returns the key of a secret of one image. References of images contain no blanks.
 func modeKey(image string, secret v1beta1.SecretReference) string {
 	return image + " " + secretKey(secret)
 }
 
-// LostModes says what an update through v1alpha1 would take away without meaning to: modes of secrets that
-// stay, because the client dropped the annotation that held them. It is "" when nothing is lost or the
-// object accepts the loss.
+// LostModes returns which modes of secrets an update through v1alpha1 would remove unintentionally, because the client
+// dropped the annotation that has them. It is "" if nothing is lost or the object accepts the loss.
 func LostModes(stored, updated *v1beta1.NodeImage) string {
 	if conversion.AcceptsLoss(updated) {
 		return ""

@@ -55,7 +55,7 @@ func RecreateFromHub(src *v1beta1.ContainerRecreateRequest, dst *v1alpha1.Contai
 	return nil
 }
 
-// graceOf returns the condition that v1alpha1 knows as an annotation, nil while it is not True.
+// graceOf returns the condition that v1alpha1 has as an annotation, nil unless it is True.
 func graceOf(status *v1beta1.ContainerRecreateRequestStatus) *metav1.Condition {
 	grace := meta.FindStatusCondition(status.Conditions, v1beta1.PreRecreateGrace)
 	if grace == nil || grace.Status != metav1.ConditionTrue {
@@ -64,7 +64,7 @@ func graceOf(status *v1beta1.ContainerRecreateRequestStatus) *metav1.Condition {
 	return grace
 }
 
-// plainGrace returns the condition as the annotation alone stands for it.
+// plainGrace returns the condition that the annotation alone means.
 func plainGrace(since metav1.Time) metav1.Condition {
 	return metav1.Condition{
 		Type:               v1beta1.PreRecreateGrace,
@@ -75,7 +75,7 @@ func plainGrace(since metav1.Time) metav1.Condition {
 	}
 }
 
-// setGrace makes the condition say what the annotation says. One that does already keeps its other members.
+// setGrace sets the condition as the annotation says. If it is set already, its other fields are kept.
 func setGrace(status *v1beta1.ContainerRecreateRequestStatus, since metav1.Time) {
 	if grace := graceOf(status); grace != nil && grace.LastTransitionTime.Equal(&since) {
 		return
@@ -88,7 +88,7 @@ func setGrace(status *v1beta1.ContainerRecreateRequestStatus, since metav1.Time)
 	status.Conditions[at] = plainGrace(since)
 }
 
-// dropGrace takes away the condition that the annotation, which is gone, stood for.
+// dropGrace removes the condition when its annotation is gone.
 func dropGrace(status *v1beta1.ContainerRecreateRequestStatus) {
 	if graceOf(status) != nil {
 		status.Conditions = slices.DeleteFunc(status.Conditions, isGrace)

@@ -23,7 +23,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.Handle(ctx, req, r.pass)
 }
 
-// pass reads the world of one pod and thinks.
+// pass reads one pod and its ConfigMap, and plans.
 func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
 	snap, err := r.snapshot(ctx, key)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	return base.Pass{Object: snap.Pod, Plan: plan.Compute(snap)}, nil
 }
 
-// snapshot reads the world of one pod. Its error satisfies IsNotFound only when the pod is gone.
+// snapshot reads what the plan for one pod needs. Its error satisfies IsNotFound only when the pod is gone.
 func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
 	pod, err := fastclient.Get[corev1.Pod](ctx, r.Reader, key)
 	if err != nil {
@@ -47,8 +47,8 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	return s, err
 }
 
-// configMap returns the one with the pod's barriers, nil when there is none. The cache holds those with our label; what
-// others left under the name shows on the server only.
+// configMap returns the ConfigMap with the pod's barriers, nil if there is none. The cache has those with our label
+// only; one that others created with the name is found on the server.
 func (r *reconciler) configMap(ctx context.Context, pod *corev1.Pod) (*corev1.ConfigMap, error) {
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: plan.ConfigMapName(pod.Name)}
 	m, err := fastclient.Get[corev1.ConfigMap](ctx, r.Reader, key)

@@ -1,6 +1,6 @@
-// Package launch runs the controller of container launch priority: it watches pods, reads a snapshot, lets
-// package plan think and writes what the plan wants.
+// Package launch runs the controller of container launch priority: it watches pods, reads a snapshot, has package plan
+// decide and carries out the plan.
 //
-// It also answers readiness gate KruisePodReady of pods that no workload of ours does. No rule stands here;
-// all of them are in package plan, and those for new pods in package admission.
+// It also sets the condition of readiness gate KruisePodReady for pods for which no workload of ours does. All rules
+// are in package plan, and those for new pods in package admission.
 package launch

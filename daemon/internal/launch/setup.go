@@ -21,10 +21,10 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
 )
 
-// ControllerName names the controller in logs, metrics and its user agent.
+// ControllerName is the name of the controller in logs, metrics and its user agent.
 const ControllerName = "launchpriority"
 
-// workers is how many pods are looked at at a time unless the settings say otherwise.
+// workers is how many pods are reconciled at a time by default.
 const workers = 4
 
 // ConfigMaps returns the cache of ConfigMaps with barriers, in one namespace or, when it is empty, in all.
@@ -54,8 +54,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 		Complete(&reconciler{Controller: base})
 }
 
-// concerns lets pods through for which a plan could want something, and the end of those that it has dealt
-// with.
+// concerns selects pods for which a plan could have something to do, and events after which it has not any more.
 func concerns() predicate.Predicate {
 	p := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		pod, ok := o.(*corev1.Pod)
@@ -63,7 +62,7 @@ func concerns() predicate.Predicate {
 	})
 	p.DeleteFunc = func(e event.DeleteEvent) bool {
 		pod, ok := e.Object.(*corev1.Pod)
-		return ok && plan.Concerns(pod)
+		return ok && plan.IsRelevant(pod)
 	}
 	return p
 }

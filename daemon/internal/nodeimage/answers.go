@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// answers are what the server said about whether objects are there. NodeImages share secrets and jobs, so that
-// the server is asked for each of them once in a while and not once for each node.
+// answers caches the server's answers about whether objects exist. NodeImages share secrets and jobs, so that the
+// server is asked for each of them once in a while and not once for each node.
 type answers[K comparable] struct {
-	age time.Duration // how long an answer holds
+	age time.Duration // how long an answer is valid
 
 	mu    sync.Mutex
 	known map[K]answer
@@ -19,7 +19,7 @@ type answer struct {
 	at    time.Time
 }
 
-// recall returns an answer that still holds.
+// recall returns an answer that is not too old.
 func (a *answers[K]) recall(key K, now time.Time) (there, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -27,7 +27,7 @@ func (a *answers[K]) recall(key K, now time.Time) (there, known bool) {
 	return last.there, known && now.Sub(last.at) < a.age
 }
 
-// note keeps an answer and forgets those that do not hold any more.
+// note caches an answer and drops those that are too old.
 func (a *answers[K]) note(key K, there bool, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
 
-// reconciler brings NodeImages to what their nodes and owners want. It holds no state that the cluster does
-// not hold; what it remembers only saves work.
+// reconciler reconciles NodeImages. It holds no state that the cluster does not hold; what it remembers only saves
+// requests.
 type reconciler struct {
 	*base.Controller
 	creationDelay time.Duration
@@ -45,7 +45,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.Handle(ctx, req, r.pass)
 }
 
-// pass reads the world of one node and thinks.
+// pass reads what concerns one node, and plans.
 func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
 	snap, err := r.snapshot(ctx, key.Name)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	return pass, nil
 }
 
-// owner returns what the actions are for: the NodeImage, or the node that is to get one.
+// owner returns the object that the actions are recorded for: the NodeImage, or the node that is to get one.
 func owner(snap plan.Snapshot) client.Object {
 	if snap.Image != nil {
 		return snap.Image

@@ -20,13 +20,13 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
 
-// jobsPause lies between two looks for the kind ImagePullJob, which another module may install at any time.
+// jobsPause is the time between two checks for the kind ImagePullJob, which another module may install at any time.
 const jobsPause = 30 * time.Second
 
 // goneAge is how long it is remembered that a job is gone. It never comes back: a new one has another UID.
 const goneAge = 10 * time.Minute
 
-// jobs knows the ImagePullJobs once their kind is served. Until then nothing is known of any.
+// jobs reads ImagePullJobs once their kind is served. Before that nothing is known of any.
 type jobs struct {
 	optional.Kind
 	discovery optional.Discovery
@@ -36,14 +36,14 @@ type jobs struct {
 	gone      answers[plan.Job]
 }
 
-// jobCache is the cache of jobs in the version that is served.
+// jobCache is the cache of jobs in the served version.
 type jobCache struct {
 	cache   client.Reader
 	version string
 }
 
-// there reports whether the job exists; the latter is false when that is not known. A cache that does not show the job
-// may lag behind, so that only the server can say that it is gone: whoever wrote the tag had seen it.
+// there reports whether the job exists; the second value is false if that is unknown. A cache that does not show the
+// job may lag, so only the server can say that it is gone: whoever wrote the tag had seen it.
 func (j *jobs) there(ctx context.Context, job plan.Job) (there, known bool) {
 	from := j.cached.Load()
 	if from == nil {

@@ -12,18 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// secretAge is how long an answer about a secret holds. NodeImages share their secrets, so that a secret is
-// asked for once in that time and not once for each node.
+// secretAge is how long an answer about a secret is valid. NodeImages share their secrets, so that each secret is
+// requested once in that time and not once for each node.
 const secretAge = time.Minute
 
-// secrets asks the server whether secrets are there, and never for what is in them.
+// secrets asks the server whether secrets exist, and never for their data.
 type secrets struct {
 	live  client.Reader
 	clock clock.PassiveClock
 	known answers[types.NamespacedName]
 }
 
-// look notes whether the secret is there. When the server does not say, nothing is noted.
+// look records whether the secret exists. If the server does not answer, nothing is recorded.
 func (s *secrets) look(ctx context.Context, name types.NamespacedName, found map[types.NamespacedName]bool) {
 	if _, known := found[name]; known {
 		return

@@ -24,10 +24,10 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// ControllerName names the controller in logs, metrics and its user agent.
+// ControllerName is the name of the controller in logs, metrics and its user agent.
 const ControllerName = "nodeimage"
 
-// workers is how many NodeImages are reconciled at a time unless the settings say otherwise.
+// workers is how many NodeImages are reconciled at a time by default.
 const workers = 3
 
 // Options change how the controller works.
@@ -37,8 +37,8 @@ type Options struct {
 	CreationDelay time.Duration
 }
 
-// SetUp adds the controller to the manager: every event of a NodeImage wakes it, of its node those that it
-// could judge differently, and the deletion of an ImagePullJob that owns a tag.
+// SetUp adds the controller to the manager: events of a NodeImage wake it, events of its node if they can change a
+// plan, and the deletion of an ImagePullJob that owns a tag.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := indexJobs(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err

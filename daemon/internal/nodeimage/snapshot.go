@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
 
-// snapshot reads the world of one node from the cache. Absent objects are nil in it.
+// snapshot reads what concerns one node from the cache. Absent objects are nil.
 func (r *reconciler) snapshot(ctx context.Context, name string) (plan.Snapshot, error) {
 	s := plan.Snapshot{Name: name, CreationDelay: r.creationDelay, Now: r.Clock.Now()}
 	var err error
@@ -41,7 +41,7 @@ func (r *reconciler) snapshot(ctx context.Context, name string) (plan.Snapshot, 
 	return s, nil
 }
 
-// lookForJobs notes which jobs among the owners are there, each once.
+// lookForJobs records which jobs among the owners exist, each once.
 func (r *reconciler) lookForJobs(ctx context.Context, owners []corev1.ObjectReference, found map[plan.Job]bool) {
 	for i := range owners {
 		job, ok := plan.JobOf(owners[i])

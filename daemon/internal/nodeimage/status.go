@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
 
-// agentGrace is how long the agent has for bringing numbers and leftovers in order itself. Both would
+// agentGrace is how long the manager waits for the agent to correct numbers and remove old states itself. Both would
 // otherwise write the same after every change of the spec.
 const agentGrace = 5 * time.Second
 
@@ -37,7 +37,7 @@ func (r *reconciler) reports(snap plan.Snapshot, todo *plan.Plan) bool {
 	return left <= 0
 }
 
-// notices tell of failures on the NodeImage, and on the owners of each tag.
+// notices returns the events about failures, on the NodeImage and on the owners of each tag.
 func notices(node string, failures []plan.Failure) (onImage []action.Notice, onOwners []base.Notices) {
 	byOwner := map[corev1.ObjectReference][]action.Notice{}
 	for _, failure := range failures {
@@ -54,13 +54,13 @@ func notices(node string, failures []plan.Failure) (onImage []action.Notice, onO
 	return onImage, onOwners
 }
 
-// agents remembers since when a status has been waiting for its agent.
+// agents remembers since when a status has waited for its agent.
 type agents struct {
 	mu    sync.Mutex
 	since map[types.NamespacedName]time.Time
 }
 
-// left returns how long the agent of a node has left.
+// left returns how much of agentGrace the agent of a node has left.
 func (a *agents) left(node types.NamespacedName, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,7 +71,7 @@ func (a *agents) left(node types.NamespacedName, now time.Time) time.Duration {
 	return agentGrace - now.Sub(since)
 }
 
-// Forget says that nothing waits for the agent of a node.
+// Forget records that nothing waits for the agent of a node.
 func (a *agents) Forget(node types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

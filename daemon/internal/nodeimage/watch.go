@@ -55,8 +55,7 @@ func jobUIDs(image *v1beta1.NodeImage) []string {
 	return uids
 }
 
-// nodeChanges lets pass what makes a difference to NodeImages. Heartbeats are not among it, nor are virtual
-// nodes.
+// nodeChanges selects the events of nodes that matter to NodeImages. Heartbeats do not, nor do virtual nodes.
 func nodeChanges() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -76,7 +75,7 @@ func nodeChanges() predicate.Predicate {
 	}
 }
 
-// jobHandler wakes the NodeImages that a deleted job was written to.
+// jobHandler wakes the NodeImages with tags of a deleted job.
 func (r *reconciler) jobHandler() handler.EventHandler {
 	return handler.Funcs{
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {

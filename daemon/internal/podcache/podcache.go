@@ -19,16 +19,16 @@ func ByObject(namespace string) cache.ByObject {
 	return fastclient.Within(namespace, cache.ByObject{Transform: Trim})
 }
 
-// Trim leaves of a pod that container launch priority is concerned with who it is, who controls it and whether
-// it is going; its node, its readiness gates and its launch barriers; its phase, its conditions and which of its
-// containers are in which state. Of any other pod it leaves a *metav1.PartialObjectMetadata with name, UID and
-// version: reads of pods do not find it, and events of it still tell that it has changed.
+// Trim keeps of a pod that container launch priority concerns: identity, controller and deletion timestamp; node,
+// readiness gates and launch barriers; phase, conditions and container states. Any other pod becomes a
+// *metav1.PartialObjectMetadata with name, UID and version: reads of pods do not find it, and its events still show
+// that it has changed.
 func Trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
-		return object, nil // trimmed before, or the mark of a deletion that the watch missed
+		return object, nil // trimmed already, or DeletedFinalStateUnknown
 	}
-	if !plan.Concerns(pod) {
+	if !plan.IsRelevant(pod) {
 		return stub(pod), nil
 	}
 	kept := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -48,7 +48,7 @@ func Trim(object any) (any, error) {
 	return kept, nil
 }
 
-// stub has the strings of the decoded pod, and a namespace that all its pods have in common.
+// stub keeps the strings of the decoded pod, and shares the namespace.
 func stub(pod *corev1.Pod) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: unique.Make(pod.Namespace).Value(), Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,

@@ -22,7 +22,7 @@ import (
 type reconciler struct {
 	*base.Controller
 	memory *plan.Memory
-	// clock names the machine's clock.
+	// clock is the name of the machine's clock.
 	clock string
 }
 
@@ -31,7 +31,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.Handle(ctx, req, r.pass)
 }
 
-// pass reads the world of one request and thinks.
+// pass reads one request and its pod, and plans.
 func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
 	snap, err := r.snapshot(ctx, key)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	}}, nil
 }
 
-// snapshot reads the world of one request. Its error satisfies IsNotFound only when the request is gone.
+// snapshot reads what the plan for one request needs. Its error satisfies IsNotFound only when the request is gone.
 func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
 	request, err := fastclient.Get[v1beta1.ContainerRecreateRequest](ctx, r.Reader, key)
 	if err != nil {

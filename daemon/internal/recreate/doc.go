@@ -1,6 +1,6 @@
-// Package recreate runs the manager's controller of ContainerRecreateRequests: it watches, reads a snapshot,
-// lets package plan think and writes what the plan wants.
+// Package recreate runs the manager's controller of ContainerRecreateRequests: it watches, reads a snapshot, has
+// package plan decide and carries out the plan.
 //
-// No rule of the kind stands here: those of the manager are in package plan, those of a node in package node,
-// those for new requests in package admission.
+// The rules of the manager are in package plan, those of a node in package node, those for new requests in package
+// admission.
 package recreate

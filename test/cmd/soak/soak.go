@@ -98,7 +98,7 @@ func (s *soak) turn(ctx context.Context, w *walk, slice time.Duration) {
 	}
 	r, found := readReport(string(out))
 	if !found && err == nil {
-		return // it judges walks and goes on none
+		return // it only checks walks
 	}
 	if !found {
 		s.tell("%s %s ended from seed %d without a report: %v\n%s\n", w.path, w.test, w.next, err, out)

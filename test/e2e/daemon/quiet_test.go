@@ -15,7 +15,7 @@ import (
 
 // Only pods that name launch priorities wait for the manager, be it alive or dead.
 func TestNobodyElseWaitsForTheManager(t *testing.T) {
-	story.Eventually(t, "a NodeImage of every node", func(ctx context.Context) error { // each is judged when it is made
+	story.Eventually(t, "a NodeImage of every node", func(ctx context.Context) error { // each is validated when it is created
 		list := &v1beta1.NodeImageList{}
 		err := world.Client.List(ctx, list)
 		return story.Want(err == nil && len(list.Items) == len(world.Cluster.Nodes()), "there are %d (%v)", len(list.Items), err)

@@ -13,14 +13,14 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// inOrder judges that no pod exists before all pods below it are in service, and that a pod on its way
+// inOrder checks that no pod exists before all pods below it are in service, and that a pod on its way
 // out is the highest, the only one, and leaves no unready pod below it. It remembers the order in which pods came and went.
 type inOrder struct {
 	came, went []string
 	leaving    map[string]bool
 }
 
-func (o *inOrder) judge(pods story.Pods) error {
+func (o *inOrder) check(pods story.Pods) error {
 	var all []*corev1.Pod
 	for _, p := range pods {
 		all = append(all, p)
@@ -62,7 +62,7 @@ func TestOrderedReadyComesUpAndGoesDownInOrder(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 4, ordered, reserve(2))
 	watched := &inOrder{leaving: map[string]bool{}}
-	end := world.Always(t, set.Namespace, watched.judge)
+	end := world.Always(t, set.Namespace, watched.check)
 	givenSet(t, set)
 	assert.Equal(t, []string{"web-0", "web-1", "web-3", "web-4"}, watched.came)
 	assert.Empty(t, watched.went)

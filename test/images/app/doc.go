@@ -1,5 +1,5 @@
-// Command app is the application of the demo and of the tests: a web server that says which
-// version it is and can be told to misbehave.
+// Command app is the application of the demo and of the tests: a web server that returns its version and can be made to
+// fail.
 //
 //	/         the version
 //	/healthz  200 when ready, else 503
@@ -7,7 +7,6 @@
 //	/crash    ends the process with an error
 //	/journal  the versions that were started, where a file for them is named
 //
-// The version and an order to crash come from files beside the binary, so that images of several
-// versions share the binary. It must end at once on SIGTERM, unless told to be deaf. "app sleep 5s" does
-// just that.
+// The version and an order to crash come from files beside the binary, so that images of several versions share the
+// binary. It must end at once on SIGTERM, unless told to be deaf. "app sleep 5s" does just that.
 package main

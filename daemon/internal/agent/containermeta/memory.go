@@ -61,7 +61,7 @@ func (r *reconciler) events() handler.EventHandler {
 	}
 }
 
-// same says that nothing has changed of what the cache keeps but the version.
+// same reports whether of what the cache keeps only the version has changed.
 func same(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&
 		equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Status, b.Status)

@@ -206,7 +206,7 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName, req
 		s.Containers = append(s.Containers, c)
 	}
 	r.memory.remember(key, &s)
-	if node.Asks(s) {
+	if node.NeedsPodGone(s) {
 		var err error
 		if s.PodGone, err = r.podGone(ctx, key, requests[0].Spec.PodName); err != nil {
 			return s, nil, err

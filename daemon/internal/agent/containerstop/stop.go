@@ -17,7 +17,7 @@ import (
 // leastGrace is what a container has to end after its hook, however long the hook took.
 const leastGrace = 2 * time.Second
 
-// ErrAborted says that a stop was given up before the runtime was told.
+// ErrAborted means that a stop was given up before the runtime was told.
 var ErrAborted = errors.New("the stop was given up before it began")
 
 // Stopper stops containers.

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
 )
 
-// Entry is what a docker configuration or a plugin says about one registry or a part of it.
+// Entry is the credentials that a docker configuration or a plugin has for one registry or a part of it.
 type Entry struct {
 	// Place is where the credentials hold: a registry with or without scheme, port and path. Parts of its
 	// host name may be globs.
@@ -40,7 +40,7 @@ func parsePlace(text string) place {
 	case "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com":
 		p.host = dockerHub
 	}
-	// The API's version in front of a path says nothing about repositories.
+	// The API version in front of a path does not belong to the repository.
 	for _, version := range []string{"/v1", "/v2"} {
 		if strings.HasPrefix(p.path, version+"/") {
 			p.path = strings.TrimPrefix(p.path, version)

@@ -32,7 +32,7 @@ const (
 	rememberedAnswers = 256
 )
 
-// PluginConfig says where plugins are.
+// PluginConfig has the paths of plugins.
 type PluginConfig struct {
 	// File is a CredentialProviderConfig of kubelet.config.k8s.io/v1; a missing file means no plugins.
 	File string

@@ -60,7 +60,7 @@ func connect(ctx context.Context, path string, m *metrics.Metrics, away func()) 
 // quiet keeps cri-client from logging every failed call beside returning it.
 func quiet(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
 
-// probe asks for the version, by which the runtime tells its name.
+// probe requests the version, which has the runtime's name.
 func (r *Runtime) probe(ctx context.Context) error {
 	version, err := r.runtime.Version(quiet(ctx), "v1")
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *Runtime) failed(call string, err error) error {
 	return r.counted(call, err)
 }
 
-// counted counts a failed call and says which it was.
+// counted counts a failed call and wraps its error.
 func (r *Runtime) counted(call string, err error) error {
 	r.metrics.CRIErrors.WithLabelValues(call).Inc()
 	return fmt.Errorf("%s: %w", call, err)
@@ -205,8 +205,8 @@ func (r *Runtime) Pull(ctx context.Context, pull Pull) error {
 	return nil
 }
 
-// IsAway says that a call failed because the runtime could not be reached: it may work later.
+// IsAway reports whether a call failed because the runtime could not be reached: it may work later.
 func IsAway(err error) bool { return status.Code(err) == codes.Unavailable || errors.Is(err, errNone) }
 
-// IsGone says that a call failed because there is no such container.
+// IsGone reports whether a call failed because there is no such container.
 func IsGone(err error) bool { return status.Code(err) == codes.NotFound }

@@ -26,7 +26,7 @@ const (
 // errNone begins what is said while no socket is there.
 var errNone = errors.New("no container runtime found")
 
-// Config says where runtimes are.
+// Config has the paths of runtimes.
 type Config struct {
 	// Root is the folder that holds the host's /var/run or parts of it.
 	Root string
@@ -85,7 +85,7 @@ func (r *Runtimes) Start(ctx context.Context) error {
 	}
 }
 
-// doubted asks for a look soon.
+// doubted requests a probe soon.
 func (r *Runtimes) doubted() {
 	select {
 	case r.doubt <- struct{}{}:
@@ -106,7 +106,7 @@ func (r *Runtimes) Look(ctx context.Context) {
 	r.tell()
 }
 
-// lookAt says what is at a path; nil for nothing.
+// lookAt returns what is at a path; nil for nothing.
 func (r *Runtimes) lookAt(ctx context.Context, path string) *connection {
 	r.mu.RLock()
 	known := r.known[path]
@@ -175,7 +175,7 @@ func (r *Runtimes) names() []string {
 	return names
 }
 
-// Ready says why no runtime can be used; nil when one answered the last probe.
+// Ready returns why no runtime can be used; nil if one answered the last probe.
 func (r *Runtimes) Ready() error {
 	_, err := r.ForImages()
 	return err

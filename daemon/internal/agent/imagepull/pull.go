@@ -29,7 +29,7 @@ const (
 // errDeadline ends a pull: spec.images[].tags[].pullPolicy.activeDeadlineSeconds is over.
 var errDeadline = errors.New("pulling exceeds the activeDeadlineSeconds")
 
-// notBegunError says that a pull was not begun because the runtime was away.
+// notBegunError means that a pull was not begun because the runtime was away.
 type notBegunError struct{ error }
 
 func (e notBegunError) Unwrap() error { return e.error }

@@ -45,7 +45,7 @@ func (p *pulls) list() []plan.Pull {
 	return out
 }
 
-// follow does what a plan says.
+// follow carries out a plan.
 func (p *pulls) follow(ctx context.Context, todo *plan.Plan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

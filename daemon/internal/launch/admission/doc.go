@@ -1,7 +1,6 @@
-// Package admission puts launch barriers into new pods that want their containers to start in order, and the
-// readiness gate KruisePodReady into new pods of others.
+// Package admission adds launch barriers to new pods whose containers have priorities, and the readiness gate
+// KruisePodReady to new pods that need one.
 //
-// A pod goes in, the same pod with barriers, or errors with field paths, come out: Order and Gate are pure
-// and change nothing on a pod that they have seen before. webhook.go answers the API server. A pod that asks
-// for nothing is never changed.
+// A pod goes in, the same pod with barriers, or errors with field paths, come out: AddBarriers and AddReadinessGate are
+// pure and idempotent. webhook.go answers the API server. A pod without priorities is never changed.
 package admission

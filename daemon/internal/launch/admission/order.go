@@ -13,13 +13,13 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )
 
-// maxBaseLength is how much of generateName the API server uses before five random characters.
+// maxBaseLength is how many characters of generateName the API server uses before five random characters.
 const maxBaseLength = 58
 
-// Order gives every container of a pod with priorities its barrier, as the last of its variables. A barrier
-// that is there already is rewritten where it stands: containers may have come since, and a manifest may be
-// a copy of a running pod. The suffix makes the end of a generated name. Errors leave the pod as it is.
-func Order(pod *corev1.Pod, suffix func() string) field.ErrorList {
+// AddBarriers gives every container of a pod with priorities its barrier, as the last of its environment variables. An
+// existing barrier is rewritten: containers may have been added since, and a manifest may be a copy of a running pod.
+// suffix returns the end of a generated name. With errors the pod is unchanged.
+func AddBarriers(pod *corev1.Pod, suffix func() string) field.ErrorList {
 	if isMirror(pod) {
 		return nil
 	}
@@ -52,7 +52,7 @@ func Order(pod *corev1.Pod, suffix func() string) field.ErrorList {
 	return nil
 }
 
-// prioritiesOf returns the priorities of the containers, nil when they all start together.
+// prioritiesOf returns the priorities of the containers, nil if they all start together.
 func prioritiesOf(pod *corev1.Pod) ([]int, field.ErrorList) {
 	n := len(pod.Spec.Containers)
 	if n < 2 {
@@ -101,7 +101,7 @@ func priorityOf(c *corev1.Container, path *field.Path) (int, *field.Error) {
 	return 0, nil
 }
 
-// foreignBarriers returns variables of the reserved name that are no barriers.
+// foreignBarriers returns environment variables of the reserved name that are no barriers.
 func foreignBarriers(pod *corev1.Pod) field.ErrorList {
 	var errs field.ErrorList
 	for i := range pod.Spec.Containers {
@@ -115,7 +115,7 @@ func foreignBarriers(pod *corev1.Pod) field.ErrorList {
 	return errs
 }
 
-// removeBarriers takes away what a copied manifest brought along and nobody would open.
+// removeBarriers removes barriers of a copied manifest, which nobody would open.
 func removeBarriers(pod *corev1.Pod) {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
@@ -123,7 +123,7 @@ func removeBarriers(pod *corev1.Pod) {
 	}
 }
 
-// isMirror says that the pod is the image of a static one, which nobody may change.
+// isMirror reports whether the pod is the mirror pod of a static pod, which nobody may change.
 func isMirror(pod *corev1.Pod) bool {
 	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return mirror

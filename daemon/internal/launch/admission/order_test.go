@@ -85,10 +85,10 @@ func TestOrder(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			pod := gen.Pod("web", c.pod...)
-			require.Empty(t, admission.Order(pod, suffix))
+			require.Empty(t, admission.AddBarriers(pod, suffix))
 			assert.Equal(t, c.want, keys(pod))
 			again := pod.DeepCopy()
-			require.Empty(t, admission.Order(again, suffix))
+			require.Empty(t, admission.AddBarriers(again, suffix))
 			assert.Equal(t, pod, again, "the second look changes nothing")
 		})
 	}
@@ -112,7 +112,7 @@ func TestOrderRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			pod := gen.Pod("web", c.pod...)
 			before := pod.DeepCopy()
-			require.ErrorContains(t, admission.Order(pod, suffix).ToAggregate(), c.want)
+			require.ErrorContains(t, admission.AddBarriers(pod, suffix).ToAggregate(), c.want)
 			assert.Equal(t, before, pod)
 		})
 	}
@@ -121,7 +121,7 @@ func TestOrderRefuses(t *testing.T) {
 func TestOrderMakesTheNameThatTheConfigMapNeeds(t *testing.T) {
 	generated := func(base string) *corev1.Pod {
 		pod := gen.Pod("", gen.Change(func(pod *corev1.Pod) { pod.GenerateName = base }), variables("log", priority("1")))
-		require.Empty(t, admission.Order(pod, suffix))
+		require.Empty(t, admission.AddBarriers(pod, suffix))
 		return pod
 	}
 	pod := generated("web-")
@@ -130,24 +130,24 @@ func TestOrderMakesTheNameThatTheConfigMapNeeds(t *testing.T) {
 	assert.Equal(t, strings.Repeat("w", 58)+"x7k2p", generated(strings.Repeat("w", 80)).Name)
 
 	long := gen.Pod(strings.Repeat("w", 253), variables("log", priority("1")))
-	require.Empty(t, admission.Order(long, suffix))
+	require.Empty(t, admission.AddBarriers(long, suffix))
 	name := long.Spec.Containers[0].Env[0].ValueFrom.ConfigMapKeyRef.Name
 	assert.Len(t, name, 253)
 	assert.Empty(t, validation.IsDNS1123Subdomain(name))
 	other := gen.Pod(strings.Repeat("w", 252)+"v", variables("log", priority("1")))
-	require.Empty(t, admission.Order(other, suffix))
+	require.Empty(t, admission.AddBarriers(other, suffix))
 	assert.NotEqual(t, name, other.Spec.Containers[0].Env[0].ValueFrom.ConfigMapKeyRef.Name)
 }
 
 func TestOrderComesAfterOtherVariablesAndForgetsTheMarkOfACopy(t *testing.T) {
 	pod := gen.Pod("web", gen.Annotation(contract.ContainerLaunchPriorityCompletedAnnotation, "true"),
 		variables("main", corev1.EnvVar{Name: "A", Value: "1"}), variables("log", priority("1")))
-	require.Empty(t, admission.Order(pod, suffix))
+	require.Empty(t, admission.AddBarriers(pod, suffix))
 	assert.Equal(t, []corev1.EnvVar{{Name: "A", Value: "1"}, barrier("web-barrier", "p_0")}, pod.Spec.Containers[0].Env)
 	assert.NotContains(t, pod.Annotations, contract.ContainerLaunchPriorityCompletedAnnotation)
 
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "proxy", Env: []corev1.EnvVar{priority("20")}})
-	require.Empty(t, admission.Order(pod, suffix), "an injector came in between")
+	require.Empty(t, admission.AddBarriers(pod, suffix), "an injector came in between")
 	assert.Equal(t, "p_0 p_1 p_20", keys(pod))
 }
 
@@ -166,7 +166,7 @@ func FuzzOrder(f *testing.F) {
 			return strings.Contains(string(raw), "KRUISE_CONTAINER_") || annotation == contract.LaunchOrdered
 		}
 		before := pod.DeepCopy()
-		errs := admission.Order(pod, suffix)
+		errs := admission.AddBarriers(pod, suffix)
 		with := strings.Count(keys(pod)+" ", "p_")
 		switch {
 		case len(errs) > 0:
@@ -176,7 +176,7 @@ func FuzzOrder(f *testing.F) {
 		}
 		pod.Spec.Containers[0].Env = nil
 		if plain := pod.DeepCopy(); !asks(plain) {
-			require.Empty(t, admission.Order(plain, suffix))
+			require.Empty(t, admission.AddBarriers(plain, suffix))
 			assert.Equal(t, pod, plain)
 		}
 	})
@@ -184,11 +184,11 @@ func FuzzOrder(f *testing.F) {
 
 func TestGate(t *testing.T) {
 	pod := gen.Pod("web")
-	admission.Gate(pod)
+	admission.AddReadinessGate(pod)
 	assert.Equal(t, []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}}, pod.Spec.ReadinessGates)
-	admission.Gate(pod)
+	admission.AddReadinessGate(pod)
 	assert.Len(t, pod.Spec.ReadinessGates, 1)
 	static := gen.Pod("web", gen.Annotation(corev1.MirrorPodAnnotationKey, "x"))
-	admission.Gate(static)
+	admission.AddReadinessGate(static)
 	assert.Empty(t, static.Spec.ReadinessGates)
 }

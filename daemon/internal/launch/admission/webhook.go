@@ -11,33 +11,33 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 )
 
-// gateSuffix tells the path of the second webhook for new pods from that of the first.
-const gateSuffix = "-readiness-gate"
+// readinessGateSuffix distinguishes the path of the second webhook for new pods from that of the first.
+const readinessGateSuffix = "-readiness-gate"
 
 func pods() admission.Kind[*corev1.Pod] {
 	return admission.NewKind("", "Pod", admission.Hub[corev1.Pod]("v1"))
 }
 
-// Webhook answers the API server about new pods. It reads nothing but the pod.
+// Webhook has the webhooks for new pods. It reads nothing but the pod.
 type Webhook struct {
-	// Suffix is five random characters of a name, each time others.
+	// Suffix returns five random characters for a name.
 	Suffix func() string
 }
 
-// Launch puts barriers into pods with launch priorities.
+// Launch adds barriers to pods with launch priorities.
 func (w Webhook) Launch() admission.Endpoint {
 	return endpoint(pods().MutatePath(), func(pod *corev1.Pod, name string) error {
-		if errs := Order(pod, w.Suffix); len(errs) > 0 {
+		if errs := AddBarriers(pod, w.Suffix); len(errs) > 0 {
 			return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, name, errs)
 		}
 		return nil
 	})
 }
 
-// ReadinessGate puts the gate KruisePodReady into every pod (gate KruisePodReadinessGate).
+// ReadinessGate adds readiness gate KruisePodReady to every pod (feature gate KruisePodReadinessGate).
 func (w Webhook) ReadinessGate() admission.Endpoint {
-	return endpoint(pods().MutatePath()+gateSuffix, func(pod *corev1.Pod, _ string) error {
-		Gate(pod)
+	return endpoint(pods().MutatePath()+readinessGateSuffix, func(pod *corev1.Pod, _ string) error {
+		AddReadinessGate(pod)
 		return nil
 	})
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// maxNameLength is the length that names of ConfigMaps may have.
+// maxNameLength is the longest name of a ConfigMap.
 const maxNameLength = 253
 
 // BarrierLabel marks ConfigMaps that hold the barriers of a pod, so that the cache holds no others.
 const BarrierLabel = "apps.kruise.io/container-launch-barrier"
 
 // ConfigMapName returns the name of the ConfigMap with the barriers of a pod. A name that would be too long is cut and
-// told apart by a hash.
+// ends with a hash.
 func ConfigMapName(pod string) string {
 	if len(pod)+len(contract.ContainerBarrierConfigMapSuffix) > maxNameLength {
 		h := fnv.New32a()
@@ -30,8 +30,8 @@ func ConfigMapName(pod string) string {
 	return pod + contract.ContainerBarrierConfigMapSuffix
 }
 
-// Barrier returns the variable that keeps a container of the pod from starting: kubelet cannot create the container
-// before the ConfigMap has the key.
+// Barrier returns the environment variable that keeps a container of the pod from starting: the kubelet cannot create
+// the container before the ConfigMap has the key.
 func Barrier(pod string, priority int) corev1.EnvVar {
 	return corev1.EnvVar{Name: contract.ContainerBarrierEnv, ValueFrom: &corev1.EnvVarSource{
 		ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
@@ -55,7 +55,7 @@ func HasBarrier(pod *corev1.Pod) bool {
 }
 
 // barrierOf returns the key of a container's barrier. A variable of the name that reads anything but the pod's own
-// ConfigMap is no barrier.
+// ConfigMap is not a barrier.
 func barrierOf(pod *corev1.Pod, c *corev1.Container) (string, bool) {
 	for _, e := range c.Env {
 		if e.Name != contract.ContainerBarrierEnv || e.ValueFrom == nil || e.ValueFrom.ConfigMapKeyRef == nil {

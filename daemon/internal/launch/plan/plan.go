@@ -28,19 +28,19 @@ const (
 // open is the value of every key.
 const open = "true"
 
-// Snapshot is the read-only view of the world for one pod.
+// Snapshot is the input of the plan for one pod, read-only.
 type Snapshot struct {
 	// Pod is the pod.
 	Pod *corev1.Pod
-	// ConfigMap is the one of the name that the pod's barriers have, nil when there is none.
+	// ConfigMap is the ConfigMap that the pod's barriers name, nil if there is none.
 	ConfigMap *corev1.ConfigMap
 	// Refusals are what the server has refused before.
 	Refusals action.Refusals
-	// Now is the moment of the pass.
+	// Now is the time of the pass.
 	Now time.Time
 }
 
-// NeedsConfigMap says that a plan for the pod depends on its ConfigMap.
+// NeedsConfigMap reports whether a plan for the pod depends on its ConfigMap.
 func NeedsConfigMap(pod *corev1.Pod) bool {
 	if !HasBarrier(pod) {
 		return false
@@ -53,28 +53,29 @@ func NeedsConfigMap(pod *corev1.Pod) bool {
 		(ready == nil || ready.Status != corev1.ConditionTrue)
 }
 
-// Concerns says that a plan may want something for the pod, now or at another time of its life.
-func Concerns(pod *corev1.Pod) bool {
-	return HasBarrier(pod) || podstate.HasReadinessGate(pod, contract.KruisePodReady) && !answersItself(pod)
+// IsRelevant reports whether a plan may have anything to do for the pod, now or later.
+func IsRelevant(pod *corev1.Pod) bool {
+	return HasBarrier(pod) || podstate.HasReadinessGate(pod, contract.KruisePodReady) && !setsOwnConditions(pod)
 }
 
-// NeedsReadiness says that the pod has a readiness gate of ours that nobody has answered and nobody else will.
+// NeedsReadiness reports whether the pod has a readiness gate of ours without a condition that nobody else will set.
 func NeedsReadiness(pod *corev1.Pod) bool {
-	return !answersItself(pod) && podstate.HasReadinessGate(pod, contract.KruisePodReady) && podstate.Condition(pod, contract.KruisePodReady) == nil &&
+	return !setsOwnConditions(pod) && podstate.HasReadinessGate(pod, contract.KruisePodReady) && podstate.Condition(pod, contract.KruisePodReady) == nil &&
 		pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !over(pod)
 }
 
-// answersItself says that the pod's workload, one of our own group, answers its readiness gates.
-func answersItself(pod *corev1.Pod) bool {
+// setsOwnConditions reports whether the pod's workload, one of our own group, sets the conditions of its readiness
+// gates.
+func setsOwnConditions(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && strings.HasPrefix(owner.APIVersion, contract.AppsGroup+"/")
 }
 
-// Compute thinks one pass through. It never changes the snapshot.
+// Compute makes the plan of one pass. It never changes the snapshot.
 func Compute(s Snapshot) action.Plan {
 	p := &pass{Snapshot: s, plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}
 	if NeedsReadiness(s.Pod) {
-		p.answerGate()
+		p.setGateCondition()
 	}
 	if !NeedsConfigMap(s.Pod) {
 		return p.plan
@@ -92,8 +93,8 @@ type pass struct {
 	plan action.Plan
 }
 
-// answerGate gives a readiness gate its first condition.
-func (p *pass) answerGate() {
+// setGateCondition sets the first condition of a readiness gate.
+func (p *pass) setGateCondition() {
 	c := action.NewPodChange(p.Pod, metav1.NewTime(p.Now))
 	lifecycle.SetInitialReadiness(c)
 	p.plan.Add(action.Step{Name: StepReady, Actions: []action.Action{{
@@ -102,8 +103,8 @@ func (p *pass) answerGate() {
 	}}})
 }
 
-// clear deletes the ConfigMap of a pod that is going: its containers are not started again, and another pod
-// of its name must not find the barriers open. Without this, garbage collection does it a little later.
+// clear deletes the ConfigMap of a terminating pod: its containers are not started again, and another pod of its name
+// must not find the barriers open. Garbage collection would do it only later.
 func (p *pass) clear() {
 	if p.ConfigMap == nil || p.ConfigMap.DeletionTimestamp != nil || !metav1.IsControlledBy(p.ConfigMap, p.Pod) {
 		return
@@ -146,7 +147,8 @@ func (p *pass) launch() {
 	p.plan.Wait(WaitPriority, p.Pod.Name, "containers with a priority below %d wait until those of %d are ready", level, level)
 }
 
-// priorities returns those of containers that have neither become ready nor ended well, and all.
+// priorities returns the priorities of the containers that have neither become ready nor ended with code 0, and those
+// of all.
 func (p *pass) priorities() (waiting, all []int) {
 	for i := range p.Pod.Spec.Containers {
 		c := &p.Pod.Spec.Containers[i]
@@ -213,7 +215,7 @@ func (p *pass) missing(keys map[string]string) bool {
 	return false
 }
 
-// leftover says that the ConfigMap belongs to a former pod of the same name.
+// leftover reports whether the ConfigMap belongs to a former pod of the same name.
 func (p *pass) leftover() bool {
 	owner := metav1.GetControllerOfNoCopy(p.ConfigMap)
 	return owner != nil && owner.Kind == "Pod" && owner.APIVersion == "v1" && owner.UID != p.Pod.UID
@@ -239,7 +241,7 @@ func (p *pass) newConfigMap(keys map[string]string) *corev1.ConfigMap {
 	}
 }
 
-// complete marks the pod: all barriers are open, and it needs no more thought.
+// complete marks the pod: all barriers are open, and there is nothing more to do.
 func (p *pass) complete() {
 	c := action.NewPodChange(p.Pod, metav1.NewTime(p.Now))
 	c.SetAnnotation(contract.ContainerLaunchPriorityCompletedAnnotation, open)
@@ -252,8 +254,8 @@ func (p *pass) complete() {
 	}}})
 }
 
-// passed says that a container no longer holds up those below it: it is ready, or it has done its work and
-// ended with code 0.
+// passed reports whether a container no longer keeps those of lower priority from starting: it is ready, or has ended
+// with code 0.
 func passed(pod *corev1.Pod, container string) bool {
 	for i := range pod.Status.ContainerStatuses {
 		s := &pod.Status.ContainerStatuses[i]
@@ -264,7 +266,7 @@ func passed(pod *corev1.Pod, container string) bool {
 	return false
 }
 
-// over says that no container of the pod is started any more.
+// over reports whether no container of the pod is started any more.
 func over(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

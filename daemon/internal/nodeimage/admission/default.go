@@ -18,8 +18,7 @@ const (
 	DefaultBackoffLimit = 3
 )
 
-// Default writes out what absent fields of tags mean, and sorts the tags. It changes nothing in an object
-// that it has seen before.
+// Default sets absent fields of tags to their defaults, and sorts the tags. It is idempotent.
 func Default(object *v1beta1.NodeImage, now time.Time) {
 	for name := range object.Spec.Images {
 		tags := object.Spec.Images[name].Tags // the list is shared with the map's value

@@ -1,5 +1,4 @@
-// Package admission holds the defaults and the rules of NodeImage, and the webhooks that apply them.
+// Package admission has the defaults and the validation of NodeImage, and its webhooks.
 //
-// A request goes in, a patch or field-addressed errors come out. It reads nothing but the request and the
-// clock.
+// A request goes in, a patch or errors with field paths come out. It reads nothing but the request and the clock.
 package admission

@@ -12,9 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// Validate judges a NodeImage. Old is the stored one, nil on create. What was stored already does not stand
-// in the way of other changes: tags are judged when they are new or change, and the number of images when it
-// grows.
+// Validate validates a NodeImage. Old is the stored one, nil on create. What is stored already does not prevent other
+// changes: tags are validated when they are new or change, and the number of images when it grows.
 func Validate(object, old *v1beta1.NodeImage) field.ErrorList {
 	if old == nil {
 		old = &v1beta1.NodeImage{}

@@ -14,13 +14,13 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/conversion"
 )
 
-// Webhook answers the API server.
+// Webhook has the webhooks of NodeImage.
 type Webhook struct {
-	// Clock tells when a tag was asked for.
+	// Clock is the time at which a tag was requested.
 	Clock clock.PassiveClock
 }
 
-// Mutating sets defaults.
+// Mutating returns the endpoint that sets defaults.
 func (w Webhook) Mutating() admission.Endpoint {
 	return admission.Endpoint{Path: conversion.NodeImages().MutatePath(), Handler: conversion.NodeImages().Defaulting(
 		func(_ context.Context, req admission.Request[*v1beta1.NodeImage]) error {
@@ -29,7 +29,7 @@ func (w Webhook) Mutating() admission.Endpoint {
 		})}
 }
 
-// Validating applies the rules.
+// Validating returns the endpoint that validates.
 func (w Webhook) Validating() admission.Endpoint {
 	return admission.Endpoint{Path: conversion.NodeImages().ValidatePath(), Handler: conversion.NodeImages().Validating(validate)}
 }

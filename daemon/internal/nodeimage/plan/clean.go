@@ -14,13 +14,13 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
 )
 
-// secretRecheck is how often references to secrets are looked at; no event tells that a secret is gone.
+// secretRecheck is how often references to secrets are checked; there is no event for a deleted secret.
 const secretRecheck = 10 * time.Minute
 
-// jobRecheck is when owners are looked at again of which nothing is known.
+// jobRecheck is when owners of which nothing is known are checked again.
 const jobRecheck = 30 * time.Second
 
-// clean returns the merge patch of spec.images that drops what is over; nil for an image that goes altogether.
+// clean returns the merge patch of spec.images that removes what is over; nil for an image that is removed as a whole.
 func clean(s Snapshot, p *Plan) map[string]any {
 	ended := completions(s.Image)
 	changes := map[string]any{}
@@ -45,7 +45,7 @@ func clean(s Snapshot, p *Plan) map[string]any {
 	return changes
 }
 
-// completions returns the ends of the rounds of pulling that have one.
+// completions returns the completion times of the rounds of pulling that have one.
 func completions(image *v1beta1.NodeImage) map[tally.Key]time.Time {
 	ended := map[tally.Key]time.Time{}
 	for name := range image.Status.ImageStatuses {
@@ -83,7 +83,7 @@ func cleanTags(s Snapshot, p *Plan, name string, tags []v1beta1.ImageTagSpec, en
 	return kept, changed || len(kept) != len(tags)
 }
 
-// timeToLive returns how long a tag stays whose pull ended a while ago; false when nothing bounds its life.
+// timeToLive returns how long a tag is kept after its pull has ended; false if forever.
 func timeToLive(tag *v1beta1.ImageTagSpec, ago time.Duration) (time.Duration, bool) {
 	if tag.PullPolicy == nil || tag.PullPolicy.TTLSecondsAfterFinished == nil {
 		return 0, false

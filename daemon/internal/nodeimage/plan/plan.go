@@ -15,14 +15,14 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// minWake spares passes that would come shortly after each other.
+// minWake avoids passes shortly after each other.
 const minWake = 3 * time.Second
 
 // Plan is what one pass over a NodeImage wants.
 type Plan struct {
 	action.Plan
-	// Status is what the status should be, nil when this pass leaves it alone. It belongs to the spec as it
-	// is stored: while the plan changes the spec, the status waits for the next pass.
+	// Status is the next status, nil if this pass does not change it. It belongs to the stored spec: if the plan
+	// changes the spec, the status waits for the next pass.
 	Status *v1beta1.NodeImageStatus
 	// Failures are the pulls that Status gives up.
 	Failures []Failure
@@ -36,7 +36,7 @@ type Failure struct {
 	Owners []corev1.ObjectReference
 }
 
-// Compute thinks one pass through. It never changes the snapshot.
+// Compute makes the plan of one pass. It never changes the snapshot.
 func Compute(s Snapshot) Plan {
 	p := Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}
 	switch {
@@ -60,7 +60,7 @@ func isFake(image *v1beta1.NodeImage) bool {
 	return fake
 }
 
-// IsVirtual says that no agent runs on the node.
+// IsVirtual reports whether the node is a virtual node, on which no agent runs.
 func IsVirtual(node *corev1.Node) bool {
 	return node.Labels[v1beta1.NodeTypeLabel] == v1beta1.VirtualKubelet
 }
@@ -75,7 +75,7 @@ func ReadySince(node *corev1.Node) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// create makes the NodeImage of a node that has been ready for a while.
+// create creates the NodeImage of a node that has been ready for CreationDelay.
 func create(s Snapshot, p *Plan) {
 	if hasGone(s.Node) || IsVirtual(s.Node) {
 		return
@@ -97,12 +97,12 @@ func create(s Snapshot, p *Plan) {
 	}}})
 }
 
-// ownedBy lets the cluster delete a NodeImage with its node while no manager runs.
+// ownedBy returns the owner reference through which a NodeImage is deleted with its node while no manager runs.
 func ownedBy(node *corev1.Node) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
 }
 
-// keep brings metadata and spec of an existing NodeImage in order, and then its status.
+// keep updates metadata and spec of an existing NodeImage, and then its status.
 func keep(s Snapshot, p *Plan) {
 	body := map[string]any{}
 	if meta := metadata(s); len(meta) > 0 {
@@ -128,7 +128,7 @@ func keep(s Snapshot, p *Plan) {
 	}
 }
 
-// metadata returns what of labels and owners must change to follow the node.
+// metadata returns the changes of labels and owner references that follow the node.
 func metadata(s Snapshot) map[string]any {
 	meta := map[string]any{}
 	if hasGone(s.Node) {

@@ -17,24 +17,23 @@ type Job struct {
 	UID types.UID
 }
 
-// Snapshot is the read-only view of the world for one node.
+// Snapshot is the input of the plan for one node, read-only.
 type Snapshot struct {
-	// Name is that of the node and of its NodeImage.
+	// Name is the name of the node and of its NodeImage.
 	Name string
 	// Node is nil when there is none.
 	Node *corev1.Node
 	// Image is the NodeImage, nil when there is none.
 	Image *v1beta1.NodeImage
-	// Jobs says which of the ImagePullJobs that own tags are there. Of a job that is not in the map nothing
-	// is known.
+	// Jobs tells which of the ImagePullJobs that own tags exist. Nothing is known of a job that is not in the map.
 	Jobs map[Job]bool
-	// Secrets says which secrets of references without a mode are there. Of a secret that is not in the
-	// map nothing is known.
+	// Secrets tells which secrets of references without a mode exist. Nothing is known of a secret that is not in the
+	// map.
 	Secrets map[types.NamespacedName]bool
 	// CreationDelay is how long a node must have been ready before it gets a NodeImage.
 	CreationDelay time.Duration
 	// Refusals are what the server has refused before.
 	Refusals action.Refusals
-	// Now is the moment of the pass.
+	// Now is the time of the pass.
 	Now time.Time
 }

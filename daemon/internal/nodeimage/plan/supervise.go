@@ -17,11 +17,11 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
 )
 
-// Patience is how much longer than it should take an agent may be silent about a pull.
-const Patience = 10 * time.Minute
+// AgentTimeout is how much longer than its own deadline a pull may go without a report of the agent.
+const AgentTimeout = 10 * time.Minute
 
-// supervise gives up pulls that nobody reported the end of, drops the states of what is not in the spec, and
-// counts anew.
+// supervise gives up pulls whose end no agent has reported, removes the states of what is not in the spec, and counts
+// anew.
 func supervise(s Snapshot, p *Plan) {
 	after := s.Image.DeepCopy()
 	dropLeftovers(after)
@@ -44,7 +44,7 @@ func superviseImage(p *Plan, now time.Time, after *v1beta1.NodeImage, name strin
 		if told {
 			state = &states[i]
 		}
-		message := judge(p, now, &tag, state)
+		message := reasonToGiveUp(p, now, &tag, state)
 		if message == "" {
 			continue
 		}
@@ -68,18 +68,18 @@ func setStates(status *v1beta1.NodeImageStatus, image string, states []v1beta1.I
 	status.ImageStatuses[image] = v1beta1.ImageStatus{Tags: states}
 }
 
-// judge says why the pull of a tag is given up, or "". The state is that of this round, nil before the agent
-// has told anything.
-func judge(p *Plan, now time.Time, tag *v1beta1.ImageTagSpec, state *v1beta1.ImageTagStatus) string {
+// reasonToGiveUp returns why the pull of a tag is given up, or "". The state is that of this round, nil before the
+// agent has reported any.
+func reasonToGiveUp(p *Plan, now time.Time, tag *v1beta1.ImageTagSpec, state *v1beta1.ImageTagStatus) string {
 	if tag.CreatedAt == nil {
 		return ""
 	}
-	limit, message := Patience, MessageSilent
+	limit, message := AgentTimeout, MessageSilent
 	if state != nil {
 		if state.CompletionTime != nil || tag.PullPolicy == nil || tag.PullPolicy.ActiveDeadlineSeconds == nil {
 			return ""
 		}
-		limit, message = time.Duration(*tag.PullPolicy.ActiveDeadlineSeconds)*time.Second+Patience, MessageDeadline
+		limit, message = time.Duration(*tag.PullPolicy.ActiveDeadlineSeconds)*time.Second+AgentTimeout, MessageDeadline
 	}
 	left := tag.CreatedAt.Add(limit).Sub(now)
 	if left > 0 {
@@ -89,7 +89,7 @@ func judge(p *Plan, now time.Time, tag *v1beta1.ImageTagSpec, state *v1beta1.Ima
 	return message
 }
 
-// dropLeftovers takes away the states of rounds that the spec does not ask for.
+// dropLeftovers removes the states of rounds that the spec does not ask for.
 func dropLeftovers(object *v1beta1.NodeImage) {
 	wanted := tally.Wanted(&object.Spec)
 	for name, image := range object.Status.ImageStatuses {
@@ -104,7 +104,7 @@ func dropLeftovers(object *v1beta1.NodeImage) {
 	}
 }
 
-// Notice returns what is told of the failure, on the NodeImage and on the owners of the tag.
+// Notice returns the event about the failure, on the NodeImage and on the owners of the tag.
 func (f Failure) Notice(node string) action.Notice {
 	return action.Notice{
 		Type: corev1.EventTypeWarning, Reason: EventFailed,

@@ -1,5 +1,5 @@
 // Package tally counts the tags of a NodeImage by their phase.
 //
-// Manager and node agent both write the numbers; they count in the same way because both count here. It is
-// pure: no clock, no client.
+// The manager and the node agent both write the numbers, and both count here, so that they agree. It is pure: no clock,
+// no client.
 package tally

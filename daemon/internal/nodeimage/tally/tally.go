@@ -19,8 +19,7 @@ func Wanted(spec *v1beta1.NodeImageSpec) map[Key]bool {
 	return wanted
 }
 
-// Count sets the numbers in the status of the object. Entries that belong to no round of the spec are results
-// of another time and do not count.
+// Count sets the numbers in the status of the object. States that belong to no round in the spec do not count.
 func Count(object *v1beta1.NodeImage) {
 	wanted := Wanted(&object.Spec)
 	status := &object.Status

@@ -236,7 +236,7 @@ func TestFrozen(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := admission.Frozen(c.now, c.old, c.version)
+			got := admission.ForbiddenChange(c.now, c.old, c.version)
 			if c.want == "" {
 				assert.Empty(t, got)
 				return

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
 
-// Target is what a request is about, as the cluster has it.
+// Target is the pod of a request and its node.
 type Target struct {
 	// Pod is the pod of the request's name, nil when there is none.
 	Pod *corev1.Pod
@@ -25,8 +25,8 @@ type Target struct {
 func specPath() *field.Path       { return field.NewPath("spec") }
 func containersPath() *field.Path { return specPath().Child("containers") }
 
-// Fill writes into a new request which pod, node and containers it means, and how its containers want to be
-// stopped. Errors leave it half filled.
+// Fill writes into a new request which pod, node and containers it is about, and how its containers are to be stopped.
+// With errors it is partly filled.
 func Fill(r *v1beta1.ContainerRecreateRequest, t Target) field.ErrorList {
 	if err := usable(r, t); err != nil {
 		return field.ErrorList{err}
@@ -47,7 +47,7 @@ func Fill(r *v1beta1.ContainerRecreateRequest, t Target) field.ErrorList {
 	return errs
 }
 
-// usable says what is in the way of recreating anything in the pod.
+// usable returns what prevents recreating any container of the pod.
 func usable(r *v1beta1.ContainerRecreateRequest, t Target) *field.Error {
 	name := r.Spec.PodName
 	invalid := func(format string, args ...any) *field.Error {
@@ -60,7 +60,7 @@ func usable(r *v1beta1.ContainerRecreateRequest, t Target) *field.Error {
 		return invalid("pod %q is not scheduled yet", name)
 	case !t.NodeFound:
 		return invalid("the node of pod %q was not found", name)
-	case podstate.Condition(t.Pod, plan.SidecarTerminated) != nil: // its sidecars run though it is over
+	case podstate.Condition(t.Pod, plan.SidecarTerminated) != nil: // its sidecars run though the pod is over
 		return nil
 	case t.Pod.DeletionTimestamp != nil:
 		return invalid("pod %q is not active (it is being deleted)", name)
@@ -105,7 +105,7 @@ func fillContainer(c *v1beta1.ContainerToRecreate, pod *corev1.Pod, path *field.
 }
 
 // find returns a container that restarts, with its status, or the reason why there is none of the name. The reason
-// names no other container: whoever can reach the webhook reads it.
+// names no other container: whoever can reach the webhook can read it.
 func find(pod *corev1.Pod, name string) (*corev1.Container, *corev1.ContainerStatus, string) {
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == name {

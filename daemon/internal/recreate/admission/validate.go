@@ -19,7 +19,7 @@ import (
 // minDeadline is the least activeDeadlineSeconds.
 const minDeadline = 3
 
-// Validate judges a request as a user sends it, before anything is filled in.
+// Validate validates a request as a user sends it, before anything is filled in.
 func Validate(r *v1beta1.ContainerRecreateRequest) field.ErrorList {
 	spec := &r.Spec
 	var errs field.ErrorList
@@ -87,8 +87,9 @@ func notNegative(value int64, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, value, "must be 0 or more")}
 }
 
-// Frozen says what of a change nobody may do, empty for a change that is fine. The version is the one sent.
-func Frozen(now, old *v1beta1.ContainerRecreateRequest, version string) string {
+// ForbiddenChange returns the part of a change that nobody may make, empty if the change is allowed. The version is the
+// one sent.
+func ForbiddenChange(now, old *v1beta1.ContainerRecreateRequest, version string) string {
 	if !equality.Semantic.DeepEqual(now.Spec, old.Spec) {
 		return "spec: the spec of a request never changes"
 	}
@@ -112,7 +113,7 @@ func graceOf(r *v1beta1.ContainerRecreateRequest) *metav1.Condition {
 	return meta.FindStatusCondition(r.Status.Conditions, v1beta1.PreRecreateGrace)
 }
 
-// Warnings tell the user about a filled request that will not do what requests are for.
+// Warnings returns warnings about a filled request that will not have the expected effect.
 func Warnings(r *v1beta1.ContainerRecreateRequest, pod *corev1.Pod) []string {
 	var all []string
 	if r.Labels[v1beta1.NodeTypeLabel] == v1beta1.VirtualKubelet {

@@ -18,19 +18,19 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/conversion"
 )
 
-// Webhook answers the API server.
+// Webhook has the webhooks of ContainerRecreateRequest.
 type Webhook struct {
-	// Reader reads pods and nodes from the server: requests are rare, and the cache has neither hooks nor what
-	// was written a moment ago.
+	// Reader reads pods and nodes from the server: requests are rare, and the cache has neither hooks nor the newest
+	// writes.
 	Reader client.Reader
 }
 
-// Mutating refuses new requests that cannot be fulfilled, and fills the others.
+// Mutating denies new requests that cannot be fulfilled, and fills the others.
 func (w Webhook) Mutating() admission.Endpoint {
 	return admission.Endpoint{Path: conversion.RecreateRequests().MutatePath(), Handler: conversion.RecreateRequests().Defaulting(w.fill)}
 }
 
-// Validating keeps requests as they are, and warns about new ones.
+// Validating denies forbidden changes, and warns about new requests.
 func (w Webhook) Validating() admission.Endpoint {
 	return admission.Endpoint{Path: conversion.RecreateRequests().ValidatePath(), Handler: conversion.RecreateRequests().Validating(w.validate)}
 }
@@ -53,7 +53,7 @@ func (w Webhook) fill(ctx context.Context, req admission.Request[*v1beta1.Contai
 	return nil
 }
 
-// target reads the pod and its node. Either may be missing; any other trouble is an error.
+// target reads the pod and its node. Either may be missing; any other failure is an error.
 func (w Webhook) target(ctx context.Context, key client.ObjectKey) (Target, error) {
 	pod := &corev1.Pod{}
 	if err := w.Reader.Get(ctx, key, pod); apierrors.IsNotFound(err) {
@@ -86,7 +86,7 @@ func (w Webhook) validate(ctx context.Context, req admission.Request[*v1beta1.Co
 		}
 		return admission.Findings{Warnings: Warnings(req.New, pod)}, nil
 	case admissionv1.Update:
-		if reason := Frozen(req.New, req.Old, req.Version); reason != "" {
+		if reason := ForbiddenChange(req.New, req.Old, req.Version); reason != "" {
 			resource := schema.GroupResource{Group: contract.AppsGroup, Resource: "containerrecreaterequests"}
 			return admission.Findings{}, apierrors.NewForbidden(resource, req.Name, fmt.Errorf("%s", reason))
 		}

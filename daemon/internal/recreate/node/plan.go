@@ -17,9 +17,9 @@ import (
 const (
 	// defaultGrace is the time for hook and stop of a request that does not say one.
 	defaultGrace = 30 * time.Second
-	// lookAgain is how often the runtime is looked at while it is expected to move.
+	// lookAgain is how often the runtime is read while a change is expected.
 	lookAgain = time.Second
-	// lookAgainAtMost bounds the time between two looks at a container that does not come back.
+	// lookAgainAtMost is the longest time between two reads of a container that does not come back.
 	lookAgainAtMost = 10 * time.Second
 	// heartbeat is how long a request that is worked on may go without a write. The manager waits for three of
 	// them.
@@ -44,7 +44,8 @@ func Compute(s Snapshot) Plan {
 	return plan
 }
 
-// waiting returns the requests that are not over, in their turn: who has begun first, or may have, then the older one.
+// waiting returns the requests that are not over, in their turn: those that have begun, or may have, come first, the
+// oldest first.
 func waiting(s Snapshot) []*v1beta1.ContainerRecreateRequest {
 	var queue []*v1beta1.ContainerRecreateRequest
 	for _, r := range s.Requests {
@@ -82,8 +83,8 @@ type pass struct {
 	plan    *Plan
 }
 
-// advance takes the request whose turn it is one step further. Containers are judged once the pod has been out
-// of service for long enough.
+// advance takes the next step of the request whose turn it is. Containers are evaluated once the pod has been out of
+// service for long enough.
 func (p *pass) advance() {
 	if grace := p.graceLeft(); grace != 0 || p.PodGone {
 		p.record(p.present())
@@ -91,9 +92,9 @@ func (p *pass) advance() {
 		return
 	}
 	containers := p.request.Spec.Containers
-	all := make([]judged, len(containers))
+	all := make([]evaluated, len(containers))
 	for i := range containers {
-		all[i] = p.judge(&containers[i])
+		all[i] = p.evaluate(&containers[i])
 	}
 	chosen := p.choose(all)
 	if chosen != nil {
@@ -117,7 +118,7 @@ func (p *pass) advance() {
 	p.record(states)
 }
 
-// present returns the states as they are, Pending for containers without one.
+// present returns the present states, Pending for containers without one.
 func (p *pass) present() []v1beta1.ContainerRecreateState {
 	states := make([]v1beta1.ContainerRecreateState, len(p.request.Spec.Containers))
 	for i := range states {
@@ -126,7 +127,7 @@ func (p *pass) present() []v1beta1.ContainerRecreateState {
 	return states
 }
 
-// record writes the states of a request that goes on, if they are news or it is time for a sign of life.
+// record writes the states of a request that goes on, if they have changed or a heartbeat is due.
 func (p *pass) record(states []v1beta1.ContainerRecreateState) {
 	same := p.request.Status.Phase == v1beta1.RecreateRecreating && equality.Semantic.DeepEqual(p.request.Status.ContainerRecreateStates, states)
 	if left := p.untilHeartbeat(); same && left > 0 {
@@ -136,7 +137,7 @@ func (p *pass) record(states []v1beta1.ContainerRecreateState) {
 	p.report(states)
 }
 
-// report writes the states, with a sign of life.
+// report writes the states with a heartbeat.
 func (p *pass) report(states []v1beta1.ContainerRecreateState) {
 	p.plan.write(p.request, map[string]any{
 		"phase": v1beta1.RecreateRecreating, "containerRecreateStates": states, "lastHeartbeatTime": metav1.NewTime(p.Now),
@@ -154,17 +155,17 @@ func (p *pass) untilHeartbeat() time.Duration {
 }
 
 // choose picks the container to stop, none as nil.
-func (p *pass) choose(all []judged) *judged {
+func (p *pass) choose(all []evaluated) *evaluated {
 	strategy := p.strategy()
 	for i := range all {
 		j := &all[i]
 		switch {
-		case j.verdict == failed && strategy.FailurePolicy != v1beta1.FailurePolicyIgnore:
+		case j.standing == failed && strategy.FailurePolicy != v1beta1.FailurePolicyIgnore:
 			return nil
-		case j.verdict == succeeded, j.verdict == failed:
-		case j.verdict == stopping:
+		case j.standing == succeeded, j.standing == failed:
+		case j.standing == stopping:
 			return nil
-		case j.verdict != stoppable:
+		case j.standing != stoppable:
 			if strategy.OrderedRecreate {
 				return nil
 			}
@@ -179,7 +180,7 @@ func (p *pass) choose(all []judged) *judged {
 
 // begin takes the stop of a container one step further, and marks that in its state: first the hook, then the
 // stop itself.
-func (p *pass) begin(j *judged) {
+func (p *pass) begin(j *evaluated) {
 	i := slices.IndexFunc(p.request.Spec.Containers, func(c v1beta1.ContainerToRecreate) bool { return c.Name == j.state.Name })
 	kill := killOf(p.request, &p.request.Spec.Containers[i], j.run.ID)
 	hookOver := j.state.IsKilled || p.Stops[j.run.ID].Stage == AfterHook
@@ -203,7 +204,7 @@ func killOf(r *v1beta1.ContainerRecreateRequest, c *v1beta1.ContainerToRecreate,
 	}
 }
 
-// stopsAnother says that a stop of another container is under way.
+// stopsAnother reports whether a stop of another container is under way.
 func (p *pass) stopsAnother(id string) bool {
 	for other, stop := range p.Stops {
 		if other != id && stop.Stage != Ended {
@@ -214,7 +215,7 @@ func (p *pass) stopsAnother(id string) bool {
 }
 
 // graceLeft returns the rest of unreadyGracePeriodSeconds; negative while the manager has not taken the pod out of
-// service. Once a container was judged the time is over.
+// service. Once a container was evaluated, the time is over.
 func (p *pass) graceLeft() time.Duration {
 	seconds := p.strategy().UnreadyGracePeriodSeconds
 	begun := slices.ContainsFunc(p.request.Status.ContainerRecreateStates, func(s v1beta1.ContainerRecreateState) bool {
@@ -233,16 +234,16 @@ func (p *pass) graceLeft() time.Duration {
 	return max(since.Add(time.Duration(*seconds)*time.Second).Sub(p.Now), 0)
 }
 
-// over says that nothing is left to do for the request: all containers have an end, or one has failed and
-// nobody said to ignore it.
-func (p *pass) over(all []judged) bool {
+// over reports whether nothing is left to do for the request: all containers have ended, or one has failed and
+// failurePolicy is not Ignore.
+func (p *pass) over(all []evaluated) bool {
 	ignore := p.strategy().FailurePolicy == v1beta1.FailurePolicyIgnore
 	left := 0
 	for i := range all {
 		switch {
-		case all[i].verdict == failed && !ignore:
+		case all[i].standing == failed && !ignore:
 			return true
-		case all[i].verdict != succeeded && all[i].verdict != failed:
+		case all[i].standing != succeeded && all[i].standing != failed:
 			left++
 		}
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// Snapshot is what an agent knows of the requests for one pod at one moment.
+// Snapshot is what an agent knows of the requests for one pod at one time.
 type Snapshot struct {
 	// PodUID is the pod that all of this is about. Requests with another one are skipped.
 	PodUID types.UID
 	// Requests are those for the pod, in any state and order. Of completed ones those matter for which a stop
 	// has begun; terminating ones are skipped.
 	Requests []*v1beta1.ContainerRecreateRequest
-	// PodGone says that the server has the pod no more or is deleting it. It need be known only where Asks
-	// says so.
+	// PodGone means that the pod is gone from the server or is being deleted. It is needed only where NeedsPodGone
+	// returns true.
 	PodGone bool
 	// Containers are those of the pod in the runtime, init containers included, in any order. Of several
 	// runs of one container the newest counts.

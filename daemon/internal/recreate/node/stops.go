@@ -7,9 +7,9 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// Asks reports whether PodGone has to be known: a stop is about to reach the runtime, or its request has ended and that
+// NeedsPodGone reports whether PodGone has to be known: a stop is about to reach the runtime, or its request has ended and that
 // may have been why.
-func Asks(s Snapshot) bool {
+func NeedsPodGone(s Snapshot) bool {
 	for _, stop := range s.Stops {
 		r := s.requestOf(stop)
 		if stop.Stage == AfterHook || stop.Stage == InHook && r != nil && r.Status.Phase == v1beta1.RecreateCompleted {

@@ -72,7 +72,7 @@ func TestAStopThatHasBegun(t *testing.T) {
 			if c.containers != nil {
 				s.Containers = c.containers
 			}
-			assert.Equal(t, c.asks, node.Asks(s))
+			assert.Equal(t, c.asks, node.NeedsPodGone(s))
 			plan := node.Compute(s)
 			assert.Equal(t, c.abort, len(plan.Abort) > 0)
 			written := false

@@ -53,7 +53,7 @@ type world struct {
 	kept     map[types.UID]*v1beta1.ContainerRecreateRequest // requests that are over, as it read them
 	begun    map[types.UID]bool                              // requests that may have begun
 	written  map[types.UID]int                               // versions of its own writes
-	pausing  *refusals.Tracker                                // what it leaves alone for a while
+	pausing  *refusals.Tracker                               // what it leaves alone for a while
 	stopping map[string]types.UID
 
 	// the manager
@@ -298,7 +298,7 @@ func (w *world) agent(pod types.UID) {
 			w.seen[r.UID] = w.at("node")
 		}
 	}
-	s.PodGone = node.Asks(s) && (pod != w.pod || w.object.DeletionTimestamp != nil)
+	s.PodGone = node.NeedsPodGone(s) && (pod != w.pod || w.object.DeletionTimestamp != nil)
 	name := types.NamespacedName{Name: string(pod)}
 	s.Refusals = w.pausing.For(name, refusals.Observation{Now: s.Now})
 	w.follow(name, node.Compute(s))

@@ -26,7 +26,7 @@ const (
 	StepHold    = "hold"
 )
 
-// Snapshot is the read-only view of the world for one request.
+// Snapshot is the input of the plan for one request, read-only.
 type Snapshot struct {
 	// Request is the request.
 	Request *v1beta1.ContainerRecreateRequest
@@ -51,15 +51,15 @@ type Plan struct {
 	Status v1beta1.ContainerRecreateRequestStatus
 }
 
-// Open says that something is still to be done for a request.
+// Open reports whether something is still to be done for a request.
 func Open(r *v1beta1.ContainerRecreateRequest) bool {
 	return r.Status.Phase != v1beta1.RecreateCompleted && r.DeletionTimestamp == nil
 }
 
-// Active says that a request holds its pod or waits for it.
+// Active reports whether a request holds its pod or waits for it.
 func Active(r *v1beta1.ContainerRecreateRequest) bool { return Open(r) || hasFinalizer(r) }
 
-// Compute thinks one pass through. It never changes the snapshot.
+// Compute makes the plan of one pass. It never changes the snapshot.
 func Compute(s Snapshot) Plan {
 	p := &pass{Snapshot: s, plan: Plan{
 		Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Status: *s.Request.Status.DeepCopy(),
@@ -121,8 +121,7 @@ func (p *pass) ends() (message string, ends bool) {
 	return "", false
 }
 
-// expectsSigns says that an agent which is at work on the request says so again and again. Providers of virtual
-// nodes need only pick it up.
+// expectsSigns reports whether an agent that works on the request sends heartbeats.
 func (p *pass) expectsSigns() bool {
 	return p.Request.Status.Phase == "" || p.Request.Labels[v1beta1.NodeTypeLabel] != v1beta1.VirtualKubelet
 }

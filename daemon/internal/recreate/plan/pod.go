@@ -25,8 +25,7 @@ const userAgent = "ContainerRecreateRequest"
 // key returns the not-ready key of the request.
 func (p *pass) key() string { return p.Request.Namespace + "/" + p.Request.Name }
 
-// hold takes the pod out of service before the first container is stopped, and says since when. A pod
-// without readiness gate KruisePodReady stays in service, and the wait takes place all the same.
+// hold takes the pod out of service before the first container is stopped, and returns since when.
 func (p *pass) hold() {
 	s := p.Request.Spec.Strategy
 	if s == nil || s.UnreadyGracePeriodSeconds == nil || meta.IsStatusConditionTrue(p.Request.Status.Conditions, v1beta1.PreRecreateGrace) {
@@ -98,8 +97,7 @@ func (p *pass) observe() {
 	}
 }
 
-// over says that the pod starts no container any more. Where sidecars are stopped after the main containers
-// have ended, the pod is in a final phase before they are.
+// over reports whether the pod starts no container any more.
 func over(pod *corev1.Pod, r *v1beta1.ContainerRecreateRequest) bool {
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 		return false

@@ -4,13 +4,13 @@ import "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 
 // Messages of requests that the manager completes.
 const (
-	// MessagePodGone says that the pod is gone, or going, or another one of its name.
+	// MessagePodGone means that the pod is gone, or terminating, or another one of its name.
 	MessagePodGone = "pod has gone"
-	// MessagePodOver says that no container of the pod is started again.
+	// MessagePodOver means that no container of the pod is started again.
 	MessagePodOver = "pod has terminated"
-	// MessageNoAnswer says that the node agent gives no sign of life.
+	// MessageNoAnswer means that the node agent sends no heartbeat.
 	MessageNoAnswer = "daemon has not responded for a long time"
-	// MessageDeadline says that activeDeadlineSeconds have passed.
+	// MessageDeadline means that activeDeadlineSeconds have passed.
 	MessageDeadline = "recreating has exceeded the activeDeadlineSeconds"
 )
 

@@ -69,7 +69,7 @@ func Compute(s Snapshot) Plan {
 	w.report()
 	if s.EnvFromMetadata && updating(s.Pod) {
 		for i := range w.meta.Containers {
-			w.judge(&w.meta.Containers[i])
+			w.restartIfOutdated(&w.meta.Containers[i])
 		}
 	}
 	return w.plan
@@ -149,8 +149,8 @@ func (w *world) envHash(spec *corev1.Container, c *Container) uint64 {
 	return inplace.EnvHash(spec, func(env *corev1.EnvVar, _, _ string) string { return c.Env[env.Name] })
 }
 
-// judge stops a container that has read other values than the pod's metadata has now.
-func (w *world) judge(entry *inplace.RuntimeContainer) {
+// restartIfOutdated stops a container that has read other values than the pod's metadata has now.
+func (w *world) restartIfOutdated(entry *inplace.RuntimeContainer) {
 	spec := specOf(w.Pod, entry.Name)
 	i := slices.IndexFunc(w.Containers, func(c Container) bool { return c.ID == entry.ContainerID })
 	read := entry.Hashes.ExtractedEnvFromMetadataHash
@@ -187,7 +187,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// updating says that an in-place update is under way.
+// updating reports whether an in-place update is under way.
 func updating(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == contract.InPlaceUpdateReady && c.Status == corev1.ConditionFalse

@@ -15,8 +15,8 @@ type Snapshot struct {
 	Pod *corev1.Pod
 	// Containers are the containers of this very pod in the runtime.
 	Containers []Container
-	// EnvFromMetadata is the gate of the same purpose: without it no environment is looked at and nothing is
-	// restarted.
+	// EnvFromMetadata is the feature gate InPlaceUpdateEnvFromMetadata: without it no environment is read and nothing
+	// is restarted.
 	EnvFromMetadata bool
 	// Outdated are the containers that a former plan found to be outdated, by ID.
 	Outdated map[string]Outdated

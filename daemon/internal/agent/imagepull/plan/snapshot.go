@@ -18,13 +18,13 @@ type Snapshot struct {
 	Pulls []Pull
 	// Slots is how many pulls may run at a time; 0 or less means any number.
 	Slots int
-	// NoRuntime says why no container runtime can be used; empty when one can.
+	// NoRuntime is why no container runtime can be used; empty if one can.
 	NoRuntime string
 	// Now is the time of the node.
 	Now time.Time
 }
 
-// ID tells pulls apart.
+// ID distinguishes pulls.
 type ID struct {
 	imageref.Ref
 	Version int64
@@ -57,7 +57,7 @@ type Pull struct {
 
 // Result is how a pull ended.
 type Result struct {
-	// Failure says why the image could not be pulled; empty for success.
+	// Failure is why the image could not be pulled; empty for success.
 	Failure string
 	// ImageID is the name of the image and the runtime's ID of it.
 	ImageID string
@@ -95,9 +95,9 @@ type Plan struct {
 	Stop, Forget []ID
 	// Status is the status to write; nil when there is no NodeImage.
 	Status *v1beta1.NodeImageStatus
-	// Ended are the pulls whose end Status tells for the first time.
+	// Ended are the pulls whose end Status reports for the first time.
 	Ended []Ending
-	// Unfinished says that tags are left to pull.
+	// Unfinished means that tags are left to pull.
 	Unfinished bool
 }
 

@@ -9,7 +9,7 @@ import (
 
 const complete = 100 // percent: a runtime tells no other progress
 
-// status says of each tag of the spec where it stands. States of tags that are not in the spec go.
+// status returns the state of each tag of the spec. States of tags that are not in the spec are removed.
 func (w *world) status() *v1beta1.NodeImageStatus {
 	after := &v1beta1.NodeImage{Spec: w.Image.Spec, Status: v1beta1.NodeImageStatus{FirstSyncStatus: w.firstSync()}}
 	for i := range w.tags {

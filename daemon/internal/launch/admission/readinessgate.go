@@ -7,8 +7,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Gate gives a pod the readiness gate KruisePodReady, by which others can take it out of service.
-func Gate(pod *corev1.Pod) {
+// AddReadinessGate adds the readiness gate KruisePodReady to a pod, through which others can take it out of service.
+func AddReadinessGate(pod *corev1.Pod) {
 	if isMirror(pod) || podstate.HasReadinessGate(pod, contract.KruisePodReady) {
 		return
 	}
