@@ -35,7 +35,7 @@ var env testenv.Environment
 
 func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
 
-// snapshot is what the plan of ReplicaSets is given: adopts is its gate.
+// snapshot is what the plan of ReplicaSets is given: adopts is its feature gate.
 type snapshot struct {
 	model.Snapshot[*appsv1.ReplicaSet]
 	adopts bool

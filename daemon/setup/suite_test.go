@@ -35,7 +35,7 @@ func givenCRDs(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// serve answers the webhooks of the shipped configurations, as the operator does with these gates, until the
+// serve answers the webhooks of the shipped configurations, as the operator does with these feature gates, until the
 // test ends.
 func serve(t *testing.T, gates features.Set) client.Client {
 	t.Helper()

@@ -112,7 +112,7 @@ func isText(e ast.Expr) bool {
 	return ok && text.Kind == token.STRING
 }
 
-// isReason says whether a constant is called like a reason.
+// isReason reports whether a constant has the name of a reason.
 func isReason(name string) bool {
 	return slices.ContainsFunc([]string{"Reason", "Wait", "Event", "reason", "wait", "event"}, func(prefix string) bool {
 		rest, ok := strings.CutPrefix(name, prefix)
@@ -120,7 +120,7 @@ func isReason(name string) bool {
 	})
 }
 
-// hasLiteralReason says whether the node gives a condition, a wait or an event a reason that is no constant.
+// hasLiteralReason reports whether the node gives a condition, a wait or an event a reason that is no constant.
 func hasLiteralReason(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CallExpr:

@@ -97,7 +97,7 @@ func testDefaults(t *testing.T, c client.Client) {
 
 func testValidation(t *testing.T, c client.Client) {
 	t.Helper()
-	webhooks.Judge(t, c, []workloads.Case{
+	webhooks.CheckAnswers(t, c, []workloads.Case{
 		{"v1alpha1 path of a strategy member", "v1alpha1", "updateStrategy: {maxUnavailable: 0}", `spec.updateStrategy.maxUnavailable: Invalid value: 0: maxUnavailable and maxSurge should not both be less than 1`},
 		{"v1beta1 path of a strategy member", "v1beta1", "updateStrategy: {rollingUpdate: {maxUnavailable: 0}}", `spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: 0: maxUnavailable and maxSurge should not both be less than 1`},
 		{"v1alpha1 type", "v1alpha1", "updateStrategy: {type: Recreate}", "spec.updateStrategy.type: Invalid value: \"Recreate\": must be 'ReCreate', InPlaceIfPossible or 'InPlaceOnly'"},

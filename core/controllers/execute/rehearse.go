@@ -34,11 +34,11 @@ func (p *pass) trialPost(ctx context.Context, a *action.Action) error {
 // trialPatches sends each patch as a dry run.
 func (p *pass) trialPatches(ctx context.Context, a *action.Action) error {
 	for _, change := range a.DryRunPatches() {
-		judged, err := p.metadata(a.Object)
+		planned, err := p.metadata(a.Object)
 		if err != nil {
 			return err
 		}
-		if err := p.send(ctx, judged, change, true); err != nil {
+		if err := p.send(ctx, planned, change, true); err != nil {
 			return fmt.Errorf("patch %s: %w", p.part(a, change), err)
 		}
 	}

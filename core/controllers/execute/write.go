@@ -106,7 +106,7 @@ func (p *pass) delete(ctx context.Context, a *action.Action) progress.Outcome {
 	if r := p.unmounted(ctx, a); r.State != progress.Done {
 		return r
 	}
-	if err := p.remove(ctx, a.Object, judged(a.Object)); err != nil {
+	if err := p.remove(ctx, a.Object, preconditionsOf(a.Object)); err != nil {
 		return progress.OutcomeOf(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
 	}
 	p.mounts.removed.Store(a.Object.GetUID(), true)
@@ -151,9 +151,10 @@ func (p *pass) remove(ctx context.Context, o client.Object, preconditions client
 	return nil
 }
 
-// judged returns the preconditions that the object is the same one, in the version that the plan was made from. An
-// object that is deleted along with another one only needs to be the same: the decision does not depend on its version.
-func judged(o client.Object) client.Preconditions {
+// preconditionsOf returns preconditions: the object must be the same one, in the version that the plan was made from.
+// An object that is deleted along with another one only needs to be the same: the decision does not depend on its
+// version.
+func preconditionsOf(o client.Object) client.Preconditions {
 	return client.Preconditions{UID: new(o.GetUID()), ResourceVersion: new(o.GetResourceVersion())}
 }
 
@@ -173,13 +174,13 @@ func (p *pass) patch(ctx context.Context, a *action.Action) progress.Outcome {
 		return progress.OutcomeOf(err)
 	}
 	for i, change := range a.Patches {
-		judged := current.ResourceVersion
+		planned := current.ResourceVersion
 		if err := p.send(ctx, current, change, false); err != nil {
 			r := progress.OutcomeOf(fmt.Errorf("patch %s: %w", p.part(a, change), err))
 			r.Late = i > 0
 			return r
 		}
-		if current.ResourceVersion == judged {
+		if current.ResourceVersion == planned {
 			p.noops.Inc()
 		}
 		p.options.Recorder.Written(p.workload, current)
@@ -215,14 +216,14 @@ func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, 
 }
 
 // withPreconditions returns a copy of the patch with the UID and the resourceVersion that it is meant for.
-func withPreconditions(change action.Patch, judged *metav1.PartialObjectMetadata) map[string]any {
+func withPreconditions(change action.Patch, planned *metav1.PartialObjectMetadata) map[string]any {
 	meta := map[string]any{}
 	if given, ok := change.Body["metadata"].(map[string]any); ok {
 		meta = maps.Clone(given)
 	}
-	meta["uid"] = string(judged.UID)
+	meta["uid"] = string(planned.UID)
 	if !change.AnyVersion {
-		meta["resourceVersion"] = judged.ResourceVersion
+		meta["resourceVersion"] = planned.ResourceVersion
 	}
 	whole := make(map[string]any, len(change.Body)+1)
 	maps.Copy(whole, change.Body)

@@ -99,7 +99,7 @@ func testDefaults(t *testing.T, c client.Client) {
 
 func testValidation(t *testing.T, c client.Client) {
 	t.Helper()
-	webhooks.Judge(t, c, []workloads.Case{
+	webhooks.CheckAnswers(t, c, []workloads.Case{
 		{"an invalid range", "v1beta1", "reserveOrdinals: [1, 3-1]", `spec.reserveOrdinals[1]: Invalid value: "3-1"`},
 		{"OnDelete beside rollingUpdate", "v1alpha1", "updateStrategy: {type: OnDelete, rollingUpdate: {partition: 1}}", "only allowed for updateStrategy 'RollingUpdate'"},
 		{"faster updates of an ordered set", "v1beta1", "updateStrategy: {rollingUpdate: {maxUnavailable: 50%}}", ""},

@@ -34,7 +34,7 @@ func TestGracePeriodComesBeforeTheChange(t *testing.T) {
 		for _, o := range pods {
 			if _, ok := o.Annotations[contract.InPlaceUpdateGraceAnnotation]; ok {
 				inGrace++
-				if !story.IsReady(o) { // a kubelet that has not seen the gate yet may say that it is, for a moment
+				if !story.IsReady(o) { // a kubelet that has not seen the readiness gate yet may say that it is, for a moment
 					outOfService++
 				}
 				gate := story.PodCondition(o, contract.InPlaceUpdateReady).Status

@@ -22,11 +22,11 @@ func (w Webhooks) Common() map[string]func(*testing.T, client.Client) {
 	}
 }
 
-// testTemplates has the cluster judge templates, with the volumes that claims provide.
+// testTemplates has the cluster validate templates, with the volumes that claims provide.
 func (w Webhooks) testTemplates(t *testing.T, c client.Client) {
 	t.Helper()
 	const mounts = "template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}]}}"
-	w.Judge(t, c, []Case{
+	w.CheckAnswers(t, c, []Case{
 		{"an empty selector", "v1beta1", "selector: {}", "empty selector is invalid for " + strings.ToLower(w.Kind)},
 		{"a template that the cluster refuses", "v1alpha1", "template: {metadata: {labels: {app: web}}, spec: {containers: [{name: Main, image: nginx}]}}", `spec.template.spec.containers[0].name: Invalid value: "Main"`},
 		{"a mount of no volume", "v1beta1", mounts, `spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"`},

@@ -87,8 +87,8 @@ func Changing[T any, P fastclient.Object[T]](t testing.TB, c client.Client, o cl
 // Case is a workload, and a part of the words in which it is refused; without words it is accepted.
 type Case = struct{ Name, Version, Members, Want string }
 
-// Judge sends workloads and compares what the server says.
-func (w Webhooks) Judge(t *testing.T, c client.Client, cases []Case) {
+// CheckAnswers sends workloads and compares the server's answers.
+func (w Webhooks) CheckAnswers(t *testing.T, c client.Client, cases []Case) {
 	t.Helper()
 	namespace := w.Env.Namespace(t)
 	for _, test := range cases {

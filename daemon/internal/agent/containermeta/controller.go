@@ -99,7 +99,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.Handle(ctx, req, r.pass)
 }
 
-// pass reads the world of one pod and thinks.
+// pass reads what concerns one pod, and plans.
 func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
 	pod, err := fastclient.Get[corev1.Pod](ctx, r.Reader, key)
 	if err != nil {

@@ -141,7 +141,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.Handle(ctx, req, r.pass)
 }
 
-// pass reads the world of one pod and thinks.
+// pass reads what concerns one pod, and plans.
 func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
 	pass := base.Pass{Object: podOf(key)}
 	requests, err := fastclient.ByIndex[v1beta1.ContainerRecreateRequest](ctx, r.Reader, key.Namespace, podIndex, key.Name)

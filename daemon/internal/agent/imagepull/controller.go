@@ -119,7 +119,7 @@ func (p *Puller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return p.Handle(ctx, req, p.pass)
 }
 
-// pass reads the world of the node and thinks.
+// pass reads the NodeImage and the runtime, and plans.
 func (p *Puller) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
 	image, err := fastclient.Get[v1beta1.NodeImage](ctx, p.Reader, key)
 	if client.IgnoreNotFound(err) != nil {

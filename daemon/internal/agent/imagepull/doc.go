@@ -1,11 +1,11 @@
 // Package imagepull pulls what the node's NodeImage asks for.
 //
-// The NodeImage goes in. Images end up in the container runtime, and the NodeImage's status and events tell
-// how that went. What is pulled when, and what the status says, is decided in package plan; here pulls run,
-// one goroutine each. Everything that must survive a restart is in the status: an agent that starts anew
-// begins what is unfinished again and keeps what is finished.
+// The NodeImage goes in. Images end up in the container runtime, and the NodeImage's status and events tell how that
+// went. What is pulled when, and what the status says, is decided in package plan; here pulls run, one goroutine each.
+// Everything that must survive a restart is in the status: an agent that starts anew begins what is unfinished again
+// and keeps what is finished.
 //
-// It writes the status of its own NodeImage only, always on top of the version that it has judged, so that it
-// never overwrites what the manager has written meanwhile. It reads credentials for the pulls at hand, and
-// never logs them.
+// It writes the status of its own NodeImage only, always on top of the version that its plan was made from, so that it
+// never overwrites what the manager has written meanwhile. It reads credentials for the pulls at hand, and never logs
+// them.
 package imagepull

@@ -96,7 +96,7 @@ type Plan struct {
 
 // Write is a change of members of a request's status. It never changes a member that the manager writes.
 type Write struct {
-	// Request is the request as judged: one that was completed meanwhile answers with a conflict.
+	// Request is the request that the plan was made from: one that was completed meanwhile answers with a conflict.
 	Request *v1beta1.ContainerRecreateRequest
 	// Status holds the changed members.
 	Status map[string]any
