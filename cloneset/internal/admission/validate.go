@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
 	"github.com/flotilla-project/flotilla/cloneset/internal/conversion"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
-	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/workloads/validation"
 )
 
@@ -121,7 +121,7 @@ func validateChange(set, old *v1beta1.CloneSet, facts Facts) field.ErrorList {
 	}
 	if isInPlaceOnly(set) {
 		can := facts.InPlace
-		can.DefaultPullPolicy = podspec.PullAlways
+		can.DefaultPullPolicy = plan.DefaultPullPolicy
 		errs = append(errs, podtemplate.InPlaceOnly(facts.Template, &old.Spec.Template, &set.Spec.Template, specPath(), can)...)
 	}
 	return errs

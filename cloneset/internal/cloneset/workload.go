@@ -14,7 +14,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
-	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -39,7 +38,7 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.CloneSet, 
 				CurrentRevision: set.Status.CurrentRevision, CollisionCount: set.Status.CollisionCount,
 			}
 		},
-		DefaultPullPolicy: podspec.PullAlways, HashClaims: true,
+		DefaultPullPolicy: plan.DefaultPullPolicy, HashClaims: true,
 		Watch: func(_ *engine.Engine, owners engine.Owners, b *builder.Builder) {
 			b.Watches(&corev1.PersistentVolumeClaim{}, owners.Objects())
 		},

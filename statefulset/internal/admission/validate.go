@@ -15,12 +15,12 @@ import (
 	coreconversion "github.com/flotilla-project/flotilla/core/operator/conversion"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
-	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/workloads/validation"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/conversion"
 	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
+	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
 
 // Facts are what the rules need to know besides the object and its predecessor.
@@ -135,7 +135,7 @@ func validateChange(set, old *v1beta1.StatefulSet, facts Facts) field.ErrorList 
 	}
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.PodUpdatePolicy == v1beta1.InPlaceOnly {
 		can := facts.InPlace
-		can.DefaultPullPolicy = podspec.PullAlways
+		can.DefaultPullPolicy = plan.DefaultPullPolicy
 		errs = append(errs, podtemplate.InPlaceOnly(facts.Template, &old.Spec.Template, &set.Spec.Template, specPath(), can)...)
 	}
 	return append(errs, validateClaimChange(set, old, facts)...)

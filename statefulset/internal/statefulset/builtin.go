@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
 
 // sameAsBuiltIn takes an absent imagePullPolicy for the one that the API server wrote into the template
@@ -18,5 +19,5 @@ func sameAsBuiltIn(stored, present *corev1.PodTemplateSpec) bool {
 			read.Spec.Containers[i].ImagePullPolicy = corev1.PullAlways
 		}
 	}
-	return podspec.Equal(stored, read, podspec.PullAlways)
+	return podspec.Equal(stored, read, plan.DefaultPullPolicy)
 }

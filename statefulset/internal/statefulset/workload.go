@@ -15,7 +15,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
-	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -48,7 +47,7 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSe
 				CurrentRevision: set.Status.CurrentRevision, CollisionCount: set.Status.CollisionCount,
 			}
 		},
-		DefaultPullPolicy: podspec.PullAlways, SameTemplate: sameAsBuiltIn,
+		DefaultPullPolicy: plan.DefaultPullPolicy, SameTemplate: sameAsBuiltIn,
 		IsMember: plan.IsMember, Watch: watch, Adopters: adopters,
 		PreDownload: featureGates.PreDownload,
 		Snapshot: func(ctx context.Context, e *engine.Engine, seen model.Snapshot[*v1beta1.StatefulSet]) (plan.Snapshot, error) {

@@ -10,7 +10,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/newpod"
-	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
@@ -91,7 +90,7 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
 	labels[contract.InstanceIDLabel] = id
 	o := newpod.FromTemplate(template, newpod.Options{
 		Name: p.podName(id), GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace,
-		Owner: p.Owner, Labels: labels, DefaultPullPolicy: podspec.PullAlways, Lifecycle: true,
+		Owner: p.Owner, Labels: labels, DefaultPullPolicy: DefaultPullPolicy, Lifecycle: true,
 		ReadinessGates: []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}, Now: p.Now,
 	})
 	claims := p.claimsOf(id)

@@ -19,6 +19,9 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
+// DefaultPullPolicy is how an absent imagePullPolicy is read, wherever templates are compared or pods are created.
+const DefaultPullPolicy = podspec.PullAlways
+
 // Names of the steps of a plan.
 const (
 	StepOwn      = "own"
@@ -132,7 +135,7 @@ func newPass(s Snapshot) *pass {
 	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
 	p.numbers, p.plan.Err = readNumbers(s.Set)
 	p.revisions = podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), inplace.Options{
-		DefaultPullPolicy: podspec.PullAlways, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, Resize: s.FeatureGates.Resize, CompareClaims: p.comparesClaims(),
+		DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, Resize: s.FeatureGates.Resize, CompareClaims: p.comparesClaims(),
 	})
 	p.updates = podupdate.Workload{
 		Revisions: p.revisions, Policy: p.policy(), Lifecycle: s.Set.Spec.Lifecycle,

@@ -17,7 +17,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/frame/orphans"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
-	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -110,7 +109,7 @@ func (p *player) snapshot(view *simulate.View, set *v1beta1.CloneSet, now time.T
 	}
 	s.Chosen, err = revision.Choose(revision.Input{
 		Owner: set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &set.Spec.Template,
-		DefaultPullPolicy: podspec.PullAlways, ClaimsHash: &claimsHash, Owned: s.Revisions, Orphans: s.OrphanRevisions,
+		DefaultPullPolicy: DefaultPullPolicy, ClaimsHash: &claimsHash, Owned: s.Revisions, Orphans: s.OrphanRevisions,
 		Current: set.Status.CurrentRevision, CollisionCount: ptr.Deref(set.Status.CollisionCount, 0),
 		Lookup: func(name string) *appsv1.ControllerRevision {
 			return simulate.Get[*appsv1.ControllerRevision](view, set.Namespace, name)

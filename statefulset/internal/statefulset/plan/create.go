@@ -9,7 +9,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/newpod"
-	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
@@ -35,7 +34,7 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 	maps.Copy(labels, revision.Labels(from.Name))
 	o := newpod.FromTemplate(template, newpod.Options{
 		Name: name, GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace, Owner: p.Owner, Labels: labels,
-		DefaultPullPolicy: podspec.PullAlways, Lifecycle: true, ReadinessGates: readinessGates(), Now: p.Now,
+		DefaultPullPolicy: DefaultPullPolicy, Lifecycle: true, ReadinessGates: readinessGates(), Now: p.Now,
 	})
 	o.Spec.Hostname, o.Spec.Subdomain = name, p.Set.Spec.ServiceName
 	newpod.MountClaims(o, p.mounts(name)...)

@@ -19,6 +19,9 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
 )
 
+// DefaultPullPolicy is how an absent imagePullPolicy is read, wherever templates are compared or pods are created.
+const DefaultPullPolicy = podspec.PullAlways
+
 // Names of the steps of a plan.
 const (
 	StepOwn      = "own"
@@ -133,7 +136,7 @@ func newPass(s Snapshot) *pass {
 	var reserved ordinals.Reserved
 	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
 	p.numbers, reserved, p.plan.Err = readNumbers(s.Set, s.FeatureGates)
-	options := inplace.Options{DefaultPullPolicy: podspec.PullAlways, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, Resize: s.FeatureGates.Resize}
+	options := inplace.Options{DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, Resize: s.FeatureGates.Resize}
 	p.workload = podupdate.Workload{
 		Revisions:     podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), options),
 		Policy:        podupdate.Policy(rollingUpdate(s.Set).PodUpdatePolicy),
@@ -218,5 +221,5 @@ func (p *pass) hasUpdateTemplate(hash string) bool {
 func (p *pass) equal(a, b *appsv1.ControllerRevision) bool {
 	first, errFirst := p.workload.Revisions.Template(a)
 	second, errSecond := p.workload.Revisions.Template(b)
-	return errFirst == nil && errSecond == nil && podspec.Equal(first, second, podspec.PullAlways)
+	return errFirst == nil && errSecond == nil && podspec.Equal(first, second, DefaultPullPolicy)
 }
