@@ -13,14 +13,12 @@ import (
 const (
 	// OwnerIndex holds the UIDs of all owners of an object.
 	OwnerIndex = "ownerRefUID"
-	// UncontrolledIndex holds "true" for objects without a controlling owner.
-	UncontrolledIndex = "uncontrolled"
+	// uncontrolledIndex holds "true" for objects without a controlling owner.
+	uncontrolledIndex = "uncontrolled"
 	// NodeNameIndex holds the name of a pod's node; pods without a node are not in it.
 	NodeNameIndex = "spec.nodeName"
 	// ControllerIndex holds the name of the controlling owner of the kind that IndexController was given.
 	ControllerIndex = ".metadata.controller"
-	// ActiveIndex holds "true" for jobs that are neither complete nor terminating.
-	ActiveIndex = "isActive"
 )
 
 // IndexOwners adds OwnerIndex to the informers of the objects' kinds.
@@ -33,10 +31,10 @@ func IndexOwners(ctx context.Context, indexer client.FieldIndexer, kinds ...clie
 	return nil
 }
 
-// IndexUncontrolled adds UncontrolledIndex to the informers of the objects' kinds.
+// IndexUncontrolled adds uncontrolledIndex to the informers of the objects' kinds.
 func IndexUncontrolled(ctx context.Context, indexer client.FieldIndexer, kinds ...client.Object) error {
 	for _, kind := range kinds {
-		err := indexer.IndexField(ctx, kind, UncontrolledIndex, func(o client.Object) []string {
+		err := indexer.IndexField(ctx, kind, uncontrolledIndex, func(o client.Object) []string {
 			if metav1.GetControllerOfNoCopy(o) == nil {
 				return []string{"true"}
 			}

@@ -63,7 +63,7 @@ func Controlled[T any, P Object[T]](ctx context.Context, r *Reader, owner client
 // order. The objects belong to the cache: they must not be changed. IndexUncontrolled must have been called for
 // the kind.
 func Uncontrolled[T any, P Object[T]](ctx context.Context, r *Reader, namespace string) ([]*T, error) {
-	return ByIndex[T, P](ctx, r, namespace, UncontrolledIndex, "true")
+	return ByIndex[T, P](ctx, r, namespace, uncontrolledIndex, "true")
 }
 
 // ByIndex lists the objects of type T whose index has the value, in one namespace or, when it is

@@ -76,10 +76,10 @@ func Revisions(groups ...string) cache.ByObject {
 	}}
 }
 
-// Nodes returns the settings of a cache of nodes, trimmed by TrimNode. It holds all of them, even if an operator is
+// Nodes returns the settings of a cache of nodes, trimmed by trimNode. It holds all of them, even if an operator is
 // restricted to one namespace.
 func Nodes() cache.ByObject {
-	return cache.ByObject{Transform: TrimNode, Field: fields.Everything()}
+	return cache.ByObject{Transform: trimNode, Field: fields.Everything()}
 }
 
 // Within restricts the cache settings of a namespaced kind to one namespace; an empty one changes nothing.
@@ -130,9 +130,9 @@ func TrimPod(object any) (any, error) {
 	return pod, nil
 }
 
-// TrimNode keeps of a node its metadata, taints, provider ID and unschedulable flag, conditions and allocatable
+// trimNode keeps of a node its metadata, taints, provider ID and unschedulable flag, conditions and allocatable
 // resources.
-func TrimNode(object any) (any, error) {
+func trimNode(object any) (any, error) {
 	trimMeta(object)
 	if node, ok := object.(*corev1.Node); ok {
 		node.Spec = corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints, ProviderID: node.Spec.ProviderID}

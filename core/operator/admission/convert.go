@@ -20,10 +20,10 @@ const ConvertPath = "/convert"
 // Converting answers conversion requests. The function converts the JSON of one object to an apiVersion, such as
 // apps.kruise.io/v1beta1. It works on bytes, so that a kind can keep what its versions share as it was written: a round
 // trip through Go types rewrites embedded pod templates, and users' tools would see differences that nobody made. Kinds
-// without such parts pass Kind.Convert. A panic fails the conversion, and a request of more than MaxConversion bytes is
+// without such parts pass Kind.Convert. A panic fails the conversion, and a request of more than maxConversion bytes is
 // answered with status 413.
 func Converting(convert func(raw []byte, apiVersion string) ([]byte, error)) http.Handler {
-	return NewLimit(MaxConversion, MaxConversion).Handle(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return newLimit(maxConversion, maxConversion).Handle(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review apiextensionsv1.ConversionReview
 		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
 			http.Error(w, "no conversion request", http.StatusBadRequest)

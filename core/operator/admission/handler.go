@@ -69,7 +69,7 @@ func readReview(r *http.Request, review *admissionv1.AdmissionReview) error {
 	if content := r.Header.Get("Content-Type"); content != "application/json" {
 		return fmt.Errorf("content type %q is not application/json", content)
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, MaxReview))
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxReview))
 	if err != nil {
 		return fmt.Errorf("read the request: %w", err)
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// MaxReview is the size of the largest admission request in bytes: two objects of 3 MiB, the API server's limit,
+	// maxReview is the size of the largest admission request in bytes: two objects of 3 MiB, the API server's limit,
 	// and the rest of the AdmissionReview.
-	MaxReview = 7 << 20
-	// MaxConversion is the size of the largest conversion request in bytes. All objects of one list are converted in
+	maxReview = 7 << 20
+	// maxConversion is the size of the largest conversion request in bytes. All objects of one list are converted in
 	// one request: some ten thousand sets.
-	MaxConversion = 64 << 20
+	maxConversion = 64 << 20
 	// maxReviews is the size in bytes of all admission requests that are handled at the same time.
 	maxReviews = 64 << 20
 	// readTimeout is how long a client may take to send a request.
@@ -39,10 +39,10 @@ type Limit struct {
 }
 
 // Reviews returns the limit of a server that answers admission requests.
-func Reviews() Limit { return NewLimit(MaxReview, maxReviews) }
+func Reviews() Limit { return newLimit(maxReview, maxReviews) }
 
-// NewLimit returns a limit in bytes for one request and for all together.
-func NewLimit(one, all int64) Limit { return Limit{one: one, free: semaphore.NewWeighted(all)} }
+// newLimit returns a limit in bytes for one request and for all together.
+func newLimit(one, all int64) Limit { return Limit{one: one, free: semaphore.NewWeighted(all)} }
 
 // Handle refuses bodies that are too large with status 413 and reads the others into memory. A request waits while
 // those before it use up the limit for all.

@@ -25,7 +25,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
 	})
-	limit := NewLimit(10, 10)
+	limit := newLimit(10, 10)
 	ask := func(body io.Reader) *httptest.ResponseRecorder {
 		recorder := httptest.NewRecorder()
 		limit.Handle(echo).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", body))
@@ -48,14 +48,14 @@ func TestConversionsThatAreTooLargeAreNotRead(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	converting.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/convert", io.MultiReader(strings.NewReader(`{"kind":"`), ones{body})))
 	assert.Equal(t, http.StatusRequestEntityTooLarge, recorder.Code)
-	assert.LessOrEqual(t, body.read, MaxConversion+1<<20)
+	assert.LessOrEqual(t, body.read, maxConversion+1<<20)
 }
 
 // ones is an endless text.
 type ones struct{ *endless }
 
 func (o ones) Read(into []byte) (int, error) {
-	if o.read > 4*MaxConversion { // whoever reads on would do so for ever
+	if o.read > 4*maxConversion { // whoever reads on would do so for ever
 		return 0, io.EOF
 	}
 	copy(into, bytes.Repeat([]byte("1"), len(into)))
@@ -64,7 +64,7 @@ func (o ones) Read(into []byte) (int, error) {
 
 func TestRequestsShareTheLimit(t *testing.T) {
 	begun, end := make(chan string), make(chan struct{})
-	limit := NewLimit(10, 10)
+	limit := newLimit(10, 10)
 	handler := limit.Handle(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		begun <- string(body)

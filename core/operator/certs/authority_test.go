@@ -94,7 +94,7 @@ func TestContentSurvivesTheSecret(t *testing.T) {
 		Previous: []byte("previous"), Serving: Pair{[]byte("serving"), []byte("serving key")},
 	}
 	data := content.Data(map[string][]byte{"note": []byte("of somebody else")})
-	assert.Equal(t, content, ReadContent(data))
+	assert.Equal(t, content, readContent(data))
 	assert.Equal(t, "of somebody else", string(data["note"]))
 	assert.Equal(t, data["cert.pem"], data["tls.crt"])
 	assert.Equal(t, data["key.pem"], data["tls.key"])

@@ -42,9 +42,9 @@ type Content struct {
 	Serving Pair
 }
 
-// ReadContent reads the content from a Secret's data, also from one that OpenKruise wrote. Absent keys are empty; the
+// readContent reads the content from a Secret's data, also from one that OpenKruise wrote. Absent keys are empty; the
 // certificates are not verified here.
-func ReadContent(data map[string][]byte) Content {
+func readContent(data map[string][]byte) Content {
 	first := func(keys ...string) []byte {
 		for _, key := range keys {
 			if len(data[key]) > 0 {
@@ -61,8 +61,8 @@ func ReadContent(data map[string][]byte) Content {
 	}
 }
 
-// ReadExternal reads the content from a Secret that somebody else maintains: ca.crt, tls.crt and tls.key.
-func ReadExternal(data map[string][]byte) Content {
+// readExternal reads the content from a Secret that somebody else maintains: ca.crt, tls.crt and tls.key.
+func readExternal(data map[string][]byte) Content {
 	return Content{
 		CA:      Pair{Certificate: data[externalCAKey]},
 		Serving: Pair{Certificate: data[tlsCertificateKey], Key: data[tlsKeyKey]},

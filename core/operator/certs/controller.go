@@ -255,7 +255,7 @@ func (o observation) haveBundle(bundle []byte) bool {
 func (c *Controller) plan(seen observation) (Plan, error) {
 	snapshot := Snapshot{Now: c.options.Clock.Now(), Remembered: c.source.content()}
 	if seen.secret != nil {
-		stored := ReadContent(seen.secret.Data)
+		stored := readContent(seen.secret.Data)
 		snapshot.Stored = &stored
 		snapshot.Published = seen.missing == nil && seen.haveBundle(stored.Bundle())
 	}
@@ -336,7 +336,7 @@ func (c *Controller) follow(seen observation) error {
 	if seen.secret == nil {
 		return fmt.Errorf("not found Secret %s with external certificates", c.secret.key)
 	}
-	content := ReadExternal(seen.secret.Data)
+	content := readExternal(seen.secret.Data)
 	failures := []error{c.serve(content), seen.missing}
 	for _, target := range seen.targets {
 		failures = append(failures, checkExternal(target, content.CA.Certificate))

@@ -161,7 +161,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 func (p *place) options(config *rest.Config) Options {
 	return Options{
 		Config:   config,
-		Settings: Settings{Namespace: p.name, SecretName: "certs", ServiceName: "webhook", Port: DefaultPort},
+		Settings: Settings{Namespace: p.name, SecretName: "certs", ServiceName: "webhook", Port: defaultPort},
 		Mutating: []string{p.name}, Validating: []string{p.name}, CRDs: []string{p.crd().Name, "missing.example.com"},
 		Clock: p.clock, Random: rand.Reader, NewKey: newSmallKey, Log: testr.New(p.t),
 	}
@@ -205,7 +205,7 @@ func (p *place) initialized(controllers []*Controller) {
 func (p *place) secret(ctx context.Context) (Content, error) {
 	var secret corev1.Secret
 	err := p.admin.Get(ctx, client.ObjectKey{Namespace: p.name, Name: "certs"}, &secret)
-	return ReadContent(secret.Data), client.IgnoreNotFound(err)
+	return readContent(secret.Data), client.IgnoreNotFound(err)
 }
 
 // bundles returns what the API server trusts, place by place.

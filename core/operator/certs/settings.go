@@ -24,8 +24,8 @@ type Settings struct {
 	RenewBefore time.Duration
 }
 
-// DefaultPort is the default port of webhook servers; the Service forwards to it.
-const DefaultPort = 9876
+// defaultPort is the default port of webhook servers; the Service forwards to it.
+const defaultPort = 9876
 
 // ReadSettings reads the settings of a feature from the environment, and returns notes for the log about variables that
 // are known but have no effect. A bad port is an error; a bad CERTS_RENEW_BEFORE means the default.
@@ -42,7 +42,7 @@ func ReadSettings(feature, defaultNamespace string, getenv func(string) string) 
 		ServiceName: or("SERVICE_NAME", feature+"-webhook"),
 		Host:        getenv("WEBHOOK_HOST"),
 	}
-	port, err := strconv.Atoi(or("WEBHOOK_PORT", strconv.Itoa(DefaultPort)))
+	port, err := strconv.Atoi(or("WEBHOOK_PORT", strconv.Itoa(defaultPort)))
 	if err != nil || port < 1 || port > 65535 {
 		return settings, nil, fmt.Errorf("read WEBHOOK_PORT: %q is not a port", getenv("WEBHOOK_PORT"))
 	}

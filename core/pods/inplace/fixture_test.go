@@ -191,7 +191,7 @@ func refresh(t testing.TB, pod *corev1.Pod, now metav1.Time) (*corev1.Pod, Progr
 
 func stateOf(t testing.TB, pod *corev1.Pod) *State {
 	t.Helper()
-	s, err := ReadState(pod)
+	s, err := readState(action.NewPodChange(pod, metav1.Time{}))
 	require.NoError(t, err)
 	require.NotNil(t, s)
 	return s

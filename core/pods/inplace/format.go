@@ -101,16 +101,12 @@ type ContainerHashes struct {
 	ExtractedEnvFromMetadataHash uint64 `json:"extractedEnvFromMetadataHash,omitempty"`
 }
 
-// ReadState reads the state of an update from the pod; nil when it has none.
-func ReadState(pod *corev1.Pod) (*State, error) {
-	return readState(action.NewPodChange(pod, metav1.Time{}))
-}
-
 // ReadRuntimeContainersMeta reads the node agent's annotation; nil when the pod has none.
 func ReadRuntimeContainersMeta(pod *corev1.Pod) (*RuntimeContainersMeta, error) {
 	return decode[RuntimeContainersMeta](contract.RuntimeContainersMetaAnnotation, pod.Annotations[contract.RuntimeContainersMetaAnnotation])
 }
 
+// readState reads the state of an update from the pod; nil when it has none.
 func readState(c *action.PodChange) (*State, error) {
 	return decode[State](contract.InPlaceUpdateStateAnnotation,
 		current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation))

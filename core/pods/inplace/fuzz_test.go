@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -204,7 +205,7 @@ func (s *story) begun(from, to *corev1.PodTemplateSpec) {
 // requireObservedAnew is what InPlaceUpdateReady True promises: what runs is what the pod says, by content,
 // and the pod says what its revision says.
 func (s *story) requireObservedAnew() {
-	state, err := ReadState(s.pod)
+	state, err := readState(action.NewPodChange(s.pod, metav1.Time{}))
 	require.NoError(s.t, err)
 	if state == nil || state.Revision != s.pod.Labels[contract.RevisionLabel] {
 		return
@@ -221,7 +222,7 @@ func (s *story) requireObservedAnew() {
 // requireEnvironments is the rest of that promise, which a hand may break later: what the update renews was
 // read by the containers that run, and of no other it is known that it was not.
 func (s *story) requireEnvironments() {
-	state, err := ReadState(s.pod)
+	state, err := readState(action.NewPodChange(s.pod, metav1.Time{}))
 	require.NoError(s.t, err)
 	if state == nil { // a lost write had left the readiness gate False
 		return

@@ -18,12 +18,6 @@ func Hooked(h *workload.LifecycleHook, pod *corev1.Pod) bool {
 	return hooked(h, action.NewPodChange(pod, metav1.Time{}))
 }
 
-// AllHooked reports whether every label and every finalizer of the hook is on the pod. It is true for
-// a hook without handlers and false for a nil hook.
-func AllHooked(h *workload.LifecycleHook, pod *corev1.Pod) bool {
-	return allHooked(h, action.NewPodChange(pod, metav1.Time{}))
-}
-
 func hooked(h *workload.LifecycleHook, c *action.PodChange) bool {
 	if h == nil {
 		return false
@@ -36,6 +30,8 @@ func hooked(h *workload.LifecycleHook, c *action.PodChange) bool {
 	return slices.ContainsFunc(h.FinalizersHandler, c.HasFinalizer)
 }
 
+// allHooked reports whether every label and every finalizer of the hook is on the pod. It is true for
+// a hook without handlers and false for a nil hook.
 func allHooked(h *workload.LifecycleHook, c *action.PodChange) bool {
 	if h == nil {
 		return false

@@ -118,7 +118,7 @@ func TestHooked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, tt.hooked, Hooked(tt.hook, tt.pod))
-			assert.Equal(t, tt.all, AllHooked(tt.hook, tt.pod))
+			assert.Equal(t, tt.all, allHooked(tt.hook, action.NewPodChange(tt.pod, now)))
 		})
 	}
 }

@@ -60,7 +60,7 @@ func Record(c Choice) []action.Action {
 // TruncateHistory deletes what Truncate finds. The limit is spec.revisionHistoryLimit; nil is DefaultHistoryLimit.
 func TruncateHistory(owned []*appsv1.ControllerRevision, live map[string]bool, limit *int32) []action.Action {
 	var actions []action.Action
-	for _, r := range BeyondLimit(owned, live, ptr.Deref(limit, DefaultHistoryLimit)) {
+	for _, r := range beyondLimit(owned, live, ptr.Deref(limit, DefaultHistoryLimit)) {
 		actions = append(actions, action.Action{
 			Verb: action.Delete, Object: r, Reason: "HistoryLimit", Message: "beyond spec.revisionHistoryLimit",
 		})

@@ -194,10 +194,10 @@ func compare(a, b *appsv1.ControllerRevision) int {
 	)
 }
 
-// BeyondLimit is which of the owned revisions are to be deleted so that at most limit of those not live
+// beyondLimit is which of the owned revisions are to be deleted so that at most limit of those not live
 // remain, the oldest first. live holds the short hashes of the current and the update revision and of
 // every revision that an active pod carries. A negative limit is 0.
-func BeyondLimit(owned []*appsv1.ControllerRevision, live map[string]bool, limit int32) []*appsv1.ControllerRevision {
+func beyondLimit(owned []*appsv1.ControllerRevision, live map[string]bool, limit int32) []*appsv1.ControllerRevision {
 	var idle []*appsv1.ControllerRevision
 	for _, r := range owned {
 		if !live[Hash(r)] && r.DeletionTimestamp == nil {

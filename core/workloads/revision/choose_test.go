@@ -227,7 +227,7 @@ func TestTruncate(t *testing.T) {
 	live := map[string]bool{Hash(byNumber[5]): true, Hash(byNumber[2]): true}
 	for limit, want := range map[int32][]int64{10: nil, 3: nil, 2: {1}, 1: {1, 3}, 0: {1, 3, 4}, -1: {1, 3, 4}} {
 		var got []int64
-		for _, r := range BeyondLimit(owned, live, limit) {
+		for _, r := range beyondLimit(owned, live, limit) {
 			got = append(got, r.Revision)
 		}
 		assert.Equal(t, want, got, "limit %d", limit)
