@@ -58,7 +58,7 @@ func TestOnlyNewlyListedPodsAreLookedUp(t *testing.T) {
 	assert.Len(t, facts.Pods, 1)
 }
 
-func TestTemplatesAreJudgedWhenNewOrChanged(t *testing.T) {
+func TestTemplatesAreValidatedWhenNewOrChanged(t *testing.T) {
 	image := func(set *v1beta1.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = "nginx:2" }
 	claims := func(set *v1beta1.CloneSet) {
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data")}

@@ -37,7 +37,7 @@ func filler(seed int64) *randfill.Filler {
 }
 
 // Issues 1098, 1807 and 1967 of OpenKruise: absent fields and short lists let its webhooks panic.
-func TestNoSetIsTooOddToBeJudged(t *testing.T) {
+func TestNoSetIsTooOddToBeValidated(t *testing.T) {
 	refused := 0
 	for seed := range int64(500) {
 		var set, old v1beta1.CloneSet

@@ -57,7 +57,7 @@ func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 	assert.Equal(t, 1, writes["patch controllerrevisions"])
 }
 
-func TestPullingAheadIsJudgedAnew(t *testing.T) {
+func TestPullingAheadIsDecidedAnew(t *testing.T) {
 	env.ServePullJobs(t)
 	set := newPullingSet(env.Namespace(t), 3)
 	givenPuller(t, set.Namespace)

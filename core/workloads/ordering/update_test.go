@@ -68,7 +68,7 @@ func orderBy(keys ...string) *workload.UpdatePriorityStrategy {
 	return p
 }
 
-func weigh(weight int32, labels map[string]string) workload.UpdatePriorityWeightTerm {
+func weightTerm(weight int32, labels map[string]string) workload.UpdatePriorityWeightTerm {
 	return workload.UpdatePriorityWeightTerm{Weight: weight, MatchSelector: metav1.LabelSelector{MatchLabels: labels}}
 }
 
@@ -122,7 +122,7 @@ func TestWeightPriority(t *testing.T) {
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "x", Operator: "Like"}},
 	}}
 	o := UpdateOptions{Priority: &workload.UpdatePriorityStrategy{WeightPriority: []workload.UpdatePriorityWeightTerm{
-		weigh(10, map[string]string{"x": "1"}), weigh(20, map[string]string{"y": "1"}), broken,
+		weightTerm(10, map[string]string{"x": "1"}), weightTerm(20, map[string]string{"y": "1"}), broken,
 	}}}
 	assert.Equal(t, []string{"sum", "tie", "two", "one", "none"}, names(pods, ForUpdate(pods, everyIndex(pods), o)))
 }
@@ -133,7 +133,7 @@ func TestPriorityWithoutAMatchingRuleChangesNothing(t *testing.T) {
 	for name, p := range map[string]*workload.UpdatePriorityStrategy{
 		"empty":  {},
 		"order":  orderBy("absent"),
-		"weight": {WeightPriority: []workload.UpdatePriorityWeightTerm{weigh(5, map[string]string{"absent": "1"})}},
+		"weight": {WeightPriority: []workload.UpdatePriorityWeightTerm{weightTerm(5, map[string]string{"absent": "1"})}},
 	} {
 		assert.Equal(t, want, ForUpdate(pods, everyIndex(pods), UpdateOptions{Priority: p}), name)
 	}
@@ -150,7 +150,7 @@ func TestPriorityKeepsTheDefaultOrderAmongEquals(t *testing.T) {
 			others = append(others, index)
 		}
 	}
-	o := UpdateOptions{Priority: &workload.UpdatePriorityStrategy{WeightPriority: []workload.UpdatePriorityWeightTerm{weigh(1, map[string]string{"part": "0"})}}}
+	o := UpdateOptions{Priority: &workload.UpdatePriorityStrategy{WeightPriority: []workload.UpdatePriorityWeightTerm{weightTerm(1, map[string]string{"part": "0"})}}}
 	assert.Equal(t, begunFirst(pods, append(first, others...)), ForUpdate(pods, everyIndex(pods), o))
 }
 
@@ -212,7 +212,7 @@ func TestScatterOfAnEmptyValueNeedsTheKey(t *testing.T) {
 	assert.Equal(t, []string{"c", "a", "b", "d"}, names(pods, ForUpdate(pods, everyIndex(pods), o)))
 }
 
-// Whatever the options, the result holds the waiting pods, each once, in an order that depends on
+// Whatever the options, the returned order has the waiting pods, each once, in an order that depends on
 // the pods alone.
 func TestForUpdateInvariants(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
@@ -243,7 +243,7 @@ func randomOptions(random *rand.Rand) UpdateOptions {
 		o.Priority = orderBy("order", "app")
 	case 1:
 		o.Priority = &workload.UpdatePriorityStrategy{WeightPriority: []workload.UpdatePriorityWeightTerm{
-			weigh(5, map[string]string{"part": "0"}), weigh(3, map[string]string{"part": "1"}),
+			weightTerm(5, map[string]string{"part": "0"}), weightTerm(3, map[string]string{"part": "1"}),
 		}}
 	}
 	for i := range random.IntN(3) {
@@ -259,7 +259,7 @@ func BenchmarkForUpdate10000(b *testing.B) {
 	for name, o := range map[string]UpdateOptions{
 		"default": {},
 		"order":   {Priority: orderBy("order")},
-		"weight":  {Priority: &workload.UpdatePriorityStrategy{WeightPriority: []workload.UpdatePriorityWeightTerm{weigh(5, map[string]string{"part": "0"})}}},
+		"weight":  {Priority: &workload.UpdatePriorityStrategy{WeightPriority: []workload.UpdatePriorityWeightTerm{weightTerm(5, map[string]string{"part": "0"})}}},
 		"scatter": {Scatter: scatter},
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -16,7 +16,7 @@ func TestValidatePriority(t *testing.T) {
 	weights := func(terms ...workload.UpdatePriorityWeightTerm) *workload.UpdatePriorityStrategy {
 		return &workload.UpdatePriorityStrategy{WeightPriority: terms}
 	}
-	bothLists := weights(weigh(1, good))
+	bothLists := weights(weightTerm(1, good))
 	bothLists.OrderPriority = orderBy("a").OrderPriority
 	badSelector := workload.UpdatePriorityWeightTerm{Weight: 1, MatchSelector: metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}},
@@ -28,12 +28,12 @@ func TestValidatePriority(t *testing.T) {
 	}{
 		{"absent", nil, ""},
 		{"empty", &workload.UpdatePriorityStrategy{}, ""},
-		{"weights at their bounds", weights(weigh(0, good), weigh(100, good)), ""},
+		{"weights at their bounds", weights(weightTerm(0, good), weightTerm(100, good)), ""},
 		{"order", orderBy("a", "b"), ""},
 		{"both lists", bothLists, "only one of weightPriority and orderPriority can be used"},
-		{"weight too large", weights(weigh(101, good)), "weight must be valid number in the range 1-100"},
-		{"weight negative", weights(weigh(-1, good)), "weight must be valid number in the range 1-100"},
-		{"empty selector", weights(weigh(1, nil)), "selector can not be empty"},
+		{"weight too large", weights(weightTerm(101, good)), "weight must be valid number in the range 1-100"},
+		{"weight negative", weights(weightTerm(-1, good)), "weight must be valid number in the range 1-100"},
+		{"empty selector", weights(weightTerm(1, nil)), "selector can not be empty"},
 		{"bad selector", weights(badSelector), `invalid selector: "Like" is not a valid label selector operator`},
 		{"empty key", orderBy("a", ""), "order key can not be empty"},
 	}

@@ -44,7 +44,7 @@ func odd(seed int64) *randfill.Filler {
 }
 
 // 1098, 1807, 1967: absent fields and short lists let the webhooks panic.
-func TestNoSetIsTooOddToBeJudged(t *testing.T) {
+func TestNoSetIsTooOddToBeValidated(t *testing.T) {
 	featureGates := FeatureGates{StartOrdinal: true, AutoDeletePVC: true, AutoResizePVC: true, PreDownload: true}
 	refused := 0
 	for seed := range int64(300) {
