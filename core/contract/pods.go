@@ -8,13 +8,13 @@ const (
 	RevisionLabel = "controller-revision-hash"
 	// TemplateHashLabel is always the short hash of the pod's revision. Written by CloneSet.
 	TemplateHashLabel = "pod-template-hash"
-	// InstanceIDLabel links a pod of a CloneSet with its claims; it stands on both.
+	// InstanceIDLabel links a pod of a CloneSet with its claims; it stands on both. Written and read by CloneSet.
 	InstanceIDLabel = "apps.kruise.io/cloneset-instance-id"
 	// SpecifiedDeleteLabel asks the workload to replace the pod. Its presence counts, not its
 	// value. Written by users and operators, read by the workload operators.
 	SpecifiedDeleteLabel = "apps.kruise.io/specified-delete"
 	// LifecycleStateLabel is the lifecycle state of a pod, one of the LifecycleState values.
-	// Absent means Normal.
+	// Absent means Normal. Written by the workload operators, read by them and by controllers of hooks.
 	LifecycleStateLabel = "lifecycle.apps.kruise.io/state"
 	// UnavailablePrefix starts the labels by which users declare a pod unavailable for budgets.
 	UnavailablePrefix = "unavailable-pod.kruise.io/"
@@ -23,13 +23,16 @@ const (
 // Annotations on pods.
 const (
 	// LifecycleTimestampAnnotation is the time of the last change of the lifecycle state, RFC 3339.
+	// Written with LifecycleStateLabel, read by the workload operators and by users.
 	LifecycleTimestampAnnotation = "lifecycle.apps.kruise.io/timestamp"
-	// InPlaceUpdateStateAnnotation is the JSON of an in-place update that runs or ran last.
+	// InPlaceUpdateStateAnnotation is the JSON of an in-place update that runs or ran last. Written and
+	// read by the in-place engine of the workload operators.
 	InPlaceUpdateStateAnnotation = "apps.kruise.io/inplace-update-state"
 	// LegacyInPlaceUpdateStateAnnotation is read when InPlaceUpdateStateAnnotation is absent and
 	// removed when that one is written.
 	LegacyInPlaceUpdateStateAnnotation = "inplace-update-state"
 	// InPlaceUpdateGraceAnnotation is the JSON of an in-place update that waits for its grace period.
+	// Written and read by the in-place engine of the workload operators.
 	InPlaceUpdateGraceAnnotation = "apps.kruise.io/inplace-update-grace"
 	// LegacyInPlaceUpdateGraceAnnotation relates to InPlaceUpdateGraceAnnotation as its state sibling does.
 	LegacyInPlaceUpdateGraceAnnotation = "inplace-update-grace"
@@ -37,10 +40,13 @@ const (
 	// node agent through pods/status, read by the in-place engine.
 	RuntimeContainersMetaAnnotation = "apps.kruise.io/runtime-containers-meta"
 	// ContainerLaunchPriorityAnnotation set to LaunchOrdered starts containers in list order.
+	// Written by users, read by the pod webhook of daemon.
 	ContainerLaunchPriorityAnnotation = "apps.kruise.io/container-launch-priority"
 	// ContainerLaunchPriorityCompletedAnnotation says that all launch barriers are released.
+	// Written and read by the manager of daemon.
 	ContainerLaunchPriorityCompletedAnnotation = "apps.kruise.io/container-launch-priority-completed"
 	// PodDeletionCostAnnotation is core Kubernetes' deletion cost, an int32 as text.
+	// Written by users, read by the workload operators.
 	PodDeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 )
 
