@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AcceptLossAnnotation, set to "true" by a user, allows an update through an older version to remove what that version
+// AcceptLossAnnotation set to "true" by a user allows an update through an older version to remove what that version
 // cannot express.
 const AcceptLossAnnotation = "apps.kruise.io/accept-v1alpha1-loss"
 
