@@ -30,10 +30,10 @@ type mounter struct {
 	name string
 }
 
-// keeper returns the name of a pod because of which the object must not be deleted: a pod that mounts the claim, is not
-// terminating and is not the heir, the pod with which the claim is to be deleted. It is empty for objects other than
-// claims.
-func (p *pass) keeper(ctx context.Context, o client.Object, heir types.UID) (string, error) {
+// mountingPod returns the name of a pod because of which the object must not be deleted: a pod that mounts the claim,
+// is not terminating and is not the excepted one, with which the claim is to be deleted. It is empty for objects other
+// than claims.
+func (p *pass) mountingPod(ctx context.Context, o client.Object, except types.UID) (string, error) {
 	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
 		return "", nil
 	}
@@ -42,7 +42,7 @@ func (p *pass) keeper(ctx context.Context, o client.Object, heir types.UID) (str
 		return "", p.mounts.err
 	}
 	for _, pod := range p.mounts.pods[o.GetName()] {
-		if _, removed := p.mounts.removed.Load(pod.uid); !removed && pod.uid != heir {
+		if _, removed := p.mounts.removed.Load(pod.uid); !removed && pod.uid != except {
 			return pod.name, nil
 		}
 	}

@@ -60,24 +60,24 @@ func TestClaimsThatPodsMountAreNotDeleted(t *testing.T) {
 	assert.Equal(t, 1, lists, "the server is asked once in a pass")
 }
 
-// A claim goes with its heir, unless another pod mounts it.
-func TestClaimsGoWithTheirHeirAlone(t *testing.T) {
+// A claim is deleted with its pod, unless another pod mounts it.
+func TestReleasedClaimsGoWithTheirPod(t *testing.T) {
 	w := newWorld(t)
 	own, shared := w.claim(t, "own"), w.claim(t, "shared")
-	heir := w.mounting(t, "heir", "own")
+	deleted := w.mounting(t, "deleted", "own")
 	w.mounting(t, "stranger", "shared")
 	release := func(claim *corev1.PersistentVolumeClaim) action.Action {
-		body := map[string]any{"metadata": map[string]any{"labels": map[string]any{"goes": "with-its-heir"}}}
-		return action.Action{Verb: action.Release, Object: claim, ForPod: heir.UID, Patches: []action.Patch{{Body: body}}}
+		body := map[string]any{"metadata": map[string]any{"labels": map[string]any{"goes": "with-its-pod"}}}
+		return action.Action{Verb: action.Release, Object: claim, ForPod: deleted.UID, Patches: []action.Patch{{Body: body}}}
 	}
-	out := w.Run(t.Context(), w.owner, []action.Step{step(release(own), release(shared)), step(action.Action{Verb: action.Delete, Object: heir})})
+	out := w.Run(t.Context(), w.owner, []action.Step{step(release(own), release(shared)), step(action.Action{Verb: action.Delete, Object: deleted})})
 	require.NoError(t, out.Err)
 	require.Len(t, out.Blocked, 1)
 	assert.Equal(t, "release persistentvolumeclaim shared: it is mounted by pod stranger", out.Blocked[0].Message)
 	assert.Equal(t, 1, out.Done(action.Release))
 	assert.Equal(t, 1, out.Done(action.Delete), "it holds up nothing else")
 	require.NoError(t, w.get(t, own))
-	assert.Equal(t, "with-its-heir", own.Labels["goes"])
+	assert.Equal(t, "with-its-pod", own.Labels["goes"])
 	require.NoError(t, w.get(t, shared))
 	assert.Empty(t, shared.Labels)
 }

@@ -142,8 +142,8 @@ func (c *hours) Now() time.Time {
 	return time.Unix(0, 0).Add(time.Duration(c.looks) * time.Hour)
 }
 
-// A rehearsal may take so long that its action is outdated.
-func TestActionsOutdatedByTheirRehearsalAreStale(t *testing.T) {
+// A dry run may take so long that its action expires.
+func TestActionsOutdatedByTheirDryRunAreStale(t *testing.T) {
 	w := newWorld(t)
 	executor, err := execute.New(execute.Options{
 		Client: w.Client, Live: w.Client, Recorder: w.writes, Metrics: w.metric, Controller: "test", Clock: &hours{},
@@ -191,12 +191,12 @@ func TestPatchesOfAnActionBuildOnEachOther(t *testing.T) {
 
 	require.NoError(t, out.Err)
 	assert.Equal(t, []progress.State{progress.Done}, states(out))
-	judged := p.ResourceVersion
+	planned := p.ResourceVersion
 	require.NoError(t, w.get(t, p))
 	assert.Equal(t, "image:2", p.Spec.Containers[0].Image)
 	assert.Equal(t, "value", p.Labels["label"])
 	assert.Equal(t, corev1.PodConditionType("Gate"), p.Status.Conditions[len(p.Status.Conditions)-1].Type)
-	assert.NotEqual(t, judged, p.ResourceVersion)
+	assert.NotEqual(t, planned, p.ResourceVersion)
 	assert.Equal(t, p.ResourceVersion, out.Outcomes[0].Object.GetResourceVersion())
 	assert.Equal(t, []string{"written one", "written one"}, w.writes.list)
 }
@@ -204,15 +204,15 @@ func TestPatchesOfAnActionBuildOnEachOther(t *testing.T) {
 func TestWritesMissAWorldThatMovedOn(t *testing.T) {
 	w := newWorld(t)
 	changed, replaced, gone, taken := w.existing(t, "changed"), w.existing(t, "replaced"), w.existing(t, "gone"), w.existing(t, "taken")
-	judged := changed.DeepCopy()
+	planned := changed.DeepCopy()
 	require.NoError(t, w.Patch(t.Context(), changed, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"label":"theirs"}}}`))))
 	for _, p := range []*corev1.Pod{replaced, gone} {
 		require.NoError(t, w.Delete(t.Context(), p.DeepCopy(), client.GracePeriodSeconds(0)))
 	}
 	w.existing(t, "replaced")
 	tests := map[string]action.Action{
-		"patch of a changed object":   label(judged, "ours"),
-		"delete of a changed object":  {Verb: action.Delete, Object: judged},
+		"patch of a changed object":   label(planned, "ours"),
+		"delete of a changed object":  {Verb: action.Delete, Object: planned},
 		"patch of a replaced object":  label(replaced, "ours"),
 		"delete of a replaced object": {Verb: action.Delete, Object: replaced},
 		"patch of a gone object":      label(gone, "ours"),

@@ -25,9 +25,9 @@ type pass struct {
 	owner    client.Object
 	workload types.NamespacedName
 
-	adoption sync.Once
-	adopts   error
-	mounts   mounts
+	adoption    sync.Once
+	adoptionErr error
+	mounts      mounts
 }
 
 // try carries out one action. A dry run takes time, too.
@@ -35,7 +35,7 @@ func (p *pass) try(ctx context.Context, a *action.Action) progress.Outcome {
 	outdated := func() bool { return a.Expired(p.options.Clock.Now()) }
 	r := progress.Outcome{State: progress.Done}
 	if !outdated() {
-		r = p.rehearse(ctx, a)
+		r = p.dryRun(ctx, a)
 	}
 	switch {
 	case r.State != progress.Done:
@@ -103,7 +103,7 @@ func (p *pass) collision(ctx context.Context, o client.Object, exists error) pro
 }
 
 func (p *pass) delete(ctx context.Context, a *action.Action) progress.Outcome {
-	if r := p.unmounted(ctx, a); r.State != progress.Done {
+	if r := p.checkUnmounted(ctx, a); r.State != progress.Done {
 		return r
 	}
 	if err := p.remove(ctx, a.Object, preconditionsOf(a.Object)); err != nil {
@@ -111,7 +111,7 @@ func (p *pass) delete(ctx context.Context, a *action.Action) progress.Outcome {
 	}
 	p.mounts.removed.Store(a.Object.GetUID(), true)
 	for _, then := range a.Dependents {
-		pod, err := p.keeper(ctx, then, "")
+		pod, err := p.mountingPod(ctx, then, "")
 		if err != nil {
 			return progress.OutcomeOf(fmt.Errorf("delete %s: %w", p.name(then), err))
 		}
@@ -125,10 +125,11 @@ func (p *pass) delete(ctx context.Context, a *action.Action) progress.Outcome {
 	return progress.Outcome{State: progress.Done}
 }
 
-// unmounted reports whether no other pod mounts the claim that the action would delete, at once or with its heir.
-func (p *pass) unmounted(ctx context.Context, a *action.Action) progress.Outcome {
+// checkUnmounted returns Done unless another pod mounts the claim that the action would delete, at once or with its
+// pod.
+func (p *pass) checkUnmounted(ctx context.Context, a *action.Action) progress.Outcome {
 	verb := strings.ToLower(string(a.Verb))
-	switch pod, err := p.keeper(ctx, a.Object, a.ForPod); {
+	switch pod, err := p.mountingPod(ctx, a.Object, a.ForPod); {
 	case err != nil:
 		return progress.OutcomeOf(fmt.Errorf("%s %s: %w", verb, p.name(a.Object), err))
 	case pod != "":
@@ -165,7 +166,7 @@ func (p *pass) patch(ctx context.Context, a *action.Action) progress.Outcome {
 		}
 	}
 	if a.ForPod != "" {
-		if r := p.unmounted(ctx, a); r.State != progress.Done {
+		if r := p.checkUnmounted(ctx, a); r.State != progress.Done {
 			return r
 		}
 	}
@@ -190,7 +191,7 @@ func (p *pass) patch(ctx context.Context, a *action.Action) progress.Outcome {
 
 // send sends one patch for the version in current, and replaces current by the metadata of the answer. Asking for
 // metadata only saves decoding whole objects.
-func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, change action.Patch, trial bool) error {
+func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, change action.Patch, dryRun bool) error {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	body, err := json.Marshal(withPreconditions(change, current))
@@ -203,13 +204,13 @@ func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, 
 	}
 	if change.Subresource == "" {
 		o := &client.PatchOptions{}
-		if trial {
+		if dryRun {
 			o.DryRun = []string{metav1.DryRunAll}
 		}
 		return p.options.Client.Patch(ctx, current, client.RawPatch(kind, body), o)
 	}
 	o := &client.SubResourcePatchOptions{}
-	if trial {
+	if dryRun {
 		o.DryRun = []string{metav1.DryRunAll}
 	}
 	return p.options.Client.SubResource(change.Subresource).Patch(ctx, current, client.RawPatch(kind, body), o)
@@ -239,20 +240,20 @@ func (p *pass) mayAdopt(ctx context.Context) error {
 		defer cancel()
 		live, err := p.metadata(p.owner)
 		if err != nil {
-			p.adopts = err
+			p.adoptionErr = err
 			return
 		}
 		gvk := live.GroupVersionKind()
 		err = p.options.Live.Get(ctx, p.workload, live)
 		switch {
 		case err != nil:
-			p.adopts = fmt.Errorf("look at the owner: %w", err)
+			p.adoptionErr = fmt.Errorf("look at the owner: %w", err)
 		case live.UID != p.owner.GetUID() || live.DeletionTimestamp != nil:
 			resource := schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}
-			p.adopts = apierrors.NewNotFound(resource, p.owner.GetName())
+			p.adoptionErr = apierrors.NewNotFound(resource, p.owner.GetName())
 		}
 	})
-	return p.adopts
+	return p.adoptionErr
 }
 
 // metadata returns the identity of an object, as far as a write needs it.

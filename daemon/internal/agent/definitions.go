@@ -17,11 +17,11 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// definitionPause lies between two looks for definitions that are missing.
-const definitionPause = 2 * time.Second
+// definitionPeriod is the time between two checks for missing definitions.
+const definitionPeriod = 2 * time.Second
 
-// waitForDefinitions returns when the server serves our kinds. It waits for ever and says in the probe what it
-// waits for; the error is that of ctx.
+// waitForDefinitions returns when the server serves our kinds. It waits without a limit; the readiness probe reports
+// what it waits for. The error is that of ctx.
 func (a *agent) waitForDefinitions(ctx context.Context) error {
 	var missing atomic.Pointer[string]
 	waits := func(what string) { missing.Store(&what) }
@@ -33,7 +33,7 @@ func (a *agent) waitForDefinitions(ctx context.Context) error {
 		return nil
 	})
 	err := process.Kinds{
-		Missing: a.missingDefinitions, OnMissing: waits, Interval: definitionPause, Clock: a.clock, Log: a.Log,
+		Missing: a.missingDefinitions, OnMissing: waits, Interval: definitionPeriod, Clock: a.clock, Log: a.Log,
 	}.Wait(ctx)
 	if err == nil {
 		missing.Store(nil)

@@ -27,8 +27,8 @@ const digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b
 
 func TestImagesArePulledAndTheStatusTells(t *testing.T) {
 	n := givenNode(t)
-	n.runtime.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:one"})
-	n.runtime.Offer("reg.io/x@"+digest, simulate.Remote{ID: "sha256:two", Digest: digest})
+	n.runtime.AddRemoteImage("docker.io/library/app:1", simulate.RemoteImage{ID: "sha256:one"})
+	n.runtime.AddRemoteImage("reg.io/x@"+digest, simulate.RemoteImage{ID: "sha256:two", Digest: digest})
 	n.wantImages(map[string]v1beta1.ImageSpec{
 		"app": {Tags: []v1beta1.ImageTagSpec{tag("1", 3)}, SandboxConfig: &v1beta1.SandboxConfig{
 			Labels: map[string]string{"io.kubernetes.image.app": "foo"}, Annotations: map[string]string{"metrics.tags": "cluster=cn"},
@@ -68,14 +68,14 @@ func TestImagesArePulledAndTheStatusTells(t *testing.T) {
 
 func TestAnImageThatIsThereIsPulledOnlyWhenAlwaysIsAskedFor(t *testing.T) {
 	n := givenNode(t)
-	n.runtime.Keep("sha256:one", []string{"docker.io/library/app:1"}, nil)
-	n.runtime.Keep("sha256:two", nil, []string{"docker.io/library/app@" + digest})
+	n.runtime.AddImage("sha256:one", []string{"docker.io/library/app:1"}, nil)
+	n.runtime.AddImage("sha256:two", nil, []string{"docker.io/library/app@" + digest})
 	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1), tag(digest, 1))})
 	status := n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded, "app:" + digest: v1beta1.ImageSucceeded})
 	assert.Equal(t, "app@sha256:two", status.ImageStatuses["app"].Tags[1].ImageID)
 	assert.Empty(t, n.runtime.Calls("PullImage"))
 
-	n.runtime.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:one"})
+	n.runtime.AddRemoteImage("docker.io/library/app:1", simulate.RemoteImage{ID: "sha256:one"})
 	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 2, func(t *v1beta1.ImageTagSpec) { t.ImagePullPolicy = v1beta1.PullAlways }))})
 	n.eventually(func(c *assert.CollectT, s v1beta1.NodeImageStatus) {
 		require.Len(c, s.ImageStatuses["app"].Tags, 1)
@@ -107,7 +107,7 @@ func TestNoMoreThanTheWorkersPullAtATime(t *testing.T) {
 	slow := &gate{open: make(chan struct{})}
 	n.runtime.Fail("PullImage", slow.fault)
 	for _, name := range []string{"a", "b", "c"} {
-		n.runtime.Offer("docker.io/library/app:"+name, simulate.Remote{ID: "sha256:" + name})
+		n.runtime.AddRemoteImage("docker.io/library/app:"+name, simulate.RemoteImage{ID: "sha256:" + name})
 	}
 	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("a", 1), tag("b", 1), tag("c", 1))})
 	status := n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:a": v1beta1.ImagePulling, "app:b": v1beta1.ImagePulling, "app:c": v1beta1.ImageWaiting})
@@ -119,7 +119,7 @@ func TestNoMoreThanTheWorkersPullAtATime(t *testing.T) {
 
 func TestCredentialsAreThoseOfTheSecretsAndWrongOnesAreNotFollowedByNone(t *testing.T) {
 	n := givenNode(t)
-	n.runtime.Offer("reg.io/x:1", simulate.Remote{ID: "sha256:1", Admit: func(a *runtimev1.AuthConfig) bool {
+	n.runtime.AddRemoteImage("reg.io/x:1", simulate.RemoteImage{ID: "sha256:1", Admit: func(a *runtimev1.AuthConfig) bool {
 		return a == nil || a.Username == "me" && a.Password == "right"
 	}})
 	wrong := n.pullSecret("wrong", `{"reg.io":{"username":"me","password":"wrong"}}`)
@@ -173,7 +173,7 @@ func TestTimeoutsAndDeadlinesBoundAPull(t *testing.T) {
 
 func TestANewVersionStopsTheOldPull(t *testing.T) {
 	n := givenNode(t)
-	n.runtime.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:1"})
+	n.runtime.AddRemoteImage("docker.io/library/app:1", simulate.RemoteImage{ID: "sha256:1"})
 	slow, stopped := &gate{open: make(chan struct{})}, make(chan struct{}, 1)
 	n.runtime.Fail("PullImage", func(ctx context.Context, request any) error {
 		err := slow.fault(ctx, request)
@@ -200,12 +200,12 @@ func TestANewVersionStopsTheOldPull(t *testing.T) {
 
 func TestARestartedAgentTakesUpWhatIsUnfinishedAndLeavesTheRest(t *testing.T) {
 	n := givenNode(t)
-	n.runtime.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:1"})
+	n.runtime.AddRemoteImage("docker.io/library/app:1", simulate.RemoteImage{ID: "sha256:1"})
 	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1))})
 	n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded})
 	slow := &gate{open: make(chan struct{})}
 	n.runtime.Fail("PullImage", slow.fault)
-	n.runtime.Offer("docker.io/library/app:2", simulate.Remote{ID: "sha256:2"})
+	n.runtime.AddRemoteImage("docker.io/library/app:2", simulate.RemoteImage{ID: "sha256:2"})
 	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1), tag("2", 1))})
 	before := n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded, "app:2": v1beta1.ImagePulling})
 
@@ -222,7 +222,7 @@ func TestWhatTheManagerFailedStaysFailed(t *testing.T) {
 	n := givenNode(t)
 	slow := &gate{open: make(chan struct{})}
 	n.runtime.Fail("PullImage", slow.fault)
-	n.runtime.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:1"})
+	n.runtime.AddRemoteImage("docker.io/library/app:1", simulate.RemoteImage{ID: "sha256:1"})
 	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1))})
 	n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImagePulling})
 
@@ -255,7 +255,7 @@ func TestAMissingRuntimeIsReportedAndWaitedFor(t *testing.T) {
 	assert.Equal(t, "ok", body)
 
 	fake := simulate.NewRuntime(t, "containerd", filepath.Join(n.folder, "containerd.sock"))
-	fake.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:1"})
+	fake.AddRemoteImage("docker.io/library/app:1", simulate.RemoteImage{ID: "sha256:1"})
 	status = n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded})
 	assert.Equal(t, v1beta1.SyncSucceeded, status.FirstSyncStatus.Status)
 	n.eventuallyReady()
@@ -264,7 +264,7 @@ func TestAMissingRuntimeIsReportedAndWaitedFor(t *testing.T) {
 func TestARuntimeThatRestartsDuringAPullCostsOneAttempt(t *testing.T) {
 	n := givenNode(t)
 	n.eventuallyReady()
-	n.runtime.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:1"})
+	n.runtime.AddRemoteImage("docker.io/library/app:1", simulate.RemoteImage{ID: "sha256:1"})
 	under := make(chan struct{})
 	n.runtime.Fail("PullImage", func(ctx context.Context, _ any) error {
 		close(under)
@@ -289,7 +289,7 @@ func TestARuntimeThatRestartsDuringAPullCostsOneAttempt(t *testing.T) {
 func TestARuntimeThatIsAwayCostsNoAttempt(t *testing.T) {
 	n := givenNode(t)
 	n.eventuallyReady()
-	n.runtime.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:1"})
+	n.runtime.AddRemoteImage("docker.io/library/app:1", simulate.RemoteImage{ID: "sha256:1"})
 	n.runtime.Fail("ListImages", func(context.Context, any) error { return status.Error(codes.Unavailable, "away") })
 	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1, func(t *v1beta1.ImageTagSpec) { t.PullPolicy.BackoffLimit = new(int32(0)) }))})
 	require.Eventually(t, func() bool { return len(n.runtime.Calls("ListImages")) > 2 }, patience, moment)

@@ -53,7 +53,7 @@ func (n *node) run(pod *corev1.Pod) *corev1.Pod {
 	pod.Status.PodIP = "127.0.0.1"
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	require.NoError(n.t, n.client.Status().Patch(n.t.Context(), pod, client.MergeFrom(base)))
-	(&simulate.Kubelet{Client: n.client, Runtime: n.runtime}).Keep(n.t, pod)
+	(&simulate.Kubelet{Client: n.client, Runtime: n.runtime}).RunPod(n.t, pod)
 	return n.fresh(pod)
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
-// probes answer the kubelet: alive is who answers, ready is who can do all of its work. A missing runtime or
-// definition is not cured by a restart, so neither is a matter of liveness.
+// probes answer the kubelet: an agent is alive if it answers, and ready if it can do all of its work. A restart does
+// not help against a missing runtime or definition, so neither affects liveness.
 type probes struct {
 	mu     sync.Mutex
 	checks map[string]func() error
@@ -56,31 +56,31 @@ func (p *probes) ServeHTTP(answer http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(answer, strings.Join(append(bad, good...), "\n"))
 }
 
-func alive(answer http.ResponseWriter, _ *http.Request) { fmt.Fprint(answer, "ok") }
+func serveAlive(answer http.ResponseWriter, _ *http.Request) { fmt.Fprint(answer, "ok") }
 
-// front returns what --addr serves, with the certificate for it: nil for plain HTTP. The kubelet shows no token and
-// checks no certificate, so that probes are open and one that signs itself will do.
-func (a *agent) front(gatherer prometheus.Gatherer) (http.Handler, *tls.Certificate, error) {
+// handler returns what --addr serves, with the certificate for it: nil for plain HTTP. The kubelet sends no
+// token and checks no certificate, so probes are open and the certificate is self-signed.
+func (a *agent) handler(gatherer prometheus.Gatherer) (http.Handler, *tls.Certificate, error) {
 	var certificate *tls.Certificate
 	metrics := promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{})
 	if a.MetricsSecure {
 		var err error
-		if metrics, err = a.guarded(metrics); err != nil {
+		if metrics, err = a.authorized(metrics); err != nil {
 			return nil, nil, fmt.Errorf("guard metrics: %w", err)
 		}
-		if certificate, err = signedByItself(); err != nil {
+		if certificate, err = selfSigned(); err != nil {
 			return nil, nil, fmt.Errorf("make a certificate: %w", err)
 		}
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/healthz", alive)
+	mux.HandleFunc("/healthz", serveAlive)
 	mux.Handle("/readyz", a.probes)
 	mux.Handle("/metrics", metrics)
 	return mux, certificate, nil
 }
 
-// guarded answers those whose token may get the path.
-func (a *agent) guarded(handler http.Handler) (http.Handler, error) {
+// authorized answers requests whose token may get the path.
+func (a *agent) authorized(handler http.Handler) (http.Handler, error) {
 	client, err := rest.HTTPClientFor(a.config)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (a *agent) guarded(handler http.Handler) (http.Handler, error) {
 	return filter(a.Log.WithName("metrics"), handler)
 }
 
-func signedByItself() (*tls.Certificate, error) {
+func selfSigned() (*tls.Certificate, error) {
 	certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {
 		return nil, err

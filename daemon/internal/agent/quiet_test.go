@@ -28,7 +28,7 @@ func TestARefusedAgentIsQuiet(t *testing.T) {
 				(strings.Contains(r.URL.Path, "/nodeimages/") || strings.Contains(r.URL.Path, "/pods/"))
 		}
 		n := givenRefusedNode(t, f)
-		n.runtime.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:one"})
+		n.runtime.AddRemoteImage("docker.io/library/app:1", simulate.RemoteImage{ID: "sha256:one"})
 		n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1))})
 		pod := n.run(n.podOfASet("web"))
 		for i := 0; !f.Over(); i++ {

@@ -27,7 +27,7 @@ import (
 
 const (
 	userAgent = "daemon-agent"
-	// shutdownGrace is how long stops of containers may go on once the agent is told to end. The pod's own
+	// shutdownGrace is how long stops of containers may go on once the agent is asked to end. The pod's own
 	// grace period is a little longer.
 	shutdownGrace = 9 * time.Second
 )
@@ -41,21 +41,21 @@ type agent struct {
 	metrics  *metrics.Metrics
 	probes   *probes
 	runtimes *cri.Runtimes
-	wake     chan struct{} // has an element when runtimes came or went
+	wake     chan struct{} // has an element when runtimes have come or gone
 }
 
-// Run runs the agent until ctx ends or something goes wrong that waiting cannot cure.
+// Run runs the agent until ctx ends or an error occurs that waiting cannot solve.
 func Run(ctx context.Context, options Options, config *rest.Config) error {
 	registry := prometheus.NewRegistry()
 	a, err := newAgent(options, config, registry)
 	if err != nil {
 		return err
 	}
-	front, certificate, err := a.front(registry)
+	front, certificate, err := a.handler(registry)
 	if err != nil {
 		return err
 	}
-	// Probes and runtimes outlive the work: stops under way go on when the agent is told to end.
+	// Probes and runtimes outlive the work: stops under way continue when the agent is asked to end.
 	services, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, services := errgroup.WithContext(services)
@@ -63,13 +63,13 @@ func Run(ctx context.Context, options Options, config *rest.Config) error {
 	if options.EnablePprof {
 		group.Go(func() error { return serve(services, options.PprofAddr, profiles(), nil) })
 	}
-	a.runtimes.Look(ctx)
+	a.runtimes.Probe(ctx)
 	group.Go(func() error { return a.runtimes.Start(services) })
 
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(services, cancel)() // a service that fails ends the work
-	err = a.work(working)
+	err = a.runControllers(working)
 	stop()
 	return errors.Join(err, group.Wait())
 }
@@ -81,7 +81,7 @@ func newAgent(options Options, config *rest.Config, registry *prometheus.Registr
 	}
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a := &agent{
-		Options: options, config: shapedConfig(config, &options), scheme: runtime.NewScheme(), clock: clock.RealClock{},
+		Options: options, config: restConfig(config, &options), scheme: runtime.NewScheme(), clock: clock.RealClock{},
 		metrics: measured, probes: newProbes(), wake: make(chan struct{}, 1),
 	}
 	if err := errors.Join(clientgoscheme.AddToScheme(a.scheme), v1beta1.AddToScheme(a.scheme)); err != nil {
@@ -99,20 +99,20 @@ func newAgent(options Options, config *rest.Config, registry *prometheus.Registr
 func (a *agent) runtimesChanged() {
 	select {
 	case a.wake <- struct{}{}:
-	default: // who is told later will see what we have seen
+	default: // the pending wake-up is enough
 	}
 }
 
-// shapedConfig limits requests only if asked to.
-func shapedConfig(config *rest.Config, options *Options) *rest.Config {
+// restConfig returns the client configuration, with a rate limit only if the options set one.
+func restConfig(config *rest.Config, options *Options) *rest.Config {
 	config = options.Limit(config)
 	config.UserAgent = userAgent
 	fastclient.WriteOnce(config)
 	return config
 }
 
-// work returns everything that needs the definitions of our kinds.
-func (a *agent) work(ctx context.Context) error {
+// runControllers returns everything that needs the definitions of our kinds.
+func (a *agent) runControllers(ctx context.Context) error {
 	if err := a.waitForDefinitions(ctx); err != nil {
 		return nil //nolint:nilerr // it ends with ctx only
 	}
@@ -131,9 +131,9 @@ func (a *agent) work(ctx context.Context) error {
 	}
 	a.probes.add("controllers", func() error { return nil }) // each has a check of its own from here on
 	err = mgr.Start(ctx)
-	if err != nil && ctx.Err() != nil { // told to end: a stop that takes longer is taken up by the next agent
+	if err != nil && ctx.Err() != nil { // asked to end: the next agent continues a stop that takes longer
 		a.Log.Info("Not everything has ended in time", "reason", err.Error())
-		return nil //nolint:nilerr // it is told, and no fault
+		return nil //nolint:nilerr // it is logged, and no error
 	}
 	return err
 }

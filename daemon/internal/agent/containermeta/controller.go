@@ -30,13 +30,13 @@ const ControllerName = "containermeta"
 
 const (
 	workers = 5
-	// A pass that failed is tried again in growing distance.
-	firstRetry, longestRetry = 500 * time.Millisecond, 55 * time.Second
-	// awayPause is how long a pass waits for a runtime that does not answer.
-	awayPause = 5 * time.Second
+	// A failed pass is retried with exponential backoff.
+	minRetryDelay, maxRetryDelay = 500 * time.Millisecond, 55 * time.Second
+	// unavailablePeriod is when the next pass runs while the runtime does not answer.
+	unavailablePeriod = 5 * time.Second
 )
 
-// Config is what a controller works with.
+// Config has the settings and dependencies of the controller.
 type Config struct {
 	base.Settings
 	// Node is the name of the node.
@@ -44,10 +44,10 @@ type Config struct {
 	Runtimes *cri.Runtimes
 	Stopper  *containerstop.Stopper
 	Metrics  *metrics.Metrics
-	// Spread returns a time between 0 and its argument: pods that were there before the agent are reported
-	// one by one.
+	// Spread returns a time between 0 and its argument: pods that are older than the agent are not
+	// all reported at once.
 	Spread func(time.Duration) time.Duration
-	// EnvFromMetadata looks at environments and restarts containers.
+	// EnvFromMetadata enables reading environments and restarting containers.
 	EnvFromMetadata bool
 }
 
@@ -81,7 +81,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 		Named(ControllerName).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, longestRetry),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](minRetryDelay, maxRetryDelay),
 		}).
 		Watches(&corev1.Pod{}, r.events()).
 		Complete(r)
@@ -106,12 +106,12 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		return base.Pass{}, err
 	}
 	pass := base.Pass{Object: pod}
-	if pod.DeletionTimestamp != nil || !plan.Reports(pod) {
+	if pod.DeletionTimestamp != nil || !plan.NeedsAnnotation(pod) {
 		return pass, nil
 	}
 	snapshot, containers, err := r.snapshot(ctx, pod)
-	if cri.IsAway(err) {
-		pass.Plan.RequeueWithin(awayPause)
+	if cri.IsUnavailable(err) {
+		pass.Plan.RequeueWithin(unavailablePeriod)
 		return pass, nil
 	}
 	if err != nil {
@@ -147,17 +147,17 @@ func (r *reconciler) snapshot(ctx context.Context, pod *corev1.Pod) (plan.Snapsh
 			Name: c.Name, ID: c.ID, RestartCount: c.RestartCount, Hash: c.Hash, Running: c.State == cri.StateRunning,
 		})
 	}
-	for _, id := range plan.Unread(s) {
+	for _, id := range plan.NeedEnv(s) {
 		i := slices.IndexFunc(s.Containers, func(c plan.Container) bool { return c.ID == id })
 		s.Containers[i].Env = r.env(ctx, id)
 	}
 	return s, containers, nil
 }
 
-// env asks the runtime for an environment, and the container where the runtime does not tell. It returns nil
-// when neither says.
+// env reads an environment from the runtime, or from the container if the runtime does not report it. It returns nil
+// if neither does.
 func (r *reconciler) env(ctx context.Context, id string) map[string]string {
-	runtime, err := r.config.Runtimes.Of(id)
+	runtime, err := r.config.Runtimes.ForContainer(id)
 	if err != nil {
 		return nil
 	}
@@ -173,19 +173,19 @@ func (r *reconciler) env(ctx context.Context, id string) map[string]string {
 	return env
 }
 
-// stop begins the restart of a container. The pod's spec is not needed: the kubelet has written on the
-// container what it takes to stop it.
+// stop begins the restart of a container. The pod's spec is not needed: the annotations of the
+// kubelet on the container have everything.
 func (r *reconciler) stop(ctx context.Context, containers []cri.Container, id string) {
 	i := slices.IndexFunc(containers, func(c cri.Container) bool { return c.ID == id })
 	c := containers[i]
-	order := containerstop.Order{
+	request := containerstop.Request{
 		Container: c, PreStop: c.PreStop, Ports: c.Ports, Grace: graceOf(&c), Reason: stopReason,
 		Message: fmt.Sprintf("Stopping container %s: metadata that its environment reads has changed", c.Name),
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues("container", id)
 	ctx = context.WithoutCancel(ctx)
 	r.memory.stop(id, func() {
-		if err := r.config.Stopper.Stop(ctx, order); err != nil {
+		if err := r.config.Stopper.Stop(ctx, request); err != nil {
 			log.Error(err, "Container cannot be stopped")
 		}
 	})

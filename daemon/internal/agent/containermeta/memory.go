@@ -23,21 +23,21 @@ import (
 
 const (
 	stopReason = "Metadata"
-	// stopsAtATime bounds how many containers are being stopped.
-	stopsAtATime = 10
-	defaultGrace = 30 * time.Second
+	// maxParallelStops limits how many containers are stopped at a time.
+	maxParallelStops = 10
+	defaultGrace     = 30 * time.Second
 
-	// settle lets the events of one change come together.
-	settle = time.Second
-	// firstReports is the time within which pods that were there before the agent are reported.
-	firstReports = 2 * time.Minute
+	// coalescePeriod delays a pass so that several events of one change lead to one pass.
+	coalescePeriod = time.Second
+	// initialSpread is the time over which passes of pods that are older than the agent are spread.
+	initialSpread = 2 * time.Minute
 )
 
-// events tell which pods need a pass: a change of what the cache keeps of a pod, not every heartbeat.
+// events requests a pass for pods of which the cached fields have changed, not for every event of the kubelet.
 func (r *reconciler) events() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	add := func(q queue, object client.Object, after time.Duration) {
-		if pod, ok := object.(*corev1.Pod); ok && plan.Reports(pod) {
+		if pod, ok := object.(*corev1.Pod); ok && plan.NeedsAnnotation(pod) {
 			q.AddAfter(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(pod)}, after)
 		}
 	}
@@ -45,24 +45,24 @@ func (r *reconciler) events() handler.EventHandler {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			_, reported := e.Object.GetAnnotations()[contract.RuntimeContainersMetaAnnotation]
 			if reported || !e.IsInInitialList {
-				add(q, e.Object, settle)
+				add(q, e.Object, coalescePeriod)
 			} else {
-				add(q, e.Object, settle+r.config.Spread(firstReports))
+				add(q, e.Object, coalescePeriod+r.config.Spread(initialSpread))
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, _ := e.ObjectOld.(*corev1.Pod)
 			after, _ := e.ObjectNew.(*corev1.Pod)
-			if before == nil || after == nil || !same(before, after) {
-				add(q, e.ObjectNew, settle)
+			if before == nil || after == nil || !sameExceptVersion(before, after) {
+				add(q, e.ObjectNew, coalescePeriod)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(q, e.Object, 0) },
 	}
 }
 
-// same reports whether of what the cache keeps only the version has changed.
-func same(a, b *corev1.Pod) bool {
+// sameExceptVersion reports whether only the resourceVersion of the cached fields has changed.
+func sameExceptVersion(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&
 		equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Status, b.Status)
 }
@@ -77,7 +77,7 @@ func graceOf(c *cri.Container) time.Duration {
 	return defaultGrace
 }
 
-// memory is what is known beside the cluster. All of it may be lost.
+// memory is what the agent knows and the cluster does not. All of it may be lost.
 type memory struct {
 	mu       sync.Mutex
 	pods     map[types.NamespacedName]remembered
@@ -94,11 +94,11 @@ type remembered struct {
 
 func newMemory() memory {
 	return memory{
-		pods: map[types.NamespacedName]remembered{}, stopping: map[string]bool{}, slots: make(chan struct{}, stopsAtATime),
+		pods: map[types.NamespacedName]remembered{}, stopping: map[string]bool{}, slots: make(chan struct{}, maxParallelStops),
 	}
 }
 
-// outdated returns what is known of the very pod.
+// outdated returns what is remembered of the pod with this UID.
 func (m *memory) outdated(pod *corev1.Pod) map[string]plan.Outdated {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,7 +115,7 @@ func (m *memory) remember(pod *corev1.Pod, outdated map[string]plan.Outdated) {
 	m.pods[client.ObjectKeyFromObject(pod)] = remembered{uid: pod.UID, outdated: outdated}
 }
 
-// Forget drops what is known of a pod that is gone.
+// Forget removes what is remembered of a deleted pod.
 func (m *memory) Forget(pod types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -148,7 +148,7 @@ func (m *memory) isClosed() bool {
 	return m.closed
 }
 
-// wait lets no stop begin any more and returns when those under way have ended.
+// wait prevents new stops and returns when those under way have ended.
 func (m *memory) wait() {
 	m.mu.Lock()
 	m.closed = true

@@ -34,15 +34,15 @@ import (
 const ControllerName = "containerrestart"
 
 const (
-	// workers is how many pods are looked at at a time. Stops do not hold a worker.
+	// workers is how many passes run at a time. Stops do not occupy a worker.
 	workers = 32
-	// awayPause is how long a pass waits for a runtime that does not answer.
-	awayPause = 5 * time.Second
+	// unavailablePeriod is when the next pass runs while the runtime does not answer.
+	unavailablePeriod = 5 * time.Second
 	// podIndex holds the UID of the pod of a request.
 	podIndex = "podUID"
 )
 
-// Config is what a controller works with.
+// Config has the settings and dependencies of the controller.
 type Config struct {
 	base.Settings
 	// Node is the name of the node.
@@ -109,7 +109,7 @@ func keyOf(request *v1beta1.ContainerRecreateRequest) types.NamespacedName {
 	return types.NamespacedName{Namespace: request.Namespace, Name: request.Labels[v1beta1.PodUIDLabel]}
 }
 
-// podOf returns an object that stands for the pod of a key wherever a pass remembers something. Its name is the key's.
+// podOf returns an object for the pod of a key, under which refusals are remembered. Its name is that of the key.
 func podOf(key types.NamespacedName) *metav1.PartialObjectMetadata {
 	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
@@ -124,7 +124,7 @@ func (r *reconciler) Start(ctx context.Context) error {
 	return nil
 }
 
-// wake has a pass made over a pod. When the agent ends nobody else makes one: what is under way goes on here.
+// wake requests a pass over a pod. When the agent ends, the controller runs no passes: then wake runs it.
 func (r *reconciler) wake(ctx context.Context, key types.NamespacedName) {
 	req := ctrl.Request{NamespacedName: key}
 	select {
@@ -148,15 +148,15 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	if err != nil {
 		return pass, fmt.Errorf("list requests for pod %s: %w", key.Name, err)
 	}
-	over, err := r.over(ctx, key, requests)
+	over, err := r.completedRequests(ctx, key, requests)
 	if err != nil {
 		return pass, err
 	}
 	snapshot, containers, err := r.snapshot(ctx, key, slices.Concat(requests, over))
 	switch {
-	case cri.IsAway(err):
+	case cri.IsUnavailable(err):
 		ctrl.LoggerFrom(ctx).Info("Requests wait for the container runtime", "reason", err.Error())
-		pass.Plan.RequeueWithin(awayPause)
+		pass.Plan.RequeueWithin(unavailablePeriod)
 		return pass, nil
 	case err != nil:
 		return pass, err
@@ -167,8 +167,8 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	r.memory.abort(key, todo.Abort)
 	pass.Plan = todo.Plan
 	pass.Executed = func(done *progress.Result) {
-		r.memory.doubt(key, todo.Doubtful(done))
-		r.memory.outdated(key, done)
+		r.memory.addMaybeBegun(key, todo.Doubtful(done))
+		r.memory.dropStale(key, done)
 		if todo.Written(done) {
 			r.stop(ctx, key, &todo, containers)
 		}
@@ -176,7 +176,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	return pass, nil
 }
 
-// stop begins what the plan wants of a container.
+// stop begins the hook or the stop of the plan.
 func (r *reconciler) stop(ctx context.Context, key types.NamespacedName, todo *node.Plan, containers []cri.Container) {
 	if todo.Hook != nil {
 		r.hook(ctx, key, todo.Hook, containers)
@@ -186,7 +186,7 @@ func (r *reconciler) stop(ctx context.Context, key types.NamespacedName, todo *n
 	}
 }
 
-// snapshot reads what the runtime has of the pod. Without requests nothing is read.
+// snapshot reads the containers of the pod from the runtime. Without requests nothing is read.
 func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName, requests []*v1beta1.ContainerRecreateRequest) (node.Snapshot, []cri.Container, error) {
 	now := r.Clock.Now()
 	s := node.Snapshot{PodUID: types.UID(key.Name), Requests: requests, Refusals: r.KnownRefusals(podOf(key), nil, 0, now), Now: now}
@@ -215,18 +215,18 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName, req
 	return s, containers, nil
 }
 
-// detail adds the times that a list does not have.
+// detail adds the times, which are not in the list.
 func (r *reconciler) detail(ctx context.Context, c *cri.Container) (node.Container, error) {
 	out := node.Container{
 		Name: c.Name, ID: c.ID, RestartCount: c.RestartCount, CreatedAt: c.CreatedAt,
 		Running: c.State == cri.StateRunning, Exited: c.State == cri.StateExited,
 	}
-	runtime, err := r.config.Runtimes.Of(c.ID)
+	runtime, err := r.config.Runtimes.ForContainer(c.ID)
 	if err != nil {
 		return out, err
 	}
 	status, err := runtime.Status(ctx, c.ID)
-	if cri.IsGone(err) {
+	if cri.IsNotFound(err) {
 		return out, nil // removed since it was listed
 	}
 	if err != nil {

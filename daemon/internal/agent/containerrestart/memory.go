@@ -18,8 +18,9 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
 )
 
-// memory is what the agent knows beside the cluster: the stops that it has begun, when it saw what, and which
-// requests may have begun. All of it may be lost: then a pass waits longer or stops what still runs once more.
+// memory is what the agent knows and the cluster does not: the stops that it has begun, when it first saw the grace of
+// a request, and which requests may have begun. All of it may be lost: then a pass waits longer or stops a running
+// container once more.
 type memory struct {
 	mu     sync.Mutex
 	pods   map[types.NamespacedName]*pod
@@ -29,30 +30,30 @@ type memory struct {
 
 // pod is the memory of one pod.
 type pod struct {
-	graceSeen map[types.UID]time.Time
-	stops     map[string]*stop   // by container ID
-	begun     map[types.UID]bool // requests that may have begun: nobody knows what became of the write that says so
+	graceSeen  map[types.UID]time.Time
+	stops      map[string]*stop   // by container ID
+	maybeBegun map[types.UID]bool // requests that may have begun: whether the write of their state succeeded is unknown
 }
 
 type stop struct {
 	node.Stop
-	name   types.NamespacedName // of the request
-	over   *v1beta1.ContainerRecreateRequest
-	took   time.Duration // by the hook
-	cancel context.CancelFunc
+	name      types.NamespacedName // of the request
+	completed *v1beta1.ContainerRecreateRequest
+	hookTook  time.Duration // by the hook
+	cancel    context.CancelFunc
 }
 
 // of returns the memory of a pod. The lock is held.
 func (m *memory) of(key types.NamespacedName) *pod {
 	if m.pods[key] == nil {
 		m.pods[key] = &pod{
-			graceSeen: map[types.UID]time.Time{}, stops: map[string]*stop{}, begun: map[types.UID]bool{},
+			graceSeen: map[types.UID]time.Time{}, stops: map[string]*stop{}, maybeBegun: map[types.UID]bool{},
 		}
 	}
 	return m.pods[key]
 }
 
-// remember brings the memory of a pod in step with the snapshot's requests and puts copies of it into the snapshot.
+// remember updates the memory of a pod from the requests of the snapshot, and copies it into the snapshot.
 func (m *memory) remember(key types.NamespacedName, s *node.Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +67,7 @@ func (m *memory) remember(key types.NamespacedName, s *node.Snapshot) {
 	}
 	gone := func(request types.UID) bool { return !live[request] }
 	maps.DeleteFunc(p.graceSeen, func(request types.UID, _ time.Time) bool { return gone(request) })
-	maps.DeleteFunc(p.begun, func(request types.UID, _ bool) bool { return gone(request) })
+	maps.DeleteFunc(p.maybeBegun, func(request types.UID, _ bool) bool { return gone(request) })
 	stops := make(map[string]node.Stop, len(p.stops))
 	for id, stop := range p.stops {
 		if len(s.Requests) == 0 && stop.Stage == node.Ended {
@@ -75,50 +76,50 @@ func (m *memory) remember(key types.NamespacedName, s *node.Snapshot) {
 		}
 		stops[id] = stop.Stop
 	}
-	s.GraceSeen, s.Begun, s.Stops = maps.Clone(p.graceSeen), maps.Clone(p.begun), stops
+	s.GraceSeen, s.Begun, s.Stops = maps.Clone(p.graceSeen), maps.Clone(p.maybeBegun), stops
 }
 
-// asked is a request that has asked for a stop.
-type asked struct {
-	name types.NamespacedName
-	over *v1beta1.ContainerRecreateRequest // as last read from the server, nil when it was not
+// stoppingRequest is a request with a stop under way.
+type stoppingRequest struct {
+	name      types.NamespacedName
+	completed *v1beta1.ContainerRecreateRequest // as last read from the server; nil if it was not read
 }
 
-// stopping returns the requests, by UID, of stops that the runtime was not told of yet.
-func (m *memory) stopping(key types.NamespacedName) map[types.UID]asked {
+// stopping returns the requests, by UID, of stops that were not sent to the runtime yet.
+func (m *memory) stopping(key types.NamespacedName) map[types.UID]stoppingRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := map[types.UID]asked{}
+	all := map[types.UID]stoppingRequest{}
 	if p := m.pods[key]; p != nil {
 		for _, s := range p.stops {
 			if s.Stage == node.InHook || s.Stage == node.AfterHook {
-				all[s.Request] = asked{name: s.name, over: s.over}
+				all[s.Request] = stoppingRequest{name: s.name, completed: s.completed}
 			}
 		}
 	}
 	return all
 }
 
-// keep notes a request that is over, as the server has it.
-func (m *memory) keep(key types.NamespacedName, request *v1beta1.ContainerRecreateRequest) {
-	m.setOver(key, request.UID, request)
+// setCompleted stores a request that has completed, as read from the server.
+func (m *memory) setCompleted(key types.NamespacedName, request *v1beta1.ContainerRecreateRequest) {
+	m.setRequest(key, request.UID, request)
 }
 
-// outdated drops of the requests that are over those that have changed.
-func (m *memory) outdated(key types.NamespacedName, done *progress.Result) {
+// dropStale removes the stored copies of completed requests that have changed.
+func (m *memory) dropStale(key types.NamespacedName, done *progress.Result) {
 	for i := range done.Outcomes {
 		if r := &done.Outcomes[i]; r.State == progress.Stale {
-			m.setOver(key, r.Action.Object.GetUID(), nil)
+			m.setRequest(key, r.Action.Object.GetUID(), nil)
 		}
 	}
 }
 
-// doubt notes requests that may have begun.
-func (m *memory) doubt(key types.NamespacedName, requests []types.UID) {
+// addMaybeBegun stores that requests may have begun.
+func (m *memory) addMaybeBegun(key types.NamespacedName, requests []types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, request := range requests {
-		m.of(key).begun[request] = true
+		m.of(key).maybeBegun[request] = true
 	}
 }
 
@@ -131,19 +132,19 @@ func (m *memory) Forget(key types.NamespacedName) {
 	}
 }
 
-func (m *memory) setOver(key types.NamespacedName, uid types.UID, request *v1beta1.ContainerRecreateRequest) {
+func (m *memory) setRequest(key types.NamespacedName, uid types.UID, request *v1beta1.ContainerRecreateRequest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p := m.pods[key]; p != nil {
 		for _, s := range p.stops {
 			if s.Request == uid {
-				s.over = request
+				s.completed = request
 			}
 		}
 	}
 }
 
-// abort gives up stops that the runtime has not been told of.
+// abort cancels stops that were not sent to the runtime yet.
 func (m *memory) abort(key types.NamespacedName, ids []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,7 +160,7 @@ func (m *memory) abort(key types.NamespacedName, ids []string) {
 	}
 }
 
-// hookTook returns how much of the grace the hook of a stop took that this process has run.
+// hookTook returns how much of the grace the hook took, if this process ran it.
 func (m *memory) hookTook(key types.NamespacedName, kill *node.Kill) (time.Duration, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,7 +168,7 @@ func (m *memory) hookTook(key types.NamespacedName, kill *node.Kill) (time.Durat
 	if s == nil || s.Stage != node.AfterHook || s.Request != kill.Request.UID {
 		return 0, false
 	}
-	return s.took, true
+	return s.hookTook, true
 }
 
 // begin notes that a stop reaches a stage and does its work beside the passes. It does nothing when the agent is
@@ -194,9 +195,9 @@ func (m *memory) begin(ctx context.Context, key types.NamespacedName, kill *node
 	})
 }
 
-// hooked notes that a hook is over. A stop that was given up meanwhile, or whose runtime is away, is forgotten,
+// hookEnded stores that a hook has ended. A stop that was aborted, or whose runtime is unavailable, is removed,
 // so that it can be tried again.
-func (m *memory) hooked(key types.NamespacedName, id string, took time.Duration, err error) {
+func (m *memory) hookEnded(key types.NamespacedName, id string, took time.Duration, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key)
@@ -204,16 +205,16 @@ func (m *memory) hooked(key types.NamespacedName, id string, took time.Duration,
 		delete(p.stops, id)
 		return
 	}
-	p.stops[id].Stage, p.stops[id].took = node.AfterHook, took
+	p.stops[id].Stage, p.stops[id].hookTook = node.AfterHook, took
 }
 
-// ended notes how a stop ended. One that never reached the runtime is forgotten, so that it can be tried
+// stopEnded stores how a stop ended. A stop that never reached the runtime is removed, so that it can be tried
 // again.
-func (m *memory) ended(key types.NamespacedName, id string, err error, now time.Time) {
+func (m *memory) stopEnded(key types.NamespacedName, id string, err error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key)
-	if errors.Is(err, containerstop.ErrAborted) || cri.IsAway(err) {
+	if errors.Is(err, containerstop.ErrAborted) || cri.IsUnavailable(err) {
 		delete(p.stops, id)
 		return
 	}
@@ -221,7 +222,7 @@ func (m *memory) ended(key types.NamespacedName, id string, err error, now time.
 	s.Stage, s.Err, s.At = node.Ended, err, now
 }
 
-// wait lets no stop begin any more and returns when those under way have ended.
+// wait prevents new stops and returns when those under way have ended.
 func (m *memory) wait() {
 	m.mu.Lock()
 	m.closed = true

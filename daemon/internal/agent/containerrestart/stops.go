@@ -18,15 +18,15 @@ import (
 
 const killReason = "ContainerRecreateRequest"
 
-// over returns the requests that are not among the active ones any more while a stop of theirs is under way, as the
-// server has them. It has those no more that are deleted.
-func (r *reconciler) over(ctx context.Context, key types.NamespacedName, active []*v1beta1.ContainerRecreateRequest) ([]*v1beta1.ContainerRecreateRequest, error) {
+// completedRequests returns the requests that are no longer active while a stop of theirs is under way, as read from
+// the server. Deleted ones are left out.
+func (r *reconciler) completedRequests(ctx context.Context, key types.NamespacedName, active []*v1beta1.ContainerRecreateRequest) ([]*v1beta1.ContainerRecreateRequest, error) {
 	var over []*v1beta1.ContainerRecreateRequest
 	for uid, kept := range r.memory.stopping(key) {
 		if slices.ContainsFunc(active, func(request *v1beta1.ContainerRecreateRequest) bool { return request.UID == uid }) {
 			continue
 		}
-		if kept.over == nil {
+		if kept.completed == nil {
 			request := &v1beta1.ContainerRecreateRequest{}
 			err := r.Live.Get(ctx, kept.name, request)
 			if apierrors.IsNotFound(err) || err == nil && request.UID != uid {
@@ -35,15 +35,15 @@ func (r *reconciler) over(ctx context.Context, key types.NamespacedName, active 
 			if err != nil {
 				return nil, fmt.Errorf("get request %s: %w", kept.name, err)
 			}
-			r.memory.keep(key, request)
-			kept.over = request
+			r.memory.setCompleted(key, request)
+			kept.completed = request
 		}
-		over = append(over, kept.over)
+		over = append(over, kept.completed)
 	}
 	return over, nil
 }
 
-// podGone asks the server whether the pod is gone or going.
+// podGone reports whether the pod does not exist on the server or is terminating.
 func (r *reconciler) podGone(ctx context.Context, key types.NamespacedName, name string) (bool, error) {
 	pod := &corev1.Pod{}
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name}, pod)
@@ -56,22 +56,22 @@ func (r *reconciler) podGone(ctx context.Context, key types.NamespacedName, name
 	return string(pod.UID) != key.Name || pod.DeletionTimestamp != nil, nil
 }
 
-// hook begins the stop of a container with its hook. A later pass goes on.
+// hook runs the preStop hook of a container. A later pass stops the container.
 func (r *reconciler) hook(ctx context.Context, key types.NamespacedName, kill *node.Kill, containers []cri.Container) {
-	order, found := orderOf(kill, containers)
+	stop, found := requestOf(kill, containers)
 	if !found {
 		return
 	}
 	r.memory.begin(ctx, key, kill, node.InHook, func(ctx context.Context) {
-		took, err := r.config.Stopper.Hook(ctx, order)
-		r.memory.hooked(key, kill.ContainerID, took, err)
+		took, err := r.config.Stopper.Hook(ctx, stop)
+		r.memory.hookEnded(key, kill.ContainerID, took, err)
 		r.wake(ctx, key)
 	})
 }
 
-// kill has the runtime stop a container. A later pass learns how it ended.
+// kill asks the runtime to stop a container. A later pass reads how that ended.
 func (r *reconciler) kill(ctx context.Context, key types.NamespacedName, kill *node.Kill, containers []cri.Container) {
-	order, found := orderOf(kill, containers)
+	stop, found := requestOf(kill, containers)
 	if !found {
 		return
 	}
@@ -79,23 +79,23 @@ func (r *reconciler) kill(ctx context.Context, key types.NamespacedName, kill *n
 	r.memory.begin(ctx, key, kill, node.Told, func(ctx context.Context) {
 		var err error
 		if hooked {
-			err = r.config.Stopper.Signal(ctx, order, took)
+			err = r.config.Stopper.Signal(ctx, stop, took)
 		} else {
-			order.PreStop = nil // it has none, or an earlier agent has run it
-			err = r.config.Stopper.Stop(ctx, order)
+			stop.PreStop = nil // it has none, or an earlier agent has run it
+			err = r.config.Stopper.Stop(ctx, stop)
 		}
-		r.memory.ended(key, kill.ContainerID, err, r.Clock.Now())
+		r.memory.stopEnded(key, kill.ContainerID, err, r.Clock.Now())
 		r.wake(ctx, key)
 	})
 }
 
-// orderOf returns what to stop. The plan stops what is in its snapshot only.
-func orderOf(kill *node.Kill, containers []cri.Container) (containerstop.Order, bool) {
+// requestOf returns the request to stop a container; false if the runtime does not have it.
+func requestOf(kill *node.Kill, containers []cri.Container) (containerstop.Request, bool) {
 	i := slices.IndexFunc(containers, func(c cri.Container) bool { return c.ID == kill.ContainerID })
 	if i < 0 {
-		return containerstop.Order{}, false
+		return containerstop.Request{}, false
 	}
-	return containerstop.Order{
+	return containerstop.Request{
 		Container: containers[i], PreStop: hookOf(kill.PreStop), Ports: kill.Ports, Grace: kill.Grace,
 		Reason: killReason, Message: kill.Message,
 	}, true

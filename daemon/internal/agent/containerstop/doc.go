@@ -2,5 +2,5 @@
 //
 // The ID of a container, its hook and the time for both go in; the container ends, and its pod shows events.
 // The kubelet starts it again by its own rules. Which container is to end, and when, is decided elsewhere: this
-// package stops the very container that it is told, by its ID, and no other one of the same name.
+// package stops the container with the given ID, and no other one of the same name.
 package containerstop

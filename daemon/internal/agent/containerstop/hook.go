@@ -15,9 +15,9 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
 )
 
-// hook runs a preStop hook within the grace of its order.
-func (s *Stopper) hook(ctx context.Context, o *Order) error {
-	runtime, err := s.Runtimes.Of(o.Container.ID)
+// hook runs a preStop hook within the grace of the request.
+func (s *Stopper) hook(ctx context.Context, o *Request) error {
+	runtime, err := s.Runtimes.ForContainer(o.Container.ID)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (s *Stopper) sleep(ctx context.Context, length time.Duration) error {
 }
 
 // get sends the request of a hook. As in the kubelet, certificates of pods are not checked.
-func (s *Stopper) get(ctx context.Context, runtime *cri.Runtime, o *Order) error {
+func (s *Stopper) get(ctx context.Context, runtime *cri.Runtime, o *Request) error {
 	hook := o.PreStop.HTTPGet
 	target, err := s.address(ctx, runtime, o)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Stopper) get(ctx context.Context, runtime *cri.Runtime, o *Order) error
 }
 
 // address returns host and port of a hook. Without a host it is the pod's own address.
-func (s *Stopper) address(ctx context.Context, runtime *cri.Runtime, o *Order) (string, error) {
+func (s *Stopper) address(ctx context.Context, runtime *cri.Runtime, o *Request) (string, error) {
 	hook := o.PreStop.HTTPGet
 	port, err := portNumber(o)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Stopper) address(ctx context.Context, runtime *cri.Runtime, o *Order) (
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-func portNumber(o *Order) (int, error) {
+func portNumber(o *Request) (int, error) {
 	hook := o.PreStop.HTTPGet
 	if n := hook.Port.IntValue(); n > 0 {
 		return n, nil

@@ -14,10 +14,10 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
 )
 
-// leastGrace is what a container has to end after its hook, however long the hook took.
-const leastGrace = 2 * time.Second
+// minGrace is the shortest grace after the hook, however long the hook took.
+const minGrace = 2 * time.Second
 
-// ErrAborted means that a stop was given up before the runtime was told.
+// ErrAborted means that a stop was aborted before it was sent to the runtime.
 var ErrAborted = errors.New("the stop was given up before it began")
 
 // Stopper stops containers.
@@ -30,8 +30,8 @@ type Stopper struct {
 	HostIP string
 }
 
-// Order is a container to stop.
-type Order struct {
+// Request is a request to stop a container.
+type Request struct {
 	// Container is the container as the runtime has it.
 	Container cri.Container
 	// PreStop is the hook, or nil; Ports are those that it may name.
@@ -46,8 +46,8 @@ type Order struct {
 }
 
 // Stop runs the hook of a container and stops it. It returns when the container has ended. When ctx ends
-// earlier, the hook is given up and the error is ErrAborted; what the runtime has been told goes on to its end.
-func (s *Stopper) Stop(ctx context.Context, o Order) error {
+// earlier, the hook is aborted and the error is ErrAborted; a stop that was sent to the runtime continues.
+func (s *Stopper) Stop(ctx context.Context, o Request) error {
 	took, err := s.Hook(ctx, o)
 	if err != nil {
 		return err
@@ -55,14 +55,14 @@ func (s *Stopper) Stop(ctx context.Context, o Order) error {
 	return s.Signal(ctx, o, took)
 }
 
-// Hook tells that the container is being stopped, runs its hook, if any, and returns how long it took. A hook
-// that fails is an event and no more. The error is ErrAborted when ctx ended before the hook, or that the runtime
+// Hook records an event that the container is being stopped, runs its hook, if any, and returns how long it took. A
+// hook that fails is an event and no more. The error is ErrAborted when ctx ended before the hook, or that the runtime
 // is away.
-func (s *Stopper) Hook(ctx context.Context, o Order) (time.Duration, error) {
+func (s *Stopper) Hook(ctx context.Context, o Request) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, ErrAborted
 	}
-	s.tell(&o, corev1.EventTypeNormal, EventKilling, o.Message)
+	s.recordEvent(&o, corev1.EventTypeNormal, EventKilling, o.Message)
 	if o.PreStop == nil || o.Grace <= 0 {
 		return 0, nil
 	}
@@ -72,30 +72,30 @@ func (s *Stopper) Hook(ctx context.Context, o Order) (time.Duration, error) {
 	switch {
 	case ctx.Err() != nil:
 		return took, ErrAborted
-	case cri.IsAway(err):
+	case cri.IsUnavailable(err):
 		return took, err
 	case err != nil:
-		s.tell(&o, corev1.EventTypeWarning, EventHookFailed, fmt.Sprintf("PreStop hook failed: %v", err))
+		s.recordEvent(&o, corev1.EventTypeWarning, EventHookFailed, fmt.Sprintf("PreStop hook failed: %v", err))
 	}
 	s.Metrics.PreStopSeconds.Observe(took.Seconds())
 	return took, nil
 }
 
-// Signal tells the runtime to stop a container whose hook took so much of the grace, and returns when the
-// container has ended. The end of ctx does not end it.
-func (s *Stopper) Signal(ctx context.Context, o Order, took time.Duration) error {
-	runtime, err := s.Runtimes.Of(o.Container.ID)
+// Signal asks the runtime to stop a container, with the grace less the time that the hook took, and returns when the
+// container has ended. It continues when ctx ends.
+func (s *Stopper) Signal(ctx context.Context, o Request, took time.Duration) error {
+	runtime, err := s.Runtimes.ForContainer(o.Container.ID)
 	if err == nil {
-		err = runtime.Stop(context.WithoutCancel(ctx), o.Container.ID, max(o.Grace-took, leastGrace))
+		err = runtime.Stop(context.WithoutCancel(ctx), o.Container.ID, max(o.Grace-took, minGrace))
 	}
 	s.Metrics.Kills.WithLabelValues(o.Reason, metrics.Result(err)).Inc()
 	return err
 }
 
-// tell sends an event that the pod shows, about the container.
-func (s *Stopper) tell(o *Order, kind, reason, note string) {
+// recordEvent records an event on the pod, about the container.
+func (s *Stopper) recordEvent(o *Request, kind, reason, note string) {
 	c := &o.Container
-	s.Events.Tell(events.Event{
+	s.Events.Record(events.Event{
 		Regarding: &corev1.ObjectReference{
 			APIVersion: "v1", Kind: "Pod", Namespace: c.Pod.Namespace, Name: c.Pod.Name, UID: c.Pod.UID,
 			FieldPath: "spec.containers{" + c.Name + "}",

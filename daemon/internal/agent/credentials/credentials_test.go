@@ -56,7 +56,7 @@ func TestCredentialsMatchAsInTheKubelet(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var entries []credentials.Entry
 			for _, place := range c.places {
-				entries = append(entries, credentials.Entry{Place: place, Auth: cri.Auth{Username: place}})
+				entries = append(entries, credentials.Entry{Location: place, Auth: cri.Auth{Username: place}})
 			}
 			var got []string
 			for _, auth := range credentials.Match(entries, c.image) {
@@ -82,13 +82,13 @@ func TestSecretsAreRead(t *testing.T) {
 		secret *corev1.Secret
 		want   []credentials.Entry
 	}{
-		{"user and password", dockerConfig(`{"reg.io":{"username":"me","password":"p"}}`), []credentials.Entry{{Place: "reg.io", Auth: cri.Auth{Username: "me", Password: "p"}}}},
-		{"auth wins", dockerConfig(`{"reg.io":{"username":"you","auth":"` + basic + `"}}`), []credentials.Entry{{Place: "reg.io", Auth: cri.Auth{Username: "me", Password: "se:cret"}}}},
-		{"without padding", dockerConfig(`{"reg.io":{"auth":"` + strings.TrimRight(basic, "=") + `"}}`), []credentials.Entry{{Place: "reg.io", Auth: cri.Auth{Username: "me", Password: "se:cret"}}}},
-		{"tokens", dockerConfig(`{"reg.io":{"identitytoken":"i","registrytoken":"r"}}`), []credentials.Entry{{Place: "reg.io", Auth: cri.Auth{IdentityToken: "i", RegistryToken: "r"}}}},
+		{"user and password", dockerConfig(`{"reg.io":{"username":"me","password":"p"}}`), []credentials.Entry{{Location: "reg.io", Auth: cri.Auth{Username: "me", Password: "p"}}}},
+		{"auth wins", dockerConfig(`{"reg.io":{"username":"you","auth":"` + basic + `"}}`), []credentials.Entry{{Location: "reg.io", Auth: cri.Auth{Username: "me", Password: "se:cret"}}}},
+		{"without padding", dockerConfig(`{"reg.io":{"auth":"` + strings.TrimRight(basic, "=") + `"}}`), []credentials.Entry{{Location: "reg.io", Auth: cri.Auth{Username: "me", Password: "se:cret"}}}},
+		{"tokens", dockerConfig(`{"reg.io":{"identitytoken":"i","registrytoken":"r"}}`), []credentials.Entry{{Location: "reg.io", Auth: cri.Auth{IdentityToken: "i", RegistryToken: "r"}}}},
 		{"an entry that says nothing", dockerConfig(`{"reg.io":{}}`), nil},
 		{"no entries", dockerConfig(`null`), nil},
-		{"the old form", secret(corev1.SecretTypeDockercfg, corev1.DockerConfigKey, `{"reg.io":{"username":"me","password":"p"}}`), []credentials.Entry{{Place: "reg.io", Auth: cri.Auth{Username: "me", Password: "p"}}}},
+		{"the old form", secret(corev1.SecretTypeDockercfg, corev1.DockerConfigKey, `{"reg.io":{"username":"me","password":"p"}}`), []credentials.Entry{{Location: "reg.io", Auth: cri.Auth{Username: "me", Password: "p"}}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestPluginsAreAskedForTheirImages(t *testing.T) {
 	assert.Empty(t, plugins.For(t.Context(), "other.io/a:1"))
 	assert.Zero(t, runs())
 	got := plugins.For(t.Context(), "a.reg.io/x:1")
-	assert.Equal(t, []credentials.Entry{{Place: "*.reg.io", Auth: cri.Auth{Username: "u", Password: "p"}}}, got)
+	assert.Equal(t, []credentials.Entry{{Location: "*.reg.io", Auth: cri.Auth{Username: "u", Password: "p"}}}, got)
 	assert.Equal(t, got, plugins.For(t.Context(), "a.reg.io/y:1"), "the answer is for the registry")
 	assert.Equal(t, 1, runs())
 	clock.Step(10 * time.Minute)

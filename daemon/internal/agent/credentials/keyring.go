@@ -12,27 +12,27 @@ import (
 
 // Entry is the credentials that a docker configuration or a plugin has for one registry or a part of it.
 type Entry struct {
-	// Place is where the credentials hold: a registry with or without scheme, port and path. Parts of its
+	// Location is where the credentials hold: a registry with or without scheme, port and path. Parts of its
 	// host name may be globs.
-	Place string
-	Auth  cri.Auth
+	Location string
+	Auth     cri.Auth
 }
 
-// place is the place of an entry in its normal form.
-type place struct {
+// location is the place of an entry in its normal form.
+type location struct {
 	host, port, path string
 }
 
 // dockerHub is the one name for the registry that has several.
 const dockerHub = "docker.io"
 
-// parsePlace brings what people write into the normal form.
-func parsePlace(text string) place {
+// parseLocation brings what people write into the normal form.
+func parseLocation(text string) location {
 	if _, rest, found := strings.Cut(text, "://"); found {
 		text = rest
 	}
 	address, tail, _ := strings.Cut(text, "/")
-	p := place{host: address, path: "/" + tail}
+	p := location{host: address, path: "/" + tail}
 	if host, port, err := net.SplitHostPort(address); err == nil {
 		p.host, p.port = host, port
 	}
@@ -51,9 +51,9 @@ func parsePlace(text string) place {
 	return p
 }
 
-// holds reports whether the place contains an image: host parts match one by one, ports are equal, and the path begins
-// the image's.
-func (p place) holds(image place) bool {
+// matches reports whether the place contains an image: host parts match one by one, ports are equal, and the path
+// begins the image's.
+func (p location) matches(image location) bool {
 	if p.port != image.port || !strings.HasPrefix(image.path, p.path) {
 		return false
 	}
@@ -70,7 +70,7 @@ func (p place) holds(image place) bool {
 }
 
 // globs returns 0 for a place that names one registry.
-func (p place) globs() int {
+func (p location) globs() int {
 	return strings.Count(p.host, "*") + strings.Count(p.host, "?") + strings.Count(p.host, "[")
 }
 
@@ -78,13 +78,13 @@ func (p place) globs() int {
 // those that name the registry before those with globs. Entries that say the same are returned once.
 func Match(entries []Entry, image string) []cri.Auth {
 	type match struct {
-		place
+		location
 		auth cri.Auth
 	}
-	target, matches := parsePlace(image), []match(nil)
+	target, matches := parseLocation(image), []match(nil)
 	for _, e := range entries {
-		if p := parsePlace(e.Place); p.holds(target) {
-			matches = append(matches, match{place: p, auth: e.Auth})
+		if p := parseLocation(e.Location); p.matches(target) {
+			matches = append(matches, match{location: p, auth: e.Auth})
 		}
 	}
 	slices.SortStableFunc(matches, func(a, b match) int {

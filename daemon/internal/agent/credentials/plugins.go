@@ -28,8 +28,8 @@ import (
 const (
 	pluginTimeout    = 60 * time.Second
 	pluginAPIVersion = "credentialprovider.kubelet.k8s.io/v1"
-	// rememberedAnswers bounds the memory of one plugin.
-	rememberedAnswers = 256
+	// maxCachedResponses bounds the memory of one plugin.
+	maxCachedResponses = 256
 )
 
 // PluginConfig has the paths of plugins.
@@ -55,10 +55,10 @@ type plugin struct {
 	kubeletv1.CredentialProvider
 
 	mu      sync.Mutex
-	answers map[string]answer
+	answers map[string]cachedResponse
 }
 
-type answer struct {
+type cachedResponse struct {
 	entries []Entry
 	until   time.Time
 }
@@ -81,7 +81,7 @@ func LoadPlugins(config PluginConfig) (*Plugins, error) {
 		if err := check(&file.Providers[i]); err != nil {
 			return nil, fmt.Errorf("read plugin configuration %s: providers[%d]: %w", config.File, i, err)
 		}
-		p.plugins = append(p.plugins, &plugin{CredentialProvider: file.Providers[i], answers: map[string]answer{}})
+		p.plugins = append(p.plugins, &plugin{CredentialProvider: file.Providers[i], answers: map[string]cachedResponse{}})
 	}
 	return p, nil
 }
@@ -105,13 +105,13 @@ func check(provider *kubeletv1.CredentialProvider) error {
 // For asks the plugins that are for an image. One that fails is logged and counts as absent.
 func (p *Plugins) For(ctx context.Context, image string) []Entry {
 	var all []Entry
-	target := parsePlace(image)
+	target := parseLocation(image)
 	for _, one := range p.plugins {
-		matches := slices.ContainsFunc(one.MatchImages, func(glob string) bool { return parsePlace(glob).holds(target) })
+		matches := slices.ContainsFunc(one.MatchImages, func(glob string) bool { return parseLocation(glob).matches(target) })
 		if !matches {
 			continue
 		}
-		entries, err := p.ask(ctx, one, image)
+		entries, err := p.entries(ctx, one, image)
 		if err != nil {
 			p.config.Log.Info("Credential provider plugin failed", "plugin", one.Name, "reason", err.Error())
 			continue
@@ -121,8 +121,8 @@ func (p *Plugins) For(ctx context.Context, image string) []Entry {
 	return all
 }
 
-// ask returns what a plugin has said, or runs it.
-func (p *Plugins) ask(ctx context.Context, one *plugin, image string) ([]Entry, error) {
+// entries returns what a plugin has said, or runs it.
+func (p *Plugins) entries(ctx context.Context, one *plugin, image string) ([]Entry, error) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	now := p.config.Clock.Now()
@@ -139,7 +139,7 @@ func (p *Plugins) ask(ctx context.Context, one *plugin, image string) ([]Entry, 
 	var entries []Entry
 	for _, place := range slices.Sorted(maps.Keys(response.Auth)) {
 		auth := response.Auth[place]
-		entries = append(entries, Entry{Place: place, Auth: cri.Auth{Username: auth.Username, Password: auth.Password}})
+		entries = append(entries, Entry{Location: place, Auth: cri.Auth{Username: auth.Username, Password: auth.Password}})
 	}
 	keys := map[providerv1.PluginCacheKeyType]string{
 		providerv1.GlobalPluginCacheKeyType: "", providerv1.RegistryPluginCacheKeyType: registry, providerv1.ImagePluginCacheKeyType: repository,
@@ -152,10 +152,10 @@ func (p *Plugins) ask(ctx context.Context, one *plugin, image string) ([]Entry, 
 	if response.CacheDuration != nil {
 		life = response.CacheDuration.Duration
 	}
-	if len(one.answers) >= rememberedAnswers {
+	if len(one.answers) >= maxCachedResponses {
 		clear(one.answers)
 	}
-	one.answers[key] = answer{entries: entries, until: now.Add(life)}
+	one.answers[key] = cachedResponse{entries: entries, until: now.Add(life)}
 	return entries, nil
 }
 

@@ -52,7 +52,7 @@ func Parse(secret *corev1.Secret) ([]Entry, error) {
 			return nil, fmt.Errorf("entry of registry %s: %w", registry, err)
 		}
 		if auth != (cri.Auth{}) {
-			entries = append(entries, Entry{Place: registry, Auth: auth})
+			entries = append(entries, Entry{Location: registry, Auth: auth})
 		}
 	}
 	return entries, nil

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// secretLife is how long a secret is remembered: the tags of one job need it at the same time.
-	secretLife = 30 * time.Second
-	// rememberedSecrets bounds the memory.
-	rememberedSecrets = 256
+	// secretTTL is how long a secret is remembered: the tags of one job need it at the same time.
+	secretTTL = 30 * time.Second
+	// maxCachedSecrets bounds the memory.
+	maxCachedSecrets = 256
 )
 
 // Config is what a Source works with.
@@ -38,18 +38,18 @@ type Config struct {
 type Source struct {
 	Config
 	mu      sync.Mutex
-	known   map[string]remembered // by name of the secret
-	trouble map[string]string     // what was logged last, by name of the secret
+	known   map[string]cachedSecret // by name of the secret
+	trouble map[string]string       // what was logged last, by name of the secret
 }
 
-type remembered struct {
+type cachedSecret struct {
 	entries []Entry
 	until   time.Time
 }
 
 // New makes a Source.
 func New(config Config) *Source {
-	return &Source{Config: config, known: map[string]remembered{}, trouble: map[string]string{}}
+	return &Source{Config: config, known: map[string]cachedSecret{}, trouble: map[string]string{}}
 }
 
 // For returns the credentials for an image, the most specific first.
@@ -57,7 +57,7 @@ func (s *Source) For(ctx context.Context, image string, secrets []v1beta1.Secret
 	var entries []Entry
 	for _, ref := range secrets {
 		if ref.Namespace != "" && ref.Namespace != s.Namespace {
-			s.complain(ref.Namespace+"/"+ref.Name, "secrets are read in namespace "+s.Namespace+" only")
+			s.logOnce(ref.Namespace+"/"+ref.Name, "secrets are read in namespace "+s.Namespace+" only")
 			continue
 		}
 		entries = append(entries, s.read(ctx, ref.Name)...)
@@ -85,15 +85,15 @@ func (s *Source) read(ctx context.Context, name string) []Entry {
 		entries, err = Parse(&secret)
 	}
 	if err != nil {
-		s.complain(name, err.Error())
+		s.logOnce(name, err.Error())
 		return nil
 	}
-	s.complain(name, "")
-	s.remember(name, remembered{entries: entries, until: now.Add(secretLife)}, now)
+	s.logOnce(name, "")
+	s.remember(name, cachedSecret{entries: entries, until: now.Add(secretTTL)}, now)
 	return entries
 }
 
-func (s *Source) remember(name string, now remembered, at time.Time) {
+func (s *Source) remember(name string, now cachedSecret, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for other, known := range s.known {
@@ -101,19 +101,19 @@ func (s *Source) remember(name string, now remembered, at time.Time) {
 			delete(s.known, other)
 		}
 	}
-	if len(s.known) < rememberedSecrets {
+	if len(s.known) < maxCachedSecrets {
 		s.known[name] = now
 	}
 }
 
-// complain logs a trouble once, until it is another one.
-func (s *Source) complain(name, trouble string) {
+// logOnce logs a trouble once, until it is another one.
+func (s *Source) logOnce(name, trouble string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.trouble[name] == trouble {
 		return
 	}
-	if len(s.trouble) >= rememberedSecrets {
+	if len(s.trouble) >= maxCachedSecrets {
 		clear(s.trouble)
 	}
 	s.trouble[name] = trouble

@@ -102,13 +102,13 @@ func TestSeveralRuntimesAreToldApartByTheNameInContainerIDs(t *testing.T) {
 	require.Eventually(t, func() bool { return len(runtimes.All()) == 2 }, patience, moment)
 
 	for id, want := range map[string]string{a: "containerd", b: "cri-o"} {
-		one, err := runtimes.Of(id)
+		one, err := runtimes.ForContainer(id)
 		require.NoError(t, err)
 		assert.Equal(t, want, one.Name())
 	}
-	_, err := runtimes.Of("docker://1")
+	_, err := runtimes.ForContainer("docker://1")
 	require.ErrorContains(t, err, "no container runtime named docker on this node")
-	_, err = runtimes.Of("1")
+	_, err = runtimes.ForContainer("1")
 	require.ErrorContains(t, err, "names no runtime")
 
 	forImages, err := runtimes.ForImages()
@@ -142,7 +142,7 @@ func TestContainersCarryWhatTheKubeletWrote(t *testing.T) {
 	assert.Equal(t, new(int64(7)), c.TerminationGracePeriod)
 	assert.Nil(t, c.DeletionGracePeriod)
 
-	one, err := runtimes.Of(id)
+	one, err := runtimes.ForContainer(id)
 	require.NoError(t, err)
 	detail, err := one.Status(t.Context(), id)
 	require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestCommandsThatFailAreNotQuoted(t *testing.T) {
 	id := fake.Run(pod("web"), "main")
 	runtimes, _ := givenRuntimes(t, folder, "")
 	eventuallyReady(t, runtimes)
-	one, err := runtimes.Of(id)
+	one, err := runtimes.ForContainer(id)
 	require.NoError(t, err)
 
 	_, err = one.Exec(t.Context(), id, []string{"false", "--password=x"}, time.Second)
@@ -178,7 +178,7 @@ func TestGraceIsRoundedUpToWholeSeconds(t *testing.T) {
 	id := fake.Run(pod("web"), "main")
 	runtimes, _ := givenRuntimes(t, folder, "")
 	eventuallyReady(t, runtimes)
-	one, err := runtimes.Of(id)
+	one, err := runtimes.ForContainer(id)
 	require.NoError(t, err)
 	require.NoError(t, one.Stop(t.Context(), id, 1500*time.Millisecond))
 	require.NoError(t, one.Stop(t.Context(), "containerd://gone", time.Second), "what is not there needs no stop")
@@ -195,7 +195,7 @@ func TestARestartedRuntimeWorksAgainOverTheSameRuntimes(t *testing.T) {
 	id := fake.Run(pod("web"), "main")
 	runtimes, _ := givenRuntimes(t, folder, "")
 	eventuallyReady(t, runtimes)
-	one, err := runtimes.Of(id)
+	one, err := runtimes.ForContainer(id)
 	require.NoError(t, err)
 
 	fake.Stop()
@@ -203,7 +203,7 @@ func TestARestartedRuntimeWorksAgainOverTheSameRuntimes(t *testing.T) {
 	require.Error(t, err)
 	fake.Start(t)
 	require.Eventually(t, func() bool {
-		if one, err = runtimes.Of(id); err != nil {
+		if one, err = runtimes.ForContainer(id); err != nil {
 			return false
 		}
 		_, err = one.Status(t.Context(), id)
@@ -214,7 +214,7 @@ func TestARestartedRuntimeWorksAgainOverTheSameRuntimes(t *testing.T) {
 func TestARuntimeThatCrashesDuringAPullIsAnErrorOfThatPull(t *testing.T) {
 	folder := simulate.Folder(t)
 	fake := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
-	fake.Offer("docker.io/library/app:1", simulate.Remote{ID: "sha256:1"})
+	fake.AddRemoteImage("docker.io/library/app:1", simulate.RemoteImage{ID: "sha256:1"})
 	under, runtimes := make(chan struct{}), (*cri.Runtimes)(nil)
 	fake.Fail("PullImage", func(ctx context.Context, _ any) error {
 		close(under)
@@ -244,7 +244,7 @@ func TestARuntimeThatCrashesDuringAPullIsAnErrorOfThatPull(t *testing.T) {
 func TestPullHandsOverCredentialsAndSandbox(t *testing.T) {
 	folder := simulate.Folder(t)
 	fake := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
-	fake.Offer("reg.io/app@sha256:d", simulate.Remote{
+	fake.AddRemoteImage("reg.io/app@sha256:d", simulate.RemoteImage{
 		ID: "sha256:1", Digest: "sha256:d",
 		Admit: func(a *runtimev1.AuthConfig) bool { return a.GetUsername() == "me" && a.GetPassword() == "secret" },
 	})

@@ -43,8 +43,8 @@ func decodeStatus(runtime string, r *runtimev1.ContainerStatusResponse) Status {
 	return out
 }
 
-// decodeKubelet reads what the kubelet wrote. A value that does not parse counts as absent: it is not worth
-// more than the container.
+// decodeKubelet reads what the kubelet wrote. A value that does not parse counts as absent: the
+// container is still reported.
 func decodeKubelet(labels, annotations map[string]string) Container {
 	c := Container{
 		Name:                   labels[containerNameLabel],
@@ -97,7 +97,7 @@ func decodeState(s runtimev1.ContainerState) State {
 	}
 }
 
-// decodeEnv finds the environment in what containerd and CRI-O tell beyond the API: the OCI specification
+// decodeEnv finds the environment in the additional information of containerd and CRI-O: the OCI specification
 // with which the process was started.
 func decodeEnv(info map[string]string) map[string]string {
 	var detail struct {
@@ -113,7 +113,7 @@ func decodeEnv(info map[string]string) map[string]string {
 	return parseEnv(detail.RuntimeSpec.Process.Env)
 }
 
-// parseEnv takes lines NAME=VALUE apart; of several with one name the last counts.
+// parseEnv parses lines NAME=VALUE; of several with the same name the last one is used.
 func parseEnv(lines []string) map[string]string {
 	env := make(map[string]string, len(lines))
 	for _, line := range lines {

@@ -28,19 +28,19 @@ const (
 )
 
 // Runtime is one container runtime of the node. Its methods may be called at any time: while the runtime is
-// away they return errors, and when it is back they work again.
+// unavailable they return errors, and once it is available again they succeed.
 type Runtime struct {
-	endpoint string
-	name     atomic.Pointer[string] // a socket may change hands
-	runtime  criapi.RuntimeService
-	images   criapi.ImageManagerService
-	metrics  *metrics.Metrics
-	away     func() // is called when a call finds the runtime away
+	endpoint    string
+	name        atomic.Pointer[string] // another runtime may take over the socket
+	runtime     criapi.RuntimeService
+	images      criapi.ImageManagerService
+	metrics     *metrics.Metrics
+	unavailable func() // called when a call finds the runtime unavailable
 }
 
 // connect makes the connections to a socket and probes it.
-func connect(ctx context.Context, path string, m *metrics.Metrics, away func()) (*Runtime, error) {
-	ctx, r := quiet(ctx), &Runtime{endpoint: "unix://" + path, metrics: m, away: away}
+func connect(ctx context.Context, path string, m *metrics.Metrics, unavailable func()) (*Runtime, error) {
+	ctx, r := withoutLog(ctx), &Runtime{endpoint: "unix://" + path, metrics: m, unavailable: unavailable}
 	var err error
 	if r.images, err = criclient.NewRemoteImageService(ctx, r.endpoint, callTimeout, nil, false); err != nil {
 		return nil, err
@@ -57,14 +57,14 @@ func connect(ctx context.Context, path string, m *metrics.Metrics, away func()) 
 	return r, nil
 }
 
-// quiet keeps cri-client from logging every failed call beside returning it.
-func quiet(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
+// withoutLog keeps cri-client from logging the errors that it returns.
+func withoutLog(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
 
 // probe requests the version, which has the runtime's name.
 func (r *Runtime) probe(ctx context.Context) error {
-	version, err := r.runtime.Version(quiet(ctx), "v1")
+	version, err := r.runtime.Version(withoutLog(ctx), "v1")
 	if err != nil {
-		return r.counted("Version", err)
+		return r.countError("Version", err)
 	}
 	name := version.GetRuntimeName()
 	r.name.Store(&name)
@@ -72,19 +72,19 @@ func (r *Runtime) probe(ctx context.Context) error {
 }
 
 func (r *Runtime) close(ctx context.Context) error {
-	return errors.Join(r.runtime.Close(quiet(ctx)), r.images.Close(quiet(ctx)))
+	return errors.Join(r.runtime.Close(withoutLog(ctx)), r.images.Close(withoutLog(ctx)))
 }
 
-// failed counts the error, and asks for a look where the runtime seems to be away.
-func (r *Runtime) failed(call string, err error) error {
-	if IsAway(err) {
-		r.away()
+// callFailed counts the error, and requests a probe if the runtime seems to be unavailable.
+func (r *Runtime) callFailed(call string, err error) error {
+	if IsUnavailable(err) {
+		r.unavailable()
 	}
-	return r.counted(call, err)
+	return r.countError(call, err)
 }
 
-// counted counts a failed call and wraps its error.
-func (r *Runtime) counted(call string, err error) error {
+// countError counts a failed call and wraps its error.
+func (r *Runtime) countError(call string, err error) error {
 	r.metrics.CRIErrors.WithLabelValues(call).Inc()
 	return fmt.Errorf("%s: %w", call, err)
 }
@@ -99,9 +99,9 @@ func (r *Runtime) Containers(ctx context.Context, namespace, name string) ([]Con
 	if name != "" {
 		filter.LabelSelector = map[string]string{podNamespaceLabel: namespace, podNameLabel: name}
 	}
-	list, err := r.runtime.ListContainers(quiet(ctx), filter)
+	list, err := r.runtime.ListContainers(withoutLog(ctx), filter)
 	if err != nil {
-		return nil, r.failed("ListContainers", err)
+		return nil, r.callFailed("ListContainers", err)
 	}
 	out := make([]Container, len(list))
 	for i, c := range list {
@@ -113,9 +113,9 @@ func (r *Runtime) Containers(ctx context.Context, namespace, name string) ([]Con
 // Status asks for one container. Containers that do not exist are an error like any other.
 func (r *Runtime) Status(ctx context.Context, containerID string) (Status, error) {
 	_, id := SplitID(containerID)
-	response, err := r.runtime.ContainerStatus(quiet(ctx), id, true)
+	response, err := r.runtime.ContainerStatus(withoutLog(ctx), id, true)
 	if err != nil {
-		return Status{}, r.failed("ContainerStatus", err)
+		return Status{}, r.callFailed("ContainerStatus", err)
 	}
 	return decodeStatus(r.Name(), response), nil
 }
@@ -135,7 +135,7 @@ func (r *Runtime) Env(ctx context.Context, containerID string) (map[string]strin
 // nor what it printed: either may hold secrets.
 func (r *Runtime) Exec(ctx context.Context, containerID string, command []string, timeout time.Duration) ([]byte, error) {
 	_, id := SplitID(containerID)
-	output, _, err := r.runtime.ExecSync(quiet(ctx), id, command, wholeSeconds(timeout))
+	output, _, err := r.runtime.ExecSync(withoutLog(ctx), id, command, wholeSeconds(timeout))
 	if exit, ok := errors.AsType[utilexec.CodeExitError](err); ok {
 		return nil, fmt.Errorf("the command ended with code %d", exit.Code)
 	}
@@ -143,7 +143,7 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, command []string
 		return nil, fmt.Errorf("the command took longer than %s", timeout)
 	}
 	if err != nil {
-		return nil, r.failed("ExecSync", err)
+		return nil, r.callFailed("ExecSync", err)
 	}
 	return output, nil
 }
@@ -152,31 +152,31 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, command []string
 // ended. One that does not exist or has ended is no error.
 func (r *Runtime) Stop(ctx context.Context, containerID string, grace time.Duration) error {
 	_, id := SplitID(containerID)
-	if err := r.runtime.StopContainer(quiet(ctx), id, int64(wholeSeconds(grace)/time.Second)); err != nil {
-		return r.failed("StopContainer", err)
+	if err := r.runtime.StopContainer(withoutLog(ctx), id, int64(wholeSeconds(grace)/time.Second)); err != nil {
+		return r.callFailed("StopContainer", err)
 	}
 	return nil
 }
 
-// wholeSeconds rounds up to what the API can say.
+// wholeSeconds rounds up to seconds, the unit of the API.
 func wholeSeconds(d time.Duration) time.Duration {
 	return time.Duration(math.Ceil(d.Seconds())) * time.Second
 }
 
 // PodIP returns the address of a sandbox; empty for a pod in the host's network.
 func (r *Runtime) PodIP(ctx context.Context, sandboxID string) (string, error) {
-	response, err := r.runtime.PodSandboxStatus(quiet(ctx), sandboxID, false)
+	response, err := r.runtime.PodSandboxStatus(withoutLog(ctx), sandboxID, false)
 	if err != nil {
-		return "", r.failed("PodSandboxStatus", err)
+		return "", r.callFailed("PodSandboxStatus", err)
 	}
 	return response.GetStatus().GetNetwork().GetIp(), nil
 }
 
 // Images lists what the runtime keeps.
 func (r *Runtime) Images(ctx context.Context) ([]Image, error) {
-	list, err := r.images.ListImages(quiet(ctx), nil)
+	list, err := r.images.ListImages(withoutLog(ctx), nil)
 	if err != nil {
-		return nil, r.failed("ListImages", err)
+		return nil, r.callFailed("ListImages", err)
 	}
 	out := make([]Image, len(list))
 	for i, image := range list {
@@ -199,14 +199,16 @@ func (r *Runtime) Pull(ctx context.Context, pull Pull) error {
 		Metadata: &runtimev1.PodSandboxMetadata{Name: s.Name, Namespace: s.Namespace, Uid: s.UID},
 		Labels:   s.Labels, Annotations: s.Annotations,
 	}
-	if _, err := r.images.PullImage(quiet(ctx), &runtimev1.ImageSpec{Image: pull.Reference}, auth, sandbox); err != nil {
-		return r.failed("PullImage", err)
+	if _, err := r.images.PullImage(withoutLog(ctx), &runtimev1.ImageSpec{Image: pull.Reference}, auth, sandbox); err != nil {
+		return r.callFailed("PullImage", err)
 	}
 	return nil
 }
 
-// IsAway reports whether a call failed because the runtime could not be reached: it may work later.
-func IsAway(err error) bool { return status.Code(err) == codes.Unavailable || errors.Is(err, errNone) }
+// IsUnavailable reports whether a call failed because the runtime could not be reached: it may work later.
+func IsUnavailable(err error) bool {
+	return status.Code(err) == codes.Unavailable || errors.Is(err, errNoRuntime)
+}
 
-// IsGone reports whether a call failed because there is no such container.
-func IsGone(err error) bool { return status.Code(err) == codes.NotFound }
+// IsNotFound reports whether a call failed because there is no such container.
+func IsNotFound(err error) bool { return status.Code(err) == codes.NotFound }

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// lookPause lies between two looks at the sockets, searchPause while no runtime answers.
-	lookPause   = 10 * time.Second
-	searchPause = time.Second
-	// probeTimeout is how long a runtime may take to tell its version.
+	// probePeriod is the time between two probes of the sockets; searchPeriod is used while no runtime answers.
+	probePeriod  = 10 * time.Second
+	searchPeriod = time.Second
+	// probeTimeout is how long a runtime may take to return its version.
 	probeTimeout = 10 * time.Second
 )
 
-// errNone begins what is said while no socket is there.
-var errNone = errors.New("no container runtime found")
+// errNoRuntime begins the error while no socket exists.
+var errNoRuntime = errors.New("no container runtime found")
 
 // Config has the paths of runtimes.
 type Config struct {
@@ -44,10 +44,10 @@ type Runtimes struct {
 	config Config
 	paths  []string // the order decides which runtime pulls images
 
-	mu    sync.RWMutex
-	known map[string]*connection // by path
-	told  string                 // what was logged last
-	doubt chan struct{}          // has an element when a call has found a runtime away
+	mu       sync.RWMutex
+	known    map[string]*connection // by path
+	logged   string                 // the state that was logged last
+	probeNow chan struct{}          // has an element when a call found a runtime unavailable
 }
 
 // connection is a runtime and what its last probe said.
@@ -60,54 +60,54 @@ type connection struct {
 func New(config Config) *Runtimes {
 	return &Runtimes{
 		config: config, paths: candidates(config.Root, config.SocketFile), known: map[string]*connection{},
-		doubt: make(chan struct{}, 1),
+		probeNow: make(chan struct{}, 1),
 	}
 }
 
-// Start looks for runtimes and probes them until ctx ends.
+// Start searches for runtimes and probes them until ctx ends.
 func (r *Runtimes) Start(ctx context.Context) error {
 	defer r.closeAll(ctx)
 	for {
-		r.Look(ctx)
-		pause, doubt := lookPause, r.doubt
+		r.Probe(ctx)
+		period, probeNow := probePeriod, r.probeNow
 		if r.Ready() != nil {
-			pause, doubt = searchPause, nil
+			period, probeNow = searchPeriod, nil
 		}
-		timer := r.config.Clock.NewTimer(pause)
+		timer := r.config.Clock.NewTimer(period)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return nil
-		case <-doubt:
+		case <-probeNow:
 			timer.Stop()
 		case <-timer.C():
 		}
 	}
 }
 
-// doubted requests a probe soon.
-func (r *Runtimes) doubted() {
+// requestProbe requests a probe soon.
+func (r *Runtimes) requestProbe() {
 	select {
-	case r.doubt <- struct{}{}:
+	case r.probeNow <- struct{}{}:
 	default:
 	}
 }
 
-// Look connects to sockets that are new, probes those that are known and forgets those that are gone. Start
-// does so again and again; call it before only, so that what is there is known from the beginning.
-func (r *Runtimes) Look(ctx context.Context) {
+// Probe connects to sockets that are new, probes those that are known and forgets those that are gone. Start
+// calls it periodically. Call it once before Start, so that existing runtimes are known from the beginning.
+func (r *Runtimes) Probe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var group sync.WaitGroup
 	for _, path := range r.paths {
-		group.Go(func() { r.store(ctx, path, r.lookAt(ctx, path)) })
+		group.Go(func() { r.store(ctx, path, r.probeSocket(ctx, path)) })
 	}
 	group.Wait()
-	r.tell()
+	r.report()
 }
 
-// lookAt returns what is at a path; nil for nothing.
-func (r *Runtimes) lookAt(ctx context.Context, path string) *connection {
+// probeSocket returns the connection to the runtime at a path; nil if there is none.
+func (r *Runtimes) probeSocket(ctx context.Context, path string) *connection {
 	r.mu.RLock()
 	known := r.known[path]
 	r.mu.RUnlock()
@@ -119,7 +119,7 @@ func (r *Runtimes) lookAt(ctx context.Context, path string) *connection {
 		}
 		return &connection{runtime: known.runtime, err: err}
 	case isSocket(path):
-		made, err := connect(ctx, path, r.config.Metrics, r.doubted)
+		made, err := connect(ctx, path, r.config.Metrics, r.requestProbe)
 		return &connection{runtime: made, err: err}
 	default:
 		return nil
@@ -136,7 +136,7 @@ func (r *Runtimes) store(ctx context.Context, path string, now *connection) {
 	}
 	delete(r.known, path)
 	if before != nil && before.runtime != nil {
-		_ = before.runtime.close(ctx) // nothing is lost with a connection to nobody
+		_ = before.runtime.close(ctx) // the runtime is gone: an error changes nothing
 	}
 }
 
@@ -151,16 +151,16 @@ func (r *Runtimes) closeAll(ctx context.Context) {
 	}
 }
 
-// tell logs and measures the state, the former when it changes only.
-func (r *Runtimes) tell() {
+// report sets the metric of the state, and logs the state when it has changed.
+func (r *Runtimes) report() {
 	text, ready := "Container runtime answers", 1.0
 	if err := r.Ready(); err != nil {
 		text, ready = err.Error(), 0
 	}
 	r.config.Metrics.RuntimeReady.Set(ready)
-	if r.told != text {
+	if r.logged != text {
 		r.config.Log.Info("State of container runtimes", "state", text, "names", r.names())
-		r.told = text
+		r.logged = text
 		if r.config.Changed != nil {
 			r.config.Changed()
 		}
@@ -198,7 +198,7 @@ func (r *Runtimes) ForImages() (*Runtime, error) {
 		troubles = append(troubles, fmt.Errorf("container runtime at %s: %w", path, c.err))
 	}
 	if len(troubles) == 0 {
-		return nil, fmt.Errorf("%w, tried %s", errNone, strings.Join(r.paths, ", "))
+		return nil, fmt.Errorf("%w, tried %s", errNoRuntime, strings.Join(r.paths, ", "))
 	}
 	return nil, errors.Join(troubles...)
 }
@@ -216,8 +216,8 @@ func (r *Runtimes) All() []*Runtime {
 	return all
 }
 
-// Of returns the runtime that keeps a container, by the name in the container's ID.
-func (r *Runtimes) Of(containerID string) (*Runtime, error) {
+// ForContainer returns the runtime that keeps a container, by the name in the container's ID.
+func (r *Runtimes) ForContainer(containerID string) (*Runtime, error) {
 	name, _ := SplitID(containerID)
 	if name == "" {
 		return nil, fmt.Errorf("container ID %q names no runtime", containerID)
@@ -233,7 +233,7 @@ func (r *Runtimes) Of(containerID string) (*Runtime, error) {
 }
 
 // Containers lists the containers of a pod in all runtimes. It fails when one of them does: a list with
-// holes would look as if containers had ended.
+// missing containers would look as if they had ended.
 func (r *Runtimes) Containers(ctx context.Context, namespace, name string) ([]Container, error) {
 	if err := r.Ready(); err != nil {
 		return nil, err

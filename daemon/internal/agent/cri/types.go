@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// State is what a container does.
+// State is the state of a container.
 type State string
 
 // The states of a container.
@@ -52,7 +52,7 @@ type Status struct {
 	// StartedAt is zero for a container that has not started, and FinishedAt for one that has not ended. Both
 	// are by the node's clock.
 	StartedAt, FinishedAt time.Time
-	// Env is the environment of the container's process as it was started; nil where the runtime does not say.
+	// Env is the environment of the container's process as it was started; nil if the runtime does not report it.
 	Env map[string]string
 }
 
@@ -64,17 +64,17 @@ type Image struct {
 	Tags, Digests []string
 }
 
-// Pull is what a runtime is asked to pull.
+// Pull is a request to pull an image.
 type Pull struct {
 	// Reference is the full reference, with registry.
 	Reference string
 	// Auth are the credentials; nil means anonymous.
 	Auth *Auth
-	// Sandbox stands for the pod for which the image is pulled.
+	// Sandbox describes the pod for which the image is pulled.
 	Sandbox Sandbox
 }
 
-// Sandbox is what a runtime is told about the pod for which an image is pulled.
+// Sandbox describes to a runtime the pod for which an image is pulled.
 type Sandbox struct {
 	Name, Namespace, UID string
 	Labels, Annotations  map[string]string

@@ -16,7 +16,7 @@ import (
 // Controller is what events name as their source.
 const Controller = "kruise-daemon"
 
-// Recorder sends events. They leave in the background, from Start on.
+// Recorder sends events. They are sent in the background, from Start on.
 type Recorder struct {
 	clientevents.EventRecorder
 	broadcaster clientevents.EventBroadcaster
@@ -42,7 +42,7 @@ func (r *Recorder) Start(ctx context.Context) error {
 	return nil
 }
 
-// Event is what is told.
+// Event is an event to record.
 type Event struct {
 	// Regarding is the object that shows the event, Related another one that it is about, or nil.
 	Regarding, Related runtime.Object
@@ -54,8 +54,8 @@ type Event struct {
 	Note string
 }
 
-// Tell sends an event.
-func (r *Recorder) Tell(e Event) {
+// Record sends an event.
+func (r *Recorder) Record(e Event) {
 	r.Eventf(e.Regarding, e.Related, e.Type, e.Reason, e.Action, "%s", coreevents.Shorten(e.Note))
 }
 

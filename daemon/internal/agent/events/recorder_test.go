@@ -49,7 +49,7 @@ func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
 	require.NoError(t, err)
 	go func() { assert.NoError(t, recorder.Start(t.Context())) }()
 	tell := func(namespace string, i int) {
-		recorder.Tell(Event{
+		recorder.Record(Event{
 			Regarding: &corev1.ObjectReference{Kind: "ImagePullJob", Namespace: namespace, Name: fmt.Sprint("job-", i)},
 			Type:      corev1.EventTypeWarning, Reason: "Failed", Action: "PullImage", Note: "no",
 		})

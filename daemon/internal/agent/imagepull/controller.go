@@ -34,14 +34,14 @@ import (
 const ControllerName = "imagepull"
 
 const (
-	// The status is written so often at most: a node with many tags must not drown the API server.
+	// The rate limit of status writes: a node with many tags must not overload the API server.
 	writesPerSecond, writeBurst = 0.5, 5
-	heldBackPause               = 2 * time.Second
-	// A pass comes so long after the last while tags are unfinished, and otherwise.
-	busyPause, idlePause = 4 * time.Second, 25 * time.Minute
+	limitedPeriod               = 2 * time.Second
+	// The time to the next pass: while tags are unfinished, and otherwise.
+	unfinishedPeriod, resyncPeriod = 4 * time.Second, 25 * time.Minute
 )
 
-// Config is what a controller works with.
+// Config has the settings and dependencies of the controller.
 type Config struct {
 	base.Settings
 	// Node is the name of the node, and of its NodeImage.
@@ -51,13 +51,13 @@ type Config struct {
 	Events      *events.Recorder
 	Metrics     *metrics.Metrics
 	Clock       clock.Clock
-	// Jitter changes a pause a little, so that nodes that failed together do not try again together.
+	// Jitter changes a duration a little, so that nodes that failed together do not try again together.
 	Jitter func(time.Duration) time.Duration
 	// Slots is how many pulls may run at a time; 0 or less means any number.
 	Slots int
 }
 
-// Puller keeps the pulls in step with the NodeImage.
+// Puller starts and stops pulls as the NodeImage asks.
 type Puller struct {
 	*base.Controller
 	config  Config
@@ -106,11 +106,11 @@ func (p *Puller) Start(ctx context.Context) error {
 	return nil
 }
 
-// Wake asks for a pass soon.
+// Wake requests a pass soon.
 func (p *Puller) Wake() {
 	select {
 	case p.wakeup <- event.GenericEvent{Object: &v1beta1.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: p.config.Node}}}:
-	default: // a pass that has not begun yet will see what we have seen
+	default: // a pass that has not begun yet reads the same state
 	}
 }
 
@@ -127,18 +127,18 @@ func (p *Puller) pass(ctx context.Context, key types.NamespacedName) (base.Pass,
 	}
 	todo := plan.Compute(p.snapshot(image))
 	if image == nil {
-		p.pulls.follow(ctx, &todo)
+		p.pulls.execute(ctx, &todo)
 		return base.Pass{}, err
 	}
 	pass := base.Pass{Object: image, Executed: func(*progress.Result) {
-		p.pulls.follow(ctx, &todo)
-		p.measure(todo.Status)
+		p.pulls.execute(ctx, &todo)
+		p.setMetrics(todo.Status)
 	}}
-	pass.Plan.RequeueWithin(p.config.Jitter(idlePause))
+	pass.Plan.RequeueWithin(p.config.Jitter(resyncPeriod))
 	if todo.Unfinished {
-		pass.Plan.RequeueWithin(p.config.Jitter(busyPause))
+		pass.Plan.RequeueWithin(p.config.Jitter(unfinishedPeriod))
 	}
-	return pass, p.report(&pass, image, &todo)
+	return pass, p.planStatus(&pass, image, &todo)
 }
 
 func (p *Puller) snapshot(image *v1beta1.NodeImage) plan.Snapshot {
@@ -149,9 +149,9 @@ func (p *Puller) snapshot(image *v1beta1.NodeImage) plan.Snapshot {
 	return s
 }
 
-// report has the pass write the status, if it differs, and tell what ended. Writes are rare; those that wait because they
-// were refused count for nothing.
-func (p *Puller) report(pass *base.Pass, image *v1beta1.NodeImage, todo *plan.Plan) error {
+// planStatus adds the status, if it differs, and the events of ended pulls to the pass. The limiter limits writes;
+// those that are deferred because they were refused take none of its tokens.
+func (p *Puller) planStatus(pass *base.Pass, image *v1beta1.NodeImage, todo *plan.Plan) error {
 	after := image.DeepCopy()
 	after.Status = *todo.Status
 	changes, err := client.MergeFrom(image).Data(after)
@@ -162,8 +162,8 @@ func (p *Puller) report(pass *base.Pass, image *v1beta1.NodeImage, todo *plan.Pl
 		return nil
 	}
 	now := p.Clock.Now()
-	if known := p.KnownRefusals(image, nil, 0, now); !held(image, known, now) && !p.limiter.TryAccept() {
-		pass.Plan.RequeueWithin(heldBackPause)
+	if known := p.KnownRefusals(image, nil, 0, now); !statusDeferred(image, known, now) && !p.limiter.TryAccept() {
+		pass.Plan.RequeueWithin(limitedPeriod)
 		return nil
 	}
 	pass.Status = func(action.Failures) client.Object { return after }
@@ -173,19 +173,19 @@ func (p *Puller) report(pass *base.Pass, image *v1beta1.NodeImage, todo *plan.Pl
 		}
 	}
 	for i := range todo.Ended {
-		p.tell(pass, image, &todo.Ended[i])
+		p.addEvents(pass, image, &todo.Ended[i])
 	}
 	return nil
 }
 
-// held reports whether the status waits because it was refused.
-func held(image *v1beta1.NodeImage, known action.Refusals, now time.Time) bool {
+// statusDeferred reports whether the write of the status is deferred because it was refused.
+func statusDeferred(image *v1beta1.NodeImage, known action.Refusals, now time.Time) bool {
 	report := action.Report(image, known, now)
 	return report.Empty()
 }
 
-// tell adds the events of a pull that has ended, once its end is written.
-func (p *Puller) tell(pass *base.Pass, image *v1beta1.NodeImage, ended *plan.Ending) {
+// addEvents adds the events of an ended pull. They are recorded once the status is written.
+func (p *Puller) addEvents(pass *base.Pass, image *v1beta1.NodeImage, ended *plan.EndedPull) {
 	if ended.Failure == "" {
 		pass.Plan.Notices = append(pass.Plan.Notices, action.Notice{
 			Type: corev1.EventTypeNormal, Reason: EventSucceeded, Action: pullAction, WithStatus: true,
@@ -204,15 +204,15 @@ func (p *Puller) tell(pass *base.Pass, image *v1beta1.NodeImage, ended *plan.End
 	}
 }
 
-func resultOf(ended *plan.Ending) string {
+func resultOf(ended *plan.EndedPull) string {
 	if ended.Failure != "" {
 		return metrics.ResultFailed
 	}
 	return metrics.ResultSucceeded
 }
 
-// measure counts the tags of each phase.
-func (p *Puller) measure(status *v1beta1.NodeImageStatus) {
+// setMetrics sets the number of tags of each phase.
+func (p *Puller) setMetrics(status *v1beta1.NodeImageStatus) {
 	for phase, count := range map[v1beta1.ImagePullPhase]int32{
 		v1beta1.ImageWaiting: status.Waiting, v1beta1.ImagePulling: status.Pulling,
 		v1beta1.ImageSucceeded: status.Succeeded, v1beta1.ImageFailed: status.Failed,

@@ -1,7 +1,7 @@
 // Package imagepull pulls what the node's NodeImage asks for.
 //
-// The NodeImage goes in. Images end up in the container runtime, and the NodeImage's status and events tell how that
-// went. What is pulled when, and what the status says, is decided in package plan; here pulls run, one goroutine each.
+// The NodeImage goes in. Images end up in the container runtime, and the NodeImage's status and events report the
+// result. Package plan decides what is pulled when, and the status; here pulls run, each in a goroutine.
 // Everything that must survive a restart is in the status: an agent that starts anew begins what is unfinished again
 // and keeps what is finished.
 //

@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// The annotation by which runtimes and registries tell our pulls from the kubelet's.
+	// The annotation by which runtimes and registries distinguish our pulls from those of the kubelet.
 	pulledByAnnotation = "apps.kruise.io/pulling-image-by"
 	pulledBy           = "kruise-daemon"
 
 	firstPause, longestPause = time.Second, 30 * time.Second
-	// timeoutSlack is how much earlier than ours the runtime's clock may say that the time of a call is over.
+	// timeoutSlack is how much earlier than the agent the runtime may see the timeout of a call.
 	timeoutSlack = 50 * time.Millisecond
 )
 
-// errDeadline ends a pull: spec.images[].tags[].pullPolicy.activeDeadlineSeconds is over.
+// errDeadline ends a pull: the time of spec.images[].tags[].pullPolicy.activeDeadlineSeconds is over.
 var errDeadline = errors.New("pulling exceeds the activeDeadlineSeconds")
 
-// notBegunError means that a pull was not begun because the runtime was away.
-type notBegunError struct{ error }
+// notStartedError means that a pull was not started because the runtime was unavailable.
+type notStartedError struct{ error }
 
-func (e notBegunError) Unwrap() error { return e.error }
+func (e notStartedError) Unwrap() error { return e.error }
 
-// Credentials finds what a registry may accept.
+// Credentials finds credentials for registries.
 type Credentials interface {
 	// For returns the credentials for an image, the most specific first. None means that the image is pulled
 	// anonymously.
@@ -51,34 +51,35 @@ type puller struct {
 }
 
 // pull tries until an attempt succeeds, the attempts are used up or the deadline is over. It returns the
-// image's ID, or the error of the last attempt. The order is asked for before every attempt: it may change.
-// Attempts at which the runtime is away do not count: they say nothing about the image. One that was under way does.
-func (p *puller) pull(ctx context.Context, started time.Time, order func() plan.Order) (string, error) {
+// image's ID, or the error of the last attempt. The request is read before every attempt: it may change.
+// Attempts while the runtime is unavailable do not count: their errors do not concern the image. An attempt that was
+// under way when the runtime became unavailable does count.
+func (p *puller) pull(ctx context.Context, started time.Time, request func() plan.PullRequest) (string, error) {
 	pause := firstPause
 	for attempts := 0; ; {
-		id, err := p.attempt(ctx, order(), started)
-		if !notBegun(err) && (!cri.IsAway(err) || p.runtimes.Ready() == nil) {
+		id, err := p.attempt(ctx, request(), started)
+		if !notStarted(err) && (!cri.IsUnavailable(err) || p.runtimes.Ready() == nil) {
 			attempts++
 		}
-		o := order()
+		r := request()
 		switch {
 		case err == nil:
 			return id, nil
 		case ctx.Err() != nil:
-			return "", fmt.Errorf("pulling image %s is stopped", o.Ref)
-		case o.Deadline > 0 && p.clock.Since(started) >= o.Deadline:
+			return "", fmt.Errorf("pulling image %s is stopped", r.Ref)
+		case r.Deadline > 0 && p.clock.Since(started) >= r.Deadline:
 			return "", errDeadline
-		case attempts >= o.Attempts:
+		case attempts >= r.Attempts:
 			return "", err
 		}
-		if p.pause(ctx, pause) != nil {
-			return "", fmt.Errorf("pulling image %s is stopped", o.Ref)
+		if p.sleep(ctx, pause) != nil {
+			return "", fmt.Errorf("pulling image %s is stopped", r.Ref)
 		}
 		pause = min(2*pause, longestPause)
 	}
 }
 
-func (p *puller) pause(ctx context.Context, length time.Duration) error {
+func (p *puller) sleep(ctx context.Context, length time.Duration) error {
 	timer := p.clock.NewTimer(p.jitter(length))
 	defer timer.Stop()
 	select {
@@ -90,10 +91,10 @@ func (p *puller) pause(ctx context.Context, length time.Duration) error {
 }
 
 // attempt makes one attempt within its time limit.
-func (p *puller) attempt(ctx context.Context, o plan.Order, started time.Time) (string, error) {
-	timeout := o.Timeout
-	if o.Deadline > 0 {
-		left := o.Deadline - p.clock.Since(started)
+func (p *puller) attempt(ctx context.Context, r plan.PullRequest, started time.Time) (string, error) {
+	timeout := r.Timeout
+	if r.Deadline > 0 {
+		left := r.Deadline - p.clock.Since(started)
 		if left <= 0 {
 			return "", errDeadline
 		}
@@ -102,20 +103,20 @@ func (p *puller) attempt(ctx context.Context, o plan.Order, started time.Time) (
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	end := p.clock.Now().Add(timeout - timeoutSlack)
-	id, err := p.try(limited, o)
+	id, err := p.try(limited, r)
 	if err != nil && (limited.Err() != nil || p.clock.Now().After(end)) {
-		return "", fmt.Errorf("pulling image %s is canceled: it took longer than %s", o.Ref, timeout)
+		return "", fmt.Errorf("pulling image %s is canceled: it took longer than %s", r.Ref, timeout)
 	}
 	return id, err
 }
 
-func notBegun(err error) bool {
-	_, is := errors.AsType[notBegunError](err)
+func notStarted(err error) bool {
+	_, is := errors.AsType[notStartedError](err)
 	return is
 }
 
-func (p *puller) try(ctx context.Context, o plan.Order) (string, error) {
-	reference, err := o.CRI()
+func (p *puller) try(ctx context.Context, r plan.PullRequest) (string, error) {
+	reference, err := r.CRI()
 	if err != nil {
 		return "", err
 	}
@@ -123,30 +124,30 @@ func (p *puller) try(ctx context.Context, o plan.Order) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !o.Always {
-		id, err := present(ctx, runtime, o.Ref)
+	if !r.Always {
+		id, err := findImage(ctx, runtime, r.Ref)
 		switch {
-		case cri.IsAway(err):
-			return "", notBegunError{err}
+		case cri.IsUnavailable(err):
+			return "", notStartedError{err}
 		case err != nil || id != "":
 			return id, err
 		}
 	}
-	if err := p.fetch(ctx, runtime, reference, o); err != nil {
+	if err := p.pullWithCredentials(ctx, runtime, reference, r); err != nil {
 		return "", err
 	}
-	id, err := present(ctx, runtime, o.Ref)
+	id, err := findImage(ctx, runtime, r.Ref)
 	if err == nil && id == "" {
-		err = fmt.Errorf("image %s is pulled, and the container runtime does not list it", o.Ref)
+		err = fmt.Errorf("image %s is pulled, and the container runtime does not list it", r.Ref)
 	}
 	return id, err
 }
 
-// fetch pulls with each of the credentials until one works. Without credentials the pull is anonymous; with
-// some that all fail it is not tried: the registry could count that against the node.
-func (p *puller) fetch(ctx context.Context, runtime *cri.Runtime, reference string, o plan.Order) error {
-	pull := cri.Pull{Reference: reference, Sandbox: p.sandbox(o)}
-	all := p.credentials.For(ctx, reference, o.Secrets)
+// pullWithCredentials pulls with each of the credentials until one works. Without credentials the pull is anonymous;
+// with some that all fail it is not tried: the registry could count that against the node.
+func (p *puller) pullWithCredentials(ctx context.Context, runtime *cri.Runtime, reference string, r plan.PullRequest) error {
+	pull := cri.Pull{Reference: reference, Sandbox: p.sandbox(r)}
+	all := p.credentials.For(ctx, reference, r.Secrets)
 	if len(all) == 0 {
 		return runtime.Pull(ctx, pull)
 	}
@@ -162,22 +163,22 @@ func (p *puller) fetch(ctx context.Context, runtime *cri.Runtime, reference stri
 	return errors.Join(troubles...)
 }
 
-// sandbox stands for a pod. Its maps are copies: several pulls share one spec.
-func (p *puller) sandbox(o plan.Order) cri.Sandbox {
+// sandbox describes a pod to the runtime. Its maps are copies: several pulls share one spec.
+func (p *puller) sandbox(r plan.PullRequest) cri.Sandbox {
 	s := cri.Sandbox{Name: p.node, Annotations: map[string]string{}}
-	if len(o.Owners) > 0 {
-		s.Namespace, s.UID = o.Owners[0].Namespace, string(o.Owners[0].UID)
+	if len(r.Owners) > 0 {
+		s.Namespace, s.UID = r.Owners[0].Namespace, string(r.Owners[0].UID)
 	}
-	if o.Sandbox != nil {
-		s.Labels = maps.Clone(o.Sandbox.Labels)
-		maps.Copy(s.Annotations, o.Sandbox.Annotations)
+	if r.Sandbox != nil {
+		s.Labels = maps.Clone(r.Sandbox.Labels)
+		maps.Copy(s.Annotations, r.Sandbox.Annotations)
 	}
 	s.Annotations[pulledByAnnotation] = pulledBy
 	return s
 }
 
-// present returns the name and ID of an image that the runtime has, and nothing for one that it has not.
-func present(ctx context.Context, runtime *cri.Runtime, want imageref.Ref) (string, error) {
+// findImage returns the name and ID of an image; empty if the runtime does not have it.
+func findImage(ctx context.Context, runtime *cri.Runtime, want imageref.Ref) (string, error) {
 	images, err := runtime.Images(ctx)
 	if err != nil {
 		return "", err

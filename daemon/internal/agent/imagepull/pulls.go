@@ -13,13 +13,13 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull/plan"
 )
 
-// maxMessage is the length in bytes of what the status says about a failure: there may be thousands of tags.
+// maxMessage limits the message of a failure in the status, in bytes: there may be thousands of tags.
 const maxMessage = 1024
 
-// pulls are the pulls in memory, in the order in which they came.
+// pulls are the pulls in memory, in the order in which they were added.
 type pulls struct {
 	puller *puller
-	wake   func() // is called when a pull has ended
+	wake   func() // called when a pull has ended
 
 	mu     sync.Mutex
 	all    []*pull
@@ -30,8 +30,8 @@ type pulls struct {
 // pull is one of them. Its members are guarded by the lock of pulls.
 type pull struct {
 	plan.Pull
-	order  plan.Order
-	cancel context.CancelFunc // nil before the pull runs
+	request plan.PullRequest
+	cancel  context.CancelFunc // nil before the pull runs
 }
 
 // list returns the pulls as a plan sees them.
@@ -45,11 +45,11 @@ func (p *pulls) list() []plan.Pull {
 	return out
 }
 
-// follow carries out a plan.
-func (p *pulls) follow(ctx context.Context, todo *plan.Plan) {
+// execute carries out a plan.
+func (p *pulls) execute(ctx context.Context, todo *plan.Plan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, id := range todo.Forget {
+	for _, id := range todo.Drop {
 		p.all = slices.DeleteFunc(p.all, func(one *pull) bool { return one.ID == id && one.cancel == nil })
 	}
 	for _, id := range todo.Stop {
@@ -60,16 +60,16 @@ func (p *pulls) follow(ctx context.Context, todo *plan.Plan) {
 			p.remove(one)
 		}
 	}
-	for i := range todo.Orders {
-		order := todo.Orders[i]
-		if one := p.find(order.ID); one != nil {
-			one.order = order
+	for i := range todo.Requests {
+		request := todo.Requests[i]
+		if one := p.find(request.ID); one != nil {
+			one.request = request
 		} else {
-			p.all = append(p.all, &pull{Pull: plan.Pull{ID: order.ID, State: plan.Queued}, order: order})
+			p.all = append(p.all, &pull{Pull: plan.Pull{ID: request.ID, State: plan.Queued}, request: request})
 		}
 	}
-	for _, id := range todo.Begin {
-		p.begin(ctx, id, startTime(todo, id))
+	for _, id := range todo.Start {
+		p.start(ctx, id, startTime(todo, id))
 	}
 }
 
@@ -82,7 +82,7 @@ func startTime(todo *plan.Plan, id plan.ID) *metav1.Time {
 	return nil
 }
 
-// find returns a pull that was not told to stop. The lock is held.
+// find returns a pull that was not asked to stop. The lock is held.
 func (p *pulls) find(id plan.ID) *pull {
 	i := slices.IndexFunc(p.all, func(one *pull) bool { return one.ID == id && one.State != plan.Stopping })
 	if i < 0 {
@@ -96,8 +96,8 @@ func (p *pulls) remove(gone *pull) {
 	p.all = slices.DeleteFunc(p.all, func(one *pull) bool { return one == gone })
 }
 
-// begin starts a pull that is queued. It outlives the context, which belongs to a pass. The lock is held.
-func (p *pulls) begin(ctx context.Context, id plan.ID, start *metav1.Time) {
+// start starts a pull that is queued. It outlives the context, which belongs to a pass. The lock is held.
+func (p *pulls) start(ctx context.Context, id plan.ID, start *metav1.Time) {
 	one := p.find(id)
 	if one == nil || one.State != plan.Queued || start == nil || p.closed {
 		return
@@ -105,18 +105,18 @@ func (p *pulls) begin(ctx context.Context, id plan.ID, start *metav1.Time) {
 	ctx, one.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	one.State, one.StartTime = plan.Running, start
 	p.group.Go(func() {
-		imageID, err := p.puller.pull(ctx, start.Time, func() plan.Order {
+		imageID, err := p.puller.pull(ctx, start.Time, func() plan.PullRequest {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			return one.order
+			return one.request
 		})
-		p.ended(one, imageID, err)
+		p.finish(one, imageID, err)
 		p.wake()
 	})
 }
 
-// ended keeps the result of a pull, or drops it when nobody waits for it any more.
-func (p *pulls) ended(one *pull, imageID string, err error) {
+// finish stores the result of a pull, or removes the pull if it was asked to stop.
+func (p *pulls) finish(one *pull, imageID string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one.cancel()
@@ -132,7 +132,7 @@ func (p *pulls) ended(one *pull, imageID string, err error) {
 	}
 }
 
-// shorten cuts what runtimes and registries say, which may be whole pages, to what a status can hold.
+// shorten limits messages of runtimes and registries, which may be very long, to maxMessage.
 func shorten(message string) string {
 	if len(message) <= maxMessage {
 		return message

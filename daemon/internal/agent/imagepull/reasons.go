@@ -4,11 +4,11 @@ package imagepull
 const (
 	// EventSucceeded tells that an image was pulled.
 	EventSucceeded = "PullImageSucceed"
-	// EventFailed tells that an image could not be pulled. The owners of the tag are told as well.
+	// EventFailed tells that an image could not be pulled. The owners of the tag get the event, too.
 	EventFailed = "PullImageFailed"
 )
 
-// Reasons are all that users read of this package.
+// Reasons are the reasons of all events of this package.
 var Reasons = []string{EventSucceeded, EventFailed}
 
 // pullAction is the action that events are about.

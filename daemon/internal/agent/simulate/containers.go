@@ -58,7 +58,7 @@ func (r *Runtime) Run(pod *corev1.Pod, name string, change ...func(*Container)) 
 		f(c)
 	}
 	r.containers = append(r.containers, c)
-	r.tell()
+	r.notify()
 	return r.Name + "://" + c.ID
 }
 
@@ -121,7 +121,7 @@ func (r *Runtime) Exit(id string) {
 	defer r.mu.Unlock()
 	if c := r.find(id); c != nil {
 		c.State, c.EndedAt = runtimev1.ContainerState_CONTAINER_EXITED, time.Now()
-		r.tell()
+		r.notify()
 	}
 }
 

@@ -9,23 +9,23 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Remote is an image in the runtime's registry.
-type Remote struct {
+// RemoteImage is an image in the runtime's registry.
+type RemoteImage struct {
 	// ID is the image's ID once it is pulled, and Digest the repository digest, such as sha256:....
 	ID, Digest string
 	// Admit says who may pull; nil means everybody. Anonymous comes as nil.
 	Admit func(auth *runtimev1.AuthConfig) bool
 }
 
-// Offer puts an image into the registry under a full reference.
-func (r *Runtime) Offer(reference string, remote Remote) {
+// AddRemoteImage puts an image into the registry under a full reference.
+func (r *Runtime) AddRemoteImage(reference string, remote RemoteImage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.registry[reference] = remote
 }
 
-// Keep puts an image into the runtime as if it had been pulled.
-func (r *Runtime) Keep(id string, tags, digests []string) {
+// AddImage puts an image into the runtime as if it had been pulled.
+func (r *Runtime) AddImage(id string, tags, digests []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.images = append(r.images, &runtimev1.Image{Id: id, RepoTags: tags, RepoDigests: digests, Size: 1})

@@ -23,9 +23,9 @@ type Kubelet struct {
 	Runtime *Runtime
 }
 
-// Keep starts the containers of a pod, starts them again when they end, and writes the pod's status, until
+// RunPod starts the containers of a pod, starts them again when they end, and writes the pod's status, until
 // the end of the test. It returns once the pod's first status is written.
-func (k *Kubelet) Keep(t testing.TB, pod *corev1.Pod) {
+func (k *Kubelet) RunPod(t testing.TB, pod *corev1.Pod) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})

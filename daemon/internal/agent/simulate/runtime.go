@@ -30,7 +30,7 @@ type Runtime struct {
 	server     *grpc.Server
 	calls      []Call
 	faults     map[string]Fault
-	registry   map[string]Remote
+	registry   map[string]RemoteImage
 	images     []*runtimev1.Image
 	sandboxes  []*runtimev1.PodSandboxStatus
 	containers []*Container
@@ -66,7 +66,7 @@ func NewRuntime(t testing.TB, name, socket string) *Runtime {
 	t.Helper()
 	r := &Runtime{
 		Name: name, Socket: socket,
-		faults: map[string]Fault{}, registry: map[string]Remote{}, changed: make(chan struct{}),
+		faults: map[string]Fault{}, registry: map[string]RemoteImage{}, changed: make(chan struct{}),
 	}
 	require.NoError(t, os.MkdirAll(filepath.Dir(socket), 0o755))
 	r.Start(t)
@@ -135,8 +135,8 @@ func (r *Runtime) newID(prefix string) string {
 	return fmt.Sprintf("%s%d", prefix, r.last)
 }
 
-// tell wakes who waits for a change. The lock is held.
-func (r *Runtime) tell() {
+// notify tells waiting callers of Containers about a change. The lock is held.
+func (r *Runtime) notify() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }

@@ -2,7 +2,7 @@
 // containers are restarted because what they read at their start has changed since.
 //
 // A Snapshot of the pod and of its containers in the runtime goes in; out comes the annotation to write, the
-// containers to stop and when to look again. Containers are matched by name and ID, never by position. Nothing
+// containers to stop and when to run the next pass. Containers are matched by name and ID, never by position. Nothing
 // is restarted outside an in-place update.
 //
 // It reads no clock, waits for nothing and changes nothing of what it is given.

@@ -91,7 +91,7 @@ func (n *node) pass() plan.Plan {
 		s.Containers = append(s.Containers, *run)
 	}
 	known := map[string]bool{}
-	for _, id := range plan.Unread(s) {
+	for _, id := range plan.NeedEnv(s) {
 		known[id] = n.random.IntN(4) > 0 // the others cannot be read this time
 	}
 	for i := range s.Containers {

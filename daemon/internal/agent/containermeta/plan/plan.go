@@ -19,19 +19,18 @@ const (
 	// sidecarSetHashAnnotation marks pods with injected sidecars, whoever owns them.
 	sidecarSetHashAnnotation = "kruise.io/sidecarset-hash"
 
-	// envPause is when an environment that could not be read is asked for again.
-	envPause = 3 * time.Second
-	// The first stop of an outdated container comes so long after it was found, and further ones follow in
-	// growing distance.
-	firstStop, longestStop = 3 * time.Second, 10 * time.Minute
-	// kubeletTurn is what the kubelet gets to restart a container whose image has changed as well, so that there
-	// is one restart and not two.
-	kubeletTurn = 15 * time.Second
+	// envRetryPeriod is when an environment that could not be read is read again.
+	envRetryPeriod = 3 * time.Second
+	// The delay of the first stop after a container was found outdated; further stops have an exponential backoff.
+	firstStopDelay, maxStopDelay = 3 * time.Second, 10 * time.Minute
+	// kubeletRestartTime is how long the kubelet may take to restart a container whose image has changed as well, so
+	// that there is one restart and not two.
+	kubeletRestartTime = 15 * time.Second
 )
 
-// Reports reports whether the pod gets the annotation: those of our workloads, those with injected sidecars, and those
-// whose creator has put the annotation on them, even an empty one.
-func Reports(pod *corev1.Pod) bool {
+// NeedsAnnotation reports whether the pod gets the annotation: pods of our workloads, pods with injected sidecars, and
+// pods that were created with the annotation, even an empty one.
+func NeedsAnnotation(pod *corev1.Pod) bool {
 	if _, asked := pod.Annotations[contract.RuntimeContainersMetaAnnotation]; asked {
 		return true
 	}
@@ -42,9 +41,9 @@ func Reports(pod *corev1.Pod) bool {
 	return owner != nil && strings.HasPrefix(owner.APIVersion, contract.AppsGroup+"/")
 }
 
-// Unread returns the IDs of containers whose environment a plan needs: running ones that are new, or whose
+// NeedEnv returns the IDs of containers whose environment the plan needs: running ones that are new, or whose
 // environment could not be read before.
-func Unread(s Snapshot) []string {
+func NeedEnv(s Snapshot) []string {
 	if !s.EnvFromMetadata {
 		return nil
 	}
@@ -65,29 +64,29 @@ func Unread(s Snapshot) []string {
 
 // Compute makes the plan of a snapshot.
 func Compute(s Snapshot) Plan {
-	w := world{Snapshot: s, plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Outdated: map[string]Outdated{}}}
-	w.report()
+	p := pass{Snapshot: s, plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Outdated: map[string]Outdated{}}}
+	p.report()
 	if s.EnvFromMetadata && updating(s.Pod) {
-		for i := range w.meta.Containers {
-			w.restartIfOutdated(&w.meta.Containers[i])
+		for i := range p.meta.Containers {
+			p.restartIfOutdated(&p.meta.Containers[i])
 		}
 	}
-	return w.plan
+	return p.plan
 }
 
-// world is what a plan is made with.
-type world struct {
+// pass is the state of making one plan.
+type pass struct {
 	Snapshot
 	meta inplace.RuntimeContainersMeta
 	plan Plan
 }
 
 // report makes the annotation: an entry for every container that the pod's status and the runtime both know.
-func (w *world) report() {
-	known := recorded(w.Pod)
-	for i := range w.Pod.Status.ContainerStatuses {
-		status := &w.Pod.Status.ContainerStatuses[i]
-		c, spec := containerOf(w.Containers, status), specOf(w.Pod, status.Name)
+func (p *pass) report() {
+	known := recorded(p.Pod)
+	for i := range p.Pod.Status.ContainerStatuses {
+		status := &p.Pod.Status.ContainerStatuses[i]
+		c, spec := containerOf(p.Containers, status), specOf(p.Pod, status.Name)
 		if c == nil || spec == nil {
 			continue
 		}
@@ -97,29 +96,29 @@ func (w *world) report() {
 		if before := known[c.ID]; before != nil {
 			entry = *before
 		}
-		if w.EnvFromMetadata && entry.Hashes.ExtractedEnvFromMetadataHash == 0 {
-			entry.Hashes.ExtractedEnvFromMetadataHash = w.envHash(spec, c)
+		if p.EnvFromMetadata && entry.Hashes.ExtractedEnvFromMetadataHash == 0 {
+			entry.Hashes.ExtractedEnvFromMetadataHash = p.envHash(spec, c)
 		}
-		w.meta.Containers = append(w.meta.Containers, entry)
+		p.meta.Containers = append(p.meta.Containers, entry)
 	}
-	if len(w.meta.Containers) == 0 {
-		if !w.cannotStart() {
+	if len(p.meta.Containers) == 0 {
+		if !p.cannotStart() {
 			return // nothing runs yet
 		}
-		w.meta.Containers = []inplace.RuntimeContainer{} // an empty list, not null
+		p.meta.Containers = []inplace.RuntimeContainer{} // an empty list, not null
 	}
-	text, err := json.Marshal(w.meta)
-	if err == nil && string(text) != w.Pod.Annotations[contract.RuntimeContainersMetaAnnotation] {
-		w.plan.Annotation = string(text)
-		w.write()
+	text, err := json.Marshal(p.meta)
+	if err == nil && string(text) != p.Pod.Annotations[contract.RuntimeContainersMetaAnnotation] {
+		p.plan.Annotation = string(text)
+		p.addPatch()
 	}
 }
 
-// cannotStart reports whether a container that reads metadata waits for something else than its turn, such as an image
-// that cannot be pulled: only an update may help, and the workload waits with that for an agent.
-func (w *world) cannotStart() bool {
-	return w.EnvFromMetadata && slices.ContainsFunc(w.Pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
-		spec, waits := specOf(w.Pod, s.Name), s.State.Waiting
+// cannotStart reports whether a container that reads metadata waits because of an error, such as an image that cannot
+// be pulled: only an update may help, and the workload updates only pods that an agent has reported.
+func (p *pass) cannotStart() bool {
+	return p.EnvFromMetadata && slices.ContainsFunc(p.Pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		spec, waits := specOf(p.Pod, s.Name), s.State.Waiting
 		if spec == nil || waits == nil || waits.Reason == "" || waits.Reason == "ContainerCreating" || waits.Reason == "PodInitializing" {
 			return false
 		}
@@ -127,57 +126,57 @@ func (w *world) cannotStart() bool {
 	})
 }
 
-// write writes the annotation through the status: the agent may not change pods. Whatever has become of the pod, what its
-// containers were started with stays true.
-func (w *world) write() {
-	w.plan.Add(action.Step{Name: "report", Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: w.Pod, Reason: "ContainerMetadata", Message: "what the containers were started with",
+// addPatch writes the annotation through the status: the agent may not change pods. The patch is valid for any version
+// of the pod: what its containers were started with does not change.
+func (p *pass) addPatch() {
+	p.plan.Add(action.Step{Name: "report", Actions: []action.Action{{
+		Verb: action.PatchStatus, Object: p.Pod, Reason: "ContainerMetadata", Message: "what the containers were started with",
 		Patches: []action.Patch{{Subresource: "status", AnyVersion: true, Body: map[string]any{
-			"metadata": map[string]any{"annotations": map[string]string{contract.RuntimeContainersMetaAnnotation: w.plan.Annotation}},
+			"metadata": map[string]any{"annotations": map[string]string{contract.RuntimeContainersMetaAnnotation: p.plan.Annotation}},
 		}}},
 	}}})
 }
 
 // envHash returns the hash of what the container has read of its pod's metadata; 0 while its environment is not known.
-func (w *world) envHash(spec *corev1.Container, c *Container) uint64 {
+func (p *pass) envHash(spec *corev1.Container, c *Container) uint64 {
 	if readsMetadata(spec) && c.Env == nil {
 		if c.Running {
-			w.plan.RequeueWithin(envPause)
+			p.plan.RequeueWithin(envRetryPeriod)
 		}
 		return 0
 	}
 	return inplace.EnvHash(spec, func(env *corev1.EnvVar, _, _ string) string { return c.Env[env.Name] })
 }
 
-// restartIfOutdated stops a container that has read other values than the pod's metadata has now.
-func (w *world) restartIfOutdated(entry *inplace.RuntimeContainer) {
-	spec := specOf(w.Pod, entry.Name)
-	i := slices.IndexFunc(w.Containers, func(c Container) bool { return c.ID == entry.ContainerID })
+// restartIfOutdated stops a container that was started with other values than the pod's metadata has now.
+func (p *pass) restartIfOutdated(entry *inplace.RuntimeContainer) {
+	spec := specOf(p.Pod, entry.Name)
+	i := slices.IndexFunc(p.Containers, func(c Container) bool { return c.ID == entry.ContainerID })
 	read := entry.Hashes.ExtractedEnvFromMetadataHash
-	if !w.Containers[i].Running || read == 0 || read == expectedHash(spec, w.Pod) {
+	if !p.Containers[i].Running || read == 0 || read == expectedHash(spec, p.Pod) {
 		return
 	}
-	outdated, found := w.Snapshot.Outdated[entry.ContainerID]
+	outdated, found := p.Snapshot.Outdated[entry.ContainerID]
 	if !found {
-		outdated = Outdated{Since: w.Now, Next: w.Now.Add(firstStop)}
+		outdated = Outdated{Since: p.Now, Next: p.Now.Add(firstStopDelay)}
 	}
 	next := outdated.Next
 	if entry.Hashes.PlainHash != plainHash(spec) {
-		next = later(next, outdated.Since.Add(kubeletTurn))
+		next = later(next, outdated.Since.Add(kubeletRestartTime))
 	}
-	if next.After(w.Now) {
-		w.plan.RequeueWithin(next.Sub(w.Now))
+	if next.After(p.Now) {
+		p.plan.RequeueWithin(next.Sub(p.Now))
 	} else {
-		w.plan.Stop = append(w.plan.Stop, entry.ContainerID)
+		p.plan.Stop = append(p.plan.Stop, entry.ContainerID)
 		outdated.Stops++
-		pause := longestStop
-		if outdated.Stops < 10 { // beyond it the pause is longer than the longest
-			pause = min(longestStop, firstStop<<outdated.Stops)
+		pause := maxStopDelay
+		if outdated.Stops < 10 { // from here on the delay is longer than maxStopDelay
+			pause = min(maxStopDelay, firstStopDelay<<outdated.Stops)
 		}
-		outdated.Next = w.Now.Add(pause)
-		w.plan.RequeueWithin(pause)
+		outdated.Next = p.Now.Add(pause)
+		p.plan.RequeueWithin(pause)
 	}
-	w.plan.Outdated[entry.ContainerID] = outdated
+	p.plan.Outdated[entry.ContainerID] = outdated
 }
 
 func later(a, b time.Time) time.Time {
@@ -220,7 +219,8 @@ func plainHash(spec *corev1.Container) uint64 {
 	return uint64(hash.Deep(text))
 }
 
-// recorded returns the entries of the present annotation by container ID. One that cannot be read counts as none.
+// recorded returns the entries of the present annotation by container ID. An annotation that cannot be parsed counts as
+// absent.
 func recorded(pod *corev1.Pod) map[string]*inplace.RuntimeContainer {
 	meta, err := inplace.ReadRuntimeContainersMeta(pod)
 	if err != nil || meta == nil {
@@ -233,7 +233,7 @@ func recorded(pod *corev1.Pod) map[string]*inplace.RuntimeContainer {
 	return known
 }
 
-// containerOf returns the container that a status speaks of; nil if the runtime has it not.
+// containerOf returns the container of a status; nil if the runtime does not have it.
 func containerOf(containers []Container, status *corev1.ContainerStatus) *Container {
 	i := slices.IndexFunc(containers, func(c Container) bool { return c.ID == status.ContainerID && c.Name == status.Name })
 	if i < 0 {

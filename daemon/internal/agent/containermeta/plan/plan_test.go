@@ -101,7 +101,7 @@ func TestTheAnnotationHasThePublishedForm(t *testing.T) {
 func TestWithoutTheGateNoEnvironmentIsHashed(t *testing.T) {
 	s := plan.Snapshot{Pod: pod(updating), Containers: running()}
 	assert.NotContains(t, compute(t, s).Annotation, "extractedEnvFromMetadataHash")
-	assert.Empty(t, plan.Unread(s))
+	assert.Empty(t, plan.NeedEnv(s))
 }
 
 func TestAVariableThatIsNotSetCountsAsEmpty(t *testing.T) {
@@ -114,9 +114,9 @@ func TestAVariableThatIsNotSetCountsAsEmpty(t *testing.T) {
 
 func TestEnvironmentsAreReadOnceForEachContainer(t *testing.T) {
 	s := plan.Snapshot{Pod: pod(), Containers: running(), EnvFromMetadata: true}
-	assert.Equal(t, []string{"containerd://m1"}, plan.Unread(s), "side reads no metadata, m0 does not run")
+	assert.Equal(t, []string{"containerd://m1"}, plan.NeedEnv(s), "side reads no metadata, m0 does not run")
 	s.Pod = pod(withAnnotation(reported))
-	assert.Empty(t, plan.Unread(s))
+	assert.Empty(t, plan.NeedEnv(s))
 }
 
 func TestAnEnvironmentThatCannotBeReadIsAskedForAgain(t *testing.T) {
@@ -127,7 +127,7 @@ func TestAnEnvironmentThatCannotBeReadIsAskedForAgain(t *testing.T) {
 	assert.Equal(t, 3*time.Second, p.RequeueAfter)
 	assert.Empty(t, p.Stop)
 	s := plan.Snapshot{Pod: pod(withAnnotation(p.Annotation)), Containers: running(), EnvFromMetadata: true}
-	assert.Equal(t, []string{"containerd://m1"}, plan.Unread(s))
+	assert.Equal(t, []string{"containerd://m1"}, plan.NeedEnv(s))
 	assert.Equal(t, reported, compute(t, s).Annotation)
 }
 
@@ -241,14 +241,14 @@ func TestTheKubeletHasItsTurnWhereTheImageChangesToo(t *testing.T) {
 }
 
 func TestWhichPodsAreReported(t *testing.T) {
-	assert.True(t, plan.Reports(pod()))
+	assert.True(t, plan.NeedsAnnotation(pod()))
 	plain := pod(func(p *corev1.Pod) { p.OwnerReferences = nil })
-	assert.False(t, plan.Reports(plain))
-	assert.False(t, plan.Reports(pod(func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "apps/v1" })))
-	assert.False(t, plan.Reports(pod(func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil })))
+	assert.False(t, plan.NeedsAnnotation(plain))
+	assert.False(t, plan.NeedsAnnotation(pod(func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "apps/v1" })))
+	assert.False(t, plan.NeedsAnnotation(pod(func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil })))
 	plain.Annotations[contract.RuntimeContainersMetaAnnotation] = ""
-	assert.True(t, plan.Reports(plain), "asked for")
-	assert.True(t, plan.Reports(pod(func(p *corev1.Pod) {
+	assert.True(t, plan.NeedsAnnotation(plain), "asked for")
+	assert.True(t, plan.NeedsAnnotation(pod(func(p *corev1.Pod) {
 		p.OwnerReferences, p.Annotations["kruise.io/sidecarset-hash"] = nil, "{}"
 	})))
 }

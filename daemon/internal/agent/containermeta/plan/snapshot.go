@@ -18,7 +18,7 @@ type Snapshot struct {
 	// EnvFromMetadata is the feature gate InPlaceUpdateEnvFromMetadata: without it no environment is read and nothing
 	// is restarted.
 	EnvFromMetadata bool
-	// Outdated are the containers that a former plan found to be outdated, by ID.
+	// Outdated are the containers that an earlier plan found to be outdated, by ID.
 	Outdated map[string]Outdated
 	// Refusals are what the server has refused before.
 	Refusals action.Refusals
@@ -35,7 +35,7 @@ type Container struct {
 	// Hash is the hash of the spec that the kubelet recorded on the container.
 	Hash    uint64
 	Running bool
-	// Env is the environment of the process; nil where it was not asked for or not told.
+	// Env is the environment of the process; nil if it was not read or is not reported.
 	Env map[string]string
 }
 
@@ -48,7 +48,7 @@ type Outdated struct {
 	Next  time.Time
 }
 
-// Plan is what to do: its steps write the annotation.
+// Plan is what a pass writes and stops: its steps write the annotation.
 type Plan struct {
 	action.Plan
 	// Annotation is the value that the pod is to have; empty when it has it already.
@@ -59,7 +59,7 @@ type Plan struct {
 	Outdated map[string]Outdated
 }
 
-// Reported reports whether the pod has the annotation now that this has become of the steps.
+// Reported reports whether the pod has the annotation after the steps ended with this result.
 func (p *Plan) Reported(done *progress.Result) bool {
 	return p.Annotation == "" || done.Done(action.PatchStatus) > 0
 }

@@ -1,8 +1,8 @@
 // Package plan decides which images the agent pulls and what the NodeImage says about it.
 //
 // A Snapshot of the NodeImage, of the pulls in memory and of the runtime goes in; out comes a Plan: pulls to
-// begin, to stop and to forget, and the status to write. A tag is pulled once for each version. Pulls wait
-// for a slot in the order in which they came. Results of other versions, of tags that are no longer wanted and
+// start, to stop and to drop, and the status to write. A tag is pulled once for each version. Pulls wait
+// for a slot, first in first out. Results of other versions, of tags that are no longer wanted and
 // of tags that somebody else has completed are dropped.
 //
 // It reads no clock, waits for nothing and changes nothing of what it is given.

@@ -186,7 +186,7 @@ func (w *world) answer(*action.Action) progress.Outcome {
 }
 
 func (w *world) follow(todo *plan.Plan) {
-	for _, id := range todo.Forget {
+	for _, id := range todo.Drop {
 		w.pulls = slices.DeleteFunc(w.pulls, func(p plan.Pull) bool {
 			return p.ID == id && (p.State == plan.Queued || p.State == plan.Ended)
 		})
@@ -194,12 +194,12 @@ func (w *world) follow(todo *plan.Plan) {
 	for _, id := range todo.Stop {
 		w.at(id).State = plan.Stopping
 	}
-	for _, o := range todo.Orders {
+	for _, o := range todo.Requests {
 		if w.at(o.ID) == nil {
 			w.pulls = append(w.pulls, plan.Pull{ID: o.ID, State: plan.Queued})
 		}
 	}
-	for _, id := range todo.Begin {
+	for _, id := range todo.Start {
 		p := w.at(id)
 		require.Equal(w.t, plan.Queued, p.State)
 		for i := range w.pulls {

@@ -19,13 +19,13 @@ const (
 
 // Compute makes the plan of a snapshot.
 func Compute(s Snapshot) Plan {
-	w := newWorld(s)
-	w.dropUnwanted()
-	w.fillSlots()
+	p := newPass(s)
+	p.dropUnwanted()
+	p.fillSlots()
 	if s.Image != nil {
-		w.plan.Status = w.status()
+		p.plan.Status = p.status()
 	}
-	return w.plan
+	return p.plan
 }
 
 // tag is a tag of the spec.
@@ -38,33 +38,33 @@ type tag struct {
 	before *v1beta1.ImageTagStatus
 }
 
-// world is what a plan is made with.
-type world struct {
+// pass is the state of making one plan.
+type pass struct {
 	Snapshot
-	tags  []tag // sorted by name and tag
-	pulls map[ID]*Pull
-	begun map[ID]bool
-	plan  Plan
+	tags    []tag // sorted by name and tag
+	pulls   map[ID]*Pull
+	started map[ID]bool
+	plan    Plan
 }
 
-func newWorld(s Snapshot) *world {
-	w := &world{Snapshot: s, pulls: map[ID]*Pull{}, begun: map[ID]bool{}}
+func newPass(s Snapshot) *pass {
+	p := &pass{Snapshot: s, pulls: map[ID]*Pull{}, started: map[ID]bool{}}
 	if s.Image != nil && s.Image.DeletionTimestamp == nil {
-		w.readTags()
+		p.readTags()
 	}
 	for i := range s.Pulls {
-		if p := &s.Pulls[i]; p.State != Stopping {
-			w.pulls[p.ID] = p
+		if pull := &s.Pulls[i]; pull.State != Stopping {
+			p.pulls[pull.ID] = pull
 		}
 	}
-	return w
+	return p
 }
 
 // readTags joins spec and status.
-func (w *world) readTags() {
-	for _, name := range slices.Sorted(maps.Keys(w.Image.Spec.Images)) {
-		image, states := w.Image.Spec.Images[name], byTag(w.Image.Status.ImageStatuses[name].Tags)
-		first := len(w.tags)
+func (p *pass) readTags() {
+	for _, name := range slices.Sorted(maps.Keys(p.Image.Spec.Images)) {
+		image, states := p.Image.Spec.Images[name], byTag(p.Image.Status.ImageStatuses[name].Tags)
+		first := len(p.tags)
 		for i := range image.Tags {
 			t := tag{spec: &image.Tags[i]}
 			t.ID = ID{Ref: imageref.Ref{Name: name, Tag: t.spec.Tag}, Version: t.spec.Version}
@@ -74,12 +74,12 @@ func (w *world) readTags() {
 					t.finished = state
 				}
 			}
-			w.tags = append(w.tags, t)
+			p.tags = append(p.tags, t)
 			if t.finished == nil {
-				w.plan.Orders = append(w.plan.Orders, order(t.ID, t.spec, &image))
+				p.plan.Requests = append(p.plan.Requests, newRequest(t.ID, t.spec, &image))
 			}
 		}
-		slices.SortFunc(w.tags[first:], func(a, b tag) int { return cmp.Compare(a.Tag, b.Tag) })
+		slices.SortFunc(p.tags[first:], func(a, b tag) int { return cmp.Compare(a.Tag, b.Tag) })
 	}
 }
 
@@ -91,83 +91,83 @@ func byTag(states []v1beta1.ImageTagStatus) map[string]*v1beta1.ImageTagStatus {
 	return out
 }
 
-// order reads spec.images[].tags[].pullPolicy. Objects written while no webhook was there lack defaults.
-func order(id ID, spec *v1beta1.ImageTagSpec, image *v1beta1.ImageSpec) Order {
-	o := Order{
+// newRequest reads spec.images[].tags[].pullPolicy. Objects written without the webhook lack defaults.
+func newRequest(id ID, spec *v1beta1.ImageTagSpec, image *v1beta1.ImageSpec) PullRequest {
+	r := PullRequest{
 		ID: id, Timeout: defaultTimeout, Attempts: defaultBackoff + 1,
 		Always:  spec.ImagePullPolicy == v1beta1.PullAlways,
 		Secrets: image.PullSecrets, Sandbox: image.SandboxConfig, Owners: spec.OwnerReferences,
 	}
 	policy := spec.PullPolicy
 	if policy == nil {
-		return o
+		return r
 	}
 	if seconds := policy.TimeoutSeconds; seconds != nil && *seconds > 0 {
-		o.Timeout = time.Duration(*seconds) * time.Second
+		r.Timeout = time.Duration(*seconds) * time.Second
 	}
 	if limit := policy.BackoffLimit; limit != nil && *limit >= 0 {
-		o.Attempts = int(*limit) + 1
+		r.Attempts = int(*limit) + 1
 	}
 	if seconds := policy.ActiveDeadlineSeconds; seconds != nil && *seconds > 0 {
-		o.Deadline = time.Duration(*seconds) * time.Second
+		r.Deadline = time.Duration(*seconds) * time.Second
 	}
-	return o
+	return r
 }
 
-// dropUnwanted stops and forgets pulls of tags that are gone, that have another version now, or that are
-// complete: by us, or by the manager, which gave up waiting.
-func (w *world) dropUnwanted() {
-	wanted := make(map[ID]bool, len(w.plan.Orders))
-	for i := range w.plan.Orders {
-		wanted[w.plan.Orders[i].ID] = true
+// dropUnwanted stops or drops pulls of tags that are gone, that have another version now, or that are
+// complete, by the agent or by the manager, whose timeout has passed.
+func (p *pass) dropUnwanted() {
+	wanted := make(map[ID]bool, len(p.plan.Requests))
+	for i := range p.plan.Requests {
+		wanted[p.plan.Requests[i].ID] = true
 	}
-	for i := range w.Pulls {
-		p := &w.Pulls[i]
-		if wanted[p.ID] || p.State == Stopping {
+	for i := range p.Pulls {
+		pull := &p.Pulls[i]
+		if wanted[pull.ID] || pull.State == Stopping {
 			continue
 		}
-		delete(w.pulls, p.ID)
-		if p.State == Running {
-			w.plan.Stop = append(w.plan.Stop, p.ID)
+		delete(p.pulls, pull.ID)
+		if pull.State == Running {
+			p.plan.Stop = append(p.plan.Stop, pull.ID)
 		} else {
-			w.plan.Forget = append(w.plan.Forget, p.ID)
+			p.plan.Drop = append(p.plan.Drop, pull.ID)
 		}
 	}
-	w.plan.Unfinished = len(w.plan.Orders) > 0
+	p.plan.Unfinished = len(p.plan.Requests) > 0
 }
 
-// fillSlots gives free slots to those that wait, the first come first. Nothing begins without a runtime: an
-// attempt that cannot succeed would be wasted.
-func (w *world) fillSlots() {
-	if w.NoRuntime != "" {
+// fillSlots gives free slots to queued pulls, first in first out. Nothing starts without a runtime: an attempt that
+// cannot succeed would be wasted.
+func (p *pass) fillSlots() {
+	if p.NoRuntime != "" {
 		return
 	}
 	taken := 0
-	for i := range w.Pulls {
-		if state := w.Pulls[i].State; state == Running || state == Stopping {
+	for i := range p.Pulls {
+		if state := p.Pulls[i].State; state == Running || state == Stopping {
 			taken++
 		}
 	}
-	for _, id := range w.queue() {
-		if w.Slots > 0 && taken >= w.Slots {
+	for _, id := range p.queue() {
+		if p.Slots > 0 && taken >= p.Slots {
 			return
 		}
 		taken++
-		w.begun[id] = true
-		w.plan.Begin = append(w.plan.Begin, id)
+		p.started[id] = true
+		p.plan.Start = append(p.plan.Start, id)
 	}
 }
 
-// queue returns who waits for a slot: those in memory, then the new ones.
-func (w *world) queue() []ID {
+// queue returns the pulls that wait for a slot: those in memory, then the new ones.
+func (p *pass) queue() []ID {
 	var queue []ID
-	for i := range w.Pulls {
-		if p := &w.Pulls[i]; p.State == Queued && w.pulls[p.ID] != nil {
-			queue = append(queue, p.ID)
+	for i := range p.Pulls {
+		if pull := &p.Pulls[i]; pull.State == Queued && p.pulls[pull.ID] != nil {
+			queue = append(queue, pull.ID)
 		}
 	}
-	for i := range w.plan.Orders {
-		if id := w.plan.Orders[i].ID; w.pulls[id] == nil {
+	for i := range p.plan.Requests {
+		if id := p.plan.Requests[i].ID; p.pulls[id] == nil {
 			queue = append(queue, id)
 		}
 	}
@@ -176,12 +176,12 @@ func (w *world) queue() []ID {
 
 // startTime keeps the start of a pull that an earlier process began: a restart of the agent must not
 // lengthen spec.images[].tags[].pullPolicy.activeDeadlineSeconds.
-func (w *world) startTime(t *tag) *metav1.Time {
-	if p := w.pulls[t.ID]; p != nil && p.StartTime != nil {
-		return p.StartTime
+func (p *pass) startTime(t *tag) *metav1.Time {
+	if pull := p.pulls[t.ID]; pull != nil && pull.StartTime != nil {
+		return pull.StartTime
 	}
 	if t.before != nil && t.before.StartTime != nil {
 		return t.before.StartTime
 	}
-	return &metav1.Time{Time: w.Now}
+	return &metav1.Time{Time: p.Now}
 }

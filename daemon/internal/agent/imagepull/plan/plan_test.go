@@ -58,7 +58,7 @@ func states(p plan.Plan) []v1beta1.ImageTagStatus { return p.Status.ImageStatuse
 
 func TestNewTagsBeginAndTheStatusSaysSo(t *testing.T) {
 	p := compute(t, plan.Snapshot{Image: image(wanted("2", 1), wanted("1", 7))})
-	assert.Equal(t, []plan.ID{id("2", 1), id("1", 7)}, p.Begin, "in the order of the spec")
+	assert.Equal(t, []plan.ID{id("2", 1), id("1", 7)}, p.Start, "in the order of the spec")
 	assert.Equal(t, []v1beta1.ImageTagStatus{
 		{Tag: "1", Version: 7, Phase: v1beta1.ImagePulling, StartTime: at(0)},
 		{Tag: "2", Version: 1, Phase: v1beta1.ImagePulling, StartTime: at(0)},
@@ -72,7 +72,7 @@ func TestNewTagsBeginAndTheStatusSaysSo(t *testing.T) {
 func TestThoseWithoutASlotWaitInTheirOrder(t *testing.T) {
 	s := plan.Snapshot{Image: image(wanted("a", 0), wanted("b", 0), wanted("c", 0)), Slots: 2}
 	p := compute(t, s)
-	assert.Equal(t, []plan.ID{id("a", 0), id("b", 0)}, p.Begin)
+	assert.Equal(t, []plan.ID{id("a", 0), id("b", 0)}, p.Start)
 	assert.Equal(t, v1beta1.ImageTagStatus{Tag: "c", Phase: v1beta1.ImageWaiting}, states(p)[2])
 	assert.Equal(t, int32(1), p.Status.Waiting)
 
@@ -82,16 +82,16 @@ func TestThoseWithoutASlotWaitInTheirOrder(t *testing.T) {
 		{ID: id("b", 0), State: plan.Queued},
 	}
 	p = compute(t, s)
-	assert.Equal(t, []plan.ID{id("c", 0)}, p.Begin, "the first that came, whatever its name")
+	assert.Equal(t, []plan.ID{id("c", 0)}, p.Start, "the first that came, whatever its name")
 	assert.Equal(t, at(-5), states(p)[0].StartTime)
 	assert.Equal(t, at(0), states(p)[2].StartTime, "the wait does not count")
 }
 
 func TestAStoppingPullHoldsItsSlot(t *testing.T) {
 	s := plan.Snapshot{Image: image(wanted("a", 2)), Slots: 1, Pulls: []plan.Pull{{ID: id("a", 1), State: plan.Stopping}}}
-	assert.Empty(t, compute(t, s).Begin)
+	assert.Empty(t, compute(t, s).Start)
 	s.Pulls = nil
-	assert.Equal(t, []plan.ID{id("a", 2)}, compute(t, s).Begin)
+	assert.Equal(t, []plan.ID{id("a", 2)}, compute(t, s).Start)
 }
 
 func TestPullsOfOtherVersionsAndGoneTagsEnd(t *testing.T) {
@@ -104,9 +104,9 @@ func TestPullsOfOtherVersionsAndGoneTagsEnd(t *testing.T) {
 		},
 	})
 	assert.Equal(t, []plan.ID{id("a", 1), id("b", 1)}, p.Stop)
-	assert.Equal(t, []plan.ID{id("c", 1), id("d", 1)}, p.Forget)
+	assert.Equal(t, []plan.ID{id("c", 1), id("d", 1)}, p.Drop)
 	assert.Empty(t, p.Ended, "a late result is dropped")
-	assert.Equal(t, []plan.ID{id("a", 2)}, p.Begin)
+	assert.Equal(t, []plan.ID{id("a", 2)}, p.Start)
 }
 
 func TestResultsAreWrittenAndToldOnce(t *testing.T) {
@@ -126,13 +126,13 @@ func TestResultsAreWrittenAndToldOnce(t *testing.T) {
 	require.Len(t, p.Ended, 2)
 	assert.Equal(t, []corev1.ObjectReference{owner}, p.Ended[0].Owners)
 	assert.Equal(t, 8*time.Second, p.Ended[0].Took)
-	assert.Empty(t, p.Begin)
+	assert.Empty(t, p.Start)
 
 	s.Image.Status = *p.Status
 	p = compute(t, s)
 	assert.Equal(t, s.Image.Status, *p.Status)
 	assert.Empty(t, p.Ended)
-	assert.Equal(t, []plan.ID{id("bad", 1), id("good", 1)}, p.Forget)
+	assert.Equal(t, []plan.ID{id("bad", 1), id("good", 1)}, p.Drop)
 	assert.False(t, p.Unfinished)
 }
 
@@ -144,7 +144,7 @@ func TestWhatTheManagerGaveUpStaysFailed(t *testing.T) {
 			Pulls: []plan.Pull{{ID: id("a", 3), State: state, StartTime: at(-5), Result: plan.Result{At: *at(0), ImageID: "app@1"}}},
 		})
 		assert.Equal(t, []v1beta1.ImageTagStatus{failed}, states(p))
-		assert.Len(t, append(p.Stop, p.Forget...), 1)
+		assert.Len(t, append(p.Stop, p.Drop...), 1)
 		assert.Empty(t, p.Ended)
 	}
 }
@@ -156,7 +156,7 @@ func TestARestartedAgentGoesOn(t *testing.T) {
 		v1beta1.ImageTagStatus{Tag: "c", Version: 1, Phase: v1beta1.ImageSucceeded, StartTime: at(-30), CompletionTime: at(-20)},
 		v1beta1.ImageTagStatus{Tag: "gone", Version: 1, Phase: v1beta1.ImageFailed, CompletionTime: at(-20)},
 	)})
-	assert.Equal(t, []plan.ID{id("b", 1), id("c", 2)}, p.Begin)
+	assert.Equal(t, []plan.ID{id("b", 1), id("c", 2)}, p.Start)
 	assert.Equal(t, []v1beta1.ImageTagStatus{
 		done,
 		{Tag: "b", Version: 1, Phase: v1beta1.ImagePulling, StartTime: at(-30)},
@@ -167,7 +167,7 @@ func TestARestartedAgentGoesOn(t *testing.T) {
 func TestNothingBeginsWithoutARuntime(t *testing.T) {
 	s := plan.Snapshot{Image: image(wanted("a", 1)), NoRuntime: "no container runtime found, tried /x"}
 	p := compute(t, s)
-	assert.Empty(t, p.Begin)
+	assert.Empty(t, p.Start)
 	assert.Equal(t, v1beta1.ImageTagStatus{Tag: "a", Version: 1, Phase: v1beta1.ImageWaiting, Message: s.NoRuntime}, states(p)[0])
 	assert.Equal(t, &v1beta1.SyncStatus{Status: v1beta1.SyncFailed, SyncAt: *at(0), Message: s.NoRuntime}, p.Status.FirstSyncStatus)
 
@@ -196,23 +196,23 @@ func TestOrdersFollowThePullPolicy(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			p := compute(t, plan.Snapshot{Image: image(wanted("a", 1, func(t *v1beta1.ImageTagSpec) { t.PullPolicy = c.policy }))})
-			require.Len(t, p.Orders, 1)
-			o := p.Orders[0]
+			require.Len(t, p.Requests, 1)
+			o := p.Requests[0]
 			assert.Equal(t, []any{c.timeout, c.attempts, c.deadline, false}, []any{o.Timeout, o.Attempts, o.Deadline, o.Always})
 		})
 	}
 	p := compute(t, plan.Snapshot{Image: image(wanted("a", 1, func(t *v1beta1.ImageTagSpec) { t.ImagePullPolicy = v1beta1.PullAlways }))})
-	assert.True(t, p.Orders[0].Always)
+	assert.True(t, p.Requests[0].Always)
 }
 
 func TestWithoutNodeImageAllEnds(t *testing.T) {
 	pulls := []plan.Pull{{ID: id("a", 1), State: plan.Running}, {ID: id("b", 1), State: plan.Queued}}
 	p := plan.Compute(plan.Snapshot{Pulls: pulls, Now: now})
-	assert.Equal(t, plan.Plan{Stop: []plan.ID{id("a", 1)}, Forget: []plan.ID{id("b", 1)}}, p)
+	assert.Equal(t, plan.Plan{Stop: []plan.ID{id("a", 1)}, Drop: []plan.ID{id("b", 1)}}, p)
 
 	leaving := image(wanted("a", 1), wanted("b", 1))
 	leaving.DeletionTimestamp = at(0)
 	p = compute(t, plan.Snapshot{Image: leaving, Pulls: pulls})
 	assert.Equal(t, []plan.ID{id("a", 1)}, p.Stop)
-	assert.Empty(t, p.Begin)
+	assert.Empty(t, p.Start)
 }

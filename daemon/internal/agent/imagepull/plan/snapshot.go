@@ -14,7 +14,7 @@ import (
 type Snapshot struct {
 	// Image is the node's NodeImage; nil when there is none.
 	Image *v1beta1.NodeImage
-	// Pulls are the pulls in memory, in the order in which they came.
+	// Pulls are the pulls in memory, in the order in which they were added.
 	Pulls []Pull
 	// Slots is how many pulls may run at a time; 0 or less means any number.
 	Slots int
@@ -30,7 +30,7 @@ type ID struct {
 	Version int64
 }
 
-// State is where a pull in memory stands.
+// State is the state of a pull in memory.
 type State string
 
 // The states of a pull.
@@ -39,7 +39,7 @@ const (
 	Queued State = "Queued"
 	// Running holds a slot.
 	Running State = "Running"
-	// Stopping was told to stop and holds its slot until it has.
+	// Stopping was asked to stop and holds its slot until it has stopped.
 	Stopping State = "Stopping"
 	// Ended has a Result.
 	Ended State = "Ended"
@@ -51,7 +51,7 @@ type Pull struct {
 	State State
 	// StartTime is when the pull got its slot first, perhaps in an earlier process; nil before.
 	StartTime *metav1.Time
-	// Result is that of an ended pull.
+	// Result is set for an ended pull.
 	Result Result
 }
 
@@ -65,8 +65,8 @@ type Result struct {
 	At metav1.Time
 }
 
-// Order is what is to be pulled and how. It may change while the pull runs.
-type Order struct {
+// PullRequest is an image to pull, and how. It may change while the pull runs.
+type PullRequest struct {
 	ID
 	// Timeout bounds one attempt.
 	Timeout time.Duration
@@ -84,25 +84,25 @@ type Order struct {
 	Owners []corev1.ObjectReference
 }
 
-// Plan is what to do.
+// Plan is what a pass starts, stops and writes.
 type Plan struct {
-	// Orders are all tags that are to be pulled, whether their pull is in memory already or not. New ones come
+	// Requests are all tags that are to be pulled, whether their pull is in memory already or not. New ones come
 	// last in the queue, in this order.
-	Orders []Order
-	// Begin gets a slot.
-	Begin []ID
-	// Stop ends a running pull; Forget drops one that does not run.
-	Stop, Forget []ID
+	Requests []PullRequest
+	// Start are the pulls that get a slot.
+	Start []ID
+	// Stop are running pulls to cancel; Drop are others to remove from memory.
+	Stop, Drop []ID
 	// Status is the status to write; nil when there is no NodeImage.
 	Status *v1beta1.NodeImageStatus
 	// Ended are the pulls whose end Status reports for the first time.
-	Ended []Ending
+	Ended []EndedPull
 	// Unfinished means that tags are left to pull.
 	Unfinished bool
 }
 
-// Ending is the end of a pull and who is told about it.
-type Ending struct {
+// EndedPull is the end of a pull and the objects that show its event.
+type EndedPull struct {
 	ID
 	Result
 	// Took is the time since the pull got its slot.

@@ -10,19 +10,19 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
-// rehearse sends writes as a server-side dry run, if the action asks for that because a refusal of the real write would
+// dryRun sends writes as a server-side dry run, if the action asks for it because a refusal of the real write would
 // come too late.
-func (p *pass) rehearse(ctx context.Context, a *action.Action) progress.Outcome {
+func (p *pass) dryRun(ctx context.Context, a *action.Action) progress.Outcome {
 	if !a.DryRun {
 		return progress.Outcome{State: progress.Done}
 	}
 	if a.Verb == action.Create && len(a.Prerequisites) > 0 {
-		return progress.DryRunOutcome(p.trialPost(ctx, a))
+		return progress.DryRunOutcome(p.dryRunCreate(ctx, a))
 	}
-	return progress.DryRunOutcome(p.trialPatches(ctx, a))
+	return progress.DryRunOutcome(p.dryRunPatches(ctx, a))
 }
 
-func (p *pass) trialPost(ctx context.Context, a *action.Action) error {
+func (p *pass) dryRunCreate(ctx context.Context, a *action.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	if err := p.options.Client.Create(ctx, a.Object.DeepCopyObject().(client.Object), client.DryRunAll); err != nil {
@@ -31,8 +31,8 @@ func (p *pass) trialPost(ctx context.Context, a *action.Action) error {
 	return nil
 }
 
-// trialPatches sends each patch as a dry run.
-func (p *pass) trialPatches(ctx context.Context, a *action.Action) error {
+// dryRunPatches sends each patch as a dry run.
+func (p *pass) dryRunPatches(ctx context.Context, a *action.Action) error {
 	for _, change := range a.DryRunPatches() {
 		planned, err := p.metadata(a.Object)
 		if err != nil {
