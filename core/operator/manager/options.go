@@ -17,6 +17,12 @@ import (
 // DefaultNamespace is the default namespace of operators.
 const DefaultNamespace = "flotilla-system"
 
+const (
+	defaultMetricsAddr = ":8080"
+	// noAddress as the address of metrics or profiles switches them off.
+	noAddress = "0"
+)
+
 // Options are the settings of a process. Names of flags are OpenKruise's, and so are defaults with these exceptions:
 // the renew deadline is 3 s shorter, so that the leader's writes have time to end before the next one starts; requests
 // are not limited here; metrics are served to authorized clients only, and profiles on localhost.
@@ -123,7 +129,7 @@ func (p *parsed) readEnvironment(operator Operator, shared *process.Flags, geten
 }
 
 func (o *Options) addFlags(set *pflag.FlagSet, operator Operator) {
-	set.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "Address of the metrics; 0 switches them off.")
+	set.StringVar(&o.MetricsAddr, "metrics-addr", defaultMetricsAddr, "Address of the metrics; 0 switches them off.")
 	set.BoolVar(&o.MetricsSecure, "metrics-secure", true, "Serve metrics by HTTPS, to those whose token may get /metrics; otherwise by HTTP to everybody.")
 	set.StringVar(&o.HealthProbeAddr, "health-probe-addr", ":8000", "Address of /healthz and /readyz.")
 	set.BoolVar(&o.EnablePprof, "enable-pprof", true, "Serve profiles for debugging.")

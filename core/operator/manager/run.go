@@ -115,10 +115,9 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 		RenewDeadline:                       &options.LeaderElection.RenewDeadline,
 		RetryPeriod:                         &options.LeaderElection.RetryPeriod,
 
-		// The services serve metrics and probes, because they start earlier.
+		// The services serve metrics, probes and profiles, because they start earlier.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
-		PprofBindAddress:       pprofAddress(options),
 		Controller: ctrlconfig.Controller{
 			CacheSyncTimeout: options.CacheSyncTimeout,
 			// Names are unique within an operator; tests run several replicas in one process.
@@ -142,13 +141,6 @@ func withUserAgent(config *rest.Config, feature, part string) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.UserAgent = userAgent(feature, part)
 	return config
-}
-
-func pprofAddress(options Options) string {
-	if !options.EnablePprof {
-		return "0"
-	}
-	return options.PprofAddr
 }
 
 func (e *Environment) cacheOptions(operator Operator) cache.Options {

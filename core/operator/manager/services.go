@@ -1,10 +1,9 @@
 package manager
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,13 +11,11 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
-// services run from start to end of the process, on every replica: probes, metrics, certificates, webhooks. They stop
+// services run from start to end of the process, on every replica: probes, metrics, profiles, certificates, webhooks. They stop
 // after the controllers, so that the last writes of those can still be converted.
 type services struct {
 	group      *errgroup.Group
@@ -28,13 +25,9 @@ type services struct {
 }
 
 func startServices(ctx context.Context, env *Environment, config *rest.Config, hooks *webhooks, startup *startup) (*services, error) {
-	probes, err := new(net.ListenConfig).Listen(ctx, "tcp", env.Options.HealthProbeAddr)
+	scrapes, err := metricsHandler(env, config)
 	if err != nil {
-		return nil, fmt.Errorf("listen for probes: %w", err)
-	}
-	scrapes, err := newMetricsServer(env.Options, withUserAgent(config, env.Feature, "metrics"))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("set up metrics: %w", err), probes.Close())
+		return nil, fmt.Errorf("set up metrics: %w", err)
 	}
 	leader := leaderGauge()
 	collectors := []prometheus.Collector{leader, buildInfo(env.Feature)}
@@ -43,14 +36,21 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 	}
 	unregister, err := register(metrics.Registry, collectors...)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("register metrics: %w", err), probes.Close())
+		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	group, ended := errgroup.WithContext(ctx)
-	group.Go(func() error { return process.Serve(ended, probes, probeHandler(hooks, startup)) })
-	if scrapes != nil {
-		group.Go(func() error { return scrapes.Start(ended) })
+	serve := func(endpoint process.Endpoint, handler http.Handler) {
+		group.Go(func() error { return endpoint.Serve(ended, handler) })
+	}
+	options := env.Options
+	serve(process.Endpoint{Address: options.HealthProbeAddr}, probeHandler(hooks, startup))
+	if options.MetricsAddr != noAddress {
+		serve(process.Endpoint{Address: cmp.Or(options.MetricsAddr, defaultMetricsAddr), Secure: options.MetricsSecure}, scrapes)
+	}
+	if options.EnablePprof && options.PprofAddr != "" && options.PprofAddr != noAddress {
+		serve(process.Endpoint{Address: options.PprofAddr}, process.Profiles())
 	}
 	if hooks != nil {
 		group.Go(func() error { return hooks.certificates.Start(ended) })
@@ -71,18 +71,20 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 	return &services{group: group, ended: ended.Done(), cancel: cancel, unregister: unregister}, nil
 }
 
-// newMetricsServer returns nil if metrics are disabled. It uses a self-signed certificate, because metrics must be
-// available before the certificates: they report on those, too.
-func newMetricsServer(options Options, config *rest.Config) (metricsserver.Server, error) {
-	settings := metricsserver.Options{BindAddress: options.MetricsAddr, SecureServing: options.MetricsSecure}
-	if options.MetricsSecure {
-		settings.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
-	client, err := rest.HTTPClientFor(config)
+// metricsHandler serves controller-runtime's registry, which has the metrics of controllers, clients and work queues.
+func metricsHandler(env *Environment, config *rest.Config) (http.Handler, error) {
+	handler, err := process.Metrics{
+		Gatherer: metrics.Registry,
+		Secure:   env.Options.MetricsSecure,
+		Config:   withUserAgent(config, env.Feature, "metrics"),
+		Log:      env.Log.WithName("metrics"),
+	}.Handler()
 	if err != nil {
 		return nil, err
 	}
-	return metricsserver.NewServer(settings, config, client)
+	mux := http.NewServeMux()
+	mux.Handle(process.MetricsPath, handler)
+	return mux, nil
 }
 
 // whileRunning calls run with a context that ends when a service fails.

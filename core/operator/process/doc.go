@@ -1,4 +1,4 @@
 // Package process has what every process of this project needs, operator or agent: the flags for logs, feature gates
-// and limits, the client configuration, waiting for kinds, and an HTTP server that ends with the process. Flags and
-// functions go in, settings come out. It knows no controllers.
+// and limits, the client configuration, waiting for kinds, and what is served: metrics, profiles, and a server that ends
+// with the process. Flags and functions go in, settings and handlers come out. It knows no controllers.
 package process

@@ -2,21 +2,64 @@ package process
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
+
+	certutil "k8s.io/client-go/util/cert"
 )
 
 // headerTimeout is how long a client may take to send the header of a request.
 const headerTimeout = 10 * time.Second
 
-// Serve serves on a listener until ctx ends, and then returns nil.
-func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+// Endpoint is a TCP address that a process serves on.
+type Endpoint struct {
+	// Address is a host and a port, such as localhost:8080 or :8080.
+	Address string
+	// Secure serves HTTPS with a self-signed certificate: no other certificate need be there first. Without it HTTP is
+	// served.
+	Secure bool
+}
+
+// Serve serves until ctx ends, and then returns nil. The error is about the address or the certificate.
+func (e Endpoint) Serve(ctx context.Context, handler http.Handler) error {
+	listener, err := e.listen(ctx)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", e.Address, err)
+	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
+		return fmt.Errorf("serve on %s: %w", e.Address, err)
 	}
 	return nil
+}
+
+func (e Endpoint) listen(ctx context.Context) (net.Listener, error) {
+	var config net.ListenConfig
+	if !e.Secure {
+		return config.Listen(ctx, "tcp", e.Address)
+	}
+	certificate, err := selfSigned()
+	if err != nil {
+		return nil, fmt.Errorf("issue a self-signed certificate: %w", err)
+	}
+	listener, err := config.Listen(ctx, "tcp", e.Address)
+	if err != nil {
+		return nil, err
+	}
+	return tls.NewListener(listener, &tls.Config{
+		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+	}), nil
+}
+
+func selfSigned() (tls.Certificate, error) {
+	certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(certificate, key)
 }

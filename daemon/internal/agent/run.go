@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/operator/process"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 
@@ -51,7 +53,7 @@ func Run(ctx context.Context, options Options, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	front, certificate, err := a.handler(registry)
+	handler, err := a.handler(registry)
 	if err != nil {
 		return err
 	}
@@ -59,9 +61,12 @@ func Run(ctx context.Context, options Options, config *rest.Config) error {
 	services, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, services := errgroup.WithContext(services)
-	group.Go(func() error { return serve(services, options.Addr, front, certificate) })
+	serve := func(endpoint process.Endpoint, handler http.Handler) {
+		group.Go(func() error { return endpoint.Serve(services, handler) })
+	}
+	serve(process.Endpoint{Address: options.Addr, Secure: options.MetricsSecure}, handler)
 	if options.EnablePprof {
-		group.Go(func() error { return serve(services, options.PprofAddr, profiles(), nil) })
+		serve(process.Endpoint{Address: options.PprofAddr}, process.Profiles())
 	}
 	a.runtimes.Probe(ctx)
 	group.Go(func() error { return a.runtimes.Start(services) })

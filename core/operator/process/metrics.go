@@ -1,0 +1,55 @@
+package process
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+)
+
+// MetricsPath is the path of metrics.
+const MetricsPath = "/metrics"
+
+// Metrics are the settings of metrics.
+type Metrics struct {
+	Gatherer prometheus.Gatherer
+	// Secure answers only clients whose token allows them to get the path. Otherwise everybody is answered.
+	Secure bool
+	// Config is the client configuration for asking the API server about tokens, if Secure. Its user must be allowed to
+	// create TokenReviews and SubjectAccessReviews.
+	Config *rest.Config
+	Log    logr.Logger
+}
+
+// Handler returns the handler for MetricsPath.
+func (m Metrics) Handler() (http.Handler, error) {
+	handler := promhttp.HandlerFor(m.Gatherer, promhttp.HandlerOpts{})
+	if !m.Secure {
+		return handler, nil
+	}
+	client, err := rest.HTTPClientFor(m.Config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for reviews of tokens: %w", err)
+	}
+	filter, err := filters.WithAuthenticationAndAuthorization(m.Config, client)
+	if err != nil {
+		return nil, fmt.Errorf("set up reviews of tokens: %w", err)
+	}
+	return filter(m.Log, handler)
+}
+
+// Profiles returns a handler of the runtime's profiles, at the usual paths below /debug/pprof/.
+func Profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
