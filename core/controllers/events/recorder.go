@@ -39,8 +39,8 @@ type event struct {
 	related                    runtime.Object
 }
 
-// Tell sends the events of a pass on the owner: the plan's notices, then those of its actions. Of more than PerPass it
-// sends the first ones, warnings first. A stale action has no event.
+// Record sends the events of a pass on the owner: the plan's notices, then those of its actions. Of more than PerPass
+// it sends the first ones, warnings first. A stale action has no event.
 func (r *Recorder) Record(owner runtime.Object, notices []action.Notice, outcome *progress.Result) {
 	all := ofNotices(notices)
 	for i := range outcome.Outcomes {

@@ -44,7 +44,7 @@ type fencedStore struct {
 	reached bool // the leader's version
 }
 
-// NewFence returns a fence;
+// NewFence returns a fence. version returns the resourceVersion of the write that made this process leader.
 func NewFence(version func(context.Context) (string, error)) *Fence {
 	return &Fence{version: version, stores: map[toolscache.Store]*fencedStore{}}
 }
