@@ -50,7 +50,7 @@ func (r *reconciler[T, P, S]) look(ctx context.Context, name types.NamespacedNam
 	}
 	todo := r.Compute(seen)
 	pass := engine.Pass{
-		Workload: shared.Set, Plan: todo.Plan, Err: todo.Err, Pulls: todo.PreDownload,
+		Workload: shared.Set, Plan: todo,
 		Status: func(done action.Failures) client.Object {
 			after := shared.Set.DeepCopyObject().(P)
 			r.Status(after, seen, todo, done)

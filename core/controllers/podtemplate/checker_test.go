@@ -1,12 +1,10 @@
 package podtemplate_test
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -208,20 +206,9 @@ func TestAnswersAreBoundedInBytes(t *testing.T) {
 	assert.Len(t, audit.Requests(t, "large"), 10, "more than 8 MiB are remembered")
 }
 
-// countingClient answers each dry run at once.
-type countingClient struct {
-	client.Client
-	asked atomic.Int64
-}
-
-func (c *countingClient) Create(context.Context, client.Object, ...client.CreateOption) error {
-	c.asked.Add(1)
-	return nil
-}
-
 // A controller asks about the templates of its own sets, all at once when it starts: each must have its answer.
 func TestControllersAskAsOftenAsTheyNeed(t *testing.T) {
-	server := &countingClient{}
+	server := &testenv.CreateCounter{}
 	c, _ := checker(t, server)
 	var group sync.WaitGroup
 	for i := range 1000 {
@@ -233,5 +220,5 @@ func TestControllersAskAsOftenAsTheyNeed(t *testing.T) {
 		})
 	}
 	group.Wait()
-	assert.EqualValues(t, 1000, server.asked.Load())
+	assert.EqualValues(t, 1000, server.Created())
 }

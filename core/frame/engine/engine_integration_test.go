@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
@@ -91,7 +92,7 @@ func TestASpecThatCannotBeFollowedKeepsTheNextLook(t *testing.T) {
 	handle := func(next time.Duration) (ctrl.Result, error) {
 		return e.Handle(t.Context(), request, func(context.Context, types.NamespacedName) (engine.Pass, error) {
 			return engine.Pass{
-				Workload: owner, Err: wrong, Plan: action.Plan{RequeueAfter: next},
+				Workload: owner, Plan: model.Plan{Err: wrong, Plan: action.Plan{RequeueAfter: next}},
 				Status: func(action.Failures) client.Object { return owner },
 			}, nil
 		})

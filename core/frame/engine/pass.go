@@ -11,20 +11,17 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
-	"github.com/flotilla-project/flotilla/core/workloads/predownload"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
 )
 
 // Pass is one run of the controller over one workload: what it read and what it wants to do.
 type Pass struct {
 	// Workload is the object as it was read.
 	Workload client.Object
-	// Plan is what is to be done.
-	Plan action.Plan
-	// Err is why the spec cannot be followed. The pass is not repeated for it, because only an edit helps.
-	Err error
-	// Pulls is the wish for image pull jobs of the revision Update; Update is empty if there is none.
+	// Plan is what is to be done. The pass is not repeated for its Err, because only an edit helps.
+	Plan model.Plan
+	// Update is the name of the update revision, whose images are pulled ahead; empty if there is none.
 	Update string
-	Pulls  predownload.JobPlan
 	// Status returns the workload with its next status, given what became of the plan.
 	Status func(done action.Failures) client.Object
 }
@@ -44,13 +41,15 @@ func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context
 // written.
 func (e *Engine) pass(p Pass) base.Pass {
 	all := base.Pass{
-		Object: p.Workload, Plan: p.Plan, Err: p.Err, Status: p.Status,
+		Object: p.Workload, Plan: p.Plan.Plan, Err: p.Plan.Err, Status: p.Status,
 		Executed: func(done *progress.Result) {
 			e.Orphans.Follow(client.ObjectKeyFromObject(p.Workload), done.Outcomes, e.Clock.Now())
 		},
 	}
 	if p.Update != "" {
-		all.Finally = func(ctx context.Context) time.Duration { return e.PullJobs.Run(ctx, p.Workload, p.Update, p.Pulls) }
+		all.Finally = func(ctx context.Context) time.Duration {
+			return e.PullJobs.Run(ctx, p.Workload, p.Update, p.Plan.PreDownload)
+		}
 	}
 	return all
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,26 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
-
-// countingClient answers each dry run at once.
-type countingClient struct {
-	client.Client
-	asked atomic.Int64
-}
-
-func (c *countingClient) Create(context.Context, client.Object, ...client.CreateOption) error {
-	c.asked.Add(1)
-	return nil
-}
 
 // A caller of the webhook cannot make the operator ask the API server as often as they like.
 func TestCallersOfWebhooksAskNowAndThen(t *testing.T) {
-	server := &countingClient{}
+	server := &testenv.CreateCounter{}
 	judge := TemplateValidator(&manager.Environment{Clock: clock.RealClock{}}, server)
 	var refused atomic.Int64
 	var group sync.WaitGroup
@@ -46,7 +34,7 @@ func TestCallersOfWebhooksAskNowAndThen(t *testing.T) {
 		})
 	}
 	group.Wait()
-	assert.LessOrEqual(t, server.asked.Load(), int64(300))
-	assert.GreaterOrEqual(t, server.asked.Load(), int64(100))
-	assert.EqualValues(t, 1000, server.asked.Load()+refused.Load())
+	assert.LessOrEqual(t, server.Created(), int64(300))
+	assert.GreaterOrEqual(t, server.Created(), int64(100))
+	assert.EqualValues(t, 1000, server.Created()+refused.Load())
 }
