@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -26,10 +24,7 @@ func TestMain(m *testing.M) {
 // object is the CloneSet in the YAML, called web unless it says otherwise.
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
-	raw, err := yaml.ToJSON([]byte(text))
-	require.NoError(t, err)
-	set := &unstructured.Unstructured{}
-	require.NoError(t, json.Unmarshal(raw, &set.Object))
+	set := &unstructured.Unstructured{Object: testenv.Fields(t, text)}
 	set.SetAPIVersion("apps.kruise.io/v1beta1")
 	set.SetKind("CloneSet")
 	if set.GetName() == "" {

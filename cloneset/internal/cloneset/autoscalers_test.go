@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
 // What autoscalers do to sets and pods: KEDA scales to zero and back through the scale subresource, VPA
@@ -59,7 +60,7 @@ func TestScaleToZeroAndBackByTheScaleSubresource(t *testing.T) {
 	}{{put, 0}, {put, 1}, {patch, 0}, {patch, 3}} {
 		step.write(step.replicas)
 		settles(t, c, set)
-		assert.Len(t, podsOf(t, c, set), int(step.replicas))
+		assert.Len(t, env.Pods(t, set.Namespace), int(step.replicas))
 		scale := scaleOf(t, keda, set)
 		assert.Equal(t, step.replicas, scale.Spec.Replicas)
 		assert.Equal(t, step.replicas, scale.Status.Replicas)
@@ -104,14 +105,14 @@ func TestAVerticalAutoscalerIsLivedWith(t *testing.T) {
 	asks("100m")(set)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	pods := podsOf(t, c, set)
+	pods := env.Pods(t, set.Namespace)
 	audit := env.Audit(t)
 	for i := range pods {
 		body := `{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"300m"}}}]}}`
 		require.NoError(t, vpa.SubResource("resize").Patch(t.Context(), &pods[i], client.RawPatch("application/strategic-merge-patch+json", []byte(body))))
 	}
 	eventually(t, func(collect *assert.CollectT) {
-		for _, o := range podsOf(t, c, set) {
+		for _, o := range env.Pods(t, set.Namespace) {
 			assert.Equal(collect, "300m", o.Status.ContainerStatuses[0].Resources.Requests.Cpu().String())
 		}
 	})
@@ -120,21 +121,21 @@ func TestAVerticalAutoscalerIsLivedWith(t *testing.T) {
 	evicted := pods[0]
 	require.NoError(t, vpa.SubResource("eviction").Create(t.Context(), &evicted, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: evicted.Name, Namespace: evicted.Namespace}}))
 	eventually(t, func(collect *assert.CollectT) {
-		now := podsOf(t, c, set)
+		now := env.Pods(t, set.Namespace)
 		assert.Len(collect, now, 3)
-		assert.NotContains(collect, identities(now), identities(pods[:1])[0])
+		assert.NotContains(collect, testenv.Identities(now), testenv.Identities(pods[:1])[0])
 	})
 	settles(t, c, set)
 	writes := audit.Writes(t, userAgent)
 	assert.Equal(t, 1, writes["create pods"])
 	assert.Zero(t, writes["patch pods"]+writes["patch pods/resize"]+writes["delete pods"], "%v", writes)
 
-	kept := podsOf(t, c, set)
+	kept := env.Pods(t, set.Namespace)
 	edit(t, c, set, image("app:2"))
 	settles(t, c, set)
-	assert.Equal(t, identities(kept), identities(podsOf(t, c, set)))
+	assert.Equal(t, testenv.Identities(kept), testenv.Identities(env.Pods(t, set.Namespace)))
 	amounts := map[string]int{}
-	for _, o := range podsOf(t, c, set) {
+	for _, o := range env.Pods(t, set.Namespace) {
 		assert.Equal(t, "app:2", o.Spec.Containers[0].Image)
 		amounts[o.Spec.Containers[0].Resources.Requests.Cpu().String()]++
 	}

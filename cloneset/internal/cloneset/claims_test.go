@@ -47,7 +47,7 @@ func TestPodsThatLoseTheirIDsKeepTheirClaims(t *testing.T) {
 	set := storedSet(t, 2, false)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	before := podsOf(t, c, set)
+	before := env.Pods(t, set.Namespace)
 	audit := env.Audit(t)
 	for range 5 {
 		patch(t, c, &before[0], fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, contract.InstanceIDLabel))
@@ -76,11 +76,11 @@ func TestPodsThatLoseAllLabelsKeepTheirClaims(t *testing.T) {
 	set := storedSet(t, 2, false)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	bare := podsOf(t, c, set)[0]
+	bare := env.Pods(t, set.Namespace)[0]
 	audit := env.Audit(t)
 	patch(t, c, &bare, `{"metadata":{"labels":null}}`)
 	eventually(t, func(collect *assert.CollectT) {
-		assert.Len(collect, podsOf(t, c, set), 3)
+		assert.Len(collect, env.Pods(t, set.Namespace), 3)
 		pod := &corev1.Pod{}
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(&bare), pod))
 		assert.Empty(collect, pod.OwnerReferences)
@@ -110,7 +110,7 @@ func claimOfStrangerStays(t *testing.T, slow bool) {
 	set := storedSet(t, 2, false)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	lost := podsOf(t, c, set)[0]
+	lost := env.Pods(t, set.Namespace)[0]
 	stranger := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "backup", Namespace: set.Namespace}, Spec: set.Spec.Template.Spec}
 	stranger.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + lost.Name},
@@ -124,7 +124,7 @@ func claimOfStrangerStays(t *testing.T, slow bool) {
 	eventually(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		assert.EqualValues(collect, 2, set.Status.AvailableReplicas)
-		assert.Len(collect, podsOf(t, c, set), 3)
+		assert.Len(collect, env.Pods(t, set.Namespace), 3)
 	})
 	claim := claimOf(t, c, &lost)
 	assert.Nil(t, claim.DeletionTimestamp)
@@ -142,14 +142,14 @@ func TestReplacementsTakeTheClaimsAndTheName(t *testing.T) {
 	set := storedSet(t, 2, true)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	first := podsOf(t, c, set)
+	first := env.Pods(t, set.Namespace)
 	claim := claimOf(t, c, &first[0])
 	audit := env.Audit(t)
 	for range 2 {
-		doomed := podsOf(t, c, set)[0]
+		doomed := env.Pods(t, set.Namespace)[0]
 		require.NoError(t, c.Delete(t.Context(), &doomed))
 		eventually(t, func(collect *assert.CollectT) {
-			pods := podsOf(t, c, set)
+			pods := env.Pods(t, set.Namespace)
 			require.Len(collect, pods, 2)
 			assert.Equal(collect, first[0].Name, pods[0].Name)
 			assert.NotEqual(collect, doomed.UID, pods[0].UID)
@@ -169,7 +169,7 @@ func TestClaimsOfPodsThatStayComeBack(t *testing.T) {
 	set := storedSet(t, 1, true)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	pod := podsOf(t, c, set)[0]
+	pod := env.Pods(t, set.Namespace)[0]
 	claim := claimOf(t, c, &pod)
 	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
 	require.NoError(t, c.Update(t.Context(), claim))

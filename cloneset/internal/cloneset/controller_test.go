@@ -39,7 +39,7 @@ func TestWritesPerPod(t *testing.T) {
 	assert.Zero(t, writes["patch pods"])
 	assert.Equal(t, 1, writes["create controllerrevisions"])
 
-	before := identities(podsOf(t, c, set))
+	before := testenv.Identities(env.Pods(t, set.Namespace))
 	audit = env.Audit(t)
 	edit(t, c, set, image("app:2"))
 	settles(t, c, set)
@@ -49,8 +49,8 @@ func TestWritesPerPod(t *testing.T) {
 	writes = audit.Writes(t, userAgent)
 	assert.Equal(t, 10, writes["patch pods"])
 	assert.Zero(t, writes["create pods"]+writes["delete pods"])
-	assert.Equal(t, before, identities(podsOf(t, c, set)))
-	for _, o := range podsOf(t, c, set) {
+	assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)))
+	for _, o := range env.Pods(t, set.Namespace) {
 		assert.Equal(t, "app:2", o.Spec.Containers[0].Image)
 		assert.EqualValues(t, 1, o.Status.ContainerStatuses[0].RestartCount)
 	}
@@ -69,10 +69,10 @@ func TestRecreate(t *testing.T) {
 	set := newSet(env.Namespace(t), 3, v1beta1.ReCreate, 1)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	before := identities(podsOf(t, c, set))
+	before := testenv.Identities(env.Pods(t, set.Namespace))
 	edit(t, c, set, image("app:2"))
 	settles(t, c, set)
-	for _, o := range identities(podsOf(t, c, set)) {
+	for _, o := range testenv.Identities(env.Pods(t, set.Namespace)) {
 		assert.NotContains(t, before, o)
 	}
 	assert.Equal(t, set.Status.UpdateRevision, set.Status.CurrentRevision)
@@ -103,7 +103,7 @@ func TestDefaultsStartNoRollout(t *testing.T) {
 	set := newSet(env.Namespace(t), 1, v1beta1.ReCreate, 1)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	before, revision := identities(podsOf(t, c, set)), set.Status.UpdateRevision
+	before, revision := testenv.Identities(env.Pods(t, set.Namespace)), set.Status.UpdateRevision
 	edit(t, c, set, func(s *v1beta1.CloneSet) {
 		s.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
 		s.Spec.Template.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways
@@ -111,7 +111,7 @@ func TestDefaultsStartNoRollout(t *testing.T) {
 	})
 	settles(t, c, set)
 	assert.Equal(t, revision, set.Status.UpdateRevision)
-	assert.Equal(t, before, identities(podsOf(t, c, set)))
+	assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)))
 }
 
 func TestNamedPodsAreReplacedAndForgotten(t *testing.T) {
@@ -120,14 +120,14 @@ func TestNamedPodsAreReplacedAndForgotten(t *testing.T) {
 	set := newSet(env.Namespace(t), 3, v1beta1.ReCreate, 1)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	doomed := podsOf(t, c, set)[0].Name
+	doomed := env.Pods(t, set.Namespace)[0].Name
 	edit(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.ScaleStrategy.PodsToDelete = []string{doomed} })
 	eventually(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		assert.Empty(collect, set.Spec.ScaleStrategy.PodsToDelete)
 	})
 	settles(t, c, set)
-	for _, o := range podsOf(t, c, set) {
+	for _, o := range env.Pods(t, set.Namespace) {
 		assert.NotEqual(t, doomed, o.Name)
 	}
 }
@@ -168,7 +168,7 @@ func TestOrphansAreAdopted(t *testing.T) {
 	set.Spec.UpdateStrategy = v1beta1.CloneSetUpdateStrategy{Type: v1beta1.OnDelete}
 	require.NoError(t, c.Create(t.Context(), set))
 	eventually(t, func(collect *assert.CollectT) {
-		pods := podsOf(t, c, set)
+		pods := env.Pods(t, set.Namespace)
 		assert.Len(collect, pods, 2)
 		for i := range pods {
 			assert.Len(collect, pods[i].OwnerReferences, 1, pods[i].Name)
@@ -184,7 +184,7 @@ func TestLostIDsAreGivenBack(t *testing.T) {
 	set := newSet(env.Namespace(t), 2, v1beta1.InPlaceIfPossible, 1)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	before := podsOf(t, c, set)
+	before := env.Pods(t, set.Namespace)
 	audit := env.Audit(t)
 	bare := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, contract.InstanceIDLabel))
 	require.NoError(t, c.Patch(t.Context(), before[0].DeepCopy(), bare))
@@ -209,7 +209,7 @@ func TestOneNamespaceOnly(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), other))
 	require.NoError(t, c.Create(t.Context(), mine))
 	settles(t, c, mine)
-	assert.Empty(t, podsOf(t, c, other))
+	assert.Empty(t, env.Pods(t, other.Namespace))
 }
 
 // A used up quota keeps pods from being made, and no pod from being updated.
@@ -229,7 +229,7 @@ func TestUsedUpQuotasHoldUpNoUpdate(t *testing.T) {
 			require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 			assert.Equal(collect, int32(3), set.Status.AvailableReplicas)
 			assert.Equal(collect, "True", conditionOf(set, v1beta1.CloneSetFailedScale))
-			for _, o := range podsOf(t, c, set) {
+			for _, o := range env.Pods(t, set.Namespace) {
 				assert.Equal(collect, name, o.Spec.Containers[0].Image)
 			}
 		}
@@ -248,7 +248,7 @@ func TestASetCreatedAgainTakesItsRevisionsBack(t *testing.T) {
 	set := newSet(namespace, 3, v1beta1.InPlaceIfPossible, 2)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	before := identities(podsOf(t, c, set))
+	before := testenv.Identities(env.Pods(t, set.Namespace))
 	testenv.Leave(t, c, set)
 
 	audit := env.Audit(t)
@@ -262,7 +262,7 @@ func TestASetCreatedAgainTakesItsRevisionsBack(t *testing.T) {
 	})
 	edit(t, c, again, image("app:2"))
 	settles(t, c, again)
-	assert.Equal(t, before, identities(podsOf(t, c, again)))
+	assert.Equal(t, before, testenv.Identities(env.Pods(t, again.Namespace)))
 	assert.Equal(t, 1, audit.Writes(t, userAgent)["patch controllerrevisions"])
 }
 

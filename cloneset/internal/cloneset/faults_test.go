@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -62,9 +63,9 @@ func threeRollouts(t *testing.T, killAfter ...int64) (ends []string) {
 		ends = append(ends, end(t, c, set))
 	}
 	rollout("scale-up", 0, func() { require.NoError(t, c.Create(t.Context(), set)) })
-	before := identities(podsOf(t, c, set))
+	before := testenv.Identities(env.Pods(t, set.Namespace))
 	rollout("in place", replicas-maxUnavailable, func() { edit(t, c, set, image("app:2")) })
-	assert.Equal(t, before, identities(podsOf(t, c, set)))
+	assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)))
 	rollout("recreation", replicas-maxUnavailable, func() { edit(t, c, set, argument("new")) })
 	return ends
 }
@@ -128,7 +129,7 @@ func TestBrokenWatchesLoseNothing(t *testing.T) {
 	send, refused := faults.BreakPodWatches(20_000)
 	startControllerOver(t, set.Namespace, send)
 	settles(t, c, set)
-	before := identities(podsOf(t, c, set))
+	before := testenv.Identities(env.Pods(t, set.Namespace))
 	history := faults.Record(t, env, set.Namespace)
 	edit(t, c, set, image("app:2"))
 	settles(t, c, set)
@@ -137,7 +138,7 @@ func TestBrokenWatchesLoseNothing(t *testing.T) {
 		assert.GreaterOrEqual(t, available, replicas-maxUnavailable)
 	})
 	assert.Positive(t, refused(), "no watch was broken and refused")
-	assert.Equal(t, before, identities(podsOf(t, c, set)))
+	assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)))
 	assertWanted(t, c, set)
 }
 
@@ -153,17 +154,17 @@ func TestForeignWritersAreRepairedOrRespected(t *testing.T) {
 	settles(t, c, set)
 	edit(t, c, set, image("app:2"))
 	eventually(t, func(collect *assert.CollectT) {
-		assert.Positive(collect, countImages(podsOf(t, c, set))["app:2"])
+		assert.Positive(collect, countImages(env.Pods(t, set.Namespace))["app:2"])
 	})
 
-	pods := podsOf(t, c, set)
+	pods := env.Pods(t, set.Namespace)
 	deleted, orphaned, relabelled, held := &pods[0], &pods[1], &pods[2], &pods[3]
 	require.NoError(t, c.Delete(t.Context(), deleted))
 	change(t, c, orphaned, func(o *corev1.Pod) { o.OwnerReferences = nil })
 	change(t, c, relabelled, func(o *corev1.Pod) { o.Labels["app"] = "other" })
 	change(t, c, held, func(o *corev1.Pod) { o.Finalizers = append(o.Finalizers, finalizer) })
 	require.NoError(t, c.Delete(t.Context(), held))
-	assert.Positive(t, countImages(podsOf(t, c, set))["app:1"], "the rollout was over")
+	assert.Positive(t, countImages(env.Pods(t, set.Namespace))["app:1"], "the rollout was over")
 
 	settles(t, c, set)
 	assertWanted(t, c, set)
@@ -235,7 +236,7 @@ func end(t *testing.T, c client.Client, set *v1beta1.CloneSet) string {
 	text, err := json.Marshal(status)
 	require.NoError(t, err)
 	lines := []string{string(text)}
-	for _, o := range podsOf(t, c, set) {
+	for _, o := range env.Pods(t, set.Namespace) {
 		lines = append(lines, fmt.Sprintf("%s %s %s restarts %d", o.Labels[contract.RevisionLabel], o.Spec.Containers[0].Image,
 			o.Labels[contract.LifecycleStateLabel], o.Status.ContainerStatuses[0].RestartCount))
 	}
@@ -246,7 +247,7 @@ func end(t *testing.T, c client.Client, set *v1beta1.CloneSet) string {
 // assertWanted demands that the pods of the set, and no others, are as its template says.
 func assertWanted(t *testing.T, c client.Client, set *v1beta1.CloneSet) {
 	t.Helper()
-	mine := slices.DeleteFunc(podsOf(t, c, set), func(o corev1.Pod) bool { return !metav1.IsControlledBy(&o, set) })
+	mine := slices.DeleteFunc(env.Pods(t, set.Namespace), func(o corev1.Pod) bool { return !metav1.IsControlledBy(&o, set) })
 	want := set.Spec.Template.Spec.Containers[0]
 	assert.Len(t, mine, int(*set.Spec.Replicas))
 	for i := range mine {

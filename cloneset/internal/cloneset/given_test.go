@@ -1,15 +1,11 @@
 package cloneset_test
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,21 +71,4 @@ func conditionOf(set *v1beta1.CloneSet, name string) string {
 		}
 	}
 	return ""
-}
-
-func podsOf(t *testing.T, c client.Client, set *v1beta1.CloneSet) []corev1.Pod {
-	t.Helper()
-	list := &corev1.PodList{}
-	require.NoError(t, c.List(t.Context(), list, client.InNamespace(set.Namespace)))
-	pods := slices.DeleteFunc(list.Items, func(o corev1.Pod) bool { return o.DeletionTimestamp != nil })
-	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	return pods
-}
-
-func identities(pods []corev1.Pod) []string {
-	var all []string
-	for i := range pods {
-		all = append(all, fmt.Sprintf("%s %s %s", pods[i].Name, pods[i].UID, pods[i].Spec.NodeName))
-	}
-	return all
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -55,7 +56,7 @@ func TestTakenOverBatchesGoOn(t *testing.T) {
 		}))
 	c := env.Client(t)
 	revisions := revisionsOf(t, namespace)
-	before := identities(podsOf(t, c, web(namespace)))
+	before := testenv.Identities(env.Pods(t, namespace))
 	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
 	startController(t, "")
 	set := takenOver(t, c, namespace)
@@ -69,7 +70,7 @@ func TestTakenOverBatchesGoOn(t *testing.T) {
 	}
 	assert.Equal(t, map[string]int32{"main": 1, "side": 1}, restarts, "side was restarted by OpenKruise")
 	assert.Equal(t, contract.LifecycleNormal, o.Labels[contract.LifecycleStateLabel])
-	assert.Equal(t, before, identities(podsOf(t, c, set)))
+	assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)))
 	assert.Equal(t, revisions, revisionsOf(t, namespace))
 	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
 }
@@ -128,7 +129,7 @@ func TestTakenOverPodsInPreparingDeleteAreHeld(t *testing.T) {
 			o.Labels[contract.LifecycleStateLabel] = contract.LifecyclePreparingDelete
 		}))
 	c := env.Client(t)
-	pods, revisions := podsOf(t, c, web(namespace)), revisionsOf(t, namespace)
+	pods, revisions := env.Pods(t, namespace), revisionsOf(t, namespace)
 	audit := env.Audit(t)
 	startController(t, "")
 	set := web(namespace)
@@ -139,16 +140,16 @@ func TestTakenOverPodsInPreparingDeleteAreHeld(t *testing.T) {
 	})
 	settles(t, c, spread(namespace))
 	assert.Equal(t, []string{"patch clonesets/status"}, audit.Kinds(t, userAgent, namespace))
-	assert.Equal(t, pods, podsOf(t, c, set))
+	assert.Equal(t, pods, env.Pods(t, set.Namespace))
 
 	held := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: midway}}
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(held), held))
 	change(t, c, held, func(o *corev1.Pod) { delete(o.Labels, hold) })
 	takenOver(t, c, namespace)
-	left := identities(podsOf(t, c, set))
+	left := testenv.Identities(env.Pods(t, set.Namespace))
 	assert.Len(t, left, len(pods)-1)
-	assert.Subset(t, identities(pods), left)
-	assert.NotContains(t, left, identities([]corev1.Pod{*held})[0])
+	assert.Subset(t, testenv.Identities(pods), left)
+	assert.NotContains(t, left, testenv.Identities([]corev1.Pod{*held})[0])
 	assert.Equal(t, revisions, revisionsOf(t, namespace))
 }
 
@@ -163,7 +164,7 @@ func TestTakenOverClaimsWithoutAnInstanceIDAreLeftAlone(t *testing.T) {
 	set := web(namespace)
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 	owner := metav1.NewControllerRef(set, v1beta1.GroupVersion.WithKind(v1beta1.Kind))
-	for _, o := range podsOf(t, c, set) {
+	for _, o := range env.Pods(t, set.Namespace) {
 		id := o.Labels[contract.InstanceIDLabel]
 		if o.Labels["app"] != "web" || o.Name == midway {
 			continue

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -33,7 +34,7 @@ func TestTakingOverWritesStatusesOnly(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			namespace := env.Leftovers(t, "testdata/takeover/"+tt.name+".yaml")
 			c := env.Client(t)
-			pods, revisions := podsOf(t, c, web(namespace)), revisionsOf(t, namespace)
+			pods, revisions := env.Pods(t, namespace), revisionsOf(t, namespace)
 			audit := env.Audit(t)
 
 			startController(t, "")
@@ -45,7 +46,7 @@ func TestTakingOverWritesStatusesOnly(t *testing.T) {
 			set := takenOver(t, c, namespace)
 
 			assert.Equal(t, []string{"patch clonesets/status"}, audit.Kinds(t, userAgent, namespace))
-			assert.Equal(t, pods, podsOf(t, c, set))
+			assert.Equal(t, pods, env.Pods(t, set.Namespace))
 			assert.Equal(t, revisions, revisionsOf(t, namespace))
 			assert.Equal(t, tt.current, set.Status.CurrentRevision)
 			assert.Equal(t, tt.update, set.Status.UpdateRevision)
@@ -63,7 +64,7 @@ func TestTakenOverPodsAreUpdatedInPlace(t *testing.T) {
 	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
 	startController(t, "")
 	set := takenOver(t, c, namespace)
-	before := identities(podsOf(t, c, set))
+	before := testenv.Identities(env.Pods(t, set.Namespace))
 
 	edit(t, c, set, image("nginx:1.15.1"))
 	settles(t, c, set)
@@ -71,8 +72,8 @@ func TestTakenOverPodsAreUpdatedInPlace(t *testing.T) {
 	assert.Equal(t, "web-d554877cb", set.Status.CurrentRevision)
 	assert.NotEqual(t, set.Status.CurrentRevision, set.Status.UpdateRevision)
 	assert.Zero(t, *set.Status.CollisionCount)
-	assert.Equal(t, before, identities(podsOf(t, c, set)))
-	assert.Equal(t, map[string]int{"nginx:1.15.1 restarted 1": 3, "nginx:1.14.2 restarted 0": 1}, images(podsOf(t, c, web(namespace))))
+	assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)))
+	assert.Equal(t, map[string]int{"nginx:1.15.1 restarted 1": 3, "nginx:1.14.2 restarted 0": 1}, images(env.Pods(t, namespace)))
 }
 
 // What waits at its partition goes on when that is lowered.
@@ -82,7 +83,7 @@ func TestTakenOverRolloutsGoOn(t *testing.T) {
 	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
 	startController(t, "")
 	set := takenOver(t, c, namespace)
-	before, revisions := identities(podsOf(t, c, set)), revisionsOf(t, namespace)
+	before, revisions := testenv.Identities(env.Pods(t, set.Namespace)), revisionsOf(t, namespace)
 
 	edit(t, c, set, func(s *v1beta1.CloneSet) {
 		s.Spec.UpdateStrategy.RollingUpdate.Partition = new(intstr.FromInt32(0))
@@ -90,8 +91,8 @@ func TestTakenOverRolloutsGoOn(t *testing.T) {
 	settles(t, c, set)
 	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
 	assert.Equal(t, "web-b4bdfd798", set.Status.CurrentRevision)
-	assert.Equal(t, before, identities(podsOf(t, c, set)))
-	assert.Equal(t, map[string]int{"nginx:1.15.1 restarted 1": 4}, images(podsOf(t, c, set)))
+	assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)))
+	assert.Equal(t, map[string]int{"nginx:1.15.1 restarted 1": 4}, images(env.Pods(t, set.Namespace)))
 	assert.Equal(t, revisions, revisionsOf(t, namespace))
 }
 
@@ -113,7 +114,7 @@ func TestTakenOverGracePeriodsEnd(t *testing.T) {
 	})
 	set := takenOver(t, c, namespace)
 	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
-	assert.Equal(t, map[string]int{"nginx:1.15.1 restarted 1": 4}, images(podsOf(t, c, set)))
+	assert.Equal(t, map[string]int{"nginx:1.15.1 restarted 1": 4}, images(env.Pods(t, set.Namespace)))
 }
 
 // inGrace is the pod as it stands between leaving service and the change of its image.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -42,13 +43,13 @@ func TestThePastIsNotPlannedFrom(t *testing.T) {
 				s.Spec.Replicas = new(int32(wanted))
 			})
 			settles(t, c, set)
-			before := identities(podsOf(t, c, set))
+			before := testenv.Identities(env.Pods(t, set.Namespace))
 			edit(t, c, set, image("app:3"))
 			eventually(t, func(collect *assert.CollectT) {
-				assert.Positive(collect, countImages(podsOf(t, c, set))["app:3"])
+				assert.Positive(collect, countImages(env.Pods(t, set.Namespace))["app:3"])
 			})
 			stop()
-			assert.Less(t, countImages(podsOf(t, c, set))["app:3"], wanted, "the rollout was over")
+			assert.Less(t, countImages(env.Pods(t, set.Namespace))["app:3"], wanted, "the rollout was over")
 
 			history := faults.Record(t, env, set.Namespace)
 			lag := faults.Lagging{Version: past.Version(), Old: tt.old}
@@ -60,7 +61,7 @@ func TestThePastIsNotPlannedFrom(t *testing.T) {
 				assert.Equal(t, wanted, active)
 				assert.GreaterOrEqual(t, available, wanted-maxUnavailable)
 			})
-			assert.Equal(t, before, identities(podsOf(t, c, set)))
+			assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)))
 			assertWanted(t, c, set)
 			assertCalm(t, c, set)
 		})

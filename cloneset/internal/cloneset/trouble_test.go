@@ -28,7 +28,7 @@ func TestTroubleIsToldAndNotAtEachTurn(t *testing.T) {
 	says := func(trouble string) {
 		eventually(t, func(collect *assert.CollectT) {
 			require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
-			pods := podsOf(t, c, set)
+			pods := env.Pods(t, set.Namespace)
 			require.Len(collect, pods, 1)
 			ready := conditions.Get(set.Status.Conditions, conditions.Ready)
 			require.NotNil(collect, ready)
@@ -40,7 +40,7 @@ func TestTroubleIsToldAndNotAtEachTurn(t *testing.T) {
 	says("CrashLoopBackOff")
 	crashed := func(times int32) {
 		eventually(t, func(collect *assert.CollectT) {
-			pods := podsOf(t, c, set)
+			pods := env.Pods(t, set.Namespace)
 			require.Len(collect, pods, 1)
 			require.Len(collect, pods[0].Status.ContainerStatuses, 1)
 			assert.GreaterOrEqual(collect, pods[0].Status.ContainerStatuses[0].RestartCount, times)
