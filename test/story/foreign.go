@@ -27,7 +27,9 @@ import (
 // crowd is how many objects of each kind others make.
 const crowd = 10
 
-// LeavesOthersAlone checks
+// LeavesOthersAlone checks that the feature's webhooks are never asked about objects of others, neither while its
+// manager runs nor while there is none: the API server counts every call. An object of its own shows that a call would
+// have been counted. The story must not run beside others.
 func (w World) LeavesOthersAlone(t *testing.T, feature string, own func(namespace string) client.Object) {
 	t.Helper()
 	w.awaitTheEndOfOthers(t)

@@ -25,7 +25,9 @@ const (
 	passesAtStart = 2
 )
 
-// StartsAndIdles checks
+// StartsAndIdles checks what the feature's manager does when it starts over a world with this many objects of its own,
+// all of them settled, and when there is nothing to do from then on: nothing but to renew its Lease, also while others
+// are busy. The story must not run beside others.
 func (w World) StartsAndIdles(t *testing.T, feature string, objects int) {
 	t.Helper()
 	w.awaitTheEndOfOthers(t)

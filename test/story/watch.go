@@ -69,7 +69,7 @@ func (p Pods) Ready() int {
 	return n
 }
 
-// AtLeastReady checks
+// AtLeastReady checks that n pods are in service in every state.
 func AtLeastReady(n int) func(Pods) error {
 	return func(pods Pods) error {
 		return Want(pods.Ready() >= n, "%d pods are ready, at least %d must be", pods.Ready(), n)

@@ -32,7 +32,10 @@ func TestRandomEditsKeepTheInvariants(t *testing.T) {
 // explore walks through random worlds under the faults.
 func explore(t *testing.T, faults func(seed uint64) simulate.Faults) {
 	t.Helper()
-	exploreFrom(t, faults, func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) { return walk(t, seed) })
+	exploreFrom(t, faults, func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
+		t.Helper()
+		return walk(t, seed)
+	})
 }
 
 func exploreFrom(t *testing.T, faults func(seed uint64) simulate.Faults, start func(testing.TB, uint64) (*simulate.World, simulate.Planner)) {
