@@ -58,7 +58,7 @@ func replicaSets(adopts bool) *frame.Workload[appsv1.ReplicaSet, *appsv1.Replica
 		},
 		Compute: func(s snapshot) model.Plan {
 			p := model.Plan{Plan: action.Plan{Now: s.Now, Refusals: s.Refusals}}
-			p.Add(action.Step{Name: "revision", Actions: revision.Record(s.Chosen)})
+			p.Add(action.Step{Name: "revision", Actions: revision.RecordActions(s.Chosen)})
 			for _, pod := range s.Orphans {
 				if s.adopts {
 					p.Add(action.Step{Name: "own", Actions: []action.Action{ownership.Adopt(pod, s.Owner, nil, "it is a member")}})

@@ -21,7 +21,7 @@ var (
 	// ErrClaimMounted means that a pod mounts the claim that was to be deleted or to go with another pod.
 	ErrClaimMounted = errors.New("it is mounted")
 	// ErrExpired means that the action's deadline has passed.
-	ErrExpired = errors.New("what was judged is no longer so")
+	ErrExpired = errors.New("the deadline of the action has passed")
 )
 
 // OutcomeOf says what an error of the server, or none, means for the action.

@@ -16,7 +16,7 @@ func fnv1a(text string) uint32 {
 	return h
 }
 
-func TestDeepHashesTheDeepPrint(t *testing.T) {
+func TestObjectHashesTheDeepPrint(t *testing.T) {
 	one := int32(1)
 	cases := []struct {
 		name  string
@@ -31,17 +31,17 @@ func TestDeepHashesTheDeepPrint(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			assert.Equal(t, fnv1a(c.print), Deep(c.value), "print of the value differs from %q", c.print)
+			assert.Equal(t, fnv1a(c.print), Object(c.value), "print of the value differs from %q", c.print)
 		})
 	}
 }
 
-func TestDeepIgnoresWhereTheValueIsStored(t *testing.T) {
+func TestObjectIgnoresWhereTheValueIsStored(t *testing.T) {
 	env := func(path string) []corev1.EnvVar {
 		source := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}
 		return []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", ValueFrom: source}}
 	}
-	name := Deep(env("metadata.name"))
-	assert.Equal(t, name, Deep(env("metadata.name")))
-	assert.NotEqual(t, name, Deep(env("metadata.uid")))
+	name := Object(env("metadata.name"))
+	assert.Equal(t, name, Object(env("metadata.name")))
+	assert.NotEqual(t, name, Object(env("metadata.uid")))
 }

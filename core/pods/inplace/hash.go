@@ -91,7 +91,7 @@ func plainHashes(c *corev1.Container) [2]uint64 {
 }
 
 // textHash hashes bytes in the way in which Kubernetes' controllers hash templates.
-func textHash(text string) uint64 { return uint64(hash.Deep([]byte(text))) }
+func textHash(text string) uint64 { return uint64(hash.Object([]byte(text))) }
 
 const (
 	fieldLabels      = "labels"

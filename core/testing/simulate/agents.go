@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 )
 
-// AgentActor is who writes for the agents of nodes.
+// AgentActor is the actor of writes by agents of nodes.
 const AgentActor = "agent"
 
 // agents are the agents of all nodes. A nil pointer means that no node has one.
@@ -21,17 +21,17 @@ type agents struct {
 	world   *World
 	started map[string]uint64      // the environment from metadata, as a hash, by the ID of the container
 	stopped map[string]bool        // containers, by their ID
-	edited  map[types.UID]bool     // pods with metadata that somebody else has written since the operator did
-	shown   map[types.UID]metadata // metadata as kubelets know it
+	edited  map[types.UID]bool     // pods of which an actor other than the operator wrote the metadata last
+	shown   map[types.UID]metadata // metadata as the kubelets know it
 }
 
 // metadata is the metadata of a pod that environments are made of.
 type metadata struct{ labels, annotations map[string]string }
 
-// NodeAgents gives every node an agent. It tells in an annotation what environment the containers that run were
-// started with, and stops a container of a pod out of service that was started with another one than the pod's
-// metadata gives. From then on no pod that nobody else annotates may come back into service with an environment that
-// its containers have not read.
+// NodeAgents gives every node an agent. It reports the environment of running containers in an annotation. While a pod
+// is out of service, it stops containers that were started with other values than the pod's metadata has now. From then
+// on a pod whose metadata the operator wrote last must not come back into service while a container runs with an
+// outdated environment.
 func (w *World) NodeAgents() {
 	a := &agents{
 		world: w, started: map[string]uint64{}, stopped: map[string]bool{}, edited: map[types.UID]bool{}, shown: map[types.UID]metadata{},
@@ -43,20 +43,20 @@ func (w *World) NodeAgents() {
 		if !ok || e.Type == Deleted || e.Actor == AgentActor {
 			return
 		}
-		a.follow(e.Actor, old, pod)
-		w.After(w.delay(2*time.Second), func() { a.see(pod) })
-		w.After(w.delay(4*time.Second), func() { a.look(keyOf(pod), pod.UID) })
+		a.watch(e.Actor, old, pod)
+		w.After(w.delay(2*time.Second), func() { a.updateKubelet(pod) })
+		w.After(w.delay(4*time.Second), func() { a.report(keyOf(pod), pod.UID) })
 	})
 }
 
-// see has the kubelet take the metadata of the pod in.
-func (a *agents) see(pod *corev1.Pod) {
+// updateKubelet gives the kubelet the present metadata of the pod.
+func (a *agents) updateKubelet(pod *corev1.Pod) {
 	if latest := a.world.pod(keyOf(pod), pod.UID); latest != nil {
 		a.shown[pod.UID] = metadata{latest.Labels, latest.Annotations}
 	}
 }
 
-// start notes the environment with which a container starts. Kubelets make it of the metadata that they know.
+// start records the environment with which a container starts. Kubelets make it from the metadata that they know.
 func (a *agents) start(r *podRuntime, c *containerRuntime) {
 	if a == nil {
 		return
@@ -70,8 +70,8 @@ func (a *agents) start(r *podRuntime, c *containerRuntime) {
 	}
 }
 
-// look is what the agent does for a pod.
-func (a *agents) look(key types.NamespacedName, uid types.UID) {
+// report writes the annotation of a pod, and stops its outdated containers if the pod is out of service.
+func (a *agents) report(key types.NamespacedName, uid types.UID) {
 	pod, r := a.world.pod(key, uid), a.world.runtimes[uid]
 	if pod == nil || r == nil || pod.DeletionTimestamp != nil || r.ended != "" || a.world.silent[r.node] {
 		return
@@ -88,7 +88,7 @@ func (a *agents) look(key types.NamespacedName, uid types.UID) {
 			Hashes: inplace.ContainerHashes{ExtractedEnvFromMetadataHash: a.started[s.ContainerID]},
 		})
 	}
-	if !reported { // nothing has run, and nothing is known that keeps it from doing so
+	if !reported { // nothing has run, and no error is known that prevents it
 		return
 	}
 	text, err := json.Marshal(meta)
@@ -101,38 +101,38 @@ func (a *agents) look(key types.NamespacedName, uid types.UID) {
 		}
 		p.Annotations[contract.RuntimeContainersMetaAnnotation] = string(text)
 	})
-	if gateOf(pod) == corev1.ConditionFalse {
+	if inPlaceUpdateReady(pod) == corev1.ConditionFalse {
 		a.stopOutdated(pod, r)
 	}
 }
 
-// stopOutdated stops the containers that the metadata of the pod gives another environment.
+// stopOutdated stops the containers whose environment differs from the one that the metadata of the pod gives.
 func (a *agents) stopOutdated(pod *corev1.Pod, r *podRuntime) {
 	for _, c := range r.containers {
-		if c.running && !a.stopped[c.id] && !a.hasRead(pod, c) {
+		if c.running && !a.stopped[c.id] && !a.upToDate(pod, c) {
 			a.stopped[c.id] = true
 			a.world.restart(r, c)
 		}
 	}
 }
 
-// hasRead reports whether the container was started with the environment that the metadata of the pod gives.
-func (a *agents) hasRead(pod *corev1.Pod, c *containerRuntime) bool {
+// upToDate reports whether the container was started with the environment that the metadata of the pod gives.
+func (a *agents) upToDate(pod *corev1.Pod, c *containerRuntime) bool {
 	hash, reads := metadata{pod.Labels, pod.Annotations}.environment(c.spec)
 	return !reads || a.started[c.id] == hash
 }
 
-// follow checks what comes back into service, and notes who writes metadata.
-func (a *agents) follow(actor string, old, pod *corev1.Pod) {
+// watch checks pods that come back into service, and records who writes metadata.
+func (a *agents) watch(actor string, old, pod *corev1.Pod) {
 	if old == nil {
 		return
 	}
 	if a.metadataDiffers(old, pod) {
 		a.edited[pod.UID] = actor != OperatorActor
 	}
-	back := gateOf(old) == corev1.ConditionFalse && gateOf(pod) == corev1.ConditionTrue
+	back := inPlaceUpdateReady(old) == corev1.ConditionFalse && inPlaceUpdateReady(pod) == corev1.ConditionTrue
 	if actor == OperatorActor && back && !a.edited[pod.UID] {
-		for _, name := range a.unread(pod) {
+		for _, name := range a.outdatedContainers(pod) {
 			a.world.Violate("pod %s comes back into service, but container %s has not read its environment", pod.Name, name)
 		}
 	}
@@ -146,12 +146,13 @@ func (a *agents) metadataDiffers(old, pod *corev1.Pod) bool {
 	})
 }
 
-// unread returns the names of the containers that run with another environment than the metadata of the pod gives.
-func (a *agents) unread(pod *corev1.Pod) []string {
+// outdatedContainers returns the names of the containers that run with another environment than the metadata of the pod
+// gives.
+func (a *agents) outdatedContainers(pod *corev1.Pod) []string {
 	var names []string
 	if r := a.world.runtimes[pod.UID]; r != nil {
 		for _, c := range r.containers {
-			if c.running && !a.hasRead(pod, c) {
+			if c.running && !a.upToDate(pod, c) {
 				names = append(names, c.name)
 			}
 		}
@@ -159,15 +160,15 @@ func (a *agents) unread(pod *corev1.Pod) []string {
 	return names
 }
 
-// Unread lists the containers of the pods that run with another environment than the pods' metadata gives, but for
-// pods whose metadata somebody else than the operator has written last.
-func (w *World) Unread(pods []*corev1.Pod) []string {
+// OutdatedEnv lists the containers of the pods that run with another environment than the pods' metadata gives, except
+// pods whose metadata an actor other than the operator wrote last.
+func (w *World) OutdatedEnv(pods []*corev1.Pod) []string {
 	var unread []string
 	for _, pod := range pods {
 		if w.agents == nil || w.agents.edited[pod.UID] {
 			continue
 		}
-		for _, name := range w.agents.unread(pod) {
+		for _, name := range w.agents.outdatedContainers(pod) {
 			unread = append(unread, "container "+name+" of pod "+pod.Name+" has not read its environment")
 		}
 	}
@@ -186,7 +187,7 @@ func (n metadata) environment(c *corev1.Container) (hash uint64, reads bool) {
 	return hash, reads
 }
 
-func gateOf(pod *corev1.Pod) corev1.ConditionStatus {
+func inPlaceUpdateReady(pod *corev1.Pod) corev1.ConditionStatus {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == contract.InPlaceUpdateReady {
 			return pod.Status.Conditions[i].Status
@@ -205,15 +206,14 @@ func ReadsConfig() corev1.EnvVar {
 	}}
 }
 
-// AnnotatedByHand returns faults of every kind among people who annotate pods with the values of ConfigEdits and
-// with others.
-func AnnotatedByHand(seed uint64) Faults {
-	f := Nasty(seed)
+// AnnotationFaults returns AllFaults, and actors that annotate pods with the values of ConfigEdits and with others.
+func AnnotationFaults(seed uint64) Faults {
+	f := AllFaults(seed)
 	f.Foreign, f.Actors = 0.05, []Actor{Annotates(ConfigAnnotation, "1", "2", "3", "9")}
 	return f
 }
 
-// ConfigEdits lets a user give the template other values of ConfigAnnotation, at random moments.
+// ConfigEdits schedules edits by a user, who sets ConfigAnnotation of the template to random values at random times.
 func (w *World) ConfigEdits(seed uint64, edit func(value string)) {
 	rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation needs no secrecy
 	for range 1 + rng.IntN(3) {

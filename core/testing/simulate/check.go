@@ -48,7 +48,7 @@ func (w *World) measure(actor string) measures {
 	return measures{real: values(w.View(nil)), known: values(w.known())}
 }
 
-func (w *World) judge(e Event, before measures) {
+func (w *World) checkLimits(e Event, before measures) {
 	if e.Actor != OperatorActor || len(w.limits) == 0 || e.Old != nil && controllerOf(e.Old) != controllerOf(e.Object) {
 		return
 	}
@@ -136,20 +136,20 @@ func (w *World) CheckClaims() {
 		if !ok || e.Actor != OperatorActor && e.Actor != CollectorActor || e.Old == nil || e.Old.GetDeletionTimestamp() != nil || claim.DeletionTimestamp == nil {
 			return
 		}
-		if pod := w.mounter(claim, ""); pod != "" {
+		if pod := w.mountingPod(claim, ""); pod != "" {
 			w.Violate("claim %s is deleted and pod %s uses it", claim.Name, pod)
 		}
 	})
 }
 
-// mounter returns the name of a pod that mounts the object, a claim, is not terminating and is not the heir; empty for
-// none.
-func (w *World) mounter(o action.Object, heir types.UID) string {
+// mountingPod returns the name of a pod that mounts the object, a claim, is not terminating and is not the excepted
+// one; empty for none.
+func (w *World) mountingPod(o action.Object, except types.UID) string {
 	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
 		return ""
 	}
 	for _, pod := range w.Pods() {
-		if pod.DeletionTimestamp == nil && pod.UID != heir && pod.Namespace == o.GetNamespace() && uses(pod, o.GetName()) {
+		if pod.DeletionTimestamp == nil && pod.UID != except && pod.Namespace == o.GetNamespace() && uses(pod, o.GetName()) {
 			return pod.Name
 		}
 	}

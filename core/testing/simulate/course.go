@@ -86,8 +86,8 @@ func Troubles() map[string]func(seed uint64) Faults {
 		"lost events":      func(seed uint64) Faults { return Faults{Seed: seed, LostEvents: 0.7} },
 		"refused writes":   Refusals,
 		"lost answers":     func(seed uint64) Faults { return Faults{Seed: seed, Timeout: 0.3} },
-		"all at once":      Nasty,
-		"all and no pause": func(seed uint64) Faults { f := Nasty(seed); f.Passes = 400; return f },
+		"all at once":      AllFaults,
+		"all and no pause": func(seed uint64) Faults { f := AllFaults(seed); f.Passes = 400; return f },
 	}
 }
 

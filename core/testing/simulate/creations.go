@@ -31,7 +31,7 @@ func (w *World) CheckCreations(workload action.Object, spare func(*View) int) {
 		case e.Type == Added && c.seen(w):
 			c.made[pod.UID] = w.knownGeneration(workload)
 		case takesAway(e, pod):
-			c.judge(w, pod, w.knownGeneration(workload), spare)
+			c.check(w, pod, w.knownGeneration(workload), spare)
 		}
 	})
 }
@@ -54,7 +54,7 @@ func (c *creations) seen(w *World) bool {
 	return true
 }
 
-func (c *creations) judge(w *World, pod *corev1.Pod, generation int64, spare func(*View) int) {
+func (c *creations) check(w *World, pod *corev1.Pod, generation int64, spare func(*View) int) {
 	made, ours := c.made[pod.UID]
 	delete(c.made, pod.UID)
 	if !ours || made != generation || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {

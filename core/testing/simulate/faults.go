@@ -47,8 +47,8 @@ type Faults struct {
 	Actors []Actor
 }
 
-// Nasty returns faults of every kind but crashes and foreign actors.
-func Nasty(seed uint64) Faults {
+// AllFaults returns faults of every kind but crashes and foreign actors.
+func AllFaults(seed uint64) Faults {
 	return Faults{
 		Seed: seed, Lag: 5, LostEvents: 0.3, Interleave: 0.2,
 		Conflict: 0.05, TooManyRequests: 0.03, InternalError: 0.03, Timeout: 0.05,

@@ -150,7 +150,7 @@ func TestCoursesEndTheSameWhateverHappens(t *testing.T) {
 
 func TestWalksTellWhereTheyFail(t *testing.T) {
 	walk := simulate.Walk{
-		Count: 2, Faults: simulate.Nasty, Describe: func(*simulate.World) string { return "three pods" },
+		Count: 2, Faults: simulate.AllFaults, Describe: func(*simulate.World) string { return "three pods" },
 		Start: func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
 			return course(bugs{}).Start(t, simulate.Options{Seed: seed})
 		},

@@ -101,7 +101,7 @@ type Operator struct {
 
 	memory     *refusals.Tracker // what the server refused
 	generation int64             // of the workload, as the last view showed it
-	quiet      *quiet
+	quiet      *retryJudge
 }
 
 // NewOperator makes the operator of the world that runs the planner under the faults.
@@ -111,7 +111,7 @@ func NewOperator(w *World, p Planner, f Faults) *Operator {
 		world: w, planner: p, faults: f,
 		rng:     rand.New(rand.NewPCG(f.Seed, w.options.Seed<<8+w.operators)), //nolint:gosec // a simulation needs no secrecy
 		written: map[string]int{}, shown: map[string]int{},
-		memory: &refusals.Tracker{}, quiet: watchQuiet(w, f.Refused),
+		memory: &refusals.Tracker{}, quiet: watchRetries(w, f.Refused),
 	}
 }
 
@@ -139,7 +139,7 @@ func (o *Operator) Pass() (Outcome, time.Duration) {
 	o.world.passes++
 	o.actForeign()
 	steps, wake := o.planner.Plan(o.look(), o.world.now, o.rng.Uint64())
-	o.quiet.judge(o)
+	o.quiet.checkRecovery(o)
 	done, out := o.run(steps)
 	written, again := o.report(done.Failures(), &out)
 	o.notice(written)

@@ -17,36 +17,36 @@ import (
 // What quiet under refusal allows for one object in the way: at first, and a minute in the long run. An edit
 // of the workload, a pod that becomes available, and an object that somebody takes away are worth another try.
 const (
-	mostAtFirst  = 8
-	mostAMinute  = 2
-	mostPerCause = 3
+	retriesAtFirst   = 8
+	retriesPerMinute = 2
+	retriesPerCause  = 3
 )
 
 const (
 	// recovery is how long after the end of refusals everything must have been tried again.
 	recovery = time.Minute
-	// mostOut is how long a pod whose containers are ready may be kept out of service.
-	mostOut = 2 * time.Minute
+	// maxOutOfService is how long a pod whose containers are ready may be kept out of service.
+	maxOutOfService = 2 * time.Minute
 )
 
-// quiet is the judge of operators whose writes are refused: how many requests are refused and done, how many events are
-// sent, how often and for how long a pod leaves service without being updated, and how soon after the end of the
-// refusals everything is tried again.
-type quiet struct {
-	refused []Refused
-	tries   map[inTheWay]*tally // that were refused
-	writes  map[inTheWay]*tally // that were done since anybody else did something
-	told    map[told]*tally
-	flips   map[types.UID]*flip
-	kept    map[types.UID]bool      // pods that were too long out of service
-	foreign map[types.UID]time.Time // when a pod was last nobody's, or could not be adopted or released
-	moved   map[types.UID]bool      // pods whose labels or owners somebody has changed and the operator has not since
-	mute    time.Time               // when the server last let nobody write whether pods serve
-	others  map[action.Purpose]bool // what fails for another reason than that it is refused
+// retryJudge is the judge of operators whose writes are refused: how many requests are refused and done, how many
+// events are sent, how often and for how long a pod leaves service without being updated, and how soon after the end of
+// the refusals everything is tried again.
+type retryJudge struct {
+	refused       []Refused
+	tries         map[refusedWrite]*tally // that were refused
+	writes        map[refusedWrite]*tally // that were done since anybody else did something
+	events        map[eventKey]*tally
+	flips         map[types.UID]*flip
+	outTooLong    map[types.UID]bool      // pods that were too long out of service
+	foreign       map[types.UID]time.Time // when a pod was last nobody's, or could not be adopted or released
+	moved         map[types.UID]bool      // pods whose labels or owners somebody has changed and the operator has not since
+	statusRefused time.Time               // when the server last let nobody write whether pods serve
+	others        map[action.Purpose]bool // what fails for another reason than that it is refused
 }
 
-// inTheWay is an object that cannot be written in one way. Objects to be created are all one.
-type inTheWay struct {
+// refusedWrite is an object that cannot be written in one way. Objects to be created are all one.
+type refusedWrite struct {
 	kind string
 	uid  types.UID
 }
@@ -66,7 +66,7 @@ func (t *tally) add(now time.Time) (most int, tooMany bool) {
 	}
 	t.n++
 	others, minutes := max(len(t.names)-1, 0), int(now.Sub(t.begun)/time.Minute)
-	most = mostAtFirst + mostAMinute*minutes*max(1+others, t.purposes) + mostPerCause*(t.causes+others)
+	most = retriesAtFirst + retriesPerMinute*minutes*max(1+others, t.purposes) + retriesPerCause*(t.causes+others)
 	return most, t.n > most
 }
 
@@ -85,10 +85,10 @@ type flip struct {
 	futile  map[string]int // turns in which nothing of the spec was written, by what was refused
 }
 
-func watchQuiet(w *World, refused []Refused) *quiet {
-	q := &quiet{
-		refused: refused, tries: map[inTheWay]*tally{}, writes: map[inTheWay]*tally{}, told: map[told]*tally{},
-		flips: map[types.UID]*flip{}, kept: map[types.UID]bool{}, foreign: map[types.UID]time.Time{}, moved: map[types.UID]bool{}, others: map[action.Purpose]bool{},
+func watchRetries(w *World, refused []Refused) *retryJudge {
+	q := &retryJudge{
+		refused: refused, tries: map[refusedWrite]*tally{}, writes: map[refusedWrite]*tally{}, events: map[eventKey]*tally{},
+		flips: map[types.UID]*flip{}, outTooLong: map[types.UID]bool{}, foreign: map[types.UID]time.Time{}, moved: map[types.UID]bool{}, others: map[action.Purpose]bool{},
 	}
 	if len(refused) > 0 {
 		w.OnEvent(q.watch)
@@ -101,8 +101,8 @@ func watchQuiet(w *World, refused []Refused) *quiet {
 }
 
 // count counts a request that is refused.
-func (q *quiet) count(w *World, r request) {
-	key := inTheWay{kind: r.kind, uid: r.object.GetUID()}
+func (q *retryJudge) count(w *World, r request) {
+	key := refusedWrite{kind: r.kind, uid: r.object.GetUID()}
 	if f := q.flips[key.uid]; f != nil && f.out && f.refused == "" {
 		f.refused = r.kind
 	}
@@ -112,12 +112,12 @@ func (q *quiet) count(w *World, r request) {
 	}
 }
 
-// hear counts an Event. The name of the object that it is about is empty where it means nothing.
-func (q *quiet) hear(w *World, e told, name string) {
+// countEvent counts an Event. The name of the object that it is about is empty where it means nothing.
+func (q *retryJudge) countEvent(w *World, e eventKey, name string) {
 	if len(q.refused) == 0 {
 		return
 	}
-	t := tallyOf(q.told, e)
+	t := tallyOf(q.events, e)
 	if name != "" {
 		t.names[name] = true
 	}
@@ -127,7 +127,7 @@ func (q *quiet) hear(w *World, e told, name string) {
 }
 
 // watch follows what is written, pods in and out of service, and what is worth another try.
-func (q *quiet) watch(w *World, e Event) {
+func (q *retryJudge) watch(w *World, e Event) {
 	q.countDone(w, e)
 	if e.Old != nil &&
 		(!same(e.Old.GetLabels(), e.Object.GetLabels()) || !same(e.Old.GetOwnerReferences(), e.Object.GetOwnerReferences())) {
@@ -156,15 +156,15 @@ func (q *quiet) watch(w *World, e Event) {
 
 // countDone counts the writes that are done although nobody else does anything. What the operator itself does
 // is worth another status of the workload, and nothing else.
-func (q *quiet) countDone(w *World, e Event) {
+func (q *retryJudge) countDone(w *World, e Event) {
 	if e.Actor != OperatorActor {
 		clear(q.writes)
 		return
 	}
-	if t := q.tries[inTheWay{kind: "create " + plainKind(e.Object)}]; t != nil && e.Old == nil {
+	if t := q.tries[refusedWrite{kind: "create " + plainKind(e.Object)}]; t != nil && e.Old == nil {
 		t.causes++ // where some are created, the others are worth a try
 	}
-	key := inTheWay{kind: plainKind(e.Object), uid: e.Object.GetUID()}
+	key := refusedWrite{kind: plainKind(e.Object), uid: e.Object.GetUID()}
 	if key.kind != "Workload" {
 		for other := range q.writes {
 			if other.kind == "Workload" {
@@ -180,7 +180,7 @@ func (q *quiet) countDone(w *World, e Event) {
 }
 
 // follow follows a pod that the operator writes in and out of service.
-func (q *quiet) follow(w *World, old, pod *corev1.Pod) {
+func (q *retryJudge) follow(w *World, old, pod *corev1.Pod) {
 	f := q.flips[pod.UID]
 	if f == nil {
 		f = &flip{futile: map[string]int{}}
@@ -205,34 +205,34 @@ func (q *quiet) follow(w *World, old, pod *corev1.Pod) {
 }
 
 // causeFor says that somebody else has changed whose the object is.
-func (q *quiet) causeFor(uid types.UID) {
+func (q *retryJudge) causeFor(uid types.UID) {
 	for key, t := range q.tries {
 		if key.uid == uid {
 			t.causes++
 		}
 	}
-	for e, t := range q.told {
+	for e, t := range q.events {
 		if e.about == string(uid) {
 			t.causes++
 		}
 	}
 }
 
-func (q *quiet) cause() {
+func (q *retryJudge) cause() {
 	for _, t := range q.tries {
 		t.causes++
 	}
-	for _, t := range q.told {
+	for _, t := range q.events {
 		t.causes++
 	}
 }
 
 // serve requires that no pod whose containers are ready is kept out of service, unless a hook holds it, the server
 // refuses every write that would bring it back, or it has to be adopted first and cannot be, or has to be released.
-func (q *quiet) serve(w *World, known action.Refusals) {
+func (q *retryJudge) serve(w *World, known action.Refusals) {
 	for _, r := range q.refused {
 		if r.covers("patch status of Pod", w.now.Sub(w.begin)) {
-			q.mute = w.now
+			q.statusRefused = w.now
 			return
 		}
 	}
@@ -246,19 +246,19 @@ func (q *quiet) serve(w *World, known action.Refusals) {
 			q.foreign[pod.UID] = w.now
 		}
 		c, running := podstate.Condition(pod, contract.InPlaceUpdateReady), podstate.Condition(pod, corev1.ContainersReady)
-		if c == nil || c.Status != corev1.ConditionFalse || pod.DeletionTimestamp != nil || !isTrue(pod, corev1.ContainersReady) || q.kept[pod.UID] {
+		if c == nil || c.Status != corev1.ConditionFalse || pod.DeletionTimestamp != nil || !isTrue(pod, corev1.ContainersReady) || q.outTooLong[pod.UID] {
 			continue
 		}
-		since := slices.MaxFunc([]time.Time{c.LastTransitionTime.Time, running.LastTransitionTime.Time, q.mute, q.foreign[pod.UID]}, time.Time.Compare)
-		if out := w.now.Sub(since); out > mostOut && lifecycle.State(pod) != contract.LifecyclePreparingDelete {
-			q.kept[pod.UID] = true
+		since := slices.MaxFunc([]time.Time{c.LastTransitionTime.Time, running.LastTransitionTime.Time, q.statusRefused, q.foreign[pod.UID]}, time.Time.Compare)
+		if out := w.now.Sub(since); out > maxOutOfService && lifecycle.State(pod) != contract.LifecyclePreparingDelete {
+			q.outTooLong[pod.UID] = true
 			w.Violate("quiet under refusal: pod %s is kept out of service for %s", pod.Name, out)
 		}
 	}
 }
 
-// judge requires that soon after the end of all refusals nothing waits any longer because of them.
-func (q *quiet) judge(o *Operator) {
+// checkRecovery requires that within the recovery time after the end of all refusals nothing waits because of them.
+func (q *retryJudge) checkRecovery(o *Operator) {
 	if len(q.refused) == 0 {
 		return
 	}

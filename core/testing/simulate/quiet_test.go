@@ -16,18 +16,18 @@ import (
 func TestQuietSeesWhatItIsFor(t *testing.T) {
 	refused := []Refused{{Write: "patch spec of Pod", Code: 403, Until: time.Hour}}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "set"}}
-	for name, disturb := range map[string]func(w *World, q *quiet){
-		"Event Warning FailedCreate was told 9 times": func(w *World, q *quiet) {
-			for range mostAtFirst + 1 {
-				q.hear(w, told{corev1.EventTypeWarning, "FailedCreate", ""}, "")
+	for name, disturb := range map[string]func(w *World, q *retryJudge){
+		"Event Warning FailedCreate was told 9 times": func(w *World, q *retryJudge) {
+			for range retriesAtFirst + 1 {
+				q.countEvent(w, eventKey{corev1.EventTypeWarning, "FailedCreate", ""}, "")
 			}
 		},
-		"ReplicaSet web was written 9 times": func(w *World, _ *quiet) {
-			for i := range mostAtFirst + 1 {
+		"ReplicaSet web was written 9 times": func(w *World, _ *retryJudge) {
+			for i := range retriesAtFirst + 1 {
 				require.NoError(t, Change(w, OperatorActor, "status", set, func(s *appsv1.ReplicaSet) { s.Status.Replicas = int32(i + 1) }))
 			}
 		},
-		"pod web-0 is kept out of service for 3m0s": func(w *World, q *quiet) {
+		"pod web-0 is kept out of service for 3m0s": func(w *World, q *retryJudge) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "default", Name: "web-0", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
 			}}
@@ -43,7 +43,7 @@ func TestQuietSeesWhatItIsFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := New(Options{Calm: true}, set)
-			disturb(w, watchQuiet(w, refused))
+			disturb(w, watchRetries(w, refused))
 			require.Len(t, w.Violations(), 1)
 			assert.Contains(t, w.Violations()[0], name)
 		})
@@ -73,7 +73,7 @@ func TestQuietTellsWhatPodsLeaveServiceFor(t *testing.T) {
 		{updates: 2, refused: [2]string{status, status}, want: 0},
 	} {
 		w := New(Options{Calm: true}, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "set"}})
-		q := watchQuiet(w, []Refused{{Write: "patch status of Pod", Until: time.Hour}})
+		q := watchRetries(w, []Refused{{Write: "patch status of Pod", Until: time.Hour}})
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0", UID: "pod"},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "app:0"}}},

@@ -25,7 +25,7 @@ type Refused struct {
 	From, Until time.Duration
 }
 
-// NoRight is the answer, with code 403, of a server that lets the operator do no such writes at all.
+// NoRight is the answer, with code 403, of a server on which the operator has no permission (RBAC) for such writes.
 const NoRight = -403
 
 // WriteKinds returns the kinds of writes that plans want; those of the workload's own kind are of a Workload.
@@ -147,8 +147,8 @@ func shorter(a, b time.Duration) time.Duration {
 	return a
 }
 
-// rehearse sends dry runs if the action asks for them, as package execute does.
-func (t *attempt) rehearse(a *action.Action) error {
+// dryRun sends dry runs if the action asks for them, as package execute does.
+func (t *attempt) dryRun(a *action.Action) error {
 	if !a.DryRun {
 		return nil
 	}
@@ -171,8 +171,8 @@ func (t *attempt) rehearse(a *action.Action) error {
 	return nil
 }
 
-// report writes the status that follows from what became of the steps, unless that is refused for now. It reports
-// whether all that there was to write is written.
+// report writes the status that follows from what became of the steps, unless that is deferred. It reports
+// whether everything was written.
 func (o *Operator) report(done action.Failures, out *Outcome) (written bool, wake time.Duration) {
 	r, ok := o.planner.(Reporter)
 	if !ok || out.Crashed {
@@ -192,8 +192,8 @@ func (o *Operator) report(done action.Failures, out *Outcome) (written bool, wak
 	return status.Done == wanted, shorter(p.RequeueAfter, wrote.RetryAfter)
 }
 
-// RefusedForLong returns faults of a server that refuses one or two kinds of writes for minutes, and nothing else: what
-// comes of it can then be counted.
+// RefusedForLong returns faults of a server that refuses one or two kinds of writes for minutes, without other faults,
+// so that retries can be counted.
 func RefusedForLong(seed uint64) Faults {
 	rng := rand.New(rand.NewPCG(seed, 77)) //nolint:gosec // a simulation needs no secrecy
 	f := Faults{Seed: seed}

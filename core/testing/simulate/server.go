@@ -173,10 +173,10 @@ func preconditions(asked, have action.Object, sameVersion bool) error {
 	return nil
 }
 
-// rehearse does a write as a dry run.
-func (w *World) rehearse(write func() (action.Object, error)) error {
-	w.rehearsal = true
-	defer func() { w.rehearsal = false }()
+// dryRun does a write as a dry run.
+func (w *World) dryRun(write func() (action.Object, error)) error {
+	w.inDryRun = true
+	defer func() { w.inDryRun = false }()
 	_, err := write()
 	return err
 }

@@ -253,7 +253,7 @@ func TestViewsShowThePast(t *testing.T) {
 	assert.Empty(t, show(9))
 }
 
-// However often the world moves on while the operator writes, no request takes longer than one may: what was judged
+// However often the world moves on while the operator writes, no request takes longer than one may: what was planned
 // before it is not much older.
 func TestRequestsEndInTime(t *testing.T) {
 	w := simulate.New(simulate.Options{})

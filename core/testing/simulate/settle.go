@@ -93,7 +93,7 @@ func (o *Operator) proveSettled() error {
 		steps := think(o.planner, o.world.CacheView(nil), o.world.now, o.rng.Uint64())
 		for _, step := range steps {
 			for _, a := range step.Actions {
-				if (a.Verb == action.Delete || a.ForPod != "") && o.world.mounter(a.Object, a.ForPod) != "" { // which would not be written
+				if (a.Verb == action.Delete || a.ForPod != "") && o.world.mountingPod(a.Object, a.ForPod) != "" { // which would not be written
 					continue
 				}
 				return fmt.Errorf("wants to write although it had settled: %s", a)

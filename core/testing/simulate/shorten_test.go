@@ -15,7 +15,7 @@ func TestFailuresAreToldAsShortAsPossible(t *testing.T) {
 	acts := 0
 	walk := simulate.Walk{
 		Faults: func(seed uint64) simulate.Faults {
-			f := simulate.Nasty(seed)
+			f := simulate.AllFaults(seed)
 			f.Foreign, f.Actors = 0.2, []simulate.Actor{func(w *simulate.World, _ *rand.Rand) {
 				acts++
 				w.Tell("foreign", "stands around")

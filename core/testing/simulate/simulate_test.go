@@ -59,7 +59,7 @@ func TestSameSeedTellsTheSameStory(t *testing.T) {
 	play := func() string {
 		w := newWorld(simulate.Options{Seed: 7, Flaps: 0.3}, 4)
 		w.After(20*time.Second, func() { wants(w, "app:v2") })
-		simulate.SettleUnder(t, w, &miniSet{}, simulate.Nasty(7), 2000)
+		simulate.SettleUnder(t, w, &miniSet{}, simulate.AllFaults(7), 2000)
 		return w.Story()
 	}
 	first := play()
@@ -80,7 +80,7 @@ func TestRolloutsSettleUnderNastyFaults(t *testing.T) {
 	simulate.Explore(t, 200, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
 		w := newWorld(simulate.Options{Seed: seed, Flaps: 0.1}, 5)
 		w.After(time.Duration(seed%30)*time.Second, func() { wants(w, "app:v2") })
-		return w, &miniSet{}, simulate.Nasty(seed)
+		return w, &miniSet{}, simulate.AllFaults(seed)
 	}, allUpdated)
 }
 
@@ -88,7 +88,7 @@ func TestRolloutsSettleAmongForeignActors(t *testing.T) {
 	simulate.Explore(t, 100, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
 		w := newWorld(simulate.Options{Seed: seed}, 5)
 		w.After(10*time.Second, func() { wants(w, "app:v2") })
-		f := simulate.Nasty(seed)
+		f := simulate.AllFaults(seed)
 		f.Foreign = 0.2
 		f.Actors = []simulate.Actor{simulate.DeletesPods, simulate.Orphans, simulate.AddsFinalizer("example.com/hold", time.Minute), simulate.Relabels("example.com/x", "y")}
 		return w, &miniSet{}, f

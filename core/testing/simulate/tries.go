@@ -14,8 +14,8 @@ const (
 	triesLongStep = time.Minute
 )
 
-// Tries judges that a writer is quiet under refusal, write by write. Worlds that are not of this package count
-// what they refuse with it. The zero value has counted nothing.
+// Tries limits how often a writer retries a refused write. Worlds that are not of this package count their refusals
+// with it. The zero value has counted nothing.
 type Tries struct{ refused map[string][]time.Time }
 
 // Refused counts that a write was refused, whose name says what is written into which object. The error says that

@@ -24,7 +24,7 @@ const (
 	SchedulerActor = "scheduler"
 	CollectorActor = "collector"
 	BinderActor    = "binder"
-	NodeActor      = "nodes" // the controller that judges pods on silent nodes
+	NodeActor      = "nodes" // the controller that evicts pods of silent nodes
 	UserActor      = "user"
 )
 
@@ -100,7 +100,7 @@ type World struct {
 	silent     map[string]bool // nodes whose kubelet does not report
 	agents     *agents
 	operators  uint64
-	rehearsal  bool                        // what is written is a dry run
+	inDryRun   bool                        // what is written is a dry run
 	seen       map[string]int              // events of a kind that the operator's last view contained
 	sent       time.Time                   // when the operator sent the request that is under way
 	edits      int                         // of users, so far as they were announced
@@ -189,7 +189,7 @@ func (w *World) Pods() []*corev1.Pod { return List[*corev1.Pod](w.View(nil)) }
 
 // commit stores the outcome of a write and lets everybody know.
 func (w *World) commit(e Event) action.Object {
-	if w.rehearsal {
+	if w.inDryRun {
 		return e.Object
 	}
 	before := w.measure(e.Actor)
@@ -211,7 +211,7 @@ func (w *World) commit(e Event) action.Object {
 	t.events = append(t.events, e)
 	w.watchForChanges(e.Object)
 	w.writes[e.Actor]++
-	w.judge(e, before)
+	w.checkLimits(e, before)
 	w.narrate(e)
 	for _, hook := range w.hooks {
 		hook(w, e)

@@ -56,10 +56,10 @@ func (t *attempt) run() {
 	t.world.tellResult(t.result)
 }
 
-// try writes one action. A rehearsal takes time, too.
+// try writes one action. A dry run takes time, too.
 func (t *attempt) try(a *action.Action) progress.Outcome {
 	if !a.Expired(t.world.now) {
-		if r := progress.DryRunOutcome(t.rehearse(a)); r.State != progress.Done {
+		if r := progress.DryRunOutcome(t.dryRun(a)); r.State != progress.Done {
 			return r
 		}
 	}
@@ -83,7 +83,7 @@ func (t *attempt) patch(a *action.Action) progress.Outcome {
 		}
 	}
 	if a.ForPod != "" {
-		if pod := t.world.mounter(a.Object, a.ForPod); pod != "" {
+		if pod := t.world.mountingPod(a.Object, a.ForPod); pod != "" {
 			return progress.ClaimMounted(sentence(a), pod)
 		}
 	}
@@ -106,7 +106,7 @@ func (t *attempt) patch(a *action.Action) progress.Outcome {
 }
 
 func (t *attempt) delete(a *action.Action) progress.Outcome {
-	if pod := t.world.mounter(a.Object, ""); pod != "" {
+	if pod := t.world.mountingPod(a.Object, ""); pod != "" {
 		return progress.ClaimMounted(sentence(a), pod)
 	}
 	if err := t.remove(a.Object, a.Object); err != nil {
@@ -114,22 +114,22 @@ func (t *attempt) delete(a *action.Action) progress.Outcome {
 	}
 	for _, then := range a.Dependents {
 		t.letOthersGo()
-		if t.world.mounter(then, "") != "" {
+		if t.world.mountingPod(then, "") != "" {
 			continue
 		}
-		judged := then.DeepCopyObject().(action.Object)
-		judged.SetResourceVersion("") // what goes along is deleted in any version
-		if err := t.remove(then, judged); err != nil && !apierrors.IsNotFound(err) {
+		planned := then.DeepCopyObject().(action.Object)
+		planned.SetResourceVersion("") // what goes along is deleted in any version
+		if err := t.remove(then, planned); err != nil && !apierrors.IsNotFound(err) {
 			return progress.OutcomeOf(err)
 		}
 	}
 	return progress.Outcome{State: progress.Done}
 }
 
-// remove deletes an object in the version that was judged.
-func (t *attempt) remove(object, judged action.Object) error {
+// remove deletes an object in the version that the plan was made from.
+func (t *attempt) remove(object, planned action.Object) error {
 	_, err := t.request(request{object: object, kind: "delete " + plainKind(object), write: func() (action.Object, error) {
-		return object, t.world.Delete(OperatorActor, judged)
+		return object, t.world.Delete(OperatorActor, planned)
 	}})
 	return err
 }
@@ -195,7 +195,7 @@ func (t *attempt) request(r request) (action.Object, error) {
 		return nil, err
 	}
 	if r.dryRun {
-		return object, t.world.rehearse(r.write)
+		return object, t.world.dryRun(r.write)
 	}
 	return t.deliver(r)
 }

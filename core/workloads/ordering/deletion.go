@@ -26,11 +26,11 @@ func ForDeletion(pods []podstate.State, rank []float64) []int {
 	for i := range every {
 		every[i] = i
 	}
-	all := values(pods, every)
+	all := sortKeys(pods, every)
 	for i := range rank {
 		all[i].rank = rank[i]
 	}
-	return sorted(all, (*value).forDeletion)
+	return sorted(all, (*sortKey).forDeletion)
 }
 
 // SameNodeRanks spreads pods over nodes: of the n pods on one node the first to go has rank n-1 and

@@ -25,7 +25,7 @@ type UpdateOptions struct {
 // priority, so that within one priority unavailable pods come first; then pods are scattered; and
 // pods in PreparingUpdate, whose update has begun, come before all others.
 func ForUpdate(all []podstate.State, waiting []int, o UpdateOptions) []int {
-	order := sorted(values(all, waiting), (*value).forUpdate)
+	order := sorted(sortKeys(all, waiting), (*sortKey).forUpdate)
 	order = ByPriority(all, order, o)
 	order = scatter(all, order, o.Scatter)
 	return begunFirst(all, order)

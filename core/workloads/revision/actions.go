@@ -31,10 +31,10 @@ func Adopt(c Choice, orphans []*appsv1.ControllerRevision, live map[string]bool,
 	return actions
 }
 
-// Record writes what was chosen for the template: a new revision, or an old one raised to the top after
-// a rollback. There is nothing to write for the newest one, and one that is yet to be adopted is raised
-// afterwards.
-func Record(c Choice) []action.Action {
+// RecordActions returns the action that writes the revision chosen for the template: it creates a new one, or gives
+// an old one the highest number after a rollback. There is none for the newest revision, and none for a revision that
+// must be adopted first: a later pass renumbers it.
+func RecordActions(c Choice) []action.Action {
 	switch {
 	case c.Update == nil:
 		return nil

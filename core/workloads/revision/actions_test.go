@@ -29,7 +29,7 @@ func TestWhatWasChosenIsRecorded(t *testing.T) {
 		"its claims' hash is renewed": {Choice{Update: r, Renumber: true, Number: 5, ClaimsHash: "h", SetClaimsHash: true}, action.PatchSpec, withHash},
 	} {
 		t.Run(name, func(t *testing.T) {
-			actions := Record(c.choice)
+			actions := RecordActions(c.choice)
 			require.Len(t, actions, 1)
 			assert.Equal(t, c.verb, actions[0].Verb)
 			assert.Same(t, r, actions[0].Object)
@@ -38,9 +38,9 @@ func TestWhatWasChosenIsRecorded(t *testing.T) {
 			}
 		})
 	}
-	assert.Empty(t, Record(Choice{Update: r}), "the newest one is there")
-	assert.Empty(t, Record(Choice{}), "there is none")
-	assert.Empty(t, Record(Choice{Update: orphaned("web-x", 3), Renumber: true, Number: 5}), "it is adopted first")
+	assert.Empty(t, RecordActions(Choice{Update: r}), "the newest one is there")
+	assert.Empty(t, RecordActions(Choice{}), "there is none")
+	assert.Empty(t, RecordActions(Choice{Update: orphaned("web-x", 3), Renumber: true, Number: 5}), "it is adopted first")
 }
 
 func owned(name string, number int64) *appsv1.ControllerRevision {

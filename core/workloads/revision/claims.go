@@ -54,5 +54,5 @@ func hashJSON(x any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return strconv.FormatUint(uint64(hash.Deep(text)), 10), nil
+	return strconv.FormatUint(uint64(hash.Object(text)), 10), nil
 }

@@ -78,7 +78,7 @@ func killed(t *testing.T, namespace string, n int64) {
 	}
 }
 
-// within judges that no more pods are active and no fewer available at any time, and that no two pods
+// within requires that no more pods are active and no fewer available at any time, and that no two pods
 // that are not on their way out have one name.
 func within(t *testing.T, active, available int) func([]*corev1.Pod) {
 	t.Helper()

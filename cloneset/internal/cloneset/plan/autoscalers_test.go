@@ -88,7 +88,7 @@ func TestAutoscalersEverywhereKeepTheInvariants(t *testing.T) {
 	simulate.Walk{
 		Count: 200,
 		Faults: func(seed uint64) simulate.Faults {
-			f := simulate.Nasty(seed)
+			f := simulate.AllFaults(seed)
 			f.Passes, f.Foreign, f.Actors = 60, 0.3, []simulate.Actor{resizes, resizes, evicts, flapsReplicas}
 			return f
 		},

@@ -17,7 +17,7 @@ func adoptRevisions(p *pass) {
 
 // recordRevision writes the template as the newest revision.
 func recordRevision(p *pass) {
-	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.Record(p.Chosen)})
+	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.RecordActions(p.Chosen)})
 }
 
 // truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit that no pod needs.

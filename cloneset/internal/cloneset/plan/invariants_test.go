@@ -42,7 +42,7 @@ func exploreFrom(t *testing.T, faults func(seed uint64) simulate.Faults, start f
 	t.Helper()
 	simulate.Walk{
 		Count: 200, Faults: faults, Start: start,
-		Unarrived: func(w *simulate.World) []string { return append(unarrived(w), w.Unread(activePods(w))...) },
+		Unarrived: func(w *simulate.World) []string { return append(unarrived(w), w.OutdatedEnv(activePods(w))...) },
 		Describe:  func(w *simulate.World) string { return describeSpec(present(w)) },
 	}.Run(t)
 }
@@ -51,7 +51,7 @@ func exploreFrom(t *testing.T, faults func(seed uint64) simulate.Faults, start f
 // annotates pods.
 func TestEnvironmentsFollowTheTemplate(t *testing.T) {
 	t.Parallel()
-	exploreFrom(t, simulate.AnnotatedByHand, func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
+	exploreFrom(t, simulate.AnnotationFaults, func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
 		t.Helper()
 		w, p := walk(t, seed, readsConfig, config("1"))
 		w.NodeAgents()

@@ -72,7 +72,7 @@ func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 // PlainHash returns the hash that kubelets put on a container.
 func PlainHash(spec *corev1.Container) uint64 {
 	text, _ := json.Marshal(map[string]string{"image": spec.Image, "name": spec.Name})
-	return uint64(hash.Deep(text))
+	return uint64(hash.Object(text))
 }
 
 // report writes the status of the containers, sorted by name as kubelets do, and the pod's readiness.

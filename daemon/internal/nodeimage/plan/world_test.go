@@ -279,7 +279,7 @@ func walk(t *testing.T, count int, faults func(uint64) simulate.Faults) {
 	}.Run(t)
 }
 
-func TestNodesGetTheirImagesInOrder(t *testing.T) { walk(t, 200, simulate.Nasty) }
+func TestNodesGetTheirImagesInOrder(t *testing.T) { walk(t, 200, simulate.AllFaults) }
 
 // While writes are refused they are tried now and then, and done within a minute after that.
 func TestRefusedWritesAreTriedNowAndThen(t *testing.T) {

@@ -100,7 +100,7 @@ func TestRefusedWritesAmongForeignActorsLeaveQuiet(t *testing.T) {
 // Random worlds keep their invariants under faults as well.
 func TestRandomEditsUnderFaultsKeepTheInvariants(t *testing.T) {
 	t.Parallel()
-	explore(t, simulate.Nasty)
+	explore(t, simulate.AllFaults)
 }
 
 // Other people delete, orphan, hold and relabel pods. What they do is repaired or respected, and the
@@ -108,7 +108,7 @@ func TestRandomEditsUnderFaultsKeepTheInvariants(t *testing.T) {
 func TestForeignActorsAreRepaired(t *testing.T) {
 	t.Parallel()
 	explore(t, func(seed uint64) simulate.Faults {
-		f := simulate.Nasty(seed)
+		f := simulate.AllFaults(seed)
 		f.Passes, f.Foreign = 60, 0.15
 		f.Actors = []simulate.Actor{
 			simulate.DeletesPods, simulate.Orphans, simulate.OrphansRevisions, simulate.AddsFinalizer("example.com/hold", time.Minute), strays, bares,
@@ -160,7 +160,7 @@ func flapsReplicas(w *simulate.World, rng *rand.Rand) {
 func TestFailingNodesKeepTheInvariants(t *testing.T) {
 	t.Parallel()
 	explore(t, func(seed uint64) simulate.Faults {
-		f := simulate.Nasty(seed)
+		f := simulate.AllFaults(seed)
 		f.Passes, f.Foreign, f.Actors = 60, 0.15, []simulate.Actor{simulate.EvictsPods, simulate.FailsNodes(40 * time.Second)}
 		return f
 	})

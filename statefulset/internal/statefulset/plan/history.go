@@ -8,7 +8,7 @@ import (
 // recordRevision writes the template as the newest revision: a new one, or an old one raised to the
 // top after a rollback.
 func recordRevision(p *pass) {
-	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.Record(p.Chosen)})
+	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.RecordActions(p.Chosen)})
 }
 
 // liveHashes are the short hashes of the revisions that pods are of and of those that were chosen.

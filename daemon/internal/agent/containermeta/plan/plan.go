@@ -216,7 +216,7 @@ func expectedHash(spec *corev1.Container, pod *corev1.Pod) uint64 {
 // plainHash returns the hash by which kubelets from 1.31 on know a container.
 func plainHash(spec *corev1.Container) uint64 {
 	text, _ := json.Marshal(map[string]string{"image": spec.Image, "name": spec.Name}) // strings always marshal
-	return uint64(hash.Deep(text))
+	return uint64(hash.Object(text))
 }
 
 // recorded returns the entries of the present annotation by container ID. An annotation that cannot be parsed counts as

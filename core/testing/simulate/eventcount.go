@@ -7,9 +7,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
-// told is an Event as the server counts it up: those of the same kind, reason and object are one, whatever they
+// eventKey is an Event as the server counts it up: those of the same kind, reason and object are one, whatever they
 // say.
-type told struct{ kind, reason, about string }
+type eventKey struct{ kind, reason, about string }
 
 // tell counts the Event of an action, in the way of package events.
 func (o *Operator) tell(r *progress.Outcome) {
@@ -17,10 +17,10 @@ func (o *Operator) tell(r *progress.Outcome) {
 	if a.Event == nil {
 		return
 	}
-	e := told{kind: corev1.EventTypeWarning, reason: a.Event.Failed, about: string(a.Object.GetUID())}
+	e := eventKey{kind: corev1.EventTypeWarning, reason: a.Event.Failed, about: string(a.Object.GetUID())}
 	switch r.State {
 	case progress.Done:
-		delete(o.quiet.told, e) // what fails from now on is something new
+		delete(o.quiet.events, e) // what fails from now on is something new
 		e.kind, e.reason = corev1.EventTypeNormal, a.Event.Succeeded
 		if a.Verb == action.Create {
 			return // each of a new object
@@ -34,7 +34,7 @@ func (o *Operator) tell(r *progress.Outcome) {
 		name = ""
 	}
 	if e.reason != "" {
-		o.quiet.hear(o.world, e, name)
+		o.quiet.countEvent(o.world, e, name)
 	}
 }
 
@@ -45,10 +45,10 @@ func (o *Operator) notice(statusWritten bool) {
 		return
 	}
 	for _, notice := range n.Notices(statusWritten) {
-		e := told{kind: notice.Type, reason: notice.Reason}
+		e := eventKey{kind: notice.Type, reason: notice.Reason}
 		if notice.Related != nil {
 			e.about = string(notice.Related.GetUID())
 		}
-		o.quiet.hear(o.world, e, "")
+		o.quiet.countEvent(o.world, e, "")
 	}
 }

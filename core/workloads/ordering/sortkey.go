@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// value is the sort key of a pod. A pod with the smaller value of a field, but for rank, comes first.
-type value struct {
+// sortKey is the sort key of a pod. A pod with the smaller value of a field comes first, except for rank.
+type sortKey struct {
 	index    int
 	state    int
 	cost     int32
@@ -23,16 +23,16 @@ type value struct {
 	name     string
 }
 
-func values(pods []podstate.State, which []int) []value {
-	list := make([]value, len(which))
+func sortKeys(pods []podstate.State, which []int) []sortKey {
+	list := make([]sortKey, len(which))
 	for i, index := range which {
 		list[i] = valueOf(index, &pods[index])
 	}
 	return list
 }
 
-func valueOf(index int, s *podstate.State) value {
-	v := value{
+func valueOf(index int, s *podstate.State) sortKey {
+	v := sortKey{
 		index:    index,
 		state:    stateValue(s),
 		cost:     s.DeletionCost,
@@ -55,7 +55,7 @@ func stateValue(s *podstate.State) int {
 
 // forDeletion compares in the order of deletion: the state first, then the deletion cost and the rank, then the history
 // of the pods.
-func (v *value) forDeletion(w *value) int {
+func (v *sortKey) forDeletion(w *sortKey) int {
 	if c := cmp.Compare(v.state, w.state); c != 0 {
 		return c
 	}
@@ -70,7 +70,7 @@ func (v *value) forDeletion(w *value) int {
 
 // forUpdate is the default order of updates. It knows no cost and no rank. Of ready pods the
 // unavailable ones come first, because updating them costs no availability.
-func (v *value) forUpdate(w *value) int {
+func (v *sortKey) forUpdate(w *sortKey) int {
 	if c := cmp.Compare(v.state, w.state); c != 0 {
 		return c
 	}
@@ -78,7 +78,7 @@ func (v *value) forUpdate(w *value) int {
 }
 
 // byHistory: ready for less time, more restarts, newer; and the name where nothing else decides.
-func (v *value) byHistory(w *value) int {
+func (v *sortKey) byHistory(w *sortKey) int {
 	if c := cmp.Compare(v.readyAge, w.readyAge); c != 0 {
 		return c
 	}
@@ -119,8 +119,8 @@ func ageValue(t time.Time) int64 {
 }
 
 // sorted is the indexes of the values in order.
-func sorted(list []value, order func(v, w *value) int) []int {
-	pointers := make([]*value, len(list))
+func sorted(list []sortKey, order func(v, w *sortKey) int) []int {
+	pointers := make([]*sortKey, len(list))
 	for i := range list {
 		pointers[i] = &list[i]
 	}
