@@ -60,7 +60,7 @@ func threeRollouts(t *testing.T, killAfter ...int64) (ends []string) {
 			assert.LessOrEqual(t, active, replicas)
 			assert.GreaterOrEqual(t, available, ready)
 		})
-		ends = append(ends, end(t, c, set))
+		ends = append(ends, end(t, set))
 	}
 	rollout("scale-up", 0, func() { require.NoError(t, c.Create(t.Context(), set)) })
 	before := testenv.Identities(env.Pods(t, set.Namespace))
@@ -106,7 +106,7 @@ func TestFailingRequestsDelayOnly(t *testing.T) {
 		assert.Positive(t, server.Met()[f], f)
 	}
 	history.Replay(t, atMost(t, replicas+maxSurge))
-	assertWanted(t, c, set)
+	assertWanted(t, set)
 	assertCalm(t, c, set)
 }
 
@@ -139,7 +139,7 @@ func TestBrokenWatchesLoseNothing(t *testing.T) {
 	})
 	assert.Positive(t, refused(), "no watch was broken and refused")
 	assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)))
-	assertWanted(t, c, set)
+	assertWanted(t, set)
 }
 
 // Others delete, orphan, relabel and hold pods during a rollout. What they do is repaired or
@@ -167,7 +167,7 @@ func TestForeignWritersAreRepairedOrRespected(t *testing.T) {
 	assert.Positive(t, countImages(env.Pods(t, set.Namespace))["app:1"], "the rollout was over")
 
 	settles(t, c, set)
-	assertWanted(t, c, set)
+	assertWanted(t, set)
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(held), held), "nobody else may take the finalizer off")
 	assert.NotNil(t, held.DeletionTimestamp)
 	change(t, c, held, func(o *corev1.Pod) { o.Finalizers = nil })
@@ -180,7 +180,7 @@ func TestForeignWritersAreRepairedOrRespected(t *testing.T) {
 		}
 	})
 	settles(t, c, set)
-	assertWanted(t, c, set)
+	assertWanted(t, set)
 	assertCalm(t, c, set)
 }
 
@@ -229,7 +229,7 @@ func countImages(pods []corev1.Pod) map[string]int {
 }
 
 // end is what a set ends with, without what differs from run to run.
-func end(t *testing.T, c client.Client, set *v1beta1.CloneSet) string {
+func end(t *testing.T, set *v1beta1.CloneSet) string {
 	t.Helper()
 	status := set.Status.DeepCopy()
 	status.Conditions = nil
@@ -245,7 +245,7 @@ func end(t *testing.T, c client.Client, set *v1beta1.CloneSet) string {
 }
 
 // assertWanted demands that the pods of the set, and no others, are as its template says.
-func assertWanted(t *testing.T, c client.Client, set *v1beta1.CloneSet) {
+func assertWanted(t *testing.T, set *v1beta1.CloneSet) {
 	t.Helper()
 	mine := slices.DeleteFunc(env.Pods(t, set.Namespace), func(o corev1.Pod) bool { return !metav1.IsControlledBy(&o, set) })
 	want := set.Spec.Template.Spec.Containers[0]

@@ -48,7 +48,7 @@ func TestALeaderLosesItsLeaseInTheMiddleOfABatch(t *testing.T) {
 				assert.LessOrEqual(t, active, wanted)
 				assert.GreaterOrEqual(t, available, rollout.ready)
 			})
-			assertWanted(t, c, set)
+			assertWanted(t, set)
 			assertCalm(t, c, set)
 		})
 	}

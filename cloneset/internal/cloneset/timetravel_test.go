@@ -62,7 +62,7 @@ func TestThePastIsNotPlannedFrom(t *testing.T) {
 				assert.GreaterOrEqual(t, available, wanted-maxUnavailable)
 			})
 			assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)))
-			assertWanted(t, c, set)
+			assertWanted(t, set)
 			assertCalm(t, c, set)
 		})
 	}
