@@ -27,7 +27,8 @@ import (
 //  4. another one is shown with the old image ID under another name: either two names of one image,
 //     or the old container has crashed and was restarted just before the kubelet saw the change. The
 //     latter is replaced at once, so that what still runs after settleTime is the former. One that
-//     is down may stay so for as long as the wanted image is pulled: it is given unsureTime.
+//     crashes is given unsureTime. One that is down otherwise waits for its wanted image, however
+//     long that cannot be pulled.
 //
 // Without a recorded container ID nothing ran that a new container could be told from: the old one was down, or an
 // earlier change was on its way. Rules 2 and 3 hold for a container that runs; rule 4 waits for unsureTime, because
@@ -122,6 +123,8 @@ func awaitImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 		return waitFor(ReasonContainer, "container %s is not running with image %s yet", name, spec.Image)
 	case wanted, otherImage(last.ImageID, status.ImageID):
 		return nil
+	case !isStarted(status):
+		return waitFor(ReasonContainer, "container %s is not running with image %s yet", name, spec.Image)
 	}
 	return s.awaitProof(spec, status, sure, now)
 }

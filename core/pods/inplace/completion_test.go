@@ -55,6 +55,9 @@ func TestImageCompletion(t *testing.T) {
 		{name: "the old container crashed and waits, to be replaced", wanted: "app:v2", after: settleTime,
 			status: corev1.ContainerStatus{ContainerID: "app-1", Image: "app:v1", ImageID: imageIDOf("app:v1"),
 				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}},
+		{name: "one that was restarted before the kubelet saw the change is down, as the wanted image cannot be pulled", wanted: "app:v2", after: time.Hour,
+			status: corev1.ContainerStatus{ContainerID: "app-1", Image: "app:v1", ImageID: imageIDOf("app:v1"),
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}},
 		{name: "no status", wanted: "app:v2", after: time.Hour},
 	}
 	for _, tt := range tests {
