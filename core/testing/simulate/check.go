@@ -26,10 +26,10 @@ type limit struct {
 // measures are the values of all limits: in the world as it is, and as the operator sees it.
 type measures struct{ real, known []int }
 
-// Limit requires that no write of the operator brings the value above the bound, or further above it. What users,
-// kubelets and time do does not count, nor what the operator cannot know yet: it is a violation only if it is one both
-// in the world as it is and in the world as the operator's last view and its own writes show it when it sends the
-// write. Adopting and releasing only follow what others did to labels and owners, so they never count.
+// Limit requires that no write of the operator raises the value above the bound, or further above it. Changes by users,
+// kubelets and time do not count, and neither do changes that the operator cannot know yet: a write is a violation only
+// if it exceeds the bound both in the world and in the operator's last view with its own writes added. Adopting and
+// releasing never count, because they only follow changes of labels and owners by others.
 func (w *World) Limit(name string, value, bound func(*View) int) {
 	w.limits = append(w.limits, limit{name, value, bound})
 }
@@ -65,18 +65,18 @@ func (w *World) checkLimits(e Event, before measures) {
 	}
 }
 
-// Now returns the virtual moment of the view.
+// Now returns the virtual time of the view.
 func (v *View) Now() time.Time { return v.now }
 
 // Owned returns the pods that the object with the UID controls, in any state.
 func (v *View) Owned(owner types.UID) []*corev1.Pod { return ListOwned[*corev1.Pod](v, owner) }
 
-// Active returns those of the object's pods that are neither terminating nor finished.
+// Active returns the object's pods that are neither terminating nor finished.
 func (v *View) Active(owner types.UID) []*corev1.Pod {
 	return v.owned(owner, 0, func(s podstate.State) bool { return s.Active })
 }
 
-// Available returns those of the object's active pods that have been ready for minReadySeconds.
+// Available returns the object's active pods that have been ready for minReadySeconds.
 func (v *View) Available(owner types.UID, minReadySeconds int32) []*corev1.Pod {
 	return v.owned(owner, minReadySeconds, func(s podstate.State) bool { return s.Active && s.Available })
 }
@@ -127,9 +127,8 @@ func (w *World) CheckOwnership(owner types.UID) {
 	})
 }
 
-// CheckClaims requires that no claim is deleted that a pod mounts which is not terminating, whoever owns the pod:
-// neither by the operator nor by the garbage collector, which deletes what the operator has given to owners that are
-// gone.
+// CheckClaims requires that no claim is deleted that a non-terminating pod mounts, whoever owns the pod. It checks the
+// operator and the garbage collector, which deletes claims whose owners, as the operator set them, no longer exist.
 func (w *World) CheckClaims() {
 	w.OnEvent(func(w *World, e Event) {
 		claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
@@ -142,8 +141,8 @@ func (w *World) CheckClaims() {
 	})
 }
 
-// mountingPod returns the name of a pod that mounts the object, a claim, is not terminating and is not the excepted
-// one; empty for none.
+// mountingPod returns the name of a non-terminating pod other than except that mounts the claim. It is empty if there
+// is none, or if the object is no claim.
 func (w *World) mountingPod(o action.Object, except types.UID) string {
 	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
 		return ""
@@ -162,9 +161,9 @@ func uses(pod *corev1.Pod, claim string) bool {
 	})
 }
 
-// CheckInPlace requires what every in-place update promises: the pod keeps its node and its address; with readiness
-// gate InPlaceUpdateReady, images change only while the condition is not True, and it becomes True again only when the
-// status shows, for every container, one that really runs the image of the spec.
+// CheckInPlace requires what every in-place update guarantees. The pod keeps its node and its address. With readiness
+// gate InPlaceUpdateReady, images change only while the condition is not True, and the condition becomes True again
+// only when the status shows that every container runs the image of the spec.
 func (w *World) CheckInPlace() {
 	changed := map[types.UID]bool{}
 	w.OnEvent(func(w *World, e Event) {
@@ -215,8 +214,8 @@ func imagesDiffer(a, b *corev1.Pod) bool {
 	return false
 }
 
-// Digest returns the state of the world without random parts: names, ids, versions, times and addresses. Two runs that
-// arrive at the same end have the same digest.
+// Digest returns the state of the world without its random parts: names, IDs, versions, times and addresses. Two runs
+// that end in the same state have the same digest.
 func Digest(w *World) string {
 	var lines []string
 	for _, kind := range w.kinds() {
@@ -262,7 +261,7 @@ func podDigest(pod *corev1.Pod) string {
 	return fmt.Sprintf("%s volumes=%d %s %s", b.String(), len(pod.Spec.Volumes), pod.Status.Phase, strings.Join(conditions, " "))
 }
 
-// labelsOf returns the labels, without the values that only name the object.
+// labelsOf returns the labels. Values that only name the object are replaced by *.
 func labelsOf(o action.Object) []string {
 	var list []string
 	for k, v := range o.GetLabels() {

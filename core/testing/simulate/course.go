@@ -18,18 +18,18 @@ type Edit struct {
 	What string
 	// Do makes the edit.
 	Do func()
-	// Ready, if set, is what the user waits for, though not longer than userTimeout.
+	// Ready, if set, reports whether the user may make the edit. The user waits for it, but at most userTimeout.
 	Ready func() bool
 }
 
 const (
-	// userTimeout is how long a user waits before an edit.
+	// userTimeout is how long a user waits before an edit at most.
 	userTimeout = 10 * time.Minute
-	// userPoll is how often a waiting user looks.
+	// userPoll is the interval at which a waiting user checks.
 	userPoll = 10 * time.Second
 )
 
-// Edits makes the first edit after a minute and each other one at an interval from the one before.
+// Edits makes the first edit after a minute, and each further one the interval after the previous one.
 func (w *World) Edits(interval time.Duration, edits ...Edit) { w.edit(time.Minute, interval, 0, edits) }
 
 func (w *World) edit(after, interval, waited time.Duration, edits []Edit) {
@@ -54,7 +54,7 @@ type Course struct {
 	Name string
 	// Start returns a new world in which nothing has happened yet.
 	Start func(t testing.TB, o Options) (*World, Planner)
-	// Arrived fails the test unless the world is as the spec of the workload wants it.
+	// Arrived fails the test unless the workload's pods are as its spec asks.
 	Arrived func(t testing.TB, w *World)
 }
 
@@ -69,7 +69,8 @@ func (c Course) start(t testing.TB, seed uint64) (*World, Planner) {
 	return w, p
 }
 
-// CheckCrashes requires of every course that after a crash after any write the next operator arrives at the same end.
+// CheckCrashes requires that every course ends in the same state if the operator crashes after any of its writes and
+// another one continues.
 func CheckCrashes(t *testing.T, courses []Course) {
 	t.Helper()
 	for _, c := range courses {
@@ -79,7 +80,7 @@ func CheckCrashes(t *testing.T, courses []Course) {
 	}
 }
 
-// Troubles returns the faults that CheckFaults plays, by what they are.
+// Troubles returns the faults that CheckFaults plays, by name.
 func Troubles() map[string]func(seed uint64) Faults {
 	return map[string]func(seed uint64) Faults{
 		"stale views":      func(seed uint64) Faults { return Faults{Seed: seed, Lag: 10, Interleave: 0.3} },
@@ -96,7 +97,7 @@ func Refusals(seed uint64) Faults {
 	return Faults{Seed: seed, Conflict: 0.15, TooManyRequests: 0.1, InternalError: 0.1}
 }
 
-// CheckFaults requires of every course, with every kind of trouble and in n worlds, that the end is the one without
+// CheckFaults requires that every course ends, with each of Troubles and in n worlds, in the same state as without
 // faults.
 func CheckFaults(t *testing.T, courses []Course, n int) {
 	t.Helper()
@@ -123,10 +124,10 @@ func CheckFaults(t *testing.T, courses []Course, n int) {
 	})
 }
 
-// replayActor repeats every write.
+// replayActor is the actor that repeats every write.
 const replayActor = "replay"
 
-// CheckReplays requires of every course that every write may arrive twice: the second time it changes nothing or is
+// CheckReplays requires that every write of every course may be sent twice: the second time it changes nothing or is
 // refused.
 func CheckReplays(t *testing.T, courses []Course) {
 	t.Helper()

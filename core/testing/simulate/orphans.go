@@ -27,7 +27,7 @@ func (w *World) Leave(actor string, owner action.Object) error {
 	return w.Delete(actor, owner)
 }
 
-// orphan takes the references to the owner off an object.
+// orphan removes the references to the owner from an object.
 func (w *World) orphan(actor string, o, owner action.Object) error {
 	refers := func(ref metav1.OwnerReference) bool { return ref.UID == owner.GetUID() }
 	if !slices.ContainsFunc(o.GetOwnerReferences(), refers) {
@@ -38,7 +38,7 @@ func (w *World) orphan(actor string, o, owner action.Object) error {
 	})
 }
 
-// OrphansRevisions removes the owner references of a revision at random.
+// OrphansRevisions removes the owner references of a random revision.
 func OrphansRevisions(w *World, rng *rand.Rand) {
 	revisions := List[*appsv1.ControllerRevision](w.View(nil))
 	if len(revisions) == 0 {

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// report writes the status of the pod some time later. Now and then it is composed at once, so that
-// what arrives is already the past; a newer status that was written before is never undone.
+// report writes the status of the pod after a delay. Sometimes the status is composed before the delay, so that it is
+// outdated when it is written. It never replaces a newer status.
 func (w *World) report(r *podRuntime) {
 	r.composed++
 	number := r.composed
@@ -28,7 +28,7 @@ func (w *World) report(r *podRuntime) {
 	})
 }
 
-// writeStatus merges the kubelet's part of the status into the present pod.
+// writeStatus merges the kubelet's part of the status into the current pod.
 func (w *World) writeStatus(r *podRuntime, number int, status corev1.PodStatus) {
 	pod := w.pod(r.key, r.uid)
 	if pod == nil || number < r.written || w.silent[r.node] {
@@ -45,7 +45,7 @@ func (w *World) writeStatus(r *podRuntime, number int, status corev1.PodStatus) 
 	w.commit(Event{Type: Modified, Actor: KubeletActor, Object: &n, Old: pod, Subresource: "status"})
 }
 
-// compose returns the status of what runs, with the readiness gates as the pod shows them.
+// compose returns the status of the running containers. Readiness follows the pod's readiness gates, too.
 func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
 	started := metav1.NewTime(r.started.Truncate(time.Second))
 	s := corev1.PodStatus{

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// validateUpdate reports whether the server accepts the change of old to n through the subresource, and whether it
-// changes the spec. Where a real server silently drops a forbidden change, this is an error.
+// validateUpdate returns whether the change from old to n changes the spec, and the errors with which a server rejects
+// it through the subresource. A forbidden change that a real server drops without an error is an error here.
 func validateUpdate(subresource string, old, n action.Object) (specChanged bool, errs field.ErrorList) {
 	errs = validateMetadata(subresource, old, n)
 	var spec, status bool
@@ -93,7 +93,7 @@ func validateOwners(n action.Object) field.ErrorList {
 	return errs
 }
 
-// validatePodSpec allows the changes that the server allows on an existing pod.
+// validatePodSpec returns an error for each change of the spec that a server rejects for an existing pod.
 func validatePodSpec(subresource string, old, n *corev1.Pod) field.ErrorList {
 	bare := n.Spec.DeepCopy()
 	if len(bare.Containers) != len(old.Spec.Containers) || len(bare.InitContainers) != len(old.Spec.InitContainers) {
@@ -136,7 +136,7 @@ func restoreImages(containers, old []corev1.Container) {
 	}
 }
 
-// resizable reports whether only quantities of cpu and memory were changed or added.
+// resizable reports whether the change only adds or changes quantities of cpu and memory.
 func resizable(old, n corev1.ResourceRequirements) bool {
 	only := func(have, want corev1.ResourceList) bool {
 		for name := range have {
@@ -154,7 +154,7 @@ func resizable(old, n corev1.ResourceRequirements) bool {
 	return only(old.Limits, n.Limits) && only(old.Requests, n.Requests) && same(old.Claims, n.Claims)
 }
 
-// quality returns the QoS class by cpu and memory of the containers.
+// quality returns the QoS class that follows from cpu and memory of the containers.
 func quality(spec *corev1.PodSpec) corev1.PodQOSClass {
 	guaranteed, any := true, false
 	for i := range spec.Containers {
@@ -175,7 +175,7 @@ func quality(spec *corev1.PodSpec) corev1.PodQOSClass {
 	return corev1.PodQOSBurstable
 }
 
-// member returns the field of the object with the name, nil where it has none.
+// member returns the field of the object with the name, or nil if there is none.
 func member(o action.Object, name string) any {
 	f := reflect.ValueOf(o).Elem().FieldByName(name)
 	if !f.IsValid() {

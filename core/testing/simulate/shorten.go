@@ -11,17 +11,17 @@ import (
 	"testing"
 )
 
-// shortenLimit bounds the passes that are played in search of a shorter story.
+// shortenLimit bounds the passes that are played to find a shorter story.
 const shortenLimit = 100_000
 
 var withoutFlag = flag.String("without", "", "what to leave out of a random world, as a failed walk names it") //nolint:gochecknoglobals // a flag
 
-// cuts are what is left out of a world: edits by their number ("edit3"), acts of foreign actors
-// ("act7"), faults by the names of their fields ("Lag"), the kubelet's bad manners ("Nasty") and
-// failing probes ("Flaps").
+// cuts are the parts that are left out of a world: edits by number ("edit3"), acts of foreign actors by number
+// ("act7"), faults by the name of their field ("Lag"), random delays and order ("Nasty", see Options.Calm) and failing
+// probes ("Flaps").
 type cuts map[string]bool
 
-// leftOut returns what flag -without names.
+// leftOut returns the cuts that flag -without names.
 func leftOut() cuts {
 	out := cuts{}
 	for name := range strings.SplitSeq(*withoutFlag, ",") {
@@ -30,7 +30,7 @@ func leftOut() cuts {
 	return out
 }
 
-// String returns the value of flag -without.
+// String returns the flag -without for these cuts, empty if there are none.
 func (c cuts) String() string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(c)), func(name string) bool { return !c[name] })
 	if len(names) == 0 {
@@ -47,7 +47,7 @@ func (c cuts) with(names ...string) cuts {
 	return more
 }
 
-// apply takes from a world that has not begun yet, and from its faults, what is left out.
+// apply removes the cuts from a world that has not started yet, and from its faults.
 func (c cuts) apply(w *World, f *Faults) {
 	w.without = c
 	w.options.Calm = w.options.Calm || c["Nasty"]
@@ -62,7 +62,7 @@ func (c cuts) apply(w *World, f *Faults) {
 	}
 }
 
-// kindsOfFaults returns the names of the fields of Faults that say how often or how much.
+// kindsOfFaults returns the names of the fields of Faults that are probabilities or amounts.
 func kindsOfFaults() []string {
 	var names []string
 	for field := range reflect.TypeFor[Faults]().Fields() {
@@ -73,12 +73,12 @@ func kindsOfFaults() []string {
 	return names
 }
 
-// shorten looks for the shortest story that fails as the world of the seed did: it leaves out one thing
-// after the other and keeps what changes nothing about the failure.
+// shorten searches for the shortest story that fails in the same way as the world of the seed. It leaves out one part
+// after the other, and restores a part if the world no longer fails in that way.
 func (walk Walk) shorten(t testing.TB, seed uint64, w *World, err error) (*World, cuts, error) {
 	t.Helper()
 	best, how, out := w, err, leftOut()
-	passes, longest := w.passes, len(w.story)*3/2 // a world with less in it may be slower
+	passes, longest := w.passes, len(w.story)*3/2 // without some parts a world may be slower
 	try := func(names ...string) {
 		if len(names) == 0 || passes > shortenLimit {
 			return
@@ -124,7 +124,7 @@ func numbered(what string, from, to int) []string {
 
 var particulars = regexp.MustCompile(`t=\S+|\S*\d\S*`)
 
-// kindOfFailure returns what a failure says first, without times, names and numbers.
+// kindOfFailure returns the first part of a failure's text, without times, names and numbers.
 func kindOfFailure(err error) string {
 	text := strings.TrimPrefix(err.Error(), "violated:\n")
 	text = strings.TrimSpace(particulars.ReplaceAllString(text, ""))

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
-// UpdateGolden is the environment variable that, set to 1, lets CompareStory write its file.
+// UpdateGolden is the environment variable that makes CompareStory write its file if it is 1.
 const UpdateGolden = "UPDATE_GOLDEN"
 
 // Tell adds a line to the story.
@@ -24,8 +24,8 @@ func (w *World) Tell(actor, format string, args ...any) {
 	w.story = append(w.story, fmt.Sprintf("%-8s %-9s %s", at, actor, fmt.Sprintf(format, args...)))
 }
 
-// Story returns what has happened so far, one line for each action of the operator and each turn in the life of a pod.
-// The same seed tells the same story.
+// Story returns what has happened so far, one line for each action of the operator and each change in the life cycle of
+// a pod. The same seed gives the same story.
 func (w *World) Story() string { return strings.Join(w.story, "\n") + "\n" }
 
 // CompareStory compares the story with the file, such as testdata/rollout.txt.
@@ -40,7 +40,8 @@ func CompareStory(t testing.TB, w *World, path string) {
 	require.Equal(t, string(want), w.Story(), "%s=1 writes it anew", UpdateGolden)
 }
 
-// tellResult says what the operator did. The status of the workload itself only repeats it.
+// tellResult adds an action of the operator and its outcome to the story. It leaves out writes of the workload's
+// status, which only repeat them.
 func (w *World) tellResult(r *progress.Outcome) {
 	a := r.Action
 	if _, isPod := a.Object.(*corev1.Pod); a.Verb == action.PatchStatus && !isPod {
@@ -74,7 +75,7 @@ func sentence(a *action.Action) string {
 	return text
 }
 
-// narrate tells the turns in the life of a pod that others than the operator bring about.
+// narrate adds changes in the life cycle of a pod that are not made by the operator to the story.
 func (w *World) narrate(e Event) {
 	pod, ok := e.Object.(*corev1.Pod)
 	if !ok {
@@ -100,7 +101,7 @@ func (w *World) narrate(e Event) {
 	}
 }
 
-// trouble returns why a container does not run, when that is the container's own fault.
+// trouble returns the reason why a container does not run. It is empty if all run or are being created.
 func trouble(pod *corev1.Pod) string {
 	for i := range pod.Status.ContainerStatuses {
 		s := &pod.Status.ContainerStatuses[i]

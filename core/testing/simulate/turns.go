@@ -11,12 +11,12 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 )
 
-// turns is how often the containers of CheckTurns crash.
+// turns is the number of crashes of each container in CheckTurns.
 const turns = 40
 
-// CheckTurns plays n worlds in which image app:crash crashes again and again. start makes a workload of that image,
-// whose status says of a pod in a crash loop "CrashLoopBackOff". Once each pod has crashed twice, the status says
-// so and is written no more, however often the pods start, run and end.
+// CheckTurns plays n worlds in which image app:crash crashes repeatedly. start makes a workload with that image. Its
+// status reports "CrashLoopBackOff" for a pod in a crash loop. CheckTurns requires that the status is not written again
+// once each pod has crashed twice, however often containers restart after that.
 func CheckTurns(t *testing.T, n int, start func(t testing.TB, o Options) (*World, Planner)) {
 	t.Helper()
 	seeds.Each(t, n, func(t *testing.T, seed uint64) {
@@ -39,7 +39,7 @@ func CheckTurns(t *testing.T, n int, start func(t testing.TB, o Options) (*World
 	})
 }
 
-// least returns the smallest count, 0 where none is known.
+// least returns the smallest count, or 0 if there is none.
 func least(restarts map[string]int32) int32 {
 	counts := slices.Sorted(maps.Values(restarts))
 	if len(counts) == 0 {

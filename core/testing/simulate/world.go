@@ -28,7 +28,7 @@ const (
 	UserActor      = "user"
 )
 
-// Options shape a world. The zero value is a nasty world with three nodes.
+// Options describe a world. The zero value is a world with three nodes, random delays and events out of order.
 type Options struct {
 	// Seed decides everything that is left to chance.
 	Seed uint64

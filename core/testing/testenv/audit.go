@@ -26,15 +26,15 @@ rules:
 
 const auditTimeout = 10 * time.Second
 
-// Request is one answered request as the audit log has it.
+// Request is an answered request in the audit log.
 type Request struct {
 	// Verb is "create", "patch", "list" and so on.
 	Verb string `json:"verb"`
-	// UserAgent is what the client calls itself.
+	// UserAgent is the user agent of the client.
 	UserAgent string `json:"userAgent"`
 	// URI is the path with the query.
 	URI string `json:"requestURI"`
-	// Object is what the request was about.
+	// Object is the object of the request.
 	Object struct {
 		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
@@ -47,8 +47,8 @@ type Request struct {
 	} `json:"responseStatus"`
 }
 
-// Write reports whether the request was meant to change something. A dry run is no write, except that of a delete,
-// which the log does not show to be one.
+// Write reports whether the request is a write. A dry run is not, except for a delete: the log does not show that it
+// was a dry run.
 func (r Request) Write() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
@@ -65,7 +65,7 @@ func (r Request) String() string {
 	return r.Verb + " " + r.Object.Resource + "/" + r.Object.Subresource
 }
 
-// Audit reads the audit log of the API server from a moment on.
+// Audit reads the audit log of the API server from a point in time.
 type Audit struct {
 	path   string
 	offset int64
@@ -73,7 +73,7 @@ type Audit struct {
 	marks  atomic.Int64
 }
 
-// Audit starts to look at the audit log now: requests answered earlier are not in it.
+// Audit starts to read the audit log now: requests that were answered before are left out.
 func (e *Environment) Audit(t testing.TB) *Audit {
 	t.Helper()
 	a := &Audit{path: e.audit, client: e.ClientAs(t, "audit-mark")}
@@ -84,8 +84,8 @@ func (e *Environment) Audit(t testing.TB) *Audit {
 	return a
 }
 
-// Requests returns the requests for objects since the start, in the order of their answers, of clients whose user agent
-// begins with the prefix. Discovery is not among them.
+// Requests returns the requests for objects since the start, in the order of their answers, from clients whose user
+// agent begins with the prefix. Discovery is left out.
 func (a *Audit) Requests(t testing.TB, userAgent string) []Request {
 	t.Helper()
 	a.settle(t)
@@ -95,8 +95,7 @@ func (a *Audit) Requests(t testing.TB, userAgent string) []Request {
 	})
 }
 
-// Writes counts the writes since the start by their String, of clients whose user agent begins
-// with the prefix.
+// Writes counts the writes since the start by String, from clients whose user agent begins with the prefix.
 func (a *Audit) Writes(t testing.TB, userAgent string) map[string]int {
 	t.Helper()
 	count := map[string]int{}
@@ -108,8 +107,8 @@ func (a *Audit) Writes(t testing.TB, userAgent string) map[string]int {
 	return count
 }
 
-// Kinds returns the kinds of writes by String in the namespace since the start, each once, of clients whose user agent
-// begins with the prefix.
+// Kinds returns the distinct String values of the writes in the namespace since the start, from clients whose user
+// agent begins with the prefix.
 func (a *Audit) Kinds(t testing.TB, userAgent, namespace string) []string {
 	t.Helper()
 	var kinds []string
@@ -121,8 +120,7 @@ func (a *Audit) Kinds(t testing.TB, userAgent, namespace string) []string {
 	return kinds
 }
 
-// settle waits until the log holds a request made now, because the server writes an entry after
-// it has answered.
+// settle makes a request and waits until the log has it, because the server writes an entry after it has answered.
 func (a *Audit) settle(t testing.TB) {
 	t.Helper()
 	name := fmt.Sprintf("mark-%d-%d", time.Now().UnixNano(), a.marks.Add(1))

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CountAtZero creates the object, gives it a status without counters, as others than our operators leave one
-// behind, and requires that the server shows the counters as 0: clients take one that is absent for unknown.
+// CountAtZero creates the object with a status that lacks the counters, as other operators may write it, and requires
+// that the server returns the counters as 0: clients read an absent counter as unknown.
 func CountAtZero(t *testing.T, c client.Client, o *unstructured.Unstructured, counters ...string) {
 	t.Helper()
 	require.NoError(t, c.Create(t.Context(), o))

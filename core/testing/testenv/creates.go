@@ -7,7 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CreateCounter is a client without a server that accepts every create, a dry run as well. It does nothing else.
+// CreateCounter is a client without a server. It accepts and counts every create request, dry runs included. Other
+// requests panic.
 type CreateCounter struct {
 	client.Client
 	created atomic.Int64

@@ -6,7 +6,7 @@
 //
 //	func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
 //
-// A test then asks for its own namespace, clients, a manager, and for what the audit log says
-// about requests. Binaries come from the folder named by KUBEBUILDER_ASSETS; without it the tests
-// that need a server are skipped, except under CI, where the run fails. Only tests may import it.
+// A test then gets its own namespace, clients, a manager and the requests in the audit log from it. Binaries come from
+// the folder named by KUBEBUILDER_ASSETS. Without it the tests that need a server are skipped; where the variable CI is
+// set, they fail. Only tests may import this package.
 package testenv

@@ -24,12 +24,12 @@ const (
 	missing        = assetsVariable + " does not name the folder of etcd and kube-apiserver"
 )
 
-// Options say what the environment holds besides the built-in kinds.
+// Options describe what the environment has besides the built-in kinds.
 type Options struct {
 	// CRDs are files or folders with CustomResourceDefinitions; a missing one fails the run.
 	CRDs []string
-	// Webhooks are the webhook configurations to install, pointed at a local port that managers of
-	// the environment serve.
+	// Webhooks are the webhook configurations to install. They are changed to call a local port, which managers of the
+	// environment serve.
 	Webhooks envtest.WebhookInstallOptions
 	// Scheme knows the kinds of the tests; nil means those of client-go.
 	Scheme *runtime.Scheme
@@ -37,18 +37,18 @@ type Options struct {
 	RuntimeConfig string
 	// FeatureGates is the value of the API server's --feature-gates; empty leaves its default.
 	FeatureGates string
-	// AdmissionPlugins are switched on besides those that are by default, separated by commas.
+	// AdmissionPlugins are enabled besides the default ones, separated by commas.
 	AdmissionPlugins string
 }
 
-// OwnersChecked is an admission plugin that some distributions switch on: whoever changes owners of an object
-// must be allowed to delete it, and whoever makes an owner block a deletion to update the owner's finalizers.
+// OwnersChecked is an admission plugin that some distributions enable. A client that changes owner references of an
+// object must have the right to delete the object, and one that sets blockOwnerDeletion the right to update the owner's
+// finalizers.
 const OwnersChecked = "OwnerReferencesPermissionEnforcement"
 
 // Environment is the control plane of one test package. Its zero value is ready for Run.
 type Environment struct {
-	// Config reaches the API server as an administrator without client-side rate limit; nil when
-	// there is no server.
+	// Config reaches the API server as an administrator without client-side rate limit; nil when there is no server.
 	Config *rest.Config
 	// Scheme knows the kinds of the tests.
 	Scheme *runtime.Scheme
@@ -57,8 +57,8 @@ type Environment struct {
 	audit   string
 }
 
-// Run starts the control plane, runs the tests of the package and stops the control plane. It ends
-// the process with an error when the control plane cannot be started.
+// Run starts the control plane, runs the tests of the package and stops the control plane. It ends the process with an
+// error when the control plane cannot be started.
 func (e *Environment) Run(m *testing.M, o Options) {
 	log.SetLogger(zap.New(zap.UseDevMode(true), zap.Level(zapErrorLevel)))
 	os.Exit(e.run(m, o))
@@ -135,7 +135,7 @@ func (e *Environment) Need(t testing.TB) {
 	}
 }
 
-// ConfigAs returns Config with the user agent, by which the audit log tells clients apart.
+// ConfigAs returns Config with the user agent, which identifies the client in the audit log.
 func (e *Environment) ConfigAs(t testing.TB, userAgent string) *rest.Config {
 	t.Helper()
 	e.Need(t)
@@ -144,13 +144,13 @@ func (e *Environment) ConfigAs(t testing.TB, userAgent string) *rest.Config {
 	return config
 }
 
-// Client returns a client that reads from and writes to the server with no cache in between.
+// Client returns a client that reads from and writes to the server without a cache.
 func (e *Environment) Client(t testing.TB) client.Client {
 	t.Helper()
 	return e.ClientAs(t, "test")
 }
 
-// ClientAs returns Client under the user agent.
+// ClientAs returns Client with the user agent.
 func (e *Environment) ClientAs(t testing.TB, userAgent string) client.Client {
 	t.Helper()
 	c, err := client.New(e.ConfigAs(t, userAgent), client.Options{Scheme: e.Scheme})
@@ -158,7 +158,7 @@ func (e *Environment) ClientAs(t testing.TB, userAgent string) client.Client {
 	return c
 }
 
-// User makes a user who may do nothing yet, and returns how they reach the server.
+// User makes a user without any rights and returns its client configuration.
 func (e *Environment) User(t testing.TB, name string) *rest.Config {
 	t.Helper()
 	e.Need(t)
@@ -167,8 +167,8 @@ func (e *Environment) User(t testing.TB, name string) *rest.Config {
 	return user.Config()
 }
 
-// Namespace makes a namespace for the test alone and returns its name. Nothing removes its
-// objects: no controller runs beside the API server.
+// Namespace makes a namespace for the test and returns its name. Its objects are not removed: no controller manager
+// runs.
 func (e *Environment) Namespace(t testing.TB) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}

@@ -14,7 +14,8 @@ type Errors struct {
 	lines []string
 }
 
-// Capture begins to keep them, for TestMain: a process chooses its logger once, before anybody logs.
+// Capture starts to record the errors. TestMain calls it, because a process sets its logger once, before the first line
+// is logged.
 func (e *Errors) Capture() {
 	klog.SetLogger(funcr.New(func(_, line string) {
 		e.mu.Lock()
@@ -25,7 +26,7 @@ func (e *Errors) Capture() {
 	}, funcr.Options{}))
 }
 
-// About returns the errors whose line has the text.
+// About returns the errors whose line contains the text.
 func (e *Errors) About(text string) (found []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Leave deletes an object and keeps its pods and revisions, as kubectl delete --cascade=orphan does: the
-// environment has no garbage collector that would take the references off.
+// Leave deletes an object and keeps its pods and revisions, as kubectl delete --cascade=orphan does. It removes the
+// owner references itself, because the environment has no garbage collector.
 func Leave(t testing.TB, c client.Client, owner client.Object) {
 	t.Helper()
 	require.NoError(t, c.Delete(t.Context(), owner, client.PropagationPolicy(metav1.DeletePropagationOrphan)))

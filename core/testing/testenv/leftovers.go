@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Leftovers makes the objects of a YAML file, as another operator left them, in a namespace of their own
-// and returns it. Owners stand before what they own: the server gives every object a new UID, and owner
-// references follow. Statuses are written as they were. The changes are made to every object before.
+// Leftovers creates the objects of a YAML file, as another operator left them, in a new namespace and returns its name.
+// Each object is changed by all functions first. Owners must come before their dependents in the file: the server gives
+// every object a new UID, and owner references are changed to it. Statuses are written unchanged.
 func (e *Environment) Leftovers(t testing.TB, file string, change ...func(*unstructured.Unstructured)) (namespace string) {
 	t.Helper()
 	namespace = e.Namespace(t)

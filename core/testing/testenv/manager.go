@@ -19,11 +19,11 @@ import (
 
 const (
 	zapErrorLevel = zapcore.ErrorLevel
-	stopTimeout   = 45 * time.Second // an event under way is tried again for ten seconds
+	stopTimeout   = 45 * time.Second // an event that is being sent is tried again for ten seconds
 )
 
-// Manager makes a manager for the server, without metrics server and leader election; it serves
-// the webhooks of the environment if there are any. The functions adapt its options.
+// Manager makes a manager for the server, without metrics server and leader election. It serves the webhooks of the
+// environment, if there are any. The functions change its options.
 func (e *Environment) Manager(t testing.TB, adapt ...func(*manager.Options)) manager.Manager {
 	t.Helper()
 	e.Need(t)
@@ -45,8 +45,8 @@ func (e *Environment) Manager(t testing.TB, adapt ...func(*manager.Options)) man
 	return mgr
 }
 
-// Start runs the manager until the end of the test and returns once it leads and its caches are
-// filled. A manager that ends with an error fails the test.
+// Start runs the manager until the end of the test. It returns when the manager is leader and its caches have synced. A
+// manager that ends with an error fails the test.
 func (e *Environment) Start(t testing.TB, mgr manager.Manager) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -70,8 +70,8 @@ func (e *Environment) Start(t testing.TB, mgr manager.Manager) {
 	require.True(t, mgr.GetCache().WaitForCacheSync(ctx))
 }
 
-// Control runs the controller that setUp adds to a manager with the cache, until the end of the test, and
-// checks then that nobody has changed an object of the cache.
+// Control runs the controller that setUp adds to a manager with these cache options, until the end of the test. Then it
+// checks that no object in the cache was changed.
 func (e *Environment) Control(t testing.TB, cached cache.Options, setUp func(manager.Manager, fastclient.Options) error) client.Client {
 	t.Helper()
 	detector := &fastclient.Detector{}

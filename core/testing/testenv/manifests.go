@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Manifests returns the objects in a file, in their order. What kustomize reads is no object.
+// Manifests returns the objects in a file, in order. Kustomizations are left out.
 func Manifests(t testing.TB, files fs.FS, name string) []*unstructured.Unstructured {
 	t.Helper()
 	text, err := fs.ReadFile(files, name)
@@ -35,7 +35,7 @@ func Manifests(t testing.TB, files fs.FS, name string) []*unstructured.Unstructu
 	}
 }
 
-// ManifestsOf returns the objects of a kind in a file, at least one. Fields that the kind does not know fail the test.
+// ManifestsOf returns the objects of a kind in a file, at least one. Unknown fields fail the test.
 func ManifestsOf[T any](t testing.TB, files fs.FS, name, kind string) []T {
 	t.Helper()
 	var all []T

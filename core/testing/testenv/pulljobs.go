@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// ServePullJobs serves as much of ImagePullJob as workloads use, until the test ends. Nobody pulls anything,
-// and jobs for image app:refused are refused.
+// ServePullJobs serves the fields of ImagePullJob that workloads use, until the test ends. No image is pulled. Jobs for
+// image app:refused are rejected.
 func (e *Environment) ServePullJobs(t testing.TB) {
 	t.Helper()
 	e.Need(t)

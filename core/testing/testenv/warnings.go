@@ -10,20 +10,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Warnings are what the server warns a client about.
+// Warnings are the warnings of the server to a client.
 type Warnings struct {
 	mu    sync.Mutex
 	texts []string
 }
 
-// HandleWarningHeaderWithContext notes a warning.
+// HandleWarningHeaderWithContext records a warning.
 func (w *Warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.texts = append(w.texts, text)
 }
 
-// Heard returns the warnings since the last look.
+// Heard returns the warnings since the last call.
 func (w *Warnings) Heard() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -32,7 +32,7 @@ func (w *Warnings) Heard() []string {
 	return heard
 }
 
-// Warned returns Client with the warnings that it gets.
+// Warned returns Client, and the warnings that it receives.
 func (e *Environment) Warned(t testing.TB) (client.Client, *Warnings) {
 	t.Helper()
 	e.Need(t)

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// Patience is how long a test waits for what must happen in the end.
+	// Patience is how long a test waits for a condition.
 	Patience = 30 * time.Second
 
 	interval = 20 * time.Millisecond
@@ -26,7 +26,7 @@ func Eventually(t testing.TB, check func(c *assert.CollectT)) {
 	require.EventuallyWithT(t, check, Patience, interval)
 }
 
-// Edit patches the live object. The object given becomes the one that was written.
+// Edit patches the current object. o is set to the object that was written.
 func Edit[T client.Object](t testing.TB, c client.Client, o T, change func(T)) {
 	t.Helper()
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
@@ -35,7 +35,7 @@ func Edit[T client.Object](t testing.TB, c client.Client, o T, change func(T)) {
 	require.NoError(t, c.Patch(t.Context(), o, client.MergeFrom(before)))
 }
 
-// Pods returns the pods of the namespace that nobody has deleted, in the order of their names.
+// Pods returns the pods of the namespace that are not terminating, ordered by name.
 func (e *Environment) Pods(t testing.TB, namespace string) []corev1.Pod {
 	t.Helper()
 	list := &corev1.PodList{}
@@ -45,7 +45,7 @@ func (e *Environment) Pods(t testing.TB, namespace string) []corev1.Pod {
 	return pods
 }
 
-// Identities returns name, UID and node of the pods, which an update in place keeps.
+// Identities returns name, UID and node of the pods, which an in-place update keeps.
 func Identities(pods []corev1.Pod) []string {
 	var all []string
 	for i := range pods {

@@ -27,9 +27,9 @@ func Fields(t testing.TB, text string) map[string]any {
 	return fields
 }
 
-// ConvertHere has the objects of a CRD converted by the webhook server of the environment, at its path
-// /convert, which a manager must serve already. It returns once the probe, an object of a version that
-// is not stored, could be created.
+// ConvertHere makes the API server convert the objects of a CRD by the webhook server of the environment, at path
+// /convert, which a manager must already serve. It returns when the server accepts the probe, an object in a version
+// that is not stored.
 func (e *Environment) ConvertHere(t testing.TB, crd string, probe client.Object) {
 	t.Helper()
 	hooks := e.envtest.WebhookInstallOptions

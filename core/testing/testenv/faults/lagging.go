@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Lagging is a server that answers the lists that fill caches with how things were at a version, and
-// delivers nothing newer for a moment.
+// Lagging is a server that answers the lists that fill caches with how things were at a version, and delivers nothing
+// newer for a moment.
 type Lagging struct {
 	// Version is the moment in the past, as a resourceVersion.
 	Version string

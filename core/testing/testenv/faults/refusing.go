@@ -47,8 +47,7 @@ func Refusals() map[string]*apierrors.StatusError {
 	}
 }
 
-// EachRefusal plays a subtest for each of Refusals, all at the same time, which says what is refused and for how
-// long.
+// EachRefusal plays a subtest for each of Refusals, all at the same time, which says what is refused and for how long.
 func EachRefusal(t *testing.T, play func(*testing.T, *Refusing)) {
 	t.Helper()
 	for name, err := range Refusals() {
@@ -95,8 +94,8 @@ func (f *Refusing) Tries(from, until time.Duration) map[string]int {
 	return counts
 }
 
-// AssertQuiet asserts that something was tried, and each object at least so often and at most ten times in the
-// first ten seconds after its first try. It returns how many objects were tried.
+// AssertQuiet asserts that something was tried, and each object at least so often and at most ten times in the first
+// ten seconds after its first try. It returns how many objects were tried.
 func (f *Refusing) AssertQuiet(t testing.TB, atLeast int) (objects int) {
 	t.Helper()
 	tries := f.Tries(0, quietTime)

@@ -31,8 +31,8 @@ type Granted struct {
 	Flags []string
 }
 
-// Start runs the operator until the end of the test. What it returns asserts that nothing was forbidden to the
-// operator so far.
+// Start runs the operator until the end of the test. What it returns asserts that nothing was forbidden to the operator
+// so far.
 func (g Granted) Start(t testing.TB) (assertAllowed func()) {
 	t.Helper()
 	g.Env.Need(t)

@@ -27,8 +27,8 @@ type Grace[T client.Object] struct {
 	Conditions func(T) []workload.Condition
 }
 
-// TestSpoiled has the spec spoiled while the pod is in its grace period. The pod, which has left service, gets
-// its image at the end of it all the same.
+// TestSpoiled has the spec spoiled while the pod is in its grace period. The pod, which has left service, gets its
+// image at the end of it all the same.
 func (g Grace[T]) TestSpoiled(t *testing.T) {
 	t.Helper()
 	c := g.Env.Client(t)

@@ -34,8 +34,7 @@ type Webhooks struct {
 	Config fs.FS
 }
 
-// Serve answers the webhooks until the test ends. The given function makes them, for the client of the
-// operator.
+// Serve answers the webhooks until the test ends. The given function makes them, for the client of the operator.
 func (w Webhooks) Serve(t *testing.T, of func(operator client.Client) manager.Webhook) client.Client {
 	t.Helper()
 	mgr := w.Env.Manager(t)
