@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize"
 )
 
-// key begins the keys under which Argo CD's ConfigMap holds health checks.
+// key is the prefix of the keys of health checks in Argo CD's ConfigMap.
 const key = "resource.customizations.health."
 
 // Health is what Argo CD shows of an object.

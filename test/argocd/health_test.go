@@ -35,7 +35,7 @@ func types(kind, version string) any {
 	}[kind+" "+version]
 }
 
-// state is an object as its operator leaves it, and what Argo CD is to say about it.
+// state is an object as its operator leaves it, and the health that Argo CD must show for it.
 type state struct {
 	name, object string
 	want         argocd.Health
@@ -162,7 +162,8 @@ func TestHealthOfContainerRecreateRequests(t *testing.T) {
 	}, "v1alpha1", "v1beta1")
 }
 
-// Whoever installs Argo CD with kustomize adds the component; what its ConfigMap holds besides stays.
+// The component adds the checks to an Argo CD that is installed with kustomize, and keeps the other keys of its
+// ConfigMap.
 func TestTheComponentAddsTheChecks(t *testing.T) {
 	tree, err := render.NewTree(map[string]fs.FS{
 		"kustomize": kustomize.Files,

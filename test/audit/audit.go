@@ -15,18 +15,18 @@ import (
 type Request struct {
 	// Verb is "create", "patch", "list" and so on.
 	Verb string `json:"verb"`
-	// User says who asked.
+	// User is the user of the client.
 	User struct {
 		Name string `json:"username"`
 	} `json:"user"`
-	// UserAgent is what the client calls itself.
+	// UserAgent is the user agent of the client.
 	UserAgent string `json:"userAgent"`
 	// URI is the path with the query.
 	URI string `json:"requestURI"`
-	// Received and Answered are when the server had the request and when it had answered.
+	// Received and Answered are the times at which the server received the request and had answered it.
 	Received time.Time `json:"requestReceivedTimestamp"`
 	Answered time.Time `json:"stageTimestamp"`
-	// Object is what the request was about; its resource is empty for discovery and the like.
+	// Object is the object of the request. Its resource is empty for requests without one, such as discovery.
 	Object struct {
 		Group       string `json:"apiGroup"`
 		Resource    string `json:"resource"`
@@ -51,7 +51,7 @@ func (r Request) Resource() string {
 // Kind returns verb, resource and subresource, such as "patch pods/status".
 func (r Request) Kind() string { return r.Verb + " " + r.Resource() }
 
-// IsWrite reports whether the request was meant to change something. A dry run is not.
+// IsWrite reports whether the request is a write. A dry run is not.
 func (r Request) IsWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
@@ -60,14 +60,14 @@ func (r Request) IsWrite() bool {
 	return false
 }
 
-// Log reads an audit log from where it stopped last; the zero offset is the log's begin.
+// Log reads an audit log from the end of the last call on, at first from the beginning.
 type Log struct {
 	// Path is the log's file.
 	Path   string
 	offset int64
 }
 
-// Skip forgets what is in the log now.
+// Skip skips all entries that the log has now.
 func (l *Log) Skip() error {
 	info, err := os.Stat(l.Path)
 	if err != nil {
@@ -77,7 +77,7 @@ func (l *Log) Skip() error {
 	return nil
 }
 
-// Read returns the requests since the last call that are wanted.
+// Read returns the requests since the last call for which wanted returns true.
 func (l *Log) Read(wanted func(Request) bool) ([]Request, error) {
 	file, err := os.Open(l.Path)
 	if err != nil {

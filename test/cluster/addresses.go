@@ -6,11 +6,11 @@ import "fmt"
 const (
 	controlPlaneAddress = "10.210.0.1"
 	servicePrefix       = "10.96.0.0/16"
-	// apiServiceAddress is the first of the Service range, which the API server gives to
-	// its own Service. It is an address of the control plane's namespace.
+	// apiServiceAddress is the first of the Service range, which the API server gives to its own Service. It is an
+	// address of the control plane's namespace.
 	apiServiceAddress = "10.96.0.1"
-	// dnsAddress is told to pods as their name server. Nothing answers there: the control
-	// plane rejects Service addresses at once, so that a look-up fails without waiting.
+	// dnsAddress is told to pods as their name server. Nothing answers there: the control plane rejects Service
+	// addresses at once, so that a look-up fails without waiting.
 	dnsAddress   = "10.96.0.10"
 	apiPort      = 443
 	registryPort = 5000

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// pauseSource is the program of the sandbox image. It is built from the text, so that
-// a command that was installed without this repository can build it too.
+// pauseSource is the program of the sandbox image. It is built from the text, so that a command that was installed
+// without this repository can build it too.
 //
 //go:embed cmd/pause/main.go
 var pauseSource []byte
@@ -38,8 +38,8 @@ type recipe struct {
 
 // Binaries are the folders of what was built.
 type Binaries struct {
-	// Kubernetes holds etcd, kube-apiserver and kubectl, what envtest wants in
-	// KUBEBUILDER_ASSETS, and the rest of the control plane and the kubelet.
+	// Kubernetes holds etcd, kube-apiserver and kubectl, what envtest wants in KUBEBUILDER_ASSETS, and the rest of the
+	// control plane and the kubelet.
 	Kubernetes string
 	containerd string
 	cni        string
@@ -58,8 +58,8 @@ const (
 	Envtest
 )
 
-// Build makes the binaries of a scope that are not in the cache yet, and tells where
-// they are. Builds of several processes wait for each other.
+// Build makes the binaries of a scope that are not in the cache yet, and tells where they are. Builds of several
+// processes wait for each other.
 func Build(ctx context.Context, options Options, scope Scope) (Binaries, error) {
 	options, err := options.complete()
 	if err != nil {
@@ -213,8 +213,8 @@ func (b builder) run(ctx context.Context, recipes []recipe) error {
 	return nil
 }
 
-// cook writes the build module and builds the missing binaries one after the other,
-// so that each can say how long it took.
+// cook writes the build module and builds the missing binaries one after the other, so that each can say how long it
+// took.
 func (b builder) cook(ctx context.Context, r recipe, missing []binary) error {
 	target := filepath.Join(b.root, r.folder)
 	module := filepath.Join(b.root, ".build-"+r.folder)
@@ -247,8 +247,8 @@ func (b builder) cook(ctx context.Context, r recipe, missing []binary) error {
 	return nil
 }
 
-// goBuild builds a package into a file that appears only when it is complete. The go
-// command completes go.mod and go.sum of the build module itself (-mod=mod).
+// goBuild builds a package into a file that appears only when it is complete. The go command completes go.mod and
+// go.sum of the build module itself (-mod=mod).
 func goBuild(ctx context.Context, folder, output, pkg, linkerFlags string, cgo bool) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", linkerFlags, "-o", output+".new", pkg)
 	cmd.Dir = folder

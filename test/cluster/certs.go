@@ -107,8 +107,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
-// newServiceAccountKey makes the key that signs service account tokens; the pair's
-// certificate is the bare public key.
+// newServiceAccountKey makes the key that signs service account tokens; the pair's certificate is the bare public key.
 func newServiceAccountKey() (keyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

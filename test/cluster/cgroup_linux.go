@@ -90,10 +90,9 @@ func makeCgroupLevel(parent, child string) error {
 	return nil
 }
 
-// delegateControllers lets the children of a version 2 group use its controllers. A
-// group that does so may hold no process itself. Only the root of a container's own
-// namespace does, as everything in the container starts there: its processes
-// are moved one level down.
+// delegateControllers lets the children of a version 2 group use its controllers. A group that does so may hold no
+// process itself. Only the root of a container's own namespace does, as everything in the container starts there: its
+// processes are moved one level down.
 func delegateControllers(group string) error {
 	available, err := os.ReadFile(filepath.Join(group, "cgroup.controllers"))
 	if err != nil {
@@ -141,8 +140,8 @@ func moveProcesses(from, to string) error {
 	return nil
 }
 
-// removeCgroup removes a group and all below it from every hierarchy. Its processes
-// have been killed; the kernel may take a moment to let go of them.
+// removeCgroup removes a group and all below it from every hierarchy. Its processes have been killed; the kernel may
+// take a moment to let go of them.
 func removeCgroup(path string) error {
 	roots, err := hierarchies()
 	if err != nil {

@@ -28,11 +28,10 @@ type Cluster struct {
 // Check tells everything that keeps real nodes from running on this machine; nil when they can run.
 func Check(ctx context.Context) error { return checkRequirements(ctx) }
 
-// Start makes sure that a cluster runs, and returns when it is ready: its nodes, its
-// default service account, its storage class. It builds what is missing first, which
-// takes minutes the first time. A cluster of the same name that runs already is used
-// as it is, unless the options ask for another version or number of nodes. A cluster
-// that does not get ready is left as it is, to be looked at: Remove ends it.
+// Start makes sure that a cluster runs, and returns when it is ready: its nodes, its default service account, its
+// storage class. It builds what is missing first, which takes minutes the first time. A cluster of the same name that
+// runs already is used as it is, unless the options ask for another version or number of nodes. A cluster that does not
+// get ready is left as it is, to be looked at: Remove ends it.
 func Start(ctx context.Context, wanted Options) (*Cluster, error) {
 	options, err := wanted.complete()
 	if err != nil {
@@ -68,8 +67,8 @@ func Start(ctx context.Context, wanted Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Attach returns the cluster of a name, which runs already. Of the options, only Name
-// and Cache matter. The error is ErrNotRunning if it does not run.
+// Attach returns the cluster of a name, which runs already. Of the options, only Name and Cache matter. The error is
+// ErrNotRunning if it does not run.
 func Attach(ctx context.Context, options Options) (*Cluster, error) {
 	options, err := options.complete()
 	if err != nil {
@@ -133,8 +132,7 @@ func launch(ctx context.Context, options Options) (*Cluster, error) {
 	return startSupervisor(ctx, options, p)
 }
 
-// startSupervisor returns when the supervisor answers, which it does once all machines
-// are booted.
+// startSupervisor returns when the supervisor answers, which it does once all machines are booted.
 func startSupervisor(ctx context.Context, options Options, p prepared) (*Cluster, error) {
 	l := p.state.layout()
 	log, err := os.Create(l.log("supervisor"))
@@ -204,8 +202,8 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return remove(ctx, filepath.Dir(filepath.Dir(c.state.Folder)), c.Name())
 }
 
-// Remove ends the cluster of a name, whatever state it is in, and removes every trace
-// of it. The error is ErrNotRunning if there is none.
+// Remove ends the cluster of a name, whatever state it is in, and removes every trace of it. The error is ErrNotRunning
+// if there is none.
 func Remove(ctx context.Context, options Options) error {
 	options, err := options.complete()
 	if err != nil {

@@ -29,8 +29,8 @@ const (
 	probeImage = "example.com/flotilla/probe:1"
 )
 
-// skipUnlessPossible leaves a machine that cannot run nodes, or has not built them yet,
-// with the reason: a test should not surprise anybody with a build of minutes.
+// skipUnlessPossible leaves a machine that cannot run nodes, or has not built them yet, with the reason: a test should
+// not surprise anybody with a build of minutes.
 func skipUnlessPossible(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -143,8 +143,7 @@ func probePod() *corev1.Pod {
 	}
 }
 
-// awaitRunning returns the pod once its container runs after so many
-// restarts.
+// awaitRunning returns the pod once its container runs after so many restarts.
 func awaitRunning(t *testing.T, c *Cluster, restarts int32) *corev1.Pod {
 	t.Helper()
 	ctx := t.Context()

@@ -20,8 +20,7 @@ type MachineStatus struct {
 	PID int
 }
 
-// serveControl answers commands until one of them, or the context, ends the cluster;
-// then it has called stop.
+// serveControl answers commands until one of them, or the context, ends the cluster; then it has called stop.
 func (s *supervisor) serveControl(ctx context.Context, listener net.Listener, stop func()) {
 	down := make(chan struct{}, 1)
 	mux := http.NewServeMux()
@@ -81,8 +80,8 @@ func (s *supervisor) commandNode(ctx context.Context, name, verb string) error {
 	return fmt.Errorf("unknown command %q", verb)
 }
 
-// control sends a command to the supervisor and decodes its answer, if wanted. The
-// error is ErrNotRunning if nobody listens.
+// control sends a command to the supervisor and decodes its answer, if wanted. The error is ErrNotRunning if nobody
+// listens.
 func (c *Cluster) control(ctx context.Context, method, path string, answer any) error {
 	transport := &http.Transport{
 		DisableKeepAlives: true,

@@ -80,8 +80,8 @@ func (cp controlPlane) apiServer() Process {
 		"--advertise-address="+cp.endpoints.apiAdvertise,
 		fmt.Sprintf("--secure-port=%d", cp.endpoints.apiPort),
 		"--service-cluster-ip-range="+servicePrefix,
-		// Webhooks and aggregated APIs are dialled by endpoint address: the control plane
-		// has no proxy that would know Service addresses.
+		// Webhooks and aggregated APIs are dialled by endpoint address: the control plane has no proxy that would know
+		// Service addresses.
 		"--enable-aggregator-routing=true",
 		"--client-ca-file="+l.pki("ca.crt"),
 		"--tls-cert-file="+l.pki("apiserver.crt"), "--tls-private-key-file="+l.pki("apiserver.key"),

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// DownKeeping ends the cluster as Down does, and keeps its database in a folder, from which
-// Options.Database starts others. The folder must not exist yet; it appears only when it is complete.
+// DownKeeping ends the cluster as Down does, and keeps its database in a folder, from which Options.Database starts
+// others. The folder must not exist yet; it appears only when it is complete.
 func (c *Cluster) DownKeeping(ctx context.Context, folder string) error {
 	if err := c.control(ctx, "POST", "/down", nil); err != nil && !errors.Is(err, ErrNotRunning) {
 		return fmt.Errorf("end cluster %s: %w", c.Name(), err)

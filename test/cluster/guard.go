@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Repositories whose name begins with PrivatePrefix are given only to who shows these credentials, in
-// the way of basic authentication.
+// Repositories whose name begins with PrivatePrefix are given only to who shows these credentials, in the way of basic
+// authentication.
 const (
 	PrivatePrefix   = "private/"
 	PrivateUser     = "puller"
@@ -20,8 +20,8 @@ const (
 // closedPath is where repositories are closed and opened.
 const closedPath = "/-/closed/"
 
-// guard stands before the registry: it asks for credentials, and lets single repositories be out of
-// reach for a while, so that a story can tell of an outage that no other story notices.
+// guard stands before the registry: it asks for credentials, and lets single repositories be out of reach for a while,
+// so that a story can tell of an outage that no other story notices.
 type guard struct {
 	registry http.Handler
 
@@ -81,8 +81,7 @@ func repositoryOf(path string) string {
 	return ""
 }
 
-// CloseRepository makes the registry end every connection that asks for the repository, until
-// OpenRepository.
+// CloseRepository makes the registry end every connection that asks for the repository, until OpenRepository.
 func (c *Cluster) CloseRepository(ctx context.Context, repository string) error {
 	return c.tellRegistry(ctx, http.MethodPut, repository)
 }

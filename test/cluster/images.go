@@ -77,9 +77,8 @@ func (c *Cluster) Registry() string {
 	return loopback(c.state.RegistryPort)
 }
 
-// PushImage makes an image available to pods under a reference such as
-// docker.io/library/web:1 or example.com/web:1, whatever the registry in its name. An
-// image pushed again under the same tag is used by the next pod.
+// PushImage makes an image available to pods under a reference such as docker.io/library/web:1 or example.com/web:1,
+// whatever the registry in its name. An image pushed again under the same tag is used by the next pod.
 func (c *Cluster) PushImage(ctx context.Context, reference string, image v1.Image) error {
 	tag, err := name.NewTag(reference)
 	if err != nil {

@@ -1,8 +1,7 @@
 package cluster
 
-// machine is what behaves as one computer: an init process in namespaces of its own,
-// and the processes it keeps running. It is a value: the supervisor hands it to the
-// init through its standard input.
+// machine is what behaves as one computer: an init process in namespaces of its own, and the processes it keeps
+// running. It is a value: the supervisor hands it to the init through its standard input.
 type machine struct {
 	// Name is control-plane or the node's name; it is the host name too.
 	Name string

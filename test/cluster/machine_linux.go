@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runMachine is the init of a machine: PID 1 of its namespaces. It reads the machine from its input, which arrives
-// when the network is ready, and never returns unless the machine cannot be set up.
+// runMachine is the init of a machine: PID 1 of its namespaces. It reads the machine from its input, which arrives when
+// the network is ready, and never returns unless the machine cannot be set up.
 func runMachine(ctx context.Context, input io.Reader) error {
 	var m machine
 	if err := json.NewDecoder(input).Decode(&m); err != nil {
@@ -40,8 +40,8 @@ func (m machine) setUp() error {
 		return fmt.Errorf("set host name: %w", err)
 	}
 	if m.Cgroup != "" {
-		// As after any boot there are no groups of old containers: the kubelet would try in
-		// vain, for many seconds, to find out about them.
+		// As after any boot there are no groups of old containers: the kubelet would try in vain, for many seconds, to
+		// find out about them.
 		if err := removeCgroup(m.Cgroup); err != nil {
 			return err
 		}
@@ -58,8 +58,8 @@ func (m machine) setUp() error {
 	return nil
 }
 
-// mountAll builds the machine's view of the files. Sources are opened before anything
-// is hidden, since the state folder may lie below /tmp, /run or /var/lib itself.
+// mountAll builds the machine's view of the files. Sources are opened before anything is hidden, since the state folder
+// may lie below /tmp, /run or /var/lib itself.
 func (m machine) mountAll() error {
 	// Nothing mounted from here on may reach the host.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -117,8 +117,8 @@ func (m mount) open() (int, error) {
 	return fd, nil
 }
 
-// reaper starts children and collects all that end, its own and the orphans that an
-// init inherits: containerd's shims are double-forked.
+// reaper starts children and collects all that end, its own and the orphans that an init inherits: containerd's shims
+// are double-forked.
 type reaper struct {
 	mu    sync.Mutex
 	ended map[int]chan unix.WaitStatus

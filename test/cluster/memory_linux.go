@@ -90,8 +90,8 @@ func readTask(folder string) (task, bool) {
 	return parseTask(string(stat), string(statm), os.Getpagesize())
 }
 
-// parseTask reads "pid (program) state parent ..." and "size resident ...". A
-// program's name may hold blanks and brackets, but nothing after the last one does.
+// parseTask reads "pid (program) state parent ..." and "size resident ...". A program's name may hold blanks and
+// brackets, but nothing after the last one does.
 func parseTask(stat, statm string, pageSize int) (task, bool) {
 	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
 	if open < 0 || end < open {

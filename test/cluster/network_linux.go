@@ -44,8 +44,8 @@ func (n *network) close() {
 }
 
 func (n *network) addBridge() error {
-	// A bridge without an address of its own takes that of its lowest port, and changes
-	// it as nodes come and go: neighbours would lose it each time.
+	// A bridge without an address of its own takes that of its lowest port, and changes it as nodes come and go:
+	// neighbours would lose it each time.
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = bridgeName
 	attributes.HardwareAddr = net.HardwareAddr{0x0a, 0, 10, 210, 0, 1}
@@ -173,10 +173,9 @@ func (n *network) listen(ctx context.Context, address string) (net.Listener, err
 	})
 }
 
-// inNamespace runs open on a thread that has entered a network namespace for the
-// time. A socket belongs for ever to the namespace of the thread that made it, so it
-// can be used from any thread afterwards. open must use a numeric address: names are
-// looked up on other threads.
+// inNamespace runs open on a thread that has entered a network namespace for the time. A socket belongs for ever to the
+// namespace of the thread that made it, so it can be used from any thread afterwards. open must use a numeric address:
+// names are looked up on other threads.
 func inNamespace[T any](namespace netns.NsHandle, open func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -206,8 +205,8 @@ func inNamespace[T any](namespace netns.NsHandle, open func() (T, error)) (T, er
 	return r.value, r.err
 }
 
-// DialContext opens a TCP connection from inside the cluster's network, from where
-// nodes and pods can be reached by address. It needs root.
+// DialContext opens a TCP connection from inside the cluster's network, from where nodes and pods can be reached by
+// address. It needs root.
 func (c *Cluster) DialContext(ctx context.Context, address string) (net.Conn, error) {
 	status, err := c.Status(ctx)
 	if err != nil {

@@ -41,8 +41,8 @@ func (n Node) Stop(ctx context.Context) error {
 	return n.cluster.control(ctx, "POST", "/nodes/"+n.Name()+"/stop", nil)
 }
 
-// Start boots the node after Stop, and returns when it is ready. Its disk is as it was
-// left, and its pods start again a little later.
+// Start boots the node after Stop, and returns when it is ready. Its disk is as it was left, and its pods start again a
+// little later.
 func (n Node) Start(ctx context.Context) error {
 	booted := time.Now()
 	if err := n.cluster.control(ctx, "POST", "/nodes/"+n.Name()+"/start", nil); err != nil {

@@ -29,43 +29,37 @@ const (
 	defaultTimeout      = 3 * time.Minute
 )
 
-// SimulatedNodes runs count simulated nodes against the API server that config
-// reaches, until the context ends.
+// SimulatedNodes runs count simulated nodes against the API server that config reaches, until the context ends.
 type SimulatedNodes func(ctx context.Context, config *rest.Config, count int) error
 
 // Options say which cluster to start. The zero value is a good choice of each.
 type Options struct {
-	// Name tells clusters apart that live side by side: lower case letters, digits
-	// and dashes, at most 20. Default: DefaultName.
+	// Name tells clusters apart that live side by side: lower case letters, digits and dashes, at most 20. Default:
+	// DefaultName.
 	Name string
-	// Kubernetes is the release without a leading v, such as "1.36.3".
-	// Default: DefaultKubernetes.
+	// Kubernetes is the release without a leading v, such as "1.36.3". Default: DefaultKubernetes.
 	Kubernetes string
-	// Nodes is how many nodes to start, 1 to MaxNodes for real ones.
-	// Default: DefaultNodes; use NoNodes for none.
+	// Nodes is how many nodes to start, 1 to MaxNodes for real ones. Default: DefaultNodes; use NoNodes for none.
 	Nodes int
-	// Cache is the folder of binaries and of the clusters' state. Default: the
-	// environment variable CacheVariable, else flotilla in the user's cache folder.
+	// Cache is the folder of binaries and of the clusters' state. Default: the environment variable CacheVariable, else
+	// flotilla in the user's cache folder.
 	Cache string
-	// APIPort and RegistryPort are ports on 127.0.0.1 that reach the API server and
-	// the registry. Default: 7443 and 7500 where they are free, else any free port.
+	// APIPort and RegistryPort are ports on 127.0.0.1 that reach the API server and the registry. Default: 7443 and
+	// 7500 where they are free, else any free port.
 	APIPort, RegistryPort int
-	// HostPorts are ports on the control plane's loopback that lead to the same port on
-	// this machine's, so that an operator run as a plain process can serve webhooks
-	// by the URL https://127.0.0.1:PORT/.
+	// HostPorts are ports on the control plane's loopback that lead to the same port on this machine's, so that an
+	// operator run as a plain process can serve webhooks by the URL https://127.0.0.1:PORT/.
 	HostPorts []int
-	// Simulated starts the control plane alone, as plain processes on loopback. It needs
-	// neither root nor Linux.
+	// Simulated starts the control plane alone, as plain processes on loopback. It needs neither root nor Linux.
 	Simulated bool
-	// SimulatedNodes, if set, runs the nodes of a simulated cluster for as long as the
-	// context given to Start lives. The command's own clusters run theirs in the
-	// supervisor instead.
+	// SimulatedNodes, if set, runs the nodes of a simulated cluster for as long as the context given to Start lives.
+	// The command's own clusters run theirs in the supervisor instead.
 	SimulatedNodes SimulatedNodes
-	// Database is a folder that DownKeeping made: the cluster starts with a copy of that database in
-	// place of an empty one. Certificates and addresses are its own all the same.
+	// Database is a folder that DownKeeping made: the cluster starts with a copy of that database in place of an empty
+	// one. Certificates and addresses are its own all the same.
 	Database string
-	// BuildRunc builds runc from its Go module even where the machine has one. Such a runc
-	// knows no seccomp: pods' profiles are dropped.
+	// BuildRunc builds runc from its Go module even where the machine has one. Such a runc knows no seccomp: pods'
+	// profiles are dropped.
 	BuildRunc bool
 	// Timeout bounds the wait for readiness, builds excluded. Default: 3 minutes.
 	Timeout time.Duration

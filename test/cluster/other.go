@@ -31,6 +31,5 @@ func startMachine(context.Context, layout, machine, func(int) error) (*runningMa
 	return nil, errNotLinux
 }
 
-// DialContext opens a TCP connection from inside the cluster's network. It always fails
-// on this system.
+// DialContext opens a TCP connection from inside the cluster's network. It always fails on this system.
 func (c *Cluster) DialContext(context.Context, string) (net.Conn, error) { return nil, errNotLinux }

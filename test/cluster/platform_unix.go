@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes an exclusive lock that ends with this process at the latest. It
-// calls waiting once if another process holds the lock.
+// lockFile takes an exclusive lock that ends with this process at the latest. It calls waiting once if another process
+// holds the lock.
 func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("make folder of the lock: %w", err)

@@ -5,8 +5,7 @@ import (
 	"net"
 )
 
-// listenLoopback opens a port of the machine's loopback: the one wanted, or the
-// preferred one if it is free, or any.
+// listenLoopback opens a port of the machine's loopback: the one wanted, or the preferred one if it is free, or any.
 func listenLoopback(wanted, preferred int) (*net.TCPListener, error) {
 	if wanted != 0 {
 		listener, err := listenTCP(wanted)
@@ -27,8 +26,8 @@ func listenTCP(port int) (*net.TCPListener, error) {
 
 func portOf(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }
 
-// freePorts finds ports for programs that cannot inherit a listener. All are held
-// until the last is found, so that they differ.
+// freePorts finds ports for programs that cannot inherit a listener. All are held until the last is found, so that they
+// differ.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {

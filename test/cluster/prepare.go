@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// prepared is a cluster whose files are all written, and whose loopback ports are open
-// so that nobody else takes them: the supervisor inherits the listeners.
+// prepared is a cluster whose files are all written, and whose loopback ports are open so that nobody else takes them:
+// the supervisor inherits the listeners.
 type prepared struct {
 	state     state
 	listeners []*os.File
@@ -147,9 +147,8 @@ func (p *prepared) choosePorts(options Options) (endpoints, error) {
 	}, nil
 }
 
-// installCommand puts the command that plays all roles into the state folder, from
-// where the cluster runs it: the command of `go run` is deleted when that ends. A
-// test binary is not that command, and builds it.
+// installCommand puts the command that plays all roles into the state folder, from where the cluster runs it: the
+// command of `go run` is deleted when that ends. A test binary is not that command, and builds it.
 func installCommand(ctx context.Context, options Options, l layout) error {
 	info, ok := debug.ReadBuildInfo()
 	source, err := os.Executable()

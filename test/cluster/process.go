@@ -15,8 +15,8 @@ const (
 	probeInterval = 50 * time.Millisecond
 )
 
-// Process is a program to keep running: a value, executed by the init of a machine or,
-// in a simulated cluster, by the supervisor.
+// Process is a program to keep running: a value, executed by the init of a machine or, in a simulated cluster, by the
+// supervisor.
 type Process struct {
 	// Name is unique in the cluster and names the log, such as n0-kubelet.
 	Name string
@@ -38,8 +38,7 @@ type Probe struct {
 	TCP string `json:",omitempty"`
 	// Unix is a socket that accepts connections.
 	Unix string `json:",omitempty"`
-	// HTTPS is a URL that answers 200. Its certificate is not verified: the answer is
-	// used for nothing else.
+	// HTTPS is a URL that answers 200. Its certificate is not verified: the answer is used for nothing else.
 	HTTPS string `json:",omitempty"`
 }
 
@@ -103,8 +102,8 @@ func await(ctx context.Context, probes []Probe) bool {
 	return ctx.Err() == nil
 }
 
-// keepRunning runs a process again and again until the context ends. run executes it
-// once, with its outputs going to the file, and returns how it ended.
+// keepRunning runs a process again and again until the context ends. run executes it once, with its outputs going to
+// the file, and returns how it ended.
 func keepRunning(ctx context.Context, p Process, run func(context.Context, Process, *os.File) error) {
 	record := Record{Name: p.Name}
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)

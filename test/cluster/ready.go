@@ -91,8 +91,8 @@ func (c *Cluster) pushSandbox(ctx context.Context) error {
 	return c.PushImage(ctx, sandboxImage, image)
 }
 
-// ready tells why a node is not ready yet. After a crash the Node object stays Ready
-// for a while, so its kubelet must have renewed its lease since the boot, and answer.
+// ready tells why a node is not ready yet. After a crash the Node object stays Ready for a while, so its kubelet must
+// have renewed its lease since the boot, and answer.
 func (n Node) ready(ctx context.Context, booted time.Time) error {
 	node, err := n.cluster.client.CoreV1().Nodes().Get(ctx, n.Name(), metav1.GetOptions{})
 	if err != nil {
@@ -112,8 +112,8 @@ func (n Node) ready(ctx context.Context, booted time.Time) error {
 	return nil
 }
 
-// reportedSince looks at the node's lease, which a kubelet renews as soon as it starts.
-// In a node's first life there is no older report, and the lease comes later.
+// reportedSince looks at the node's lease, which a kubelet renews as soon as it starts. In a node's first life there is
+// no older report, and the lease comes later.
 func (n Node) reportedSince(ctx context.Context, booted time.Time) error {
 	if booted.IsZero() {
 		return nil

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// relay passes every connection that a listener accepts on to what dial opens, until
-// the listener is closed.
+// relay passes every connection that a listener accepts on to what dial opens, until the listener is closed.
 type relay struct {
 	name     string
 	listener net.Listener

@@ -38,8 +38,8 @@ func tryNamespaces(ctx context.Context) error {
 	return cmd.Run()
 }
 
-// chooseSnapshotter picks how image layers are stored: overlays cannot be stacked on
-// the overlay that a container's own files often are.
+// chooseSnapshotter picks how image layers are stored: overlays cannot be stacked on the overlay that a container's own
+// files often are.
 func chooseSnapshotter(folder string) string {
 	var info unix.Statfs_t
 	if unix.Statfs(folder, &info) == nil && info.Type == unix.OVERLAYFS_SUPER_MAGIC {

@@ -18,9 +18,8 @@ const (
 // commandPackage is the command that plays the roles.
 const commandPackage = "github.com/flotilla-project/flotilla/test/cluster/cmd/cluster"
 
-// PlayRole runs the part of a cluster that the command was started for by this package
-// itself, and tells whether it was. args are the command's, its own name included.
-// simulate, if set, runs the nodes of simulated clusters.
+// PlayRole runs the part of a cluster that the command was started for by this package itself, and tells whether it
+// was. args are the command's, its own name included. simulate, if set, runs the nodes of simulated clusters.
 func PlayRole(ctx context.Context, args []string, simulate SimulatedNodes) (played bool, err error) {
 	if filepath.Base(args[0]) == wrapperName {
 		return true, runWrapped(args)

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// The wrapper that drops seccomp profiles is this package's command under the name
-// wrapperName; the program it executes stands beside it as wrappedName.
+// The wrapper that drops seccomp profiles is this package's command under the name wrapperName; the program it executes
+// stands beside it as wrappedName.
 const (
 	wrapperName = "runc"
 	wrappedName = "runc-without-seccomp"
@@ -27,9 +27,8 @@ type runtimeChoice struct {
 	folder string
 }
 
-// chooseRunc prefers the machine's own runc, then the distribution's package, and
-// builds one only where there is neither: seccomp needs a C library that Go modules
-// do not bring.
+// chooseRunc prefers the machine's own runc, then the distribution's package, and builds one only where there is
+// neither: seccomp needs a C library that Go modules do not bring.
 func chooseRunc(ctx context.Context, options Options) (runtimeChoice, error) {
 	if path := installedRunc(ctx, options); path != "" {
 		return runtimeChoice{path: path}, nil
@@ -106,8 +105,8 @@ func (r runtimeChoice) wrapped(l layout) (runtimeChoice, error) {
 	return runtimeChoice{path: wrapper, plain: true, folder: r.folder}, os.Symlink(r.path, filepath.Join(folder, wrappedName))
 }
 
-// runWrapped becomes the real runc, after it has dropped the seccomp profile of the
-// container that is about to be created, if any. It returns only on failure.
+// runWrapped becomes the real runc, after it has dropped the seccomp profile of the container that is about to be
+// created, if any. It returns only on failure.
 func runWrapped(args []string) error {
 	if i := slices.Index(args, "--bundle"); i >= 0 && i+1 < len(args) {
 		if err := dropSeccomp(filepath.Join(args[i+1], "config.json")); err != nil {

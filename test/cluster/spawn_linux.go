@@ -15,8 +15,8 @@ import (
 
 const machineNamespaces = unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 
-// startMachine starts a machine's init in namespaces of its own, lets connect set up
-// its network, and hands it the machine.
+// startMachine starts a machine's init in namespaces of its own, lets connect set up its network, and hands it the
+// machine.
 func startMachine(ctx context.Context, l layout, m machine, connect func(pid int) error) (*runningMachine, error) {
 	logFile, err := os.OpenFile(l.log(m.Name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -56,9 +56,8 @@ func hand(input io.WriteCloser, m machine) error {
 	return input.Close()
 }
 
-// startOnOwnThread starts a command and closes done when it has ended. The kernel
-// sends the death signal when the thread that started the child ends, not the
-// process: the thread must live as long as the child.
+// startOnOwnThread starts a command and closes done when it has ended. The kernel sends the death signal when the
+// thread that started the child ends, not the process: the thread must live as long as the child.
 func startOnOwnThread(cmd *exec.Cmd) (done chan struct{}, err error) {
 	done = make(chan struct{})
 	started := make(chan error)
@@ -75,8 +74,7 @@ func startOnOwnThread(cmd *exec.Cmd) (done chan struct{}, err error) {
 	return done, <-started
 }
 
-// childAttributes make a plain child end with the supervisor. Its caller must stay on
-// one thread.
+// childAttributes make a plain child end with the supervisor. Its caller must stay on one thread.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
 }

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// state is what is known about a cluster from the moment it is prepared: enough for
-// the supervisor to run it and for later commands to reach it.
+// state is what is known about a cluster from the moment it is prepared: enough for the supervisor to run it and for
+// later commands to reach it.
 type state struct {
 	Name       string
 	Kubernetes string
@@ -23,8 +23,7 @@ type state struct {
 	Containerd string
 	// SandboxProgram is what the sandbox image holds; empty without real nodes.
 	SandboxProgram string
-	// APIPort and RegistryPort are on the machine's loopback; RegistryPort is 0 where
-	// there is no registry.
+	// APIPort and RegistryPort are on the machine's loopback; RegistryPort is 0 where there is no registry.
 	APIPort, RegistryPort int
 	HostPorts             []int
 	// Machines are the control plane, first, and the nodes.

@@ -28,8 +28,7 @@ type Memory struct {
 	Bytes int64
 }
 
-// Status asks the supervisor and the kernel. Where the latter cannot be asked, Memory
-// is empty.
+// Status asks the supervisor and the kernel. Where the latter cannot be asked, Memory is empty.
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	status := Status{
 		Kubernetes: c.state.Kubernetes, Simulated: c.state.Simulated,

@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// createStorageClass makes the default class: folders of the machine that all nodes
-// see, made by the controller manager's own hostPath provisioner.
+// createStorageClass makes the default class: folders of the machine that all nodes see, made by the controller
+// manager's own hostPath provisioner.
 func createStorageClass(ctx context.Context, client kubernetes.Interface) error {
 	class := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{
@@ -38,9 +38,8 @@ func createStorageClass(ctx context.Context, client kubernetes.Interface) error 
 	return nil
 }
 
-// expandVolumes grants every claim the size it asks for. The hostPath provisioner
-// leaves this to an external controller; the API server has already checked that the
-// storage class allows it, and folders have no size.
+// expandVolumes grants every claim the size it asks for. The hostPath provisioner leaves this to an external
+// controller; the API server has already checked that the storage class allows it, and folders have no size.
 func expandVolumes(ctx context.Context, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

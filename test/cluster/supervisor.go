@@ -37,8 +37,8 @@ type runningMachine struct {
 	done chan struct{} // closed when the init, and with it all of the machine, is gone
 }
 
-// supervise runs the cluster that is prepared in a state folder, until it is asked to
-// stop through its socket or by a signal, or something it cannot do without fails.
+// supervise runs the cluster that is prepared in a state folder, until it is asked to stop through its socket or by a
+// signal, or something it cannot do without fails.
 func supervise(ctx context.Context, folder string, simulate SimulatedNodes) error {
 	logger := log.New(os.Stderr, "", log.LstdFlags|log.Lmicroseconds)
 	l := layout(folder)
@@ -71,8 +71,7 @@ func supervise(ctx context.Context, folder string, simulate SimulatedNodes) erro
 	return nil
 }
 
-// runMachines boots the control plane and all nodes, and opens the loopback ports. The
-// function it returns ends them.
+// runMachines boots the control plane and all nodes, and opens the loopback ports. The function it returns ends them.
 func (s *supervisor) runMachines(ctx context.Context) (func(), error) {
 	controlPlane := s.state.Machines[0]
 	err := s.boot(ctx, controlPlane, func(pid int) (err error) {
@@ -195,8 +194,7 @@ func inheritListener(name string, descriptor int) (net.Listener, error) {
 	return listener, nil
 }
 
-// runPlain runs a simulated cluster: the control plane's processes, and the simulated
-// nodes if this command has them.
+// runPlain runs a simulated cluster: the control plane's processes, and the simulated nodes if this command has them.
 func (s *supervisor) runPlain(ctx context.Context, simulate SimulatedNodes) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup

@@ -60,8 +60,8 @@ func loadRelease(ctx context.Context, version string) (release, error) {
 	return parseRelease(version, mod)
 }
 
-// parseRelease reads a release's go.mod. A staging module is one that a replace
-// directive leads to the release's own staging folder.
+// parseRelease reads a release's go.mod. A staging module is one that a replace directive leads to the release's own
+// staging folder.
 func parseRelease(version string, mod []byte) (release, error) {
 	file, err := modfile.Parse("go.mod", mod, nil)
 	if err != nil {
@@ -106,8 +106,8 @@ func (r release) buildModule() []byte {
 	return []byte(b.String())
 }
 
-// linkerFlags set the version that the release's commands report: without it a server
-// calls itself v0.0.0-master, and clients that look at the version misbehave.
+// linkerFlags set the version that the release's commands report: without it a server calls itself v0.0.0-master, and
+// clients that look at the version misbehave.
 func (r release) linkerFlags() string {
 	const variable = " -X k8s.io/component-base/version."
 	minor, _, _ := strings.Cut(strings.TrimPrefix(r.version, "v1."), ".")

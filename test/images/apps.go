@@ -11,23 +11,23 @@ const (
 	DemoApp = "flotilla/demo-app"
 	// CrashTag is the tag of a demo image whose process ends with an error as soon as it starts.
 	CrashTag = "crash"
-	// AliasSuffix after a version's tag makes a second tag of the same content.
+	// AliasSuffix after a version's tag makes a second tag for the same content.
 	AliasSuffix = "-alias"
 )
 
-// Apps pushes the demo application's images to the registry, for this machine's architecture: one
-// for each version, under its own tag and under that tag with AliasSuffix, and the one with CrashTag.
+// Apps pushes the demo application's images to the registry, for this machine's architecture: one for each version,
+// under its own tag and under that tag with AliasSuffix, and the one with CrashTag.
 func Apps(ctx context.Context, registry string, versions ...string) ([]Image, error) {
 	return AppsTo(ctx, Options{Registry: registry}, versions...)
 }
 
-// AppsTo returns Apps with a choice of registry, folder and platforms; Only, Version and Tag have no say.
+// AppsTo is Apps with a choice of registry, folder and platforms. It ignores Only, Version and Tag of the options.
 func AppsTo(ctx context.Context, o Options, versions ...string) ([]Image, error) {
 	o, err := o.withDefaults(localPlatform())
 	if err != nil {
 		return nil, err
 	}
-	o.Version = "shared" // the versions differ in a file alone
+	o.Version = "shared" // the versions differ only in a file
 	binaries, err := o.compileAll(ctx, filepath.Join(o.Root, "test"), "./images/app", "demo-app")
 	if err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func AppsTo(ctx context.Context, o Options, versions ...string) ([]Image, error)
 	return append(all, stored...), err
 }
 
-// app builds one image of the demo application: the binary that all versions share and a small
-// layer of its own, which holds the version.
+// app builds one image of the demo application: the binary that all versions share and a small layer of its own, which
+// holds the version.
 func (o Options) app(ctx context.Context, binaries []binary, version string, extra []file, tags ...string) ([]Image, error) {
 	o.Version = version
 	own := append([]file{{path: "/app/version", mode: 0o644, data: []byte(version + "\n")}}, extra...)

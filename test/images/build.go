@@ -28,10 +28,10 @@ type command struct {
 // repository returns the image's name without registry and tag.
 func (c command) repository() string { return "flotilla/" + c.feature + "-" + c.program }
 
-// programs returns the folders below cmd that make a module ship an image.
+// programs returns the folders below cmd whose programs become images.
 func programs() []string { return []string{"manager", "agent"} }
 
-// findCommands looks for what ships an image among the modules of the workspace.
+// findCommands returns the programs that become images among the modules of the workspace.
 func findCommands(root string, only []string) ([]command, error) {
 	file := filepath.Join(root, "go.work")
 	data, err := os.ReadFile(file)
@@ -63,8 +63,8 @@ func findCommands(root string, only []string) ([]command, error) {
 	return found, nil
 }
 
-// compile links a package of the module for the platform and returns the binary's content. The
-// module is built on its own, as its users build it.
+// compile builds a package of the module for the platform and returns the binary's content. The module is built without
+// the workspace, as its users build it.
 func (o Options) compile(ctx context.Context, module, pkg, name string, platform v1.Platform) ([]byte, error) {
 	out := filepath.Join(o.Binaries, platform.OS+"_"+platform.Architecture, name)
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
@@ -83,7 +83,7 @@ func (o Options) compile(ctx context.Context, module, pkg, name string, platform
 	return data, nil
 }
 
-// binary is what one program compiles to, for one platform.
+// binary is a compiled program for one platform.
 type binary struct {
 	platform v1.Platform
 	data     []byte

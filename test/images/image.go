@@ -17,7 +17,7 @@ const (
 	license   = "Apache-2.0"
 )
 
-// content is what one image holds beside the base files.
+// content is the content of an image besides the base files.
 type content struct {
 	title  string
 	layers [][]file // the lower first, so that images that share one share its blob
@@ -71,14 +71,14 @@ func (o Options) newImage(c content, platform v1.Platform) (v1.Image, error) {
 	return image, nil
 }
 
-// artifact is an image or an index over images, ready to be put somewhere.
+// artifact is an image or an index of images that is ready to be stored.
 type artifact struct {
 	image v1.Image      // one of these two
 	index v1.ImageIndex // is set
 }
 
-// assemble builds an image of each platform's binary, and an index over them where there are
-// several. The content of an image is what layout says of the binary.
+// assemble builds an image of each platform's binary, and an index of them if there are several. layout returns the
+// content of an image for a binary.
 func (o Options) assemble(binaries []binary, layout func(data []byte) content) (artifact, error) {
 	entries := make([]mutate.IndexAddendum, len(binaries))
 	var packing errgroup.Group

@@ -26,7 +26,7 @@ type file struct {
 	data []byte
 }
 
-// baseFiles returns what every image has beside its binary.
+// baseFiles returns the files that every image has besides its binary.
 func baseFiles() []file {
 	return []file{
 		{path: "/etc/passwd", mode: 0o644, data: fmt.Appendf(nil,
@@ -51,7 +51,7 @@ func newLayer(files []file) (v1.Layer, error) {
 	layer, err := tarball.LayerFromOpener(
 		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil },
 		tarball.WithCompressedCaching,
-		tarball.WithCompressionLevel(gzip.BestSpeed), // the way is short, a machine builds many
+		tarball.WithCompressionLevel(gzip.BestSpeed), // images are sent over short distances, and a machine builds many
 		tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, fmt.Errorf("compress layer: %w", err)

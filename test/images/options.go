@@ -12,21 +12,20 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Options say what to build and where to put it. Either Registry or Output must be set.
+// Options describe what to build and where to put it. Either Registry or Output must be set.
 type Options struct {
 	// Root is the folder of go.work. Default: the nearest such folder above the working directory.
 	Root string
-	// Registry is the host, with port and path prefix where there are any, that images are pushed
-	// to. Credentials are those of the user's container tools. Hosts on loopback and in private
-	// networks are asked by HTTP too.
+	// Registry is the host, with port and path prefix where there are any, that images are pushed to. Credentials are
+	// those of the user's container tools. Hosts on loopback and in private networks are accessed by HTTP, too.
 	Registry string
-	// Insecure lets any registry be asked by plain HTTP.
+	// Insecure allows plain HTTP for any registry.
 	Insecure bool
 	// Output is a folder to which images are added as an OCI layout, named by annotation
 	// org.opencontainers.image.ref.name.
 	Output string
-	// Platforms are what to build for, such as "linux/arm64". With several, each image is an index
-	// over them. Default: DefaultPlatforms for managers, that of this machine for the demo.
+	// Platforms are the platforms to build for, such as "linux/arm64". With several, each image is an index of them.
+	// Default: DefaultPlatforms for managers, that of this machine for the demo.
 	Platforms []string
 	// Only restricts managers to these modules, such as "cloneset". Default: all.
 	Only []string
@@ -36,15 +35,15 @@ type Options struct {
 	Tag string
 	// Revision is the commit, for the labels.
 	Revision string
-	// Binaries is the folder that keeps the linked binaries, so that what has not changed is not
-	// linked again. Default: bin/images in Root.
+	// Binaries is the folder of linked binaries, so that unchanged ones are not linked again. Default: bin/images in
+	// Root.
 	Binaries string
 }
 
 // DefaultPlatforms returns those that managers are released for.
 func DefaultPlatforms() []string { return []string{"linux/amd64", "linux/arm64"} }
 
-// Image is an image, or an index of images, where it was put.
+// Image is a stored image, or a stored index of images.
 type Image struct {
 	// Reference names it by tag.
 	Reference string

@@ -17,7 +17,7 @@ import (
 // refName is the annotation by which an OCI layout names its images.
 const refName = "org.opencontainers.image.ref.name"
 
-// store puts the artifact under every one of the tags into the registry and the layout asked for.
+// store puts the artifact with each of the tags into the registry and the layout of the options.
 func (o Options) store(ctx context.Context, repository string, a artifact, tags ...string) ([]Image, error) {
 	digest, err := a.digest()
 	if err != nil {
@@ -58,7 +58,7 @@ func (o Options) push(ctx context.Context, reference string, a artifact) error {
 	return remote.Write(tag, a.image, with...)
 }
 
-// save adds the artifact to the layout, in place of what had the name before.
+// save adds the artifact to the layout, and replaces the one with that name.
 func (a artifact) save(folder, reference string) error {
 	at := layout.Path(folder)
 	if _, err := os.Stat(filepath.Join(folder, "index.json")); os.IsNotExist(err) {

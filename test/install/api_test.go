@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Programs that use the API types get them without the operators' dependencies.
+// Programs can use the API types without the dependencies of the operators.
 func TestAPITypesNeedNothingButAPITypes(t *testing.T) {
 	const ours = "github.com/flotilla-project/flotilla/"
 	root, err := filepath.Abs(filepath.Join("..", ".."))

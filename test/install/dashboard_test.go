@@ -40,7 +40,7 @@ func readDashboard(t *testing.T) (d dashboard, text string) {
 	return d, string(file)
 }
 
-// labelsOf returns the labels of each metric of the page, with those that every series gets when it is scraped.
+// labelsOf returns the labels of each metric of the page, and the labels that a scrape adds.
 func labelsOf(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
@@ -48,7 +48,7 @@ func labelsOf(t *testing.T) map[string][]string {
 	labels := map[string][]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*)\\|").FindAllStringSubmatch(string(page), -1) {
 		labels[row[1]] = []string{"operator", "instance"}
-		column, _, _ := strings.Cut(row[2], ":") // what follows are values
+		column, _, _ := strings.Cut(row[2], ":") // values follow the colon
 		for _, label := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(column, -1) {
 			labels[row[1]] = append(labels[row[1]], label[1])
 		}
@@ -56,7 +56,7 @@ func labelsOf(t *testing.T) map[string][]string {
 	return labels
 }
 
-// Every panel asks for metrics of the page, and for labels that they have.
+// Every panel queries metrics of the page, with labels that they have.
 func TestTheDashboardAsksForMetricsOfThePage(t *testing.T) {
 	d, _ := readDashboard(t)
 	known := labelsOf(t)
@@ -84,7 +84,7 @@ func TestTheDashboardAsksForMetricsOfThePage(t *testing.T) {
 	}
 }
 
-// labelsIn returns the labels by which an expression selects and adds up, and those of its legend.
+// labelsIn returns the labels by which an expression selects and aggregates, and those of its legend.
 func labelsIn(expression, legend string) []string {
 	var labels []string
 	for _, list := range regexp.MustCompile(`by \(([^)]*)\)`).FindAllStringSubmatch(expression, -1) {
@@ -99,7 +99,7 @@ func labelsIn(expression, legend string) []string {
 	return labels
 }
 
-// Whoever imports the dashboard chooses where its data come from, and nothing else.
+// On import, a user chooses only the data source of the dashboard.
 func TestTheDashboardCanBeImportedAnywhere(t *testing.T) {
 	d, text := readDashboard(t)
 	variables := map[string]string{}

@@ -19,8 +19,8 @@ import (
 type feature struct {
 	// name is the module's folder.
 	name string
-	// overlay are the objects of its overlay, extended those with every component of its config, and definitions
-	// those of its config/crd.
+	// overlay are the objects of its overlay, extended the objects with every component of its config, and definitions
+	// the objects of its config/crd.
 	overlay, extended, definitions []unstructured.Unstructured
 }
 
@@ -67,7 +67,7 @@ func renderFeature(config string) (feature, error) {
 	return f, nil
 }
 
-// componentsOf returns the folders of a config's components, seen from a folder beside the modules.
+// componentsOf returns the folders of a config's components, relative to a folder beside the modules.
 func componentsOf(config string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(config, "*", "kustomization.yaml"))
 	if err != nil {
@@ -118,14 +118,14 @@ func one[T any](t *testing.T, objects []unstructured.Unstructured, kind string) 
 	return found[0]
 }
 
-// crds returns the CustomResourceDefinitions as they are written.
+// crds returns the CustomResourceDefinitions.
 func crds(objects []unstructured.Unstructured) []unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(objects), func(o unstructured.Unstructured) bool {
 		return o.GetKind() != "CustomResourceDefinition"
 	})
 }
 
-// versions returns those of a CustomResourceDefinition.
+// versions returns the versions of a CustomResourceDefinition.
 func versions(crd unstructured.Unstructured) []map[string]any {
 	var all []map[string]any
 	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
@@ -156,7 +156,7 @@ func (f feature) ownKinds(t *testing.T) []string {
 	return plurals
 }
 
-// webhooks returns those of all configurations. What mutating webhooks have besides is left out.
+// webhooks returns the webhooks of all configurations. Fields that only mutating webhooks have are left out.
 func webhooks(t *testing.T, objects []unstructured.Unstructured) []admissionregistrationv1.ValidatingWebhook {
 	t.Helper()
 	var all []admissionregistrationv1.ValidatingWebhook

@@ -28,8 +28,8 @@ func Apps(ctx context.Context, c *cluster.Cluster, out io.Writer) error {
 	return nil
 }
 
-// Feature builds the images of a feature, its manager's and its agent's where it has one, applies its
-// overlay with those very images and waits until all that the overlay runs is available.
+// Feature builds the images of a feature, for its manager and its agent if it has one, applies its overlay with exactly
+// these images, and waits until the workloads of the overlay are available.
 func Feature(ctx context.Context, c *cluster.Cluster, feature string, out io.Writer) error {
 	fmt.Fprintf(out, "installing %s...\n", feature)
 	built, err := images.Managers(ctx, images.Options{

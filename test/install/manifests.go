@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/images"
 )
 
-// Manifests renders the overlay of a feature of this work tree, with the images pinned by digest, so that
-// what runs is what was just built.
+// Manifests renders the overlay of a feature of this work tree. The images are pinned by digest, so that exactly the
+// images that were just built run.
 func Manifests(feature string, built ...images.Image) ([]byte, error) {
 	pins, err := pin(built)
 	if err != nil {
@@ -32,7 +32,7 @@ func Manifests(feature string, built ...images.Image) ([]byte, error) {
 	return manifests, nil
 }
 
-// build renders a kustomization as if it stood in a folder beside the modules.
+// build renders a kustomization as if it was in a folder beside the modules.
 func build(kustomization string) ([]byte, error) {
 	root, err := images.FindRoot()
 	if err != nil {

@@ -25,7 +25,7 @@ func documented(t *testing.T) []string {
 	return names
 }
 
-// ours reports whether the metric is one of our own, and not of a library.
+// ours reports whether the metric is our own and not one of a library.
 func ours(name string) bool {
 	return strings.HasPrefix(name, "flotilla_") || strings.HasPrefix(name, "kruise_")
 }
@@ -54,8 +54,7 @@ func TestThePageOfMetricsIsComplete(t *testing.T) {
 	}
 }
 
-// askedFor returns the metrics that an expression of Prometheus names. The series that make up a histogram count as
-// their metric.
+// askedFor returns the metrics in a Prometheus expression. The series of a histogram count as one metric.
 func askedFor(expression string) []string {
 	words := regexp.MustCompile(`\b(?:[a-z]\w*_\w+_\w+|workqueue_depth)\b`).FindAllString(expression, -1)
 	var metrics []string

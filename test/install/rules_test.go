@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What the manifests of every feature keep to. The numbers are those of issues of OpenKruise: what its users ran into
-// and manifests can prevent. Rules of one feature stand in its config.
+// The rules for the manifests of every feature. The numbers are issues of OpenKruise: problems of its users that
+// manifests can prevent. Rules for one feature are in its config.
 
 const group = "apps.kruise.io"
 
-// 71, 849, 1191, 1624: an overlay has one manager, no kind and no webhook about kinds of another feature, and gives
-// rights to its own accounts only. The CRDs can be had without the rest.
+// 71, 849, 1191, 1624: an overlay has one manager, no CRD and no webhook for kinds of another feature, and grants
+// rights only to its own accounts. The CRDs can be installed alone.
 func TestEachFeatureStandsAlone(t *testing.T) {
 	for _, f := range features(t) {
 		t.Run(f.name, func(t *testing.T) {
@@ -56,8 +56,8 @@ func crdNames(objects []unstructured.Unstructured) []string {
 	return names
 }
 
-// 252, 343, 453, 535, 634, 1448, 1521: whatever does not ask for the feature waits for no webhook of it, the
-// operator's own pods least of all.
+// 252, 343, 453, 535, 634, 1448, 1521: requests that do not concern the feature call none of its webhooks, in
+// particular not those for the operator's own pods.
 func TestWebhooksAreAboutWhatAsksForThem(t *testing.T) {
 	for _, f := range features(t) {
 		t.Run(f.name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestWebhooksAreAboutWhatAsksForThem(t *testing.T) {
 	}
 }
 
-// excludedNamespaces returns those whose objects the webhook does not see.
+// excludedNamespaces returns the namespaces for whose objects the webhook is not called.
 func excludedNamespaces(w admissionregistrationv1.ValidatingWebhook) []string {
 	var names []string
 	if w.NamespaceSelector == nil {
@@ -100,7 +100,7 @@ func excludedNamespaces(w admissionregistrationv1.ValidatingWebhook) []string {
 	return names
 }
 
-// 453, 535, 1521, 1958: applying the manifests again takes no CA away. Whom the API server calls is the feature's own
+// 453, 535, 1521, 1958: applying the manifests again removes no CA bundle. The API server calls the feature's own
 // Service.
 func TestNoManifestHoldsABundle(t *testing.T) {
 	for _, f := range features(t) {
@@ -154,8 +154,8 @@ func TestCRDsCanBeAppliedInEveryWay(t *testing.T) {
 	}
 }
 
-// 1482, 1793: whoever got hold of a node could read all secrets of the cluster. No account may do everything with
-// anything, and none may list secrets but the manager its own one.
+// 1482, 1793: an attacker with access to a node could read all Secrets of the cluster. No account has all verbs or all
+// resources, and none may list Secrets, except the manager its own one.
 func TestNoRoleReadsSecretsOfOthers(t *testing.T) {
 	for _, f := range features(t) {
 		t.Run(f.name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestNoRoleReadsSecretsOfOthers(t *testing.T) {
 	}
 }
 
-// Roles are given to the feature's own accounts, and all of them are there.
+// Roles are bound only to the feature's own accounts, and all these accounts exist.
 func TestRolesAreGivenToOwnAccounts(t *testing.T) {
 	for _, f := range features(t) {
 		t.Run(f.name, func(t *testing.T) {

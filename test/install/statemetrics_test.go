@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What kube-state-metrics is told to read of a kind is in the kind's schema.
+// The fields that kube-state-metrics is configured to read exist in the kind's schema.
 func TestStateMetricsReadWhatTheKindsHave(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "state-metrics.yaml"))
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestStateMetricsReadWhatTheKindsHave(t *testing.T) {
 			assert.NotEmpty(t, m.Help, m.Name)
 			assert.Equal(t, "Gauge", m.Each.Type, m.Name)
 			if m.Each.Gauge.Path[0] == "metadata" {
-				continue // no schema tells of what all objects have
+				continue // schemas do not describe metadata
 			}
 			field := at(t, known, m.Each.Gauge.Path...)
 			if m.Each.Gauge.ValueFrom == nil {
@@ -95,7 +95,7 @@ func schemaOf(t *testing.T, kind schema.GroupVersionKind) map[string]any {
 	return nil
 }
 
-// allCRDs returns those of all features.
+// allCRDs returns the CustomResourceDefinitions of all features.
 func allCRDs(t *testing.T) []unstructured.Unstructured {
 	t.Helper()
 	var all []unstructured.Unstructured

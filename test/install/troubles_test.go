@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The page that tells what users of OpenKruise ran into names the tests that prove what happens here.
+// The page of problems that users of OpenKruise have reported names the tests that prove the behaviour here.
 func TestEveryTroubleNamesATestThatExists(t *testing.T) {
 	const root = "../.."
 	page, err := os.ReadFile(filepath.Join(root, "docs", "troubles.md"))

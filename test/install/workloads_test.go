@@ -11,15 +11,15 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// What a feature runs, and what it is called.
+// The programs of a feature, and its names.
 
-// program is one that the feature runs, its manager or its agent.
+// program is a program of the feature, its manager or its agent.
 type program struct {
 	name string
 	pod  corev1.PodTemplateSpec
 }
 
-// programs returns those of the overlay, the manager first.
+// programs returns the programs of the overlay, the manager first.
 func (f feature) programs(t *testing.T) []program {
 	t.Helper()
 	manager := one[appsv1.Deployment](t, f.extended, "Deployment")
@@ -64,7 +64,7 @@ func TestNamesAreThoseOfTheFeature(t *testing.T) {
 	}
 }
 
-// The webhooks' Service leads to the manager's pods.
+// The webhooks' Service selects the manager's pods.
 func TestTheServiceLeadsToTheManager(t *testing.T) {
 	for _, f := range features(t) {
 		t.Run(f.name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestTheServiceLeadsToTheManager(t *testing.T) {
 	}
 }
 
-// Everything tells what it belongs to, but for namespaces, which people may have made before.
+// Every object has the labels of its feature, except namespaces, which may already exist.
 func TestObjectsAreLabelled(t *testing.T) {
 	belongs := func(t *testing.T, name string, labels map[string]string) {
 		t.Helper()
@@ -123,7 +123,7 @@ func TestNoProgramIsThrottled(t *testing.T) {
 	}
 }
 
-// A program that hangs is started again, and one that is not ready is asked nothing. No other pod takes its place.
+// A program that hangs is restarted, and one that is not ready receives no requests. No other pod displaces it.
 func TestProgramsAreLookedAfter(t *testing.T) {
 	for _, f := range features(t) {
 		t.Run(f.name, func(t *testing.T) {
@@ -141,8 +141,8 @@ func TestProgramsAreLookedAfter(t *testing.T) {
 	}
 }
 
-// The namespace admits every pod, for the node agent's sake. What a restricted one would ask of the managers
-// they do by themselves.
+// The namespace admits privileged pods because of the node agent. The managers still meet the restricted pod security
+// standard.
 func TestManagersRestrictThemselves(t *testing.T) {
 	for _, f := range features(t) {
 		t.Run(f.name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestManagersRestrictThemselves(t *testing.T) {
 	}
 }
 
-// Whoever may do what the kinds of a feature ask for is told by roles for people, and Prometheus by one of its own.
+// A feature has roles for users of its kinds, and one for Prometheus.
 func TestPeopleHaveRoles(t *testing.T) {
 	for _, f := range features(t) {
 		t.Run(f.name, func(t *testing.T) {

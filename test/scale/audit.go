@@ -9,8 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/test/audit"
 )
 
-// account adds to the row what everybody wrote after the spec had changed, and apart from that what
-// the controller did.
+// account adds the writes after the change of the spec to the row, those of the controller apart from others.
 func (row *Row) account(writes []audit.Request, changed time.Time, controller string) {
 	row.Writes = map[string]int{}
 	row.Others = map[string]int{}
@@ -40,7 +39,7 @@ func onlyWrites(requests []audit.Request) []audit.Request {
 	return slices.DeleteFunc(slices.Clone(requests), func(r audit.Request) bool { return !r.IsWrite() })
 }
 
-// reads counts what a controller read from the server, Leases apart.
+// reads counts the reads of a controller from the server, except those of Leases.
 func reads(requests []audit.Request, controller string) map[string]int {
 	count := map[string]int{}
 	for _, r := range requests {
@@ -63,8 +62,8 @@ func (row *Row) time(r audit.Request, changed time.Time) {
 	}
 }
 
-// agent returns the short name of a client: that of its account in the controller manager, else what stands before the
-// details.
+// agent returns the short name of a client: the name of its account in the controller manager, otherwise the part of
+// its user agent before the details.
 func agent(userAgent string) string {
 	if i := strings.LastIndex(userAgent, "system:serviceaccount:kube-system:"); i >= 0 {
 		return userAgent[i+len("system:serviceaccount:kube-system:"):]

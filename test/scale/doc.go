@@ -1,16 +1,14 @@
-// Package scale measures an operator under load, beside what the same API server can do at most and
-// what the controller of the built-in kind most like its own does with it: ReplicaSet for CloneSet,
-// StatefulSet for StatefulSet.
+// Package scale measures an operator under load. It compares it with the maximum of the same API server and with the
+// controller of the most similar built-in kind: ReplicaSet for CloneSet, StatefulSet for StatefulSet.
 //
-// Options say whose operator and how many pods; Rows come out, one for each load: nothing to do, bare
-// requests, with the operator and while it is dead, the built-in kind scaled up and down, the feature's
-// kind scaled up, updated in place and scaled down; or, from Restart, a restart among many sets that need
-// nothing. What takes long to make, pods of others and many sets, is made once and kept: etcd's data
-// folder is copied into the cache when the cluster that made it has ended, and out of it for each run. features.go has one entry for each operator that can be measured. All of it happens on
-// this machine: a simulated cluster, whose nodes are simulated in this process, and the operator as a
-// process of its own, installed from its overlay with its own account and webhooks. What a controller
-// wrote is read from the audit log, what it cost from the kernel.
+// Options with the operator and the number of pods go in; Rows come out, one for each load: idle, bare requests with
+// the operator and without it, the built-in kind scaled up and down, the feature's kind scaled up, updated in place and
+// scaled down; or, from Restart, a restart with many sets that need no change. Objects that take long to create, pods
+// of others and many sets, are created once: etcd's data folder is copied into the cache when the cluster that made it
+// has ended, and from there for each run. features.go has one entry for each operator that can be measured. Everything
+// runs on this machine: a cluster with nodes that this process simulates, and the operator as a process, installed from
+// its overlay with its own account and webhooks. Writes are read from the audit log, costs from the kernel.
 //
-// Rows of one run compare with each other; rows of different machines do not. The package must never
-// be pointed at a cluster that it did not start.
+// Rows of one run can be compared, rows of different machines cannot. The package must never be pointed at a cluster
+// that it did not start.
 package scale

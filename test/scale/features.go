@@ -19,8 +19,7 @@ import (
 	statefulset "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// feature is an operator that is measured, beside the controller of the built-in kind that is most like
-// its own.
+// feature is an operator that is measured, with the controller of the most similar built-in kind.
 type feature struct {
 	addToScheme  func(*runtime.Scheme) error
 	own, builtIn func() workload
@@ -33,18 +32,17 @@ func features() map[string]feature {
 	}
 }
 
-// Features returns the names of those whose operators can be measured, in order.
+// Features returns the names of the features whose operators can be measured, sorted.
 func Features() []string { return slices.Sorted(maps.Keys(features())) }
 
-// workload is an object that loads are put on. Its functions look at what the object holds when they are
-// called.
+// workload is an object on which loads run. Its functions use the state of the object at the time of the call.
 type workload struct {
 	client.Object
 	kind       string
 	controller string // of a built-in kind: the account in the controller manager
 	scale      func(replicas int32)
-	template   func() *corev1.PodTemplateSpec // to be changed in place; nil where the kind cannot
-	ready      func() bool                    // says the status
+	template   func() *corev1.PodTemplateSpec // to be changed in place; nil if the kind has no in-place updates
+	ready      func() bool                    // by its status
 }
 
 // beside measures the built-in kind.
@@ -58,7 +56,7 @@ func (b *bench) own(ctx context.Context) ([]Row, error) {
 	return b.loads(ctx, features()[b.Feature].own(), controller{b.operator.process, b.operator.name + "/"})
 }
 
-// loads scales a workload up, updates it in place where it can do that, and scales it down.
+// loads scales a workload up, updates it in place if its kind supports that, and scales it down.
 func (b *bench) loads(ctx context.Context, w workload, who controller) ([]Row, error) {
 	loads := []load{{w.kind + " scale-up", who, w.Object, func() { w.scale(int32(b.Pods)) }, isReady, b.Pods, w.ready}}
 	if w.template != nil {
@@ -111,7 +109,7 @@ func cloneSet() workload {
 	}
 }
 
-// builtInStatefulSet returns the StatefulSet of Kubernetes, all pods at once.
+// builtInStatefulSet returns a Parallel StatefulSet of Kubernetes.
 func builtInStatefulSet() workload {
 	set := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// parallel is how many bare requests are under way at once, as many as our executor has.
+// parallel is the number of bare requests at a time, the same as in our executor.
 const parallel = 32
 
-// floor sends bare requests: what no controller can be faster than. No scheduler takes the pods.
+// floor sends bare requests, the lower bound for any controller. The pods are not scheduled.
 func (b *bench) floor(ctx context.Context) ([]Row, error) {
 	space, err := b.namespace(ctx)
 	if err != nil {
@@ -43,8 +43,8 @@ func (b *bench) floor(ctx context.Context) ([]Row, error) {
 	return []Row{create, patch, remove}, err
 }
 
-// dead measures what the creation of others' pods takes while the operator does not run: it must be what
-// floor measures, because the operator has no part in it.
+// dead measures the creation of others' pods while the operator does not run. It must equal floor, because the operator
+// is not involved.
 func (b *bench) dead(ctx context.Context) ([]Row, error) {
 	space, err := b.namespace(ctx)
 	if err != nil {
@@ -67,14 +67,14 @@ func (b *bench) dead(ctx context.Context) ([]Row, error) {
 	return []Row{row}, b.operator.start(ctx)
 }
 
-// unscheduled returns a pod that no scheduler takes.
+// unscheduled returns a pod that no scheduler handles.
 func unscheduled(name string, labels map[string]string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: podSpec(imageBefore)}
 	pod.Spec.SchedulerName = "nobody"
 	return pod
 }
 
-// bare measures one thing that is done for each name.
+// bare measures do, called once for each name.
 func (b *bench) bare(ctx context.Context, what string, do func(ctx context.Context, name string) error) (Row, error) {
 	b.tell("%s", what)
 	meter, err := startMeter([]process{b.controllerManager, b.apiServer, b.scheduler, b.database})
@@ -103,7 +103,7 @@ func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
 func podName(i int) string { return fmt.Sprintf("%s-%d", name, i) }
 
-// forEach does one thing for each number below n, many at a time.
+// forEach calls do for each number below n, parallel at a time.
 func forEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	group, limited := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)

@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/audit"
 )
 
-// foreign returns a database with pods of others, empty where none are asked for. They have no node: nobody but their
-// creator writes them, so that what a run takes more than one without them is the cost of their being there.
+// foreign returns a database with pods of others, empty where none are asked for. They have no node and are written
+// only once, when they are created, so that the difference to a run without them is the cost of their existence.
 func (o Options) foreign(ctx context.Context) (database string, err error) {
 	if o.Foreign == 0 {
 		return "", nil
@@ -30,7 +30,7 @@ func (o Options) foreign(ctx context.Context) (database string, err error) {
 	})
 }
 
-// idle measures what the operator takes while there is nothing to do.
+// idle measures the cost of the operator while there is nothing to do.
 func (b *bench) idle(ctx context.Context) ([]Row, error) {
 	b.tell("idle")
 	row := Row{Load: "idle", Controller: b.operator.name, Done: idleTime.Seconds()}

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/cluster"
 )
 
-// kept returns the folder of a database that fill has made, once: in an earlier run, or now, in a cluster of its own.
-// The folder lies in the cache, under a name that changes with what made it.
+// kept returns the folder of a database that fill has made, in an earlier run or now in a new cluster. The folder is in
+// the cache, and its name depends on name and made.
 func (o Options) kept(ctx context.Context, name string, made any, fill func(context.Context, *bench) error) (folder string, err error) {
 	text, err := json.Marshal([]any{cluster.DefaultKubernetes, made})
 	if err != nil {
@@ -40,8 +40,8 @@ func (o Options) kept(ctx context.Context, name string, made any, fill func(cont
 	return folder, b.cluster.DownKeeping(ctx, folder)
 }
 
-// open starts a cluster, with a database that was kept or with none, and connects to it. The function it
-// returns ends the cluster and whatever runs beside it.
+// open starts a cluster, with a kept database or an empty one, and connects to it. The function it returns stops the
+// cluster and all processes beside it.
 func (o Options) open(ctx context.Context, database string) (b *bench, end func() error, err error) {
 	options := cluster.Options{Name: clusterName, Simulated: true, Nodes: cluster.NoNodes, Out: o.Progress, Database: database}
 	if err := cluster.Remove(ctx, options); err != nil && !errors.Is(err, cluster.ErrNotRunning) {

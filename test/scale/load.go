@@ -21,9 +21,9 @@ const (
 
 	pollInterval = 10 * time.Millisecond
 	patience     = 10 * time.Minute
-	// settling is how long after a load what comes too late still counts.
+	// settling is how long after a load late writes still count.
 	settling = time.Second
-	// idleTime is how long the operator is watched while it has nothing to do.
+	// idleTime is how long the operator is measured while it has nothing to do.
 	idleTime = 30 * time.Second
 )
 
@@ -43,7 +43,7 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// controller is who is measured.
+// controller is the controller that is measured.
 type controller struct {
 	process
 	userAgent string // how it begins
@@ -60,7 +60,7 @@ type load struct {
 	reported   func() bool // by the workload's status
 }
 
-// run creates an empty workload in a namespace of its own and puts the loads on it.
+// run creates an empty workload in a new namespace and runs the loads on it.
 func (b *bench) run(ctx context.Context, workload client.Object, ready func() bool, loads []load) ([]Row, error) {
 	space, err := b.namespace(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ func (b *bench) measure(ctx context.Context, l load, pods cache.Store) (Row, err
 	return row, nil
 }
 
-// complete reports whether all pods are as the load wants them.
+// complete reports whether the load is done for all pods.
 func (l load) complete(pods cache.Store) bool {
 	all := pods.List()
 	if len(all) != l.pods {
@@ -149,7 +149,7 @@ func (l load) complete(pods cache.Store) bool {
 	return true
 }
 
-// reported waits until the workload's status tells of the end.
+// reported waits until the workload's status shows the end of the load.
 func (b *bench) reported(ctx context.Context, workload client.Object, end func() bool) error {
 	return await(ctx, "the workload's status", func() (bool, error) {
 		err := b.client.Get(ctx, client.ObjectKeyFromObject(workload), workload)

@@ -32,8 +32,8 @@ const (
 	tokenSeconds = 24 * 60 * 60
 )
 
-// operator is a feature's operator as a process of this machine: from its overlay, with its own
-// account, but for the Deployment, and with webhooks that are reached by URL.
+// operator is a feature's operator as a process on this machine. Its overlay is installed without the Deployment, it
+// uses its own account, and its webhooks are called by URL.
 type operator struct {
 	process
 	binary, log     string
@@ -43,7 +43,7 @@ type operator struct {
 	ended           chan error
 }
 
-// newOperator builds the operator and installs it, all but the process.
+// newOperator builds the operator and installs its manifests, but does not start it.
 func newOperator(ctx context.Context, c *cluster.Cluster, kube kubernetes.Interface, folder string, o Options) (*operator, error) {
 	binary := filepath.Join(folder, o.operator())
 	source := "github.com/flotilla-project/flotilla/" + o.Feature + "/cmd/manager"
@@ -110,7 +110,7 @@ func (o *operator) ready(ctx context.Context) (bool, error) {
 	return err == nil && code == http.StatusOK, nil // before it listens there is no answer
 }
 
-// get reads a page of the operator.
+// get returns a page that the operator serves.
 func get(ctx context.Context, url string) (code int, text string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -125,10 +125,10 @@ func get(ctx context.Context, url string) (code int, text string, err error) {
 	return response.StatusCode, string(body), err
 }
 
-// stop lets the operator release its lease and end.
+// stop ends the operator with SIGTERM, so that it releases its Lease.
 func (o *operator) stop() error { return o.signal(syscall.SIGTERM) }
 
-// kill ends it without a chance to release anything.
+// kill ends the operator with SIGKILL, so that it releases nothing.
 func (o *operator) kill() error { return o.signal(syscall.SIGKILL) }
 
 func (o *operator) signal(with syscall.Signal) error {
@@ -170,8 +170,8 @@ func kubectl(ctx context.Context, c *cluster.Cluster, input []byte, arguments ..
 	return nil
 }
 
-// asProcess changes an overlay's manifests for an operator that runs as a process: there is no
-// Deployment, and what names the Service names a URL.
+// asProcess changes an overlay's manifests for an operator that runs as a process: it removes the Deployment, and
+// replaces references to the Service by a URL.
 func asProcess(manifests []byte, webhook string) ([]byte, error) {
 	objects, err := install.Objects(manifests)
 	if err != nil {
@@ -210,7 +210,7 @@ func withURL(value any, webhook string) {
 	}
 }
 
-// writeKubeconfig writes the file by which the operator reaches the server as its own account.
+// writeKubeconfig writes the kubeconfig with which the operator uses the server as its own account.
 func writeKubeconfig(ctx context.Context, c *cluster.Cluster, kube kubernetes.Interface, account, file string) error {
 	token, err := kube.CoreV1().ServiceAccounts(install.Namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))},
@@ -229,7 +229,7 @@ func writeKubeconfig(ctx context.Context, c *cluster.Cluster, kube kubernetes.In
 	return clientcmd.WriteToFile(*config, file)
 }
 
-// freePorts returns ports of the loopback that nobody listens on now.
+// freePorts returns free ports on loopback.
 func freePorts(ctx context.Context, n int) ([]int, error) {
 	var ports []int
 	for range n {
@@ -243,12 +243,12 @@ func freePorts(ctx context.Context, n int) ([]int, error) {
 	return ports, nil
 }
 
-// await asks again and again until the answer is yes, at most for the patience of a run.
+// await polls until ask returns true, at most for the timeout of a run.
 func await(ctx context.Context, what string, ask func() (bool, error)) error {
 	return awaitEvery(ctx, pollInterval, what, ask)
 }
 
-// awaitEvery returns await for questions that cost something.
+// awaitEvery is await with another interval, for polls that cost more.
 func awaitEvery(ctx context.Context, interval time.Duration, what string, ask func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 // ticksPerSecond is the unit of CPU time in /proc, the same on every Linux that Go supports.
 const ticksPerSecond = 100
 
-// process is a process whose cost is measured. It works on Linux only.
+// process is a process whose cost is measured, on Linux only.
 type process struct {
 	name string
 	pid  int
@@ -67,7 +67,7 @@ func (p process) cpu() (float64, error) {
 	return float64(total) / ticksPerSecond, nil
 }
 
-// peak returns the most memory in MiB that was resident since forgetPeak.
+// peak returns the maximum of resident memory since forgetPeak, in MiB.
 func (p process) peak() (int, error) {
 	status, err := p.read("status")
 	if err != nil {
@@ -86,7 +86,7 @@ func (p process) forgetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.pid), []byte("5"), 0)
 }
 
-// meter measures what processes take from its start on.
+// meter measures the cost of processes since its start.
 type meter struct {
 	processes []process
 	before    []float64
@@ -107,7 +107,7 @@ func startMeter(processes []process) (*meter, error) {
 	return m, nil
 }
 
-// cost returns what each process took, by its name.
+// cost returns the cost of each process, by name.
 func (m *meter) cost() (map[string]Cost, error) {
 	costs := map[string]Cost{}
 	for i, p := range m.processes {

@@ -13,9 +13,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// toReady brings pods to Ready by bare requests: what no controller can be faster than on the same machine,
-// where scheduler and nodes take their share. First pods with nothing else, then such as a CloneSet's: with
-// its labels and readiness gates, which one PATCH a pod opens at once.
+// toReady measures the time until pods are Ready that are created by bare requests. It is the lower bound for any
+// controller on the same machine, with scheduler and nodes. The first pods are minimal; the second ones have the labels
+// and readiness gates of a CloneSet's pods, whose conditions one PATCH a pod sets to True.
 func (b *bench) toReady(ctx context.Context) ([]Row, error) {
 	plain, err := b.readied(ctx, "bare POST pods, to Ready", func(string) *corev1.Pod { return &corev1.Pod{} }, nil)
 	if err != nil {
@@ -29,7 +29,7 @@ func (b *bench) toReady(ctx context.Context) ([]Row, error) {
 	return []Row{plain, gated}, err
 }
 
-// gatedPod has what a CloneSet puts on a pod.
+// gatedPod returns a pod with the labels and readiness gates of a CloneSet.
 func gatedPod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -45,7 +45,7 @@ func gatedPod(name string) *corev1.Pod {
 	}
 }
 
-// opened returns the change of a gated pod that lets it serve.
+// opened returns the patch that sets the conditions of a gated pod's readiness gates to True.
 func opened() map[string]any {
 	now := metav1.Now()
 	condition := func(kind corev1.PodConditionType) corev1.PodCondition {
@@ -57,7 +57,7 @@ func opened() map[string]any {
 	}
 }
 
-// readied makes pods, patches each when there is a patch, and waits until all are ready.
+// readied creates pods, patches each if there is a patch, and waits until all are ready.
 func (b *bench) readied(ctx context.Context, what string, made func(name string) *corev1.Pod, patch []byte) (Row, error) {
 	b.tell("%s", what)
 	space, err := b.namespace(ctx)

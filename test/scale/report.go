@@ -9,51 +9,51 @@ import (
 	"text/tabwriter"
 )
 
-// Row is what one load took. Times are in seconds since the spec was changed; bare requests count
-// from the first.
+// Row has the measurements of one load. Times are in seconds since the change of the spec, or since the first bare
+// request.
 type Row struct {
-	// Load names what happened.
+	// Load is the name of the load.
 	Load string
 	// Round is the number of the round, from 1.
 	Round int
-	// Pods is how many pods were concerned, 0 at idle.
+	// Pods is the number of pods of the load, 0 for idle.
 	Pods int
-	// FirstWrite and LastWrite are the controller's first request for a pod and the answer to its last,
-	// LastCreate that of its last create.
+	// FirstWrite is the time of the controller's first write of a pod, LastWrite that of the answer to its last, and
+	// LastCreate that of the answer to its last create.
 	FirstWrite, LastWrite, LastCreate float64
-	// Done is when all pods were as wanted: ready, ready again with the new image, or gone. At idle it
-	// is how long that was; after a restart it is the time from leadership to the end of the last pass.
+	// Done is the time at which the load was done for all pods: ready, ready again with the new image, or deleted. For
+	// idle it is the duration; after a restart it is the time from leadership to the end of the last pass.
 	Done float64
-	// Median and P99 are how long bare requests took, in milliseconds.
+	// Median and P99 are the latencies of bare requests, in milliseconds.
 	Median, P99 float64 `json:",omitempty"`
 	// Writes counts the controller's writes by verb and resource, without Events and leases.
 	Writes map[string]int `json:",omitempty"`
-	// Reads counts what it read from the server, where that was counted.
+	// Reads counts its reads from the server, if they were counted.
 	Reads map[string]int `json:",omitempty"`
-	// Others counts everybody else's writes, by user agent, verb and resource.
+	// Others counts the writes of all other clients, by user agent, verb and resource.
 	Others map[string]int `json:",omitempty"`
-	// Events counts those that it wrote.
+	// Events counts the Events that it wrote.
 	Events int
-	// Conflicts counts the requests that were answered with 409; they are among Writes too.
+	// Conflicts counts the requests that were answered with 409; Writes counts them, too.
 	Conflicts int
 	// Controller names the process whose writes are counted.
 	Controller string `json:",omitempty"`
-	// Costs are those of all processes, until the controller had reported the load as done.
+	// Costs are the costs of all processes, until the controller had reported the load as done.
 	Costs map[string]Cost `json:",omitempty"`
 }
 
-// Cost is what one process took.
+// Cost is the cost of one process.
 type Cost struct {
 	// CPU is in seconds, user and system.
 	CPU float64
-	// PeakMiB is the most memory that was resident.
+	// PeakMiB is the maximum of resident memory.
 	PeakMiB int
 }
 
 // Rate returns pods a second.
 func (r Row) Rate() float64 { return float64(r.Pods) / r.Done }
 
-// kinds tells writes as a number per pod, and those of other objects as a plain number.
+// kinds formats the writes: those of pods as a number per pod, others as a total.
 func (r Row) kinds(writes map[string]int) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(writes)) {
@@ -66,10 +66,10 @@ func (r Row) kinds(writes map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// each returns a number for each pod; it stays what it is where no pods were concerned.
+// each returns n per pod, or n if the load has no pods.
 func (r Row) each(n int) float64 { return float64(n) / float64(max(r.Pods, 1)) }
 
-// perPod returns the number of writes of pods for each of them.
+// perPod returns the number of writes of pods per pod.
 func (r Row) perPod() float64 {
 	total := 0
 	for kind, n := range r.Writes {
@@ -80,7 +80,7 @@ func (r Row) perPod() float64 {
 	return r.each(total)
 }
 
-// Print writes the rows as a table, and below it who wrote what and what all processes took.
+// Print writes the rows as a table, and below it the writes of each client and the cost of each process.
 func Print(out io.Writer, rows []Row) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "load\tpods\tfirst write s\tlast create s\tlast write s\tdone s\tpods/s\twrites/pod\tevents/pod\t409\tCPU s\tpeak MiB\t")

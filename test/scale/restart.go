@@ -25,18 +25,19 @@ import (
 const (
 	// setsPerNamespace is how many sets share a namespace.
 	setsPerNamespace = 10
-	// seed is the name of the set that all others are copies of; it is in no other text of theirs.
+	// seed is the name of the set that is copied to make all others. It must not occur in any other text of its
+	// objects.
 	seed = "seedling"
-	// calm is how long nothing may be written before a set counts as settled.
+	// calm is the time without a write after which a set counts as settled.
 	calm = 3 * time.Second
-	// scrapeInterval is the time between two looks at the operator's metrics, each of which costs it
+	// scrapeInterval is the time between two scrapes of the operator's metrics. Each scrape costs the operator
 	// milliseconds.
 	scrapeInterval = 100 * time.Millisecond
 )
 
-// Restart measures how a CloneSet operator that was killed catches up with sets that need nothing: from
-// the moment at which the next one becomes leader to the end of the pass over the last set. Options.Sets
-// and Options.Pods say how many sets there are, and how many pods each has.
+// Restart measures the restart of a CloneSet operator that was killed, with sets that need no change: from the time at
+// which the next process becomes leader to the end of the pass over the last set. There are Options.Sets sets with
+// Options.Pods pods each.
 func Restart(ctx context.Context, o Options) (rows []Row, err error) {
 	o.Feature = "cloneset"
 	made := []any{o.Sets, o.Pods, o.Nodes, setsPerNamespace, template()}
@@ -112,8 +113,8 @@ func (b *bench) restart(ctx context.Context) ([]Row, error) {
 
 func isAboutObjects(r audit.Request) bool { return r.Object.Resource != "" }
 
-// leads waits until the operator has become leader: it has written the Lease. It returns when that was,
-// and the requests until then.
+// leads waits until the operator is leader, which means that it has written the Lease. It returns the time of that
+// write and the requests until then.
 func (b *bench) leads(ctx context.Context) (requests []audit.Request, since time.Time, err error) {
 	agent := b.operator.name + "/leader-election"
 	err = await(ctx, "a leader", func() (bool, error) {
@@ -129,7 +130,7 @@ func (b *bench) leads(ctx context.Context) (requests []audit.Request, since time
 	return requests, since, err
 }
 
-// caughtUp waits until the operator has been through a pass over as many sets, and has none left to do.
+// caughtUp waits until the operator has completed that many passes and its queue is empty.
 func (b *bench) caughtUp(ctx context.Context, sets int) error {
 	return awaitEvery(ctx, scrapeInterval, "passes over all sets", func() (bool, error) {
 		code, text, err := get(ctx, b.operator.metrics)
@@ -141,7 +142,7 @@ func (b *bench) caughtUp(ctx context.Context, sets int) error {
 	})
 }
 
-// total adds up the series of a metric that are of the CloneSet controller and have the labels.
+// total returns the sum of the series of a metric for the CloneSet controller with the labels.
 func total(text, metric string, labels ...string) float64 {
 	sum := 0.0
 	for line := range strings.Lines(text) {
@@ -157,8 +158,7 @@ func total(text, metric string, labels ...string) float64 {
 	return sum
 }
 
-// fill makes all the sets: one by the operator, with its pods on simulated nodes, and the others as copies
-// of that one.
+// fill makes all sets: one by the operator, with its pods on simulated nodes, and the others as copies of it.
 func (b *bench) fill(ctx context.Context) error {
 	if err := b.start(ctx); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (b *bench) fill(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make the first set: %w", err)
 	}
-	// Copies are not changed by a webhook, and nobody but us acts on them before they are complete.
+	// Copies must not be changed by a webhook, nor reconciled before they are complete.
 	if err := b.operator.stop(); err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (b *bench) fill(ctx context.Context) error {
 	})
 }
 
-// pattern is a set with its revisions and pods, as JSON: all of them settled.
+// pattern is a settled set with its revisions and pods, as JSON.
 type pattern struct {
 	set             []byte
 	revisions, pods [][]byte
@@ -235,7 +235,7 @@ func (b *bench) pattern(ctx context.Context) (p pattern, err error) {
 	return p, err
 }
 
-// copySet makes a set like the pattern under another name.
+// copySet makes a copy of the pattern with another name.
 func (b *bench) copySet(ctx context.Context, p pattern, space, name string) error {
 	set := &cloneset.CloneSet{}
 	if err := renamed(p.set, space, name, set); err != nil {
@@ -290,7 +290,8 @@ func (b *bench) copyPod(ctx context.Context, pod *corev1.Pod) error {
 	})
 }
 
-// insist asks a busy server again, and takes what is there already for what an unanswered request has made.
+// insist sends a request again if the server is busy. It treats AlreadyExists as success, because an earlier request
+// without an answer may have created the object.
 func insist(ask func() error) error {
 	const times = 20
 	for left := times; ; left-- {
@@ -306,7 +307,7 @@ func insist(ask func() error) error {
 	}
 }
 
-// renamed reads a copy of an object of the pattern.
+// renamed decodes an object of the pattern with the names replaced.
 func renamed(text []byte, space, name string, into client.Object) error {
 	if err := json.Unmarshal(bytes.ReplaceAll(text, []byte(seed), []byte(name)), into); err != nil {
 		return fmt.Errorf("read the pattern: %w", err)

@@ -24,32 +24,32 @@ import (
 )
 
 const (
-	// DefaultPods is the number of pods that design and results speak of.
+	// DefaultPods is the number of pods of the published results.
 	DefaultPods = 1000
-	// DefaultNodes is the number of nodes that they speak of.
+	// DefaultNodes is the number of nodes of the published results.
 	DefaultNodes = 50
 
 	clusterName = "flotilla-scale"
 )
 
-// Options say what to measure.
+// Options describe what to measure.
 type Options struct {
-	// Feature is whose operator is measured, one of Features.
+	// Feature is the feature whose operator is measured, one of Features.
 	Feature string
-	// Pods is how many pods each load has, or each set of Restart, Nodes how many simulated nodes there are.
+	// Pods is the number of pods of each load, or of each set of Restart. Nodes is the number of simulated nodes.
 	Pods, Nodes int
-	// Foreign is how many pods of others are in the cluster before the operator starts. They are made
-	// once and kept in the cache.
+	// Foreign is the number of pods of others that exist before the operator starts. They are created once and kept in
+	// the cache.
 	Foreign int
-	// Sets is how many sets Restart has.
+	// Sets is the number of sets of Restart.
 	Sets int
-	// StartDelay is how long containers take to start on the simulated nodes.
+	// StartDelay is the time that containers need to start on the simulated nodes.
 	StartDelay time.Duration
-	// Rounds is how often everything is measured.
+	// Rounds is the number of times that everything is measured.
 	Rounds int
 	// Only restricts a round to some of "idle", "floor", "ready", "dead", "built-in" and the Feature; empty means all.
 	Only []string
-	// PprofAddress is where the operator serves profiles; empty means nowhere.
+	// PprofAddress is the address at which the operator serves profiles; empty disables them.
 	PprofAddress string
 	// OperatorLog is the file for the operator's log; empty discards it.
 	OperatorLog string
@@ -64,7 +64,7 @@ func (o Options) operator() string { return o.Feature + "-manager" }
 type bench struct {
 	Options
 	cluster *cluster.Cluster
-	folder  string // for what the run leaves nothing of
+	folder  string // for temporary files of the run
 	config  *rest.Config
 	kube    kubernetes.Interface // without rate limit
 	client  client.Client
@@ -75,7 +75,7 @@ type bench struct {
 	controllerManager, apiServer, scheduler, database process
 }
 
-// Run starts a cluster, the simulated nodes and the operator, measures, and ends all of it.
+// Run starts a cluster, the simulated nodes and the operator, measures, and stops them.
 func Run(ctx context.Context, o Options) (rows []Row, err error) {
 	if _, ok := features()[o.Feature]; !ok {
 		return nil, fmt.Errorf("there is nothing to measure of %q", o.Feature)
@@ -105,7 +105,7 @@ func Run(ctx context.Context, o Options) (rows []Row, err error) {
 	return rows, nil
 }
 
-// start starts what runs beside the cluster: simulated nodes, and the operator from its overlay.
+// start starts the simulated nodes, and the operator from its overlay.
 func (b *bench) start(ctx context.Context) error {
 	simulation := rest.CopyConfig(b.config)
 	simulation.UserAgent = simnodes.UserAgent
@@ -146,7 +146,7 @@ func (b *bench) connect() error {
 	return nil
 }
 
-// findProcesses finds the control plane by its folder, which all its arguments name.
+// findProcesses finds the processes of the control plane by its folder, which is in their arguments.
 func (b *bench) findProcesses() error {
 	folder := filepath.Dir(b.cluster.Kubeconfig())
 	var errs []error
@@ -186,7 +186,7 @@ func (b *bench) round(ctx context.Context) ([]Row, error) {
 	return rows, nil
 }
 
-// namespace makes a namespace that takes pods.
+// namespace makes a namespace in which pods can be created.
 func (b *bench) namespace(ctx context.Context) (string, error) {
 	space, err := b.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "scale-"}}, metav1.CreateOptions{})
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 	"github.com/flotilla-project/flotilla/test/install"
 )
 
-// KillAgents ends the pods of the feature's node agent at once, without a chance to say goodbye. Others follow
-// them. No story may run beside.
+// KillAgents deletes the pods of the feature's node agent without a grace period. They are replaced. No story may run
+// in parallel.
 func (w World) KillAgents(t *testing.T, feature string) {
 	t.Helper()
 	require.NoError(t, w.Client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(install.Namespace),
 		client.MatchingLabels{"app.kubernetes.io/name": feature + "-agent"}, client.GracePeriodSeconds(0)))
 }
 
-// KeepAgentsAway ends the feature's node agents and lets none come back before the end of the test. No story may
-// run beside.
+// KeepAgentsAway deletes the pods of the feature's node agent and prevents new ones until the end of the test. No story
+// may run in parallel.
 func (w World) KeepAgentsAway(t *testing.T, feature string) {
 	t.Helper()
 	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: install.Namespace, Name: feature + "-agent"}}

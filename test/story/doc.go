@@ -1,5 +1,5 @@
-// Package story holds what end-to-end tests are told with: a cluster with features on it, a namespace of their own,
-// eventually, and a watch that checks every state that the API server shows.
+// Package story has the means of end-to-end tests: a cluster with features, a namespace for each test, waits for
+// conditions, and a watch that checks every state that the API server shows.
 //
 // A suite declares one World and runs its stories through it:
 //

@@ -15,10 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Examples takes every YAML example of the page as it stands, in the page's order: manifests are
-// applied, and what begins with "# patch NAME" is a merge patch of that object of the kind, which
-// "# patch KIND/NAME" says itself. Pods that there are must be ready before the next example. A warning
-// and a patch without effect are mistakes of the page.
+// Examples applies every YAML example of the page unchanged, in order. An example that begins with "# patch NAME" is a
+// merge patch for that object of the kind; "# patch KIND/NAME" names another kind. All pods must be ready before the
+// next example. A warning, or a patch without effect, fails the test.
 func (w World) Examples(t *testing.T, namespace, page, kind string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -46,7 +45,7 @@ func (w World) podsReady(t *testing.T, namespace string) {
 	})
 }
 
-// ApplyExample takes one example as Examples does and returns what kubectl prints.
+// ApplyExample applies one example as Examples does and returns the output of kubectl.
 func (w World) ApplyExample(t *testing.T, namespace, kind, example string) (out string, err error) {
 	t.Helper()
 	patched := regexp.MustCompile(`^# patch (\S+)\n`).FindStringSubmatch(example)
@@ -60,7 +59,7 @@ func (w World) ApplyExample(t *testing.T, namespace, kind, example string) (out 
 	return w.Kubectl(t, example, "-n", namespace, "patch", target, "--type=merge", "--patch-file=/dev/stdin")
 }
 
-// NoPods lets no pods be made in the namespace, for stories that are about the API.
+// NoPods prevents the creation of pods in the namespace, for stories about the API.
 func (w World) NoPods(t *testing.T, namespace string) {
 	t.Helper()
 	require.NoError(t, w.Client.Create(t.Context(), &corev1.ResourceQuota{

@@ -24,12 +24,12 @@ import (
 	"github.com/flotilla-project/flotilla/test/install"
 )
 
-// crowd is how many objects of each kind others make.
+// crowd is the number of objects of each kind that others make.
 const crowd = 10
 
-// LeavesOthersAlone checks that the feature's webhooks are never asked about objects of others, neither while its
-// manager runs nor while there is none: the API server counts every call. An object of its own shows that a call would
-// have been counted. The story must not run beside others.
+// LeavesOthersAlone checks that the feature's webhooks are never called for objects of others, whether its manager runs
+// or not, by the API server's count of calls. An object of the feature shows that calls are counted. The story must not
+// run in parallel with others.
 func (w World) LeavesOthersAlone(t *testing.T, feature string, own func(namespace string) client.Object) {
 	t.Helper()
 	w.awaitTheEndOfOthers(t)
@@ -59,7 +59,7 @@ func (w World) LeavesOthersAlone(t *testing.T, feature string, own func(namespac
 	require.NotEqual(t, before, w.webhookCalls(t), "calls in vain are not counted")
 }
 
-// webhookCalls returns how often the API server has called each webhook of admission, by labels.
+// webhookCalls returns the number of calls of each admission webhook by the API server, by labels.
 func (w World) webhookCalls(t *testing.T) Samples {
 	t.Helper()
 	calls, err := w.countWebhookCalls(t.Context())
@@ -72,7 +72,7 @@ func (w World) countWebhookCalls(ctx context.Context) (Samples, error) {
 	return served.Of("apiserver_admission_webhook_admission_duration_seconds_count"), err
 }
 
-// lastWebhookCalls waits until nobody causes such calls any more.
+// lastWebhookCalls returns webhookCalls when the counts no longer change.
 func (w World) lastWebhookCalls(t *testing.T) Samples {
 	t.Helper()
 	last, since := w.webhookCalls(t), time.Now()
@@ -86,9 +86,8 @@ func (w World) lastWebhookCalls(t *testing.T) Samples {
 	return last
 }
 
-// crowd makes, changes and deletes objects of others in a namespace of their own, and waits until the
-// controllers of Kubernetes have made the pods of their workloads. The first request that is refused
-// fails the test.
+// crowd makes, changes and deletes objects of others in a namespace of their own, and waits until the controllers of
+// Kubernetes have made the pods of their workloads. The first request that is refused fails the test.
 func (w World) crowd(t *testing.T, name string) {
 	t.Helper()
 	namespace := w.Namespace(t)
@@ -113,8 +112,7 @@ func (w World) crowd(t *testing.T, name string) {
 	}
 }
 
-// foreigners returns objects of the kinds that clusters are full of. Their pods fit on no node, so that they cost
-// nothing.
+// foreigners returns objects of common kinds. Their pods fit on no node, so that they cost nothing.
 func foreigners(namespace, name string) []client.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	labels := map[string]string{"app": name}
@@ -153,7 +151,7 @@ func foreigners(namespace, name string) []client.Object {
 	}
 }
 
-// ScaleOperator sets the replicas of the feature's manager, and waits until as many pods are there and ready.
+// ScaleOperator sets the replicas of the feature's manager, and waits until exactly that many pods exist and are ready.
 func (w World) ScaleOperator(t *testing.T, feature string, replicas int32) {
 	t.Helper()
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: feature + "-manager", Namespace: install.Namespace}}
@@ -171,7 +169,7 @@ func (w World) ScaleOperator(t *testing.T, feature string, replicas int32) {
 	})
 }
 
-// awaitTheEndOfOthers waits until what stories have left is gone.
+// awaitTheEndOfOthers waits until the objects of earlier stories are deleted.
 func (w World) awaitTheEndOfOthers(t *testing.T) {
 	t.Helper()
 	Eventually(t, "the end of other stories", func(ctx context.Context) error {

@@ -11,13 +11,13 @@ import (
 
 const hookKey = "example.io/hook"
 
-// Handler is one of the two ways in which the outside world holds a pod in a lifecycle state.
+// Handler is one of the two ways in which other controllers hold a pod in a lifecycle state.
 type Handler struct {
 	// Name tells them apart.
 	Name string
 	// Hook is the hook in the workload's spec.
 	Hook workload.LifecycleHook
-	// Take and Release are what the outside world does to a pod.
+	// Take and Release are the changes of a pod by such a controller.
 	Take, Release func(*corev1.Pod)
 }
 
@@ -38,7 +38,7 @@ func Handlers() []Handler {
 	}}
 }
 
-// TakenIn lets pods of the template come into the world with the hook taken.
+// TakenIn changes the template so that pods are created with the hook taken.
 func (h Handler) TakenIn(template *corev1.PodTemplateSpec) {
 	maps.Copy(template.Labels, h.Hook.LabelsHandler)
 	template.Finalizers = h.Hook.FinalizersHandler

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// stillness is how long no pass begins until all that there was to do is taken to be done.
+	// stillness is the time without a new pass after which the manager counts as idle.
 	stillness = 3 * time.Second
-	// idleTime is how long an idle manager is looked at.
+	// idleTime is how long an idle manager is observed.
 	idleTime = 20 * time.Second
-	// idleCPU is what it may take then, in cores: ten times the budget, because the machine is a busy
-	// one and the figure is no measurement. Whoever loops takes far more.
+	// idleCPU is the CPU that it may use then, in cores. It is ten times the budget, because other load on the machine
+	// makes the value inexact; a manager that loops uses far more.
 	idleCPU = 0.05
-	// passesAtStart is how often a new manager may look at an object that is as it should be.
+	// passesAtStart is how many passes a new manager may make over an object that needs no change.
 	passesAtStart = 2
 )
 
-// StartsAndIdles checks what the feature's manager does when it starts over a world with this many objects of its own,
-// all of them settled, and when there is nothing to do from then on: nothing but to renew its Lease, also while others
-// are busy. The story must not run beside others.
+// StartsAndIdles checks that the feature's manager changes nothing when it starts in a cluster with this many settled
+// objects of its kinds, and that from then on it only renews its Lease, also while others write. The story must not run
+// in parallel with others.
 func (w World) StartsAndIdles(t *testing.T, feature string, objects int) {
 	t.Helper()
 	w.awaitTheEndOfOthers(t)
@@ -44,7 +44,7 @@ func (w World) StartsAndIdles(t *testing.T, feature string, objects int) {
 
 	before := parseSamples(w.MetricsPage(t, feature))
 	require.NoError(t, log.Skip())
-	select { // what does not happen can only be seen by waiting
+	select { // the absence of requests can only be seen by waiting
 	case <-time.After(idleTime):
 	case <-t.Context().Done():
 	}
@@ -59,8 +59,8 @@ func (w World) StartsAndIdles(t *testing.T, feature string, objects int) {
 	assert.Empty(t, w.chatter(t, log, feature, func(audit.Request) bool { return true }))
 }
 
-// atStart returns what a start may not ask about objects that are as they should be: to change them, or which pods of
-// their namespace they could own besides.
+// atStart reports whether the request must not be made at a start with settled objects: a write, or a list of pods in
+// their namespace that they could adopt.
 func atStart(r audit.Request) bool {
 	return r.IsWrite() && r.Object.Group == "apps.kruise.io" || r.Kind() == "list pods" && r.Object.Namespace != ""
 }
@@ -70,7 +70,7 @@ const (
 	cpu    = "process_cpu_seconds_total"
 )
 
-// restartOperator ends the feature's manager and waits for the next one.
+// restartOperator deletes the pod of the feature's manager and waits for the next one.
 func (w World) restartOperator(t *testing.T, feature string) {
 	t.Helper()
 	w.ScaleOperator(t, feature, 0)
@@ -100,9 +100,8 @@ func (w World) awaitStillness(t *testing.T, feature string) Samples {
 	return last
 }
 
-// chatter returns the requests of the feature's manager since the log was read last that are asked for. Its Lease must
-// be renewed, a watch that the server ends after some minutes begins again, and the story's own token for the metrics
-// is reviewed.
+// chatter returns the selected requests of the feature's manager since the log was last read. It leaves out renewals of
+// its Lease, watches that the server has ended after some minutes, and reviews of the story's token for metrics.
 func (w World) chatter(t *testing.T, log *audit.Log, feature string, asked func(audit.Request) bool) []string {
 	t.Helper()
 	requests, err := log.Read(func(r audit.Request) bool { return account(r) == feature+"-manager" })

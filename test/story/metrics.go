@@ -31,19 +31,19 @@ const tokenLife = 6 * time.Hour
 // Samples are the values of metrics by name and labels, such as `workqueue_depth{name="cloneset"}`.
 type Samples map[string]float64
 
-// serverMetrics returns what the API server serves now.
+// serverMetrics returns the present metrics of the API server.
 func (w World) serverMetrics(ctx context.Context) (Samples, error) {
 	page, err := w.page(ctx, "/metrics")
 	return parseSamples(page), err
 }
 
-// operatorMetrics returns what the feature's manager serves now.
+// operatorMetrics returns the present metrics of the feature's manager.
 func (w World) operatorMetrics(ctx context.Context, feature string) (Samples, error) {
 	page, err := w.metricsPage(ctx, feature)
 	return parseSamples(page), err
 }
 
-// MetricsPage returns the page with the metrics of the feature's manager, of which one pod must run.
+// MetricsPage returns the metrics of the feature's manager, of which exactly one pod must run, as text.
 func (w World) MetricsPage(t *testing.T, feature string) string {
 	t.Helper()
 	page, err := w.metricsPage(t.Context(), feature)
@@ -68,8 +68,8 @@ func (w World) metricsPage(ctx context.Context, feature string) (string, error) 
 	return page, err
 }
 
-// MetricsAreForReaders checks that the ports of all pods with the label app.kubernetes.io/name tell metrics to
-// those who may read them, by TLS, and profiles to nobody.
+// MetricsAreForReaders checks that all pods with the name in label app.kubernetes.io/name serve metrics by TLS, only to
+// clients with the right to read them, and serve profiles to no client.
 func (w World) MetricsAreForReaders(t *testing.T, name string, metrics, profiles int) {
 	t.Helper()
 	list := &corev1.PodList{}
@@ -92,8 +92,8 @@ func (w World) MetricsAreForReaders(t *testing.T, name string, metrics, profiles
 	}
 }
 
-// newReader makes an account that may read the metrics of the suite's features, as Prometheus would have it,
-// and returns a token of it.
+// newReader makes an account that may read the metrics of the suite's features, as Prometheus would have it, and
+// returns a token of it.
 func (w World) newReader(ctx context.Context) (string, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "prometheus"}}
 	made := []client.Object{account}
@@ -116,7 +116,7 @@ func (w World) newReader(ctx context.Context) (string, error) {
 	return request.Status.Token, nil
 }
 
-// scrape asks a pod for a page. Metrics are served under a certificate that signed itself.
+// scrape gets a page from a pod. Metrics are served with a self-signed certificate.
 func (w World) scrape(ctx context.Context, url, token string) (code int, page string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

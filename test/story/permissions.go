@@ -40,9 +40,8 @@ func wholeSuite() bool {
 	return true
 }
 
-// unneeded compares what the suite's operators may do with what they have done since the cluster was
-// started, as its audit log has it, and returns what is wrong: what they need and may not, and what
-// they may and do not need.
+// unneeded compares the permissions of the suite's operators with their requests in the cluster's audit log since its
+// start. It returns the permissions that they need and lack, and those that they have and do not need.
 func (w World) unneeded() ([]string, error) {
 	granted := map[string]permissions{}
 	for _, feature := range w.suite.Features {
@@ -94,7 +93,7 @@ func (w World) unneeded() ([]string, error) {
 	return wrong, nil
 }
 
-// account returns the operators' account that asked, empty when it was somebody else.
+// account returns the operator's account that made the request, or an empty string for other clients.
 func account(r audit.Request) string {
 	name, ok := strings.CutPrefix(r.User.Name, "system:serviceaccount:"+install.Namespace+":")
 	if !ok {
@@ -147,8 +146,8 @@ func (p permissions) add(rules []rbacv1.PolicyRule) {
 	}
 }
 
-// compare returns what differs between what is granted and what was used. What is spare is granted for a
-// reason that no story shows.
+// compare returns the differences between granted and used permissions. Spare permissions are granted for a reason that
+// no story shows.
 func compare(granted, used permissions, spare map[string]string) []string {
 	var wrong []string
 	for _, p := range slices.Sorted(maps.Keys(granted)) {

@@ -28,15 +28,15 @@ func (w World) pods(ctx context.Context, namespace string) ([]corev1.Pod, error)
 	return list.Items, err
 }
 
-// Active returns the pods that nobody has deleted.
+// Active returns the pods that are not terminating.
 func Active(pods []corev1.Pod) []corev1.Pod {
 	return slices.DeleteFunc(pods, func(o corev1.Pod) bool { return o.DeletionTimestamp != nil })
 }
 
-// Identity is what a pod keeps when it is updated in place.
+// Identity is what a pod keeps on an in-place update.
 type Identity struct{ Name, UID, IP, Node string }
 
-// Identities returns those of the pods, in their order.
+// Identities returns the identities of the pods, in order.
 func Identities(pods []corev1.Pod) []Identity {
 	var all []Identity
 	for i := range pods {
@@ -46,7 +46,7 @@ func Identities(pods []corev1.Pod) []Identity {
 	return all
 }
 
-// Images returns those of each pod's first container, in the order of the pods.
+// Images returns the image of each pod's first container, in the order of the pods.
 func Images(pods []corev1.Pod) []string {
 	var all []string
 	for i := range pods {
@@ -55,7 +55,7 @@ func Images(pods []corev1.Pod) []string {
 	return all
 }
 
-// ContainerIDs returns those that run as each pod's first container, in the order of the pods.
+// ContainerIDs returns the ID of each pod's first container, in the order of the pods.
 func ContainerIDs(pods []corev1.Pod) []string {
 	var all []string
 	for i := range pods {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// Patience is how long a story waits for what must happen in the end.
+	// Patience is how long a story waits for a condition.
 	Patience = 2 * time.Minute
 
 	interval = 100 * time.Millisecond
@@ -52,8 +52,7 @@ func Want(holds bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// Edit changes the live object, again when somebody else was faster. The object given becomes the one
-// that was written.
+// Edit changes the current object, and tries again on a conflict. o is set to the object that was written.
 func Edit[T client.Object](t *testing.T, w World, o T, change func(T)) {
 	t.Helper()
 	Eventually(t, "the edit of "+o.GetName(), func(ctx context.Context) error {
@@ -65,7 +64,7 @@ func Edit[T client.Object](t *testing.T, w World, o T, change func(T)) {
 	})
 }
 
-// Reaches waits until the live object is as the check wants it. The object given becomes that one.
+// Reaches waits until the check of the current object returns nil. o is set to that object.
 func Reaches[T client.Object](t *testing.T, w World, o T, what string, check func(T) error) {
 	t.Helper()
 	Eventually(t, o.GetName()+": "+what, func(ctx context.Context) error {
@@ -76,7 +75,7 @@ func Reaches[T client.Object](t *testing.T, w World, o T, what string, check fun
 	})
 }
 
-// Gone waits until the object is no more.
+// Gone waits until the object no longer exists.
 func Gone(t *testing.T, w World, o client.Object) {
 	t.Helper()
 	Eventually(t, "the end of "+o.GetName(), func(ctx context.Context) error {
@@ -111,7 +110,7 @@ func Condition(o client.Object, name string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// WaitsFor waits until the object's condition Ready is False for the reason and names who is in the way.
+// WaitsFor waits until the object's condition Ready is False with the reason, and its message contains who.
 func WaitsFor[T client.Object](t *testing.T, w World, o T, reason, who string) {
 	t.Helper()
 	Reaches(t, w, o, "condition Ready with reason "+reason, func(o T) error {

@@ -18,7 +18,7 @@ import (
 type Pods map[types.UID]*corev1.Pod
 
 // Always watches the pods of the namespace until the returned function is called and checks every state that a watch
-// shows. That function fails the test with all that was wrong.
+// shows. That function fails the test with all errors of the check.
 func (w World) Always(t *testing.T, namespace string, check func(Pods) error) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -58,7 +58,7 @@ func (w World) Always(t *testing.T, namespace string, check func(Pods) error) (e
 	}
 }
 
-// Ready returns how many of the pods are in service: running, ready and not on their way out.
+// Ready returns how many of the pods are in service: running, ready and not terminating.
 func (p Pods) Ready() int {
 	n := 0
 	for _, o := range p {

@@ -20,15 +20,15 @@ import (
 	"github.com/flotilla-project/flotilla/test/install"
 )
 
-// clusterVariable names the running cluster that stories are told on.
+// clusterVariable names the running cluster that stories use.
 const clusterVariable = "FLOTILLA_E2E_CLUSTER"
 
 // Suite describes what the stories of one package need.
 type Suite struct {
 	// Features are installed before the stories begin, in this order.
 	Features []string
-	// Beside are features that the stories need, installed after the others; the permissions of their accounts are
-	// checked in suites of their own.
+	// Beside are features that the stories also need, installed after the others. The permissions of their accounts are
+	// checked in their own suites.
 	Beside []string
 	// Schemes know the kinds of the stories, besides those of client-go.
 	Schemes []func(*runtime.Scheme) error
@@ -36,8 +36,8 @@ type Suite struct {
 	Kinds []string
 	// Roles are files with roles that stories grant besides, as an administrator would.
 	Roles []string
-	// Spare are permissions that the features' accounts have and no story needs, such as
-	// "patch clonesets.apps.kruise.io/status", each with the reason to grant it.
+	// Spare are permissions that the features' accounts have and no story needs, such as "patch
+	// clonesets.apps.kruise.io/status", each with the reason to grant it.
 	Spare map[string]string
 }
 
@@ -52,9 +52,9 @@ type World struct {
 	token string // of somebody who may read metrics
 }
 
-// Run puts the suite's features on the running cluster, runs the tests of the package and ends the
-// process. Without a cluster no test is run, which is an error where the variable CI is set. When all
-// tests of the package have passed, the features' accounts must have needed every permission they have.
+// Run installs the suite's features on the running cluster, runs the tests of the package and ends the process. Without
+// a cluster no test is run, which is an error if the variable CI is set. If all tests of the package pass, it fails
+// unless the features' accounts have used every permission that they have.
 func (w *World) Run(m *testing.M, s Suite) {
 	if os.Getenv(clusterVariable) == "" {
 		fmt.Printf("e2e: %s names no running cluster; `make test-e2e` starts one\n", clusterVariable)
@@ -114,8 +114,8 @@ func (w *World) setUp(ctx context.Context, s Suite) error {
 	return err
 }
 
-// Namespace makes a namespace for the test and deletes it at its end, without waiting for that. Pods
-// that a finalizer of the test holds are let go.
+// Namespace makes a namespace for the test and deletes it at the end of the test, without waiting. Finalizers that the
+// test has left on pods are removed.
 func (w World) Namespace(t *testing.T) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
@@ -125,7 +125,7 @@ func (w World) Namespace(t *testing.T) string {
 			w.dump(t, ns.Name)
 		}
 		ctx := context.WithoutCancel(t.Context())
-		_ = w.Client.Delete(ctx, ns) // from here on nothing new comes
+		_ = w.Client.Delete(ctx, ns) // from now on nothing can be created in it
 		list := &corev1.PodList{}
 		_ = w.Client.List(ctx, list, client.InNamespace(ns.Name))
 		for i := range list.Items {
@@ -137,7 +137,7 @@ func (w World) Namespace(t *testing.T) string {
 	return ns.Name
 }
 
-// dump logs what a failed test leaves, before its namespace goes, and what the operators said last.
+// dump logs the objects of a failed test, before its namespace is deleted, and the last lines of the operators' logs.
 func (w World) dump(t *testing.T, namespace string) {
 	t.Helper()
 	kinds := strings.Join(append(w.suite.Kinds, "pods", "events"), ",")
@@ -162,7 +162,7 @@ func (w World) kubectl(ctx context.Context, input string, args ...string) (strin
 	return string(out), err
 }
 
-// KillOperator ends the pods of the feature's manager at once, without a chance to say goodbye.
+// KillOperator deletes the pods of the feature's manager without a grace period.
 func (w World) KillOperator(t *testing.T, feature string) {
 	t.Helper()
 	require.NoError(t, w.Client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(install.Namespace),

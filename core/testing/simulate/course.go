@@ -97,7 +97,7 @@ func Refusals(seed uint64) Faults {
 	return Faults{Seed: seed, Conflict: 0.15, TooManyRequests: 0.1, InternalError: 0.1}
 }
 
-// CheckFaults requires that every course ends, with each of Troubles and in n worlds, in the same state as without
+// CheckFaults requires that every course ends, with each of Troubles and in n worlds each, in the same state as without
 // faults.
 func CheckFaults(t *testing.T, courses []Course, n int) {
 	t.Helper()

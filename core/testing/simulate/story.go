@@ -101,7 +101,8 @@ func (w *World) narrate(e Event) {
 	}
 }
 
-// trouble returns the reason why a container does not run. It is empty if all run or are being created.
+// trouble returns a container that waits with its reason, unless it only waits for its creation; empty if there is
+// none.
 func trouble(pod *corev1.Pod) string {
 	for i := range pod.Status.ContainerStatuses {
 		s := &pod.Status.ContainerStatuses[i]

@@ -1,8 +1,8 @@
-// Command demo shows what Flotilla is for: on a real cluster that it starts on this machine, pods
-// change their image and stay the pods they were.
+// Command demo shows an in-place update on a real cluster that it starts on this machine: pods change their image and
+// keep their identity.
 //
 //	demo                          with a CloneSet
 //	demo --feature statefulset    with a StatefulSet, from which a pod moves away, too
 //
-// It leaves the cluster running, for trying things out. It must fail when what it shows is not so.
+// It leaves the cluster running, for further experiments. It must fail if the cluster does not do what it shows.
 package main

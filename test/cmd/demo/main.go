@@ -27,7 +27,7 @@ const (
 	after     = "flotilla/demo-app:v2"
 )
 
-// show is what a demo shows of a feature once the cluster and the operator are there.
+// show is the demo of a feature, run when the cluster and the operator are ready.
 type show func(ctx context.Context, d *demo) error
 
 // shows returns the demos, by feature.
@@ -88,7 +88,7 @@ func (d *demo) run(ctx context.Context, o cluster.Options) error {
 	return show(ctx, d)
 }
 
-// begin makes the sample, a workload "web" of the kind, anew and returns its pods when it is ready.
+// begin recreates the sample, a workload "web" of the kind, and returns its pods when it is ready.
 func (d *demo) begin(ctx context.Context, kind, sample string) ([]corev1.Pod, error) {
 	d.kind = kind
 	if err := d.quietly(ctx, "delete", "namespace", namespace, "--ignore-not-found"); err != nil {
@@ -111,7 +111,7 @@ func (d *demo) change(ctx context.Context, kind, patch string) ([]corev1.Pod, er
 	return d.settled(ctx)
 }
 
-// newImage puts the other version into the pods and shows them before and after. It returns how long it took.
+// newImage updates the pods to the other version and shows them before and after. It returns the duration.
 func (d *demo) newImage(ctx context.Context, old []corev1.Pod) (now []corev1.Pod, took time.Duration, err error) {
 	started := time.Now()
 	now, err = d.change(ctx, "json", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"`+after+`"}]`)
@@ -124,7 +124,7 @@ func (d *demo) newImage(ctx context.Context, old []corev1.Pod) (now []corev1.Pod
 	return now, took, same(old, now)
 }
 
-// settled waits until the workload is as its spec wants it.
+// settled waits until the workload meets its spec, and returns its pods.
 func (d *demo) settled(ctx context.Context) ([]corev1.Pod, error) {
 	if err := d.quietly(ctx, "-n", namespace, "wait", d.kind+"/web", "--for=jsonpath={.status.observedGeneration}="+d.generation(ctx), "--timeout=60s"); err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (d *demo) generation(ctx context.Context) string {
 	return string(out)
 }
 
-// same fails unless every pod kept what an update in place keeps and has the new image.
+// same returns an error unless every pod has the new image and has kept what an in-place update keeps.
 func same(old, now []corev1.Pod) error {
 	if len(old) != len(now) {
 		return fmt.Errorf("there were %d pods and now there are %d", len(old), len(now))
@@ -164,7 +164,7 @@ func same(old, now []corev1.Pod) error {
 	return nil
 }
 
-// tryNext ends the demo with what may be tried on the cluster, which goes on.
+// tryNext ends the demo with suggestions for the cluster, which keeps running.
 func (d *demo) tryNext(lines ...string) {
 	fmt.Printf("\n%s\n", d.ink.bold("What to try next"))
 	fmt.Printf("  export KUBECONFIG=%s\n", d.cluster.Kubeconfig())

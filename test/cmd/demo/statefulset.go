@@ -14,7 +14,8 @@ import (
 //go:embed statefulset.yaml
 var statefulSet string
 
-// showStatefulSet changes the image of running pods, two at a time, and moves one of them away.
+// showStatefulSet changes the image of running pods, two at a time, and replaces one of them by one with another
+// ordinal.
 func showStatefulSet(ctx context.Context, d *demo) error {
 	d.title("A StatefulSet of four pods, without ordinal 1")
 	old, err := d.begin(ctx, "statefulset.apps.kruise.io", statefulSet)
@@ -51,7 +52,7 @@ func showStatefulSet(ctx context.Context, d *demo) error {
 	return nil
 }
 
-// named fails unless the pods have these names.
+// named returns an error unless the pods have these names.
 func named(pods []corev1.Pod, want ...string) error {
 	var names []string
 	for i := range pods {

@@ -39,7 +39,7 @@ func (d *demo) table(old, now []corev1.Pod) string {
 	return b.String()
 }
 
-// pairs returns the rows of the pods in the order of their names, each before and after as far as it was there.
+// pairs returns the rows of the pods, ordered by name: each pod before and after, if it existed.
 func pairs(old, now []corev1.Pod) [][]string {
 	rows := map[string][][]string{}
 	for i := range old {
@@ -63,7 +63,7 @@ func row(when string, o *corev1.Pod) []string {
 	return []string{when, o.Name, string(o.UID), o.Status.PodIP, o.Spec.NodeName, o.Spec.Containers[0].Image, fmt.Sprint(restarts)}
 }
 
-// ink colours text for a terminal, and leaves it alone for files, pipes and where NO_COLOR is set.
+// ink colours text for a terminal. It does not for files and pipes, nor if NO_COLOR is set.
 type ink struct{ on bool }
 
 func newInk(f *os.File) ink {

@@ -1,5 +1,4 @@
-// Command images builds the images of the managers and node agents and prints each one's
-// reference and digest.
+// Command images builds the images of the managers and node agents and prints each one's reference and digest.
 //
 //	images --registry ghcr.io/someone --version 0.1.0
 //	images --local --platforms linux/amd64 --only cloneset   for the local cluster

@@ -68,7 +68,7 @@ func build(ctx context.Context, o images.Options, apps []string) ([]images.Image
 	return images.Managers(ctx, o)
 }
 
-// revision returns the commit of the work tree, empty where there is no repository.
+// revision returns the commit of the work tree, or an empty string without a repository.
 func revision(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, "git", "rev-parse", "HEAD").Output()
 	if err != nil {

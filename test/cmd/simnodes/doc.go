@@ -5,5 +5,5 @@
 //	simnodes --crash app:bad --ready-delay 2s containers that fail, or take their time
 //	simnodes --bench 5000                     prints the simulation's own ceiling and ends
 //
-// It must never be pointed at a cluster whose pods somebody needs.
+// It must never be used on a cluster whose pods are needed.
 package main

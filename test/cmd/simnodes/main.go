@@ -107,7 +107,7 @@ func clusterConfig(file string) (*rest.Config, error) {
 	return config, nil
 }
 
-// measure runs the measurement in a namespace of its own and removes namespace and nodes after it.
+// measure runs the measurement in a new namespace, and then removes the namespace and the nodes.
 func measure(ctx context.Context, config *rest.Config, pods int, o simnodes.Options, out io.Writer) error {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -134,7 +134,7 @@ func measure(ctx context.Context, config *rest.Config, pods int, o simnodes.Opti
 	return err
 }
 
-// ensureAccount makes the service account that pods need where admission asks for one.
+// ensureAccount creates the service account that pods need if admission requires one.
 func ensureAccount(ctx context.Context, kube kubernetes.Interface, namespace string) error {
 	_, err := kube.CoreV1().ServiceAccounts(namespace).Create(ctx,
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})

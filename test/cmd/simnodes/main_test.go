@@ -20,7 +20,7 @@ var env testenv.Environment
 
 func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
 
-// kubeconfig writes the file by which the command finds the server.
+// kubeconfig writes the kubeconfig of the server for the command.
 func kubeconfig(t *testing.T, c *rest.Config) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -44,7 +44,7 @@ func TestBenchPrintsFiguresAndLeavesNoNodes(t *testing.T) {
 	assert.Empty(t, nodes.Items)
 }
 
-// announced ends the command when it has said its first line.
+// announced ends the command when it has printed its first line.
 type announced struct {
 	bytes.Buffer
 	stop context.CancelFunc

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// shortestSlice is how long a test plays at least before the next one has its turn.
+// shortestSlice is the shortest time for which a test plays before the next one.
 const shortestSlice = time.Second
 
 // soak plays all walks in turn until the time is over.
@@ -27,7 +27,7 @@ type soak struct {
 	mutex     sync.Mutex // guards out
 }
 
-// walk is one test and what became of its worlds.
+// walk is one test and the results of its worlds.
 type walk struct {
 	binary, dir, path, test string
 	next                    uint64
@@ -62,7 +62,7 @@ func (s *soak) add(ctx context.Context, of suite, chosen *regexp.Regexp, folder 
 	return nil
 }
 
-// play lets every walk have its turn, again and again, and sums up.
+// play plays all walks in turn, repeatedly, and prints the summary.
 func (s *soak) play(ctx context.Context) error {
 	s.processes = min(s.processes, len(s.walks))
 	slice := max(min(s.duration*time.Duration(s.processes)/time.Duration(2*len(s.walks)), time.Minute), shortestSlice)
@@ -86,7 +86,7 @@ func (s *soak) play(ctx context.Context) error {
 	return s.sum()
 }
 
-// turn lets one test play for a while.
+// turn plays one test for the slice.
 func (s *soak) turn(ctx context.Context, w *walk, slice time.Duration) {
 	command := exec.CommandContext(ctx, w.binary, "-test.run=^"+w.test+"$", "-test.timeout="+(slice+20*time.Minute).String(), //nolint:gosec // as compiled above
 		fmt.Sprint("-walk=", w.next), "-soak="+slice.String())
@@ -103,7 +103,7 @@ func (s *soak) turn(ctx context.Context, w *walk, slice time.Duration) {
 	if !found {
 		s.tell("%s %s ended from seed %d without a report: %v\n%s\n", w.path, w.test, w.next, err, out)
 		w.failed = append(w.failed, "a world after -walk="+fmt.Sprint(w.next)+", see above")
-		w.next += 100_000 // leave the world behind that it did not survive
+		w.next += 100_000 // skip the world that ended the test
 		return
 	}
 	w.next += uint64(r.Worlds)
@@ -116,7 +116,7 @@ func (s *soak) turn(ctx context.Context, w *walk, slice time.Duration) {
 	}
 }
 
-// readReport finds the line in which a test says what it played.
+// readReport finds the line in which a test reports what it has played.
 func readReport(out string) (report, bool) {
 	for line := range strings.Lines(out) {
 		var r report
@@ -127,7 +127,7 @@ func readReport(out string) (report, bool) {
 	return report{}, false
 }
 
-// sum tells how many worlds were played and which of them failed.
+// sum prints how many worlds were played and which of them failed.
 func (s *soak) sum() error {
 	worlds, failed := 0, 0
 	for _, w := range s.walks {
@@ -152,7 +152,7 @@ func (s *soak) tell(format string, arguments ...any) {
 	fmt.Fprintf(s.out, format, arguments...)
 }
 
-// relative returns the folder as seen from here.
+// relative returns the folder relative to the working directory.
 func relative(dir string) string {
 	here, err := os.Getwd()
 	if err != nil {

@@ -60,12 +60,12 @@ func findSuites(ctx context.Context, module string) ([]suite, error) {
 	}
 }
 
-// players play random worlds.
+// players returns the functions that play random worlds.
 func players() []string {
 	return []string{"seeds.Each", "simulate.Walk", "simulate.Explore", "simulate.CheckFaults"}
 }
 
-// findTests returns the tests that play worlds: those that lead to a use of a player.
+// findTests returns the tests that play worlds: those that call a player, also indirectly.
 func findTests(dir string, files []string) ([]string, error) {
 	var names []string
 	uses := map[string][]string{}

@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// A vertical autoscaler finds the pods by the scale subresource, resizes one in place and evicts another.
-// The set leaves the one as it is, replaces the other, and rolls out afterwards.
+// A vertical autoscaler finds the pods by the scale subresource, resizes one in place and evicts another. The set
+// leaves the one as it is, replaces the other, and rolls out afterwards.
 func TestAVerticalAutoscalerIsLivedWith(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2, requests("20m"), limits("200m", "64Mi"))

@@ -34,8 +34,7 @@ func TestMetadataChangesWithoutARestart(t *testing.T) {
 	}
 }
 
-// Two tags of one image leave the image ID as it is; the update ends all the same, and so does the
-// way back.
+// Two tags of one image leave the image ID as it is; the update ends all the same, and so does the way back.
 func TestTwoTagsOfOneImageDoNotHang(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1)
@@ -54,8 +53,8 @@ func TestTwoTagsOfOneImageDoNotHang(t *testing.T) {
 	assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 }
 
-// A container reads its environment when it starts. Where nobody on the node can restart it for
-// that, InPlaceOnly waits and says why, and InPlaceIfPossible makes a new pod.
+// A container reads its environment when it starts. Where nobody on the node can restart it for that, InPlaceOnly waits
+// and says why, and InPlaceIfPossible makes a new pod.
 func TestEnvironmentFromMetadataNeedsTheNodeAgent(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1, func(s *v1beta1.CloneSet) {

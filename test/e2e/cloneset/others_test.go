@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// An autoscaler finds the set by its scale subresource and brings it up to its minimum. Without metrics
-// it can decide nothing more, and does no harm.
+// An autoscaler finds the set by its scale subresource and brings it up to its minimum. Without metrics it can decide
+// nothing more, and does no harm.
 func TestAnAutoscalerScalesTheSet(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1)

@@ -36,8 +36,8 @@ func TestContainersStartInTheOrderOfTheList(t *testing.T) {
 	startsInOrder(t, o, 3*time.Second, "b", "a")
 }
 
-// startsInOrder demands that each container started at least that long after the one before. Times of the
-// runtime are in whole seconds.
+// startsInOrder demands that each container started at least that long after the one before. Times of the runtime are
+// in whole seconds.
 func startsInOrder(t *testing.T, o *corev1.Pod, apart time.Duration, names ...string) {
 	t.Helper()
 	for i := range names[1:] {

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// A container reads its environment when it starts: the agent restarts those that read what changed, once,
-// and no other.
+// A container reads its environment when it starts: the agent restarts those that read what changed, once, and no
+// other.
 func TestTheEnvironmentFollowsMetadata(t *testing.T) {
 	t.Parallel()
 	followsMetadata(t, func(*corev1.Pod) {})

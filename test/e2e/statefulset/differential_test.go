@@ -144,8 +144,8 @@ func claimName(o *corev1.Pod) string {
 	return ""
 }
 
-// One trace through the built-in controller and through ours: the same pods come and go in the same
-// order, and the same is there after every edit.
+// One trace through the built-in controller and through ours: the same pods come and go in the same order, and the same
+// is there after every edit.
 func TestTheSameTraceAsTheBuiltInController(t *testing.T) {
 	t.Parallel()
 	traces := map[appsv1.PodManagementPolicyType][]stretch{

@@ -1,3 +1,3 @@
-// Package statefulset tells the StatefulSet operator's user stories on a real cluster: real kubelets, real
-// containers, real volumes, the operator installed as a pod from its overlay, its webhook behind a Service.
+// Package statefulset tells the StatefulSet operator's user stories on a real cluster: real kubelets, real containers,
+// real volumes, the operator installed as a pod from its overlay, its webhook behind a Service.
 package statefulset

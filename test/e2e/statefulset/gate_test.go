@@ -14,9 +14,9 @@ import (
 // growingClaimsRole is what the operator may do besides where claims grow with updates.
 const growingClaimsRole = "../../../statefulset/config/resize/role.yaml"
 
-// givenGrowingClaims turns the feature gate on that lets claims grow with updates, for the rest of the run
-// and as an administrator would, with the permission that it needs. The operator restarts: only stories
-// that do not run beside others may ask for it.
+// givenGrowingClaims turns the feature gate on that lets claims grow with updates, for the rest of the run and as an
+// administrator would, with the permission that it needs. The operator restarts: only stories that do not run beside
+// others may ask for it.
 func givenGrowingClaims(t *testing.T) {
 	t.Helper()
 	out, err := world.Kubectl(t, "", "apply", "-f", growingClaimsRole)

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// inOrder checks that no pod exists before all pods below it are in service, and that a pod on its way
-// out is the highest, the only one, and leaves no unready pod below it. It remembers the order in which pods came and went.
+// inOrder checks that no pod exists before all pods below it are in service, and that a pod on its way out is the
+// highest, the only one, and leaves no unready pod below it. It remembers the order in which pods came and went.
 type inOrder struct {
 	came, went []string
 	leaving    map[string]bool

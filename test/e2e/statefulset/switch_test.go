@@ -56,8 +56,7 @@ func nativeSettles(t *testing.T, set *appsv1.StatefulSet) {
 	})
 }
 
-// The documented way from the built-in StatefulSet: its pods are let go and taken up again, and none of
-// them notices.
+// The documented way from the built-in StatefulSet: its pods are let go and taken up again, and none of them notices.
 func TestSwitchFromTheBuiltInStatefulSet(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 3, ordered, storing, withoutGates)
@@ -95,8 +94,8 @@ func TestSwitchFromTheBuiltInStatefulSet(t *testing.T) {
 	assert.Equal(t, []string{"web-0", "web-1", "web-2", "web-3"}, names(podsOf(t, set)))
 }
 
-// A pod that somebody set loose is taken back; one that carries the selector's labels and is no member
-// by its name is left alone.
+// A pod that somebody set loose is taken back; one that carries the selector's labels and is no member by its name is
+// left alone.
 func TestOrphansAreTakenByName(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2)

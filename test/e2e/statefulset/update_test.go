@@ -193,8 +193,8 @@ func TestSpecifiedPodsAreReplaced(t *testing.T) {
 	assert.Equal(t, before[0].UID, after[0].UID)
 }
 
-// The operator is killed again and again while a rollout runs; the rollout ends as if nothing had
-// happened, and at no time is more than one pod out of service.
+// The operator is killed again and again while a rollout runs; the rollout ends as if nothing had happened, and at no
+// time is more than one pod out of service.
 func TestKilledOperatorFinishesTheRollout(t *testing.T) {
 	set := newSet(world.Namespace(t), 4)
 	givenSet(t, set)

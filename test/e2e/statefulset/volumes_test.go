@@ -167,8 +167,8 @@ func TestClaimsAreKeptOrDeletedWithTheSet(t *testing.T) {
 	}
 }
 
-// A node that crashes takes its pods with it, not their claims: even with Delete they are for scaling
-// and for the end of the set. The pod comes back with its data.
+// A node that crashes takes its pods with it, not their claims: even with Delete they are for scaling and for the end
+// of the set. The pod comes back with its data.
 func TestACrashedNodeKeepsTheClaims(t *testing.T) {
 	set := newSet(world.Namespace(t), 2, storing,
 		retention(appsv1.DeletePersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType))

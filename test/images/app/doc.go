@@ -8,5 +8,5 @@
 //	/journal  the versions that were started, where a file for them is named
 //
 // The version and an order to crash come from files beside the binary, so that images of several versions share the
-// binary. It must end at once on SIGTERM, unless told to be deaf. "app sleep 5s" does just that.
+// binary. It must end at once on SIGTERM, unless it is told to ignore that. "app sleep 5s" only sleeps.
 package main

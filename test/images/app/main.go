@@ -20,11 +20,11 @@ import (
 // headerTimeout bounds how long a client may take to send a request.
 const headerTimeout = 5 * time.Second
 
-// errCrash ends the process in place of a service.
+// errCrash ends the process instead of serving.
 var errCrash = errors.New("crashing as told to")
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == "sleep" { // what a hook runs where an image has no shell
+	if len(os.Args) == 3 && os.Args[1] == "sleep" { // for hooks, because the image has no shell
 		if d, err := time.ParseDuration(os.Args[2]); err == nil {
 			time.Sleep(d)
 			return
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// app is what a request is answered from.
+// app has what requests are answered from.
 type app struct {
 	version   string
 	readyAt   time.Time
@@ -50,7 +50,7 @@ type app struct {
 	journal   string    // empty: none
 }
 
-// run serves until ctx ends; the version and an order to crash stand in folder.
+// run serves until ctx ends. The version and the order to crash are read from files in folder.
 func run(ctx context.Context, folder string, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("app", flag.ContinueOnError)
 	address := flags.String("address", ":8080", "where to listen")

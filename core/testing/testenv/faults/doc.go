@@ -1,7 +1,7 @@
-// Package faults stands between a controller under test and its API server and does what networks, servers and crashes
-// do.
+// Package faults intercepts the requests of a controller under test to its API server, and plays faults of networks and
+// servers, and crashes.
 //
-// A Send decides about each request; Over puts one in the way of an environment's clients. Kill, Shaky and
-// BreakPodWatches are the faults that every workload must survive. A History checks afterwards every state of the pods
-// that a watcher could see. It is for tests alone and must know no kind.
+// A Send handles each request; Over installs one in an environment's clients. Kill, Shaky and BreakPodWatches are the
+// faults that every workload must survive. A History checks afterwards every state of the pods that a watch could show.
+// The package is for tests only, and must not depend on a kind.
 package faults

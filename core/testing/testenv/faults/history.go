@@ -15,14 +15,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
-// History is where the pods of a namespace stood at a moment.
+// History has the state of the pods of a namespace at a point in time.
 type History struct {
 	env                testenv.Environment
 	namespace, version string
 	pods               map[string]*corev1.Pod // by UID
 }
 
-// Record notes where the pods stand now.
+// Record records the present state of the pods.
 func Record(t *testing.T, env testenv.Environment, namespace string) History {
 	t.Helper()
 	list := &corev1.PodList{}
@@ -34,10 +34,10 @@ func Record(t *testing.T, env testenv.Environment, namespace string) History {
 	return h
 }
 
-// Version returns the moment, as a resourceVersion.
+// Version returns the point in time, as a resourceVersion.
 func (h History) Version() string { return h.version }
 
-// Replay shows the pods after every event that there was from the moment until now.
+// Replay returns the pods after every event since that point in time.
 func (h History) Replay(t *testing.T, show func([]*corev1.Pod)) {
 	t.Helper()
 	c, err := client.NewWithWatch(h.env.ConfigAs(t, "test"), client.Options{Scheme: h.env.Scheme})

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Kill lets n writes through and none of the requests after that, as if the client had been killed just after it got
-// the answer to the n-th. Dead is closed then.
+// Kill forwards n writes and then fails all requests, as if the client had been killed right after the answer to the
+// n-th write. It closes dead then.
 func Kill(n int64) (send Send, dead <-chan struct{}) {
 	var writes atomic.Int64
 	over := make(chan struct{})

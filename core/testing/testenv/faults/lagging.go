@@ -9,10 +9,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Lagging is a server that answers the lists that fill caches with how things were at a version, and delivers nothing
-// newer for a moment.
+// Lagging is a server that answers the lists that fill caches with the state at an old version, and delays newer events
+// for a short time.
 type Lagging struct {
-	// Version is the moment in the past, as a resourceVersion.
+	// Version is the point in the past, as a resourceVersion.
 	Version string
 	// Old are the resources that lag, such as "pods".
 	Old []string
@@ -20,7 +20,7 @@ type Lagging struct {
 	lists atomic.Int64
 }
 
-// Lists says how often the past was listed.
+// Lists returns how many lists had the old state.
 func (s *Lagging) Lists() int64 { return s.lists.Load() }
 
 // Send returns the way to the server.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// A controller that is refused may try mostTries times for each object in quietTime.
+// A controller whose requests are refused may make at most mostTries requests for each object in quietTime.
 const (
 	mostTries = 10
 	quietTime = 10 * time.Second
@@ -23,7 +23,7 @@ const (
 
 // Refusing is a server that refuses requests for a while.
 type Refusing struct {
-	// Of says which requests are refused, and For how long, from the first of them on.
+	// Of reports whether a request is refused. For is how long requests are refused, from the first one on.
 	Of  func(*http.Request) bool
 	For time.Duration
 	// Err is the answer, nil for none.
@@ -34,7 +34,7 @@ type Refusing struct {
 	tries map[string][]time.Duration
 }
 
-// Refusals returns the answers to writes that a controller must bear for ever; nil is no answer.
+// Refusals returns the answers to writes that a controller must tolerate forever; nil means no answer.
 func Refusals() map[string]*apierrors.StatusError {
 	var any schema.GroupResource
 	return map[string]*apierrors.StatusError{
@@ -47,7 +47,7 @@ func Refusals() map[string]*apierrors.StatusError {
 	}
 }
 
-// EachRefusal plays a subtest for each of Refusals, all at the same time, which says what is refused and for how long.
+// EachRefusal runs a subtest for each of Refusals, all in parallel. The subtest sets what is refused and for how long.
 func EachRefusal(t *testing.T, play func(*testing.T, *Refusing)) {
 	t.Helper()
 	for name, err := range Refusals() {
@@ -94,8 +94,8 @@ func (f *Refusing) Tries(from, until time.Duration) map[string]int {
 	return counts
 }
 
-// AssertQuiet asserts that something was tried, and each object at least so often and at most ten times in the first
-// ten seconds after its first try. It returns how many objects were tried.
+// AssertQuiet asserts that there were requests, and for each object at least that many and at most ten in the first ten
+// seconds after its first one. It returns the number of objects.
 func (f *Refusing) AssertQuiet(t testing.TB, atLeast int) (objects int) {
 	t.Helper()
 	tries := f.Tries(0, quietTime)

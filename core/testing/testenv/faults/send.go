@@ -15,19 +15,19 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
-// ErrCut is what a client sees whose connection is gone.
+// ErrCut is the error of a client whose connection is broken.
 var ErrCut = errors.New("the connection is cut")
 
-// Send makes a request, or does not, or spoils it. Next is the way to the server.
+// Send forwards a request to the server by next, changes it, or fails it.
 type Send func(r *http.Request, next http.RoundTripper) (*http.Response, error)
 
-// Over returns the environment with all requests of its managers and clients made by send.
+// Over returns the environment with send handling all requests of its managers and clients.
 func Over(env testenv.Environment, send Send) testenv.Environment {
 	env.Config = Wrapped(env.Config, send)
 	return env
 }
 
-// Wrapped returns the configuration of clients whose requests send makes.
+// Wrapped returns the configuration of clients whose requests send handles.
 func Wrapped(config *rest.Config, send Send) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -41,7 +41,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip makes the request.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// IsWrite reports whether the request is one of those that a plan or a status makes.
+// IsWrite reports whether the request is a write of a plan or of a status.
 func IsWrite(r *http.Request) bool {
 	return r.Method != http.MethodGet && !r.URL.Query().Has("dryRun") && !strings.Contains(r.URL.Path, "/events")
 }
@@ -51,7 +51,7 @@ func IsPodWatch(r *http.Request) bool {
 	return r.URL.Query().Has("watch") && strings.HasSuffix(r.URL.Path, "/pods")
 }
 
-// answer returns the error as the server would send it.
+// answer returns the response with which a server sends the error.
 func answer(r *http.Request, err *apierrors.StatusError) (*http.Response, error) {
 	status := err.Status()
 	status.APIVersion, status.Kind = "v1", "Status"

@@ -27,9 +27,9 @@ const (
 )
 
 const (
-	// shakyWrites is after how many the server has recovered.
+	// shakyWrites is the number of writes after which the server has recovered.
 	shakyWrites = 40
-	// lateness is how late watches are after an answer was lost.
+	// lateness is the delay of watches after an answer was lost.
 	lateness = 300 * time.Millisecond
 )
 
@@ -41,9 +41,9 @@ type Shaky struct {
 	met   map[Fault]int
 }
 
-// NewShaky returns one whose seed says which writes fail, except that the answer to the first pod, the second write
-// after that of the revision, is always lost. The watch of pods is late then: a plan that takes the write for undone
-// would come before the event.
+// NewShaky returns a Shaky whose seed determines which writes fail. The answer to the creation of the first pod, the
+// second write after that of the revision, is always lost. The watch of pods is delayed then, so that a plan that
+// assumes that the write has failed is made before the event.
 func NewShaky(seed uint64) *Shaky {
 	ahead := slices.Concat(slices.Repeat([]Fault{Conflict, Failure, AnswerLost}, 3), []Fault{TooMany})
 	ahead = append(ahead, make([]Fault, shakyWrites-len(ahead))...)
@@ -52,7 +52,7 @@ func NewShaky(seed uint64) *Shaky {
 	return &Shaky{ahead: append([]Fault{None, AnswerLost}, ahead...), met: map[Fault]int{}}
 }
 
-// Met tells how often each fault was met so far.
+// Met returns how often each fault has occurred so far.
 func (s *Shaky) Met() map[Fault]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Shaky) draw() Fault {
 	return next
 }
 
-// lateBody delivers nothing before a moment, in nanoseconds.
+// lateBody delivers nothing before a point in time, in nanoseconds.
 type lateBody struct {
 	io.ReadCloser
 	until *atomic.Int64

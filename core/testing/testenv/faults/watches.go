@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// BreakPodWatches cuts the first watch of pods when that many bytes have been read, in the middle of an event, and
-// refuses the next one, whose place in history the server has forgotten. Refused says how often it did the latter.
+// BreakPodWatches breaks the first watch of pods when that many bytes have been read, in the middle of an event, and
+// refuses the next one because its resourceVersion is too old. refused counts the refused watches.
 func BreakPodWatches(bytes int) (send Send, refused func() int64) {
 	var watches, expired atomic.Int64
 	return func(r *http.Request, next http.RoundTripper) (*http.Response, error) {

@@ -1,5 +1,5 @@
 // Package operators runs whole operators against the control plane of a test.
 //
-// An operator goes in as its command has it, without webhooks: no API server could reach them under the names in its
-// manifests.
+// An operator is started as its command starts it, but without webhooks: the API server could not reach them by the
+// names in its manifests.
 package operators

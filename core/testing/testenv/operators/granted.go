@@ -15,10 +15,10 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
-// namespace is where the shipped manifests put operators.
+// namespace is the namespace of operators in the shipped manifests.
 const namespace = "flotilla-system"
 
-// Granted is an operator that has no rights but those that it ships.
+// Granted is an operator that has only the rights in its shipped manifests.
 type Granted struct {
 	// Env is the environment, with the CRDs.
 	Env *testenv.Environment
@@ -31,8 +31,8 @@ type Granted struct {
 	Flags []string
 }
 
-// Start runs the operator until the end of the test. What it returns asserts that nothing was forbidden to the operator
-// so far.
+// Start runs the operator until the end of the test. The function it returns asserts that no request of the operator
+// was forbidden so far.
 func (g Granted) Start(t testing.TB) (assertAllowed func()) {
 	t.Helper()
 	g.Env.Need(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
-// runsAtLeast is how long an operator must hold out before its CRD is there.
+// runsAtLeast is how long an operator must run without its CRD.
 const runsAtLeast = time.Second
 
 // Start runs the operator until the end of the test. One that ends before fails the test.
@@ -36,7 +36,7 @@ func Start(t testing.TB, env *testenv.Environment, operator manager.Operator, fl
 	return end
 }
 
-// StartBefore starts the operator, and installs its CRD from the file when it has waited for it for a while.
+// StartBefore starts the operator, and installs its CRD from the file some time later.
 func StartBefore(t testing.TB, env *testenv.Environment, operator manager.Operator, crd string) {
 	t.Helper()
 	ended := Start(t, env, operator)

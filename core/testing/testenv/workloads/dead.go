@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestDeadOperator tests what users can do while no operator answers. Who makes or changes a workload reads whom that
-// waits for. Nobody else waits: what runs goes on, scales, reports and can be removed. serve answers the webhooks for
-// as long as its test lasts.
+// TestDeadOperator tests what users can do while no operator answers. A request that creates or changes a workload
+// fails with an error that names the webhook. All other requests succeed: running workloads are scaled and deleted, and
+// their status is written. serve answers the webhooks until its test ends.
 func (w Webhooks) TestDeadOperator(t *testing.T, serve func(*testing.T) client.Client) {
 	t.Helper()
 	namespace := w.Env.Namespace(t)

@@ -15,20 +15,20 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 )
 
-// Grace is a set of one pod, to which updates in place come after a grace period of some seconds.
+// Grace is a set of one pod, whose in-place updates have a grace period of some seconds.
 type Grace[T client.Object] struct {
 	// Env is the environment, with the operator and nodes that run pods.
 	Env *testenv.Environment
 	// Set is the set, not yet created, with image app:1.
 	Set T
-	// Update changes the image to app:2, and Spoil a number to what nobody can read.
+	// Update changes the image to app:2, and Spoil a number to one that cannot be parsed.
 	Update, Spoil func(T)
 	// Conditions are those of the set.
 	Conditions func(T) []workload.Condition
 }
 
-// TestSpoiled has the spec spoiled while the pod is in its grace period. The pod, which has left service, gets its
-// image at the end of it all the same.
+// TestSpoiled makes the spec invalid while the pod is in its grace period. The pod, which is out of service, still gets
+// its image at the end of the grace period.
 func (g Grace[T]) TestSpoiled(t *testing.T) {
 	t.Helper()
 	c := g.Env.Client(t)

@@ -24,13 +24,13 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
-// recovery is how soon what was wanted must have happened after the end of refusals.
+// recovery is the time in which the spec must be met after the end of refusals.
 const recovery = time.Minute
 
 // mostRequests is how many requests an operator may make for one object in the way at first.
 const mostRequests = 10
 
-// Refused are the tests of what a workload's operator does while the API server refuses its writes.
+// Refused has the tests of a workload's operator whose writes the API server refuses.
 type Refused struct {
 	// Env is the environment, with nodes that run pods.
 	Env *testenv.Environment
@@ -40,7 +40,7 @@ type Refused struct {
 	Resource string
 	// Start runs the operator in the namespace until the end of the test.
 	Start func(t *testing.T, namespace string)
-	// StartAs is Start for an operator that reaches the server by the configuration.
+	// StartAs is Start for an operator with the client configuration.
 	StartAs func(t *testing.T, config *rest.Config, namespace string)
 	// Role is what the operator may do.
 	Role rbacv1.ClusterRole
@@ -59,7 +59,7 @@ func (r Refused) eventually(t *testing.T, check func(*assert.CollectT)) {
 	require.EventuallyWithT(t, check, recovery, 100*time.Millisecond)
 }
 
-// TestUpdate has a policy refuse the image of an update in place.
+// TestUpdate lets a policy refuse the image of an in-place update.
 func (r Refused) TestUpdate(t *testing.T) {
 	c, ns := r.Env.Client(t), r.Env.Namespace(t)
 	set := r.New(ns, 3)
@@ -112,7 +112,7 @@ func (r Refused) TestUpdate(t *testing.T) {
 	})
 }
 
-// TestCreation has a quota refuse pods.
+// TestCreation lets a quota refuse pods.
 func (r Refused) TestCreation(t *testing.T) {
 	c, ns := r.Env.Client(t), r.Env.Namespace(t)
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "two"}}
@@ -139,7 +139,7 @@ func (r Refused) TestCreation(t *testing.T) {
 	r.eventually(t, func(collect *assert.CollectT) { assert.Len(collect, r.pods(t, c, set), 5) })
 }
 
-// TestRights takes from the operator the right to patch pods, and gives it back.
+// TestRights removes the operator's right to patch pods, and restores it.
 func (r Refused) TestRights(t *testing.T) {
 	c, ns := r.Env.Client(t), r.Env.Namespace(t)
 	role := r.without(t, c, ns, "pods", "patch")
@@ -222,7 +222,7 @@ func (r Refused) trials(t *testing.T, audit *testenv.Audit) int {
 	return n
 }
 
-// assertEventsAreCountedUp demands that there are few warnings, some of them of more than one try.
+// assertEventsAreCountedUp requires that there are few warning events, and that some of them count several attempts.
 func (r Refused) assertEventsAreCountedUp(t *testing.T, c client.Client, ns string, most int) {
 	t.Helper()
 	r.eventually(t, func(collect *assert.CollectT) {
@@ -242,7 +242,8 @@ func (r Refused) assertEventsAreCountedUp(t *testing.T, c client.Client, ns stri
 	})
 }
 
-// forbid has a policy refuse pods with the image in the set's namespace, and returns what ends that.
+// forbid creates a policy that refuses pods with the image in the set's namespace. The function it returns deletes the
+// policy.
 func (r Refused) forbid(t *testing.T, c client.Client, set client.Object, image string) (allow func()) {
 	t.Helper()
 	ns := set.GetNamespace()

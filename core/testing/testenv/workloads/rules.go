@@ -35,7 +35,8 @@ func (w Webhooks) testTemplates(t *testing.T, c client.Client) {
 	})
 }
 
-// testSendingAgain changes nothing: the template is stored as it was sent, and defaults are not missed.
+// testSendingAgain requires that sending an object again changes nothing: the template is stored without defaults, as
+// it was sent.
 func (w Webhooks) testSendingAgain(t *testing.T, c client.Client) {
 	t.Helper()
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
@@ -53,7 +54,7 @@ func (w Webhooks) testSendingAgain(t *testing.T, c client.Client) {
 	}
 }
 
-// testSamples has all samples accepted.
+// testSamples requires that all samples are accepted.
 func (w Webhooks) testSamples(t *testing.T, c client.Client) {
 	t.Helper()
 	namespace := w.Env.Namespace(t)
@@ -67,7 +68,7 @@ func (w Webhooks) testSamples(t *testing.T, c client.Client) {
 	}
 }
 
-// testProtection has a workload with pods refused to be deleted, for its label.
+// testProtection requires that the deletion of a workload with pods is refused because of its label.
 func (w Webhooks) testProtection(t *testing.T, c client.Client) {
 	t.Helper()
 	o := w.Sent(t, "v1beta1", "")

@@ -47,7 +47,7 @@ func (w Webhooks) Serve(t *testing.T, of func(operator client.Client) manager.We
 	return w.Env.Client(t)
 }
 
-// Sent returns a workload as a user writes it in a version: the smallest one with more members of the spec.
+// Sent returns a workload as a user writes it in a version: the minimal one with further fields of the spec.
 func (w Webhooks) Sent(t testing.TB, version, members string) *unstructured.Unstructured {
 	t.Helper()
 	spec := testenv.Fields(t, minimal)
@@ -59,7 +59,7 @@ func (w Webhooks) Sent(t testing.TB, version, members string) *unstructured.Unst
 	return o
 }
 
-// Create creates the object as kubectl does, which lets no unknown field pass.
+// Create creates the object as kubectl does, with strict validation of fields.
 func Create(t testing.TB, c client.Client, namespace string, o *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	o.SetNamespace(namespace)
@@ -75,7 +75,7 @@ func Stored[T any, P fastclient.Object[T]](t testing.TB, c client.Client, o clie
 	return stored
 }
 
-// Changing sends the stored object with a change and returns the server's answer.
+// Changing updates the stored object with a change and returns the server's answer.
 func Changing[T any, P fastclient.Object[T]](t testing.TB, c client.Client, o client.Object, change func(P)) error {
 	t.Helper()
 	stored := Stored[T, P](t, c, o)
@@ -83,7 +83,7 @@ func Changing[T any, P fastclient.Object[T]](t testing.TB, c client.Client, o cl
 	return c.Update(t.Context(), stored)
 }
 
-// Case is a workload, and a part of the words in which it is refused; without words it is accepted.
+// Case is a workload and a part of the error with which it is rejected; without an error it is accepted.
 type Case = struct{ Name, Version, Members, Want string }
 
 // CheckAnswers sends workloads and compares the server's answers.

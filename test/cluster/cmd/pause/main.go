@@ -1,6 +1,5 @@
-// Command pause is the first process of every pod: it holds the pod's namespaces,
-// collects orphaned processes where it is PID 1 of a shared PID namespace, and ends at
-// once when asked to.
+// Command pause is the first process of every pod: it holds the pod's namespaces, collects orphaned processes where it
+// is PID 1 of a shared PID namespace, and ends at once when asked to.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command probe tells, in its log and to whoever connects to port 8080, what the API
-// server answers at the address that every pod is told.
+// Command probe tells, in its log and to whoever connects to port 8080, what the API server answers at the address that
+// every pod is told.
 package main
 
 import (
