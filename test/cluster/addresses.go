@@ -2,15 +2,15 @@ package cluster
 
 import "fmt"
 
-// The address plan. Clusters side by side all use it: each has namespaces of its own.
+// The address plan. All clusters on a machine use it: each has its own network namespaces.
 const (
 	controlPlaneAddress = "10.210.0.1"
 	servicePrefix       = "10.96.0.0/16"
-	// apiServiceAddress is the first of the Service range, which the API server gives to its own Service. It is an
-	// address of the control plane's namespace.
+	// apiServiceAddress is the first address of the Service range, which the API server assigns to its own Service. The
+	// control plane's network namespace has it.
 	apiServiceAddress = "10.96.0.1"
-	// dnsAddress is told to pods as their name server. Nothing answers there: the control plane rejects Service
-	// addresses at once, so that a look-up fails without waiting.
+	// dnsAddress is the name server in the configuration of pods. There is none: the control plane rejects connections
+	// to Service addresses, so that a lookup fails without a timeout.
 	dnsAddress   = "10.96.0.10"
 	apiPort      = 443
 	registryPort = 5000

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// pauseSource is the program of the sandbox image. It is built from the text, so that a command that was installed
-// without this repository can build it too.
+// pauseSource is the source of the sandbox image's program. It is embedded, so that a command that was installed
+// without this repository can build it, too.
 //
 //go:embed cmd/pause/main.go
 var pauseSource []byte
@@ -27,18 +27,18 @@ type binary struct {
 	name, pkg string
 }
 
-// recipe builds binaries out of one throw-away module into a folder of their version.
+// recipe describes binaries that are built from a temporary module into a folder of their version.
 type recipe struct {
 	folder   string // below the folder of all binaries
 	gomod    func(ctx context.Context) ([]byte, string, error)
-	source   []byte // main.go of the module, where what is built is not a dependency
+	source   []byte // main.go of the module, if the program is not in a dependency
 	cgo      bool
 	binaries []binary
 }
 
-// Binaries are the folders of what was built.
+// Binaries are the folders of the binaries.
 type Binaries struct {
-	// Kubernetes holds etcd, kube-apiserver and kubectl, what envtest wants in KUBEBUILDER_ASSETS, and the rest of the
+	// Kubernetes has etcd, kube-apiserver and kubectl, which envtest needs in KUBEBUILDER_ASSETS, and the rest of the
 	// control plane and the kubelet.
 	Kubernetes string
 	containerd string
@@ -58,8 +58,8 @@ const (
 	Envtest
 )
 
-// Build makes the binaries of a scope that are not in the cache yet, and tells where they are. Builds of several
-// processes wait for each other.
+// Build builds the binaries of a scope that are not in the cache yet, and returns their folders. Only one process
+// builds at a time; others wait.
 func Build(ctx context.Context, options Options, scope Scope) (Binaries, error) {
 	options, err := options.complete()
 	if err != nil {
@@ -86,7 +86,7 @@ func Build(ctx context.Context, options Options, scope Scope) (Binaries, error) 
 	return result, nil
 }
 
-// Built tells whether Build would find everything in the cache.
+// Built reports whether the cache has all binaries of the scope.
 func Built(options Options, scope Scope) bool {
 	options, err := options.complete()
 	if err != nil {
@@ -138,7 +138,7 @@ func containerdRecipe() recipe {
 	return r
 }
 
-// cniRecipe builds only plugins that work without a firewall tool on the machine.
+// cniRecipe returns the recipe of the CNI plugins that need no firewall tool on the machine.
 func cniRecipe() recipe {
 	const module = "github.com/containernetworking/plugins"
 	return recipe{
@@ -171,8 +171,8 @@ func pauseRecipe() recipe {
 	}
 }
 
-// requireOnly returns the go.mod of a build module with one dependency, or with none. Its go line is the one that this
-// package's own module has.
+// requireOnly returns the go.mod of a build module with one dependency, or with none. Its go line is that of this
+// package's module.
 func requireOnly(module, version, linkerFlags string) func(context.Context) ([]byte, string, error) {
 	return func(context.Context) ([]byte, string, error) {
 		text := "module build\n\ngo 1.26.0\n"
@@ -213,8 +213,7 @@ func (b builder) run(ctx context.Context, recipes []recipe) error {
 	return nil
 }
 
-// cook writes the build module and builds the missing binaries one after the other, so that each can say how long it
-// took.
+// cook writes the build module and builds the missing binaries one at a time, so that the time of each can be reported.
 func (b builder) cook(ctx context.Context, r recipe, missing []binary) error {
 	target := filepath.Join(b.root, r.folder)
 	module := filepath.Join(b.root, ".build-"+r.folder)
@@ -265,7 +264,7 @@ func goBuild(ctx context.Context, folder, output, pkg, linkerFlags string, cgo b
 	return os.Rename(output+".new", output)
 }
 
-// lastLines returns the end of a program's output, which holds the reason it failed.
+// lastLines returns the end of a program's output, which has the reason of its failure.
 func lastLines(out []byte, n int) string {
 	lines := strings.Split(string(bytes.TrimSpace(out)), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// certificateLife is long enough that no test cluster outlives it.
+// certificateLife is longer than any test cluster runs.
 const certificateLife = 10 * 365 * 24 * time.Hour
 
 // keyPair is a certificate and its key, both as PEM.
@@ -54,7 +54,7 @@ func newAuthority(now time.Time) (*authority, error) {
 	return a, err
 }
 
-// issue makes a certificate that works for clients and servers alike.
+// issue makes a certificate for both clients and servers.
 func (a *authority) issue(id identity) (keyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

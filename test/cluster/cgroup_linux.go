@@ -15,13 +15,13 @@ import (
 
 const cgroupRoot = "/sys/fs/cgroup"
 
-// unifiedCgroups tells whether the machine has control groups of version 2 alone.
+// unifiedCgroups reports whether the machine has only control groups of version 2.
 func unifiedCgroups() bool {
 	var info unix.Statfs_t
 	return unix.Statfs(cgroupRoot, &info) == nil && info.Type == unix.CGROUP2_SUPER_MAGIC
 }
 
-// hierarchies returns the roots of all control group hierarchies that can be written.
+// hierarchies returns the roots of all writable control group hierarchies.
 func hierarchies() ([]string, error) {
 	if unifiedCgroups() {
 		return []string{cgroupRoot}, nil
@@ -43,7 +43,7 @@ func hierarchies() ([]string, error) {
 	return roots, nil
 }
 
-// makeCgroup makes a group in every hierarchy, as the kubelet wants its root.
+// makeCgroup makes a group in every hierarchy, as the kubelet requires for its root.
 func makeCgroup(path string) error {
 	roots, err := hierarchies()
 	if err != nil {
@@ -90,9 +90,9 @@ func makeCgroupLevel(parent, child string) error {
 	return nil
 }
 
-// delegateControllers lets the children of a version 2 group use its controllers. A group that does so may hold no
-// process itself. Only the root of a container's own namespace does, as everything in the container starts there: its
-// processes are moved one level down.
+// delegateControllers enables the controllers of a version 2 group for its children. Such a group must have no
+// processes. Only the root of a container's cgroup namespace has some, because all processes of the container start
+// there: they are moved to a child group.
 func delegateControllers(group string) error {
 	available, err := os.ReadFile(filepath.Join(group, "cgroup.controllers"))
 	if err != nil {
@@ -140,8 +140,8 @@ func moveProcesses(from, to string) error {
 	return nil
 }
 
-// removeCgroup removes a group and all below it from every hierarchy. Its processes have been killed; the kernel may
-// take a moment to let go of them.
+// removeCgroup removes a group and all below it from every hierarchy. Its processes have been killed, but the kernel
+// may take some time to remove them.
 func removeCgroup(path string) error {
 	roots, err := hierarchies()
 	if err != nil {

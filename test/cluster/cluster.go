@@ -17,7 +17,7 @@ import (
 // ErrNotRunning means that there is no such cluster.
 var ErrNotRunning = errors.New("the cluster does not run")
 
-// Cluster is a running cluster. Several programs may hold the same one.
+// Cluster is a running cluster. Several programs may use the same one.
 type Cluster struct {
 	state  state
 	config *rest.Config
@@ -25,13 +25,13 @@ type Cluster struct {
 	stop   context.CancelFunc // ends simulated nodes that this process runs; may be nil
 }
 
-// Check tells everything that keeps real nodes from running on this machine; nil when they can run.
+// Check returns everything that prevents real nodes on this machine, nil if they can run.
 func Check(ctx context.Context) error { return checkRequirements(ctx) }
 
-// Start makes sure that a cluster runs, and returns when it is ready: its nodes, its default service account, its
-// storage class. It builds what is missing first, which takes minutes the first time. A cluster of the same name that
-// runs already is used as it is, unless the options ask for another version or number of nodes. A cluster that does not
-// get ready is left as it is, to be looked at: Remove ends it.
+// Start starts a cluster and returns when it is ready: its nodes, its default service account, its StorageClass. It
+// builds missing binaries first, which takes minutes the first time. A cluster of the same name that already runs is
+// used unchanged; the error says so if the options ask for another version or number of nodes. A cluster that does not
+// become ready is kept, so that it can be inspected: Remove ends it.
 func Start(ctx context.Context, wanted Options) (*Cluster, error) {
 	options, err := wanted.complete()
 	if err != nil {
@@ -67,8 +67,8 @@ func Start(ctx context.Context, wanted Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Attach returns the cluster of a name, which runs already. Of the options, only Name and Cache matter. The error is
-// ErrNotRunning if it does not run.
+// Attach returns a running cluster by name. It uses only Name and Cache of the options. The error is ErrNotRunning if
+// it does not run.
 func Attach(ctx context.Context, options Options) (*Cluster, error) {
 	options, err := options.complete()
 	if err != nil {
@@ -118,7 +118,7 @@ func launch(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	defer unlock()
 	if c, err := Attach(ctx, options); !errors.Is(err, ErrNotRunning) {
-		return c, err // somebody else was faster
+		return c, err // another process was faster
 	}
 	if err := remove(ctx, options.Cache, options.Name); err != nil {
 		return nil, fmt.Errorf("remove what an earlier cluster left: %w", err)
@@ -132,7 +132,7 @@ func launch(ctx context.Context, options Options) (*Cluster, error) {
 	return startSupervisor(ctx, options, p)
 }
 
-// startSupervisor returns when the supervisor answers, which it does once all machines are booted.
+// startSupervisor starts the supervisor and returns when it answers, after all machines have booted.
 func startSupervisor(ctx context.Context, options Options, p prepared) (*Cluster, error) {
 	l := p.state.layout()
 	log, err := os.Create(l.log("supervisor"))
@@ -164,7 +164,7 @@ func startSupervisor(ctx context.Context, options Options, p prepared) (*Cluster
 	}
 }
 
-// matches refuses a running cluster that differs from what was asked for.
+// matches returns an error if the running cluster differs from the options.
 func (c *Cluster) matches(wanted Options) error {
 	s := c.state
 	if (wanted.Nodes == 0 || s.Nodes == wanted.nodeCount()) &&
@@ -178,7 +178,7 @@ func (c *Cluster) matches(wanted Options) error {
 // Name returns the cluster's name.
 func (c *Cluster) Name() string { return c.state.Name }
 
-// RESTConfig reaches the API server as administrator. It is the caller's own copy.
+// RESTConfig returns a client configuration of the administrator. The caller may change it.
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
 
 // Kubeconfig returns the path of the administrator's kubeconfig.
@@ -187,11 +187,11 @@ func (c *Cluster) Kubeconfig() string { return c.state.layout().kubeconfig("admi
 // Kubectl returns the path of a kubectl of the cluster's version.
 func (c *Cluster) Kubectl() string { return filepath.Join(c.state.Binaries, "kubectl") }
 
-// AuditLog returns the path of the API server's audit log: one JSON object a line for every write, and for every read
-// by a service account.
+// AuditLog returns the path of the API server's audit log. It has one line with a JSON object for every write, and for
+// every read by a service account.
 func (c *Cluster) AuditLog() string { return c.state.layout().path("audit.log") }
 
-// Down ends the cluster and removes every trace of it but the cache of binaries.
+// Down ends the cluster and removes everything of it except the cache of binaries.
 func (c *Cluster) Down(ctx context.Context) error {
 	if c.stop != nil {
 		c.stop()
@@ -202,8 +202,8 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return remove(ctx, filepath.Dir(filepath.Dir(c.state.Folder)), c.Name())
 }
 
-// Remove ends the cluster of a name, whatever state it is in, and removes every trace of it. The error is ErrNotRunning
-// if there is none.
+// Remove ends a cluster by name, in any state, and removes everything of it. The error is ErrNotRunning if there is
+// none.
 func Remove(ctx context.Context, options Options) error {
 	options, err := options.complete()
 	if err != nil {
@@ -219,7 +219,7 @@ func Remove(ctx context.Context, options Options) error {
 	return remove(ctx, options.Cache, options.Name)
 }
 
-// remove cleans up behind a supervisor that has ended or is about to.
+// remove cleans up after a supervisor that has ended or is ending.
 func remove(ctx context.Context, cache, name string) error {
 	l := layoutOf(cache, name)
 	if _, err := os.Stat(string(l)); err != nil {

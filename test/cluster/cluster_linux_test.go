@@ -29,8 +29,8 @@ const (
 	probeImage = "example.com/flotilla/probe:1"
 )
 
-// skipUnlessPossible leaves a machine that cannot run nodes, or has not built them yet, with the reason: a test should
-// not surprise anybody with a build of minutes.
+// skipUnlessPossible skips the test on a machine that cannot run nodes, or that has not built them yet, because a build
+// takes minutes.
 func skipUnlessPossible(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -44,7 +44,7 @@ func skipUnlessPossible(t *testing.T) {
 	}
 }
 
-// skip skips the test, except under CI, where nothing may be left out.
+// skip skips the test. Under CI it fails the test instead, because no test may be skipped there.
 func skip(t *testing.T, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -130,7 +130,7 @@ func probe(t *testing.T) v1.Image {
 	return image
 }
 
-// probePod asks for what test pods commonly ask for.
+// probePod returns a pod with the common settings of test pods.
 func probePod() *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "probe"},
@@ -143,7 +143,7 @@ func probePod() *corev1.Pod {
 	}
 }
 
-// awaitRunning returns the pod once its container runs after so many restarts.
+// awaitRunning waits until the container of the pod runs after that many restarts, and returns the pod.
 func awaitRunning(t *testing.T, c *Cluster, restarts int32) *corev1.Pod {
 	t.Helper()
 	ctx := t.Context()
@@ -160,7 +160,7 @@ func awaitRunning(t *testing.T, c *Cluster, restarts int32) *corev1.Pod {
 	return pod
 }
 
-// assertReachesAPIServer asks the pod, from the machine, for what it has seen.
+// assertReachesAPIServer requires that the pod reports an answer of the API server. It asks the pod from the machine.
 func assertReachesAPIServer(t *testing.T, c *Cluster, pod *corev1.Pod) {
 	t.Helper()
 	const want = "https://10.96.0.1:443/healthz answers ok"
@@ -220,8 +220,8 @@ func deviceNames(t *testing.T) []string {
 	return names
 }
 
-// machineFolders returns the folders that containerd and the components of Kubernetes make outside those of a node,
-// with the files in them. A machine with packages of theirs has some of them.
+// machineFolders returns the folders that containerd and the components of Kubernetes make outside a node's own
+// folders, with the files in them. A machine with installed packages of them has some.
 func machineFolders(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// MachineStatus tells whether a machine runs.
+// MachineStatus is the state of a machine.
 type MachineStatus struct {
 	Name string
 	// PID is the process ID of its init; 0 if it is stopped.
 	PID int
 }
 
-// serveControl answers commands until one of them, or the context, ends the cluster; then it has called stop.
+// serveControl answers commands until one of them, or the context, ends the cluster. It calls stop before it returns.
 func (s *supervisor) serveControl(ctx context.Context, listener net.Listener, stop func()) {
 	down := make(chan struct{}, 1)
 	mux := http.NewServeMux()
@@ -80,8 +80,8 @@ func (s *supervisor) commandNode(ctx context.Context, name, verb string) error {
 	return fmt.Errorf("unknown command %q", verb)
 }
 
-// control sends a command to the supervisor and decodes its answer, if wanted. The error is ErrNotRunning if nobody
-// listens.
+// control sends a command to the supervisor and decodes its answer into answer unless that is nil. The error is
+// ErrNotRunning if no supervisor listens.
 func (c *Cluster) control(ctx context.Context, method, path string, answer any) error {
 	transport := &http.Transport{
 		DisableKeepAlives: true,

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// endpoints say where the parts of a control plane listen.
+// endpoints are the addresses on which the parts of a control plane listen.
 type endpoints struct {
 	etcd, etcdPeer string // host:port
 	apiBind        string // address to listen on
@@ -14,7 +14,7 @@ type endpoints struct {
 	apiPort        int
 }
 
-// server returns the API server's address for what runs beside it.
+// server returns the API server's address for processes on the same machine.
 func (e endpoints) server() string { return fmt.Sprintf("https://127.0.0.1:%d", e.apiPort) }
 
 func realEndpoints() endpoints {
@@ -30,7 +30,7 @@ type controlPlane struct {
 	endpoints endpoints
 }
 
-// machine returns the control plane as a computer of its own, with registry and volumes.
+// machine returns the machine of the control plane, with registry and volumes.
 func (cp controlPlane) machine() machine {
 	l := cp.state.layout()
 	processes := cp.processes()
@@ -44,7 +44,7 @@ func (cp controlPlane) machine() machine {
 	}
 }
 
-// processes returns what every cluster has.
+// processes returns the processes that every control plane has.
 func (cp controlPlane) processes() []Process {
 	return []Process{cp.etcd(), cp.apiServer(), cp.controllerManager(), cp.scheduler()}
 }
@@ -80,8 +80,8 @@ func (cp controlPlane) apiServer() Process {
 		"--advertise-address="+cp.endpoints.apiAdvertise,
 		fmt.Sprintf("--secure-port=%d", cp.endpoints.apiPort),
 		"--service-cluster-ip-range="+servicePrefix,
-		// Webhooks and aggregated APIs are dialled by endpoint address: the control plane has no proxy that would know
-		// Service addresses.
+		// Webhooks and aggregated APIs are called by endpoint address: the control plane has no kube-proxy for Service
+		// addresses.
 		"--enable-aggregator-routing=true",
 		"--client-ca-file="+l.pki("ca.crt"),
 		"--tls-cert-file="+l.pki("apiserver.crt"), "--tls-private-key-file="+l.pki("apiserver.key"),

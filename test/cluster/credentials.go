@@ -7,8 +7,7 @@ import (
 
 const administrators = "system:masters"
 
-// writeCredentials makes a new authority with the certificates, keys and kubeconfigs of all parts, and the audit
-// policy.
+// writeCredentials writes a new CA with the certificates, keys and kubeconfigs of all components, and the audit policy.
 func writeCredentials(s state, ends endpoints, now time.Time) error {
 	ca, err := newAuthority(now)
 	if err != nil {
@@ -49,8 +48,8 @@ func writeCredentials(s state, ends endpoints, now time.Time) error {
 	return writeFiles(files)
 }
 
-// addKubeconfigs adds those of the administrator, who comes through the machine's loopback, and of what runs beside the
-// API server.
+// addKubeconfigs adds the kubeconfigs of the administrator, who uses the machine's loopback, and of the components that
+// run beside the API server.
 func addKubeconfigs(files map[string][]byte, s state, ca *authority, local string) error {
 	outside := "https://" + loopback(s.APIPort)
 	for name, who := range map[string]struct {
@@ -73,7 +72,7 @@ func addKubeconfigs(files map[string][]byte, s state, ca *authority, local strin
 	return nil
 }
 
-// addNodeCredentials adds a kubelet's certificate, which it both serves with and identifies itself with.
+// addNodeCredentials adds a kubelet's certificate, which it uses both as server and as client.
 func addNodeCredentials(files map[string][]byte, l layout, ca *authority, index int) error {
 	name := nodeName(index)
 	pair, err := ca.issue(identity{

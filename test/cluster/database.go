@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// DownKeeping ends the cluster as Down does, and keeps its database in a folder, from which Options.Database starts
-// others. The folder must not exist yet; it appears only when it is complete.
+// DownKeeping ends the cluster as Down does, and keeps its database in a folder for Options.Database of other clusters.
+// The folder must not exist yet. It appears only when it is complete.
 func (c *Cluster) DownKeeping(ctx context.Context, folder string) error {
 	if err := c.control(ctx, "POST", "/down", nil); err != nil && !errors.Is(err, ErrNotRunning) {
 		return fmt.Errorf("end cluster %s: %w", c.Name(), err)
@@ -24,7 +24,7 @@ func (c *Cluster) DownKeeping(ctx context.Context, folder string) error {
 	return errors.Join(err, c.Down(ctx))
 }
 
-// copyDatabase copies the data of an etcd that does not run.
+// copyDatabase copies the data of an etcd that is not running.
 func copyDatabase(from, to string) error {
 	part := to + ".new"
 	if err := errors.Join(os.RemoveAll(part), os.MkdirAll(filepath.Dir(to), 0o755)); err != nil {

@@ -9,19 +9,18 @@ import (
 	"sync"
 )
 
-// Repositories whose name begins with PrivatePrefix are given only to who shows these credentials, in the way of basic
-// authentication.
+// Repositories whose name begins with PrivatePrefix need basic authentication with these credentials.
 const (
 	PrivatePrefix   = "private/"
 	PrivateUser     = "puller"
 	PrivatePassword = "let-me-in"
 )
 
-// closedPath is where repositories are closed and opened.
+// closedPath is the path of requests that close and open repositories.
 const closedPath = "/-/closed/"
 
-// guard stands before the registry: it asks for credentials, and lets single repositories be out of reach for a while,
-// so that a story can tell of an outage that no other story notices.
+// guard handles the requests to the registry first. It requires credentials, and can make single repositories
+// unavailable, so that a story can have an outage that does not affect other stories.
 type guard struct {
 	registry http.Handler
 

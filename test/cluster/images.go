@@ -21,11 +21,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// sandboxImage holds the namespaces of every pod.
+// sandboxImage is the image of the sandbox container, which holds the namespaces of a pod.
 const sandboxImage = "registry.k8s.io/pause:3.10.1"
 
-// staticImage returns an image with one static program, which is its command. The same program gives the same image, to
-// the byte.
+// staticImage returns an image with one static program, which is its command. The same program gives an identical
+// image.
 func staticImage(program string) (v1.Image, error) {
 	data, err := os.ReadFile(program)
 	if err != nil {
@@ -77,8 +77,8 @@ func (c *Cluster) Registry() string {
 	return loopback(c.state.RegistryPort)
 }
 
-// PushImage makes an image available to pods under a reference such as docker.io/library/web:1 or example.com/web:1,
-// whatever the registry in its name. An image pushed again under the same tag is used by the next pod.
+// PushImage makes an image available to pods by a reference with any registry, such as docker.io/library/web:1 or
+// example.com/web:1. If an image is pushed again with the same tag, the next pod uses it.
 func (c *Cluster) PushImage(ctx context.Context, reference string, image v1.Image) error {
 	tag, err := name.NewTag(reference)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Cluster) PushImage(ctx context.Context, reference string, image v1.Imag
 	return c.forgetImage(ctx, strings.Replace(tag.Name(), "index.docker.io/", "docker.io/", 1))
 }
 
-// forgetImage makes all running nodes pull an image anew, whatever the pull policy.
+// forgetImage removes an image from all running nodes, so that they pull it again with any pull policy.
 func (c *Cluster) forgetImage(ctx context.Context, reference string) error {
 	var machines []MachineStatus
 	if err := c.control(ctx, "GET", "/machines", &machines); err != nil {
@@ -104,7 +104,7 @@ func (c *Cluster) forgetImage(ctx context.Context, reference string) error {
 	for _, m := range machines[1:] {
 		socket := fmt.Sprintf("/proc/%d/root%s", m.PID, containerdSocket)
 		if _, err := os.Stat(socket); m.PID == 0 || err != nil {
-			continue // not up yet: it has pulled nothing in this life
+			continue // not up yet: it has pulled nothing since its boot
 		}
 		cmd := exec.CommandContext(ctx, filepath.Join(c.state.Containerd, "ctr"),
 			"--address", socket, "--namespace", "k8s.io", "images", "rm", reference)

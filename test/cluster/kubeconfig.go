@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeconfig holds its certificates inline, so that the file can be copied anywhere.
+// kubeconfig returns a kubeconfig with inline certificates, so that the file can be copied.
 func kubeconfig(name, user, server string, ca []byte, pair keyPair) ([]byte, error) {
 	config := api.NewConfig()
 	config.Clusters[name] = &api.Cluster{Server: server, CertificateAuthorityData: ca}

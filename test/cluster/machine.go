@@ -1,19 +1,19 @@
 package cluster
 
-// machine is what behaves as one computer: an init process in namespaces of its own, and the processes it keeps
-// running. It is a value: the supervisor hands it to the init through its standard input.
+// machine behaves as one computer: an init process in its own namespaces, and the processes that it keeps running. It
+// is a plain value, which the supervisor sends to the standard input of the init.
 type machine struct {
 	// Name is control-plane or the node's name; it is the host name too.
 	Name string
-	// Index is the node's place in the address plan; -1 for the control plane.
+	// Index is the index of the node in the address plan; -1 for the control plane.
 	Index int
 	// Mounts give the machine private folders at well-known paths, in order.
 	Mounts []mount `json:",omitempty"`
-	// Keep are folders that stay visible at their own path, whatever Mounts hide.
+	// Keep are folders that stay visible at their own path, even below Mounts.
 	Keep []string `json:",omitempty"`
 	// Cgroup is the path below the root of every hierarchy; empty for none.
 	Cgroup string `json:",omitempty"`
-	// Processes run side by side; each waits for what it needs.
+	// Processes run in parallel; each waits for its probes.
 	Processes []Process
 }
 
@@ -27,7 +27,7 @@ type mount struct {
 
 const controlPlaneName = "control-plane"
 
-// privateMounts returns the folders that every machine has to itself. All of /var/lib, /var/log and /tmp is replaced,
+// privateMounts returns the folders of which every machine has its own. All of /var/lib, /var/log and /tmp is replaced,
 // so that no mount point needs to be made on the host.
 func privateMounts(l layout, name string) []mount {
 	return []mount{

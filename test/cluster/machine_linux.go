@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runMachine is the init of a machine: PID 1 of its namespaces. It reads the machine from its input, which arrives when
-// the network is ready, and never returns unless the machine cannot be set up.
+// runMachine is the init of a machine: PID 1 of its namespaces. It reads the machine from its input, which it receives
+// when the network is ready. It returns only if the machine cannot be set up.
 func runMachine(ctx context.Context, input io.Reader) error {
 	var m machine
 	if err := json.NewDecoder(input).Decode(&m); err != nil {
@@ -40,8 +40,7 @@ func (m machine) setUp() error {
 		return fmt.Errorf("set host name: %w", err)
 	}
 	if m.Cgroup != "" {
-		// As after any boot there are no groups of old containers: the kubelet would try in vain, for many seconds, to
-		// find out about them.
+		// Groups of old containers are removed, as after any boot: the kubelet would spend many seconds on them.
 		if err := removeCgroup(m.Cgroup); err != nil {
 			return err
 		}
@@ -49,7 +48,7 @@ func (m machine) setUp() error {
 			return err
 		}
 	}
-	// Pods are routed, not translated, and answers may come back another way.
+	// Pod addresses are routed, not translated, and answers may take another route.
 	for key, value := range map[string]string{"ip_forward": "1", "conf/all/rp_filter": "0", "conf/default/rp_filter": "0"} {
 		if err := os.WriteFile("/proc/sys/net/ipv4/"+key, []byte(value), 0); err != nil {
 			return fmt.Errorf("set net/ipv4/%s: %w", key, err)
@@ -58,10 +57,10 @@ func (m machine) setUp() error {
 	return nil
 }
 
-// mountAll builds the machine's view of the files. Sources are opened before anything is hidden, since the state folder
-// may lie below /tmp, /run or /var/lib itself.
+// mountAll sets up the machine's file system. Sources are opened before anything is hidden, since the state folder may
+// lie below /tmp, /run or /var/lib itself.
 func (m machine) mountAll() error {
-	// Nothing mounted from here on may reach the host.
+	// Mounts from here on must not be visible on the host.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
@@ -117,8 +116,8 @@ func (m mount) open() (int, error) {
 	return fd, nil
 }
 
-// reaper starts children and collects all that end, its own and the orphans that an init inherits: containerd's shims
-// are double-forked.
+// reaper starts children and waits for all that end: its own and the orphans that an init inherits, such as
+// containerd's double-forked shims.
 type reaper struct {
 	mu    sync.Mutex
 	ended map[int]chan unix.WaitStatus

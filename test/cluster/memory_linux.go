@@ -15,7 +15,7 @@ type task struct {
 	bytes   int64
 }
 
-// memoryOf sums up the supervisor's processes by machine and program.
+// memoryOf returns the memory of the supervisor's processes by machine and program.
 func memoryOf(supervisor int, machines []MachineStatus) ([]Memory, error) {
 	tasks, err := listTasks()
 	if err != nil {
@@ -48,7 +48,7 @@ func memoryOf(supervisor int, machines []MachineStatus) ([]Memory, error) {
 	return memory, nil
 }
 
-// rootOf follows parents up to the nearest root; empty if there is none.
+// rootOf returns the nearest root among the process and its ancestors, empty if there is none.
 func rootOf(pid int, tasks map[int]task, roots map[int]string) string {
 	for pid > 0 {
 		if name, ok := roots[pid]; ok {
@@ -90,8 +90,8 @@ func readTask(folder string) (task, bool) {
 	return parseTask(string(stat), string(statm), os.Getpagesize())
 }
 
-// parseTask reads "pid (program) state parent ..." and "size resident ...". A program's name may hold blanks and
-// brackets, but nothing after the last one does.
+// parseTask reads "pid (program) state parent ..." and "size resident ...". A program's name may contain blanks and
+// parentheses, but no field after its closing parenthesis does.
 func parseTask(stat, statm string, pageSize int) (task, bool) {
 	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
 	if open < 0 || end < open {

@@ -13,13 +13,13 @@ import (
 
 const bridgeName = "br0"
 
-// network is the control plane's network namespace, on whose bridge all nodes hang.
+// network is the control plane's network namespace, with the bridge that connects all nodes.
 type network struct {
 	namespace netns.NsHandle
 	links     *netlink.Handle
 }
 
-// openNetwork sets up the network of the control plane, whose init is given.
+// openNetwork sets up the network of the control plane. pid is its init.
 func openNetwork(pid int) (*network, error) {
 	namespace, err := netns.GetFromPid(pid)
 	if err != nil {
@@ -44,8 +44,8 @@ func (n *network) close() {
 }
 
 func (n *network) addBridge() error {
-	// A bridge without an address of its own takes that of its lowest port, and changes it as nodes come and go:
-	// neighbours would lose it each time.
+	// A bridge without a fixed MAC address takes that of its lowest port, and would change it whenever a node starts or
+	// stops, so that its neighbours would lose it.
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = bridgeName
 	attributes.HardwareAddr = net.HardwareAddr{0x0a, 0, 10, 210, 0, 1}
@@ -68,7 +68,7 @@ func (n *network) addBridge() error {
 	return nil
 }
 
-// attach connects a node, whose init is given, to the bridge, and routes its pods.
+// attach connects a node to the bridge and adds the route of its pods. pid is the node's init.
 func (n *network) attach(index, pid, nodes int) error {
 	namespace, err := netns.GetFromPid(pid)
 	if err != nil {
@@ -105,7 +105,7 @@ func (n *network) attach(index, pid, nodes int) error {
 
 // addCable adds a pair of devices, one end on the bridge, the other in the node.
 func (n *network) addCable(index int, node netns.NsHandle) error {
-	// The kernel may still be taking down the namespace of the node's last life.
+	// The kernel may still be removing the network namespace of the node from before its stop.
 	if old, err := n.links.LinkByName(nodeName(index)); err == nil {
 		if err := n.links.LinkDel(old); err != nil {
 			return fmt.Errorf("remove old device: %w", err)
@@ -125,7 +125,7 @@ func (n *network) addCable(index int, node netns.NsHandle) error {
 	return n.links.LinkSetUp(cable)
 }
 
-// addAddress gives a device an address, if any, and switches it on.
+// addAddress sets the address of a device, if there is one, and enables the device.
 func addAddress(links *netlink.Handle, device, address string) error {
 	link, err := links.LinkByName(device)
 	if err != nil {
@@ -157,7 +157,7 @@ func addRoute(links *netlink.Handle, prefix, via string) error {
 	return nil
 }
 
-// dial opens a connection as if from the control plane.
+// dial opens a connection from the control plane's network.
 func (n *network) dial(ctx context.Context, address string) (net.Conn, error) {
 	return inNamespace(n.namespace, func() (net.Conn, error) {
 		var dialer net.Dialer
@@ -173,9 +173,9 @@ func (n *network) listen(ctx context.Context, address string) (net.Listener, err
 	})
 }
 
-// inNamespace runs open on a thread that has entered a network namespace for the time. A socket belongs for ever to the
-// namespace of the thread that made it, so it can be used from any thread afterwards. open must use a numeric address:
-// names are looked up on other threads.
+// inNamespace runs open on a thread that is in the network namespace meanwhile. A socket belongs to the namespace of
+// the thread that made it, so it can be used from any thread afterwards. open must use a numeric address: names are
+// resolved on other threads.
 func inNamespace[T any](namespace netns.NsHandle, open func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -205,7 +205,7 @@ func inNamespace[T any](namespace netns.NsHandle, open func() (T, error)) (T, er
 	return r.value, r.err
 }
 
-// DialContext opens a TCP connection from inside the cluster's network, from where nodes and pods can be reached by
+// DialContext opens a TCP connection from inside the cluster's network, in which nodes and pods are reachable by
 // address. It needs root.
 func (c *Cluster) DialContext(ctx context.Context, address string) (net.Conn, error) {
 	status, err := c.Status(ctx)

@@ -10,11 +10,11 @@ type nodeParts struct {
 	state    state
 	binaries Binaries
 	runc     runtimeChoice
-	// snapshotter is how containerd lays image layers over each other.
+	// snapshotter is the containerd snapshotter for image layers.
 	snapshotter string
 }
 
-// machine returns a node as a computer: containerd and kubelet.
+// machine returns the machine of a node, with containerd and kubelet.
 func (n nodeParts) machine(index int) machine {
 	l, name := n.state.layout(), nodeName(index)
 	keep := []string{string(l), n.binaries.Kubernetes, n.binaries.containerd, n.binaries.cni}

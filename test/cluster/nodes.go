@@ -36,13 +36,13 @@ func (n Node) Name() string { return n.machine.Name }
 // Address returns the node's IP address, reachable from pods and through DialContext.
 func (n Node) Address() string { return nodeAddress(n.machine.Index) }
 
-// Stop crashes the node: everything in it is killed at once, pods included.
+// Stop crashes the node: all its processes are killed at once, pods included.
 func (n Node) Stop(ctx context.Context) error {
 	return n.cluster.control(ctx, "POST", "/nodes/"+n.Name()+"/stop", nil)
 }
 
-// Start boots the node after Stop, and returns when it is ready. Its disk is as it was left, and its pods start again a
-// little later.
+// Start boots the node after Stop, and returns when it is ready. Its files are unchanged, and its pods start again some
+// time later.
 func (n Node) Start(ctx context.Context) error {
 	booted := time.Now()
 	if err := n.cluster.control(ctx, "POST", "/nodes/"+n.Name()+"/start", nil); err != nil {

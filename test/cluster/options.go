@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// DefaultName is the cluster that is meant when no name is given.
+	// DefaultName is the name of a cluster if none is given.
 	DefaultName = "flotilla"
-	// DefaultKubernetes is the release that is built when none is asked for.
+	// DefaultKubernetes is the release if none is given.
 	DefaultKubernetes = "1.36.3"
-	// DefaultNodes is the number of nodes when none is asked for.
+	// DefaultNodes is the number of nodes if none is given.
 	DefaultNodes = 3
-	// MaxNodes is the most nodes that the address plan has room for.
+	// MaxNodes is the maximum number of nodes in the address plan.
 	MaxNodes = 200
-	// CacheVariable names the environment variable that moves the cache folder.
+	// CacheVariable is the environment variable with the cache folder.
 	CacheVariable = "FLOTILLA_CACHE"
 
 	defaultAPIPort      = 7443
@@ -29,37 +29,37 @@ const (
 	defaultTimeout      = 3 * time.Minute
 )
 
-// SimulatedNodes runs count simulated nodes against the API server that config reaches, until the context ends.
+// SimulatedNodes runs count simulated nodes on the API server of config, until the context ends.
 type SimulatedNodes func(ctx context.Context, config *rest.Config, count int) error
 
-// Options say which cluster to start. The zero value is a good choice of each.
+// Options describe the cluster to start. The zero value has useful defaults.
 type Options struct {
-	// Name tells clusters apart that live side by side: lower case letters, digits and dashes, at most 20. Default:
+	// Name identifies the cluster on the machine: lower case letters, digits and dashes, at most 20. Default:
 	// DefaultName.
 	Name string
 	// Kubernetes is the release without a leading v, such as "1.36.3". Default: DefaultKubernetes.
 	Kubernetes string
-	// Nodes is how many nodes to start, 1 to MaxNodes for real ones. Default: DefaultNodes; use NoNodes for none.
+	// Nodes is the number of nodes, 1 to MaxNodes for real ones. Default: DefaultNodes; use NoNodes for none.
 	Nodes int
 	// Cache is the folder of binaries and of the clusters' state. Default: the environment variable CacheVariable, else
 	// flotilla in the user's cache folder.
 	Cache string
-	// APIPort and RegistryPort are ports on 127.0.0.1 that reach the API server and the registry. Default: 7443 and
-	// 7500 where they are free, else any free port.
+	// APIPort and RegistryPort are the ports of the API server and the registry on 127.0.0.1. Default: 7443 and 7500
+	// where they are free, else any free port.
 	APIPort, RegistryPort int
 	// HostPorts are ports on the control plane's loopback that lead to the same port on this machine's, so that an
 	// operator run as a plain process can serve webhooks by the URL https://127.0.0.1:PORT/.
 	HostPorts []int
 	// Simulated starts the control plane alone, as plain processes on loopback. It needs neither root nor Linux.
 	Simulated bool
-	// SimulatedNodes, if set, runs the nodes of a simulated cluster for as long as the context given to Start lives.
-	// The command's own clusters run theirs in the supervisor instead.
+	// SimulatedNodes, if set, runs the nodes of a simulated cluster until the context of Start ends. Clusters that the
+	// command starts run theirs in the supervisor instead.
 	SimulatedNodes SimulatedNodes
-	// Database is a folder that DownKeeping made: the cluster starts with a copy of that database in place of an empty
-	// one. Certificates and addresses are its own all the same.
+	// Database is a folder from DownKeeping. The cluster starts with a copy of that database instead of an empty one,
+	// but with its own certificates and addresses.
 	Database string
-	// BuildRunc builds runc from its Go module even where the machine has one. Such a runc knows no seccomp: pods'
-	// profiles are dropped.
+	// BuildRunc builds runc from its Go module even if the machine has one. It does not support seccomp: the profiles
+	// of pods are dropped.
 	BuildRunc bool
 	// Timeout bounds the wait for readiness, builds excluded. Default: 3 minutes.
 	Timeout time.Duration
@@ -67,12 +67,12 @@ type Options struct {
 	Out io.Writer
 }
 
-// NoNodes as Options.Nodes asks for a control plane without nodes.
+// NoNodes is the value of Options.Nodes for a control plane without nodes.
 const NoNodes = -1
 
 var validName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?$`)
 
-// complete fills in defaults and refuses what cannot work.
+// complete sets defaults and validates the options.
 func (o Options) complete() (Options, error) {
 	if o.Name == "" {
 		o.Name = DefaultName
@@ -103,8 +103,8 @@ func (o Options) complete() (Options, error) {
 // nodeCount returns Nodes with NoNodes read as zero.
 func (o Options) nodeCount() int { return max(o.Nodes, 0) }
 
-// CacheFolder returns the absolute path of the folder that holds binaries and the clusters' state: the one given, else
-// that of the environment variable CacheVariable, else flotilla below the user's cache folder.
+// CacheFolder returns the absolute path of the folder of binaries and of the clusters' state: given if it is not empty,
+// else the value of the environment variable CacheVariable, else flotilla below the user's cache folder.
 func CacheFolder(given string) (string, error) {
 	if given == "" {
 		given = os.Getenv(CacheVariable)

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// network stands for the namespaces that this system does not have.
+// network is empty: this system has no network namespaces.
 type network struct{}
 
 var errNotLinux = errors.New("real nodes need Linux, this is " + runtime.GOOS)

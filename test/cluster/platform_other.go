@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// lockFile does nothing: this system has no such locks, and no real nodes either.
+// lockFile does nothing: this system has neither such locks nor real nodes.
 func lockFile(context.Context, string, func()) (unlock func(), err error) {
 	return func() {}, nil
 }

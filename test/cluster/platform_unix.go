@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes an exclusive lock that ends with this process at the latest. It calls waiting once if another process
-// holds the lock.
+// lockFile takes an exclusive lock, which is released when this process ends at the latest. It calls waiting once if
+// another process has the lock.
 func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("make folder of the lock: %w", err)
@@ -46,5 +46,5 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 	}
 }
 
-// detachedAttributes let a child outlive this process and its terminal.
+// detachedAttributes returns attributes with which a child continues after this process and its terminal have ended.
 func detachedAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

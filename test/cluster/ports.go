@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// listenLoopback opens a port of the machine's loopback: the one wanted, or the preferred one if it is free, or any.
+// listenLoopback opens a port of the machine's loopback: wanted if it is set, else preferred if it is free, else any.
 func listenLoopback(wanted, preferred int) (*net.TCPListener, error) {
 	if wanted != 0 {
 		listener, err := listenTCP(wanted)

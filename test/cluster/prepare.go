@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// prepared is a cluster whose files are all written, and whose loopback ports are open so that nobody else takes them:
-// the supervisor inherits the listeners.
+// prepared is a cluster whose files are written and whose loopback ports are open, so that no other process takes them.
+// The supervisor inherits the listeners.
 type prepared struct {
 	state     state
 	listeners []*os.File
@@ -72,7 +72,7 @@ func prepare(ctx context.Context, options Options, binaries Binaries, runc runti
 	return p, p.state.write()
 }
 
-// prepareDatabase makes the folder of etcd's data, empty or with those that were kept.
+// prepareDatabase makes the folder of etcd's data, empty or with a copy of a kept database.
 func prepareDatabase(options Options, l layout) error {
 	if options.Database != "" {
 		return copyDatabase(options.Database, l.path("etcd"))
@@ -142,13 +142,13 @@ func (p *prepared) choosePorts(options Options) (endpoints, error) {
 	p.state.APIPort = portOf(listener)
 	return endpoints{
 		etcd: loopback(ports[0]), etcdPeer: loopback(ports[1]),
-		// A server refuses to advertise a loopback address; nobody dials this one.
+		// The API server rejects a loopback address here. No client uses this one.
 		apiBind: "127.0.0.1", apiAdvertise: controlPlaneAddress, apiPort: p.state.APIPort,
 	}, nil
 }
 
-// installCommand puts the command that plays all roles into the state folder, from where the cluster runs it: the
-// command of `go run` is deleted when that ends. A test binary is not that command, and builds it.
+// installCommand puts the command that plays all roles into the state folder, because `go run` deletes its command when
+// it ends. A test binary is not that command, so it builds the command.
 func installCommand(ctx context.Context, options Options, l layout) error {
 	info, ok := debug.ReadBuildInfo()
 	source, err := os.Executable()

@@ -22,11 +22,11 @@ type Process struct {
 	Name string
 	Path string
 	Args []string
-	// Env is added to the environment of the supervisor, later entries win.
+	// Env is added to the environment of the supervisor; later entries take precedence.
 	Env []string
 	// Log is the file that receives both outputs, appended.
 	Log string
-	// Record is the file where the times it was started and how it ended are kept.
+	// Record is the file with the process's Record.
 	Record string
 	// After must all hold before each start.
 	After []Probe
@@ -42,14 +42,14 @@ type Probe struct {
 	HTTPS string `json:",omitempty"`
 }
 
-// Record tells how a process fares.
+// Record is the state of a process.
 type Record struct {
 	Name string
 	// Starts counts how often the process was started since its machine booted.
 	Starts int
 	// Running is false while the process waits for what it needs, or for its restart.
 	Running bool
-	// LastEnd is how it ended the last time, empty if it never did.
+	// LastEnd is how it last ended, empty if it never has.
 	LastEnd string `json:",omitempty"`
 }
 
@@ -90,7 +90,7 @@ func checkHTTPS(ctx context.Context, url string) error {
 	return nil
 }
 
-// await returns when all probes hold, false if the context ended before.
+// await waits until all probes hold. It returns false if the context ends before.
 func await(ctx context.Context, probes []Probe) bool {
 	for _, probe := range probes {
 		for probe.check(ctx) != nil {
@@ -102,8 +102,8 @@ func await(ctx context.Context, probes []Probe) bool {
 	return ctx.Err() == nil
 }
 
-// keepRunning runs a process again and again until the context ends. run executes it once, with its outputs going to
-// the file, and returns how it ended.
+// keepRunning restarts a process until the context ends. run executes it once, with its output to the file, and returns
+// how it ended.
 func keepRunning(ctx context.Context, p Process, run func(context.Context, Process, *os.File) error) {
 	record := Record{Name: p.Name}
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -131,7 +131,7 @@ func keepRunning(ctx context.Context, p Process, run func(context.Context, Proce
 	}
 }
 
-// pause waits, and tells whether the context is still alive.
+// pause waits for d, and reports whether the context is not done.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

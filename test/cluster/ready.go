@@ -12,16 +12,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// tooManyStarts of a process before the cluster is ready mean that it never will be.
+// tooManyStarts is the number of starts of a process before readiness at which the cluster counts as failed.
 const tooManyStarts = 5
 
 // step is one thing to wait for.
 type step struct {
 	what  string
-	check func(context.Context) error // why it is not there yet, nil if it is
+	check func(context.Context) error // why it has not happened yet, nil if it has
 }
 
-// awaitReady waits step by step, and tells how long each took since the start.
+// awaitReady waits for one step after the other, and reports the time of each since the start.
 func (c *Cluster) awaitReady(ctx context.Context, options Options) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
@@ -47,7 +47,7 @@ func (c *Cluster) awaitReady(ctx context.Context, options Options) error {
 	return nil
 }
 
-// await polls one step. It gives up early if a process keeps failing.
+// await polls one step. It fails early if a process keeps failing.
 func (c *Cluster) await(ctx context.Context, s step) error {
 	for {
 		err := s.check(ctx)
@@ -91,8 +91,8 @@ func (c *Cluster) pushSandbox(ctx context.Context) error {
 	return c.PushImage(ctx, sandboxImage, image)
 }
 
-// ready tells why a node is not ready yet. After a crash the Node object stays Ready for a while, so its kubelet must
-// have renewed its lease since the boot, and answer.
+// ready returns why a node is not ready yet. The Node object stays Ready for some time after a crash, so the kubelet
+// must also answer, and must have renewed its Lease since the boot.
 func (n Node) ready(ctx context.Context, booted time.Time) error {
 	node, err := n.cluster.client.CoreV1().Nodes().Get(ctx, n.Name(), metav1.GetOptions{})
 	if err != nil {
@@ -112,8 +112,8 @@ func (n Node) ready(ctx context.Context, booted time.Time) error {
 	return nil
 }
 
-// reportedSince looks at the node's lease, which a kubelet renews as soon as it starts. In a node's first life there is
-// no older report, and the lease comes later.
+// reportedSince checks the node's Lease, which a kubelet renews as soon as it starts. At the first boot of a node there
+// is no older report, and the Lease is created later.
 func (n Node) reportedSince(ctx context.Context, booted time.Time) error {
 	if booted.IsZero() {
 		return nil
@@ -137,7 +137,7 @@ func readyCondition(node *corev1.Node) corev1.NodeCondition {
 	return corev1.NodeCondition{Message: "has not reported yet"}
 }
 
-// logHint returns the end of a log and where to find the rest.
+// logHint returns the end of a log and the path of the log.
 func logHint(path string) string {
 	data, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// registryAddress returns where the nodes find the registry.
+// registryAddress returns the address of the registry for nodes.
 func registryAddress() string { return fmt.Sprintf("%s:%d", controlPlaneAddress, registryPort) }
 
-// serveRegistry serves an image registry over plain HTTP, with blobs on disk and manifests in memory: it lives as long
-// as the cluster.
+// serveRegistry serves an image registry over plain HTTP until the cluster ends. Blobs are on disk, manifests in
+// memory.
 func serveRegistry(ctx context.Context, address, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("make the registry's folder: %w", err)

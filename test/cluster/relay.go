@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// relay passes every connection that a listener accepts on to what dial opens, until the listener is closed.
+// relay forwards every connection of a listener to one that dial opens, until the listener is closed.
 type relay struct {
 	name     string
 	listener net.Listener
@@ -23,7 +23,7 @@ func (r relay) serve(ctx context.Context) {
 		if errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
 			return
 		}
-		if err != nil { // out of file descriptors, most likely: others will be given back
+		if err != nil { // most likely out of file descriptors: others will be closed
 			r.log.Printf("relay %s: %v", r.name, err)
 			if !pause(ctx, restartPause) {
 				return
@@ -51,7 +51,7 @@ func (r relay) pass(ctx context.Context, client net.Conn) {
 	<-done
 }
 
-// copyHalf passes one direction, and its end too: the other direction may go on.
+// copyHalf forwards one direction and its end. The other direction may continue.
 func copyHalf(to, from net.Conn, done chan<- struct{}) {
 	_, err := io.Copy(to, from)
 	if half, ok := to.(*net.TCPConn); ok && err == nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkRequirements tells everything that keeps real nodes from running here.
+// checkRequirements returns everything that prevents real nodes on this machine.
 func checkRequirements(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return errors.New("real nodes need root")
@@ -38,8 +38,8 @@ func tryNamespaces(ctx context.Context) error {
 	return cmd.Run()
 }
 
-// chooseSnapshotter picks how image layers are stored: overlays cannot be stacked on the overlay that a container's own
-// files often are.
+// chooseSnapshotter returns how image layers are stored: an overlay cannot be on top of another one, which the file
+// system of a container often is.
 func chooseSnapshotter(folder string) string {
 	var info unix.Statfs_t
 	if unix.Statfs(folder, &info) == nil && info.Type == unix.OVERLAYFS_SUPER_MAGIC {

@@ -15,11 +15,12 @@ const (
 	roleVolumeExpander = "role-volume-expander"
 )
 
-// commandPackage is the command that plays the roles.
+// commandPackage is the package of the command that plays the roles.
 const commandPackage = "github.com/flotilla-project/flotilla/test/cluster/cmd/cluster"
 
-// PlayRole runs the part of a cluster that the command was started for by this package itself, and tells whether it
-// was. args are the command's, its own name included. simulate, if set, runs the nodes of simulated clusters.
+// PlayRole runs the part of a cluster for which this package has started the command. played reports whether it was
+// started for one. args are the command's arguments with its name. simulate, if set, runs the nodes of simulated
+// clusters.
 func PlayRole(ctx context.Context, args []string, simulate SimulatedNodes) (played bool, err error) {
 	if filepath.Base(args[0]) == wrapperName {
 		return true, runWrapped(args)

@@ -18,17 +18,17 @@ const (
 	wrappedName = "runc-without-seccomp"
 )
 
-// runtimeChoice is the program that makes containers.
+// runtimeChoice is the program that runs containers.
 type runtimeChoice struct {
 	path string
-	// plain is set if path was built here: then it knows no seccomp, and must be wrapped.
+	// plain is set if path was built here. Then it does not support seccomp, and must be wrapped.
 	plain bool
 	// folder is where it was built; empty for the machine's own.
 	folder string
 }
 
-// chooseRunc prefers the machine's own runc, then the distribution's package, and builds one only where there is
-// neither: seccomp needs a C library that Go modules do not bring.
+// chooseRunc prefers the machine's runc, then the distribution's package. It builds runc only if there is neither,
+// because seccomp needs a C library that is in no Go module.
 func chooseRunc(ctx context.Context, options Options) (runtimeChoice, error) {
 	if path := installedRunc(ctx, options); path != "" {
 		return runtimeChoice{path: path}, nil
@@ -42,7 +42,7 @@ func chooseRunc(ctx context.Context, options Options) (runtimeChoice, error) {
 	return runtimeChoice{path: filepath.Join(folder, "runc"), plain: true, folder: folder}, nil
 }
 
-// installedRunc returns the machine's runc, installed first if that is possible; empty if one is to be built.
+// installedRunc returns the machine's runc, and installs it first if possible. It is empty if runc must be built.
 func installedRunc(ctx context.Context, options Options) string {
 	if options.BuildRunc {
 		return ""
@@ -57,7 +57,7 @@ func installedRunc(ctx context.Context, options Options) string {
 	if err := aptGet(ctx, "install", "-y", "--no-install-recommends", "runc"); err == nil {
 		return findRunc()
 	}
-	// A machine that has never installed anything has no lists of packages yet.
+	// A new machine has no lists of packages yet.
 	err := aptGet(ctx, "update")
 	if err == nil {
 		err = aptGet(ctx, "install", "-y", "--no-install-recommends", "runc")
@@ -89,7 +89,7 @@ func findRunc() string {
 	return ""
 }
 
-// wrapped puts the wrapper in front of a runc that needs one.
+// wrapped installs the wrapper for a runc that needs it.
 func (r runtimeChoice) wrapped(l layout) (runtimeChoice, error) {
 	if !r.plain {
 		return r, nil

@@ -15,8 +15,8 @@ import (
 
 const machineNamespaces = unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 
-// startMachine starts a machine's init in namespaces of its own, lets connect set up its network, and hands it the
-// machine.
+// startMachine starts a machine's init in new namespaces, calls connect to set up its network, and sends the machine to
+// it.
 func startMachine(ctx context.Context, l layout, m machine, connect func(pid int) error) (*runningMachine, error) {
 	logFile, err := os.OpenFile(l.log(m.Name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -74,7 +74,8 @@ func startOnOwnThread(cmd *exec.Cmd) (done chan struct{}, err error) {
 	return done, <-started
 }
 
-// childAttributes make a plain child end with the supervisor. Its caller must stay on one thread.
+// childAttributes returns attributes with which a plain child ends with the supervisor. The caller must stay on one
+// thread.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
 }

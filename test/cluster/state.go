@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 )
 
-// state is what is known about a cluster from the moment it is prepared: enough for the supervisor to run it and for
-// later commands to reach it.
+// state describes a prepared cluster: the supervisor runs it from this, and later commands find it by this.
 type state struct {
 	Name       string
 	Kubernetes string
@@ -21,7 +20,7 @@ type state struct {
 	Binaries string
 	// Containerd is the folder of containerd and ctr; empty without real nodes.
 	Containerd string
-	// SandboxProgram is what the sandbox image holds; empty without real nodes.
+	// SandboxProgram is the program of the sandbox image; empty without real nodes.
 	SandboxProgram string
 	// APIPort and RegistryPort are on the machine's loopback; RegistryPort is 0 where there is no registry.
 	APIPort, RegistryPort int
@@ -73,7 +72,7 @@ func readState(l layout) (state, error) {
 	return s, err
 }
 
-// writeJSON replaces a file at once, so that a reader never sees half of it.
+// writeJSON replaces a file atomically, so that a reader never sees a part of it.
 func writeJSON(path string, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

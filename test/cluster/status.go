@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Status is what runs in a cluster at one moment.
+// Status is the state of a cluster's processes at one time.
 type Status struct {
 	Kubernetes            string
 	Simulated             bool
@@ -20,15 +20,15 @@ type Status struct {
 	Memory                []Memory
 }
 
-// Memory is what the processes of one program use on one machine.
+// Memory is the memory that the processes of one program use on one machine.
 type Memory struct {
 	Machine, Program string
 	Processes        int
-	// Bytes are resident; what processes share is counted for each.
+	// Bytes is resident memory. Shared memory is counted for each process.
 	Bytes int64
 }
 
-// Status asks the supervisor and the kernel. Where the latter cannot be asked, Memory is empty.
+// Status asks the supervisor and the kernel. Memory is empty if the kernel cannot be asked.
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	status := Status{
 		Kubernetes: c.state.Kubernetes, Simulated: c.state.Simulated,
@@ -48,8 +48,7 @@ func (c *Cluster) supervisorPID(ctx context.Context) (pid int, err error) {
 	return pid, c.control(ctx, "GET", "/supervisor", &pid)
 }
 
-// records returns what all processes' keepers have written down. Those of a machine that has stopped tell of its last
-// life.
+// records returns the records of all processes. Those of a stopped machine are from before it stopped.
 func (c *Cluster) records() []Record {
 	var records []Record
 	for _, m := range c.state.Machines {
@@ -83,7 +82,7 @@ func (c *Cluster) LogFile(process string) (string, error) {
 	return path, nil
 }
 
-// sortMemory puts the largest first, machine by machine.
+// sortMemory sorts by machine, then by size, the largest first.
 func sortMemory(memory []Memory) {
 	slices.SortFunc(memory, func(a, b Memory) int {
 		return cmp.Or(cmp.Compare(a.Machine, b.Machine), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Program, b.Program))

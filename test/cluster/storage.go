@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// createStorageClass makes the default class: folders of the machine that all nodes see, made by the controller
-// manager's own hostPath provisioner.
+// createStorageClass creates the default class. Its volumes are folders of the machine that all nodes share, made by
+// the controller manager's hostPath provisioner.
 func createStorageClass(ctx context.Context, client kubernetes.Interface) error {
 	class := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{
@@ -38,8 +38,8 @@ func createStorageClass(ctx context.Context, client kubernetes.Interface) error 
 	return nil
 }
 
-// expandVolumes grants every claim the size it asks for. The hostPath provisioner leaves this to an external
-// controller; the API server has already checked that the storage class allows it, and folders have no size.
+// expandVolumes sets the capacity of every claim to its requested size. The hostPath provisioner leaves this to an
+// external controller. The API server has already checked that the StorageClass allows it, and folders have no size.
 func expandVolumes(ctx context.Context, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -78,7 +78,7 @@ func wantsExpansion(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Status.Phase == corev1.ClaimBound && wanted.Cmp(claim.Status.Capacity[corev1.ResourceStorage]) > 0
 }
 
-// expandVolume sets the capacity of the volume first: the claim's is the promise.
+// expandVolume sets the capacity of the volume before that of the claim, which clients rely on.
 func expandVolume(ctx context.Context, client kubernetes.Interface, claim *corev1.PersistentVolumeClaim) error {
 	wanted := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	size := wanted.String()

@@ -20,7 +20,7 @@ const (
 	registryDescriptor = 4
 )
 
-// supervisor is the one process that a cluster hangs on.
+// supervisor is the parent of all processes of a cluster.
 type supervisor struct {
 	state state
 	log   *log.Logger
@@ -37,8 +37,8 @@ type runningMachine struct {
 	done chan struct{} // closed when the init, and with it all of the machine, is gone
 }
 
-// supervise runs the cluster that is prepared in a state folder, until it is asked to stop through its socket or by a
-// signal, or something it cannot do without fails.
+// supervise runs the cluster that is prepared in a state folder, until it is asked to stop by its socket or by a
+// signal, or until a required part fails.
 func supervise(ctx context.Context, folder string, simulate SimulatedNodes) error {
 	logger := log.New(os.Stderr, "", log.LstdFlags|log.Lmicroseconds)
 	l := layout(folder)
@@ -121,7 +121,7 @@ func (s *supervisor) boot(ctx context.Context, m machine, connect func(pid int) 
 	return nil
 }
 
-// crash ends a machine with everything in it, and returns when all of it is gone.
+// crash kills all processes of a machine, and returns when they have ended.
 func (s *supervisor) crash(name string) error {
 	s.mu.Lock()
 	running := s.machines[name]
@@ -156,7 +156,7 @@ func (s *supervisor) stopAll() {
 	}
 }
 
-// openPorts joins the machine's loopback with the control plane's.
+// openPorts forwards ports between the machine's loopback and the control plane's.
 func (s *supervisor) openPorts(ctx context.Context) error {
 	inbound := []struct {
 		name             string
@@ -194,7 +194,7 @@ func inheritListener(name string, descriptor int) (net.Listener, error) {
 	return listener, nil
 }
 
-// runPlain runs a simulated cluster: the control plane's processes, and the simulated nodes if this command has them.
+// runPlain runs a simulated cluster: the control plane's processes, and the simulated nodes if simulate is set.
 func (s *supervisor) runPlain(ctx context.Context, simulate SimulatedNodes) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup

@@ -26,7 +26,7 @@ const (
 	etcdServerModule = "go.etcd.io/etcd/server/v3"
 )
 
-// release is what a Kubernetes release's own go.mod says about building it.
+// release has what the go.mod of a Kubernetes release says about its build.
 type release struct {
 	version  string   // v1.36.3
 	language string   // its go line: 1.26.0
@@ -34,7 +34,7 @@ type release struct {
 	staging  []string // modules it requires at v0.0.0, published as v0.36.3
 }
 
-// loadRelease asks the module system for the go.mod of a Kubernetes release.
+// loadRelease reads the go.mod of a Kubernetes release with the go command.
 func loadRelease(ctx context.Context, version string) (release, error) {
 	version = "v" + strings.TrimPrefix(version, "v")
 	folder, err := os.MkdirTemp("", "flotilla-release-")
@@ -45,7 +45,7 @@ func loadRelease(ctx context.Context, version string) (release, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", kubernetesModule+"@"+version)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
-	out, runErr := cmd.Output() // its answer holds the reason for a failure
+	out, runErr := cmd.Output() // the output has the reason for a failure
 	var answer struct{ GoMod, Error string }
 	if err := json.Unmarshal(out, &answer); err != nil {
 		return release{}, fmt.Errorf("download Kubernetes %s: %w", version, errors.Join(runErr, err))
@@ -60,8 +60,8 @@ func loadRelease(ctx context.Context, version string) (release, error) {
 	return parseRelease(version, mod)
 }
 
-// parseRelease reads a release's go.mod. A staging module is one that a replace directive leads to the release's own
-// staging folder.
+// parseRelease reads a release's go.mod. A staging module is a module that a replace directive maps to the release's
+// own staging folder.
 func parseRelease(version string, mod []byte) (release, error) {
 	file, err := modfile.Parse("go.mod", mod, nil)
 	if err != nil {
@@ -106,8 +106,8 @@ func (r release) buildModule() []byte {
 	return []byte(b.String())
 }
 
-// linkerFlags set the version that the release's commands report: without it a server calls itself v0.0.0-master, and
-// clients that look at the version misbehave.
+// linkerFlags returns the flags that set the version of the release's commands. Without them a server reports
+// v0.0.0-master, and clients that check the version fail.
 func (r release) linkerFlags() string {
 	const variable = " -X k8s.io/component-base/version."
 	minor, _, _ := strings.Cut(strings.TrimPrefix(r.version, "v1."), ".")

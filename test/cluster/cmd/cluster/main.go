@@ -2,7 +2,7 @@
 //
 //	go run ./test/cluster/cmd/cluster up
 //
-// See the usage text below for all that it does, and package cluster for how.
+// See the usage text below for its commands, and package cluster for how it works.
 package main
 
 import (
@@ -62,7 +62,7 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// exitError passes on how another program ended, which has told its reason itself.
+// exitError is the exit code of another program, which has printed its error itself.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
