@@ -30,7 +30,7 @@ func Check(ctx context.Context) error { return checkRequirements(ctx) }
 
 // Start starts a cluster and returns when it is ready: its nodes, its default service account, its StorageClass. It
 // builds missing binaries first, which takes minutes the first time. A cluster of the same name that already runs is
-// used unchanged; the error says so if the options ask for another version or number of nodes. A cluster that does not
+// used unchanged; it is an error if the options ask for another version or number of nodes. A cluster that does not
 // become ready is kept, so that it can be inspected: Remove ends it.
 func Start(ctx context.Context, wanted Options) (*Cluster, error) {
 	options, err := wanted.complete()

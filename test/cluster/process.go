@@ -131,7 +131,7 @@ func keepRunning(ctx context.Context, p Process, run func(context.Context, Proce
 	}
 }
 
-// pause waits for d, and reports whether the context is not done.
+// pause waits for d. It returns false if the context ends before.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

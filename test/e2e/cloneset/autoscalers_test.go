@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// A vertical autoscaler finds the pods by the scale subresource, resizes one in place and evicts another. The set
-// leaves the one as it is, replaces the other, and rolls out afterwards.
+// A vertical autoscaler finds the pods by the scale subresource, resizes one in place and evicts another. The set does
+// not change the first, replaces the second, and can be updated afterwards.
 func TestAVerticalAutoscalerIsLivedWith(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2, requests("20m"), limits("200m", "64Mi"))
@@ -58,7 +58,7 @@ func TestAVerticalAutoscalerIsLivedWith(t *testing.T) {
 	assert.EqualValues(t, 2, set.Status.UpdatedReadyReplicas)
 }
 
-// An autoscaler of events brings the set to no pod at all and back, by writes of the scale subresource.
+// An event-driven autoscaler scales the set to zero and back through the scale subresource.
 func TestAnAutoscalerScalesToZeroAndBack(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2)
@@ -75,7 +75,7 @@ func TestAnAutoscalerScalesToZeroAndBack(t *testing.T) {
 	}
 }
 
-// found returns the pods that the selector of the scale subresource finds, not all in the namespace.
+// found returns the pods that the selector of the scale subresource selects.
 func found(t *testing.T, set *v1beta1.CloneSet) []corev1.Pod {
 	t.Helper()
 	scale := &autoscalingv1.Scale{}

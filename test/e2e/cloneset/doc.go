@@ -1,3 +1,3 @@
-// Package cloneset tells the CloneSet operator's user stories on a real cluster: real kubelets, real containers, the
-// operator installed as a pod from its overlay, its webhook behind a Service.
+// Package cloneset has the user stories of the CloneSet operator on a real cluster, with real kubelets and containers.
+// The operator is installed as a pod from its overlay, with its webhook behind a Service.
 package cloneset

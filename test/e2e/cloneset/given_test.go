@@ -49,14 +49,14 @@ func recreating(set *v1beta1.CloneSet) {
 	set.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = v1beta1.ReCreate
 }
 
-// givenSet creates the set and waits until it is as it should be.
+// givenSet creates the set and waits until it settles.
 func givenSet(t *testing.T, set *v1beta1.CloneSet) {
 	t.Helper()
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	settles(t, set)
 }
 
-// edit changes the live set.
+// edit changes the current set.
 func edit(t *testing.T, set *v1beta1.CloneSet, change func(*v1beta1.CloneSet)) {
 	t.Helper()
 	story.Edit(t, world, set, change)
@@ -66,7 +66,7 @@ func image(version string) func(*v1beta1.CloneSet) {
 	return func(set *v1beta1.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = app + version }
 }
 
-// settles waits until the set's status describes its spec and all its pods are as wanted.
+// settles waits until the set's status is for its current spec and all its pods meet it.
 func settles(t *testing.T, set *v1beta1.CloneSet) {
 	t.Helper()
 	story.Reaches(t, world, set, "the end of its rollout", func(set *v1beta1.CloneSet) error {
@@ -80,7 +80,7 @@ func settles(t *testing.T, set *v1beta1.CloneSet) {
 	})
 }
 
-// podsOf returns the pods of the set, in the order of their names.
+// podsOf returns the pods of the set, ordered by name.
 func podsOf(t *testing.T, set *v1beta1.CloneSet) []corev1.Pod {
 	t.Helper()
 	return world.Pods(t, set.Namespace)

@@ -23,7 +23,7 @@ func withGrace(set *v1beta1.CloneSet) {
 	set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{GracePeriodSeconds: int32(grace.Seconds())}
 }
 
-// The pod leaves service, nothing else changes for the grace period, and only then its image.
+// The pod leaves service, and its image changes only after the grace period.
 func TestGracePeriodComesBeforeTheChange(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1, withGrace)
@@ -34,7 +34,7 @@ func TestGracePeriodComesBeforeTheChange(t *testing.T) {
 		for _, o := range pods {
 			if _, ok := o.Annotations[contract.InPlaceUpdateGraceAnnotation]; ok {
 				inGrace++
-				if !story.IsReady(o) { // a kubelet that has not seen the readiness gate yet may say that it is, for a moment
+				if !story.IsReady(o) { // a kubelet that has not seen the readiness gate yet may report the pod ready for a short time
 					outOfService++
 				}
 				gate := story.PodCondition(o, contract.InPlaceUpdateReady).Status
@@ -54,7 +54,7 @@ func TestGracePeriodComesBeforeTheChange(t *testing.T) {
 	assert.GreaterOrEqual(t, timeInGrace(t, &podsOf(t, set)[0]), grace)
 }
 
-// timeInGrace returns the time from the begin of the last update to the change of the image.
+// timeInGrace returns the time from the start of the last update to the change of the image.
 func timeInGrace(t *testing.T, o *corev1.Pod) time.Duration {
 	t.Helper()
 	var state struct {

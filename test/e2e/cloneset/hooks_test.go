@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// taken lets pods come into the world with the hook taken.
+// taken returns a change with which pods are created with the hook taken.
 func taken(h story.Handler) func(*v1beta1.CloneSet) {
 	return func(set *v1beta1.CloneSet) { h.TakenIn(&set.Spec.Template) }
 }
@@ -104,7 +104,7 @@ func TestInPlaceUpdateHookHoldsPodsBeforeAndAfter(t *testing.T) {
 	}
 }
 
-// Rolled back before the hook lets go, the pod comes back into service as it was.
+// If the update is rolled back while the hook holds the pod, the pod comes back into service unchanged.
 func TestRollbackBeforeTheHookLetsGo(t *testing.T) {
 	t.Parallel()
 	h := story.Handlers()[0]
@@ -137,7 +137,7 @@ func TestPreNormalHoldsNewPods(t *testing.T) {
 			story.Edit(t, world, created, h.Take)
 			settles(t, set)
 			story.Edit(t, world, created, h.Release)
-			edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.MinReadySeconds = 1 }) // a pass that must not mind
+			edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.MinReadySeconds = 1 }) // a pass that must not change the pod
 			settles(t, set)
 			assert.Equal(t, contract.LifecycleNormal, podsOf(t, set)[0].Labels[contract.LifecycleStateLabel])
 		})

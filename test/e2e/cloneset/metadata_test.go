@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// Labels and annotations that no container reads are written, and nothing else happens.
+// A change of labels and annotations that no container reads only changes the pods' metadata.
 func TestMetadataChangesWithoutARestart(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2)
@@ -34,7 +34,7 @@ func TestMetadataChangesWithoutARestart(t *testing.T) {
 	}
 }
 
-// Two tags of one image leave the image ID as it is; the update ends all the same, and so does the way back.
+// Two tags of one image have the same image ID. The update completes nevertheless, and so does the rollback.
 func TestTwoTagsOfOneImageDoNotHang(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1)
@@ -53,8 +53,8 @@ func TestTwoTagsOfOneImageDoNotHang(t *testing.T) {
 	assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 }
 
-// A container reads its environment when it starts. Where nobody on the node can restart it for that, InPlaceOnly waits
-// and says why, and InPlaceIfPossible makes a new pod.
+// A container reads its environment when it starts. If no node agent can restart it, InPlaceOnly waits with a reason,
+// and InPlaceIfPossible recreates the pod.
 func TestEnvironmentFromMetadataNeedsTheNodeAgent(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1, func(s *v1beta1.CloneSet) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the page of metrics says of every operator and of the libraries is served by this one.
+// This operator serves the metrics that the page of metrics lists for every operator and for the libraries.
 func TestMetricsOfThePageAreServed(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1)
@@ -21,7 +21,8 @@ func TestMetricsOfThePageAreServed(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` ").FindAllStringSubmatch(string(page), -1)
 	require.NotEmpty(t, rows)
 	for _, row := range rows {
-		// The agent's are its own; nothing was written about certificates since this pod started.
+		// The metrics of the agent are left out, and those of certificates, which were not written since this pod
+		// started.
 		if name := row[1]; !strings.HasPrefix(name, "kruise_agent_") && name != "flotilla_webhook_certificate_writes_total" {
 			assert.Contains(t, served, "\n"+name, name)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// An autoscaler finds the set by its scale subresource and brings it up to its minimum. Without metrics it can decide
-// nothing more, and does no harm.
+// A HorizontalPodAutoscaler scales the set to its minimum through the scale subresource. Without metrics it makes no
+// other change.
 func TestAnAutoscalerScalesTheSet(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1)
@@ -56,7 +56,7 @@ func TestStrayPodsAreAdopted(t *testing.T) {
 	})
 }
 
-// As many old revisions are kept as the set says.
+// The set keeps as many old revisions as its history limit.
 func TestHistoryIsCut(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1, func(s *v1beta1.CloneSet) { s.Spec.RevisionHistoryLimit = new(int32(1)) })
@@ -76,7 +76,7 @@ func TestHistoryIsCut(t *testing.T) {
 	})
 }
 
-// Pods that spread over the nodes are spread after a scale-in too.
+// Pods with spread constraints are still spread over the nodes after scaling in.
 func TestScaleInKeepsPodsSpread(t *testing.T) {
 	t.Parallel()
 	nodes := int32(len(world.Cluster.Nodes()))

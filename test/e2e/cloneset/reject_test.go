@@ -25,7 +25,7 @@ spec:
   updateStrategy: STRATEGY
 `
 
-// Each mistake is answered with the field's path, and the pods that run are not touched.
+// Each invalid field is rejected with its path, and running pods are not changed.
 func TestBadInputIsRejectedByName(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -71,7 +71,7 @@ func TestBadInputIsRejectedByName(t *testing.T) {
 	assert.Equal(t, before[0].Annotations, after[0].Annotations)
 }
 
-// Both versions are served: what is written in the old one is read in the new one.
+// Both versions are served: an object that is written in v1alpha1 can be read in v1beta1.
 func TestOldManifestsWork(t *testing.T) {
 	t.Parallel()
 	namespace := world.Namespace(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// Removing the operator touches no set and no pod, and installing it again goes on where it was.
+// Removing the operator changes no set and no pod, and after a new installation it continues.
 func TestPodsOutliveTheOperator(t *testing.T) {
 	set := newSet(world.Namespace(t), 2)
 	givenSet(t, set)

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// requests asks for the amount of cpu, 32 MiB of memory and nothing else.
+// requests returns a change that requests the amount of cpu and 32 MiB of memory.
 func requests(cpu string) func(*v1beta1.CloneSet) {
 	return func(set *v1beta1.CloneSet) {
 		set.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
@@ -37,7 +37,8 @@ func restartForMemory(set *v1beta1.CloneSet) {
 	}
 }
 
-// running returns what the kubelet says that the only container runs with.
+// running returns the container IDs of the pods, the limits of the last one and the sum of restarts, as the kubelet
+// reports them. Each pod has one container.
 func running(t *testing.T, set *v1beta1.CloneSet) (ids []string, cpu, memory string, restarts int32) {
 	t.Helper()
 	for _, o := range podsOf(t, set) {
@@ -49,7 +50,7 @@ func running(t *testing.T, set *v1beta1.CloneSet) (ids []string, cpu, memory str
 	return ids, cpu, memory, restarts
 }
 
-// Up and down again: the containers go on, and no pod is out of service at any time.
+// Resources are raised and lowered: the containers keep running, and no pod is out of service at any time.
 func TestResourcesChangeWithoutARestart(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2, requests("20m"), limits("200m", "64Mi"))
@@ -70,7 +71,7 @@ func TestResourcesChangeWithoutARestart(t *testing.T) {
 	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 }
 
-// A container that says that it must restart for memory does, within its pod, and only for memory.
+// A container whose resizePolicy asks for a restart for memory restarts in its pod, and only for memory.
 func TestMemoryChangesWithARestartWhereAskedFor(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1, requests("20m"), limits("200m", "64Mi"), restartForMemory)
@@ -89,7 +90,8 @@ func TestMemoryChangesWithARestartWhereAskedFor(t *testing.T) {
 	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 }
 
-// More than any node has is refused; the set says so, its pods go on, and a good edit ends it.
+// A request for more than any node has is rejected. The set's condition shows it, its pods keep running, and a valid
+// edit resolves it.
 func TestARefusedResizeIsFixedForward(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2, requests("20m"))
@@ -105,7 +107,7 @@ func TestARefusedResizeIsFixedForward(t *testing.T) {
 	assert.EqualValues(t, 2, set.Status.UpdatedReplicas)
 }
 
-// Two pods of one node want more than half of it: the second has to wait, and a good edit ends that.
+// Two pods request more than half of their node each: the second one is deferred, and a valid edit resolves it.
 func TestADeferredResizeIsFixedForward(t *testing.T) {
 	t.Parallel()
 	nodes := &corev1.NodeList{}
@@ -127,7 +129,7 @@ func TestADeferredResizeIsFixedForward(t *testing.T) {
 	assert.EqualValues(t, 2, set.Status.UpdatedReplicas)
 }
 
-// An image and resources in one edit end together.
+// An edit of image and resources is complete when both are.
 func TestImageAndResourcesChangeTogether(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1, requests("20m"), limits("200m", "64Mi"))

@@ -123,8 +123,8 @@ func TestRollbackTakesTheOldRevisionAgain(t *testing.T) {
 	assert.Equal(t, first, set.Status.UpdateRevision)
 }
 
-// The operator is killed again and again while a rollout runs; the rollout ends as if nothing had happened, and at no
-// time is more than one pod out of service.
+// The operator is killed repeatedly during a rollout. The rollout completes, and at most one pod is out of service at
+// any time.
 func TestKilledOperatorFinishesTheRollout(t *testing.T) {
 	set := newSet(world.Namespace(t), 4)
 	givenSet(t, set)

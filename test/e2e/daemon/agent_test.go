@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// Stories here stop agents, so none of them runs beside others.
+// Stories in this file stop agents, so they do not run in parallel with others.
 
 func TestAnAgentThatNeverComesBackHoldsNoPod(t *testing.T) {
 	set := newSet(world.Namespace(t), nil, newContainer("main", 8080))

@@ -1,3 +1,3 @@
-// Package daemon tells the stories of the node agent on a real cluster: containers that are recreated, images that are
-// pulled ahead, environments that follow metadata, containers that start in order.
+// Package daemon has the stories of the node agent on a real cluster: it recreates containers, pulls images ahead,
+// restarts containers whose environment reads changed metadata, and starts containers in order.
 package daemon

@@ -12,7 +12,7 @@ import (
 func TestExamplesOfThePages(t *testing.T) {
 	t.Parallel()
 	publish(t, "nginx:1.28")
-	t.Cleanup(func() { // belongs to no namespace
+	t.Cleanup(func() { // is not namespaced
 		assert.NoError(t, world.Client.Delete(contextOf(t), &v1beta1.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: "example"}}))
 	})
 	for page, kind := range map[string]string{

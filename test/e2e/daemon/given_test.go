@@ -21,7 +21,7 @@ import (
 
 const app = "flotilla/demo-app:"
 
-// newContainer runs the demo application at v1. Containers of a pod share its ports, so each has its own.
+// newContainer returns a container with the demo application at v1. The containers of a pod need different ports.
 func newContainer(name string, port int, args ...string) corev1.Container {
 	return corev1.Container{
 		Name: name, Image: app + "v1", Args: append([]string{"-address", fmt.Sprintf(":%d", port)}, args...),
@@ -55,7 +55,7 @@ func isReady(t *testing.T, o *corev1.Pod) {
 	})
 }
 
-// newRequest asks to recreate containers of the pod.
+// newRequest returns a request to recreate containers of the pod.
 func newRequest(name string, o *corev1.Pod, containers ...string) *v1beta1.ContainerRecreateRequest {
 	r := &v1beta1.ContainerRecreateRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Namespace},
@@ -75,7 +75,7 @@ func completes(t *testing.T, r *v1beta1.ContainerRecreateRequest) {
 	})
 }
 
-// phases returns those of the request's containers, in its order.
+// phases returns the phases of the request's containers, in order.
 func phases(r *v1beta1.ContainerRecreateRequest) []v1beta1.RecreatePhase {
 	var all []v1beta1.RecreatePhase
 	for _, s := range r.Status.ContainerRecreateStates {
@@ -123,13 +123,13 @@ func ask(t *testing.T, o *corev1.Pod, path string) (string, error) {
 	return string(text), err
 }
 
-// contextOf is for what a test does at its end, too.
+// contextOf returns a context that a test can also use in its cleanup.
 func contextOf(t *testing.T) context.Context {
 	t.Helper()
 	return context.WithoutCancel(t.Context())
 }
 
-// newSet returns a CloneSet "web" with one pod of the containers, updated in place or not at all.
+// newSet returns a CloneSet "web" with one pod of the containers and policy InPlaceOnly.
 func newSet(namespace string, annotations map[string]string, containers ...corev1.Container) *clonesets.CloneSet {
 	labels := map[string]string{"app": "web"}
 	return &clonesets.CloneSet{
@@ -151,7 +151,7 @@ func newSet(namespace string, annotations map[string]string, containers ...corev
 	}
 }
 
-// settles waits until the set's status describes its spec and its pod is as wanted, and returns the pod.
+// settles waits until the set's status is for its current spec and its pod meets it, and returns the pod.
 func settles(t *testing.T, set *clonesets.CloneSet) *corev1.Pod {
 	t.Helper()
 	story.Reaches(t, world, set, "the end of its rollout", func(set *clonesets.CloneSet) error {
@@ -164,7 +164,7 @@ func settles(t *testing.T, set *clonesets.CloneSet) *corev1.Pod {
 	return &pods[0]
 }
 
-// fromAnnotation returns an environment variable that follows an annotation of the pod.
+// fromAnnotation returns an environment variable that reads an annotation of the pod.
 func fromAnnotation(name, key string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
 		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + key + "']"},

@@ -26,7 +26,7 @@ func givenImage(t *testing.T, repository string) {
 	publish(t, repository+":v1")
 }
 
-// publish makes the demo application available under another name.
+// publish makes the demo application available by another reference.
 func publish(t *testing.T, reference string) {
 	t.Helper()
 	from, err := name.ParseReference(world.Cluster.Registry()+"/"+app+"v1", name.Insecure)
@@ -36,14 +36,14 @@ func publish(t *testing.T, reference string) {
 	require.NoError(t, world.Cluster.PushImage(t.Context(), reference, image))
 }
 
-// outage takes a repository out of reach until the test ends.
+// outage makes a repository unavailable until the test ends.
 func outage(t *testing.T, repository string) {
 	t.Helper()
 	require.NoError(t, world.Cluster.CloseRepository(t.Context(), repository))
 	t.Cleanup(func() { assert.NoError(t, world.Cluster.OpenRepository(contextOf(t), repository)) })
 }
 
-// nodeImage returns the object of the first node; one that is new takes a while to come.
+// nodeImage returns the NodeImage of the first node, and waits until it exists.
 func nodeImage(t *testing.T) *v1beta1.NodeImage {
 	t.Helper()
 	o := &v1beta1.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: world.Cluster.Node(0).Name()}}
@@ -51,7 +51,7 @@ func nodeImage(t *testing.T) *v1beta1.NodeImage {
 	return o
 }
 
-// wants asks the first node for tag v1 of the image, until the test ends.
+// wants requests tag v1 of the image on the first node, until the test ends.
 func wants(t *testing.T, image string, change func(*v1beta1.ImageSpec)) {
 	t.Helper()
 	spec := v1beta1.ImageSpec{Tags: []v1beta1.ImageTagSpec{{
@@ -65,7 +65,7 @@ func wants(t *testing.T, image string, change func(*v1beta1.ImageSpec)) {
 	t.Cleanup(func() { patchImage(t, image, nil) })
 }
 
-// patchImage leaves alone what others want of the node.
+// patchImage sets the image in the NodeImage, and leaves other images unchanged.
 func patchImage(t *testing.T, image string, spec *v1beta1.ImageSpec) {
 	t.Helper()
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"images": map[string]any{image: spec}}})
@@ -74,7 +74,7 @@ func patchImage(t *testing.T, image string, spec *v1beta1.ImageSpec) {
 	require.NoError(t, world.Client.Patch(contextOf(t), o, client.RawPatch(types.MergePatchType, patch)))
 }
 
-// ends waits until the node has pulled tag v1 of the image, or given up.
+// ends waits until the node has pulled tag v1 of the image, or has failed.
 func ends(t *testing.T, image string) v1beta1.ImageTagStatus {
 	t.Helper()
 	var ended v1beta1.ImageTagStatus
@@ -127,7 +127,7 @@ func TestAnEntryGoesWhenItsTimeIsOver(t *testing.T) {
 	})
 }
 
-// Without the registry, a node that has the image already is content, if that is enough.
+// A node that already has the image needs no registry if the pull policy allows that.
 func TestAPresentImageNeedsNoRegistry(t *testing.T) {
 	t.Parallel()
 	const image = "flotilla/present"
@@ -164,7 +164,7 @@ func TestAnUnknownImageFails(t *testing.T) {
 	assert.Contains(t, pulled.Message, "not found")
 }
 
-// A registry that is away for less than the attempts take is no failure.
+// A registry that is unavailable for a shorter time than the attempts take causes no failure.
 func TestARegistryComesBack(t *testing.T) {
 	t.Parallel()
 	const image = "flotilla/outage"
@@ -180,7 +180,7 @@ func TestARegistryComesBack(t *testing.T) {
 	assert.Equal(t, v1beta1.ImageSucceeded, ends(t, image).Phase)
 }
 
-// Private images are pulled with the secrets that the entry names, in the one namespace that agents read.
+// Private images are pulled with the Secrets of the entry, from the only namespace that agents read.
 func TestPrivateImages(t *testing.T) {
 	t.Parallel()
 	nodeImage(t)
@@ -208,7 +208,7 @@ func TestPrivateImages(t *testing.T) {
 	}
 }
 
-// givenSecret holds the private user's credentials for the host.
+// givenSecret creates a Secret with the private user's credentials for the host.
 func givenSecret(t *testing.T, host, password string) *corev1.Secret {
 	t.Helper()
 	config, err := json.Marshal(map[string]any{"auths": map[string]any{

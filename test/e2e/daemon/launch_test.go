@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// A container starts when all of higher priority are ready.
+// A container starts when all containers of higher priority are ready.
 func TestContainersStartByPriority(t *testing.T) {
 	t.Parallel()
 	const startUp = 3 * time.Second
@@ -36,8 +36,8 @@ func TestContainersStartInTheOrderOfTheList(t *testing.T) {
 	startsInOrder(t, o, 3*time.Second, "b", "a")
 }
 
-// startsInOrder demands that each container started at least that long after the one before. Times of the runtime are
-// in whole seconds.
+// startsInOrder requires that each container has started at least that long after the previous one. Times of the
+// runtime are in whole seconds.
 func startsInOrder(t *testing.T, o *corev1.Pod, apart time.Duration, names ...string) {
 	t.Helper()
 	for i := range names[1:] {
@@ -46,7 +46,7 @@ func startsInOrder(t *testing.T, o *corev1.Pod, apart time.Duration, names ...st
 	}
 }
 
-// Once launched, a container restarts whatever becomes of the operator.
+// A container that has started once restarts even if the operator does not run.
 func TestALaunchedContainerRestarts(t *testing.T) {
 	t.Parallel()
 	main, log := newContainer("main", 8080), newContainer("log", 8081)

@@ -17,14 +17,14 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// A container reads its environment when it starts: the agent restarts those that read what changed, once, and no
-// other.
+// A container reads its environment when it starts: the agent restarts only the containers that read the changed
+// metadata, once.
 func TestTheEnvironmentFollowsMetadata(t *testing.T) {
 	t.Parallel()
 	followsMetadata(t, func(*corev1.Pod) {})
 }
 
-// Whoever has written the next value to the pod before has restarted nothing: the update does, once.
+// If the new value is written to the pod before the update, no container restarts; the update restarts it, once.
 func TestAValueThatAHandHasWrittenBeforeIsReadAllTheSame(t *testing.T) {
 	t.Parallel()
 	followsMetadata(t, func(o *corev1.Pod) {
@@ -50,7 +50,7 @@ func followsMetadata(t *testing.T, meanwhile func(*corev1.Pod)) {
 	assert.Contains(t, environment, "CONFIG=b\n")
 }
 
-// Image and environment of one container change together: one restart does for both.
+// Image and environment of a container change together, with one restart.
 func TestImageAndEnvironmentChangeInOneRestart(t *testing.T) {
 	t.Parallel()
 	main := newContainer("main", 8080)
@@ -70,7 +70,7 @@ func TestImageAndEnvironmentChangeInOneRestart(t *testing.T) {
 	assert.Contains(t, environment, "CONFIG=b\n")
 }
 
-// Nobody but an update may restart a container: an annotation that a person edits does not.
+// Only an update restarts a container: a manual edit of an annotation does not.
 func TestEditsByHandRestartNothing(t *testing.T) {
 	t.Parallel()
 	main := newContainer("main", 8080)
@@ -113,7 +113,7 @@ func metaOf(t *testing.T, o *corev1.Pod) string {
 	return o.Annotations[contract.RuntimeContainersMetaAnnotation]
 }
 
-// Containers are updated in the order of their priorities: the next ones when those before are ready again.
+// Containers are updated in the order of their priorities: each batch when the previous one is ready again.
 func TestUpdatesInPlaceFollowPriorities(t *testing.T) {
 	t.Parallel()
 	sidecar, main := newContainer("sidecar", 8080, "-ready-after", "3s"), newContainer("main", 8081)

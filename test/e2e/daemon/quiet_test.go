@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// Only pods that name launch priorities wait for the manager, be it alive or dead.
+// Only requests for pods with launch priorities call the manager, whether it runs or not.
 func TestNobodyElseWaitsForTheManager(t *testing.T) {
 	story.Eventually(t, "a NodeImage of every node", func(ctx context.Context) error { // each is validated when it is created
 		list := &v1beta1.NodeImageList{}

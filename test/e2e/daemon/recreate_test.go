@@ -87,7 +87,7 @@ func TestForceRecreate(t *testing.T) {
 	}
 }
 
-// A deadline ends the request, not the stop that has begun with its hook.
+// A deadline ends the request, but not a stop whose hook has begun.
 func TestADeadlineEndsTheRequest(t *testing.T) {
 	t.Parallel()
 	slow := newContainer("slow", 8080)
@@ -134,7 +134,7 @@ func TestPreStopComesBeforeTheStop(t *testing.T) {
 	}
 }
 
-// The grace of the request counts, not the pod's.
+// The grace period of the request applies, not that of the pod.
 func TestADeafContainerIsEndedAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	o := newPod(world.Namespace(t), newContainer("main", 8080, "-deaf"))

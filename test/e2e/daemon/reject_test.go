@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What cannot work is refused with the place of the mistake.
+// Invalid requests are rejected with the path of the invalid field.
 func TestRequestsThatCannotWorkAreRefused(t *testing.T) {
 	t.Parallel()
 	o := givenPod(t, newContainer("main", 8080))

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// spare returns permissions that show in no story.
+// spare returns the permissions that no story uses, with the reason to grant them.
 func spare() map[string]string {
 	const (
 		lost   = "a write whose answer was lost is looked for"

@@ -18,14 +18,14 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// stretch is one edit of a trace and what is waited for after it.
+// stretch is one edit of a trace and the state to wait for after it.
 type stretch struct {
 	name      string
 	replicas  int32
 	version   string
 	partition int32
-	stuck     string // the pod that hangs on a bad image; empty: the rollout ends
-	unordered bool   // all at once: the order in which requests arrive says nothing
+	stuck     string // the pod that stays unavailable because of a bad image; empty: the rollout completes
+	unordered bool   // all at once: the order of requests is random
 }
 
 // contender is one of the two kinds of set.
@@ -79,7 +79,8 @@ func newContenders(t *testing.T, policy appsv1.PodManagementPolicyType) (ours, t
 	return ours, theirs
 }
 
-// run takes a stretch of the trace and tells which pods went and came, and what there was in the end.
+// run runs a stretch of the trace. It returns the order in which pods were deleted and created, and the state at the
+// end.
 func (c contender) run(t *testing.T, s stretch) (order, end []string) {
 	t.Helper()
 	came, went := map[string]bool{}, map[string]bool{}
@@ -119,7 +120,7 @@ func (c contender) run(t *testing.T, s stretch) (order, end []string) {
 	return order, append(c.state(t), c.status())
 }
 
-// state returns what the set's pods are like, with revisions numbered as they are met.
+// state returns the state of the set's pods, with revisions numbered in order of appearance.
 func (c contender) state(t *testing.T) []string {
 	t.Helper()
 	numbers := map[string]int{}
@@ -144,8 +145,8 @@ func claimName(o *corev1.Pod) string {
 	return ""
 }
 
-// One trace through the built-in controller and through ours: the same pods come and go in the same order, and the same
-// is there after every edit.
+// For the same trace the built-in controller and ours create and delete the same pods in the same order, and reach the
+// same state after every edit.
 func TestTheSameTraceAsTheBuiltInController(t *testing.T) {
 	t.Parallel()
 	traces := map[appsv1.PodManagementPolicyType][]stretch{

@@ -1,3 +1,3 @@
-// Package statefulset tells the StatefulSet operator's user stories on a real cluster: real kubelets, real containers,
-// real volumes, the operator installed as a pod from its overlay, its webhook behind a Service.
+// Package statefulset has the user stories of the StatefulSet operator on a real cluster, with real kubelets,
+// containers and volumes. The operator is installed as a pod from its overlay, with its webhook behind a Service.
 package statefulset

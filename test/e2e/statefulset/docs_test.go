@@ -2,9 +2,9 @@ package statefulset
 
 import "testing"
 
-// Every example of the page is taken as it stands.
+// Every example of the page is applied unchanged.
 func TestExamplesOfThePage(t *testing.T) {
-	givenGrowingClaims(t) // the page says of one example that it needs it
+	givenGrowingClaims(t) // one example of the page needs it
 	namespace := world.Namespace(t)
 	world.NoPods(t, namespace)
 	world.Examples(t, namespace, "../../../docs/features/statefulset.md", "asts")

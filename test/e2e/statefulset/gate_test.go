@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// growingClaimsRole is what the operator may do besides where claims grow with updates.
+// growingClaimsRole is the role that the operator also needs if updates expand claims.
 const growingClaimsRole = "../../../statefulset/config/resize/role.yaml"
 
-// givenGrowingClaims turns the feature gate on that lets claims grow with updates, for the rest of the run and as an
-// administrator would, with the permission that it needs. The operator restarts: only stories that do not run beside
-// others may ask for it.
+// givenGrowingClaims turns on the feature gate with which updates expand claims, for the rest of the run, and grants
+// the role that it needs, as an administrator does. The operator restarts, so only stories that do not run in parallel
+// with others may call it.
 func givenGrowingClaims(t *testing.T) {
 	t.Helper()
 	out, err := world.Kubectl(t, "", "apply", "-f", growingClaimsRole)

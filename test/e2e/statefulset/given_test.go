@@ -80,7 +80,7 @@ func maxUnavailable(n int32) func(*v1beta1.StatefulSet) {
 	}
 }
 
-// reserve leaves out the ordinals.
+// reserve returns a change that reserves the ordinals.
 func reserve(ordinals ...any) func(*v1beta1.StatefulSet) {
 	return func(set *v1beta1.StatefulSet) {
 		set.Spec.ReserveOrdinals = nil
@@ -90,7 +90,7 @@ func reserve(ordinals ...any) func(*v1beta1.StatefulSet) {
 	}
 }
 
-// changes makes one of several.
+// changes returns one change that makes all of them.
 func changes(all ...func(*v1beta1.StatefulSet)) func(*v1beta1.StatefulSet) {
 	return func(set *v1beta1.StatefulSet) {
 		for _, change := range all {
@@ -99,14 +99,14 @@ func changes(all ...func(*v1beta1.StatefulSet)) func(*v1beta1.StatefulSet) {
 	}
 }
 
-// givenSet creates the set and waits until it is as it should be.
+// givenSet creates the set and waits until it settles.
 func givenSet(t *testing.T, set *v1beta1.StatefulSet) {
 	t.Helper()
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	settles(t, set)
 }
 
-// settles waits until the set's status describes its spec and all its pods are as wanted.
+// settles waits until the set's status is for its current spec and all its pods meet it.
 func settles(t *testing.T, set *v1beta1.StatefulSet) {
 	t.Helper()
 	story.Reaches(t, world, set, "the end of the rollout", func(set *v1beta1.StatefulSet) error {
@@ -133,7 +133,7 @@ func names(pods []corev1.Pod) []string {
 	return all
 }
 
-// versions returns the tags that the pods' containers are to run, in the order of the pods.
+// versions returns the image tags in the specs of the pods, in the order of the pods.
 func versions(pods []corev1.Pod) []string {
 	var all []string
 	for _, image := range story.Images(pods) {
@@ -142,7 +142,7 @@ func versions(pods []corev1.Pod) []string {
 	return all
 }
 
-// isStuck says that the only container waits for the image.
+// isStuck reports whether the only container waits for the image.
 func isStuck(o *corev1.Pod, image string) bool {
 	status := o.Status.ContainerStatuses
 	return o.Spec.Containers[0].Image == image && len(status) == 1 && status[0].State.Waiting != nil &&

@@ -15,14 +15,14 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// hooked is a handler in a set of one of the two policies.
+// hooked is a handler in a set with one of the two policies.
 type hooked struct {
 	story.Handler
 	name   string
 	policy func(*v1beta1.StatefulSet)
 }
 
-// hookedSets returns both handlers in both policies.
+// hookedSets returns both handlers with both policies.
 func hookedSets() []hooked {
 	var all []hooked
 	for _, h := range story.Handlers() {
@@ -31,7 +31,7 @@ func hookedSets() []hooked {
 	return all
 }
 
-// held lets pods come into the world with the hook taken.
+// held returns a change with which pods are created with the hook taken.
 func held(h hooked, hooks workload.Lifecycle) func(*v1beta1.StatefulSet) {
 	return func(s *v1beta1.StatefulSet) {
 		h.TakenIn(&s.Spec.Template)
@@ -117,7 +117,7 @@ func TestPreNormalHoldsNewPods(t *testing.T) {
 	}
 }
 
-// Rolled back before the hook lets go, the pod comes back into service as it was.
+// If the update is rolled back while the hook holds the pod, the pod comes back into service unchanged.
 func TestRollbackBeforeTheHookLetsGo(t *testing.T) {
 	t.Parallel()
 	for _, h := range hookedSets() {

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// inOrder checks that no pod exists before all pods below it are in service, and that a pod on its way out is the
-// highest, the only one, and leaves no unready pod below it. It remembers the order in which pods came and went.
+// inOrder checks that no pod exists before all lower pods are in service, that at most one pod terminates, and that it
+// was the highest one when it was deleted. It records the order in which pods are created and deleted.
 type inOrder struct {
 	came, went []string
 	leaving    map[string]bool
@@ -73,7 +73,7 @@ func TestOrderedReadyComesUpAndGoesDownInOrder(t *testing.T) {
 	assert.Empty(t, podsOf(t, set))
 }
 
-// A pod that is not available holds up those above it, and the set says for whom it waits.
+// Higher pods wait for a pod that is not available, and the set's condition names that pod.
 func TestOrderedReadyWaitsForWhoeverIsNotReady(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 3, ordered, neverReady)

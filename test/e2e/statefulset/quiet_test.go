@@ -6,12 +6,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Whatever others create, change and delete waits for no webhook of the operator, be it alive or dead.
+// Requests for objects of others call no webhook of the operator, whether it runs or not.
 func TestNobodyElseWaitsForTheOperator(t *testing.T) {
 	world.LeavesOthersAlone(t, "statefulset", func(namespace string) client.Object { return newSet(namespace, 0) })
 }
 
-// A start looks at each set at most twice, and an idle operator does nothing at all.
+// A new operator makes at most two passes over each set, and an idle one none.
 func TestAnIdleOperatorDoesNothing(t *testing.T) {
 	const sets = 10
 	for range sets {

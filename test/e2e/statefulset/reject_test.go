@@ -27,7 +27,7 @@ spec:
       - {name: main, image: "flotilla/demo-app:v1"}
 `
 
-// Each mistake is answered with the field's path and what is wrong with it.
+// Each invalid field is rejected with its path and the reason.
 func TestBadInputIsRejectedByName(t *testing.T) {
 	t.Parallel()
 	ordered := `{"spec":{"podManagementPolicy":"OrderedReady"`
@@ -114,7 +114,7 @@ func text(version, name, namespace string) string {
 	return strings.NewReplacer("VERSION", version, "NAMESPACE", namespace, "NAME", name).Replace(manifest)
 }
 
-// What never changes is refused by its name, and the pods that run are not touched.
+// A change of an immutable field is rejected with the field's path, and running pods are not changed.
 func TestWhatNeverChangesIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1)
@@ -134,7 +134,7 @@ func TestWhatNeverChangesIsRefusedByName(t *testing.T) {
 	assert.Equal(t, story.ContainerIDs(before), story.ContainerIDs(after))
 }
 
-// Both versions are served. What v1alpha1 cannot say survives a write in it.
+// Both versions are served. A write in v1alpha1 keeps the fields that v1alpha1 lacks.
 func TestOldManifestsWorkAndEraseNothing(t *testing.T) {
 	t.Parallel()
 	namespace := world.Namespace(t)

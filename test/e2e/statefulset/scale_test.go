@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// Four pods without ordinal 1; then one is moved away; then one is removed.
+// Four pods without ordinal 1; then one is replaced by another ordinal; then one is deleted.
 func TestReservedOrdinalsDoNotRun(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]func(*v1beta1.StatefulSet){"Parallel": func(*v1beta1.StatefulSet) {}, "OrderedReady": ordered} {
@@ -40,7 +40,7 @@ func TestReservedOrdinalsDoNotRun(t *testing.T) {
 	}
 }
 
-// The ordinal is reserved and replicas lowered in one edit: that pod goes, and nothing is created.
+// If one edit reserves an ordinal and lowers replicas, that pod is deleted and none is created.
 func TestReservingWithFewerReplicasRemovesThatPod(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 4, reserve(1))
@@ -71,7 +71,7 @@ func TestOrdinalsMayStartAnywhere(t *testing.T) {
 	assert.Equal(t, "4", podsOf(t, set)[2].Labels[appsv1.PodIndexLabel])
 }
 
-// No more pods than that are on their way at a time.
+// Creation stops while scaleStrategy.maxUnavailable new pods are unavailable.
 func TestCreationIsHeldBack(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 6, func(s *v1beta1.StatefulSet) {
@@ -109,7 +109,7 @@ func TestKubectlWaitReadsConditions(t *testing.T) {
 	require.NoError(t, err, out)
 }
 
-// A pod that hangs in Terminating is waited for under its own name only.
+// Only a pod with the same name waits for a pod that stays in Terminating.
 func TestAHangingPodStopsNobodyElse(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 4, recreating)

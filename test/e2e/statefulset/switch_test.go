@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// builtIn returns the StatefulSet that Kubernetes brings, with the spec of ours.
+// builtIn returns a StatefulSet of Kubernetes with the spec of ours.
 func builtIn(set *v1beta1.StatefulSet) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: set.Name, Namespace: set.Namespace},
@@ -33,7 +33,8 @@ func builtIn(set *v1beta1.StatefulSet) *appsv1.StatefulSet {
 	}
 }
 
-// withoutGates is a set as it may move over from one that knows no updates in place.
+// withoutGates removes the readiness gates from the set and lets updates recreate its pods, like a set from an operator
+// without in-place updates.
 func withoutGates(set *v1beta1.StatefulSet) {
 	recreating(set)
 	set.Spec.Template.Spec.ReadinessGates = nil
@@ -56,7 +57,8 @@ func nativeSettles(t *testing.T, set *appsv1.StatefulSet) {
 	})
 }
 
-// The documented way from the built-in StatefulSet: its pods are let go and taken up again, and none of them notices.
+// The documented migration from the built-in StatefulSet: its pods are orphaned and adopted, and none of them is
+// changed otherwise.
 func TestSwitchFromTheBuiltInStatefulSet(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 3, ordered, storing, withoutGates)
@@ -94,8 +96,8 @@ func TestSwitchFromTheBuiltInStatefulSet(t *testing.T) {
 	assert.Equal(t, []string{"web-0", "web-1", "web-2", "web-3"}, names(podsOf(t, set)))
 }
 
-// A pod that somebody set loose is taken back; one that carries the selector's labels and is no member by its name is
-// left alone.
+// A released pod is adopted again. A pod that the selector matches but whose name is not one of the set's is not
+// adopted.
 func TestOrphansAreTakenByName(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2)

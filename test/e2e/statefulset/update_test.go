@@ -76,7 +76,7 @@ func TestPartitionKeepsTheLowestPods(t *testing.T) {
 	assert.EqualValues(t, 1, set.Status.UpdatedReplicas)
 	assert.NotEqual(t, set.Status.UpdateRevision, set.Status.CurrentRevision)
 
-	// A pod that comes back has the revision of its place.
+	// A recreated pod has the revision of its ordinal.
 	pods := podsOf(t, set)
 	for _, i := range []int{0, 3} {
 		require.NoError(t, world.Client.Delete(t.Context(), &pods[i]))
@@ -110,7 +110,7 @@ func TestPausedUpdatesNothing(t *testing.T) {
 	assert.Equal(t, []string{"v2", "v2", "v2"}, versions(podsOf(t, set)))
 }
 
-// With priorities the order is that of the labels; what was updated first counts for the partition.
+// With priorities labels determine the order, and the partition counts updated pods of any ordinal.
 func TestPrioritiesGoBeforeOrdinals(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 4, func(s *v1beta1.StatefulSet) {
@@ -134,7 +134,7 @@ func TestPrioritiesGoBeforeOrdinals(t *testing.T) {
 	}
 }
 
-// A revision that was never good is replaced by a good one, without a human, whatever the policy.
+// A good revision replaces a first revision that never became available, with any policy and without manual steps.
 func TestABadFirstRevisionIsFixedForward(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]func(*v1beta1.StatefulSet){"Parallel": func(*v1beta1.StatefulSet) {}, "OrderedReady": ordered} {
@@ -155,7 +155,7 @@ func TestABadFirstRevisionIsFixedForward(t *testing.T) {
 	}
 }
 
-// A bad update stops at the first pod and the next good one goes on from there.
+// A bad update stops at the first pod, and the next good one continues from there.
 func TestABadUpdateIsFixedForward(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 3, ordered)
@@ -172,7 +172,7 @@ func TestABadUpdateIsFixedForward(t *testing.T) {
 	assert.EqualValues(t, 3, set.Status.UpdatedReplicas)
 }
 
-// A labelled pod is replaced under its name, by one that does not carry the label, also below the partition.
+// A labelled pod is replaced by one with the same name and without the label, also below the partition.
 func TestSpecifiedPodsAreReplaced(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 3)
@@ -193,8 +193,8 @@ func TestSpecifiedPodsAreReplaced(t *testing.T) {
 	assert.Equal(t, before[0].UID, after[0].UID)
 }
 
-// The operator is killed again and again while a rollout runs; the rollout ends as if nothing had happened, and at no
-// time is more than one pod out of service.
+// The operator is killed repeatedly during a rollout. The rollout completes, and at most one pod is out of service at
+// any time.
 func TestKilledOperatorFinishesTheRollout(t *testing.T) {
 	set := newSet(world.Namespace(t), 4)
 	givenSet(t, set)

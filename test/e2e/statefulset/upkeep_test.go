@@ -23,7 +23,7 @@ func cpu(limit string) func(*v1beta1.StatefulSet) {
 	}
 }
 
-// The containers go on, and no pod is out of service at any time.
+// The containers keep running, and no pod is out of service at any time.
 func TestResourcesChangeWithoutARestart(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2, cpu("200m"))
@@ -41,7 +41,7 @@ func TestResourcesChangeWithoutARestart(t *testing.T) {
 	}
 }
 
-// Revisions that nobody needs go, as many as the limit says stay.
+// Revisions that are not live are deleted, except as many as the limit allows.
 func TestHistoryIsShort(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1, func(set *v1beta1.StatefulSet) { set.Spec.RevisionHistoryLimit = new(int32(0)) })

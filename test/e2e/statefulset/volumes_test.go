@@ -24,13 +24,13 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// storing gives each pod a volume, in which its application keeps a journal of its starts.
+// storing adds a volume to each pod, on which its application writes a journal of its starts.
 func storing(set *v1beta1.StatefulSet) {
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claimTemplate("data", "1Mi")}
 	c := &set.Spec.Template.Spec.Containers[0]
 	c.Args = []string{"-journal", "/data/journal"}
 	c.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
-	c.SecurityContext = &corev1.SecurityContext{RunAsUser: new(int64(0))} // whom the folders of the volumes belong to
+	c.SecurityContext = &corev1.SecurityContext{RunAsUser: new(int64(0))} // the owner of the volumes' folders
 }
 
 func claimTemplate(name, size string) corev1.PersistentVolumeClaim {
@@ -49,7 +49,7 @@ func retention(scaled, deleted appsv1.PersistentVolumeClaimRetentionPolicyType) 
 	}
 }
 
-// journal returns what the pod's application found and wrote on its volume: one version for each of its starts.
+// journal returns the journal on the volume of the pod: the version of the application at each start.
 func journal(t *testing.T, o *corev1.Pod) []string {
 	t.Helper()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
@@ -67,7 +67,7 @@ func journal(t *testing.T, o *corev1.Pod) []string {
 	return strings.Fields(string(text))
 }
 
-// claimsOf returns the claims of the namespace that nobody has deleted, by name.
+// claimsOf returns the claims of the namespace that are not terminating, by name.
 func claimsOf(t *testing.T, set *v1beta1.StatefulSet) map[string]*corev1.PersistentVolumeClaim {
 	t.Helper()
 	list := &corev1.PersistentVolumeClaimList{}
@@ -113,7 +113,7 @@ func TestClaimsAreKeptOrDeletedWhenScaledIn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		whenScaled appsv1.PersistentVolumeClaimRetentionPolicyType
 		left       []string
-		journal    []string // of web-1 when it comes back
+		journal    []string // of web-1 after it is recreated
 	}{
 		"Retain": {appsv1.RetainPersistentVolumeClaimRetentionPolicyType, []string{"data-web-0", "data-web-1"}, []string{"v1", "v1"}},
 		"Delete": {appsv1.DeletePersistentVolumeClaimRetentionPolicyType, []string{"data-web-0"}, []string{"v1"}},
@@ -167,8 +167,8 @@ func TestClaimsAreKeptOrDeletedWithTheSet(t *testing.T) {
 	}
 }
 
-// A node that crashes takes its pods with it, not their claims: even with Delete they are for scaling and for the end
-// of the set. The pod comes back with its data.
+// The claims of pods on a crashed node are kept, also with retention policy Delete, which applies to scaling in and to
+// the deletion of the set. The recreated pod has its data.
 func TestACrashedNodeKeepsTheClaims(t *testing.T) {
 	set := newSet(world.Namespace(t), 2, storing,
 		retention(appsv1.DeletePersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType))
@@ -176,7 +176,7 @@ func TestACrashedNodeKeepsTheClaims(t *testing.T) {
 	before, lost := volumes(claimsOf(t, set)), &podsOf(t, set)[1]
 	node, err := world.Cluster.NodeNamed(lost.Spec.NodeName)
 	require.NoError(t, err)
-	cordon(t.Context(), t, node.Name(), true) // the scheduler learns of the crash much later
+	cordon(t.Context(), t, node.Name(), true) // the scheduler notices the crash much later
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		require.NoError(t, node.Start(ctx))
@@ -184,8 +184,8 @@ func TestACrashedNodeKeepsTheClaims(t *testing.T) {
 	})
 	require.NoError(t, node.Stop(t.Context()))
 
-	// What an administrator does who knows that the node will not come back soon.
-	world.KillOperator(t, "statefulset") // which may have been there, too
+	// An administrator does this if the node will not come back soon.
+	world.KillOperator(t, "statefulset") // which may have run on that node, too
 	require.NoError(t, world.Client.Delete(t.Context(), lost, client.GracePeriodSeconds(0)))
 	story.Eventually(t, "another web-1 in service", func(context.Context) error {
 		for _, o := range story.Active(podsOf(t, set)) {
@@ -208,7 +208,7 @@ func cordon(ctx context.Context, t *testing.T, node string, on bool) {
 	require.NoError(t, world.Client.Patch(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, client.RawPatch(types.MergePatchType, patch)))
 }
 
-// A template that is added comes with the next update: pods are recreated one by one, and keep what they had.
+// An added template applies from the next update on: pods are recreated one at a time, and keep their other claims.
 func TestAnAddedClaimTemplateRecreatesPodsInOrder(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2, storing)
@@ -227,7 +227,7 @@ func TestAnAddedClaimTemplateRecreatesPodsInOrder(t *testing.T) {
 	}
 }
 
-// Claims grow in the order of the update, as far as the partition lets it go, and pods restart when they have grown.
+// Claims are expanded in the order of the update, up to the partition, and pods restart after the expansion.
 func TestClaimsGrowWithTheUpdate(t *testing.T) {
 	givenGrowingClaims(t)
 	set := newSet(world.Namespace(t), 3, storing, func(s *v1beta1.StatefulSet) {
