@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
 // AgentActor is the actor of writes by agents of nodes.
@@ -160,19 +160,19 @@ func (a *agents) outdatedContainers(pod *corev1.Pod) []string {
 	return names
 }
 
-// OutdatedEnv lists the containers of the pods that run with another environment than the pods' metadata gives, except
-// pods whose metadata an actor other than the operator wrote last.
-func (w *World) OutdatedEnv(pods []*corev1.Pod) []string {
-	var unread []string
-	for _, pod := range pods {
-		if w.agents == nil || w.agents.edited[pod.UID] {
+// allOutdated lists the containers that run with another environment than the metadata of their pods gives, except in
+// pods whose metadata an actor other than the operator wrote last, and in those that are ending.
+func (a *agents) allOutdated() []string {
+	var all []string
+	for _, pod := range a.world.Pods() {
+		if a.edited[pod.UID] || !podstate.Of(pod, a.world.now, 0).Active {
 			continue
 		}
-		for _, name := range w.agents.outdatedContainers(pod) {
-			unread = append(unread, "container "+name+" of pod "+pod.Name+" has not read its environment")
+		for _, name := range a.outdatedContainers(pod) {
+			all = append(all, "container "+name+" of pod "+pod.Name+" has not read its environment")
 		}
 	}
-	return unread
+	return all
 }
 
 // environment returns the hash of the container's variables that read metadata, and whether it has any.
@@ -194,33 +194,4 @@ func inPlaceUpdateReady(pod *corev1.Pod) corev1.ConditionStatus {
 		}
 	}
 	return corev1.ConditionUnknown
-}
-
-// ConfigAnnotation is what the variable of ReadsConfig reads.
-const ConfigAnnotation = "example.com/config"
-
-// ReadsConfig returns a variable that reads ConfigAnnotation.
-func ReadsConfig() corev1.EnvVar {
-	return corev1.EnvVar{Name: "CONFIG", ValueFrom: &corev1.EnvVarSource{
-		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + ConfigAnnotation + "']"},
-	}}
-}
-
-// AnnotationFaults returns AllFaults, and actors that annotate pods with the values of ConfigEdits and with others.
-func AnnotationFaults(seed uint64) Faults {
-	f := AllFaults(seed)
-	f.Foreign, f.Actors = 0.05, []Actor{Annotates(ConfigAnnotation, "1", "2", "3", "9")}
-	return f
-}
-
-// ConfigEdits schedules edits by a user, who sets ConfigAnnotation of the template to random values at random times.
-func (w *World) ConfigEdits(seed uint64, edit func(value string)) {
-	rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation needs no secrecy
-	for range 1 + rng.IntN(3) {
-		value := []string{"1", "2", "3"}[rng.IntN(3)]
-		w.EditAfter(time.Duration(1+rng.IntN(300))*time.Second, func() {
-			w.Tell(UserActor, "wants annotation %s", value)
-			edit(value)
-		})
-	}
 }

@@ -30,32 +30,28 @@ func TestRandomEditsKeepTheInvariants(t *testing.T) {
 // explore walks through random worlds under the faults.
 func explore(t *testing.T, faults func(seed uint64) simulate.Faults) {
 	t.Helper()
-	exploreFrom(t, faults, func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
-		t.Helper()
-		return walk(t, seed)
-	})
+	w := worlds()
+	w.Faults = faults
+	w.Run(t)
 }
 
-func exploreFrom(t *testing.T, faults func(seed uint64) simulate.Faults, start func(testing.TB, uint64) (*simulate.World, simulate.Planner)) {
-	t.Helper()
-	simulate.Walk{
-		Count: 200, Faults: faults, Start: start,
-		Unarrived: func(w *simulate.World) []string { return append(unarrived(w), w.OutdatedEnv(activePods(w))...) },
-		Describe:  func(w *simulate.World) string { return describeSpec(present(w)) },
-	}.Run(t)
+// worlds are random worlds with a random set, which is as given in all else.
+func worlds(given ...setOption) simulate.Walk {
+	return simulate.Walk{
+		Count: 200, Unarrived: unarrived,
+		Start: func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
+			t.Helper()
+			return walk(t, seed, given...)
+		},
+		Describe: func(w *simulate.World) string { return describeSpec(present(w)) },
+	}
 }
 
 // Where nodes have agents, containers that read an annotation follow the template's, in place, whoever else
 // annotates pods.
 func TestEnvironmentsFollowTheTemplate(t *testing.T) {
 	t.Parallel()
-	exploreFrom(t, simulate.AnnotationFaults, func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
-		t.Helper()
-		w, p := walk(t, seed, readsConfig, config("1"))
-		w.NodeAgents()
-		w.ConfigEdits(seed, func(value string) { edit(w, config(value)) })
-		return w, p
-	})
+	simulate.CheckEnvironments(t, worlds(readsConfig, config("1")), func(w *simulate.World, value string) { edit(w, config(value)) })
 }
 
 func readsConfig(s *v1beta1.StatefulSet) {
