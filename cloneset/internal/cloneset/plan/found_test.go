@@ -173,6 +173,18 @@ func TestOfARevisionThatIsHeldTheSameIsSaid(t *testing.T) {
 	assert.Equal(t, waits(0), waits(time.Minute))
 }
 
+// While pods cannot be created updates do not wait for them, and come once in a pass all the same: a pod that its hook
+// holds before its update takes the place of no other one.
+func TestUpdatesThatDoNotWaitForCreationsTakeNoMorePods(t *testing.T) {
+	inHook := []gen.PodOption{gen.Label("hook", "on"), gen.Lifecycle(contract.LifecyclePreparingUpdate)}
+	w := given(t, 6, policy(v1beta1.InPlaceIfPossible), maxUnavailable("50%"), partition("2"), hooked(), hookTaken()).
+		old(1, inHook...).old(2, gen.Label("hook", "on")).updated(2, gen.Label("hook", "on"))
+	w.set.Status.Conditions = []workload.Condition{{Type: v1beta1.CloneSetFailedScale, Status: corev1.ConditionTrue}}
+	s := w.snapshot()
+	s.Refusals = action.Refusals{{Verb: action.Create, Kind: "pod", Reason: "ScaleOut"}: {Probing: true, Message: "no pods", Until: now.Add(time.Hour)}}
+	assert.Empty(t, Compute(s).Steps)
+}
+
 // A pass that scales in updates nothing. What is refused to the update is told all the same once it is in the status,
 // as in passes in which the deletion of the pod too many waits for its turn.
 func TestOfWhatAPassDoesNotComeToTheSameIsSaid(t *testing.T) {

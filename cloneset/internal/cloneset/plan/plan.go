@@ -124,6 +124,8 @@ type pass struct {
 	index     *claimIndex     // claims and their pods, nil before they are asked for
 	handovers []action.Action // claims that are given to pods about to leave
 	adopting  bool            // pods are taken in this pass
+
+	updatesPlanned bool // by rule updateFirst or rule update, whichever comes first
 }
 
 func newPass(s Snapshot) *pass {

@@ -39,9 +39,10 @@ func (p *pass) creationFailed() bool {
 // update moves pods to the update revision, or back to the current one when a raised partition asks for it (feature
 // gate CloneSetPartitionRollback).
 func update(p *pass) {
-	if p.plan.Err != nil || rollingUpdate(p.Set).Paused {
+	if p.plan.Err != nil || rollingUpdate(p.Set).Paused || p.updatesPlanned {
 		return
 	}
+	p.updatesPlanned = true
 	if onDelete(p.Set) {
 		p.plan.Add(action.Step{Name: StepUpdate, Actions: p.cancelUpdates(p.waiting(p.Chosen.Update))})
 		return
