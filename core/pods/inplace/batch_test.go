@@ -21,7 +21,7 @@ func told(pod *corev1.Pod, unknown ...string) *corev1.Pod {
 		c := &pod.Spec.Containers[i]
 		entry := RuntimeContainer{Name: c.Name, ContainerID: statusOf(pod, c.Name).ContainerID}
 		if !sets.New(unknown...).Has(c.Name) {
-			entry.Hashes.ExtractedEnvFromMetadataHash = expectedEnvHash(c, pod)
+			entry.Hashes.ExtractedEnvFromMetadataHash = ExpectedEnvHash(c, pod)
 		}
 		meta.Containers = append(meta.Containers, entry)
 	}

@@ -207,14 +207,14 @@ func (s *State) touched(container string) bool {
 
 // awaitEnv says what the container's environment waits for, nil when it is that of the present metadata.
 func (s *State) awaitEnv(c *action.PodChange, container *corev1.Container) *Progress {
-	if !readsMetadata(container, "", "") {
+	if !ReadsMetadata(container) {
 		return nil
 	}
 	read, known := startedWith(c.Pod, container.Name)
 	switch {
 	case !known:
 		return waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", container.Name)
-	case read != expectedEnvHash(container, c.Pod):
+	case read != ExpectedEnvHash(container, c.Pod):
 		return waitFor(ReasonContainer, "container %s has not been restarted with its new environment yet", container.Name)
 	}
 	left := s.writtenAt(container.Name).Add(readTime).Sub(c.Now.Time)

@@ -196,7 +196,7 @@ func (s *story) begun(from, to *corev1.PodTemplateSpec) {
 		for i := range to.Spec.Containers {
 			c := containerOf(s.pod, to.Spec.Containers[i].Name)
 			if done && readsMetadata(c, fieldAnnotations, key) {
-				require.Equal(s.t, expectedEnvHash(c, s.pod), s.node.real[c.Name].env, "environment of %s, which nobody will restart", c.Name)
+				require.Equal(s.t, ExpectedEnvHash(c, s.pod), s.node.real[c.Name].env, "environment of %s, which nobody will restart", c.Name)
 			}
 		}
 	}
@@ -233,7 +233,7 @@ func (s *story) requireEnvironments() {
 			require.True(s.t, hasRead(Metadata{}, c, s.pod), "environment of %s as the node agent tells", name)
 		}
 		if state.UpdateEnvFromMetadata && state.touched(name) && s.elapsed-s.annotated >= readTime {
-			require.Equal(s.t, expectedEnvHash(c, s.pod), real.env, "environment of %s", name)
+			require.Equal(s.t, ExpectedEnvHash(c, s.pod), real.env, "environment of %s", name)
 		}
 	}
 }

@@ -25,12 +25,12 @@ func EnvHash(c *corev1.Container, value func(env *corev1.EnvVar, field, key stri
 	return textHash(encode(list))
 }
 
-// expectedEnvHash is the hash that the container has once it has read the pod's present metadata.
-func expectedEnvHash(c *corev1.Container, pod *corev1.Pod) uint64 {
+// ExpectedEnvHash returns the hash that the container has once it has read the pod's present metadata.
+func ExpectedEnvHash(c *corev1.Container, pod *corev1.Pod) uint64 {
 	return envHashAfter(Metadata{}, c, pod)
 }
 
-// envHashAfter is expectedEnvHash for the metadata that the pod will have after the change.
+// envHashAfter is ExpectedEnvHash for the metadata that the pod will have after the change.
 func envHashAfter(m Metadata, c *corev1.Container, pod *corev1.Pod) uint64 {
 	return EnvHash(c, func(_ *corev1.EnvVar, field, key string) string {
 		have, changed := pod.Labels, m.Labels
@@ -51,7 +51,7 @@ func envHashAfter(m Metadata, c *corev1.Container, pod *corev1.Pod) uint64 {
 // hasRead reports whether the container was started with the environment that the metadata gives it, by what the
 // node agent tells.
 func hasRead(m Metadata, c *corev1.Container, pod *corev1.Pod) bool {
-	if !readsMetadata(c, "", "") {
+	if !ReadsMetadata(c) {
 		return true
 	}
 	read, known := startedWith(pod, c.Name)
@@ -123,3 +123,6 @@ func readsMetadata(c *corev1.Container, field, key string) bool {
 		return ok && (key == "" || f == field && k == key)
 	})
 }
+
+// ReadsMetadata reports whether the container has a variable that reads a label or an annotation.
+func ReadsMetadata(c *corev1.Container) bool { return readsMetadata(c, "", "") }

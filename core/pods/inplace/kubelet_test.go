@@ -60,7 +60,7 @@ func (k *kubelet) start(name string) {
 	c := containerOf(k.seen, name)
 	k.real[name] = process{
 		id: fmt.Sprintf("%s-%d", name, k.serial), image: c.Image,
-		env: expectedEnvHash(c, k.seen), resources: *c.Resources.DeepCopy(),
+		env: ExpectedEnvHash(c, k.seen), resources: *c.Resources.DeepCopy(),
 	}
 	k.env[k.real[name].id] = k.real[name].env
 }
@@ -144,7 +144,7 @@ func (k *kubelet) agent(pod *corev1.Pod) {
 		meta.Containers = append(meta.Containers, RuntimeContainer{
 			Name: c.Name, ContainerID: status.ContainerID, Hashes: ContainerHashes{ExtractedEnvFromMetadataHash: env},
 		})
-		if gateOf(pod) == corev1.ConditionFalse && env != expectedEnvHash(c, pod) && k.real[c.Name].id == status.ContainerID {
+		if gateOf(pod) == corev1.ConditionFalse && env != ExpectedEnvHash(c, pod) && k.real[c.Name].id == status.ContainerID {
 			k.kill(c.Name)
 		}
 	}

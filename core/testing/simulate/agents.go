@@ -19,14 +19,11 @@ const AgentActor = "agent"
 // agents are the agents of all nodes. A nil pointer means that no node has one.
 type agents struct {
 	world   *World
-	started map[string]uint64      // the environment from metadata, as a hash, by the ID of the container
-	stopped map[string]bool        // containers, by their ID
-	edited  map[types.UID]bool     // pods of which an actor other than the operator wrote the metadata last
-	shown   map[types.UID]metadata // metadata as the kubelets know it
+	started map[string]uint64         // the environment from metadata, as a hash, by the ID of the container
+	stopped map[string]bool           // containers, by their ID
+	edited  map[types.UID]bool        // pods of which an actor other than the operator wrote the metadata last
+	shown   map[types.UID]*corev1.Pod // as the kubelets know its metadata
 }
-
-// metadata is the metadata of a pod that environments are made of.
-type metadata struct{ labels, annotations map[string]string }
 
 // NodeAgents gives every node an agent. It reports the environment of running containers in an annotation. While a pod
 // is out of service, it stops containers that were started with other values than the pod's metadata has now. From then
@@ -34,7 +31,7 @@ type metadata struct{ labels, annotations map[string]string }
 // outdated environment.
 func (w *World) NodeAgents() {
 	a := &agents{
-		world: w, started: map[string]uint64{}, stopped: map[string]bool{}, edited: map[types.UID]bool{}, shown: map[types.UID]metadata{},
+		world: w, started: map[string]uint64{}, stopped: map[string]bool{}, edited: map[types.UID]bool{}, shown: map[types.UID]*corev1.Pod{},
 	}
 	w.agents = a
 	w.OnEvent(func(w *World, e Event) {
@@ -52,7 +49,7 @@ func (w *World) NodeAgents() {
 // updateKubelet gives the kubelet the present metadata of the pod.
 func (a *agents) updateKubelet(pod *corev1.Pod) {
 	if latest := a.world.pod(keyOf(pod), pod.UID); latest != nil {
-		a.shown[pod.UID] = metadata{latest.Labels, latest.Annotations}
+		a.shown[pod.UID] = latest
 	}
 }
 
@@ -61,12 +58,12 @@ func (a *agents) start(r *podRuntime, c *containerRuntime) {
 	if a == nil {
 		return
 	}
-	known, ok := a.shown[r.uid]
-	if pod := a.world.pod(r.key, r.uid); !ok && pod != nil {
-		known = metadata{pod.Labels, pod.Annotations}
+	known := a.shown[r.uid]
+	if known == nil {
+		known = a.world.pod(r.key, r.uid)
 	}
-	if hash, reads := known.environment(c.spec); reads {
-		a.started[c.id] = hash
+	if known != nil && inplace.ReadsMetadata(c.spec) {
+		a.started[c.id] = inplace.ExpectedEnvHash(c.spec, known)
 	}
 }
 
@@ -118,8 +115,7 @@ func (a *agents) stopOutdated(pod *corev1.Pod, r *podRuntime) {
 
 // upToDate reports whether the container was started with the environment that the metadata of the pod gives.
 func (a *agents) upToDate(pod *corev1.Pod, c *containerRuntime) bool {
-	hash, reads := metadata{pod.Labels, pod.Annotations}.environment(c.spec)
-	return !reads || a.started[c.id] == hash
+	return !inplace.ReadsMetadata(c.spec) || a.started[c.id] == inplace.ExpectedEnvHash(c.spec, pod)
 }
 
 // watch checks pods that come back into service, and records who writes metadata.
@@ -140,9 +136,7 @@ func (a *agents) watch(actor string, old, pod *corev1.Pod) {
 
 func (a *agents) metadataDiffers(old, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
-		before, _ := metadata{old.Labels, old.Annotations}.environment(&c)
-		after, _ := metadata{pod.Labels, pod.Annotations}.environment(&c)
-		return before != after
+		return inplace.ExpectedEnvHash(&c, old) != inplace.ExpectedEnvHash(&c, pod)
 	})
 }
 
@@ -173,18 +167,6 @@ func (a *agents) allOutdated() []string {
 		}
 	}
 	return all
-}
-
-// environment returns the hash of the container's variables that read metadata, and whether it has any.
-func (n metadata) environment(c *corev1.Container) (hash uint64, reads bool) {
-	hash = inplace.EnvHash(c, func(_ *corev1.EnvVar, field, key string) string {
-		reads = true
-		if field == "labels" {
-			return n.labels[key]
-		}
-		return n.annotations[key]
-	})
-	return hash, reads
 }
 
 func inPlaceUpdateReady(pod *corev1.Pod) corev1.ConditionStatus {

@@ -52,7 +52,7 @@ func NeedEnv(s Snapshot) []string {
 	for i := range s.Pod.Status.ContainerStatuses {
 		status := &s.Pod.Status.ContainerStatuses[i]
 		c, spec := containerOf(s.Containers, status), specOf(s.Pod, status.Name)
-		if c == nil || spec == nil || !c.Running || !readsMetadata(spec) {
+		if c == nil || spec == nil || !c.Running || !inplace.ReadsMetadata(spec) {
 			continue
 		}
 		if entry := known[c.ID]; entry == nil || entry.Hashes.ExtractedEnvFromMetadataHash == 0 {
@@ -122,7 +122,7 @@ func (p *pass) cannotStart() bool {
 		if spec == nil || waits == nil || waits.Reason == "" || waits.Reason == "ContainerCreating" || waits.Reason == "PodInitializing" {
 			return false
 		}
-		return readsMetadata(spec)
+		return inplace.ReadsMetadata(spec)
 	})
 }
 
@@ -139,7 +139,7 @@ func (p *pass) addPatch() {
 
 // envHash returns the hash of what the container has read of its pod's metadata; 0 while its environment is not known.
 func (p *pass) envHash(spec *corev1.Container, c *Container) uint64 {
-	if readsMetadata(spec) && c.Env == nil {
+	if inplace.ReadsMetadata(spec) && c.Env == nil {
 		if c.Running {
 			p.plan.RequeueWithin(envRetryPeriod)
 		}
@@ -153,7 +153,7 @@ func (p *pass) restartIfOutdated(entry *inplace.RuntimeContainer) {
 	spec := specOf(p.Pod, entry.Name)
 	i := slices.IndexFunc(p.Containers, func(c Container) bool { return c.ID == entry.ContainerID })
 	read := entry.Hashes.ExtractedEnvFromMetadataHash
-	if !p.Containers[i].Running || read == 0 || read == expectedHash(spec, p.Pod) {
+	if !p.Containers[i].Running || read == 0 || read == inplace.ExpectedEnvHash(spec, p.Pod) {
 		return
 	}
 	outdated, found := p.Snapshot.Outdated[entry.ContainerID]
@@ -190,26 +190,6 @@ func later(a, b time.Time) time.Time {
 func updating(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == contract.InPlaceUpdateReady && c.Status == corev1.ConditionFalse
-	})
-}
-
-// readsMetadata reports whether the container has variables that a label or an annotation sets.
-func readsMetadata(spec *corev1.Container) bool {
-	reads := false
-	inplace.EnvHash(spec, func(*corev1.EnvVar, string, string) string {
-		reads = true
-		return ""
-	})
-	return reads
-}
-
-// expectedHash returns the hash of the environment that the container would get now.
-func expectedHash(spec *corev1.Container, pod *corev1.Pod) uint64 {
-	return inplace.EnvHash(spec, func(_ *corev1.EnvVar, field, key string) string {
-		if field == "labels" {
-			return pod.Labels[key]
-		}
-		return pod.Annotations[key]
 	})
 }
 
