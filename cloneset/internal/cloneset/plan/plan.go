@@ -58,7 +58,7 @@ func rules() []rule {
 		{finishDeletion, true},       // pods in PreparingDelete whose hook has let go
 		{deleteSpecified, true},      // podsToDelete and the specified-delete label
 		{scaleIn, true},              // too many pods
-		{update, true},               // pods of the other revision
+		{updateLast, true},           // pods of the other revision
 		{truncateHistory, false},     // spec.revisionHistoryLimit
 		{truncateNames, false},       // podsToDelete whose pods are gone
 	}
@@ -124,8 +124,6 @@ type pass struct {
 	index     *claimIndex     // claims and their pods, nil before they are asked for
 	handovers []action.Action // claims that are given to pods about to leave
 	adopting  bool            // pods are taken in this pass
-
-	updatesPlanned bool // by rule updateFirst or rule update, whichever comes first
 }
 
 func newPass(s Snapshot) *pass {

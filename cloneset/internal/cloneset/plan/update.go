@@ -30,6 +30,13 @@ func updateFirst(p *pass) {
 	}
 }
 
+// updateLast updates pods unless updateFirst did.
+func updateLast(p *pass) {
+	if !p.creationFailed() {
+		update(p)
+	}
+}
+
 // creationFailed reports whether the pods which are missing could not be created the last time.
 func (p *pass) creationFailed() bool {
 	c := conditions.Get(p.Set.Status.Conditions, v1beta1.CloneSetFailedScale)
@@ -39,10 +46,9 @@ func (p *pass) creationFailed() bool {
 // update moves pods to the update revision, or back to the current one when a raised partition asks for it (feature
 // gate CloneSetPartitionRollback).
 func update(p *pass) {
-	if p.plan.Err != nil || rollingUpdate(p.Set).Paused || p.updatesPlanned {
+	if p.plan.Err != nil || rollingUpdate(p.Set).Paused {
 		return
 	}
-	p.updatesPlanned = true
 	if onDelete(p.Set) {
 		p.plan.Add(action.Step{Name: StepUpdate, Actions: p.cancelUpdates(p.waiting(p.Chosen.Update))})
 		return
