@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
-// services run from start to end of the process, on every replica: probes, metrics, profiles, certificates, webhooks. They stop
-// after the controllers, so that the last writes of those can still be converted.
+// services run from start to end of the process, on every replica: probes, metrics, profiles, certificates, webhooks.
+// They stop after the controllers, so that the last writes of those can still be converted.
 type services struct {
 	group      *errgroup.Group
 	ended      <-chan struct{} // closed when the first of them fails, or when stopped
@@ -25,9 +25,13 @@ type services struct {
 }
 
 func startServices(ctx context.Context, env *Environment, config *rest.Config, hooks *webhooks, startup *startup) (*services, error) {
-	scrapes, err := metricsHandler(env, config)
-	if err != nil {
-		return nil, fmt.Errorf("set up metrics: %w", err)
+	options := env.Options
+	var scrapes http.Handler
+	if options.MetricsAddr != noAddress {
+		var err error
+		if scrapes, err = metricsHandler(env, config); err != nil {
+			return nil, fmt.Errorf("set up metrics: %w", err)
+		}
 	}
 	leader := leaderGauge()
 	collectors := []prometheus.Collector{leader, buildInfo(env.Feature)}
@@ -44,9 +48,8 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 	serve := func(endpoint process.Endpoint, handler http.Handler) {
 		group.Go(func() error { return endpoint.Serve(ended, handler) })
 	}
-	options := env.Options
 	serve(process.Endpoint{Address: options.HealthProbeAddr}, probeHandler(hooks, startup))
-	if options.MetricsAddr != noAddress {
+	if scrapes != nil {
 		serve(process.Endpoint{Address: cmp.Or(options.MetricsAddr, defaultMetricsAddr), Secure: options.MetricsSecure}, scrapes)
 	}
 	if options.EnablePprof && options.PprofAddr != "" && options.PprofAddr != noAddress {
