@@ -52,6 +52,7 @@ func replicaSets(adopts bool) *frame.Workload[appsv1.ReplicaSet, *appsv1.Replica
 		},
 		IsMember:          func(_ *appsv1.ReplicaSet, pod string) bool { return pod != "stranger" },
 		DefaultPullPolicy: podspec.ServerDefault,
+		HashLabel:         contract.RevisionLabel,
 		HashClaims:        true,
 		Snapshot: func(_ context.Context, _ *engine.Engine, seen model.Snapshot[*appsv1.ReplicaSet]) (snapshot, error) {
 			return snapshot{Snapshot: seen, adopts: adopts}, nil
@@ -100,6 +101,7 @@ func TestAWorkloadIsReadPlannedAndTold(t *testing.T) {
 	require.NoError(t, c.List(t.Context(), &revisions, client.InNamespace(set.Namespace)))
 	require.Len(t, revisions.Items, 1)
 	assert.True(t, metav1.IsControlledBy(&revisions.Items[0], set))
+	assert.Equal(t, map[string]string{"app": "web", contract.RevisionLabel: revision.Hash(&revisions.Items[0])}, revisions.Items[0].Labels)
 	assert.Contains(t, revisions.Items[0].Annotations, contract.VolumeClaimTemplateHashAnnotation)
 
 	for _, name := range []string{"member", "stranger"} { // the set is woken by pods that its selector matches

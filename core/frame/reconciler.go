@@ -112,7 +112,7 @@ func (r *reconciler[T, P, S]) search(set P, described Set, cached []*corev1.Pod)
 func (r *reconciler[T, P, S]) choose(ctx context.Context, described Set, s model.Snapshot[P]) (revision.Choice, error) {
 	in := revision.Input{
 		Owner: s.Set, Kind: r.Kind, Template: described.Template, DefaultPullPolicy: r.DefaultPullPolicy, Same: r.SameTemplate,
-		Owned: s.Revisions, Orphans: s.OrphanRevisions,
+		HashLabel: r.HashLabel, Owned: s.Revisions, Orphans: s.OrphanRevisions,
 		Current: described.CurrentRevision, CollisionCount: ptr.Deref(described.CollisionCount, 0),
 	}
 	if r.HashClaims {

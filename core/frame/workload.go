@@ -46,6 +46,8 @@ type Workload[T any, P fastclient.Object[T], S any] struct {
 	DefaultPullPolicy podspec.DefaultPullPolicy
 	// SameTemplate reports whether two templates are equal that still differ after defaulting. Optional.
 	SameTemplate func(stored, present *corev1.PodTemplateSpec) bool
+	// HashLabel is the label of a revision that has its hash. Empty means contract.RevisionHashLabel.
+	HashLabel string
 	// HashClaims writes a hash of the claim templates into revisions.
 	HashClaims bool
 

@@ -26,8 +26,8 @@ type Input struct {
 	// Same overrides the comparison of a stored template with Template, for callers that know the
 	// defaults of the cluster. Nil is podspec.Equal with DefaultPullPolicy.
 	Same func(stored, present *corev1.PodTemplateSpec) bool
-	// HashLabel is the label that a new revision's hash stands in; empty is
-	// "controller.kubernetes.io/hash". DaemonSet uses "controller-revision-hash".
+	// HashLabel is the label that a new revision's hash stands in. Empty means contract.RevisionHashLabel; DaemonSets
+	// use contract.RevisionLabel.
 	HashLabel string
 	// ClaimsHash is ClaimsHash of the present claim templates; nil for kinds that record none.
 	ClaimsHash *string
