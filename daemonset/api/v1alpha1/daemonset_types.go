@@ -1,0 +1,133 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+)
+
+// DaemonSet keeps one pod running on every eligible node, and updates them in place where that is possible,
+// in surges, by partition and by node selector.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=daemon;ads
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".status.desiredNumberScheduled",description="The number of nodes that should run a pod."
+// +kubebuilder:printcolumn:name="CURRENT",type="integer",JSONPath=".status.currentNumberScheduled",description="The number of those that have a pod."
+// +kubebuilder:printcolumn:name="READY",type="integer",JSONPath=".status.numberReady",description="The number of those with a ready pod."
+// +kubebuilder:printcolumn:name="UP-TO-DATE",type="integer",JSONPath=".status.updatedNumberScheduled",description="The number of those with a pod of the update revision."
+// +kubebuilder:printcolumn:name="AVAILABLE",type="integer",JSONPath=".status.numberAvailable",description="The number of those with an available pod."
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the DaemonSet was created."
+// +kubebuilder:printcolumn:name="CONTAINERS",type="string",priority=1,JSONPath=".spec.template.spec.containers[*].name",description="The names of the template's containers."
+// +kubebuilder:printcolumn:name="IMAGES",type="string",priority=1,JSONPath=".spec.template.spec.containers[*].image",description="The images of the template's containers."
+type DaemonSet struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which pods are wanted, on which nodes, and how they change.
+	// +optional
+	Spec DaemonSetSpec `json:"spec,omitempty"`
+	// status says what was seen at observedGeneration.
+	// +optional
+	Status DaemonSetStatus `json:"status,omitempty,omitzero"`
+}
+
+// DaemonSetList is a list of DaemonSets.
+// +kubebuilder:object:root=true
+type DaemonSetList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the DaemonSets.
+	Items []DaemonSet `json:"items"`
+}
+
+// DaemonSetSpec says which pods are wanted, on which nodes, and how they change.
+type DaemonSetSpec struct {
+	// selector selects the pods of the set. It must match the template's labels and never changes.
+	Selector *metav1.LabelSelector `json:"selector"`
+	// template is what new pods are made from, and says by nodeSelector, affinity and tolerations which nodes
+	// run one. Changing it makes a new revision.
+	Template corev1.PodTemplateSpec `json:"template"`
+	// updateStrategy says how pods move to the update revision.
+	// +optional
+	UpdateStrategy v1beta1.DaemonSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
+	// minReadySeconds is how long a pod must have been ready to count as available. The default is 0.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
+	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
+	// burstReplicas is how many pods are created, deleted or updated in place at a time, as a number or as a
+	// percentage of the nodes that should run one, rounded down, but at least 1. The default is 250.
+	// +optional
+	// +kubebuilder:default=250
+	BurstReplicas *intstr.IntOrString `json:"burstReplicas,omitempty"`
+	// revisionHistoryLimit is the number of unused revisions that are kept. The default is 10.
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+	// lifecycle holds pods in a state until the outside world agrees that they go on. Only preDelete has an effect.
+	// +optional
+	Lifecycle *workload.Lifecycle `json:"lifecycle,omitempty"`
+}
+
+// DaemonSetStatus says what was seen at observedGeneration. Of several pods on a node the oldest counts.
+type DaemonSetStatus struct {
+	// currentNumberScheduled is the number of nodes that should run a pod and have at least one.
+	// +optional
+	// +kubebuilder:default=0
+	CurrentNumberScheduled int32 `json:"currentNumberScheduled"`
+	// numberMisscheduled is the number of nodes that should not run a pod but have one.
+	// +optional
+	// +kubebuilder:default=0
+	NumberMisscheduled int32 `json:"numberMisscheduled"`
+	// desiredNumberScheduled is the number of nodes that should run a pod.
+	// +optional
+	// +kubebuilder:default=0
+	DesiredNumberScheduled int32 `json:"desiredNumberScheduled"`
+	// numberReady is the number of nodes that should run a pod and have a ready one.
+	// +optional
+	// +kubebuilder:default=0
+	NumberReady int32 `json:"numberReady"`
+	// observedGeneration is the generation of the spec that this status belongs to.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// updatedNumberScheduled is the number of nodes that should run a pod and have one of the update revision.
+	// +optional
+	// +kubebuilder:default=0
+	UpdatedNumberScheduled int32 `json:"updatedNumberScheduled"`
+	// numberAvailable is the number of nodes that should run a pod and have one that has been ready for
+	// minReadySeconds and is not held by an update in place.
+	// +optional
+	// +kubebuilder:default=0
+	NumberAvailable int32 `json:"numberAvailable"`
+	// numberUnavailable is desiredNumberScheduled less numberAvailable.
+	// +optional
+	// +kubebuilder:default=0
+	NumberUnavailable int32 `json:"numberUnavailable"`
+	// numberUnreadyNodes is the number of nodes that should run a pod and are not Ready.
+	// +optional
+	// +kubebuilder:default=0
+	NumberUnreadyNodes int32 `json:"numberUnreadyNodes"`
+	// numberSkippedNodes is the number of those that have no available pod and that unreadyNodePolicy lets use up
+	// nothing of maxUnavailable and maxSurge.
+	// +optional
+	// +kubebuilder:default=0
+	NumberSkippedNodes int32 `json:"numberSkippedNodes"`
+	// collisionCount keeps names of revisions apart whose hashes are equal by accident.
+	// +optional
+	CollisionCount *int32 `json:"collisionCount,omitempty"`
+	// conditions are at most one of each type.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []workload.Condition `json:"conditions,omitempty"`
+	// daemonSetHash is the short hash of the template, which stands in label controller-revision-hash of updated pods.
+	// +optional
+	DaemonSetHash string `json:"daemonSetHash,omitempty"`
+	// updateStartTime is when daemonSetHash changed last.
+	// +optional
+	UpdateStartTime *metav1.Time `json:"updateStartTime,omitempty"`
+}
