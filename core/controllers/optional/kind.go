@@ -81,15 +81,15 @@ func (k Kind) Metadata(version string) *metav1.PartialObjectMetadata {
 // ErrNotSynced means that a cache has not synced yet. Without permission to list it never does.
 var ErrNotSynced = errors.New("the cache is not filled")
 
-// Sync starts to cache the kind of the object and waits until the cache has synced. If ctx ends first, it returns
-// ErrNotSynced, and the cache goes on syncing.
+// Sync starts to cache the kind of the object and waits until the cache has synced. If ctx ends first, the error is
+// ErrNotSynced and that of ctx, and the cache goes on syncing.
 func Sync(ctx context.Context, c cache.Cache, object client.Object) error {
 	informer, err := c.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("get the informer: %w", err)
 	}
 	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) && !informer.HasSynced() {
-		return ErrNotSynced
+		return fmt.Errorf("%w: %w", ErrNotSynced, ctx.Err())
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 )
 
 // kinds are the kinds whose metadata is cached, in the version that the server prefers.
@@ -66,12 +66,8 @@ func (k *kinds) start(ctx context.Context, kind schema.GroupKind) (*meta.RESTMap
 	if err := k.options.Live.List(ctx, one, within, client.Limit(1)); err != nil {
 		return nil, err
 	}
-	informer, err := k.options.Cache.GetInformer(ctx, metadataOf(mapping), cache.BlockUntilSynced(false))
-	if err != nil {
+	if err := optional.Sync(ctx, k.options.Cache, metadataOf(mapping)); err != nil {
 		return nil, err
-	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		return nil, fmt.Errorf("it is not filled yet: %w", ctx.Err())
 	}
 	return mapping, nil
 }

@@ -72,7 +72,7 @@ func runManager(ctx context.Context, operator Operator, env *Environment, hooks 
 			return fmt.Errorf("bound the garbage: %w", err)
 		}
 	}
-	startup.done()
+	startup.Done()
 	return env.Manager.Start(ctx)
 }
 

@@ -114,7 +114,7 @@ func (s *services) stop() error {
 // probeHandler serves the probes of the kubelet: healthz for a process that answers, readyz for one that can serve
 // requests.
 func probeHandler(hooks *webhooks, startup *startup) http.Handler {
-	ready := &healthz.Handler{Checks: map[string]healthz.Checker{"startup": startup.check}}
+	ready := &healthz.Handler{Checks: map[string]healthz.Checker{"startup": func(*http.Request) error { return startup.Check() }}}
 	if hooks != nil {
 		ready.Checks["webhook-ready"] = func(request *http.Request) error { return hooks.ready(request.Context()) }
 	}

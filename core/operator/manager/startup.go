@@ -2,10 +2,7 @@ package manager
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -20,13 +17,11 @@ import (
 // crdPause is the time between two reads of a CRD that does not exist. One that exists costs one request.
 const crdPause = time.Second
 
-// startup tracks what an operator waits for before its controllers run.
+// startup is the readiness of an operator whose controllers do not run yet.
 //
 // It does not wait for caches: to sync them the API server may have to convert objects, and it reaches only replicas
 // that are ready.
-type startup struct {
-	reason atomic.Pointer[string]
-}
+type startup struct{ process.Startup }
 
 func newStartup() *startup {
 	s := &startup{}
@@ -34,20 +29,7 @@ func newStartup() *startup {
 	return s
 }
 
-func (s *startup) waitsFor(what string) {
-	reason := "waiting for " + what
-	s.reason.Store(&reason)
-}
-
-func (s *startup) done() { s.reason.Store(nil) }
-
-// check implements a readiness check.
-func (s *startup) check(*http.Request) error {
-	if reason := s.reason.Load(); reason != nil {
-		return errors.New(*reason)
-	}
-	return nil
-}
+func (s *startup) waitsFor(what string) { s.NotReady("waiting for " + what) }
 
 // waitForCRDs returns when all definitions are established.
 func (s *startup) waitForCRDs(ctx context.Context, env *Environment, names []string) error {

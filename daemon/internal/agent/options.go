@@ -59,7 +59,7 @@ type Options struct {
 // printed.
 func ReadOptions(arguments []string, getenv func(string) string) (Options, error) {
 	o := Options{SocketRoot: socketRoot}
-	set := pflag.NewFlagSet("daemon-agent", pflag.ContinueOnError)
+	set := pflag.NewFlagSet(Name, pflag.ContinueOnError)
 	o.addFlags(set)
 	shared := process.AddFlags(set, features.DaemonWatchingPod, features.InPlaceUpdateEnvFromMetadata)
 	if err := set.Parse(arguments); err != nil {

@@ -28,7 +28,8 @@ import (
 )
 
 const (
-	userAgent = "daemon-agent"
+	// Name is the name of the process in messages and in its user agent.
+	Name = "daemon-agent"
 	// shutdownGrace is how long stops of containers may go on once the agent is asked to end. The pod's own
 	// grace period is a little longer.
 	shutdownGrace = 9 * time.Second
@@ -111,7 +112,7 @@ func (a *agent) runtimesChanged() {
 // restConfig returns the client configuration, with a rate limit only if the options set one.
 func restConfig(config *rest.Config, options *Options) *rest.Config {
 	config = options.Limit(config)
-	config.UserAgent = userAgent
+	config.UserAgent = Name
 	fastclient.WriteOnce(config)
 	return config
 }

@@ -55,7 +55,7 @@ func (a *agent) setUp(ctx context.Context, mgr ctrl.Manager) error {
 }
 
 // settings returns what is the same for all controllers. No other process writes what the agent's write.
-func settings() base.Settings { return base.Settings{UserAgent: userAgent} }
+func settings() base.Settings { return base.Settings{UserAgent: Name} }
 
 func (a *agent) setUpPulls(ctx context.Context, mgr ctrl.Manager, recorder *events.Recorder) error {
 	plugins, err := credentials.LoadPlugins(credentials.PluginConfig{
