@@ -1,0 +1,68 @@
+package admission
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
+	"github.com/flotilla-project/flotilla/core/operator/admission"
+	"github.com/flotilla-project/flotilla/daemonset/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemonset/internal/conversion"
+)
+
+// FeatureGates are the feature gates that admission asks.
+type FeatureGates struct {
+	// PreDownload honours the settings of image pre-download.
+	PreDownload bool
+	// DeletionProtection refuses to delete sets that carry a label which asks for that.
+	DeletionProtection bool
+}
+
+// Rules answer requests about DaemonSets.
+type Rules struct {
+	// Templates asks the cluster about pod templates.
+	Templates    podtemplate.Validator
+	FeatureGates FeatureGates
+}
+
+// NewWebhook answers the API server about DaemonSets.
+func NewWebhook(rules Rules) admission.Webhook[*v1beta1.DaemonSet] {
+	w := admission.Webhook[*v1beta1.DaemonSet]{
+		Kind: admission.NewKind(contract.AppsGroup, v1beta1.Kind,
+			admission.Hub[v1beta1.DaemonSet](v1beta1.GroupVersion.Version),
+			admission.Spoke[v1beta1.DaemonSet](v1alpha1.GroupVersion.Version, admission.Conversion[*v1beta1.DaemonSet, *v1alpha1.DaemonSet]{
+				ToHub: conversion.ToHub, FromHub: conversion.FromHub, Path: conversion.V1alpha1Path,
+			}),
+		),
+		Default: Default, Validate: rules.validate, Convert: conversion.Convert,
+	}
+	if rules.FeatureGates.DeletionProtection {
+		w.Delete = refuseDeletion
+	}
+	return w
+}
+
+// validate validates a request. The error carries an API status and says that the cluster did not answer.
+func (r Rules) validate(ctx context.Context, req admission.Request[*v1beta1.DaemonSet]) (admission.Findings, error) {
+	var before *podtemplate.Template
+	if req.Old != nil {
+		before = &podtemplate.Template{Pod: &req.Old.Spec.Template}
+	}
+	now := podtemplate.Template{Pod: &req.New.Spec.Template}
+	change, err := r.Templates.ValidateChange(ctx, req.New.Namespace, now, before, specPath().Child("template"))
+	if err != nil {
+		return admission.Findings{}, err
+	}
+	return admission.Findings{
+		Errors:   Validate(req.New, req.Old, Facts{Version: req.Version, Template: change}),
+		Warnings: Warnings(req.New, r.FeatureGates),
+	}, nil
+}
+
+// refuseDeletion: a DaemonSet has no replicas that protection Cascading could count.
+func refuseDeletion(set *v1beta1.DaemonSet) error {
+	return admission.RefuseDeletion(schema.GroupResource{Group: contract.AppsGroup, Resource: "daemonsets"}, set, 0)
+}
