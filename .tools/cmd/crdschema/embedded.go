@@ -28,9 +28,9 @@ func dropValidation(node schema) {
 
 // fitEmbedded relaxes the schema of an embedded core type. The description of the node itself is of the kind that
 // embeds it, and stays.
-func fitEmbedded(node schema) {
+func fitEmbedded(name string, node schema) {
 	description, described := node["description"]
-	fit("", node)
+	fit(name, node)
 	if described {
 		node["description"] = description
 	}

@@ -14,7 +14,7 @@ type schema = map[string]any
 // Options describe what to change in a CRD.
 type Options struct {
 	// Embedded are the paths of embedded core types from the root of the object, such as "spec.template"
-	// or "spec.volumeClaimTemplates". They must exist in every version.
+	// or "spec.volumeClaimTemplates". Each must exist in one version at least.
 	Embedded []string
 	// ConversionService serves /convert; empty leaves the CRD without conversion.
 	ConversionService string
@@ -34,8 +34,8 @@ func Fit(crd []byte, options Options) ([]byte, error) {
 	if len(versions) == 0 {
 		return nil, errors.New("the CRD has no versions")
 	}
-	for _, version := range versions {
-		if err := fitVersion(version.(schema), options.Embedded); err != nil {
+	for _, path := range options.Embedded {
+		if err := fitVersions(versions, path); err != nil {
 			return nil, err
 		}
 	}
@@ -45,17 +45,25 @@ func Fit(crd []byte, options Options) ([]byte, error) {
 	return yaml.Marshal(document)
 }
 
-func fitVersion(version schema, embedded []string) error {
-	root, err := child(version, "schema", "openAPIV3Schema")
-	if err != nil {
-		return fmt.Errorf("version %v: %w", version["name"], err)
-	}
-	for _, path := range embedded {
+// fitVersions fits the embedded type at a path in every version that has it.
+func fitVersions(versions []any, path string) error {
+	var absent error
+	found := false
+	for _, version := range versions {
+		root, err := child(version.(schema), "schema", "openAPIV3Schema")
+		if err != nil {
+			return fmt.Errorf("version %v: %w", version.(schema)["name"], err)
+		}
 		node, err := descend(root, path)
 		if err != nil {
-			return fmt.Errorf("version %v: %w", version["name"], err)
+			absent = fmt.Errorf("version %v: %w", version.(schema)["name"], err)
+			continue
 		}
-		fitEmbedded(node)
+		fitEmbedded(path[strings.LastIndexByte(path, '.')+1:], node)
+		found = true
+	}
+	if !found {
+		return absent
 	}
 	return nil
 }

@@ -107,13 +107,32 @@ func TestFitOpensEmbeddedTypes(t *testing.T) {
 
 func TestFitListsTheFieldsOfMetadata(t *testing.T) {
 	node := schema{"type": "object", "properties": schema{"metadata": schema{"type": "object", "description": "theirs"}}}
-	fitEmbedded(node)
+	fitEmbedded("template", node)
 	meta := node["properties"].(schema)["metadata"].(schema)
 	assert.Equal(t, "object", meta["type"])
 	fields := meta["properties"].(schema)
 	assert.Equal(t, schema{"type": "object", "additionalProperties": schema{"type": "string"}}, fields["labels"])
 	assert.Equal(t, true, fields["creationTimestamp"].(schema)["nullable"])
 	assert.NotContains(t, fields, "lables")
+}
+
+func TestMetadataIsFittedWhereItIsEmbeddedItself(t *testing.T) {
+	node := schema{"type": "object", "description": "ours"}
+	fitEmbedded("metadata", node)
+	assert.Contains(t, node["properties"], "labels")
+	assert.Equal(t, "ours", node["description"])
+}
+
+func TestAPathOfOneVersionIsEnough(t *testing.T) {
+	versions := `
+  - name: v0
+    schema: {openAPIV3Schema: {type: object}}
+`
+	two := strings.Replace(string(crd("{type: object, required: [a]}")), "versions:", "versions:"+strings.TrimRight(versions, "\n"), 1)
+	out, err := Fit([]byte(two), Options{Embedded: []string{"spec.template"}})
+	require.NoError(t, err)
+	assert.NotContains(t, string(out), "required")
+	assert.Contains(t, string(out), "name: v0")
 }
 
 func TestFitAddsTheConversionWebhook(t *testing.T) {

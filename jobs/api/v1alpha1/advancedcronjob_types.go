@@ -1,0 +1,76 @@
+package v1alpha1
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// AdvancedCronJob makes jobs by a schedule: Jobs, BroadcastJobs or ImageListPullJobs.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=acj
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Schedule",type="string",JSONPath=".spec.schedule",description="The schedule."
+// +kubebuilder:printcolumn:name="Type",type="string",JSONPath=".status.type",description="The kind of the jobs."
+// +kubebuilder:printcolumn:name="LastScheduleTime",type="date",JSONPath=".status.lastScheduleTime",description="The time since the last job was due."
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the AdvancedCronJob was created."
+type AdvancedCronJob struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which jobs are made, and when.
+	// +optional
+	Spec AdvancedCronJobSpec `json:"spec,omitempty"`
+	// status says which jobs were made.
+	// +optional
+	Status v1beta1.AdvancedCronJobStatus `json:"status,omitempty,omitzero"`
+}
+
+// AdvancedCronJobList is a list of AdvancedCronJobs.
+// +kubebuilder:object:root=true
+type AdvancedCronJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the AdvancedCronJobs.
+	Items []AdvancedCronJob `json:"items"`
+}
+
+// AdvancedCronJobSpec says which jobs are made, and when.
+type AdvancedCronJobSpec struct {
+	// schedule is in the format of cron, with five fields or a descriptor such as @daily.
+	// +kubebuilder:validation:MinLength=0
+	Schedule string `json:"schedule"`
+	// timeZone is the IANA name of the time zone of the schedule. Absent means that of the operator, which is UTC in its
+	// image.
+	// +optional
+	TimeZone *string `json:"timeZone,omitempty"`
+	// startingDeadlineSeconds is how late a job may be made. Absent means any time.
+	// +optional
+	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
+	// concurrencyPolicy says what happens when a job is due while another one runs. The default is Allow.
+	// +optional
+	ConcurrencyPolicy v1beta1.ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
+	// paused makes no jobs while it is true.
+	// +optional
+	Paused *bool `json:"paused,omitempty"`
+	// successfulJobsHistoryLimit is how many jobs that succeeded are kept. The default is 3.
+	// +optional
+	SuccessfulJobsHistoryLimit *int32 `json:"successfulJobsHistoryLimit,omitempty"`
+	// failedJobsHistoryLimit is how many jobs that failed are kept. The default is 1.
+	// +optional
+	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
+	// template is what jobs are made from. Exactly one member is set.
+	Template CronJobTemplate `json:"template"`
+}
+
+// CronJobTemplate is what jobs are made from. Exactly one member is set.
+type CronJobTemplate struct {
+	// jobTemplate makes Jobs.
+	// +optional
+	JobTemplate *batchv1.JobTemplateSpec `json:"jobTemplate,omitempty"`
+	// broadcastJobTemplate makes BroadcastJobs.
+	// +optional
+	BroadcastJobTemplate *v1beta1.BroadcastJobTemplateSpec `json:"broadcastJobTemplate,omitempty"`
+}

@@ -1,0 +1,38 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// BroadcastJob runs one pod to completion on every node that fits.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=bcj
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Desired",type="integer",JSONPath=".status.desired",description="The number of nodes that are to run a pod."
+// +kubebuilder:printcolumn:name="Active",type="integer",JSONPath=".status.active",description="The number of pods that are running."
+// +kubebuilder:printcolumn:name="Succeeded",type="integer",JSONPath=".status.succeeded",description="The number of pods that succeeded."
+// +kubebuilder:printcolumn:name="Failed",type="integer",JSONPath=".status.failed",description="The number of pods that failed."
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the job was created."
+type BroadcastJob struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says what runs, and how.
+	// +optional
+	Spec v1beta1.BroadcastJobSpec `json:"spec,omitempty"`
+	// status says how far the job is.
+	// +optional
+	Status v1beta1.BroadcastJobStatus `json:"status,omitempty,omitzero"`
+}
+
+// BroadcastJobList is a list of BroadcastJobs.
+// +kubebuilder:object:root=true
+type BroadcastJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the BroadcastJobs.
+	Items []BroadcastJob `json:"items"`
+}

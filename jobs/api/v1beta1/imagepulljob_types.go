@@ -1,0 +1,188 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// ImagePullJob pulls an image on nodes before pods need it there.
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="TOTAL",type="integer",JSONPath=".status.desired",description="The number of nodes that are to pull the image."
+// +kubebuilder:printcolumn:name="ACTIVE",type="integer",JSONPath=".status.active",description="The number of nodes that are pulling the image."
+// +kubebuilder:printcolumn:name="SUCCEED",type="integer",JSONPath=".status.succeeded",description="The number of nodes that have the image."
+// +kubebuilder:printcolumn:name="FAILED",type="integer",JSONPath=".status.failed",description="The number of nodes whose pull failed."
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the job was created."
+// +kubebuilder:printcolumn:name="MESSAGE",type="string",JSONPath=".status.message",description="How far the job is."
+type ImagePullJob struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which image is pulled, where and how.
+	// +optional
+	Spec ImagePullJobSpec `json:"spec,omitempty"`
+	// status says how far the job is.
+	// +optional
+	Status ImagePullJobStatus `json:"status,omitempty,omitzero"`
+}
+
+// ImagePullJobList is a list of ImagePullJobs.
+// +kubebuilder:object:root=true
+type ImagePullJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the ImagePullJobs.
+	Items []ImagePullJob `json:"items"`
+}
+
+// ImagePullJobSpec says which image is pulled, where and how.
+type ImagePullJobSpec struct {
+	// image is a reference of an image. The tag is latest where there is neither tag nor digest; a digest wins over a tag.
+	Image string `json:"image"`
+
+	ImagePullJobTemplate `json:",inline"`
+}
+
+// ImagePullJobTemplate says where and how images are pulled.
+type ImagePullJobTemplate struct {
+	// pullSecrets are names of secrets in the namespace of the job, with the credentials of the registry. They never
+	// change.
+	// +optional
+	PullSecrets []string `json:"pullSecrets,omitempty"`
+	// selector selects the nodes, by their names or by their labels. Without it and without podSelector all nodes are
+	// meant.
+	// +optional
+	Selector *ImagePullJobNodeSelector `json:"selector,omitempty"`
+	// podSelector selects the nodes that run matching pods in the namespace of the job. It excludes selector.
+	// +optional
+	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
+	// parallelism is how many nodes pull at a time: a number, also as a string, but no percentage. 0 starts no pull. The
+	// default is 1.
+	// +optional
+	Parallelism *intstr.IntOrString `json:"parallelism,omitempty"`
+	// pullPolicy bounds the attempts of a node.
+	// +optional
+	PullPolicy *PullPolicy `json:"pullPolicy,omitempty"`
+	// completionPolicy says when the job has completed.
+	CompletionPolicy CompletionPolicy `json:"completionPolicy"`
+	// sandboxConfig is handed to the container runtime with each pull.
+	// +optional
+	SandboxConfig *SandboxConfig `json:"sandboxConfig,omitempty"`
+	// imagePullPolicy is Always or IfNotPresent, the default: a node that has the image succeeds without a pull.
+	// +optional
+	ImagePullPolicy ImagePullPolicy `json:"imagePullPolicy,omitempty"`
+}
+
+// ImagePullJobNodeSelector selects nodes: by names, or by labels.
+type ImagePullJobNodeSelector struct {
+	// names are names of nodes. They exclude matchLabels and matchExpressions.
+	// +optional
+	Names []string `json:"names,omitempty"`
+
+	metav1.LabelSelector `json:",inline"`
+}
+
+// PullPolicy bounds the attempts of a node.
+type PullPolicy struct {
+	// timeoutSeconds bounds one attempt. The default is 600.
+	// +optional
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+	// backoffLimit is how many attempts follow a failed first one. The default is 3.
+	// +optional
+	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
+}
+
+// CompletionPolicyType says whether a job completes.
+type CompletionPolicyType string
+
+// Values of CompletionPolicyType. Empty means CompletionAlways.
+const (
+	// CompletionAlways completes a job when all nodes have ended, well or not.
+	CompletionAlways CompletionPolicyType = "Always"
+	// CompletionNever keeps a job, which also serves nodes that join later.
+	CompletionNever CompletionPolicyType = "Never"
+)
+
+// CompletionPolicy says when a job has completed, and what happens then.
+type CompletionPolicy struct {
+	// type is Always, the default, or Never.
+	// +optional
+	Type CompletionPolicyType `json:"type,omitempty"`
+	// activeDeadlineSeconds bounds the time from startTime to completionTime. Type Never excludes it.
+	// +optional
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+	// ttlSecondsAfterFinished: the job is deleted that long after its completion. Absent keeps it. Type Never excludes it.
+	// +optional
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+}
+
+// SandboxConfig tells the container runtime, and by it the registry, for which pods an image is pulled.
+type SandboxConfig struct {
+	// labels are handed over unchanged.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// annotations are handed over unchanged.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// ImagePullPolicy says whether an image is pulled that the node has.
+type ImagePullPolicy string
+
+// Values of ImagePullPolicy. Empty means PullIfNotPresent.
+const (
+	// PullAlways asks the registry every time.
+	PullAlways ImagePullPolicy = "Always"
+	// PullIfNotPresent is content with what the node has.
+	PullIfNotPresent ImagePullPolicy = "IfNotPresent"
+)
+
+// ImagePullJobStatus says how far a job is. The numbers count nodes.
+type ImagePullJobStatus struct {
+	// startTime is when the operator first saw the job.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// completionTime is when the job completed or exceeded its deadline.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// desired is how many nodes are to pull the image.
+	// +kubebuilder:default=0
+	Desired int32 `json:"desired"`
+	// active is how many nodes are pulling the image.
+	// +optional
+	Active int32 `json:"active,omitempty"`
+	// succeeded is how many nodes have the image.
+	// +optional
+	Succeeded int32 `json:"succeeded,omitempty"`
+	// failed is how many nodes gave up.
+	// +optional
+	Failed int32 `json:"failed,omitempty"`
+	// message says how far the job is, in words.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// failedNodes are the names of the nodes that gave up, sorted.
+	// +optional
+	FailedNodes []string `json:"failedNodes,omitempty"`
+	// failures say why nodes gave up: the first MaxFailures of failedNodes.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	Failures []NodeFailure `json:"failures,omitempty"`
+	// observedGeneration is the generation that the status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// MaxFailures is how many nodes a status tells the reason of.
+const MaxFailures = 20
+
+// NodeFailure says why a node gave up.
+type NodeFailure struct {
+	// node is the name of the node.
+	Node string `json:"node"`
+	// message is what the node said last.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
