@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -263,22 +264,23 @@ func (r *recorder) Errorf(format string, args ...any) {
 }
 
 func TestPodsOfOthersAreNoMoreThanNames(t *testing.T) {
-	pods := fastclient.PodsOf("name", "apps.kruise.io")
-	trimmed := func(apiVersion string) *corev1.Pod {
+	pods := fastclient.PodsOf("name", schema.GroupKind{Group: "apps.kruise.io", Kind: "StatefulSet"})
+	trimmed := func(apiVersion, kind string) *corev1.Pod {
 		o := pod("shop", "web-1")
 		o.Labels["name"] = "web-1"
 		if apiVersion != "" {
-			o.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: "StatefulSet", Name: "web", UID: "web", Controller: new(true)}}
+			o.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: "web", UID: "web", Controller: new(true)}}
 		}
 		object, err := pods.Transform(o)
 		require.NoError(t, err)
 		return object.(*corev1.Pod)
 	}
-	assert.NotEmpty(t, trimmed("apps.kruise.io/v1alpha1").Spec.Containers)
-	assert.NotEmpty(t, trimmed("").Spec.Containers, "nobody owns it")
-	foreign := trimmed("apps/v1")
-	assert.Empty(t, foreign.Spec.Containers)
-	assert.Empty(t, foreign.Labels)
-	assert.Equal(t, "web-1", foreign.Name)
-	assert.Equal(t, "web", foreign.OwnerReferences[0].Name)
+	assert.NotEmpty(t, trimmed("apps.kruise.io/v1alpha1", "StatefulSet").Spec.Containers)
+	assert.NotEmpty(t, trimmed("", "").Spec.Containers, "nobody owns it")
+	for _, foreign := range []*corev1.Pod{trimmed("apps/v1", "StatefulSet"), trimmed("apps.kruise.io/v1beta1", "CloneSet")} {
+		assert.Empty(t, foreign.Spec.Containers)
+		assert.Empty(t, foreign.Labels)
+		assert.Equal(t, "web-1", foreign.Name)
+		assert.Equal(t, "web", foreign.OwnerReferences[0].Name)
+	}
 }

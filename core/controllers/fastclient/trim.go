@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
@@ -39,10 +40,10 @@ func WithLabel(key string) labels.Selector {
 // PodsWithLabel returns Pods for all pods that have the label, whatever its value.
 func PodsWithLabel(key string) cache.ByObject { return Pods(WithLabel(key)) }
 
-// PodsOf is PodsWithLabel for a label that built-in kinds write too. Of pods whose controller is not of one of the API
-// groups it keeps only the name and that controller: they cost next to nothing, and are cached whole as soon as they
+// PodsOf is PodsWithLabel for a label that other kinds write too. Of pods whose controller is not of the kind, in any
+// version, it keeps only the name and that controller: they cost next to nothing, and are cached whole as soon as they
 // have no controller any more.
-func PodsOf(label string, groups ...string) cache.ByObject {
+func PodsOf(label string, kind schema.GroupKind) cache.ByObject {
 	pods := PodsWithLabel(label)
 	pods.Transform = func(object any) (any, error) {
 		pod, ok := object.(*corev1.Pod)
@@ -50,7 +51,7 @@ func PodsOf(label string, groups ...string) cache.ByObject {
 			return TrimPod(object)
 		}
 		owner := metav1.GetControllerOfNoCopy(pod)
-		if owner == nil || slices.Contains(groups, groupOf(owner.APIVersion)) {
+		if owner == nil || owner.Kind == kind.Kind && groupOf(owner.APIVersion) == kind.Group {
 			return TrimPod(object)
 		}
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -98,9 +99,9 @@ func Trim(object any) (any, error) {
 }
 
 // TrimPod keeps of a pod what plans read. Of the metadata: all but managedFields and kubectl's
-// last-applied-configuration. Of the spec: the node, readiness gates, volumes of claims, and of each container name,
-// image, resources, restart and resize policy, and environment variables with a valueFrom or a name that begins with
-// KRUISE_. Of the status: phase, conditions except those of the start-up steps, of each container its running process
+// last-applied-configuration. Of the spec: the node, or the names of nodes that it must be scheduled to, readiness gates,
+// volumes of claims, and of each container name, image, resources, restart and resize policy, and environment variables
+// with a valueFrom or a name that begins with KRUISE_. Of the status: phase, conditions except those of the start-up steps, of each container its running process
 // and resources, for one that is not ready when its last run began and ended, and why a pod has failed, with the first
 // 256 bytes of the message. Strings that many pods have in common are shared.
 func TrimPod(object any) (any, error) {
@@ -116,7 +117,7 @@ func TrimPod(object any) (any, error) {
 	trimMeta(pod)
 	shareMeta(&pod.ObjectMeta)
 	pod.Spec = corev1.PodSpec{
-		NodeName: shared(s.NodeName), ReadinessGates: shareGates(s.ReadinessGates), Volumes: claimVolumes(s.Volumes),
+		NodeName: shared(s.NodeName), Affinity: trimAffinity(s), ReadinessGates: shareGates(s.ReadinessGates), Volumes: claimVolumes(s.Volumes),
 		Containers: trimContainers(s.Containers), InitContainers: trimContainers(s.InitContainers),
 	}
 	reason, message := whyFailed(st)
@@ -184,6 +185,29 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 		}
 	}
 	return trimmed
+}
+
+// trimAffinity keeps which nodes a pod without a node is required to be scheduled to, as far as they are named.
+func trimAffinity(s *corev1.PodSpec) *corev1.Affinity {
+	if s.NodeName != "" || s.Affinity == nil || s.Affinity.NodeAffinity == nil {
+		return nil
+	}
+	required := s.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if required == nil {
+		return nil
+	}
+	var terms []corev1.NodeSelectorTerm
+	for _, term := range required.NodeSelectorTerms {
+		if len(term.MatchFields) > 0 {
+			terms = append(terms, corev1.NodeSelectorTerm{MatchFields: term.MatchFields})
+		}
+	}
+	if terms == nil {
+		return nil
+	}
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+	}}
 }
 
 func claimVolumes(volumes []corev1.Volume) []corev1.Volume {

@@ -60,6 +60,30 @@ func TestTrimmedPodsKeepWhatPlansRead(t *testing.T) {
 	assert.Equal(t, w.Status.ContainerStatuses, p.Status.ContainerStatuses)
 }
 
+// A pod of a DaemonSet belongs to its node before the scheduler has put it there.
+func TestTrimmedPodsKeepTheNodeThatTheyWaitFor(t *testing.T) {
+	named := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"node-1"}}}}
+	labelled := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpExists}}}
+	affinity := func(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
+		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
+	}
+	for name, c := range map[string]struct {
+		node        string
+		given, want *corev1.Affinity
+	}{
+		"pinned":                {"", affinity(labelled, named), affinity(named)},
+		"scheduled":             {"node-1", affinity(named), nil},
+		"not pinned":            {"", affinity(labelled), nil},
+		"no required affinity":  {"", &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}, nil},
+		"no affinity for nodes": {"", &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}}, nil},
+		"no affinity":           {"", nil, nil},
+	} {
+		p := whole("web-1")
+		p.Spec.NodeName, p.Spec.Affinity = c.node, c.given
+		assert.Equal(t, c.want, trimmed(t, p).Spec.Affinity, name)
+	}
+}
+
 // Why a pod has failed is told to users, and nobody reads why another one has not.
 func TestTrimmedPodsSayWhyTheyHaveFailed(t *testing.T) {
 	evicted := whole("web-1")

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/frame/engine"
@@ -35,7 +34,7 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSe
 	return &frame.Workload[v1beta1.StatefulSet, *v1beta1.StatefulSet, plan.Snapshot]{
 		Name: "statefulset", Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), PodLabel: podLabel,
 		Cached: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:                   fastclient.PodsOf(podLabel, contract.AppsGroup),
+			&corev1.Pod{}:                   fastclient.PodsOf(podLabel, v1beta1.GroupVersion.WithKind(v1beta1.Kind).GroupKind()),
 			&corev1.PersistentVolumeClaim{}: {Transform: fastclient.Trim},
 		},
 		ClusterCached: map[client.Object]cache.ByObject{&storagev1.StorageClass{}: {Transform: fastclient.Trim, Field: fields.Everything()}},
