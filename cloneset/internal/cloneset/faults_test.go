@@ -78,7 +78,7 @@ func killed(t *testing.T, namespace string, n int64) {
 	startControllerOver(t, namespace, send)
 	select {
 	case <-dead:
-	case <-time.After(patience):
+	case <-time.After(testenv.Patience):
 		t.Fatalf("the operator did not come to write %d", n)
 	}
 }
@@ -95,12 +95,12 @@ func TestFailingRequestsDelayOnly(t *testing.T) {
 	server := faults.NewShaky(1)
 	startControllerOver(t, set.Namespace, server.Send)
 	require.NoError(t, c.Create(t.Context(), set))
-	settles(t, c, set)
+	settlesWithin(t, testenv.RetryPatience, c, set)
 	history.Replay(t, atMost(t, replicas))
 	history = faults.Record(t, env, set.Namespace)
 	for _, next := range []func(*v1beta1.CloneSet){image("app:2"), argument("new")} {
 		edit(t, c, set, next)
-		settles(t, c, set)
+		settlesWithin(t, testenv.RetryPatience, c, set)
 	}
 	for _, f := range []faults.Fault{faults.Conflict, faults.TooMany, faults.Failure, faults.AnswerLost} {
 		assert.Positive(t, server.Met()[f], f)

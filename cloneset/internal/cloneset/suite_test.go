@@ -3,7 +3,6 @@ package cloneset_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,10 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
 )
 
-const (
-	userAgent = "cloneset-manager/cloneset"
-	patience  = 30 * time.Second
-)
+const userAgent = "cloneset-manager/cloneset"
 
 var env testenv.Environment
 

@@ -16,6 +16,8 @@ import (
 const (
 	// Patience is how long a test waits for a condition.
 	Patience = 30 * time.Second
+	// RetryPatience is how long a test waits where writes fail that are tried again after pauses of up to 30 seconds.
+	RetryPatience = 4 * Patience
 
 	interval = 20 * time.Millisecond
 )
@@ -23,7 +25,13 @@ const (
 // Eventually waits until the assertions hold.
 func Eventually(t testing.TB, check func(c *assert.CollectT)) {
 	t.Helper()
-	require.EventuallyWithT(t, check, Patience, interval)
+	EventuallyWithin(t, Patience, check)
+}
+
+// EventuallyWithin is Eventually with another patience.
+func EventuallyWithin(t testing.TB, patience time.Duration, check func(c *assert.CollectT)) {
+	t.Helper()
+	require.EventuallyWithT(t, check, patience, interval)
 }
 
 // Edit patches the current object. o is set to the object that was written.

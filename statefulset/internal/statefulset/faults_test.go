@@ -114,12 +114,12 @@ func TestFailingRequestsDelayOnly(t *testing.T) {
 	server := faults.NewShaky(1)
 	startController(t, faults.Over(env, server.Send), set.Namespace)
 	require.NoError(t, c.Create(t.Context(), set))
-	settles(t, c, set)
+	settlesWithin(t, testenv.RetryPatience, c, set)
 	history.Replay(t, within(t, pods, 0))
 	history = faults.Record(t, env, set.Namespace)
 	for _, next := range []func(*v1beta1.StatefulSet){image("app:2"), argument("new")} {
 		testenv.Edit(t, c, set, next)
-		settles(t, c, set)
+		settlesWithin(t, testenv.RetryPatience, c, set)
 	}
 	for _, f := range []faults.Fault{faults.Conflict, faults.TooMany, faults.Failure, faults.AnswerLost} {
 		assert.Positive(t, server.Met()[f], f)

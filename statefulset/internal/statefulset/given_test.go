@@ -2,6 +2,7 @@ package statefulset_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -69,7 +70,12 @@ func both(a, b func(*v1beta1.StatefulSet)) func(*v1beta1.StatefulSet) {
 // settles waits until the status describes the spec and all pods are as wanted.
 func settles(t *testing.T, c client.Client, set *v1beta1.StatefulSet) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	settlesWithin(t, testenv.Patience, c, set)
+}
+
+func settlesWithin(t *testing.T, patience time.Duration, c client.Client, set *v1beta1.StatefulSet) {
+	t.Helper()
+	testenv.EventuallyWithin(t, patience, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		assert.Equal(collect, set.Generation, set.Status.ObservedGeneration)
 		assert.Equal(collect, *set.Spec.Replicas, set.Status.AvailableReplicas, "%+v", set.Status)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -23,9 +24,10 @@ import (
 // With the feature gate and the kind, one job for each new image and revision pulls it ahead.
 func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 	env.ServePullJobs(t)
-	givenController(t, preDownload)
-	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t))
+	givenNodes(t, simnodes.Options{Bind: true})
+	startController(t, env, set.Namespace, preDownload)
+	c := env.Client(t)
 	audit := env.Audit(t)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
@@ -52,9 +54,10 @@ func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 
 // With the feature gate and without the kind the rollout goes on, and the user is told once.
 func TestWithoutImagePullJobsNothingIsPulledAhead(t *testing.T) {
-	givenController(t, preDownload)
-	c := env.Client(t)
 	set := newPullingSet(env.Namespace(t))
+	givenNodes(t, simnodes.Options{Bind: true})
+	startController(t, env, set.Namespace, preDownload)
+	c := env.Client(t)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
 	testenv.Edit(t, c, set, both(image("app:2"), keep(2)))
