@@ -81,6 +81,12 @@ func (k Kind) Metadata(version string) *metav1.PartialObjectMetadata {
 // ErrNotSynced means that a cache has not synced yet. Without permission to list it never does.
 var ErrNotSynced = errors.New("the cache is not filled")
 
+// Synced reports whether the cache of the object's kind, which Sync has started, has synced by now.
+func Synced(ctx context.Context, c cache.Cache, object client.Object) bool {
+	informer, err := c.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	return err == nil && informer.HasSynced()
+}
+
 // Sync starts to cache the kind of the object and waits until the cache has synced. If ctx ends first, the error is
 // ErrNotSynced and that of ctx, and the cache goes on syncing.
 func Sync(ctx context.Context, c cache.Cache, object client.Object) error {

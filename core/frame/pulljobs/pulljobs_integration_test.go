@@ -1,6 +1,8 @@
 package pulljobs
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 )
 
@@ -36,6 +39,11 @@ func (unrecorded) Deleted(types.NamespacedName, client.Object)      {}
 func (unrecorded) MaybeCreated(types.NamespacedName, client.Object) {}
 
 func givenJobs(t *testing.T) (*Jobs, *clocktesting.FakePassiveClock) {
+	t.Helper()
+	return givenJobsIn(t, env)
+}
+
+func givenJobsIn(t *testing.T, env testenv.Environment) (*Jobs, *clocktesting.FakePassiveClock) {
 	t.Helper()
 	env.Need(t)
 	mgr := env.Manager(t)
@@ -84,6 +92,26 @@ func TestTheKindMayComeAndGo(t *testing.T) {
 		jobs.kind.requestRecheck()
 		says("")
 	}
+}
+
+// A cache that takes long to fill is used as soon as it is filled.
+func TestCachesMayFillSlowly(t *testing.T) {
+	env.ServePullJobs(t)
+	filled := make(chan struct{})
+	jobs, _ := givenJobsIn(t, faults.Over(env, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/"+contract.ImagePullJobResource) {
+			<-filled
+		}
+		return next.RoundTrip(r)
+	}))
+	_, problem := jobs.kind.look(t.Context(), true)
+	assert.Equal(t, "the cache of image pull jobs cannot be filled", problem)
+	close(filled)
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		version, problem := jobs.kind.look(t.Context(), true)
+		assert.Equal(collect, "v1beta1", version)
+		assert.Empty(collect, problem)
+	})
 }
 
 func job(t *testing.T, owner *corev1.ConfigMap, name, image string) action.Action {

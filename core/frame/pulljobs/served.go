@@ -22,6 +22,8 @@ const (
 	syncTimeout = 2 * time.Second
 )
 
+var errNotFilled = errors.New("the cache of image pull jobs cannot be filled")
+
 // kind is the state of ImagePullJob: whether it is served, and cached.
 type kind struct {
 	optional.Kind
@@ -35,6 +37,7 @@ type kind struct {
 	version string // the version that is served and cached, empty for none
 	indexed bool   // its cache has the index of owners
 	problem string // why its state is unknown or it is not cached
+	filling bool   // the problem is that its cache has not synced yet
 }
 
 // look returns the served version and why jobs cannot be read, as far as known. Without a rollout what is known already
@@ -43,13 +46,16 @@ func (k *kind) look(ctx context.Context, needed bool) (version, problem string) 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.clock.Now()
+	if k.filling && optional.Synced(ctx, k.cache, k.Metadata(k.version)) {
+		k.filling, k.problem = false, ""
+	}
 	settled := k.problem == "" && (!needed || k.version != "" && !k.recheck)
 	if !k.looked.IsZero() && (settled || now.Sub(k.looked) < lookInterval) {
 		return k.version, k.problem
 	}
-	k.looked, k.recheck, k.problem = now, false, ""
+	k.looked, k.recheck, k.problem, k.filling = now, false, "", false
 	if err := k.refresh(ctx); err != nil {
-		k.problem = err.Error()
+		k.problem, k.filling = err.Error(), errors.Is(err, errNotFilled)
 	}
 	return k.version, k.problem
 }
@@ -105,7 +111,7 @@ func (k *kind) startCache(ctx context.Context) error {
 	defer cancel()
 	switch err := optional.Sync(ctx, k.cache, job); {
 	case errors.Is(err, optional.ErrNotSynced):
-		return errors.New("the cache of image pull jobs cannot be filled")
+		return errNotFilled
 	case err != nil:
 		return fmt.Errorf("cache image pull jobs: %w", err)
 	}
