@@ -16,8 +16,6 @@ const (
 	// LifecycleStateLabel is the lifecycle state of a pod, one of the LifecycleState values.
 	// Absent means Normal. Written by the workload operators, read by them and by controllers of hooks.
 	LifecycleStateLabel = "lifecycle.apps.kruise.io/state"
-	// UnavailablePrefix starts the labels by which users declare a pod unavailable for budgets.
-	UnavailablePrefix = "unavailable-pod.kruise.io/"
 )
 
 // Annotations on pods.

@@ -1,12 +1,7 @@
 package contract
 
-// API groups of the kinds.
-const (
-	// AppsGroup is the API group of the workloads and jobs.
-	AppsGroup = "apps.kruise.io"
-	// PolicyGroup is the API group of PodUnavailableBudget.
-	PolicyGroup = "policy.kruise.io"
-)
+// AppsGroup is the API group of the workloads and jobs.
+const AppsGroup = "apps.kruise.io"
 
 // Labels and annotations on ControllerRevisions.
 const (

@@ -25,10 +25,10 @@ import (
 
 // Defaults of the operator's own flags.
 const (
-	// DefaultWorkers is how many objects of a kind are reconciled at a time.
-	DefaultWorkers = 3
-	// DefaultCreationDelay is how long a node must have been ready before it gets a NodeImage.
-	DefaultCreationDelay = 30 * time.Second
+	// defaultWorkers is how many objects of a kind are reconciled at a time.
+	defaultWorkers = 3
+	// defaultCreationDelay is how long a node must have been ready before it gets a NodeImage.
+	defaultCreationDelay = 30 * time.Second
 )
 
 // settings are the operator's own flags.
@@ -56,9 +56,9 @@ func Operator() manager.Operator {
 }
 
 func (s *settings) add(flags *pflag.FlagSet) {
-	flags.IntVar(&s.imageWorkers, "nodeimage-workers", DefaultWorkers, "how many NodeImages are reconciled at a time")
-	flags.IntVar(&s.requestWorkers, "crr-workers", DefaultWorkers, "how many ContainerRecreateRequests are reconciled at a time")
-	flags.DurationVar(&s.creationDelay, "nodeimage-creation-delay", DefaultCreationDelay,
+	flags.IntVar(&s.imageWorkers, "nodeimage-workers", defaultWorkers, "how many NodeImages are reconciled at a time")
+	flags.IntVar(&s.requestWorkers, "crr-workers", defaultWorkers, "how many ContainerRecreateRequests are reconciled at a time")
+	flags.DurationVar(&s.creationDelay, "nodeimage-creation-delay", defaultCreationDelay,
 		"how long a node must have been ready before it gets a NodeImage")
 }
 

@@ -19,8 +19,8 @@ const (
 	DefaultKubernetes = "1.36.3"
 	// DefaultNodes is the number of nodes if none is given.
 	DefaultNodes = 3
-	// MaxNodes is the maximum number of nodes in the address plan.
-	MaxNodes = 200
+	// maxNodes is the maximum number of nodes in the address plan.
+	maxNodes = 200
 	// CacheVariable is the environment variable with the cache folder.
 	CacheVariable = "FLOTILLA_CACHE"
 
@@ -39,7 +39,7 @@ type Options struct {
 	Name string
 	// Kubernetes is the release without a leading v, such as "1.36.3". Default: DefaultKubernetes.
 	Kubernetes string
-	// Nodes is the number of nodes, 1 to MaxNodes for real ones. Default: DefaultNodes; use NoNodes for none.
+	// Nodes is the number of nodes, 1 to 200 for real ones. Default: DefaultNodes; use NoNodes for none.
 	Nodes int
 	// Cache is the folder of binaries and of the clusters' state. Default: the environment variable CacheVariable, else
 	// flotilla in the user's cache folder.
@@ -92,8 +92,8 @@ func (o Options) complete() (Options, error) {
 	if !validName.MatchString(o.Name) {
 		return o, fmt.Errorf("cluster name %q: want at most 20 lower case letters, digits and dashes", o.Name)
 	}
-	if o.Nodes != NoNodes && (o.Nodes < 0 || o.Nodes > MaxNodes && !o.Simulated) {
-		return o, fmt.Errorf("%d nodes: want 1 to %d", o.Nodes, MaxNodes)
+	if o.Nodes != NoNodes && (o.Nodes < 0 || o.Nodes > maxNodes && !o.Simulated) {
+		return o, fmt.Errorf("%d nodes: want 1 to %d", o.Nodes, maxNodes)
 	}
 	cache, err := CacheFolder(o.Cache)
 	o.Cache = cache

@@ -9,14 +9,14 @@ import (
 const (
 	// DemoApp is the repository of the demo application's images.
 	DemoApp = "flotilla/demo-app"
-	// CrashTag is the tag of a demo image whose process ends with an error as soon as it starts.
-	CrashTag = "crash"
-	// AliasSuffix after a version's tag makes a second tag for the same content.
-	AliasSuffix = "-alias"
+	// crashTag is the tag of a demo image whose process ends with an error as soon as it starts.
+	crashTag = "crash"
+	// aliasSuffix after a version's tag makes a second tag for the same content.
+	aliasSuffix = "-alias"
 )
 
 // Apps pushes the demo application's images to the registry, for this machine's architecture: one for each version,
-// under its own tag and under that tag with AliasSuffix, and the one with CrashTag.
+// under its own tag and under that tag with aliasSuffix, and the one with crashTag.
 func Apps(ctx context.Context, registry string, versions ...string) ([]Image, error) {
 	return AppsTo(ctx, Options{Registry: registry}, versions...)
 }
@@ -34,14 +34,14 @@ func AppsTo(ctx context.Context, o Options, versions ...string) ([]Image, error)
 	}
 	var all []Image
 	for _, version := range versions {
-		stored, err := o.app(ctx, binaries, version, nil, version, version+AliasSuffix)
+		stored, err := o.app(ctx, binaries, version, nil, version, version+aliasSuffix)
 		if err != nil {
 			return all, err
 		}
 		all = append(all, stored...)
 	}
 	broken := file{path: "/app/crash", mode: 0o644}
-	stored, err := o.app(ctx, binaries, CrashTag, []file{broken}, CrashTag)
+	stored, err := o.app(ctx, binaries, crashTag, []file{broken}, crashTag)
 	return append(all, stored...), err
 }
 

@@ -14,7 +14,7 @@ func ToHub(src *v1alpha1.CloneSet, dst *v1beta1.CloneSet) error {
 	in := src.DeepCopy()
 	dst.ObjectMeta = in.ObjectMeta
 	var kept record
-	conversion.TakeAnnotation(&dst.ObjectMeta, RecordAnnotation, &kept)
+	conversion.TakeAnnotation(&dst.ObjectMeta, recordAnnotation, &kept)
 	dst.Spec = v1beta1.CloneSetSpec{
 		Replicas:             in.Spec.Replicas,
 		Selector:             in.Spec.Selector,
@@ -59,12 +59,12 @@ func FromHub(src *v1beta1.CloneSet, dst *v1alpha1.CloneSet) error {
 	}
 	dst.Status = v1alpha1.CloneSetStatus(in.Status)
 	restoreIgnored(dst)
-	delete(dst.Annotations, RecordAnnotation)
+	delete(dst.Annotations, recordAnnotation)
 	kept := record{RollingUpdate: unsaid(in.Spec.UpdateStrategy), Keys: writeKeys(in, &dst.ObjectMeta)}
 	if kept.isEmpty() {
 		return nil
 	}
-	return conversion.PutAnnotation(&dst.ObjectMeta, RecordAnnotation, kept)
+	return conversion.PutAnnotation(&dst.ObjectMeta, recordAnnotation, kept)
 }
 
 // V1alpha1Path is the path by which users of v1alpha1 know a field path of the hub.

@@ -88,7 +88,7 @@ func TestHubSurvivesV1alpha1(t *testing.T) {
 		var want v1beta1.CloneSet
 		fill.Fill(&want)
 		want.TypeMeta = metav1.TypeMeta{}
-		delete(want.Annotations, IgnoredAnnotation)
+		delete(want.Annotations, ignoredAnnotation)
 
 		got := toHub(t, fromHub(t, &want))
 
@@ -212,7 +212,7 @@ func TestLabelOfV1alpha1SetsTheField(t *testing.T) {
 	})
 	t.Run("a client that drops the record loses nothing", func(t *testing.T) {
 		spoke := set(true)
-		delete(spoke.Annotations, RecordAnnotation)
+		delete(spoke.Annotations, recordAnnotation)
 		assert.True(t, toHub(t, spoke).Spec.ScaleStrategy.ExcludePreparingDelete)
 	})
 }
@@ -240,12 +240,12 @@ func TestPreDownloadFieldsOfV1alpha1HaveNoEffect(t *testing.T) {
 
 func TestUnreadableRecordsCountAsAbsent(t *testing.T) {
 	spoke := &v1alpha1.CloneSet{}
-	spoke.Annotations = map[string]string{RecordAnnotation: "{"}
+	spoke.Annotations = map[string]string{recordAnnotation: "{"}
 	assert.Empty(t, toHub(t, spoke).Annotations)
 
 	hub := &v1beta1.CloneSet{}
-	hub.Annotations = map[string]string{IgnoredAnnotation: "]"}
-	assert.NotContains(t, fromHub(t, hub).Annotations, IgnoredAnnotation)
+	hub.Annotations = map[string]string{ignoredAnnotation: "]"}
+	assert.NotContains(t, fromHub(t, hub).Annotations, ignoredAnnotation)
 }
 
 func TestLost(t *testing.T) {

@@ -11,14 +11,14 @@ import (
 // them along; one that cannot be read counts as absent, because a conversion that fails would hide the
 // object from every list.
 const (
-	// RecordAnnotation stands on the v1alpha1 form: what the hub has and v1alpha1 has no field for.
-	RecordAnnotation = "apps.kruise.io/v1beta1-record"
-	// IgnoredAnnotation stands on the hub form: the inPlaceUpdateStrategy of a v1alpha1 object that set
+	// recordAnnotation stands on the v1alpha1 form: what the hub has and v1alpha1 has no field for.
+	recordAnnotation = "apps.kruise.io/v1beta1-record"
+	// ignoredAnnotation stands on the hub form: the inPlaceUpdateStrategy of a v1alpha1 object that set
 	// imagePreDownload fields in it. v1alpha1 accepts them without effect, v1beta1 would act on them.
-	IgnoredAnnotation = "apps.kruise.io/v1alpha1-record"
+	ignoredAnnotation = "apps.kruise.io/v1alpha1-record"
 )
 
-// record is the content of RecordAnnotation.
+// record is the content of recordAnnotation.
 type record struct {
 	RollingUpdate *unsaidStrategy `json:"rollingUpdate,omitempty"`
 	// Keys are the labels and annotations that were written for a field, by name.
@@ -40,7 +40,7 @@ func (r record) isEmpty() bool { return r.RollingUpdate == nil && len(r.Keys) ==
 
 // Lost says what an update through v1alpha1 would take away without meaning to: what the stored object
 // has, v1alpha1 cannot say, and the updated object no longer has because its client dropped
-// RecordAnnotation. It is "" when nothing is lost or the object accepts the loss.
+// recordAnnotation. It is "" when nothing is lost or the object accepts the loss.
 func Lost(stored, updated *v1beta1.CloneSet) string {
 	was, now := unsaid(stored.Spec.UpdateStrategy), unsaid(updated.Spec.UpdateStrategy)
 	switch {
@@ -51,5 +51,5 @@ func Lost(stored, updated *v1beta1.CloneSet) string {
 	case now != nil && now.PodUpdatePolicy == was.PodUpdatePolicy:
 		return ""
 	}
-	return conversion.Loss(fmt.Sprintf("podUpdatePolicy %s beside type OnDelete", was.PodUpdatePolicy), RecordAnnotation)
+	return conversion.Loss(fmt.Sprintf("podUpdatePolicy %s beside type OnDelete", was.PodUpdatePolicy), recordAnnotation)
 }

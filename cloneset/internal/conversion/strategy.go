@@ -95,17 +95,17 @@ func unsaid(in v1beta1.CloneSetUpdateStrategy) *unsaidStrategy {
 
 // keepIgnored notes on the hub form the v1alpha1 strategy whose members mean nothing there.
 func keepIgnored(in *workload.InPlaceUpdateStrategy, meta *metav1.ObjectMeta) error {
-	delete(meta.Annotations, IgnoredAnnotation)
+	delete(meta.Annotations, ignoredAnnotation)
 	if in == nil || *in == *effective(in) {
 		return nil
 	}
-	return conversion.PutAnnotation(meta, IgnoredAnnotation, in)
+	return conversion.PutAnnotation(meta, ignoredAnnotation, in)
 }
 
 // restoreIgnored gives the v1alpha1 form back what keepIgnored noted. The grace period is the hub's.
 func restoreIgnored(dst *v1alpha1.CloneSet) {
 	var ignored workload.InPlaceUpdateStrategy
-	conversion.TakeAnnotation(&dst.ObjectMeta, IgnoredAnnotation, &ignored)
+	conversion.TakeAnnotation(&dst.ObjectMeta, ignoredAnnotation, &ignored)
 	if isZero(ignored) {
 		return
 	}

@@ -8,10 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 )
 
-// DisableDeepCopy is the option that makes a Get or a List of a cache-backed client return the informer's objects. A
-// list still copies the outer struct of each item; Owned does not.
-const DisableDeepCopy = client.UnsafeDisableDeepCopy
-
 // NewClient returns a client that reads from the cluster's cache and writes with the user agent, by convention
 // "<feature>-manager/<controller>", which tells controllers apart in the audit log. It sends each write once, see
 // WriteOnce.

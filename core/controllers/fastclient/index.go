@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -15,10 +14,6 @@ const (
 	OwnerIndex = "ownerRefUID"
 	// uncontrolledIndex holds "true" for objects without a controlling owner.
 	uncontrolledIndex = "uncontrolled"
-	// NodeNameIndex holds the name of a pod's node; pods without a node are not in it.
-	NodeNameIndex = "spec.nodeName"
-	// ControllerIndex holds the name of the controlling owner of the kind that IndexController was given.
-	ControllerIndex = ".metadata.controller"
 )
 
 // IndexOwners adds OwnerIndex to the informers of the objects' kinds.
@@ -42,38 +37,6 @@ func IndexUncontrolled(ctx context.Context, indexer client.FieldIndexer, kinds .
 		})
 		if err != nil {
 			return fmt.Errorf("index %T without a controller: %w", kind, err)
-		}
-	}
-	return nil
-}
-
-// IndexNodeName adds NodeNameIndex to the informer of pods.
-func IndexNodeName(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &corev1.Pod{}, NodeNameIndex, func(o client.Object) []string {
-		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
-			return []string{pod.Spec.NodeName}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("index pods by node: %w", err)
-	}
-	return nil
-}
-
-// IndexController adds ControllerIndex to the informers of the objects' kinds, for controlling
-// owners of the API group and kind; the version does not matter.
-func IndexController(ctx context.Context, indexer client.FieldIndexer, owner metav1.GroupKind, kinds ...client.Object) error {
-	for _, kind := range kinds {
-		err := indexer.IndexField(ctx, kind, ControllerIndex, func(o client.Object) []string {
-			ref := metav1.GetControllerOfNoCopy(o)
-			if ref == nil || ref.Kind != owner.Kind || groupOf(ref.APIVersion) != owner.Group {
-				return nil
-			}
-			return []string{ref.Name}
-		})
-		if err != nil {
-			return fmt.Errorf("index %T by controller: %w", kind, err)
 		}
 	}
 	return nil

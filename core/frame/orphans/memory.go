@@ -72,7 +72,7 @@ func (m *memory) next(s *Search, now time.Time) question {
 	case !m.known && s.isComplete():
 		m.remember(s, now.Add(-spread(m.uid)), true)
 		return nothing
-	case !m.known, m.generation != s.Owner.GetGeneration(), now.Sub(m.asked) >= Interval, m.putOff && !s.isComplete():
+	case !m.known, m.generation != s.Owner.GetGeneration(), now.Sub(m.asked) >= interval, m.putOff && !s.isComplete():
 		return selected
 	}
 	return nothing

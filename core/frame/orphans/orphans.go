@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// Interval is how often the server is asked about a workload that does not change.
-	Interval = 10 * time.Minute
+	// interval is how often the server is asked about a workload that does not change.
+	interval = 10 * time.Minute
 	// page is how many pods the server is asked for at a time.
 	page = 500
 )
@@ -77,7 +77,7 @@ type Found struct {
 	// Own are the workload's pods that the cache does not show, in any state and with any labels.
 	Own []*corev1.Pod
 	// Taken are the names of pods and claims that pods of others use, as far as they were in the way of the workload,
-	// each with the time until which that is remembered: an Interval after it was seen. The cache need not show such
+	// each with the time until which that is remembered: an interval after it was seen. The cache need not show such
 	// pods. It must not be changed.
 	Taken map[string]time.Time
 }
@@ -238,7 +238,7 @@ func (f *Finder) Recheck(workload types.NamespacedName) {
 // NameTaken records that a pod of another owner has the name of a pod that was to be created, or mounts the claim that
 // was to be deleted.
 func (f *Finder) NameTaken(workload types.NamespacedName, name string, now time.Time) {
-	f.tell(workload, func(m *memory) { m.taken[name] = now.Add(Interval) })
+	f.tell(workload, func(m *memory) { m.taken[name] = now.Add(interval) })
 }
 
 func (f *Finder) tell(workload types.NamespacedName, change func(*memory)) {
@@ -270,9 +270,9 @@ func (f *Finder) recall(owner client.Object) *memory {
 	return m
 }
 
-// spread distributes the first lists for many workloads over an Interval.
+// spread distributes the first lists for many workloads over an interval.
 func spread(uid types.UID) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(uid)) // the hash never returns an error
-	return time.Duration(h.Sum64() % uint64(Interval))
+	return time.Duration(h.Sum64() % uint64(interval))
 }

@@ -162,8 +162,8 @@ func TestACompleteWorkloadIsAskedAboutLater(t *testing.T) {
 		return w.asked - before
 	}
 	assert.Equal(t, 0, ask(0, complete), "first sync")
-	assert.Equal(t, 1, ask(Interval, complete), "at the end of the first interval at the latest")
-	assert.Equal(t, 0, ask(Interval+time.Minute, search(owner())), "it lacks something, and has just been asked about")
+	assert.Equal(t, 1, ask(interval, complete), "at the end of the first interval at the latest")
+	assert.Equal(t, 0, ask(interval+time.Minute, search(owner())), "it lacks something, and has just been asked about")
 
 	f = w.finder()
 	assert.Equal(t, 0, ask(0, complete))
@@ -183,7 +183,7 @@ func TestFirstQuestionsAreSpreadOverAnInterval(t *testing.T) {
 	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	w := &world{}
 	f := w.finder()
-	const sets, minutes = 1000, int(Interval / time.Minute)
+	const sets, minutes = 1000, int(interval / time.Minute)
 	for minute := range minutes + 1 {
 		before := w.asked
 		for i := range sets {
@@ -365,7 +365,7 @@ func TestFewerPodsThanCountedAreInDoubt(t *testing.T) {
 func TestTakenNamesAreRememberedForAWhile(t *testing.T) {
 	d := inDoubt(t, owned("a"))
 	d.NameTaken(client.ObjectKeyFromObject(d.search.Owner), "b", d.now)
-	for after, want := range map[time.Duration]int{0: 1, Interval - 1: 1, Interval: 0} { // in any order
+	for after, want := range map[time.Duration]int{0: 1, interval - 1: 1, interval: 0} { // in any order
 		d.NameTaken(client.ObjectKeyFromObject(d.search.Owner), "b", d.now)
 		found, err := d.Find(t.Context(), d.search, d.now.Add(after))
 		require.NoError(t, err)

@@ -125,7 +125,7 @@ func job(t *testing.T, owner *corev1.ConfigMap, name, image string) action.Actio
 }
 
 func wishing(verb action.Action) predownload.JobPlan {
-	return predownload.JobPlan{Plan: action.Plan{Steps: []action.Step{{Name: predownload.StepPull, Actions: []action.Action{verb}}}}}
+	return predownload.JobPlan{Plan: action.Plan{Steps: []action.Step{{Name: "pull", Actions: []action.Action{verb}}}}}
 }
 
 // What was written is known at once, even where the cache does not show it yet.

@@ -10,9 +10,9 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// ResourceEnableEnv is the environment variable that lists the kinds an installation uses, separated by commas. If it
+// resourceEnableEnv is the environment variable that lists the kinds an installation uses, separated by commas. If it
 // is set and does not list SidecarSet, PodWebhook is off unless --feature-gates sets it.
-const ResourceEnableEnv = "CUSTOM_RESOURCE_ENABLE"
+const resourceEnableEnv = "CUSTOM_RESOURCE_ENABLE"
 
 // Set has the value of every feature gate. It never changes; the zero value has no feature gate.
 type Set struct {
@@ -95,12 +95,12 @@ func Parse(source Source) (Set, []string, error) {
 	return set, notes, nil
 }
 
-// podWebhookUnused evaluates ResourceEnableEnv: SidecarSet was the kind that could not work without pod admission.
+// podWebhookUnused evaluates resourceEnableEnv: SidecarSet was the kind that could not work without pod admission.
 func (s Source) podWebhookUnused() bool {
 	if s.Getenv == nil {
 		return false
 	}
-	kinds := s.Getenv(ResourceEnableEnv)
+	kinds := s.Getenv(resourceEnableEnv)
 	return kinds != "" && !slices.Contains(strings.Split(kinds, ","), "SidecarSet")
 }
 

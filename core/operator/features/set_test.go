@@ -101,7 +101,7 @@ func TestParse(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			getenv := func(name string) string {
-				if name == ResourceEnableEnv {
+				if name == resourceEnableEnv {
 					return test.env
 				}
 				return ""

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
-// DefaultNamespace is the default namespace of operators.
-const DefaultNamespace = "flotilla-system"
+// defaultNamespace is the default namespace of operators.
+const defaultNamespace = "flotilla-system"
 
 const (
 	defaultMetricsAddr = ":8080"
@@ -117,7 +117,7 @@ func (p *parsed) readEnvironment(operator Operator, shared *process.Flags, geten
 	p.FeatureGates, p.notes = set, append(p.notes, notes...)
 	p.BoundGarbage = getenv("GOGC") == ""
 
-	p.Certificates, notes, err = certs.ReadSettings(operator.Feature, DefaultNamespace, getenv)
+	p.Certificates, notes, err = certs.ReadSettings(operator.Feature, defaultNamespace, getenv)
 	if err != nil {
 		return err
 	}

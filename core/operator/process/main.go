@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -33,7 +34,7 @@ type Read func(arguments []string, getenv func(string) string) (Process, error)
 // bad settings, 1 for everything else. The name is that of the process in messages about its settings.
 func Main(name string, read Read) int {
 	return start(name, read, os.Args[1:], os.Stderr, func(p Process) error {
-		LimitMemory(p.Log)
+		limitMemory(p.Log, memlimit.FromCgroup)
 		config, err := ctrlconfig.GetConfig()
 		if err != nil {
 			return err

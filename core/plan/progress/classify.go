@@ -18,8 +18,8 @@ import (
 var (
 	// ErrNameTaken means that an object of somebody else has the name of one that was to be created.
 	ErrNameTaken = errors.New("it exists already")
-	// ErrClaimMounted means that a pod mounts the claim that was to be deleted or to go with another pod.
-	ErrClaimMounted = errors.New("it is mounted")
+	// errClaimMounted means that a pod mounts the claim that was to be deleted or to go with another pod.
+	errClaimMounted = errors.New("it is mounted")
 	// ErrExpired means that the action's deadline has passed.
 	ErrExpired = errors.New("the deadline of the action has passed")
 )
@@ -64,7 +64,7 @@ func NameTaken(doing string, exists error, found metav1.Object, owner types.UID)
 // ClaimMounted is the outcome of an action that would take away a claim which the pod mounts. doing says what was being
 // done.
 func ClaimMounted(doing, pod string) Outcome {
-	return Outcome{State: Blocked, isolated: true, Err: fmt.Errorf("%s: %w by pod %s", doing, ErrClaimMounted, pod)}
+	return Outcome{State: Blocked, isolated: true, Err: fmt.Errorf("%s: %w by pod %s", doing, errClaimMounted, pod)}
 }
 
 // DryRunOutcome says what an error of a dry run, or none, means for its action. A webhook that allows no dry runs is

@@ -52,7 +52,7 @@ func (r *Outcome) FailureText() string { return r.Action.WithoutGeneratedName(r.
 
 // ClaimMounted reports whether a claim stays because a pod mounts it. That is no failure, and nothing to tell of: it
 // may be so for ever.
-func (r *Outcome) ClaimMounted() bool { return errors.Is(r.Err, ErrClaimMounted) }
+func (r *Outcome) ClaimMounted() bool { return errors.Is(r.Err, errClaimMounted) }
 
 // failure is what is remembered of an action that is not done.
 func (r *Outcome) failure() refusals.Failure {

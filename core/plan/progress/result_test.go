@@ -21,7 +21,7 @@ func TestResultTellsWhatFailed(t *testing.T) {
 	}
 	var o Result
 	assert.Equal(t, action.Failures{}, o.Failures())
-	mounted := Outcome{Action: &action.Action{Verb: action.Delete}, State: Blocked, Err: fmt.Errorf("delete: %w", ErrClaimMounted), statusText: "delete: it is mounted"}
+	mounted := Outcome{Action: &action.Action{Verb: action.Delete}, State: Blocked, Err: fmt.Errorf("delete: %w", errClaimMounted), statusText: "delete: it is mounted"}
 	o.add(mounted, time.Minute)
 	assert.Equal(t, action.Failures{}, o.Failures(), "a claim that is mounted stays, which is no failure")
 	for _, r := range []Outcome{

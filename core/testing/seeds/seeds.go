@@ -44,7 +44,7 @@ func Each(t *testing.T, n int, play func(t *testing.T, seed uint64)) int {
 	if *worlds > 0 {
 		n = *worlds
 	}
-	r, begin := Report{Test: t.Name(), From: First()}, time.Now()
+	r, begin := Report{Test: t.Name(), From: firstSeed()}, time.Now()
 	more := func() bool { return r.Worlds < n && len(r.Failed) == 0 }
 	if *soak > 0 {
 		more = func() bool { return r.Worlds == 0 || time.Since(begin) < *soak && len(r.Failed) < mostFailed }
@@ -79,8 +79,8 @@ func tell(t *testing.T, seed uint64) {
 	}
 }
 
-// First returns the first seed.
-func First() uint64 {
+// firstSeed returns the first seed.
+func firstSeed() uint64 {
 	if *first > 0 {
 		return *first
 	}

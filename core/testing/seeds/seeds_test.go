@@ -8,12 +8,12 @@ import (
 
 func TestSeedsOfACommitAreItsOwn(t *testing.T) {
 	t.Setenv(Variable, "7d1f0f2b7c5f3a0e9b1c8d6e5f4a3b2c1d0e9f8a")
-	one := First()
-	assert.Equal(t, one, First())
+	one := firstSeed()
+	assert.Equal(t, one, firstSeed())
 	t.Setenv(Variable, "8d1f0f2b7c5f3a0e9b1c8d6e5f4a3b2c1d0e9f8a")
-	assert.NotEqual(t, one, First())
+	assert.NotEqual(t, one, firstSeed())
 	t.Setenv(Variable, "")
-	assert.Equal(t, uint64(1), First())
+	assert.Equal(t, uint64(1), firstSeed())
 }
 
 func TestWorldsFollowEachOther(t *testing.T) {

@@ -16,8 +16,8 @@ const (
 	DefaultPrefix       = "sim-"
 	DefaultPodsPerNode  = 1000
 	DefaultWorkers      = 32
-	DefaultLeasePeriod  = 10 * time.Second
-	DefaultCrashBackoff = 10 * time.Second
+	defaultLeasePeriod  = 10 * time.Second
+	defaultCrashBackoff = 10 * time.Second
 	// NoLeases as Options.LeasePeriod keeps the nodes from writing leases.
 	NoLeases = time.Duration(-1)
 )
@@ -35,7 +35,7 @@ type Options struct {
 	Labels func(i int) map[string]string
 	// Taints are on every node; those that admission adds to a new node are removed.
 	Taints []corev1.Taint
-	// LeasePeriod is the time between two heartbeats of a node. Default: DefaultLeasePeriod;
+	// LeasePeriod is the time between two heartbeats of a node. Default: 10 s;
 	// NoLeases for none.
 	LeasePeriod time.Duration
 
@@ -57,7 +57,7 @@ type Options struct {
 	// Seed changes container IDs and what Jitter does.
 	Seed int64
 	// CrashBackoff is the wait before the second restart of a container that ended by itself; it
-	// doubles up to 32 times that. Default: DefaultCrashBackoff.
+	// doubles up to 32 times that. Default: 10 s.
 	CrashBackoff time.Duration
 
 	// Images define how containers of an image behave, by the image exactly as pods name it. An image without an entry
@@ -104,8 +104,8 @@ func (o Options) withDefaults() (Options, error) {
 	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	o.PodsPerNode = cmp.Or(o.PodsPerNode, DefaultPodsPerNode)
 	o.Workers = cmp.Or(o.Workers, DefaultWorkers)
-	o.LeasePeriod = cmp.Or(o.LeasePeriod, DefaultLeasePeriod)
-	o.CrashBackoff = cmp.Or(o.CrashBackoff, DefaultCrashBackoff)
+	o.LeasePeriod = cmp.Or(o.LeasePeriod, defaultLeasePeriod)
+	o.CrashBackoff = cmp.Or(o.CrashBackoff, defaultCrashBackoff)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

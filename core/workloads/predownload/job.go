@@ -27,7 +27,7 @@ const (
 
 // createJobs creates one job for each container whose image changes for any pod, but for those that exist.
 func (p *planner) createJobs() (action.Step, error) {
-	step := action.Step{Name: StepPull}
+	step := action.Step{Name: stepPull}
 	template, err := p.Template(p.Update)
 	if err != nil {
 		return step, err

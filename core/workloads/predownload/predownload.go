@@ -15,10 +15,10 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Names of the steps: StepPull has the jobs, StepMark records on the revision what was decided.
+// Names of the steps: stepPull has the jobs, stepMark records on the revision what was decided.
 const (
-	StepPull = "pull"
-	StepMark = "mark"
+	stepPull = "pull"
+	stepMark = "mark"
 )
 
 const (
@@ -183,7 +183,7 @@ func (p *planner) warn(reason, note string) {
 
 // deleteJobs deletes the workload's jobs, of other revisions than the given one when there is one.
 func (p *planner) deleteJobs(but *appsv1.ControllerRevision) action.Step {
-	step := action.Step{Name: StepPull}
+	step := action.Step{Name: stepPull}
 	for _, job := range p.Jobs.Owned {
 		hash, known := job.Labels[contract.RevisionHashLabel]
 		if job.DeletionTimestamp != nil || but != nil && (!known || hash == podstate.ShortHash(but.Name)) {
@@ -197,7 +197,7 @@ func (p *planner) deleteJobs(but *appsv1.ControllerRevision) action.Step {
 }
 
 func (p *planner) mark(labels map[string]any, message string) action.Step {
-	return action.Step{Name: StepMark, Actions: []action.Action{{
+	return action.Step{Name: stepMark, Actions: []action.Action{{
 		Verb: action.PatchMetadata, Object: p.Update, Reason: "PreDownload", Message: message,
 		Patches: []action.Patch{{Body: map[string]any{"metadata": map[string]any{"labels": labels}}}},
 	}}}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ErrNotPercentage means that a text does not end in "%".
-var ErrNotPercentage = errors.New("invalid type: string is not a percentage")
+// errNotPercentage means that a text does not end in "%".
+var errNotPercentage = errors.New("invalid type: string is not a percentage")
 
 // longestPercentage bounds what a percentage may cost to compute with; it leaves room for far more
 // digits than can change a number of pods.
@@ -32,15 +32,15 @@ type Amount struct {
 	percent *big.Rat
 }
 
-// Parse reads a number, or a text such as "20%" or "33.3%". A text without "%" is refused with ErrNotPercentage, even
-// when it is a number. Negative amounts are accepted.
+// Parse reads a number, or a text such as "20%" or "33.3%". A text without "%" is refused, even when it
+// is a number. Negative amounts are accepted.
 func Parse(p intstr.IntOrString) (Amount, error) {
 	if p.Type == intstr.Int {
 		return Amount{number: p.IntVal}, nil
 	}
 	digits, ok := strings.CutSuffix(p.StrVal, "%")
 	if !ok {
-		return Amount{}, ErrNotPercentage
+		return Amount{}, errNotPercentage
 	}
 	percent, ok := decimal(digits)
 	if !ok {
@@ -60,8 +60,8 @@ func decimal(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// IsPercentage reports whether the amount depends on a total.
-func (a Amount) IsPercentage() bool { return a.percent != nil }
+// isPercentage reports whether the amount depends on a total.
+func (a Amount) isPercentage() bool { return a.percent != nil }
 
 // IsNegative reports whether the amount is less than zero.
 func (a Amount) IsNegative() bool {

@@ -23,7 +23,7 @@ func Partition(p *intstr.IntOrString, replicas int32) (int32, error) {
 		return 0, err
 	}
 	keep := a.ScaledTo(replicas, RoundUp)
-	if a.IsPercentage() && !a.isHundredPercent() && replicas > 1 && keep == replicas {
+	if a.isPercentage() && !a.isHundredPercent() && replicas > 1 && keep == replicas {
 		keep--
 	}
 	return min(max(keep, 0), max(replicas, 0)), nil

@@ -111,7 +111,7 @@ func TestScaleMaxUnavailableRoundsUp(t *testing.T) {
 func TestErrorsNameTheField(t *testing.T) {
 	const reason = ": invalid type: string is not a percentage"
 	_, err := Partition(amount("abc"), 5)
-	require.ErrorIs(t, err, ErrNotPercentage)
+	require.ErrorIs(t, err, errNotPercentage)
 	require.EqualError(t, err, "failed GetScaledValueFromIntOrPercent for partition"+reason)
 	_, err = MaxSurge(amount("abc"), 5, true)
 	require.EqualError(t, err, "failed GetScaledValueFromIntOrPercent for maxSurge"+reason)
@@ -142,7 +142,7 @@ func TestParseTellsWhatItRead(t *testing.T) {
 		t.Run(c.text, func(t *testing.T) {
 			a, err := Parse(intstr.Parse(c.text))
 			require.NoError(t, err)
-			assert.Equal(t, c.percentage, a.IsPercentage())
+			assert.Equal(t, c.percentage, a.isPercentage())
 			assert.Equal(t, c.negative, a.IsNegative())
 		})
 	}

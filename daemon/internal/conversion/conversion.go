@@ -18,7 +18,7 @@ func NodeImages() admission.Kind[*v1beta1.NodeImage] {
 	return admission.NewKind(contract.AppsGroup, v1beta1.NodeImageKind,
 		admission.Hub[v1beta1.NodeImage](v1beta1.GroupVersion.Version),
 		admission.Spoke[v1beta1.NodeImage](v1alpha1.GroupVersion.Version,
-			admission.Conversion[*v1beta1.NodeImage, *v1alpha1.NodeImage]{ToHub: NodeImageToHub, FromHub: NodeImageFromHub}))
+			admission.Conversion[*v1beta1.NodeImage, *v1alpha1.NodeImage]{ToHub: nodeImageToHub, FromHub: nodeImageFromHub}))
 }
 
 // RecreateRequests returns the kind ContainerRecreateRequest in its versions.
@@ -27,7 +27,7 @@ func RecreateRequests() admission.Kind[*v1beta1.ContainerRecreateRequest] {
 		admission.Hub[v1beta1.ContainerRecreateRequest](v1beta1.GroupVersion.Version),
 		admission.Spoke[v1beta1.ContainerRecreateRequest](v1alpha1.GroupVersion.Version,
 			admission.Conversion[*v1beta1.ContainerRecreateRequest, *v1alpha1.ContainerRecreateRequest]{
-				ToHub: RecreateToHub, FromHub: RecreateFromHub,
+				ToHub: recreateToHub, FromHub: recreateFromHub,
 			}))
 }
 

@@ -80,13 +80,13 @@ func survives[A, B any](t *testing.T, there func(*A, *B) error, back func(*B, *A
 }
 
 func TestNodeImagesSurvive(t *testing.T) {
-	t.Run("the hub through v1alpha1", func(t *testing.T) { survives(t, NodeImageFromHub, NodeImageToHub) })
-	t.Run("v1alpha1 through the hub", func(t *testing.T) { survives(t, NodeImageToHub, NodeImageFromHub) })
+	t.Run("the hub through v1alpha1", func(t *testing.T) { survives(t, nodeImageFromHub, nodeImageToHub) })
+	t.Run("v1alpha1 through the hub", func(t *testing.T) { survives(t, nodeImageToHub, nodeImageFromHub) })
 }
 
 func TestRecreateRequestsSurvive(t *testing.T) {
-	t.Run("the hub through v1alpha1", func(t *testing.T) { survives(t, RecreateFromHub, RecreateToHub) })
-	t.Run("v1alpha1 through the hub", func(t *testing.T) { survives(t, RecreateToHub, RecreateFromHub) })
+	t.Run("the hub through v1alpha1", func(t *testing.T) { survives(t, recreateFromHub, recreateToHub) })
+	t.Run("v1alpha1 through the hub", func(t *testing.T) { survives(t, recreateToHub, recreateFromHub) })
 }
 
 func image(secrets ...v1beta1.SecretReference) v1beta1.ImageSpec {
@@ -108,11 +108,11 @@ func TestModesStandInAnAnnotation(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			var spoke v1alpha1.NodeImage
-			require.NoError(t, NodeImageFromHub(&v1beta1.NodeImage{Spec: v1beta1.NodeImageSpec{Images: c.images}}, &spoke))
+			require.NoError(t, nodeImageFromHub(&v1beta1.NodeImage{Spec: v1beta1.NodeImageSpec{Images: c.images}}, &spoke))
 			assert.Equal(t, c.want, spoke.Annotations[v1beta1.SecretModesAnnotation])
 
 			var hub v1beta1.NodeImage
-			require.NoError(t, NodeImageToHub(&spoke, &hub))
+			require.NoError(t, nodeImageToHub(&spoke, &hub))
 			assert.Equal(t, c.images, hub.Spec.Images)
 			assert.Empty(t, hub.Annotations)
 		})
@@ -123,13 +123,13 @@ func TestASecretThatWasAddedThroughV1alpha1HasNoMode(t *testing.T) {
 	stored := &v1beta1.NodeImage{}
 	stored.Spec.Images = map[string]v1beta1.ImageSpec{"nginx": image(v1beta1.SecretReference{Namespace: "config", Name: "a", Mode: v1beta1.SecretBatch})}
 	var spoke v1alpha1.NodeImage
-	require.NoError(t, NodeImageFromHub(stored, &spoke))
+	require.NoError(t, nodeImageFromHub(stored, &spoke))
 	nginx := spoke.Spec.Images["nginx"]
 	nginx.PullSecrets = []v1alpha1.SecretReference{{Namespace: "config", Name: "b"}}
 	spoke.Spec.Images["nginx"] = nginx
 
 	var hub v1beta1.NodeImage
-	require.NoError(t, NodeImageToHub(&spoke, &hub))
+	require.NoError(t, nodeImageToHub(&spoke, &hub))
 
 	assert.Equal(t, []v1beta1.SecretReference{{Namespace: "config", Name: "b"}}, hub.Spec.Images["nginx"].PullSecrets)
 	assert.Empty(t, LostModes(stored, &hub), "the secret is not there any more")
@@ -166,9 +166,9 @@ func TestLostModes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var spoke v1alpha1.NodeImage
 			var hub v1beta1.NodeImage
-			require.NoError(t, NodeImageFromHub(stored, &spoke))
+			require.NoError(t, nodeImageFromHub(stored, &spoke))
 			c.change(&spoke)
-			require.NoError(t, NodeImageToHub(&spoke, &hub))
+			require.NoError(t, nodeImageToHub(&spoke, &hub))
 			got := LostModes(stored, &hub)
 			if c.want == "" {
 				assert.Empty(t, got)
@@ -190,14 +190,14 @@ func TestFieldsStandAsAnnotations(t *testing.T) {
 	hub.Status.Conditions = []metav1.Condition{plainGrace(since)}
 
 	var spoke v1alpha1.ContainerRecreateRequest
-	require.NoError(t, RecreateFromHub(hub, &spoke))
+	require.NoError(t, recreateFromHub(hub, &spoke))
 	assert.Equal(t, map[string]string{
 		v1beta1.SyncContainerStatusesAnnotation: snapshotText,
 		v1beta1.UnreadyAcquiredAnnotation:       acquiredText,
 	}, spoke.Annotations)
 
 	var again v1beta1.ContainerRecreateRequest
-	require.NoError(t, RecreateToHub(&spoke, &again))
+	require.NoError(t, recreateToHub(&spoke, &again))
 	assert.True(t, equality.Semantic.DeepEqual(hub, &again), "%v", again)
 }
 
@@ -232,7 +232,7 @@ func TestAnnotationsOfV1alpha1AreReadAndStripped(t *testing.T) {
 			spoke := &v1alpha1.ContainerRecreateRequest{}
 			spoke.Annotations = c.annotations
 			var hub v1beta1.ContainerRecreateRequest
-			require.NoError(t, RecreateToHub(spoke, &hub))
+			require.NoError(t, recreateToHub(spoke, &hub))
 			assert.True(t, equality.Semantic.DeepEqual(c.want, hub.Status.Conditions), "%v", hub.Status.Conditions)
 			assert.Empty(t, hub.Status.ContainerStatusSnapshot)
 			assert.Empty(t, hub.Annotations)

@@ -17,8 +17,8 @@ import (
 // secret agree, and else by image and secret, see modeKey.
 type modes map[string]v1beta1.SecretMode
 
-// NodeImageToHub fills an empty hub object from a v1alpha1 one.
-func NodeImageToHub(src *v1alpha1.NodeImage, dst *v1beta1.NodeImage) error {
+// nodeImageToHub fills an empty hub object from a v1alpha1 one.
+func nodeImageToHub(src *v1alpha1.NodeImage, dst *v1beta1.NodeImage) error {
 	if err := recode(src, dst); err != nil {
 		return err
 	}
@@ -38,8 +38,8 @@ func NodeImageToHub(src *v1alpha1.NodeImage, dst *v1beta1.NodeImage) error {
 	return nil
 }
 
-// NodeImageFromHub fills an empty v1alpha1 object from the hub.
-func NodeImageFromHub(src *v1beta1.NodeImage, dst *v1alpha1.NodeImage) error {
+// nodeImageFromHub fills an empty v1alpha1 object from the hub.
+func nodeImageFromHub(src *v1beta1.NodeImage, dst *v1alpha1.NodeImage) error {
 	if err := recode(src, dst); err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// RecreateToHub fills an empty hub object from a v1alpha1 one.
-func RecreateToHub(src *v1alpha1.ContainerRecreateRequest, dst *v1beta1.ContainerRecreateRequest) error {
+// recreateToHub fills an empty hub object from a v1alpha1 one.
+func recreateToHub(src *v1alpha1.ContainerRecreateRequest, dst *v1beta1.ContainerRecreateRequest) error {
 	if err := recode(src, dst); err != nil {
 		return err
 	}
@@ -32,8 +32,8 @@ func RecreateToHub(src *v1alpha1.ContainerRecreateRequest, dst *v1beta1.Containe
 	return nil
 }
 
-// RecreateFromHub fills an empty v1alpha1 object from the hub.
-func RecreateFromHub(src *v1beta1.ContainerRecreateRequest, dst *v1alpha1.ContainerRecreateRequest) error {
+// recreateFromHub fills an empty v1alpha1 object from the hub.
+func recreateFromHub(src *v1beta1.ContainerRecreateRequest, dst *v1alpha1.ContainerRecreateRequest) error {
 	if err := recode(src, dst); err != nil {
 		return err
 	}

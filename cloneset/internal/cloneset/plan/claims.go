@@ -212,7 +212,7 @@ func deleteUnusedClaims(p *pass) {
 	if p.Set.Spec.ScaleStrategy.EnablePVCReuse {
 		return
 	}
-	step := action.Step{Name: StepClaims}
+	step := action.Step{Name: stepClaims}
 	stock := p.claimIndex()
 	for i := range stock.instances {
 		in := &stock.instances[i]
@@ -246,7 +246,7 @@ func (p *pass) giveToPod(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) act
 // takeClaimsBack gives the set the claims that pods own which do not go after all: their deletion was refused, or
 // is not wanted any more. The next pod that ends would take them along.
 func (p *pass) takeClaimsBack() {
-	step := action.Step{Name: StepClaims}
+	step := action.Step{Name: stepClaims}
 	for i := range p.pods {
 		o := &p.pods[i]
 		if o.touched || o.deleting || o.specified {

@@ -219,7 +219,7 @@ func TestNoPodTakesTheClaimsOfAnother(t *testing.T) {
 		todo := w.plan()
 		require.Equal(t, 1, todo.Count(action.Delete), text(todo))
 		assert.Zero(t, todo.Count(action.Release), text(todo))
-		for a := range simulate.Actions(todo.Steps, StepScale) {
+		for a := range simulate.Actions(todo.Steps, stepScale) {
 			assert.Empty(t, a.Dependents)
 		}
 	}

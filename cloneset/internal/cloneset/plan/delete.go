@@ -40,7 +40,7 @@ func (p *pass) deletePod(o *pod, why podupdate.DeleteReason) action.Action {
 
 // addWithHandovers adds a step that deletes or releases pods, after one that gives them their claims.
 func (p *pass) addWithHandovers(step action.Step) {
-	p.plan.Add(action.Step{Name: StepClaims, Actions: p.handovers})
+	p.plan.Add(action.Step{Name: stepClaims, Actions: p.handovers})
 	p.handovers = nil
 	p.plan.Add(step)
 }

@@ -12,17 +12,17 @@ import (
 // adoptRevisions takes revisions without a controller that the set cannot do without: a pod of a revision
 // that nobody knows could not be updated in place.
 func adoptRevisions(p *pass) {
-	p.plan.Add(action.Step{Name: StepOwn, Actions: revision.Adopt(p.Chosen, p.OrphanRevisions, p.liveHashes(), p.Owner)})
+	p.plan.Add(action.Step{Name: stepOwn, Actions: revision.Adopt(p.Chosen, p.OrphanRevisions, p.liveHashes(), p.Owner)})
 }
 
 // recordRevision writes the template as the newest revision.
 func recordRevision(p *pass) {
-	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.RecordActions(p.Chosen)})
+	p.plan.Add(action.Step{Name: stepRevision, Actions: revision.RecordActions(p.Chosen)})
 }
 
 // truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit that no pod needs.
 func truncateHistory(p *pass) {
-	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.TruncateHistory(p.Revisions, p.liveHashes(), p.Set.Spec.RevisionHistoryLimit)})
+	p.plan.Add(action.Step{Name: stepHistory, Actions: revision.TruncateHistory(p.Revisions, p.liveHashes(), p.Set.Spec.RevisionHistoryLimit)})
 }
 
 // truncateNames removes the names from scaleStrategy.podsToDelete whose pods are gone.
@@ -44,7 +44,7 @@ func truncateNames(p *pass) {
 	if len(kept) == len(names) {
 		return
 	}
-	p.plan.Add(action.Step{Name: StepNames, Actions: []action.Action{{
+	p.plan.Add(action.Step{Name: stepNames, Actions: []action.Action{{
 		Verb: action.PatchSpec, Object: p.Set, Reason: "PodsGone", Message: "pods of podsToDelete are gone",
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
 			"spec": map[string]any{"scaleStrategy": map[string]any{"podsToDelete": kept}},

@@ -131,10 +131,10 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 		}
 	}
 	var wrong []string
-	for _, step := range []string{StepUpdate, StepScale} {
+	for _, step := range []string{stepUpdate, stepScale} {
 		for a := range simulate.Actions(todo.Steps, step) {
 			victim, ok := a.Object.(*corev1.Pod)
-			if !ok || a.Reason == "ScaleIn" == (step == StepUpdate) || !stateIn(s, victim).Available {
+			if !ok || a.Reason == "ScaleIn" == (step == stepUpdate) || !stateIn(s, victim).Available {
 				continue
 			}
 			for _, o := range s.Pods {
@@ -217,7 +217,7 @@ func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
 
 func specifiedPodsGoFirst(s Snapshot, todo Plan) []string {
 	var wrong []string
-	for a := range simulate.Actions(todo.Steps, StepScale) {
+	for a := range simulate.Actions(todo.Steps, stepScale) {
 		if a.Reason != "ScaleIn" {
 			continue
 		}

@@ -17,7 +17,7 @@ func release(p *pass) {
 	if err != nil {
 		return
 	}
-	step := action.Step{Name: StepOwn}
+	step := action.Step{Name: stepOwn}
 	for i := range p.pods {
 		o := &p.pods[i]
 		if selector.Matches(labels.Set(o.Pod.Labels)) {
@@ -36,7 +36,7 @@ func release(p *pass) {
 // instance id that they have lost: without it they are out of the operator's sight. The pods count at once, so that
 // none is created in their place, but not as available.
 func adopt(p *pass) {
-	step := action.Step{Name: StepOwn}
+	step := action.Step{Name: stepOwn}
 	for i := range p.pods {
 		if o := &p.pods[i]; !o.touched && o.Pod.Labels[contract.InstanceIDLabel] == "" {
 			o.touched, o.Available = true, false

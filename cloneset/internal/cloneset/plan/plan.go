@@ -24,14 +24,14 @@ const DefaultPullPolicy = podspec.PullAlways
 
 // Names of the steps of a plan.
 const (
-	StepOwn      = "own"
-	StepRevision = "revision"
-	StepClaims   = "claims"
-	StepRefresh  = "refresh"
-	StepScale    = "scale"
-	StepUpdate   = "update"
-	StepHistory  = "history"
-	StepNames    = "names"
+	stepOwn      = "own"
+	stepRevision = "revision"
+	stepClaims   = "claims"
+	stepRefresh  = "refresh"
+	stepScale    = "scale"
+	stepUpdate   = "update"
+	stepHistory  = "history"
+	stepNames    = "names"
 )
 
 // rule is one rule of a plan.

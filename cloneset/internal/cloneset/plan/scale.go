@@ -24,7 +24,7 @@ func cancelDeletion(p *pass) {
 	if p.excludesPreparingDelete() { // one that is taken back counts again, as a new one would
 		wanted = min(wanted, p.currentBalance().missing)
 	}
-	step := action.Step{Name: StepScale}
+	step := action.Step{Name: stepScale}
 	for i := range p.pods {
 		o := &p.pods[i]
 		if wanted <= 0 {
@@ -55,7 +55,7 @@ func scaleOut(p *pass) {
 		p.plan.Wait(WaitScaleLimit, "", "%d more pods wait for scaleStrategy.maxUnavailable", b.missing-b.create)
 		p.noteScaleUpLimit(b.create)
 	}
-	step := action.Step{Name: StepScale, SlowStart: true}
+	step := action.Step{Name: stepScale, SlowStart: true}
 	for i := range b.create - p.waitForClaims(b.create) {
 		from := p.Chosen.Update
 		if i < b.createOld && p.Chosen.Current != nil {
@@ -73,7 +73,7 @@ func scaleOut(p *pass) {
 
 // finishDeletion deletes pods in PreparingDelete that the preDelete hook has let go.
 func finishDeletion(p *pass) {
-	step := action.Step{Name: StepScale}
+	step := action.Step{Name: stepScale}
 	for i := range p.pods {
 		o := &p.pods[i]
 		if !o.deleting || o.touched || lifecycle.Hooked(preDelete(p.Set), o.Pod) {
@@ -92,7 +92,7 @@ func deleteSpecified(p *pass) {
 		return
 	}
 	limit := p.currentBalance().readyLimit
-	step := action.Step{Name: StepScale}
+	step := action.Step{Name: stepScale}
 	for i := range p.pods {
 		o := &p.pods[i]
 		if !o.specified || o.touched {
@@ -144,7 +144,7 @@ func scaleIn(p *pass) {
 	fromOld = min(b.remove-fromUpdated, int32(len(old)))
 	chosen := append(p.leastValuable(old, fromOld), p.leastValuable(updated, fromUpdated)...)
 	limit := b.readyLimit
-	step := action.Step{Name: StepScale}
+	step := action.Step{Name: stepScale}
 	for _, i := range chosen {
 		o := &p.pods[i]
 		if o.touched {

@@ -50,7 +50,7 @@ func update(p *pass) {
 		return
 	}
 	if onDelete(p.Set) {
-		p.plan.Add(action.Step{Name: StepUpdate, Actions: p.cancelUpdates(p.waiting(p.Chosen.Update))})
+		p.plan.Add(action.Step{Name: stepUpdate, Actions: p.cancelUpdates(p.waiting(p.Chosen.Update))})
 		return
 	}
 	b := p.currentBalance()
@@ -68,7 +68,7 @@ func update(p *pass) {
 	}
 	wanted := waiting[:n]
 	rest = append(rest, waiting[n:]...)
-	step := action.Step{Name: StepUpdate}
+	step := action.Step{Name: stepUpdate}
 	step.Actions = append(step.Actions, p.cancelUpdates(rest)...)
 	step.Actions = append(step.Actions, p.move(wanted, target, b.updateBudget)...)
 	p.addWithHandovers(step)

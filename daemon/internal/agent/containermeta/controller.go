@@ -25,8 +25,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
 )
 
-// ControllerName is the name of the controller in logs.
-const ControllerName = "containermeta"
+// controllerName is the name of the controller in logs.
+const controllerName = "containermeta"
 
 const (
 	workers = 5
@@ -60,13 +60,13 @@ type reconciler struct {
 
 // Pods returns the cache of the node's pods, trimmed by Trim.
 func Pods(node string) cache.ByObject {
-	return cache.ByObject{Field: fields.OneTermEqualSelector("spec.nodeName", node), Transform: Trim}
+	return cache.ByObject{Field: fields.OneTermEqualSelector("spec.nodeName", node), Transform: trim}
 }
 
 // SetUp adds the controller to the manager, whose cache must hold pods as Pods says.
 func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	base, err := base.New(ctx, mgr, base.Options{
-		Settings: config.Settings, Controller: ControllerName, EventRecorder: config.Stopper.Events,
+		Settings: config.Settings, Controller: controllerName, EventRecorder: config.Stopper.Events,
 		Kinds: map[client.Object]cache.ByObject{&corev1.Pod{}: Pods(config.Node)},
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 		return fmt.Errorf("add the end of restarts: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		Named(ControllerName).
+		Named(controllerName).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](minRetryDelay, maxRetryDelay),

@@ -7,10 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Trim leaves of a pod what this package reads. Of the metadata all but managed fields, what kubectl applied
+// trim leaves of a pod what this package reads. Of the metadata all but managed fields, what kubectl applied
 // last, and owners that do not control. Of each container name, image, and variables that read metadata. Of
 // the status: conditions, and names and IDs of containers, with the reasons for which they wait.
-func Trim(object any) (any, error) {
+func trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil

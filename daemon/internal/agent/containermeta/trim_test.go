@@ -22,7 +22,7 @@ func TestAPodThatCannotStartIsReportedFromTheCache(t *testing.T) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "long"}},
 	}}
-	kept, err := Trim(pod)
+	kept, err := trim(pod)
 	require.NoError(t, err)
 	todo := plan.Compute(plan.Snapshot{Pod: kept.(*corev1.Pod), EnvFromMetadata: true})
 	assert.JSONEq(t, `{"containers": []}`, todo.Annotation)

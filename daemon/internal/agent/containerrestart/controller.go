@@ -30,8 +30,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
 )
 
-// ControllerName is the name of the controller in logs.
-const ControllerName = "containerrestart"
+// controllerName is the name of the controller in logs.
+const controllerName = "containerrestart"
 
 const (
 	// workers is how many passes run at a time. Stops do not occupy a worker.
@@ -77,7 +77,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 		return fmt.Errorf("index requests by pod: %w", err)
 	}
 	base, err := base.New(ctx, mgr, base.Options{
-		Settings: config.Settings, Controller: ControllerName, EventRecorder: config.Stopper.Events,
+		Settings: config.Settings, Controller: controllerName, EventRecorder: config.Stopper.Events,
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.ContainerRecreateRequest{}: Requests(config.Node)},
 	})
 	if err != nil {
@@ -98,7 +98,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	ended := source.TypedChannel(r.wakeup, handler.TypedEnqueueRequestsFromMapFunc(
 		func(_ context.Context, key ctrl.Request) []ctrl.Request { return []ctrl.Request{key} }))
 	return ctrl.NewControllerManagedBy(mgr).
-		Named(ControllerName).
+		Named(controllerName).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		WatchesRawSource(requests).
 		WatchesRawSource(ended).

@@ -36,9 +36,9 @@ func isSocket(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSocket != 0
 }
 
-// SplitID takes a container ID as pods show it, such as containerd://0a1b, into the runtime's name and the
+// splitID takes a container ID as pods show it, such as containerd://0a1b, into the runtime's name and the
 // runtime's own ID. Without a runtime's name the first result is empty.
-func SplitID(containerID string) (runtime, id string) {
+func splitID(containerID string) (runtime, id string) {
 	if before, after, found := strings.Cut(containerID, "://"); found {
 		return before, after
 	}

@@ -112,7 +112,7 @@ func (r *Runtime) Containers(ctx context.Context, namespace, name string) ([]Con
 
 // Status asks for one container. Containers that do not exist are an error like any other.
 func (r *Runtime) Status(ctx context.Context, containerID string) (Status, error) {
-	_, id := SplitID(containerID)
+	_, id := splitID(containerID)
 	response, err := r.runtime.ContainerStatus(withoutLog(ctx), id, true)
 	if err != nil {
 		return Status{}, r.callFailed("ContainerStatus", err)
@@ -134,7 +134,7 @@ func (r *Runtime) Env(ctx context.Context, containerID string) (map[string]strin
 // 0 or takes longer than the timeout, which is at least a second, is an error. Errors quote neither the command
 // nor what it printed: either may hold secrets.
 func (r *Runtime) Exec(ctx context.Context, containerID string, command []string, timeout time.Duration) ([]byte, error) {
-	_, id := SplitID(containerID)
+	_, id := splitID(containerID)
 	output, _, err := r.runtime.ExecSync(withoutLog(ctx), id, command, wholeSeconds(timeout))
 	if exit, ok := errors.AsType[utilexec.CodeExitError](err); ok {
 		return nil, fmt.Errorf("the command ended with code %d", exit.Code)
@@ -151,7 +151,7 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, command []string
 // Stop ends a container: the stop signal, and after the grace the kill. It returns when the container has
 // ended. One that does not exist or has ended is no error.
 func (r *Runtime) Stop(ctx context.Context, containerID string, grace time.Duration) error {
-	_, id := SplitID(containerID)
+	_, id := splitID(containerID)
 	if err := r.runtime.StopContainer(withoutLog(ctx), id, int64(wholeSeconds(grace)/time.Second)); err != nil {
 		return r.callFailed("StopContainer", err)
 	}

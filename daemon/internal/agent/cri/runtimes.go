@@ -218,7 +218,7 @@ func (r *Runtimes) All() []*Runtime {
 
 // ForContainer returns the runtime that keeps a container, by the name in the container's ID.
 func (r *Runtimes) ForContainer(containerID string) (*Runtime, error) {
-	name, _ := SplitID(containerID)
+	name, _ := splitID(containerID)
 	if name == "" {
 		return nil, fmt.Errorf("container ID %q names no runtime", containerID)
 	}

@@ -30,8 +30,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
 )
 
-// ControllerName is the name of the controller in logs and user agents.
-const ControllerName = "imagepull"
+// controllerName is the name of the controller in logs and user agents.
+const controllerName = "imagepull"
 
 const (
 	// The rate limit of status writes: a node with many tags must not overload the API server.
@@ -74,7 +74,7 @@ func NodeImages(node string) cache.ByObject {
 // SetUp adds the controller to the manager, whose cache must hold NodeImages as NodeImages says.
 func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) (*Puller, error) {
 	base, err := base.New(ctx, mgr, base.Options{
-		Settings: config.Settings, Controller: ControllerName, EventRecorder: config.Events,
+		Settings: config.Settings, Controller: controllerName, EventRecorder: config.Events,
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.NodeImage{}: NodeImages(config.Node)},
 	})
 	if err != nil {
@@ -93,7 +93,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) (*Puller, error
 		return nil, fmt.Errorf("add the end of pulls: %w", err)
 	}
 	return p, ctrl.NewControllerManagedBy(mgr).
-		Named(ControllerName).
+		Named(controllerName).
 		For(&v1beta1.NodeImage{}).
 		WatchesRawSource(source.Channel(p.wakeup, &handler.EnqueueRequestForObject{})).
 		Complete(p)

@@ -63,14 +63,14 @@ func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 			return c.Spec.Name == spec.Name && c.State == runtimev1.ContainerState_CONTAINER_RUNNING
 		})
 		if !running {
-			k.Runtime.Run(pod, spec.Name, func(c *Container) { c.Hash = PlainHash(spec) })
+			k.Runtime.Run(pod, spec.Name, func(c *Container) { c.Hash = plainHash(spec) })
 		}
 	}
 	return k.report(ctx, pod)
 }
 
-// PlainHash returns the hash that kubelets put on a container.
-func PlainHash(spec *corev1.Container) uint64 {
+// plainHash returns the hash that kubelets put on a container.
+func plainHash(spec *corev1.Container) uint64 {
 	text, _ := json.Marshal(map[string]string{"image": spec.Image, "name": spec.Name})
 	return uint64(hash.Object(text))
 }

@@ -19,10 +19,10 @@ import (
 
 // Names of the steps of a plan.
 const (
-	StepReady     = "readiness"
-	StepClear     = "clear"
-	StepOpen      = "open"
-	StepCompleted = "completed"
+	stepReady     = "readiness"
+	stepClear     = "clear"
+	stepOpen      = "open"
+	stepCompleted = "completed"
 )
 
 // open is the value of every key.
@@ -97,7 +97,7 @@ type pass struct {
 func (p *pass) setGateCondition() {
 	c := action.NewPodChange(p.Pod, metav1.NewTime(p.Now))
 	lifecycle.SetInitialReadiness(c)
-	p.plan.Add(action.Step{Name: StepReady, Actions: []action.Action{{
+	p.plan.Add(action.Step{Name: stepReady, Actions: []action.Action{{
 		Verb: action.PatchStatus, Object: p.Pod, Patches: c.Patches(), Reason: "ReadinessGate",
 		Message: "the pod has a readiness gate that nobody has answered",
 	}}})
@@ -109,7 +109,7 @@ func (p *pass) clear() {
 	if p.ConfigMap == nil || p.ConfigMap.DeletionTimestamp != nil || !metav1.IsControlledBy(p.ConfigMap, p.Pod) {
 		return
 	}
-	p.remove(StepClear, "PodTerminating", "the pod is going and starts no container any more")
+	p.remove(stepClear, "PodTerminating", "the pod is going and starts no container any more")
 }
 
 func (p *pass) remove(step, reason, message string) {
@@ -192,7 +192,7 @@ func (p *pass) openBarriers(level int, keys map[string]string) bool {
 			p.occupied()
 			return false
 		}
-		p.remove(StepClear, "FormerPod", "it belongs to a former pod of the same name, which opened its barriers")
+		p.remove(stepClear, "FormerPod", "it belongs to a former pod of the same name, which opened its barriers")
 		a.Verb, a.Object = action.Create, p.newConfigMap(keys)
 	case p.missing(keys):
 		a.Verb, a.Object = action.PatchMetadata, p.ConfigMap
@@ -202,7 +202,7 @@ func (p *pass) openBarriers(level int, keys map[string]string) bool {
 	default:
 		return true
 	}
-	p.plan.Add(action.Step{Name: StepOpen, Actions: []action.Action{a}})
+	p.plan.Add(action.Step{Name: stepOpen, Actions: []action.Action{a}})
 	return true
 }
 
@@ -249,7 +249,7 @@ func (p *pass) complete() {
 	for i := range patches {
 		patches[i].AnyVersion = true // kubelet writes to a pod that starts all the time
 	}
-	p.plan.Add(action.Step{Name: StepCompleted, Actions: []action.Action{{
+	p.plan.Add(action.Step{Name: stepCompleted, Actions: []action.Action{{
 		Verb: action.PatchMetadata, Object: p.Pod, Patches: patches, Reason: "LaunchCompleted", Message: "all containers may start",
 	}}})
 }

@@ -12,10 +12,10 @@ import (
 
 // Defaults of a tag's pullPolicy.
 const (
-	// DefaultTimeoutSeconds bounds one attempt.
-	DefaultTimeoutSeconds = 600
-	// DefaultBackoffLimit is how many attempts follow a failed first one.
-	DefaultBackoffLimit = 3
+	// defaultTimeoutSeconds bounds one attempt.
+	defaultTimeoutSeconds = 600
+	// defaultBackoffLimit is how many attempts follow a failed first one.
+	defaultBackoffLimit = 3
 )
 
 // Default sets absent fields of tags to their defaults, and sorts the tags. It is idempotent.
@@ -37,9 +37,9 @@ func defaultTag(tag *v1beta1.ImageTagSpec, now time.Time) {
 		tag.PullPolicy = &v1beta1.ImageTagPullPolicy{}
 	}
 	if tag.PullPolicy.TimeoutSeconds == nil {
-		tag.PullPolicy.TimeoutSeconds = new(int32(DefaultTimeoutSeconds))
+		tag.PullPolicy.TimeoutSeconds = new(int32(defaultTimeoutSeconds))
 	}
 	if tag.PullPolicy.BackoffLimit == nil {
-		tag.PullPolicy.BackoffLimit = new(int32(DefaultBackoffLimit))
+		tag.PullPolicy.BackoffLimit = new(int32(defaultBackoffLimit))
 	}
 }

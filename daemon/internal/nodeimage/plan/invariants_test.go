@@ -205,7 +205,7 @@ func nobodyWaitsForEver(t *testing.T, settled Snapshot, p Plan) {
 		}
 	}
 	for key := range tally.Wanted(&settled.Image.Spec) {
-		require.True(t, told[key] || p.RequeueAfter > 0 && p.RequeueAfter <= AgentTimeout, "%v is forgotten", key)
+		require.True(t, told[key] || p.RequeueAfter > 0 && p.RequeueAfter <= agentTimeout, "%v is forgotten", key)
 	}
 }
 

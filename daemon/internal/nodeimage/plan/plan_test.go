@@ -234,15 +234,15 @@ func TestWhatIsOverIsDropped(t *testing.T) {
 		all  bool           // nginx goes
 		wake time.Duration
 	}{
-		{"wanted", nil, nodeImage(wants(tag("1"))), nil, false, AgentTimeout},
+		{"wanted", nil, nodeImage(wants(tag("1"))), nil, false, agentTimeout},
 		{"without a time of creation", nil, nodeImage(wants(tag("1"), v1beta1.ImageTagSpec{Tag: "2"})), map[string]any{"tags": []v1beta1.ImageTagSpec{tag("1")}}, false, 0},
 		{"no tag is left", nil, nodeImage(wants(v1beta1.ImageTagSpec{Tag: "2"})), nil, true, 0},
-		{"its job is there", known, nodeImage(wants(tag("1", owned(byJob("v1beta1", "job-uid"))))), nil, false, AgentTimeout},
+		{"its job is there", known, nodeImage(wants(tag("1", owned(byJob("v1beta1", "job-uid"))))), nil, false, agentTimeout},
 		{"its job is gone", gone, nodeImage(wants(tag("1", owned(byJob("v1beta1", "job-uid"))))), nil, true, 0},
 		{"its job is gone, in the old version", gone, nodeImage(wants(tag("1", owned(byJob("v1alpha1", "job-uid"))))), nil, true, 0},
 		{"its job was replaced", known, nodeImage(wants(tag("1", owned(byJob("v1beta1", "former"))))), nil, true, 0},
 		{"of its job nothing is known", nil, nodeImage(wants(tag("1", owned(byJob("v1beta1", "job-uid"))))), nil, false, jobRecheck},
-		{"another kind owns it", gone, nodeImage(wants(tag("1", owned(other)))), nil, false, AgentTimeout},
+		{"another kind owns it", gone, nodeImage(wants(tag("1", owned(other)))), nil, false, agentTimeout},
 		{
 			"one of its owners is gone", gone, nodeImage(wants(tag("1", owned(byJob("v1beta1", "job-uid"), other)))),
 			map[string]any{"tags": []v1beta1.ImageTagSpec{tag("1", owned(other))}}, false, 0,
@@ -250,7 +250,7 @@ func TestWhatIsOverIsDropped(t *testing.T) {
 		{"pulled a minute ago", nil, nodeImage(wants(tag("1")), has(ended("1", time.Minute))), nil, false, 9 * time.Minute},
 		{"pulled long ago", nil, nodeImage(wants(tag("1")), has(ended("1", 10*time.Minute))), nil, true, 0},
 		{"nearly over", nil, nodeImage(wants(tag("1")), has(ended("1", 10*time.Minute-time.Second))), nil, false, minWake},
-		{"another version was pulled long ago", nil, nodeImage(wants(tag("1", version(1))), has(ended("1", time.Hour))), nil, false, AgentTimeout},
+		{"another version was pulled long ago", nil, nodeImage(wants(tag("1", version(1))), has(ended("1", time.Hour))), nil, false, agentTimeout},
 		{
 			"nothing bounds its life", nil,
 			nodeImage(wants(tag("1", func(t *v1beta1.ImageTagSpec) { t.PullPolicy = nil })), has(ended("1", time.Hour))), nil, false, 0,

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
 )
 
-// AgentTimeout is how much longer than its own deadline a pull may go without a report of the agent.
-const AgentTimeout = 10 * time.Minute
+// agentTimeout is how much longer than its own deadline a pull may go without a report of the agent.
+const agentTimeout = 10 * time.Minute
 
 // supervise gives up pulls whose end no agent has reported, removes the states of what is not in the spec, and counts
 // anew.
@@ -74,12 +74,12 @@ func reasonToGiveUp(p *Plan, now time.Time, tag *v1beta1.ImageTagSpec, state *v1
 	if tag.CreatedAt == nil {
 		return ""
 	}
-	limit, message := AgentTimeout, MessageSilent
+	limit, message := agentTimeout, MessageSilent
 	if state != nil {
 		if state.CompletionTime != nil || tag.PullPolicy == nil || tag.PullPolicy.ActiveDeadlineSeconds == nil {
 			return ""
 		}
-		limit, message = time.Duration(*tag.PullPolicy.ActiveDeadlineSeconds)*time.Second+AgentTimeout, MessageDeadline
+		limit, message = time.Duration(*tag.PullPolicy.ActiveDeadlineSeconds)*time.Second+agentTimeout, MessageDeadline
 	}
 	left := tag.CreatedAt.Add(limit).Sub(now)
 	if left > 0 {

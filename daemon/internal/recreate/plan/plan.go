@@ -18,12 +18,12 @@ const NoAnswer = 60 * time.Second
 
 // Names of the steps of a plan.
 const (
-	StepSeen    = "seen"
-	StepRelease = "release"
-	StepLabels  = "labels"
-	StepTTL     = "ttl"
-	StepMark    = "mark"
-	StepHold    = "hold"
+	stepSeen    = "seen"
+	stepRelease = "release"
+	stepLabels  = "labels"
+	stepTTL     = "ttl"
+	stepMark    = "mark"
+	stepHold    = "hold"
 )
 
 // Snapshot is the input of the plan for one request, read-only.
@@ -148,7 +148,7 @@ func (p *pass) finish() {
 	}
 	completed := p.Request.Status.Phase == v1beta1.RecreateCompleted
 	if body := p.marks(completed); len(body) > 0 {
-		p.patchRequest(StepLabels, "Finished", "the request is over", body)
+		p.patchRequest(stepLabels, "Finished", "the request is over", body)
 		return
 	}
 	if ttl := p.Request.Spec.TTLSecondsAfterFinished; ttl != nil && completed && p.Request.DeletionTimestamp == nil {
@@ -184,7 +184,7 @@ func (p *pass) expire(ttl time.Duration) {
 		p.plan.RequeueWithin(left)
 		return
 	}
-	p.plan.Add(action.Step{Name: StepTTL, Actions: []action.Action{{
+	p.plan.Add(action.Step{Name: stepTTL, Actions: []action.Action{{
 		Verb: action.Delete, Object: p.Request, Reason: "TTLExpired", Message: "ttlSecondsAfterFinished has passed",
 	}}})
 }

@@ -45,11 +45,11 @@ func (p *pass) takeOut() bool {
 	marked := hasFinalizer(p.Request)
 	if !marked {
 		finalizers := append(slices.Clone(p.Request.Finalizers), v1beta1.UnreadyAcquiredFinalizer)
-		p.patchRequest(StepMark, "UnreadyGrace", "the pod is about to be held not ready", map[string]any{"finalizers": anyList(finalizers)})
+		p.patchRequest(stepMark, "UnreadyGrace", "the pod is about to be held not ready", map[string]any{"finalizers": anyList(finalizers)})
 	}
 	c := p.change()
 	lifecycle.AddNotReadyKey(c, userAgent, p.key())
-	return p.patchPod(c, StepHold, "UnreadyGrace", "the pod is not ready for unreadyGracePeriodSeconds before a container is stopped") || !marked
+	return p.patchPod(c, stepHold, "UnreadyGrace", "the pod is not ready for unreadyGracePeriodSeconds before a container is stopped") || !marked
 }
 
 // release gives the pod back, and reports whether it has to. A pod of another UID was never held.
@@ -59,7 +59,7 @@ func (p *pass) release() bool {
 	}
 	c := p.change()
 	lifecycle.RemoveNotReadyKey(c, userAgent, p.key())
-	return p.patchPod(c, StepRelease, "Finished", "the request is over and holds the pod no longer")
+	return p.patchPod(c, stepRelease, "Finished", "the request is over and holds the pod no longer")
 }
 
 func (p *pass) change() *action.PodChange {

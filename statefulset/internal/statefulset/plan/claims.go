@@ -100,7 +100,7 @@ func (p *pass) newClaim(t *corev1.PersistentVolumeClaim, name string) *corev1.Pe
 
 // createMissingClaims creates claims that pending pods miss: a pod whose claim was deleted could not start.
 func createMissingClaims(p *pass) {
-	step := action.Step{Name: StepClaims}
+	step := action.Step{Name: stepClaims}
 	for i := range p.pods {
 		o := &p.pods[i]
 		if o.Pod.Status.Phase != corev1.PodPending || !o.Active || o.foreign || !o.hasVolumes {

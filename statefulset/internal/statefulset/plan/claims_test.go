@@ -35,7 +35,7 @@ func going(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time
 // claimActions are what the plan does to claims, as text.
 func (w *world) claimActions() []string {
 	did := []string{}
-	for a := range simulate.Actions(w.plan().Steps, StepClaims) {
+	for a := range simulate.Actions(w.plan().Steps, stepClaims) {
 		text := string(a.Verb) + " " + a.Object.GetName()
 		for _, patch := range a.Patches {
 			body, err := json.Marshal(patch.Body)

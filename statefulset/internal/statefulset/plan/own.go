@@ -14,13 +14,13 @@ import (
 // of a member. A released pod keeps its name: its ordinal is empty once somebody has deleted it. It keeps its claims,
 // which do not go with the set before.
 func release(p *pass) {
-	step := action.Step{Name: StepOwn}
+	step := action.Step{Name: stepOwn}
 	for _, o := range p.nonMembers {
 		if o.DeletionTimestamp == nil {
 			step.Actions = append(step.Actions, ownership.Release(o, p.Set.UID, "its name is not that of a pod of the set"))
 		}
 	}
-	claims := action.Step{Name: StepClaims}
+	claims := action.Step{Name: stepClaims}
 	selector, err := metav1.LabelSelectorAsSelector(p.Set.Spec.Selector)
 	for i := range p.pods {
 		o := &p.pods[i]
@@ -38,7 +38,7 @@ func release(p *pass) {
 // adopt takes members and revisions that have no controller, and gives the set's own pods back the labels without
 // which they are out of the operator's sight. Adopted pods fill their ordinals at once, but do not count as available.
 func adopt(p *pass) {
-	step := action.Step{Name: StepOwn}
+	step := action.Step{Name: stepOwn}
 	step.Actions = append(step.Actions, revision.Adopt(p.Chosen, p.OrphanRevisions, p.liveHashes(), p.Owner)...)
 	for i := range p.pods {
 		o := &p.pods[i]

@@ -31,7 +31,7 @@ func TestMembersAreKnownByName(t *testing.T) {
 func TestOwnershipFollowsSelectorAndName(t *testing.T) {
 	own := func(w *world) []string {
 		did := []string{}
-		for a := range simulate.Actions(w.plan().Steps, StepOwn) {
+		for a := range simulate.Actions(w.plan().Steps, stepOwn) {
 			did = append(did, string(a.Verb)+" "+a.Object.GetName())
 		}
 		return did
@@ -63,7 +63,7 @@ func TestIdentityLabelsAreRepaired(t *testing.T) {
 	} {
 		w := given(t, 1, paused(true)).updated(at(0), change)
 		var repair *action.Action
-		for a := range simulate.Actions(w.plan().Steps, StepRefresh) {
+		for a := range simulate.Actions(w.plan().Steps, stepRefresh) {
 			repair = &a
 		}
 		require.NotNil(t, repair, name)

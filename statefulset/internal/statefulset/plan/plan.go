@@ -24,14 +24,14 @@ const DefaultPullPolicy = podspec.PullAlways
 
 // Names of the steps of a plan.
 const (
-	StepOwn      = "own"
-	StepRevision = "revision"
-	StepRefresh  = "refresh"
-	StepCreate   = "create"
-	StepDelete   = "delete"
-	StepUpdate   = "update"
-	StepClaims   = "claims"
-	StepHistory  = "history"
+	stepOwn      = "own"
+	stepRevision = "revision"
+	stepRefresh  = "refresh"
+	stepCreate   = "create"
+	stepDelete   = "delete"
+	stepUpdate   = "update"
+	stepClaims   = "claims"
+	stepHistory  = "history"
 )
 
 // rules returns the rules in order of evaluation; the order is part of the specification. A pod gets one action in a

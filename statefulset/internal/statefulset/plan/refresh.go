@@ -11,7 +11,7 @@ import (
 // puts labels right that tell which pod it is. It acts also when the set is paused, of type OnDelete, or held up by
 // another pod. A pod that it changes is left alone for the rest of the pass; the others are not held up by it.
 func refresh(p *pass) {
-	step := action.Step{Name: StepRefresh}
+	step := action.Step{Name: stepRefresh}
 	for i := range p.pods {
 		o := &p.pods[i]
 		if o.touched || !o.Active {
@@ -37,7 +37,7 @@ func refresh(p *pass) {
 // cancelDeletion takes pods in PreparingDelete back into service that need not go after all: their
 // ordinal runs, nobody has specified them, and no update wants a new pod in their place.
 func cancelDeletion(p *pass) {
-	step := action.Step{Name: StepRefresh}
+	step := action.Step{Name: stepRefresh}
 	for i := range p.pods {
 		o := &p.pods[i]
 		if !o.deleting || o.touched || !o.Active || !o.live || o.SpecifiedDelete || p.plan.Err != nil || p.wantsNewPod(o) {

@@ -175,7 +175,7 @@ func TestInjectedContainersAreLeftAlone(t *testing.T) {
 	})
 	w := given(t, 1, policy(v1beta1.InPlaceOnly)).old(at(0), sidecar)
 	assert.Equal(t, []string{"update 0"}, w.did())
-	for a := range simulate.Actions(w.plan().Steps, StepUpdate) {
+	for a := range simulate.Actions(w.plan().Steps, stepUpdate) {
 		assert.NotContains(t, fmt.Sprint(a.Patches), "sidecar:1")
 	}
 }
@@ -296,7 +296,7 @@ func TestMarkingAPodWithoutTheGateIsToldOf(t *testing.T) {
 // that cannot be created holds up no deletion and no update.
 func TestPodsAreCreatedInASlowStart(t *testing.T) {
 	for _, step := range given(t, 500).plan().Steps {
-		if step.Name == StepCreate {
+		if step.Name == stepCreate {
 			assert.True(t, step.SlowStart)
 			assert.Len(t, step.Actions, 500)
 		}

@@ -179,7 +179,7 @@ func resourcesOf(t *corev1.PersistentVolumeClaim) map[string]any {
 
 // growClaims writes the claims that grow, and tells of those that cannot.
 func growClaims(p *pass) {
-	p.plan.Add(action.Step{Name: StepClaims, Actions: p.resizes})
+	p.plan.Add(action.Step{Name: stepClaims, Actions: p.resizes})
 	if p.ClassesErr != nil {
 		p.plan.RequeueWithin(classesCheck)
 	}

@@ -35,7 +35,7 @@ func ownClaims(p *pass) {
 	if p.plan.Err != nil {
 		return
 	}
-	step := action.Step{Name: StepClaims, Actions: p.retentions}
+	step := action.Step{Name: stepClaims, Actions: p.retentions}
 	for i := range p.pods {
 		if o := &p.pods[i]; !o.foreign {
 			step.Actions = append(step.Actions, p.correctOwners(o)...)

@@ -30,7 +30,7 @@ func (p *pass) createInOrder() (done bool) {
 		o := s.pod
 		switch {
 		case o == nil:
-			step := action.Step{Name: StepCreate}
+			step := action.Step{Name: stepCreate}
 			p.createPod(&step, s)
 			p.plan.Add(step)
 		case o.serving():
@@ -40,7 +40,7 @@ func (p *pass) createInOrder() (done bool) {
 				p.waitFor([]*pod{o}, "pods are added and removed in order")
 			}
 		default:
-			step := action.Step{Name: StepDelete}
+			step := action.Step{Name: stepDelete}
 			p.deletePod(&step, o, "Ended", "it has ended and is replaced")
 			p.plan.Add(step)
 		}
@@ -84,7 +84,7 @@ func (p *pass) deleteInOrder() {
 		next = useless
 	}
 	if next != nil && !next.touched {
-		step := action.Step{Name: StepDelete}
+		step := action.Step{Name: stepDelete}
 		p.deleteCondemned(&step, next)
 		p.plan.Add(step)
 	}
@@ -96,7 +96,7 @@ func (p *pass) deleteInOrder() {
 //
 //	5 ordinals, maxUnavailable 2, no pods: 0 and 1 are created. Once 1 is available and 0 is not: 2.
 func (p *pass) createParallel() {
-	creates, deletes := action.Step{Name: StepCreate, SlowStart: true}, action.Step{Name: StepDelete}
+	creates, deletes := action.Step{Name: stepCreate, SlowStart: true}, action.Step{Name: stepDelete}
 	budget, unavailable, throttled := p.numbers.scaleUnavailable, []*pod{}, false
 	for i := range p.slots {
 		s := &p.slots[i]
@@ -124,7 +124,7 @@ func (p *pass) createParallel() {
 
 // deleteParallel removes all condemned pods, whatever their health.
 func (p *pass) deleteParallel() {
-	step := action.Step{Name: StepDelete, SlowStart: true}
+	step := action.Step{Name: stepDelete, SlowStart: true}
 	for _, o := range p.condemned {
 		if !o.Terminating && !o.touched {
 			p.deleteCondemned(&step, o)

@@ -114,7 +114,7 @@ func TestNewPodsAreWhatTheSpecSays(t *testing.T) {
 	w.set.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data"}}
 	w.revisions[1] = w.revision(w.set.Spec.Template, 2)
 	var create action.Action
-	for a := range simulate.Actions(w.plan().Steps, StepCreate) {
+	for a := range simulate.Actions(w.plan().Steps, stepCreate) {
 		create = a
 	}
 	o := create.Object.(*corev1.Pod)

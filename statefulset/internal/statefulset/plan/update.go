@@ -20,7 +20,7 @@ func update(p *pass) {
 	if p.plan.Err != nil {
 		return
 	}
-	step := action.Step{Name: StepUpdate}
+	step := action.Step{Name: stepUpdate}
 	p.cancelUpdates(&step)
 	if !rollingUpdate(p.Set).Paused && !onDelete(p.Set) {
 		for _, o := range p.unavailableTargets() {
@@ -201,7 +201,7 @@ func deleteSpecified(p *pass) {
 	if p.plan.Err != nil {
 		return
 	}
-	step := action.Step{Name: StepDelete}
+	step := action.Step{Name: stepDelete}
 	var b *disruptionBudget
 	for _, s := range slices.Backward(p.slots) {
 		o := s.pod
