@@ -112,7 +112,7 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 }
 
 // availablePodsAreSpared: no available pod is updated while an unavailable one waits for the same, and
-// none is deleted while an unavailable one of its revision could go.
+// none is deleted while an unavailable one that counts to its revision could go.
 func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 	r := rollingUpdate(s.Set)
 	if r.PriorityStrategy != nil || len(r.ScatterStrategy) > 0 {
@@ -130,6 +130,12 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 			stuck[uid] = true
 		}
 	}
+	revision := func(step string, o podstate.State) string {
+		if step == stepScale && s.FeatureGates.PreparingUpdateAsUpdate && o.Lifecycle == contract.LifecyclePreparingUpdate {
+			return podstate.ShortHash(s.Chosen.Update.Name)
+		}
+		return o.Revision
+	}
 	var wrong []string
 	for _, step := range []string{stepUpdate, stepScale} {
 		for a := range simulate.Actions(todo.Steps, step) {
@@ -140,7 +146,7 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 			for _, o := range s.Pods {
 				other := stateIn(s, o)
 				if other.Active && !other.Available && !touched[o.Name] && !stuck[o.Name] && !stuck[string(o.UID)] &&
-					other.Lifecycle != contract.LifecyclePreparingDelete && other.Revision == stateIn(s, victim).Revision {
+					other.Lifecycle != contract.LifecyclePreparingDelete && revision(step, other) == revision(step, stateIn(s, victim)) {
 					wrong = append(wrong, fmt.Sprintf("%s is taken before %s", victim.Name, o.Name))
 				}
 			}
