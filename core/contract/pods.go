@@ -43,6 +43,9 @@ const (
 	// ContainerLaunchPriorityCompletedAnnotation says that all launch barriers are released.
 	// Written and read by the manager of daemon.
 	ContainerLaunchPriorityCompletedAnnotation = "apps.kruise.io/container-launch-priority-completed"
+	// AutoscalerDaemonSetPodAnnotation set to "true" tells the cluster autoscaler that the pod belongs to a daemon set.
+	// Written by the DaemonSet operator.
+	AutoscalerDaemonSetPodAnnotation = "cluster-autoscaler.kubernetes.io/daemonset-pod"
 	// PodDeletionCostAnnotation is core Kubernetes' deletion cost, an int32 as text.
 	// Written by users, read by the workload operators.
 	PodDeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost"

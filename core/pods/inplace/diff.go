@@ -12,7 +12,7 @@ import (
 
 // Revision is one revision of a workload's pod template.
 type Revision struct {
-	// Name is the full name of the revision; it is recorded in the pod's state annotation.
+	// Name is the name of the revision, or its short hash; it is recorded in the pod's state annotation.
 	Name string
 	// Template is the pod template, read-only.
 	Template *corev1.PodTemplateSpec

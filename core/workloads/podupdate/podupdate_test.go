@@ -114,6 +114,36 @@ func TestPodsOfForgottenRevisionsNeedNewPods(t *testing.T) {
 	assert.True(t, g.NeedsNewPod(g.pod(t, gen.Revision("")), g.revisions[1]))
 }
 
+func TestRevisionsWithEqualTemplatesAreTheSame(t *testing.T) {
+	g := givenWorkload(t, InPlaceIfPossible, nil)
+	twin := g.revisions[0].DeepCopy()
+	twin.Name = "web-twin"
+	revisions := NewRevisions(append(g.revisions, twin), inplace.Options{})
+	for range 2 { // the second time from memory
+		assert.True(t, revisions.HasTemplate("twin", g.revisions[0]))
+		assert.True(t, revisions.HasTemplate(revision.Hash(g.revisions[0]), g.revisions[0]))
+		assert.False(t, revisions.HasTemplate("twin", g.revisions[1]))
+	}
+	assert.False(t, revisions.HasTemplate("unknown", g.revisions[0]))
+	assert.False(t, revisions.HasTemplate("", g.revisions[0]))
+	assert.False(t, revisions.HasTemplate("twin", nil))
+}
+
+func TestRecordsNameRevisionsByTheirHashWhereThatIsWanted(t *testing.T) {
+	g := givenWorkload(t, InPlaceIfPossible, nil)
+	for _, short := range []bool{false, true} {
+		g.Revisions = NewRevisions(g.revisions, inplace.Options{})
+		g.Revisions.ShortNames = short
+		u, err := g.UpdatePath(g.pod(t), g.revisions[1])
+		require.NoError(t, err)
+		want := g.revisions[1].Name
+		if short {
+			want = revision.Hash(g.revisions[1])
+		}
+		assert.Equal(t, want, u.Revision())
+	}
+}
+
 func TestUpdatesInPlaceWriteImageLabelsAndState(t *testing.T) {
 	g := givenWorkload(t, InPlaceIfPossible, nil)
 	o := g.pod(t)
@@ -235,6 +265,22 @@ func TestFirstConditionsOfNewPodsAskForNoVersion(t *testing.T) {
 }
 
 // What is written to a new pod besides its first conditions may be wrong by then: somebody may have released it.
+// So do those of pods that are created without a state, until they have the first of them.
+func TestFirstConditionsOfPodsWithoutStateAskForNoVersion(t *testing.T) {
+	g := givenWorkload(t, InPlaceIfPossible, nil)
+	stateless := gen.Change(func(o *corev1.Pod) {
+		delete(o.Labels, contract.LifecycleStateLabel)
+		o.Status.Conditions = nil
+	})
+	r := g.Refresh(g.pod(t, gen.ReadinessGate(contract.KruisePodReady), stateless), true)
+	require.NotNil(t, r.Action)
+	assert.True(t, r.Action.Patches[0].AnyVersion)
+
+	r = g.Refresh(g.pod(t, gen.ReadinessGate(contract.KruisePodReady), stateless, gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionTrue, now)), true)
+	require.NotNil(t, r.Action)
+	assert.False(t, r.Action.Patches[0].AnyVersion)
+}
+
 func TestLabelsOfNewPodsAskForTheirVersion(t *testing.T) {
 	g := givenWorkload(t, ReCreate, nil)
 	g.MissingLabels = func(podstate.State) map[string]string { return map[string]string{"pod-name": "web-1"} }

@@ -95,9 +95,11 @@ func (w *Workload) restartUpdate(o podstate.State, c *action.PodChange) {
 }
 
 // isNew reports whether the pod gets its first conditions. They are right whatever its kubelet reports in
-// the meantime, and it reports a good deal just then.
+// the meantime, and it reports a good deal just then. Kinds without preNormal hooks create pods without a state.
 func isNew(o podstate.State) bool {
-	return o.Lifecycle == contract.LifecyclePreparingNormal && podstate.Condition(o.Pod, contract.InPlaceUpdateReady) == nil
+	state := o.Pod.Labels[contract.LifecycleStateLabel]
+	return (state == contract.LifecyclePreparingNormal || state == "" && podstate.Condition(o.Pod, contract.KruisePodReady) == nil) &&
+		podstate.Condition(o.Pod, contract.InPlaceUpdateReady) == nil
 }
 
 // describe says in a few words what a refresh changes.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
@@ -15,10 +16,14 @@ import (
 // Revisions knows the revisions of one workload for one pass: each template is decoded once, each
 // difference taken once. It is not safe for concurrent use.
 type Revisions struct {
+	// ShortNames records revisions on pods by their short hashes instead of their names.
+	ShortNames bool
+
 	known     []*appsv1.ControllerRevision
 	options   inplace.Options
 	templates map[string]*corev1.PodTemplateSpec // by the name of the revision
 	paths     map[revisionPair]updatePath
+	same      map[revisionPair]bool
 }
 
 // revisionPair is the short hash of the revision that an update path begins at and the name of the one it leads to.
@@ -32,7 +37,7 @@ type updatePath struct {
 
 // NewRevisions makes the memory of one pass over the revisions that the workload owns.
 func NewRevisions(owned []*appsv1.ControllerRevision, o inplace.Options) *Revisions {
-	return &Revisions{known: owned, options: o, templates: map[string]*corev1.PodTemplateSpec{}, paths: map[revisionPair]updatePath{}}
+	return &Revisions{known: owned, options: o, templates: map[string]*corev1.PodTemplateSpec{}, paths: map[revisionPair]updatePath{}, same: map[revisionPair]bool{}}
 }
 
 // Template is the template of a revision, read-only.
@@ -46,6 +51,32 @@ func (r *Revisions) Template(of *appsv1.ControllerRevision) (*corev1.PodTemplate
 	}
 	r.templates[of.Name] = t
 	return t, nil
+}
+
+// HasTemplate reports whether a revision with the short hash is this one, or is known to have an equal template, as one
+// has that a built-in workload left behind. A nil revision has none.
+func (r *Revisions) HasTemplate(hash string, of *appsv1.ControllerRevision) bool {
+	switch {
+	case of == nil || hash == "":
+		return false
+	case hash == revision.Hash(of):
+		return true
+	}
+	key := revisionPair{hash, of.Name}
+	same, known := r.same[key]
+	if !known {
+		for _, other := range r.known {
+			same = same || revision.Hash(other) == hash && r.equal(other, of)
+		}
+		r.same[key] = same
+	}
+	return same
+}
+
+func (r *Revisions) equal(a, b *appsv1.ControllerRevision) bool {
+	first, errFirst := r.Template(a)
+	second, errSecond := r.Template(b)
+	return errFirst == nil && errSecond == nil && podspec.Equal(first, second, r.options.DefaultPullPolicy)
 }
 
 // Diff is how pods of the revision with the short hash are brought to another one in place. The error
@@ -76,6 +107,9 @@ func (r *Revisions) inPlace(of *appsv1.ControllerRevision) *inplace.Revision {
 		return nil
 	}
 	to := &inplace.Revision{Name: of.Name, Template: template}
+	if r.ShortNames {
+		to.Name = podstate.ShortHash(of.Name)
+	}
 	if hash, ok := of.Annotations[contract.VolumeClaimTemplateHashAnnotation]; ok {
 		to.ClaimsHash = &hash
 	}

@@ -3,7 +3,6 @@ package plan
 import (
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -116,23 +115,22 @@ type slot struct {
 // pass is the working state of one computation.
 type pass struct {
 	Snapshot
-	plan         Plan
-	numbers      numbers
-	workload     podupdate.Workload
-	pods         []pod           // members, ascending
-	nonMembers   []*corev1.Pod   // owned, and no members
-	slots        []slot          // live ordinals, ascending, but for missing ones beyond maxCreated
-	missing      int             // live ordinals without a pod
-	condemned    []*pod          // descending
-	targets      []*pod          // the range of the update, in its order
-	sameTemplate map[string]bool // revisions, by short hash, that say what the update revision says
-	notUpdated   int             // live pods not at the update revision, planned ones included; -1 before it is asked for
-	resizes      []action.Action // claims to grow
-	retentions   []action.Action // claims to take from former pods
+	plan       Plan
+	numbers    numbers
+	workload   podupdate.Workload
+	pods       []pod           // members, ascending
+	nonMembers []*corev1.Pod   // owned, and no members
+	slots      []slot          // live ordinals, ascending, but for missing ones beyond maxCreated
+	missing    int             // live ordinals without a pod
+	condemned  []*pod          // descending
+	targets    []*pod          // the range of the update, in its order
+	notUpdated int             // live pods not at the update revision, planned ones included; -1 before it is asked for
+	resizes    []action.Action // claims to grow
+	retentions []action.Action // claims to take from former pods
 }
 
 func newPass(s Snapshot) *pass {
-	p := &pass{Snapshot: s, sameTemplate: map[string]bool{}, notUpdated: -1}
+	p := &pass{Snapshot: s, notUpdated: -1}
 	var reserved ordinals.Reserved
 	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
 	p.numbers, reserved, p.plan.Err = readNumbers(s.Set, s.FeatureGates)
@@ -196,30 +194,5 @@ func (p *pass) inspect(o *corev1.Pod, ordinal int32) pod {
 // hasUpdateTemplate reports whether the revision with the short hash is the update revision or has an equal
 // template, as one has that a built-in StatefulSet left behind.
 func (p *pass) hasUpdateTemplate(hash string) bool {
-	update := p.Chosen.Update
-	if update == nil || hash == "" {
-		return false
-	}
-	if hash == revision.Hash(update) {
-		return true
-	}
-	same, known := p.sameTemplate[hash]
-	if known {
-		return same
-	}
-	for _, list := range [][]*appsv1.ControllerRevision{p.Revisions, p.OrphanRevisions} {
-		for _, r := range list {
-			if revision.Hash(r) == hash {
-				same = p.equal(r, update)
-			}
-		}
-	}
-	p.sameTemplate[hash] = same
-	return same
-}
-
-func (p *pass) equal(a, b *appsv1.ControllerRevision) bool {
-	first, errFirst := p.workload.Revisions.Template(a)
-	second, errSecond := p.workload.Revisions.Template(b)
-	return errFirst == nil && errSecond == nil && podspec.Equal(first, second, DefaultPullPolicy)
+	return p.workload.Revisions.HasTemplate(hash, p.Chosen.Update)
 }
