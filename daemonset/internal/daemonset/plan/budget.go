@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"strings"
+	"time"
+
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+)
+
+// budget is what maxUnavailable leaves.
+type budget struct {
+	maxUnavailable int
+	down           []*place // nodes without a pod in service
+	changing       []*place // nodes whose pod serves and is not available yet, or is being updated
+}
+
+// budgetOf counts the nodes of which counts says so.
+func (p *pass) budgetOf(counts func(*place) bool) *budget {
+	b := &budget{maxUnavailable: p.numbers.maxUnavailable}
+	for i := range p.places {
+		l := &p.places[i]
+		switch {
+		case !counts(l) || l.isServing() || p.skips(l):
+		case l.isUp():
+			b.changing = append(b.changing, l)
+		default:
+			b.down = append(b.down, l)
+		}
+	}
+	return b
+}
+
+// allows reports whether the pod of a node that is up may be taken out of service. One that counts already waits only
+// for those that are really down: a pod of the last update that is ready and not yet available may be replaced in the
+// place of another one, but never all of them at once.
+func (b *budget) allows(l *place) bool {
+	if !l.isServing() {
+		return len(b.down) < b.maxUnavailable
+	}
+	return len(b.down)+len(b.changing) < b.maxUnavailable
+}
+
+// spend counts a node whose pod goes out of service; served is whether it counted for nothing before.
+func (b *budget) spend(l *place, served bool) {
+	b.down = append(b.down, l)
+	if !served {
+		b.changing = without(b.changing, l)
+	}
+}
+
+func without(list []*place, l *place) []*place {
+	var rest []*place
+	for _, other := range list {
+		if other != l {
+			rest = append(rest, other)
+		}
+	}
+	return rest
+}
+
+// skips reports whether unreadyNodePolicy lets the node use up nothing.
+func (p *pass) skips(l *place) bool {
+	policy := rollingUpdate(p.Set).UnreadyNodePolicy
+	if l.node == nil || policy == "" || policy == v1beta1.CountUnreadyNodes {
+		return false
+	}
+	since, ready := unreadySince(l.node)
+	return !ready && (policy == v1beta1.SkipUnreadyNodes || !since.After(p.updateStart()))
+}
+
+// updateStart is when the update to the present update revision began.
+func (p *pass) updateStart() time.Time {
+	began := p.Set.Status.UpdateStartTime
+	if began == nil || p.Set.Status.UpdateRevision != p.updateHash() {
+		return p.Now
+	}
+	return began.Time
+}
+
+const (
+	// blockedAfter is how long nodes may be without a pod in service before the user is told that others wait for them.
+	blockedAfter = time.Minute
+	// mostNamed is how many nodes or pods a message names.
+	mostNamed = 5
+)
+
+// waitForNodes records that what the message says waits for the nodes. Nodes that are down for long, as many as are
+// allowed to be, block it.
+func (p *pass) waitForNodes(nodes []*place, most int, reason, message string) {
+	long, next := 0, time.Duration(0)
+	for _, l := range nodes {
+		left := p.downSince(l).Add(blockedAfter).Sub(p.Now)
+		switch {
+		case left <= 0:
+			long++
+		case next == 0 || left < next:
+			next = left
+		}
+	}
+	if len(nodes) > 0 {
+		message += "; not available yet: " + namesOf(nodes)
+	}
+	if long >= max(most, 1) {
+		reason = v1beta1.ReasonBlockedByUnavailableNodes
+	} else {
+		p.plan.RequeueWithin(next)
+	}
+	p.plan.Wait(reason, "", "%s", message)
+}
+
+// downSince is about when the node lost its pod in service: the last turn that it and its pods show.
+func (p *pass) downSince(l *place) time.Time {
+	since := time.Time{}
+	later := func(t time.Time) {
+		if t.After(since) {
+			since = t
+		}
+	}
+	for _, o := range l.pods {
+		if o.leaving {
+			return p.Now
+		}
+		later(o.Pod.CreationTimestamp.Time)
+		later(o.ReadySince)
+		if o.Terminating {
+			later(o.Pod.DeletionTimestamp.Time)
+		}
+	}
+	if since.IsZero() || l.creating {
+		return p.Now
+	}
+	return since
+}
+
+// namesOf are the names of the first nodes.
+func namesOf(nodes []*place) string {
+	var names []string
+	for _, l := range nodes[:min(len(nodes), mostNamed)] {
+		names = append(names, l.name)
+	}
+	if len(nodes) > mostNamed {
+		names = append(names, "and others")
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,66 @@
+package plan
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
+)
+
+// deletePod deletes the pod, or brings it into PreparingDelete while the preDelete hook holds it, and says whether the
+// pod goes. It adds nothing to the step when the pod is held already, when the burst is used up, or when the server
+// refuses that.
+func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goes bool) {
+	if o.touched {
+		return o.leaving
+	}
+	deleter := p.workload
+	deleter.Lifecycle = preDelete(p.Set.Spec.Lifecycle)
+	a := deleter.Delete(o.State, podupdate.DeleteReason{
+		Reason: reason, Message: message,
+		Event: &action.Event{Succeeded: EventDeleted, Failed: EventDeleteFailed, Note: "Deleted pod: " + o.Pod.Name},
+	})
+	if !podupdate.HasWrites(a) {
+		o.touched, o.leaving = true, true
+		p.explainHook(o)
+		return true
+	}
+	if !p.spend(&p.left.deletions) {
+		return false
+	}
+	o.touched = true
+	if p.plan.YieldsPlace(&a) {
+		p.left.deletions++
+		return false
+	}
+	o.leaving = true
+	if a.Verb != action.Delete {
+		p.explainHook(o)
+		if deleter.Lifecycle.PreDelete.MarkPodNotReady {
+			p.noteMissingReadinessGate(o)
+		}
+	}
+	step.Actions = append(step.Actions, a)
+	return true
+}
+
+// preDelete is the only hook that has an effect.
+func preDelete(l *workload.Lifecycle) *workload.Lifecycle {
+	if l == nil || l.PreDelete == nil {
+		return nil
+	}
+	return &workload.Lifecycle{PreDelete: l.PreDelete}
+}
+
+// noteMissingReadinessGate tells that the pod stays in service though its hook wants it out of it.
+func (p *pass) noteMissingReadinessGate(o *pod) {
+	if !podstate.HasReadinessGate(o.Pod, contract.KruisePodReady) {
+		p.plan.Notices = append(p.plan.Notices, action.Notice{
+			Type: corev1.EventTypeWarning, Reason: EventGateMissing, Related: o.Pod,
+			Note: "markPodNotReady has no effect on Pod " + o.Pod.Name + ": it lacks readiness gate " + contract.KruisePodReady,
+		})
+	}
+}

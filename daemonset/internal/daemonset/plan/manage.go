@@ -1,0 +1,189 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// manage gives every node that should run a pod its pod, and takes pods away that have ended, that are too many, or
+// whose node must not have one. It acts also when the set is paused or of type OnDelete.
+func manage(p *pass) {
+	if p.plan.Err != nil {
+		return
+	}
+	deletes, creates := action.Step{Name: StepDelete, SlowStart: true}, action.Step{Name: StepCreate, SlowStart: true}
+	var needing []*place
+	for i := range p.places {
+		l := &p.places[i]
+		p.tidy(&deletes, l)
+		if p.needsPod(l) {
+			needing = append(needing, l)
+		}
+	}
+	for _, l := range p.withinPartition(needing) {
+		p.createPod(&creates, l, "ScaleOut")
+	}
+	p.plan.Add(deletes)
+	p.plan.Add(creates)
+}
+
+// tidy takes away what must not be on the node.
+func (p *pass) tidy(step *action.Step, l *place) {
+	for _, o := range l.pods {
+		switch {
+		case o.Terminating || o.foreign:
+		case l.node == nil:
+			if !o.Assigned { // others are collected
+				p.deletePod(step, o, "NodeGone", "node "+l.name+" does not exist")
+			}
+		case !l.ShouldContinue:
+			p.deletePod(step, o, "NotEligible", "node "+l.name+" must not run it")
+		case o.finished:
+			p.deleteFinished(step, l, o)
+		case o.deleting:
+			p.deletePod(step, o, "HookReleased", "the preDelete hook has let it go")
+		}
+	}
+	if l.node != nil && l.ShouldContinue && len(l.pods) > 1 {
+		p.deleteExcess(step, l)
+	}
+}
+
+// deleteFinished makes room for a successor of a pod that has ended. Where pods fail one after the other that takes
+// longer each time.
+func (p *pass) deleteFinished(step *action.Step, l *place, o *pod) {
+	failed := o.Pod.Status.Phase == corev1.PodFailed
+	if wait := p.RetryFailedAt[l.name].Sub(p.Now); failed && wait > 0 {
+		p.plan.RequeueWithin(wait)
+		p.plan.Wait(WaitFailedPod, o.Pod.Name, "pods on node %s fail one after the other; the next one is made at %s", l.name,
+			p.RetryFailedAt[l.name].UTC().Format(time.RFC3339))
+		return
+	}
+	before := len(step.Actions)
+	p.deletePod(step, o, "Ended", "it has ended and is replaced")
+	if len(step.Actions) == before {
+		return
+	}
+	n := action.Notice{Type: corev1.EventTypeNormal, Reason: EventPodSucceeded, Related: o.Pod,
+		Note: fmt.Sprintf("Found succeeded daemon pod %s/%s on node %s, will try to delete it", o.Pod.Namespace, o.Pod.Name, l.name)}
+	if failed {
+		n.Type, n.Reason = corev1.EventTypeWarning, EventPodFailed
+		n.Note = fmt.Sprintf("Found failed daemon pod %s/%s on node %s, will try to kill it", o.Pod.Namespace, o.Pod.Name, l.name)
+		if trouble := podstate.TroubleOf(o.Pod); trouble.Reason != "" {
+			n.Note += ": " + trouble.Reason
+		}
+	}
+	p.plan.Notices = append(p.plan.Notices, n)
+}
+
+// deleteExcess leaves one pod on the node, or, in a surge, an old one for as long as its successor is not available.
+func (p *pass) deleteExcess(step *action.Step, l *place) {
+	staying := l.staying()
+	if len(staying) < 2 {
+		return
+	}
+	if !surges(p.Set) {
+		p.deleteAllBut(step, p.best(l, staying), staying)
+		return
+	}
+	var wanted, old []*pod
+	for _, o := range staying {
+		if p.atTarget(l, o) && !o.SpecifiedDelete {
+			wanted = append(wanted, o)
+		} else {
+			old = append(old, o)
+		}
+	}
+	successor, former := p.best(l, wanted), p.best(l, old)
+	p.deleteAllBut(step, successor, wanted)
+	p.deleteAllBut(step, former, old)
+	if successor != nil && former != nil && (!former.Ready || successor.serving()) {
+		p.deletePod(step, former, "Surge", "pod "+successor.Pod.Name+" has taken its place")
+	}
+}
+
+func (p *pass) deleteAllBut(step *action.Step, kept *pod, pods []*pod) {
+	for _, o := range pods {
+		if o != kept {
+			p.deletePod(step, o, "Excess", "pod "+kept.Pod.Name+" is on its node")
+		}
+	}
+}
+
+// best is the pod to keep of those on a node: one that serves, else the oldest; nil of none.
+func (p *pass) best(l *place, pods []*pod) *pod {
+	if len(pods) == 0 {
+		return nil
+	}
+	value := func(o *pod) int {
+		switch {
+		case o.SpecifiedDelete:
+			return 0
+		case o.serving():
+			return 3
+		case o.up():
+			return 2
+		}
+		return 1
+	}
+	best := pods[0]
+	for _, o := range pods[1:] { // the oldest first
+		if value(o) > value(best) {
+			best = o
+		}
+	}
+	return best
+}
+
+// needsPod reports whether the node gets a pod. In a surge one that is about to go does not stand in the way.
+func (p *pass) needsPod(l *place) bool {
+	if l.node == nil || !l.ShouldRun {
+		return false
+	}
+	if !surges(p.Set) {
+		return !l.hasPod()
+	}
+	return !slices.ContainsFunc(l.pods, func(o *pod) bool { return !o.Terminating && !o.deleting })
+}
+
+// withinPartition is how far the partition lets nodes get their first pod, in the order of their names: partitioned
+// scaling leaves as many nodes without one. A node that had a pod gets the next one in any case.
+//
+//	10 nodes, none with a pod, partition 9: the first. 10 nodes, one with a new pod, partition 5: four more.
+func (p *pass) withinPartition(needing []*place) []*place {
+	s := p.Set.Spec.ScaleStrategy
+	if s == nil || !s.PartitionedScaling || onDelete(p.Set) || p.numbers.partition == 0 {
+		return needing
+	}
+	updated := 0
+	for i := range p.places {
+		l := &p.places[i]
+		if l.ShouldRun && slices.ContainsFunc(l.pods, func(o *pod) bool { return o.updated && !o.Terminating }) {
+			updated++
+		}
+	}
+	var allowed []*place
+	room := p.desired - updated - min(p.numbers.partition, p.desired)
+	for _, had := range []bool{true, false} {
+		for _, l := range needing {
+			if p.HadPod[l.name] == had && (had || room > 0) {
+				allowed = append(allowed, l)
+				room--
+			}
+		}
+	}
+	p.withheld = len(needing) - len(allowed)
+	slices.SortFunc(allowed, func(a, b *place) int { return byName(*a, *b) })
+	return allowed
+}
+
+// isRolling reports whether updates are made.
+func (p *pass) isRolling() bool {
+	return p.plan.Err == nil && !onDelete(p.Set) && !paused(p.Set)
+}

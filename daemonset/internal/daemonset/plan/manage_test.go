@@ -1,0 +1,233 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
+
+	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
+)
+
+func TestWhichNodesHaveAPod(t *testing.T) {
+	none := []string{}
+	cases := []struct {
+		name  string
+		given func(t *testing.T) *world
+		want  []string
+	}{
+		{"every node gets one", func(t *testing.T) *world { return given(t, 3) }, []string{"create n1", "create n2", "create n3"}},
+		{"only those without", func(t *testing.T) *world { return given(t, 3).updated("n2") }, []string{"create n1", "create n3"}},
+		{"an old one is one", func(t *testing.T) *world { return given(t, 1, deleting).old("n1") }, none},
+		{"a terminating one is one", func(t *testing.T) *world { return given(t, 1).updated("n1", terminating) }, none},
+		{"one that has ended and terminates is none", func(t *testing.T) *world { return given(t, 1).updated("n1", terminating, failed) }, []string{"create n1"}},
+		{"one on its way is one", func(t *testing.T) *world { return given(t, 1).updated("n1", down, unassigned) }, none},
+		{"new pods are new while paused", func(t *testing.T) *world { return given(t, 1, pausing(true)) }, []string{"create n1"}},
+		{"and with OnDelete", func(t *testing.T) *world { return given(t, 1, deleting) }, []string{"create n1"}},
+		{"and below the partition", func(t *testing.T) *world { return given(t, 1, partition("1")) }, []string{"create n1"}},
+		{"a taint lets none in", func(t *testing.T) *world { return given(t, 1).node("n1", tainted(corev1.TaintEffectNoSchedule)) }, none},
+		{"and none out", func(t *testing.T) *world {
+			return given(t, 1).node("n1", tainted(corev1.TaintEffectNoSchedule)).updated("n1")
+		}, none},
+		{"NoExecute takes it away", func(t *testing.T) *world {
+			return given(t, 1).node("n1", tainted(corev1.TaintEffectNoExecute)).updated("n1")
+		}, []string{"delete n1"}},
+		{"and all of them, ended or held", func(t *testing.T) *world {
+			return given(t, 1).node("n1", tainted(corev1.TaintEffectNoExecute)).updated("n1").updated("n1", failed).updated("n1", preparing).updated("n1", terminating)
+		}, []string{"delete n1", "delete n1", "delete n1"}},
+		{"a node that is gone takes unassigned ones along", func(t *testing.T) *world {
+			return given(t, 1).updated("n1 n2").updated("n3", down, unassigned)
+		}, []string{"delete n3"}},
+		{"a failed one is replaced", func(t *testing.T) *world { return given(t, 1).updated("n1", failed) }, []string{"delete n1"}},
+		{"and one that has succeeded", func(t *testing.T) *world { return given(t, 1).updated("n1", gen.Phase(corev1.PodSucceeded)) }, []string{"delete n1"}},
+		{"while paused, too", func(t *testing.T) *world { return given(t, 1, pausing(true)).old("n1", failed) }, []string{"delete n1"}},
+		{"burst", func(t *testing.T) *world { return given(t, 5, burst("2")) }, []string{"create n1", "create n2"}},
+		{"burst in percent, at least one", func(t *testing.T) *world { return given(t, 5, burst("10%")) }, []string{"create n1"}},
+		{"burst of deletions", func(t *testing.T) *world { return given(t, 3, burst("2")).updated("n1 n2 n3", failed) }, []string{"delete n1", "delete n2"}},
+		{"in a surge one that terminates stands in no way", func(t *testing.T) *world { return given(t, 1, maxSurge("1")).updated("n1", terminating) }, []string{"create n1"}},
+		{"nor one that its hook holds", func(t *testing.T) *world {
+			return given(t, 1, maxSurge("1"), hooked).old("n1", preparing, hookOn)
+		}, []string{"create n1"}},
+		{"a failed one does", func(t *testing.T) *world {
+			w := given(t, 1, maxSurge("1")).updated("n1", failed)
+			w.retry = map[string]time.Time{"n1": now.Add(time.Second)}
+			return w
+		}, none},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, c.given(t).did()) })
+	}
+}
+
+func TestOfSeveralPodsOneStays(t *testing.T) {
+	cases := []struct {
+		name  string
+		given func(t *testing.T) *world
+		want  []string
+	}{
+		{"the oldest", func(t *testing.T) *world { return given(t, 1).updated("n1").updated("n1", created(2*time.Hour)) }, []string{"web-n1-0"}},
+		{"one that has its node", func(t *testing.T) *world {
+			return given(t, 1).updated("n1", down).updated("n1", created(2*time.Hour), down, unassigned)
+		}, []string{"web-n1-1"}},
+		{"one that serves before an older one that does not", func(t *testing.T) *world {
+			return given(t, 1).updated("n1").updated("n1", created(2*time.Hour), down)
+		}, []string{"web-n1-1"}},
+		{"whichever its revision", func(t *testing.T) *world {
+			return given(t, 1, pausing(true)).updated("n1").old("n1", created(2*time.Hour))
+		}, []string{"web-n1-0"}},
+		{"the first of the same age", func(t *testing.T) *world { return given(t, 1).updated("n1 n1 n1") }, []string{"web-n1-1", "web-n1-2"}},
+		{"terminating ones count for nothing", func(t *testing.T) *world { return given(t, 1).updated("n1").updated("n1", terminating) }, nil},
+		{"in a surge an old one and a new one", func(t *testing.T) *world { return given(t, 1, maxSurge("1")).old("n1").updated("n1", down) }, nil},
+		{"of each the best", func(t *testing.T) *world {
+			return given(t, 1, maxSurge("1")).old("n1").old("n1", down).updated("n1", down).updated("n1", created(2*time.Hour), down)
+		}, []string{"web-n1-2", "web-n1-1"}},
+		{"the old one goes once the new one is available", func(t *testing.T) *world { return given(t, 1, maxSurge("1")).old("n1").updated("n1") }, []string{"web-n1-0"}},
+		{"not before", func(t *testing.T) *world {
+			return given(t, 1, maxSurge("1"), minReady(10)).old("n1").updated("n1", young)
+		}, nil},
+		{"or once it is not ready", func(t *testing.T) *world { return given(t, 1, maxSurge("1")).old("n1", down).updated("n1", down) }, []string{"web-n1-0"}},
+		{"while paused, too", func(t *testing.T) *world { return given(t, 1, maxSurge("1"), pausing(true)).old("n1").updated("n1") }, []string{"web-n1-0"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, c.given(t).deleted()) })
+	}
+}
+
+func TestFailedPodsAreReplacedLaterEachTime(t *testing.T) {
+	w := given(t, 2).updated("n1 n2", failed)
+	w.retry = map[string]time.Time{"n1": now.Add(8 * time.Second), "n2": now.Add(-time.Second)}
+	assert.Equal(t, []string{"delete n2"}, w.did())
+	todo := w.plan()
+	assert.Equal(t, 8*time.Second, todo.RequeueAfter)
+	assert.Equal(t, []string{WaitFailedPod}, w.waits())
+	require.Len(t, todo.Notices, 1)
+	assert.Equal(t, EventPodFailed, todo.Notices[0].Reason)
+	assert.Contains(t, todo.Notices[0].Note, "Found failed daemon pod default/web-n2-1 on node n2, will try to kill it")
+
+	w = given(t, 1).updated("n1", gen.Phase(corev1.PodSucceeded))
+	w.retry = map[string]time.Time{"n1": now.Add(8 * time.Second)}
+	assert.Equal(t, []string{"delete n1"}, w.did(), "one that has succeeded waits for nothing")
+	assert.Equal(t, EventPodSucceeded, w.plan().Notices[0].Reason)
+}
+
+func TestNewPods(t *testing.T) {
+	created := func(w *world) *corev1.Pod {
+		for a := range simulate.Actions(w.plan().Steps, StepCreate) {
+			return a.Object.(*corev1.Pod)
+		}
+		return nil
+	}
+	w := given(t, 1)
+	o := created(w)
+	assert.True(t, strings.HasPrefix(o.Name, "web-") && len(o.Name) == len("web-xxxxx"), o.Name)
+	assert.Equal(t, "n1", eligibility.NodeOf(o))
+	assert.Empty(t, o.Spec.NodeName)
+	assert.Len(t, o.Spec.Tolerations, 6)
+	assert.Equal(t, []metav1.OwnerReference{controllerRef(w.set)}, o.OwnerReferences)
+	assert.Equal(t, map[string]string{"app": "web", contract.RevisionLabel: w.snapshot().Chosen.Update.Labels[contract.RevisionHashLabel]}, o.Labels)
+	assert.Equal(t, []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}}, o.Spec.ReadinessGates)
+	assert.Empty(t, o.Annotations)
+	assert.Empty(t, o.Spec.Containers[0].ImagePullPolicy)
+
+	o = created(given(t, 1, inPlace))
+	assert.Equal(t, []corev1.PodReadinessGate{{ConditionType: contract.InPlaceUpdateReady}, {ConditionType: contract.KruisePodReady}}, o.Spec.ReadinessGates)
+
+	w = given(t, 1)
+	w.featureGates.AssignDirectly, w.featureGates.AutoscalerAnnotation = true, true
+	w.set.Annotations = map[string]string{appsv1.DeprecatedTemplateGeneration: "7"}
+	o = created(w)
+	assert.Equal(t, "n1", o.Spec.NodeName)
+	assert.Equal(t, directScheduler, o.Spec.SchedulerName)
+	assert.Nil(t, o.Spec.Affinity)
+	assert.Equal(t, "true", o.Annotations[contract.AutoscalerDaemonSetPodAnnotation])
+	assert.Equal(t, "7", o.Labels[templateGenerationLabel])
+}
+
+// The worked examples: which nodes get their first pod.
+func TestPartitionedScaling(t *testing.T) {
+	cases := []struct {
+		desired, updated int
+		partition        string
+		withPod          string
+		want             string
+	}{
+		{10, 0, "10", "", ""},
+		{10, 0, "9", "", "node-0"},
+		{10, 1, "5", "node-0", "node-1 node-2 node-3 node-4"},
+		{12, 5, "5", "node-0 node-1 node-2 node-3 node-4", "node-10 node-11"},
+		{9, 4, "5", "node-0 node-1 node-2 node-3", ""},
+		{9, 4, "0", "node-0 node-1 node-2 node-3", "node-4 node-5 node-6 node-7 node-8"},
+		{10, 4, "100", "node-0 node-1 node-2 node-3", ""},
+		{10, 0, "50%", "", "node-0 node-1 node-2 node-3 node-4"},
+	}
+	for _, c := range cases {
+		t.Run(fmt.Sprintf("%d %d %s", c.desired, c.updated, c.partition), func(t *testing.T) {
+			w := given(t, 0, partition(c.partition), partitionedScaling)
+			for i := range c.desired {
+				w.node(fmt.Sprintf("node-%d", i))
+			}
+			w.updated(c.withPod)
+			want := []string{}
+			for _, name := range strings.Fields(c.want) {
+				want = append(want, "create "+name)
+			}
+			assert.Equal(t, want, w.did())
+		})
+	}
+}
+
+func TestPartitionedScalingWithholdsNoPodFromANodeThatHadOne(t *testing.T) {
+	w := given(t, 3, partition("3"), partitionedScaling)
+	assert.Empty(t, w.did())
+	w.had = map[string]bool{"n2": true}
+	assert.Equal(t, []string{"create n2"}, w.did())
+	w = given(t, 3, deleting, partitionedScaling)
+	assert.Len(t, w.did(), 3, "without RollingUpdate it has no effect")
+}
+
+func TestOwnership(t *testing.T) {
+	w := given(t, 2).updated("n1", gen.Label("app", "other"))
+	orphan := w.pod(w.revisions[0], "n2")
+	orphan.OwnerReferences = nil
+	w.orphans = append(w.orphans, orphan)
+	var verbs []string
+	for a := range simulate.Actions(w.plan().Steps, "") {
+		verbs = append(verbs, fmt.Sprint(a.Verb, " ", a.Object.GetName()))
+	}
+	assert.Equal(t, []string{"Release web-n1-0", "Adopt web-n2-1"}, verbs, "and nothing else is done to them, nor in their place")
+
+	w = given(t, 1).updated("n1", gen.Change(func(o *corev1.Pod) { delete(o.Labels, contract.RevisionLabel) }))
+	todo := w.plan()
+	require.Equal(t, 1, todo.Count(action.Adopt))
+	value, set := simulate.LabelIn(todo.Steps[0].Actions[0], contract.RevisionLabel)
+	assert.True(t, set, "the label by which pods are cached comes back")
+	assert.Empty(t, value)
+}
+
+func TestAnEmptySelectorStopsEverything(t *testing.T) {
+	w := given(t, 2)
+	w.set.Spec.Selector = &metav1.LabelSelector{}
+	w.orphans = append(w.orphans, w.pod(w.revisions[0], "n2"))
+	todo := w.plan()
+	assert.Empty(t, todo.Steps)
+	require.Len(t, todo.Notices, 1)
+	assert.Equal(t, EventSelectsAll, todo.Notices[0].Reason)
+	assert.Equal(t, corev1.EventTypeWarning, todo.Notices[0].Type)
+}
+
+func TestASetThatIsBeingDeletedDoesNothing(t *testing.T) {
+	w := given(t, 2)
+	w.set.DeletionTimestamp = &metav1.Time{Time: now}
+	assert.Empty(t, w.plan().Steps)
+}

@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-project/flotilla/core/workloads/rollout"
+
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+)
+
+// defaultBurst is how an absent spec.burstReplicas reads.
+const defaultBurst = 250
+
+// numbers are the counts that the spec asks for, with percentages resolved.
+type numbers struct {
+	partition      int   // nodes that are not updated
+	maxUnavailable int   // nodes whose pod may be out of service
+	maxSurge       int   // nodes that may have an old and a new pod; 0 without surge
+	burst          int   // pods that are created, deleted or updated in place in a pass, each
+	minReady       int32 // seconds
+}
+
+// readNumbers resolves the spec's numbers for so many nodes that should run a pod. What rollingUpdate says counts only
+// with type RollingUpdate.
+//
+//	25% of 10 nodes: maxUnavailable and maxSurge 3, partition 2. 10% of 5 nodes: burst 1.
+func readNumbers(set *v1beta1.DaemonSet, desired int) (numbers, error) {
+	r := rollingUpdate(set)
+	n := numbers{minReady: set.Spec.MinReadySeconds}
+	if r.MaxUnavailable == nil && r.MaxSurge == nil {
+		r.MaxUnavailable = ptr.To(intstr.FromInt32(1))
+	}
+	burst := ptr.Deref(set.Spec.BurstReplicas, intstr.FromInt32(defaultBurst))
+	for _, amount := range []struct {
+		field    string
+		value    *intstr.IntOrString
+		rounding rollout.Rounding
+		into     *int
+	}{
+		{"maxUnavailable", r.MaxUnavailable, rollout.RoundUp, &n.maxUnavailable},
+		{"maxSurge", r.MaxSurge, rollout.RoundUp, &n.maxSurge},
+		{"partition", r.Partition, rollout.RoundDown, &n.partition},
+		{"burstReplicas", &burst, rollout.RoundDown, &n.burst},
+	} {
+		if amount.value == nil {
+			continue
+		}
+		v, err := rollout.Scaled(amount.field, *amount.value, int32(desired), amount.rounding)
+		if err != nil {
+			return n, err
+		}
+		*amount.into = int(max(v, 0))
+	}
+	n.burst = max(n.burst, 1)
+	if n.maxUnavailable == 0 && n.maxSurge == 0 && desired > 0 {
+		n.maxUnavailable = 1
+	}
+	return n, nil
+}
+
+// surges reports whether a new pod comes before the old one goes, whatever the number of nodes.
+func surges(set *v1beta1.DaemonSet) bool {
+	surge := rollingUpdate(set).MaxSurge
+	if surge == nil {
+		return false
+	}
+	n, err := rollout.Scaled("maxSurge", *surge, 1, rollout.RoundUp)
+	return err == nil && n > 0
+}
+
+// rollingUpdate is spec.updateStrategy.rollingUpdate, empty where absent or without effect.
+func rollingUpdate(set *v1beta1.DaemonSet) v1beta1.RollingUpdateDaemonSet {
+	if r := set.Spec.UpdateStrategy.RollingUpdate; r != nil && !onDelete(set) {
+		return *r
+	}
+	return v1beta1.RollingUpdateDaemonSet{}
+}
+
+func onDelete(set *v1beta1.DaemonSet) bool {
+	return set.Spec.UpdateStrategy.Type == v1beta1.OnDeleteStrategyType
+}
+
+func paused(set *v1beta1.DaemonSet) bool { return ptr.Deref(rollingUpdate(set).Paused, false) }
+
+// allowance is what spec.burstReplicas leaves of a pass.
+type allowance struct{ creations, deletions, inPlace int }
+
+// nextBurst is when a pass goes on that has used up its burst.
+const nextBurst = time.Second
+
+// spend takes one of what is left, and asks for another pass where nothing is.
+func (p *pass) spend(left *int) bool {
+	if *left == 0 {
+		p.plan.RequeueWithin(nextBurst)
+		return false
+	}
+	*left--
+	return true
+}

@@ -1,0 +1,180 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+
+	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
+)
+
+// pod is a pod of the set as one pass sees it.
+type pod struct {
+	podstate.State
+	foreign  bool // about to be released or adopted
+	updated  bool // at the update revision, or at one that says the same
+	deleting bool // in PreparingDelete
+	finished bool // in phase Succeeded or Failed
+	inGrace  bool // an in-place update waits for its grace period
+	updating bool // an in-place update is not complete, though the pod may be in service all the while
+	touched  bool // has its action in this pass
+	leaving  bool // goes out of service by that action
+}
+
+// stays reports whether the pod is there to stay, as far as is known.
+func (o *pod) stays() bool { return o.Active && !o.deleting && !o.leaving && !o.foreign }
+
+// up reports whether the pod is in service and stays so.
+func (o *pod) up() bool { return o.stays() && o.Ready }
+
+// serving reports whether the pod is available and stays so, and no update of it is under way.
+func (o *pod) serving() bool { return o.stays() && o.Available && !o.updating }
+
+// place is a node that has or should have pods of the set.
+type place struct {
+	name string
+	node *corev1.Node // nil for one that does not exist
+	eligibility.Verdict
+	pods     []*pod // the oldest first
+	selected bool   // updateStrategy.rollingUpdate.selector matches the node
+	inRange  bool   // the update reaches the node
+	creating bool   // gets a pod in this pass
+}
+
+// hasPod reports whether a pod is on the node, or on its way there or from there. One that has ended and is being
+// deleted runs no more and holds up none.
+func (l *place) hasPod() bool {
+	return slices.ContainsFunc(l.pods, func(o *pod) bool { return !o.Terminating || !o.finished })
+}
+
+// staying are the pods that are there to stay, the oldest first.
+func (l *place) staying() []*pod {
+	for i, o := range l.pods {
+		if o.stays() {
+			continue
+		}
+		some := slices.Clone(l.pods[:i])
+		for _, o := range l.pods[i+1:] {
+			if o.stays() {
+				some = append(some, o)
+			}
+		}
+		return some
+	}
+	return l.pods
+}
+
+// isUp reports whether a pod on the node is in service and stays so.
+func (l *place) isUp() bool { return slices.ContainsFunc(l.pods, (*pod).up) }
+
+// isServing reports whether a pod on the node is available and stays so.
+func (l *place) isServing() bool { return slices.ContainsFunc(l.pods, (*pod).serving) }
+
+// findPlaces makes the places of all nodes and of those that only pods know.
+func (p *pass) findPlaces() {
+	p.places = make([]place, 0, len(p.Nodes))
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		p.places = append(p.places, place{name: n.Name, node: n.Node, Verdict: n.Verdict})
+		if n.ShouldRun {
+			p.desired++
+		}
+	}
+	if !slices.IsSortedFunc(p.places, byName) {
+		slices.SortFunc(p.places, byName)
+	}
+}
+
+func byName(a, b place) int { return strings.Compare(a.name, b.name) }
+
+// inspectPods derives the state of each pod and brings it to its place. Pods that belong to no node are left alone.
+func (p *pass) inspectPods() {
+	index := make(map[string]int, len(p.places))
+	for i := range p.places {
+		index[p.places[i].name] = i
+	}
+	known := len(p.places)
+	p.pods = make([]pod, 0, len(p.Snapshot.Pods)+len(p.Orphans))
+	where := make([]int, 0, cap(p.pods))
+	for i, list := range [][]*corev1.Pod{p.Snapshot.Pods, p.Orphans} {
+		for _, o := range list {
+			found := p.inspect(o)
+			found.foreign = i == 1
+			name, at := eligibility.NodeOf(o), -1
+			if name != "" {
+				var ok bool
+				if at, ok = index[name]; !ok {
+					at = len(p.places)
+					index[name] = at
+					p.places = append(p.places, place{name: name})
+				}
+			}
+			p.pods, where = append(p.pods, found), append(where, at)
+		}
+	}
+	p.distribute(where)
+	if len(p.places) > known {
+		slices.SortFunc(p.places, byName)
+	}
+}
+
+// distribute gives each place its pods; where has the place of each, -1 for none.
+func (p *pass) distribute(where []int) {
+	starts := make([]int, len(p.places)+2)
+	for _, at := range where {
+		starts[at+2]++
+	}
+	for i := 1; i < len(starts); i++ {
+		starts[i] += starts[i-1]
+	}
+	all, next := make([]*pod, len(p.pods)), slices.Clone(starts)
+	for i, at := range where {
+		all[next[at+1]] = &p.pods[i]
+		next[at+1]++
+	}
+	for i := range p.places {
+		first, last := starts[i+1], starts[i+2]
+		p.places[i].pods = all[first:last:last]
+		if last-first > 1 {
+			slices.SortFunc(p.places[i].pods, byAge)
+		}
+	}
+}
+
+// byAge puts pods that have their node first, then the oldest, then by name.
+func byAge(a, b *pod) int {
+	if a.Assigned != b.Assigned {
+		if a.Assigned {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(a.Pod.CreationTimestamp.Compare(b.Pod.CreationTimestamp.Time), strings.Compare(a.Pod.Name, b.Pod.Name))
+}
+
+// inspect derives the state of a pod of the set.
+func (p *pass) inspect(o *corev1.Pod) pod {
+	state := podstate.Of(o, p.Now, p.numbers.minReady)
+	return pod{
+		State:    state,
+		updated:  p.hasUpdateTemplate(state.Revision) || p.hasTemplateGeneration(o),
+		deleting: state.Lifecycle == contract.LifecyclePreparingDelete,
+		finished: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
+	}
+}
+
+// unreadySince is since when the node has not been ready; ready is true if it is.
+func unreadySince(node *corev1.Node) (since time.Time, ready bool) {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.LastTransitionTime.Time, c.Status == corev1.ConditionTrue
+		}
+	}
+	return node.CreationTimestamp.Time, false
+}

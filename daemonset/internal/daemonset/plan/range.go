@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+)
+
+// selectRange finds the nodes that the update reaches: those that are updated already, then those in the middle of it,
+// then the others that the selector matches, each from the last name down, without the last partition ones of all.
+//
+//	a new, b and c old, partition 1: a, c.
+//	a, c and d old, b new, partition 2, selector a, c, d: b, d.
+func (p *pass) selectRange() {
+	r := rollingUpdate(p.Set)
+	selector, err := nodeSelector(r.Selector)
+	if err != nil && p.plan.Err == nil {
+		p.plan.Err = err
+	}
+	reverts := r.UnselectedNodePolicy == v1beta1.RevertUnselectedNodes
+	if reverts {
+		p.previous = p.previousRevision()
+	}
+	if onDelete(p.Set) || p.plan.Err != nil {
+		return
+	}
+	var updated, updating, rest []*place
+	total := 0
+	for i := range slices.Backward(p.places) {
+		l := &p.places[i]
+		if !p.takesPart(l) {
+			continue
+		}
+		total++
+		l.selected = selector.Matches(labels.Set(l.node.Labels))
+		switch stage := l.stage(); {
+		case reverts && !l.selected:
+		case stage == isUpdated:
+			updated = append(updated, l)
+		case stage == isUpdating:
+			updating = append(updating, l)
+		case l.selected:
+			rest = append(rest, l)
+		}
+	}
+	all := slices.Concat(updated, updating, rest)
+	p.inRange = all[:min(max(total-p.numbers.partition, 0), len(all))]
+	for _, l := range p.inRange {
+		l.inRange = true
+	}
+}
+
+// nodeSelector is the selector of updateStrategy.rollingUpdate; nil matches every node.
+func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
+	if s == nil {
+		return labels.Everything(), nil
+	}
+	return metav1.LabelSelectorAsSelector(s)
+}
+
+// takesPart reports whether the node counts in updates: one that exists and should run a pod or has one.
+func (p *pass) takesPart(l *place) bool {
+	if l.node == nil || p.FeatureGates.PruneIneligibleNodes && !l.ShouldRun {
+		return false
+	}
+	return l.ShouldRun || l.hasPod()
+}
+
+// stage is how far the update of a node is.
+type stage int
+
+const (
+	isOld      stage = iota
+	isUpdating       // no pod, or an old one in PreparingDelete
+	isUpdated        // a new pod, or pods too many
+)
+
+func (l *place) stage() stage {
+	updated, old, preparing := 0, 0, false
+	for _, o := range l.pods {
+		switch {
+		case o.Terminating || o.foreign:
+		case o.updated:
+			updated++
+		default:
+			old++
+			preparing = preparing || o.deleting
+		}
+	}
+	switch {
+	case updated > 0 || old > 1:
+		return isUpdated
+	case old == 0 || preparing:
+		return isUpdating
+	}
+	return isOld
+}
+
+// target is the revision of new pods on the node: the update revision, but on nodes out of range the one before it
+// where unselectedNodePolicy says so.
+func (p *pass) target(l *place) *appsv1.ControllerRevision {
+	if p.previous != nil && !l.inRange && !onDelete(p.Set) {
+		return p.previous
+	}
+	return p.Chosen.Update
+}
+
+// atTarget reports whether the pod is of a revision that it may stay at on the node. Nodes that return to the revision
+// before the update revision keep any but that one.
+func (p *pass) atTarget(l *place, o *pod) bool {
+	if p.target(l) == p.Chosen.Update {
+		return o.updated
+	}
+	return !o.updated
+}
+
+// outdated reports whether the update replaces the pod, once it is not paused.
+func (p *pass) outdated(l *place, o *pod) bool {
+	return !onDelete(p.Set) && (l.inRange || p.previous != nil) && l.node != nil && !p.atTarget(l, o)
+}
+
+// unwanted reports whether a pod is to come in the place of this one.
+func (p *pass) unwanted(l *place, o *pod) bool {
+	return o.SpecifiedDelete || p.outdated(l, o) && !paused(p.Set)
+}

@@ -1,0 +1,44 @@
+package plan
+
+// Reasons of events on the set.
+const (
+	// EventCreated tells of a new pod.
+	EventCreated = "SuccessfulCreate"
+	// EventCreateFailed tells that a pod could not be created.
+	EventCreateFailed = "FailedCreate"
+	// EventDeleted tells that a pod was deleted.
+	EventDeleted = "SuccessfulDelete"
+	// EventDeleteFailed tells that a pod could not be deleted.
+	EventDeleteFailed = "FailedDelete"
+	// EventUpdateFailed tells that a pod could not be changed.
+	EventUpdateFailed = "FailedUpdate"
+	// EventPodFailed tells of a failed pod that another one replaces.
+	EventPodFailed = "FailedDaemonPod"
+	// EventPodSucceeded tells of a pod that has ended by itself and that another one replaces.
+	EventPodSucceeded = "SucceededDaemonPod"
+	// EventSelectsAll tells that the selector is empty.
+	EventSelectsAll = "SelectingAll"
+	// EventDeleteCancelled tells that a pod that a hook held back from deletion is needed again.
+	EventDeleteCancelled = "PreDeleteCancelled"
+	// EventGateMissing tells that a pod lacks the readiness gate with which a hook takes it out of service.
+	EventGateMissing = "ReadinessGateMissing"
+)
+
+// Reasons of waits.
+const (
+	// WaitMaxUnavailable means that a pod is replaced once others are available.
+	WaitMaxUnavailable = "MaxUnavailable"
+	// WaitMaxSurge means that a new pod beside an old one is made once others are available.
+	WaitMaxSurge = "MaxSurge"
+	// WaitFailedPod means that a failed pod is not replaced yet, since others on its node have failed before.
+	WaitFailedPod = "FailedPodBackOff"
+	// WaitPartitionedScaling means that nodes get no pod yet because of the partition.
+	WaitPartitionedScaling = "PartitionedScaling"
+)
+
+// Reasons are all that users read of this package.
+var Reasons = []string{
+	EventCreated, EventCreateFailed, EventDeleted, EventDeleteFailed, EventUpdateFailed, EventPodFailed, EventPodSucceeded,
+	EventSelectsAll, EventDeleteCancelled, EventGateMissing,
+	WaitMaxUnavailable, WaitMaxSurge, WaitFailedPod, WaitPartitionedScaling,
+}

@@ -1,0 +1,79 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
+)
+
+// refresh lets every pod continue what has begun: updates in place and readiness gates; and it puts labels right that
+// tell of which revision it is. It acts also when the set is paused or of type OnDelete. A pod that it changes is left
+// alone for the rest of the pass.
+func refresh(p *pass) {
+	step := action.Step{Name: StepRefresh}
+	for i := range p.pods {
+		o := &p.pods[i]
+		if o.touched || !o.Active {
+			continue
+		}
+		found := p.workload.Refresh(o.State, o.updated)
+		o.inGrace, o.updating = found.InGrace, found.Updating
+		if found.Action == nil {
+			continue
+		}
+		o.touched = true
+		found.Action.Event = &action.Event{Failed: EventUpdateFailed}
+		step.Actions = append(step.Actions, *found.Action)
+	}
+	p.plan.AddFirst(step)
+}
+
+// cancelDeletion takes pods in PreparingDelete back into service that need not go after all: their node may keep them,
+// nobody has specified them, no other pod has taken their place, and no update wants a new one there.
+func cancelDeletion(p *pass) {
+	step := action.Step{Name: StepRefresh}
+	for i := range p.places {
+		l := &p.places[i]
+		if l.node == nil || !l.ShouldContinue {
+			continue
+		}
+		for _, o := range l.pods {
+			if !o.deleting || o.touched || !o.Active || o.foreign || o.SpecifiedDelete || p.isReplaced(l, o) || p.wantsNewPod(l, o) {
+				continue
+			}
+			c := p.workload.Change(o.Pod)
+			lifecycle.Set(c, contract.LifecycleNormal)
+			o.touched, o.deleting = true, false
+			step.Actions = append(step.Actions, action.Action{
+				Verb: action.PatchMetadata, Object: o.Pod, Patches: c.Patches(), Reason: "Regret", Message: "the pod is needed again",
+				Event: &action.Event{
+					Succeeded: EventDeleteCancelled, Failed: EventUpdateFailed,
+					Note: "Pod " + o.Pod.Name + " in DaemonSet " + p.Set.Name + " is needed again and goes back into service",
+				},
+			})
+			break
+		}
+	}
+	p.plan.Add(step)
+}
+
+// isReplaced reports whether another pod on the node makes this one needless. One of a revision that is no longer
+// wanted does not.
+func (p *pass) isReplaced(l *place, o *pod) bool {
+	return slices.ContainsFunc(l.pods, func(other *pod) bool {
+		return other != o && other.stays() && (p.atTarget(l, other) || !p.atTarget(l, o))
+	})
+}
+
+// wantsNewPod reports whether the update replaces the pod rather than changing it.
+func (p *pass) wantsNewPod(l *place, o *pod) bool {
+	return p.outdated(l, o) && p.inPlaceUpdate(l, o) == nil
+}
+
+// explainHook tells of a pod that its preDelete hook holds.
+func (p *pass) explainHook(o *pod) {
+	p.plan.Wait(podupdate.WaitPreDeleteHook, o.Pod.Name, "the preDelete hook holds the pod")
+}

@@ -1,0 +1,51 @@
+package plan
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/workloads/model"
+
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
+)
+
+// Snapshot is everything that a plan for one DaemonSet is made from, read-only.
+type Snapshot struct {
+	model.Snapshot[*v1beta1.DaemonSet]
+	// Nodes are all nodes of the cluster, in any order.
+	Nodes []Node
+	// RetryFailedAt says when a failed pod may be replaced, by node. A node without an entry need not wait.
+	RetryFailedAt map[string]time.Time
+	// HadPod has the nodes of which is known that they had a pod of the set. It is read with partitioned scaling only.
+	HadPod map[string]bool
+	// FeatureGates are the feature gates that the plan depends on.
+	FeatureGates FeatureGates
+}
+
+// Node is a node and what it is to the set's present template.
+type Node struct {
+	*corev1.Node
+	eligibility.Verdict
+}
+
+// Plan is what one pass over a DaemonSet wants.
+type Plan = model.Plan
+
+// FeatureGates are the feature gates and options that change what a plan does.
+type FeatureGates struct {
+	// PruneIneligibleNodes is DaemonSetPruneIneligibleNodes: nodes that should not run a pod take no part in updates.
+	PruneIneligibleNodes bool
+	// PreDownload is PreDownloadImageForDaemonSetUpdate: images are pulled on the nodes ahead of an update.
+	PreDownload bool
+	// EnvFromMetadata is InPlaceUpdateEnvFromMetadata.
+	EnvFromMetadata bool
+	// Resize allows changing resources in place: InPlaceWorkloadVerticalScaling where pods/resize is served.
+	Resize bool
+	// AssignDirectly writes the node into new pods instead of leaving them to the default scheduler: flag
+	// assign-pods-by-scheduler is false.
+	AssignDirectly bool
+	// AutoscalerAnnotation tells the cluster autoscaler of each new pod that it belongs to a daemon set.
+	AutoscalerAnnotation bool
+}

@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/workloads/conditions"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
+
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+)
+
+func TestStatusCountsNodes(t *testing.T) {
+	// n1 updated, n2 old, n3 too young, n4 none, n5 not ready, n6 must not have one and n7 neither, n8 has two, n9 one
+	// that terminates; n10 is gone.
+	w := given(t, 9, minReady(10), pausing(true)).
+		node("n6", tainted(corev1.TaintEffectNoExecute)).node("n7", tainted(corev1.TaintEffectNoSchedule)).
+		updated("n1").old("n2").updated("n3", young).updated("n5", down).updated("n6").
+		updated("n8", down).old("n8", created(2*time.Hour)).updated("n9", terminating).updated("n10")
+	s := w.status()
+	assert.EqualValues(t, 7, s.DesiredNumberScheduled)
+	assert.EqualValues(t, 6, s.CurrentNumberScheduled, "all but n4")
+	assert.EqualValues(t, 1, s.NumberMisscheduled, "n6")
+	assert.EqualValues(t, 5, s.NumberReady, "n1, n2, n3, n8, n9")
+	assert.EqualValues(t, 4, s.NumberAvailable)
+	assert.EqualValues(t, 3, s.NumberUnavailable)
+	assert.EqualValues(t, 4, s.UpdatedNumberScheduled, "n1, n3, n5, n9: of n8 the older one counts")
+	assert.EqualValues(t, 2, s.ObservedGeneration)
+	assert.Equal(t, revision.Hash(w.revisions[1]), s.UpdateRevision)
+	assert.Equal(t, now, s.UpdateStartTime.Time)
+	assert.EqualValues(t, 0, *s.CollisionCount)
+
+	w.set.Status = s
+	w.set.Status.UpdateStartTime = &metav1.Time{Time: now.Add(-time.Hour)}
+	assert.Equal(t, now.Add(-time.Hour), w.status().UpdateStartTime.Time, "an update begins once")
+}
+
+// It plays no part that a hook holds a pod, and it does that an update in place does.
+func TestWhatIsAvailableInTheStatus(t *testing.T) {
+	assert.EqualValues(t, 1, given(t, 1, hooked).updated("n1", preparing, hookOn).status().NumberAvailable)
+	assert.EqualValues(t, 0, given(t, 1).updated("n1", gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now)).status().NumberAvailable)
+}
+
+func TestConditions(t *testing.T) {
+	long := gen.NotReady(now.Add(-10 * time.Minute))
+	cases := []struct {
+		name    string
+		given   *world
+		reason  string
+		message string
+		summary string // Ready or Reconciling or Stalled
+	}{
+		{"done", given(t, 2).updated("n1 n2"), v1beta1.ReasonComplete, "all pods are as wanted and available", conditions.Ready},
+		{"no nodes", given(t, 0), v1beta1.ReasonNoEligibleNodes, "no node matches", conditions.Ready},
+		{"first pods", given(t, 2), v1beta1.ReasonRollingOut, "2 nodes wait for an available pod", conditions.Reconciling},
+		{"an update", given(t, 2).old("n1").updated("n2", down), v1beta1.ReasonRollingOut, "maxUnavailable lets the pod of node n1 not be updated; not available yet: n2", conditions.Reconciling},
+		{"nodes that are down for long", given(t, 2).old("n1").updated("n2", long), v1beta1.ReasonBlockedByUnavailableNodes, "not available yet: n2", conditions.Reconciling},
+		{"fewer than may be down", given(t, 4, maxUnavailable("2")).old("n1 n2").updated("n3", long).updated("n4", down), v1beta1.ReasonRollingOut, "not available yet: n3, n4", conditions.Reconciling},
+		{"a hook", given(t, 2, hooked).old("n1", hookOn).old("n2", hookOn, preparing), v1beta1.ReasonBlockedByPreDeleteHook, "the preDelete hook holds web-n2-1", conditions.Reconciling},
+		{"a pause", given(t, 2, pausing(true)).old("n1").updated("n2"), v1beta1.ReasonPaused, "1 pod waits for it", conditions.Ready},
+		{"the partition", given(t, 2, partition("1")).old("n1").updated("n2"), v1beta1.ReasonPartitionReached, "keep 1 nodes at an older revision", conditions.Ready},
+		{"the selector", given(t, 2, onNodes("n2")).old("n1").updated("n2"), v1beta1.ReasonPartitionReached, "keep 1 nodes", conditions.Ready},
+		{"nodes without a pod", given(t, 2, partition("1"), partitionedScaling).updated("n1"), v1beta1.ReasonPartitionReached, "and 1 without a pod", conditions.Ready},
+		{"OnDelete", given(t, 2, deleting).old("n1").updated("n2"), v1beta1.ReasonOnDelete, "1 pods stay", conditions.Ready},
+		{"nonsense", given(t, 2, partition("abc")).updated("n1 n2"), v1beta1.ReasonInvalidSpec, "partition", conditions.Stalled},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			list := c.given.status().Conditions
+			progressing := conditions.Get(list, v1beta1.DaemonSetProgressing)
+			require.NotNil(t, progressing)
+			assert.Equal(t, c.reason, progressing.Reason)
+			assert.Contains(t, progressing.Message, c.message)
+			summary := conditions.Get(list, c.summary)
+			require.NotNil(t, summary, "%v", list)
+			assert.Equal(t, corev1.ConditionTrue, summary.Status, "%v", list)
+		})
+	}
+}
+
+func TestFailuresAreShown(t *testing.T) {
+	w := given(t, 2).updated("n1")
+	s := Status(w.snapshot(), w.plan(), action.Failures{ScaleError: "quota", UpdateError: "webhook"})
+	for _, c := range []string{v1beta1.DaemonSetFailedCreatePod, v1beta1.DaemonSetFailedUpdatePod} {
+		assert.Equal(t, corev1.ConditionTrue, conditions.Get(s.Conditions, c).Status)
+	}
+	w.set.Status = s
+	s = w.status()
+	for _, c := range []string{v1beta1.DaemonSetFailedCreatePod, v1beta1.DaemonSetFailedUpdatePod} {
+		assert.Equal(t, v1beta1.ReasonRecovered, conditions.Get(s.Conditions, c).Reason)
+	}
+}
+
+func TestUsersAreToldOnce(t *testing.T) {
+	w := given(t, 2).old("n1").updated("n2", gen.NotReady(now.Add(-10*time.Minute)))
+	require.Len(t, w.plan().Notices, 1)
+	assert.Equal(t, v1beta1.ReasonBlockedByUnavailableNodes, w.plan().Notices[0].Reason)
+	w.set.Status.Conditions = []workload.Condition{{Type: v1beta1.DaemonSetProgressing, Reason: v1beta1.ReasonBlockedByUnavailableNodes}}
+	assert.Empty(t, w.plan().Notices)
+	assert.Empty(t, given(t, 2).old("n1").updated("n2", down).plan().Notices, "that a pod takes its time is not worth a word")
+}
+
+func TestNextLooks(t *testing.T) {
+	assert.Equal(t, 8*time.Second, given(t, 1, minReady(10)).updated("n1", young).plan().RequeueAfter, "when minReadySeconds end")
+	assert.Equal(t, 50*time.Second, given(t, 2).old("n1").updated("n2", down).plan().RequeueAfter, "when a wait is worth a word")
+	assert.Zero(t, given(t, 2).updated("n1 n2").plan().RequeueAfter)
+}

@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// surge makes successors beside pods that are to be replaced: at once beside those out of service, beside others as far
+// as maxSurge lets it. The old one goes once its successor is available: see deleteExcess.
+//
+//	5 nodes, maxSurge 2: two new pods; once these are available their two old ones go and two more come.
+func (p *pass) surge(step *action.Step) {
+	creates := action.Step{Name: StepCreate, SlowStart: true}
+	var surging, ineligible []*place
+	var waiting *place
+	for i := range p.places {
+		if l := &p.places[i]; l.hasTwo() && !p.skips(l) {
+			surging = append(surging, l)
+		}
+	}
+	for _, l := range p.reach() {
+		o := p.alone(l)
+		switch {
+		case o == nil:
+		case !l.ShouldRun && o.Ready:
+			ineligible = append(ineligible, l)
+		case !l.ShouldRun:
+			p.deletePod(step, o, "Recreate", "revision "+p.updateHash()+" has no place on node "+l.name)
+		case !o.Ready:
+			p.createPod(&creates, l, "Surge")
+		case len(surging) < p.numbers.maxSurge:
+			if p.createPod(&creates, l, "Surge") {
+				surging = append(surging, l)
+			}
+		case waiting == nil:
+			waiting = l
+		}
+	}
+	p.deleteSurplus(step, ineligible)
+	p.plan.Add(creates)
+	if waiting != nil {
+		p.waitForNodes(surging, p.numbers.maxSurge, WaitMaxSurge, "maxSurge lets node "+waiting.name+" not have a second pod")
+	}
+}
+
+// hasTwo reports whether two pods share the node that are not about to go by themselves.
+func (l *place) hasTwo() bool {
+	n := 0
+	for _, o := range l.pods {
+		if o.Active && !o.foreign && (!o.leaving || o.deleting) {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// alone is the pod that is to be replaced and has no successor yet, or nil.
+func (p *pass) alone(l *place) *pod {
+	if l.creating {
+		return nil
+	}
+	staying := l.staying()
+	if len(staying) != 1 || !p.unwanted(l, staying[0]) {
+		return nil
+	}
+	return staying[0]
+}
+
+// deleteSurplus deletes old pods of nodes that get no new one, as long as more are available than nodes should run one.
+func (p *pass) deleteSurplus(step *action.Step, nodes []*place) {
+	surplus := -p.desired
+	for i := range p.places {
+		if p.places[i].isServing() {
+			surplus++
+		}
+	}
+	for _, l := range nodes {
+		if surplus <= 0 {
+			return
+		}
+		if o := p.alone(l); o != nil && p.deletePod(step, o, "Recreate", "more pods are available than nodes should run one") {
+			surplus--
+		}
+	}
+}

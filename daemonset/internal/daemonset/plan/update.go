@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
+)
+
+// deleteSpecified replaces pods that users have labelled: those out of service at once, others as far as
+// maxUnavailable lets them. It acts also on sets that are paused or of type OnDelete, and on nodes that the update does
+// not reach. In a surge their successors come first: see surge.
+func deleteSpecified(p *pass) {
+	if p.plan.Err != nil || surges(p.Set) {
+		return
+	}
+	step := action.Step{Name: StepDelete}
+	var b *budget
+	for i := range slices.Backward(p.places) {
+		l := &p.places[i]
+		for _, o := range l.pods {
+			if !o.SpecifiedDelete || !o.stays() || o.touched {
+				continue
+			}
+			if b == nil {
+				b = p.budgetOf(func(l *place) bool { return l.node != nil && l.ShouldRun })
+			}
+			wasUp, served := l.isUp(), l.isServing()
+			if wasUp && !b.allows(l) {
+				p.waitForNodes(slices.Concat(b.down, b.changing), b.maxUnavailable, WaitMaxUnavailable,
+					"maxUnavailable lets pod "+o.Pod.Name+", which is specified for deletion, not be deleted")
+				continue
+			}
+			if p.deletePod(&step, o, "SpecifiedDelete", "it is specified for deletion") && wasUp {
+				b.spend(l, served)
+			}
+		}
+	}
+	p.plan.Add(step)
+}
+
+// update replaces pods that are not at the revision that their node is to have.
+func update(p *pass) {
+	if p.plan.Err != nil {
+		return
+	}
+	step := action.Step{Name: StepUpdate}
+	if surges(p.Set) {
+		p.surge(&step)
+	} else if p.isRolling() {
+		p.roll(&step)
+	}
+	p.plan.Add(step)
+}
+
+// reach are the nodes whose pods may be replaced: those in range in the order of the update, then the others.
+func (p *pass) reach() []*place {
+	all := slices.Clone(p.inRange)
+	for i := range slices.Backward(p.places) {
+		if l := &p.places[i]; !l.inRange && l.node != nil {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// roll replaces pods that are out of service at once, since that costs nothing and may be what all others wait for;
+// then others, as far as maxUnavailable lets them.
+//
+//	5 nodes, 2 old pods not ready, maxUnavailable 2: these two. 3 of them, maxUnavailable 1: three.
+//	5 nodes, maxUnavailable 1, one pod of the last update ready and not yet available: that one, and no other.
+func (p *pass) roll(step *action.Step) {
+	var serving []*place
+	for _, l := range p.reach() {
+		switch o := p.replaceable(l); {
+		case o == nil:
+		case l.isUp():
+			serving = append(serving, l)
+		default:
+			p.replace(step, l, o)
+		}
+	}
+	if len(serving) == 0 {
+		return
+	}
+	b := p.budgetOf(p.usesBudget)
+	for _, l := range serving {
+		if !b.allows(l) {
+			if !b.full() {
+				continue // another one may count already
+			}
+			break
+		}
+		served := l.isServing()
+		if p.replace(step, l, p.replaceable(l)) {
+			b.spend(l, served)
+		}
+	}
+	if waiting := p.stillWaiting(serving); waiting != nil {
+		p.waitForNodes(slices.Concat(b.down, b.changing), b.maxUnavailable, WaitMaxUnavailable,
+			"maxUnavailable lets the pod of node "+waiting.name+" not be updated")
+	}
+}
+
+// usesBudget reports whether the node counts against maxUnavailable in an update: one that the update reaches, and one
+// whose pod is not available yet. How else the pods of other nodes are is not the update's affair, unless these return
+// to an older revision.
+func (p *pass) usesBudget(l *place) bool {
+	return l.inRange || p.takesPart(l) && (p.previous != nil || l.isUp())
+}
+
+// full reports whether nothing more may go out of service.
+func (b *budget) full() bool { return len(b.down) >= b.maxUnavailable }
+
+// stillWaiting is the first of the nodes whose pod is not replaced in this pass.
+func (p *pass) stillWaiting(nodes []*place) *place {
+	for _, l := range nodes {
+		if l.isUp() && p.replaceable(l) != nil {
+			return l
+		}
+	}
+	return nil
+}
+
+// replaceable is the pod of the node that the update replaces now, or nil.
+func (p *pass) replaceable(l *place) *pod {
+	for _, o := range l.pods {
+		if o.stays() && !o.touched && !o.inGrace && p.outdated(l, o) {
+			return o
+		}
+	}
+	return nil
+}
+
+// replace brings a pod to the revision that its node is to have, in place or by deleting it; the missing pod is made
+// again by a later pass. It reports whether the pod goes out of service.
+func (p *pass) replace(step *action.Step, l *place, o *pod) bool {
+	u := p.inPlaceUpdate(l, o)
+	target := p.target(l)
+	if u == nil {
+		return p.deletePod(step, o, "Recreate", "revision "+podstate.ShortHash(target.Name)+" needs a new pod")
+	}
+	if !p.spend(&p.left.inPlace) {
+		return false
+	}
+	if a := p.workload.UpdateInPlace(o.State, u, target); podupdate.HasWrites(a) {
+		if p.plan.YieldsPlace(&a) {
+			o.touched = true
+			return false
+		}
+		step.Actions = append(step.Actions, a)
+	}
+	o.touched, o.leaving = true, true
+	return true
+}
+
+// inPlaceUpdate is how the pod gets to the revision of its node in place; nil where it needs a new pod. One without the
+// readiness gate could not be taken out of service for it.
+func (p *pass) inPlaceUpdate(l *place, o *pod) *inplace.Update {
+	target := p.target(l)
+	if target == nil || o.SpecifiedDelete || !podstate.HasReadinessGate(o.Pod, contract.InPlaceUpdateReady) {
+		return nil
+	}
+	u, err := p.workload.UpdatePath(o.State, target)
+	if err != nil {
+		return nil
+	}
+	return u
+}
