@@ -139,3 +139,14 @@ func CountAvailable(pods []*corev1.Pod, now time.Time, minReadySeconds int32) in
 	}
 	return n
 }
+
+// CountReady returns how many of n pods are ready and at the update revision.
+func CountReady(n int, at func(i int) (pod *State, updated bool)) int32 {
+	count := int32(0)
+	for i := range n {
+		if pod, updated := at(i); updated && pod.Ready {
+			count++
+		}
+	}
+	return count
+}

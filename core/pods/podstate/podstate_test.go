@@ -137,6 +137,12 @@ func TestDeletionCost(t *testing.T) {
 	}
 }
 
+func TestReadyPodsOfTheUpdateRevisionCount(t *testing.T) {
+	ready, not := podstate.Of(gen.Pod("web-1", gen.Ready(second(0))), second(0), 0), podstate.Of(gen.Pod("web-2"), second(0), 0)
+	pods := []podstate.State{ready, not, ready, ready}
+	assert.Equal(t, int32(2), podstate.CountReady(len(pods), func(i int) (*podstate.State, bool) { return &pods[i], i < 3 }))
+}
+
 func TestShortHash(t *testing.T) {
 	for revision, want := range map[string]string{"my-web-abc": "abc", "abc": "abc", "": "", "web-": ""} {
 		assert.Equal(t, want, podstate.ShortHash(revision), revision)

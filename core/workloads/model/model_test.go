@@ -72,3 +72,21 @@ func TestWhatIsPulledAheadWakesThePlan(t *testing.T) {
 	assert.Empty(t, p.PreDownload.Steps)
 	assert.Equal(t, time.Minute, p.RequeueAfter)
 }
+
+func TestAStatusNamesWhatIsKnown(t *testing.T) {
+	s := given(revision.Choice{Current: named("web-a"), Update: named("web-b"), CollisionCount: 2})
+	s.Set.Generation = 3
+	var set appsv1.StatefulSetStatus
+	selector := ""
+	fields := StatusFields{&set.ObservedGeneration, &selector, &set.CurrentRevision, &set.UpdateRevision, &set.CollisionCount}
+	s.SetStatus(&metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, fields)
+	want := appsv1.StatefulSetStatus{ObservedGeneration: 3, CurrentRevision: "web-a", UpdateRevision: "web-b", CollisionCount: new(int32(2))}
+	assert.Equal(t, want, set)
+	assert.Equal(t, "app=web", selector)
+
+	s.Chosen, s.Set.Generation = revision.Choice{}, 4
+	s.SetStatus(&metav1.LabelSelector{MatchLabels: map[string]string{"not a key": ""}}, fields)
+	want.ObservedGeneration = 4
+	assert.Equal(t, want, set, "a revision that is unknown in this pass")
+	assert.Equal(t, "app=web", selector, "a selector that nobody can read")
+}

@@ -6,10 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
-	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
@@ -53,30 +50,6 @@ type Rollout struct {
 	Jobs Jobs
 	// Now is the moment of the pass.
 	Now time.Time
-}
-
-// Settings are what the user says about pulling ahead.
-type Settings struct {
-	// Parallelism is how many nodes pull at a time; nil means one.
-	Parallelism *intstr.IntOrString
-	// TimeoutSeconds bounds one attempt of a node; nil means 300.
-	TimeoutSeconds *int32
-	// MinUpdatedReady is how many updated pods must be ready before anything is pulled.
-	MinUpdatedReady int32
-	// Configured is true if the user set any of this.
-	Configured bool
-}
-
-// SettingsOf are what the user says in the strategy of updates in place; nil says nothing.
-func SettingsOf(s *workload.InPlaceUpdateStrategy) Settings {
-	if s == nil {
-		return Settings{}
-	}
-	return Settings{
-		Parallelism: s.ImagePreDownloadParallelism, TimeoutSeconds: s.ImagePreDownloadTimeoutSeconds,
-		MinUpdatedReady: ptr.Deref(s.ImagePreDownloadMinUpdatedReadyPods, 0),
-		Configured:      s.ImagePreDownloadParallelism != nil || s.ImagePreDownloadTimeoutSeconds != nil || s.ImagePreDownloadMinUpdatedReadyPods != nil,
-	}
 }
 
 // Jobs is what is known of image pull jobs.

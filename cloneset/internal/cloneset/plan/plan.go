@@ -106,6 +106,9 @@ type pod struct {
 // serving reports whether deleting the pod now would take a ready pod away. minReadySeconds does not count.
 func (p *pod) serving() bool { return p.Ready && p.Lifecycle == contract.LifecycleNormal }
 
+// state returns a pod and whether it is at the update revision.
+func (p *pass) state(i int) (*podstate.State, bool) { return &p.pods[i].State, p.pods[i].updated }
+
 // pass is the working state of one computation.
 type pass struct {
 	Snapshot

@@ -16,7 +16,7 @@ func preDownload(p *pass) {
 	if p.FeatureGates.PreDownload {
 		p.PreDownload(&p.plan, predownload.Rollout{
 			Selector: p.Set.Spec.Selector, Template: p.revisions.Template, Replicas: p.numbers.replicas,
-			Useful: p.pullingIsUseful, UpdatedReady: p.updatedReady(),
+			Useful: p.pullingIsUseful, UpdatedReady: podstate.CountReady(len(p.pods), p.state),
 			Settings: predownload.SettingsOf(rollingUpdate(p.Set).InPlaceUpdateStrategy),
 		})
 	}
@@ -40,17 +40,6 @@ func maxUnavailableDown(set *v1beta1.CloneSet, replicas int32) int32 {
 	n, err := rollout.Scaled("maxUnavailable", *m, replicas, rollout.RoundDown)
 	if err != nil {
 		return 0 // readNumbers has reported it
-	}
-	return n
-}
-
-// updatedReady counts the pods that prove the update revision.
-func (p *pass) updatedReady() int32 {
-	n := int32(0)
-	for i := range p.pods {
-		if p.pods[i].updated && p.pods[i].Ready {
-			n++
-		}
 	}
 	return n
 }

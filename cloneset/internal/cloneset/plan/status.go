@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
-	"github.com/flotilla-project/flotilla/core/workloads/ownership"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -23,10 +23,11 @@ import (
 func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.CloneSetStatus {
 	p := newPass(s)
 	status := *s.Set.Status.DeepCopy()
-	status.ObservedGeneration = s.Set.Generation
-	status.LabelSelector = ownership.SelectorText(s.Set.Spec.Selector, status.LabelSelector)
+	p.SetStatus(s.Set.Spec.Selector, model.StatusFields{
+		ObservedGeneration: &status.ObservedGeneration, LabelSelector: &status.LabelSelector,
+		CurrentRevision: &status.CurrentRevision, UpdateRevision: &status.UpdateRevision, CollisionCount: &status.CollisionCount,
+	})
 	p.countInto(&status)
-	p.Chosen.Status(&status.CurrentRevision, &status.UpdateRevision, &status.CollisionCount)
 	if status.UpdatedReplicas == status.Replicas && status.Replicas == p.numbers.replicas {
 		status.CurrentRevision = status.UpdateRevision
 	}
@@ -173,7 +174,7 @@ func isPastDeadline(list []workload.Condition) bool {
 
 // firstTrouble is what troubles the oldest pod in trouble, in words that follow others; empty where none is.
 func (p *pass) firstTrouble() string {
-	return podstate.FirstTrouble(len(p.pods), func(i int) (*podstate.State, bool) { return &p.pods[i].State, p.pods[i].updated })
+	return podstate.FirstTrouble(len(p.pods), p.state)
 }
 
 // pausedPods is how many pods would move to another revision if the set were not paused.

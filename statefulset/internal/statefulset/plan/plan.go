@@ -88,6 +88,9 @@ type pod struct {
 	claims     claimState
 }
 
+// state returns a pod and whether it is at the update revision.
+func (p *pass) state(i int) (*podstate.State, bool) { return &p.pods[i].State, p.pods[i].updated }
+
 // serving reports whether the pod is available and stays so, as far as is known.
 func (o *pod) serving() bool { return o.Available && o.Active && !o.foreign }
 

@@ -4,9 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
@@ -57,21 +55,6 @@ func TestImagesArePulledAheadWhereThatGainsSomething(t *testing.T) {
 			assert.Equal(t, r.jobs, aside.Count(action.Create), "%s", todo.String())
 		})
 	}
-}
-
-// The strategy wins over the annotations of older installations.
-func TestPullSettings(t *testing.T) {
-	all := both(annotated(contract.ImagePreDownloadParallelismAnnotation, "20%"), annotated(contract.ImagePreDownloadTimeoutSecondsAnnotation, "60"))
-	assert.Equal(t, predownload.Settings{Parallelism: amount("20%"), TimeoutSeconds: new(int32(60)), Configured: true}, pullSettings(newSet(5, all), 5))
-	fields := rolling(func(r *v1beta1.RollingUpdateStatefulSetStrategy) {
-		r.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{
-			ImagePreDownloadParallelism: new(intstr.FromInt32(2)), ImagePreDownloadTimeoutSeconds: new(int32(5)), ImagePreDownloadMinUpdatedReadyPods: new(int32(3)),
-		}
-	})
-	assert.Equal(t, predownload.Settings{Parallelism: amount("2"), TimeoutSeconds: new(int32(5)), MinUpdatedReady: 3, Configured: true}, pullSettings(newSet(5, all, fields), 5))
-	assert.Equal(t, predownload.Settings{}, pullSettings(newSet(5), 5))
-	nonsense := both(annotated(contract.ImagePreDownloadParallelismAnnotation, "x"), annotated(contract.ImagePreDownloadTimeoutSecondsAnnotation, "y"))
-	assert.Equal(t, predownload.Settings{Configured: true}, pullSettings(newSet(5, nonsense), 5))
 }
 
 // Without the kind the set is updated all the same, and who counts on it is told.

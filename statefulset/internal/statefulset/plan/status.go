@@ -5,7 +5,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
-	"github.com/flotilla-project/flotilla/core/workloads/ownership"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -14,9 +14,10 @@ import (
 func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.StatefulSetStatus {
 	p := newPass(s)
 	status := *s.Set.Status.DeepCopy()
-	status.ObservedGeneration = s.Set.Generation
-	status.LabelSelector = ownership.SelectorText(s.Set.Spec.Selector, status.LabelSelector)
-	p.Chosen.Status(&status.CurrentRevision, &status.UpdateRevision, &status.CollisionCount)
+	p.SetStatus(s.Set.Spec.Selector, model.StatusFields{
+		ObservedGeneration: &status.ObservedGeneration, LabelSelector: &status.LabelSelector,
+		CurrentRevision: &status.CurrentRevision, UpdateRevision: &status.UpdateRevision, CollisionCount: &status.CollisionCount,
+	})
 	p.countInto(&status)
 	if p.complete(status) {
 		status.CurrentRevision, status.CurrentReplicas = status.UpdateRevision, status.UpdatedReplicas
