@@ -126,10 +126,12 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 			return nil, err
 		}
 	}
+	reading := o.Settings.Reader
+	reading.Over = tracker.Over
 	return &Controller{
 		Client:    writer,
 		Live:      mgr.GetAPIReader(),
-		Reader:    fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), o.Settings.Reader),
+		Reader:    fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), reading),
 		Freshness: tracker,
 		Refusals:  memory,
 		Executor:  executor,
@@ -187,6 +189,7 @@ func (c *Controller) AddMemories(more ...Memory) { c.memories = append(c.memorie
 func (c *Controller) Forget(name types.NamespacedName) {
 	c.Freshness.Forget(name)
 	c.Refusals.Forget(name)
+	c.Executor.Forget(name)
 	for _, m := range c.memories {
 		m.Forget(name)
 	}

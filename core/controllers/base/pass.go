@@ -18,6 +18,10 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
+// goOn is the pause before a pass goes on where the time of the one before it was used up: none, but that the queue
+// takes other objects first.
+const goOn = time.Millisecond
+
 // Pass is one run of a controller over one object: what it read and what it wants to do.
 type Pass struct {
 	// Object is the object as it was read.
@@ -85,6 +89,9 @@ func (c *Controller) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 		p.Plan.RequeueWithin(p.Finally(ctx))
 	}
 	p.Plan.RequeueWithin(done.RetryAfter)
+	if done.Spent {
+		p.Plan.RequeueWithin(goOn)
+	}
 	p.Plan.RequeueWithin(again)
 	return p.end(ctx, errors.Join(done.Err, statusErr))
 }

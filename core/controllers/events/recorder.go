@@ -2,10 +2,13 @@ package events
 
 import (
 	"cmp"
+	"sync"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/reference"
 
@@ -15,7 +18,7 @@ import (
 
 const (
 	// PerPass is the largest number of events that one pass sends. More would only repeat each other, and each costs a
-	// write.
+	// write. Passes that go on with each other count as one, but for warnings.
 	PerPass = 20
 	// maxNote is the length in bytes that the API server accepts for a note.
 	maxNote = 1024
@@ -27,6 +30,9 @@ const (
 type Recorder struct {
 	sink   clientevents.EventRecorder
 	scheme *runtime.Scheme
+
+	mu   sync.Mutex
+	sent map[types.UID]int // by owners whose last pass is to go on
 }
 
 // NewRecorder returns a recorder that sends to what Broadcast returned. The scheme knows the kinds of owners.
@@ -47,14 +53,45 @@ func (r *Recorder) Record(owner runtime.Object, notices []action.Notice, outcome
 		all = appendResult(all, &outcome.Outcomes[i])
 	}
 	sent, about := 0, r.refer(owner)
+	before := r.sentBefore(owner)
 	for _, kind := range []string{corev1.EventTypeWarning, corev1.EventTypeNormal} {
 		for _, e := range all {
-			if e.kind == kind && sent < PerPass {
+			if e.kind == kind && (sent < PerPass && kind == corev1.EventTypeWarning || before+sent < PerPass) {
 				r.sink.Eventf(about, r.refer(e.related), e.kind, e.reason, e.action, "%s", Shorten(e.note))
 				sent++
 			}
 		}
 	}
+	r.goOn(owner, before+sent, outcome.Spent)
+}
+
+// sentBefore returns how many events were sent by the passes about an owner that the present one goes on with.
+func (r *Recorder) sentBefore(owner runtime.Object) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent[uidOf(owner)]
+}
+
+// goOn remembers how many events were sent if another pass goes on.
+func (r *Recorder) goOn(owner runtime.Object, sent int, goesOn bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !goesOn {
+		delete(r.sent, uidOf(owner))
+		return
+	}
+	if r.sent == nil {
+		r.sent = map[types.UID]int{}
+	}
+	r.sent[uidOf(owner)] = sent
+}
+
+func uidOf(o runtime.Object) types.UID {
+	m, err := meta.Accessor(o)
+	if err != nil {
+		return ""
+	}
+	return m.GetUID()
 }
 
 // refer returns a reference to the object without its resourceVersion: events that differ only in that are aggregated.

@@ -3,6 +3,7 @@ package events_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,4 +176,21 @@ func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
 	require.Eventually(t, func() bool { return len(logged.About(ns)) == 1 }, 10*time.Second, 20*time.Millisecond)
 	assert.Empty(t, logged.About(going))
 	assert.Empty(t, logged.About("gone-"))
+}
+
+// Passes that go on with each other send as many events as one, but no warning is kept back for that.
+func TestPassesThatGoOnCountAsOne(t *testing.T) {
+	var got sink
+	recorder := events.NewRecorder(&got, clientgoscheme.Scheme)
+	owner := pod("owner")
+	pass := func(kind string, goesOn bool) int {
+		got.sent = nil
+		recorder.Record(owner, slices.Repeat([]action.Notice{{Type: kind, Reason: "Told", Note: "note"}}, events.PerPass-1), &progress.Result{Spent: goesOn})
+		return len(got.sent)
+	}
+	assert.Equal(t, events.PerPass-1, pass(corev1.EventTypeNormal, true))
+	assert.Equal(t, 1, pass(corev1.EventTypeNormal, true))
+	assert.Equal(t, 0, pass(corev1.EventTypeNormal, true))
+	assert.Equal(t, events.PerPass-1, pass(corev1.EventTypeWarning, false))
+	assert.Equal(t, events.PerPass-1, pass(corev1.EventTypeNormal, false), "another plan")
 }

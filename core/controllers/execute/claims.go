@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,7 @@ const podPage = 500
 // neither a cache nor a plan knows all pods.
 type mounts struct {
 	once sync.Once
+	took atomic.Int64 // for the list
 	err  error
 	pods map[string][]mounter // by claim
 
@@ -37,7 +39,11 @@ func (p *pass) mountingPod(ctx context.Context, o client.Object, except types.UI
 	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
 		return "", nil
 	}
-	p.mounts.once.Do(func() { p.mounts.pods, p.mounts.err = p.mounters(ctx, o.GetNamespace()) })
+	p.mounts.once.Do(func() {
+		asked := p.options.Stopwatch.Now()
+		p.mounts.pods, p.mounts.err = p.mounters(ctx, o.GetNamespace())
+		p.mounts.took.Store(int64(p.options.Stopwatch.Since(asked)))
+	})
 	if p.mounts.err != nil {
 		return "", p.mounts.err
 	}

@@ -20,6 +20,10 @@ import (
 // leader may start.
 const DefaultTimeout = 7 * time.Second
 
+// DefaultPass is how long the executor begins writes for one plan. The rest is left to the next pass, so that new pods
+// are put into service, the status is written and edits take effect meanwhile.
+const DefaultPass = 500 * time.Millisecond
+
 // Recorder records every write. A freshness.Tracker implements it.
 type Recorder interface {
 	Created(workload types.NamespacedName, o client.Object)
@@ -48,12 +52,17 @@ type Options struct {
 	Parallelism int
 	// Timeout bounds one write; 0 means DefaultTimeout.
 	Timeout time.Duration
+	// Pass is about how long a plan is carried out in one go; 0 means DefaultPass.
+	Pass time.Duration
+	// Stopwatch measures that; nil means the real clock.
+	Stopwatch clock.PassiveClock
 }
 
 // Executor carries out plans. It is safe for concurrent use by passes over different owners.
 type Executor struct {
 	options Options
 	noops   prometheus.Counter
+	paces   *progress.Paces
 }
 
 // New makes an executor. Several executors may share one registerer.
@@ -61,11 +70,17 @@ func New(o Options) (*Executor, error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
+	if o.Pass == 0 {
+		o.Pass = DefaultPass
+	}
 	if o.Refusals == nil {
 		o.Refusals = &refusals.Tracker{}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.Stopwatch == nil {
+		o.Stopwatch = clock.RealClock{}
 	}
 	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_noop_writes_total",
@@ -78,32 +93,54 @@ func New(o Options) (*Executor, error) {
 		}
 		counter = registered.ExistingCollector.(*prometheus.CounterVec)
 	}
-	return &Executor{options: o, noops: counter.WithLabelValues(o.Controller)}, nil
+	return &Executor{options: o, noops: counter.WithLabelValues(o.Controller), paces: &progress.Paces{}}, nil
 }
 
 // Run carries out the steps for the owner, which is the workload in the version that the plan was made from, as package
-// progress defines. When the context ends, no further action is begun.
+// progress defines. When the context ends, no further action is begun, nor when its answer would come after the time of
+// the pass, as far as the last answer tells.
 func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.Step) progress.Result {
 	p := &pass{Executor: e, owner: owner, workload: client.ObjectKeyFromObject(owner)}
-	ended := make(chan *progress.Outcome)
+	ended := make(chan answer)
+	watch := e.options.Stopwatch
+	began, took := watch.Now(), time.Duration(0)
 	out := progress.Run(steps, progress.Writer{
 		Start: func(r *progress.Outcome) bool {
 			if ctx.Err() != nil {
 				return false
 			}
 			go func() {
+				asked, listed := watch.Now(), p.listed()
 				*r = p.try(ctx, r.Action)
-				ended <- r
+				ended <- answer{r, watch.Since(asked) - (p.listed() - listed)}
 			}()
 			return true
 		},
-		Wait: func() *progress.Outcome { return <-ended },
-		Now:  e.options.Clock.Now,
+		Wait: func() *progress.Outcome {
+			last := <-ended
+			took = last.took
+			return last.outcome
+		},
+		Now: e.options.Clock.Now,
 	}, progress.Options{
 		Workload: p.workload, Generation: owner.GetGeneration(), Refusals: e.options.Refusals, Parallelism: e.options.Parallelism,
+		Spent: func() bool { return watch.Since(began)-p.listed()+took > e.options.Pass }, Paces: e.paces,
 	})
 	if out.Incomplete && ctx.Err() != nil && out.Err == nil {
 		out.Err = fmt.Errorf("run the plan: %w", ctx.Err())
 	}
 	return out
 }
+
+// listed is how long the list of the pods that mount claims took. It does not count as time of the pass, which would end
+// with little but that list.
+func (p *pass) listed() time.Duration { return time.Duration(p.mounts.took.Load()) }
+
+// answer is the outcome of an action, and how long that took.
+type answer struct {
+	outcome *progress.Outcome
+	took    time.Duration
+}
+
+// Forget drops what is remembered of a workload that is gone.
+func (e *Executor) Forget(workload types.NamespacedName) { e.paces.Forget(workload) }

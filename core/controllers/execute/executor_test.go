@@ -391,3 +391,20 @@ func BenchmarkCreate(b *testing.B) {
 		})
 	}
 }
+
+// A pass begins no write when its time is up, and the next one goes on: nothing is written twice or left out.
+func TestAPassEndsInTime(t *testing.T) {
+	w := newWorld(t)
+	hurried, err := execute.New(execute.Options{
+		Client: w.Client, Live: w.Client, Recorder: w.writes, Metrics: w.metric, Controller: "test", Pass: time.Nanosecond,
+	})
+	require.NoError(t, err)
+	all := []action.Action{create(w.pod("a")), create(w.pod("b")), create(w.pod("c"))}
+	for i := range all {
+		out := hurried.Run(t.Context(), w.owner, []action.Step{step(all[i:]...)})
+		require.NoError(t, out.Err)
+		assert.Len(t, out.Outcomes, 1)
+		assert.Equal(t, i < len(all)-1, out.Spent)
+	}
+	assert.Equal(t, []string{"created a", "created b", "created c"}, w.writes.list)
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -170,28 +171,44 @@ func (p *pass) patch(ctx context.Context, a *action.Action) progress.Outcome {
 			return r
 		}
 	}
-	current, err := p.metadata(a.Object)
+	metadata, err := p.metadata(a.Object)
 	if err != nil {
 		return progress.OutcomeOf(err)
 	}
+	_, whole := a.Object.(*corev1.Pod)
+	current := client.Object(metadata)
 	for i, change := range a.Patches {
-		planned := current.ResourceVersion
-		if err := p.send(ctx, current, change, false); err != nil {
+		answer := target(metadata.TypeMeta, current, whole)
+		if err := p.send(ctx, answer, change, false); err != nil {
 			r := progress.OutcomeOf(fmt.Errorf("patch %s: %w", p.part(a, change), err))
 			r.Late = i > 0
 			return r
 		}
-		if current.ResourceVersion == planned {
+		if answer.GetResourceVersion() == current.GetResourceVersion() {
 			p.noops.Inc()
 		}
-		p.options.Recorder.Written(p.workload, current)
+		p.options.Recorder.Written(p.workload, answer)
+		current = answer
 	}
 	return progress.Outcome{State: progress.Done, Object: current}
 }
 
-// send sends one patch for the version in current, and replaces current by the metadata of the answer. Asking for
-// metadata only saves decoding whole objects.
-func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, change action.Patch, dryRun bool) error {
+// target returns an object that takes the answer to a write. A pod is asked for as a whole: the next plan sees it before
+// the cache shows it. For other objects, asking for metadata only saves decoding whole ones.
+func target(kind metav1.TypeMeta, planned client.Object, pod bool) client.Object {
+	if pod {
+		return &corev1.Pod{ObjectMeta: identity(planned)}
+	}
+	return &metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: identity(planned)}
+}
+
+// identity returns the metadata that name an object and its version.
+func identity(o client.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
+}
+
+// send sends one patch for the version in current, and replaces current by the answer.
+func (p *pass) send(ctx context.Context, current client.Object, change action.Patch, dryRun bool) error {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	body, err := json.Marshal(withPreconditions(change, current))
@@ -217,14 +234,14 @@ func (p *pass) send(ctx context.Context, current *metav1.PartialObjectMetadata, 
 }
 
 // withPreconditions returns a copy of the patch with the UID and the resourceVersion that it is meant for.
-func withPreconditions(change action.Patch, planned *metav1.PartialObjectMetadata) map[string]any {
+func withPreconditions(change action.Patch, planned client.Object) map[string]any {
 	meta := map[string]any{}
 	if given, ok := change.Body["metadata"].(map[string]any); ok {
 		meta = maps.Clone(given)
 	}
-	meta["uid"] = string(planned.UID)
+	meta["uid"] = string(planned.GetUID())
 	if !change.AnyVersion {
-		meta["resourceVersion"] = planned.ResourceVersion
+		meta["resourceVersion"] = planned.GetResourceVersion()
 	}
 	whole := make(map[string]any, len(change.Body)+1)
 	maps.Copy(whole, change.Body)
@@ -262,9 +279,7 @@ func (p *pass) metadata(o client.Object) (*metav1.PartialObjectMetadata, error) 
 	if err != nil {
 		return nil, fmt.Errorf("find the kind of %T: %w", o, err)
 	}
-	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
-	}}
+	m := &metav1.PartialObjectMetadata{ObjectMeta: identity(o)}
 	m.SetGroupVersionKind(gvk)
 	return m, nil
 }

@@ -31,6 +31,8 @@ type Options struct {
 	Copy bool
 	// Detector, if set, observes every object that is handed out. For tests.
 	Detector *Detector
+	// Over returns what is read in place of the store of a kind, such as a store that shows more; nil leaves it as it is.
+	Over func(toolscache.Indexer) toolscache.Indexer
 }
 
 // Reader reads from the informers of a cache. It is safe for concurrent use.
@@ -149,8 +151,12 @@ func (r *Reader) store(ctx context.Context, object client.Object) (toolscache.In
 	if !informer.HasSynced() {
 		return nil, fmt.Errorf("the cache of %T is not filled yet", object)
 	}
-	r.stores.Store(kind, single.GetIndexer())
-	return single.GetIndexer(), nil
+	store := single.GetIndexer()
+	if r.options.Over != nil {
+		store = r.options.Over(store)
+	}
+	r.stores.Store(kind, store)
+	return store, nil
 }
 
 func handOut[T any, P Object[T]](r *Reader, items []any) []*T {

@@ -1,11 +1,16 @@
-// Package freshness answers one question before every pass over a workload: does the cache show what this process has
-// written for it?
+// Package freshness answers one question before every pass over a workload: can a plan see what this process has written
+// for it?
 //
 // Writes go in, by workload, with the resourceVersion that the server returned; a wait comes out, zero when the cache
 // has reached all of them. A write is reached when the cached object has its version or a later one, or when the store
 // as a whole has passed that version: an object that the cache will never hold (deleted at once, or not matched by its
 // selector) cannot make a workload wait forever, because the other events of the watch and its bookmarks, about one a
 // minute, move the store on.
+//
+// Until the cache shows a write, a plan sees the server's answer to it where it reads through Over: the object as it was
+// returned, and of a deleted pod or claim the object as terminating, which is true of it whether it is gone by now or
+// not. Such writes are not waited for. An answer goes as soon as the write is reached, so that what others have done since
+// is never hidden by it. The others are waited for: those of which only metadata were returned, creates whose answer was lost.
 //
 // The store's version is the indexer's own, changed under one lock with its content. The reflector's version is never
 // used: it moves when an event has arrived, before the store holds the object.

@@ -86,6 +86,9 @@ func (t *Tracker) Start(ctx context.Context) error {
 	}
 	close(t.fencePassed)
 	for t.pause(ctx, retryAfter) {
+		for _, s := range t.sources {
+			s.outstanding() // drops what is not
+		}
 		t.resolveUncertain(ctx)
 	}
 	return nil

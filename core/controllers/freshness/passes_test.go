@@ -23,7 +23,15 @@ import (
 
 // TestPassesNeverCreateTwice runs passes as fast as it can, each of which fills up to the wanted
 // number of pods under fresh names: a pass that did not see what the last one wrote would make too many.
+//
+// It does so with and without what the server has answered before the cache shows it.
 func TestPassesNeverCreateTwice(t *testing.T) {
+	t.Run("waiting for the cache", func(t *testing.T) { passesNeverCreateTwice(t, false) })
+	t.Run("over the cache", func(t *testing.T) { passesNeverCreateTwice(t, true) })
+}
+
+func passesNeverCreateTwice(t *testing.T, over bool) {
+	t.Helper()
 	const wanted, perPass = 60, 7
 	ns, c := env.Namespace(t), env.Client(t)
 	slow := func(o any) (any, error) { // a cache that is always a little behind
@@ -45,16 +53,21 @@ func TestPassesNeverCreateTwice(t *testing.T) {
 	})
 	require.NoError(t, err)
 	var detector fastclient.Detector
-	reader := fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), fastclient.Options{Detector: &detector})
+	reading := fastclient.Options{Detector: &detector}
+	if over {
+		reading.Over = tracker.Over
+	}
+	reader := fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), reading)
 	env.Start(t, mgr)
 
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "owner"}}
 	require.NoError(t, c.Create(t.Context(), owner))
 	key := client.ObjectKeyFromObject(owner)
 	audit := env.Audit(t)
-	names := 0
+	names, waits := 0, 0
 	pass := func() bool {
 		if tracker.Wait(t.Context(), key) > 0 {
+			waits++
 			return false
 		}
 		owned, err := fastclient.Owned[corev1.Pod](t.Context(), reader, ns, owner.UID)
@@ -78,5 +91,6 @@ func TestPassesNeverCreateTwice(t *testing.T) {
 	}
 
 	assert.Equal(t, map[string]int{"create pods": wanted}, audit.Writes(t, "passes"))
+	assert.Equal(t, over, waits == 0)
 	detector.Check(t)
 }

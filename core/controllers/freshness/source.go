@@ -3,6 +3,7 @@ package freshness
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,10 @@ type source struct {
 	kind     schema.GroupVersionKind
 	store    toolscache.Store
 	settings cache.ByObject
+
+	mu      sync.Mutex
+	read    bool              // through Tracker.Over
+	answers map[string]answer // by store key
 }
 
 // write is the last write to one object.

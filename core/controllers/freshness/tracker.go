@@ -109,6 +109,13 @@ func (t *Tracker) expect(workload types.NamespacedName, o client.Object, existed
 			return
 		}
 		w := all.byUID[o.GetUID()]
+		if s.show(o) {
+			if !w.deleted {
+				delete(all.byUID, o.GetUID())
+			}
+			delete(all.uncertain, storeKey(o))
+			return
+		}
 		w.source, w.key, w.version = s, storeKey(o), o.GetResourceVersion()
 		if existed && !s.selects(o) {
 			w.version, w.deleted = "", true
@@ -122,7 +129,10 @@ func (t *Tracker) expect(workload types.NamespacedName, o client.Object, existed
 // its UID is in the cache, or when that one is terminating.
 func (t *Tracker) Deleted(workload types.NamespacedName, o client.Object) {
 	t.record(workload, o, func(s *source, all *writes) {
-		w := all.byUID[o.GetUID()]
+		w, waits := all.byUID[o.GetUID()]
+		if !waits && s.showDeleted(o) {
+			return
+		}
 		w.source, w.key, w.deleted = s, storeKey(o), true
 		all.byUID[o.GetUID()] = w
 	})

@@ -8,7 +8,6 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -50,8 +49,13 @@ func (w Writer) Patch(ctx context.Context, before, after client.Object) (bool, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	target := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: before.GetNamespace(), Name: before.GetName()}}
-	target.SetGroupVersionKind(gvk)
+	made, err := w.Client.Scheme().New(gvk)
+	target, ok := made.(client.Object)
+	if err != nil || !ok {
+		return false, fmt.Errorf("make a %s for the answer: %w", gvk.Kind, err)
+	}
+	target.SetNamespace(before.GetNamespace())
+	target.SetName(before.GetName())
 	err = w.Client.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, body))
 	if err != nil {
 		return false, fmt.Errorf("patch the status of %s %s: %w", gvk.Kind, before.GetName(), err)

@@ -18,6 +18,7 @@ type pace struct {
 	underWay  int
 	refused   int // in a row
 	stopped   bool
+	failed    bool // an action, so that the rest would fare no better
 }
 
 func newPace(slowStart bool, limit int) *pace {
@@ -31,6 +32,9 @@ func newPace(slowStart bool, limit int) *pace {
 	return p
 }
 
+// resume goes on with as many actions under way as an earlier pass had reached.
+func (p *pace) resume(reached int) { p.allowed = max(p.allowed, min(reached, p.limit)) }
+
 func (p *pace) mayStart() bool { return !p.stopped && p.underWay < p.allowed }
 
 func (p *pace) started() { p.underWay++ }
@@ -42,9 +46,10 @@ func (p *pace) ended(r *Outcome) {
 	case r.State == Done:
 		p.allowed, p.refused = min(p.allowed+1, p.limit), 0
 	case r.fatal, p.slowStart && !r.isolated:
-		p.stopped = true
+		p.failed = true
 	case r.State == Blocked && !r.isolated:
 		p.refused++
-		p.stopped = p.stopped || p.refused == maxConsecutiveRefusals
+		p.failed = p.failed || p.refused == maxConsecutiveRefusals
 	}
+	p.stopped = p.stopped || p.failed
 }

@@ -27,6 +27,8 @@ type Result struct {
 	Stale int
 	// Incomplete is true if not all of the plan was tried.
 	Incomplete bool
+	// Spent says that this is so because the time of the pass was used up: another pass can go on at once.
+	Spent bool
 	// RetryAfter is the shortest time after which an action that is not done is worth another try; 0
 	// when there is none.
 	RetryAfter time.Duration
@@ -69,7 +71,7 @@ func (o *Result) retryIn(d time.Duration) {
 
 // Failures says what a status reports of the result.
 func (o *Result) Failures() action.Failures {
-	result := action.Failures{NoProgress: len(o.Outcomes) > 0}
+	result := action.Failures{NoProgress: len(o.Outcomes) > 0 && !o.Spent}
 	for i := range o.Outcomes {
 		r := &o.Outcomes[i]
 		result.NoProgress = result.NoProgress && r.State != Done && r.Action.RefusedBefore

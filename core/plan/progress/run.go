@@ -31,6 +31,11 @@ type Options struct {
 	Refusals *refusals.Tracker
 	// Parallelism bounds the actions under way; 0 means DefaultParallelism.
 	Parallelism int
+	// Spent reports whether the time of the pass is used up: what has not begun by then is left to the next pass. One
+	// action is begun in any case. Nil means never.
+	Spent func() bool
+	// Paces remembers how far the steps came whose time was used up; nil forgets it.
+	Paces *Paces
 }
 
 // Run carries out the steps in order.
@@ -41,10 +46,14 @@ type Options struct {
 // refused or had changed. A refused or changed pod is a matter of that pod, and a refused deletion of that object: the
 // steps after it run. An action that is outdated when its turn comes is stale. Refused actions are remembered, so that
 // they are not tried again before a pause is over.
+//
+// When the time of the pass is used up nothing more is begun. The next pass, which plans anew, goes on where this one
+// stopped, and with as many actions under way.
 func Run(steps []action.Step, w Writer, o Options) Result {
 	var out Result
+	r := run{Writer: w, Options: o}
 	for i := range steps {
-		results := runStep(&steps[i], w, o.Parallelism)
+		results := r.step(&steps[i])
 		now := w.Now()
 		for k := range results {
 			pause := remember(&results[k], o, now)
@@ -55,30 +64,56 @@ func Run(steps []action.Step, w Writer, o Options) Result {
 			out.Incomplete = out.Incomplete || i < len(steps)-1
 			break
 		}
+		if r.spent {
+			out.Spent = true
+			break
+		}
 	}
 	return out
 }
 
-// runStep runs the actions of one step and returns the outcomes of those that were tried, in order.
-func runStep(s *action.Step, w Writer, parallelism int) []Outcome {
+// run is one Run.
+type run struct {
+	Writer
+	Options
+	begun bool // an action
+	spent bool // the time, before all actions had begun
+}
+
+// step runs the actions of one step and returns the outcomes of those that were tried, in order.
+func (r *run) step(s *action.Step) []Outcome {
 	results := make([]Outcome, len(s.Actions))
-	p := newPace(s.SlowStart, parallelism)
+	p := newPace(s.SlowStart, r.Parallelism)
+	p.resume(r.Paces.reached(r.Workload, r.Generation, s.Name))
 	started := 0
 	for {
 		for started < len(results) && p.mayStart() {
-			r := &results[started]
-			r.Action = &s.Actions[started]
-			if !w.Start(r) {
+			r.spent = r.begun && r.Spent != nil && r.Spent()
+			results[started].Action = &s.Actions[started]
+			if r.spent || !r.Start(&results[started]) {
 				p.stopped = true
 				break
 			}
 			p.started()
+			r.begun = true
 			started++
 		}
 		if p.underWay == 0 {
+			r.leave(s, p, started)
 			return results[:started]
 		}
-		p.ended(w.Wait())
+		p.ended(r.Wait())
+	}
+}
+
+// leave remembers how far the step came. Where nothing of it was begun for want of time, what is known of it stays.
+func (r *run) leave(s *action.Step, p *pace, begun int) {
+	switch {
+	case r.spent && begun == 0:
+	case r.spent && !p.failed:
+		r.Paces.keep(r.Workload, r.Generation, s.Name, p.allowed)
+	default:
+		r.Paces.keep(r.Workload, r.Generation, s.Name, 0)
 	}
 }
 

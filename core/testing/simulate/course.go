@@ -136,7 +136,7 @@ func CheckReplays(t *testing.T, courses []Course) {
 			w, p := c.start(t, 1)
 			operator, replayed := NewOperator(w, p, Faults{}), 0
 			for pass := uint64(0); !w.Quiet() || pass < quietWakes; pass++ {
-				done, _ := operator.run(think(p, w.CacheView(nil), w.Now(), pass))
+				done, _ := operator.run(think(p, w.CacheView(nil), w.Now(), pass), nil)
 				for i := range done.Outcomes {
 					w.replay(done.Outcomes[i].Action)
 					replayed++

@@ -214,5 +214,8 @@ func (o *Operator) look() *View {
 		return lag
 	})
 	view.operator = o
+	if !o.faults.NoFreshness {
+		o.answers.showIn(view, o.shown)
+	}
 	return view
 }

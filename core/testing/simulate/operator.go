@@ -100,7 +100,10 @@ type Operator struct {
 	crashed bool
 
 	memory     *refusals.Tracker // what the server refused
-	generation int64             // of the workload, as the last view showed it
+	paces      *progress.Paces   // how far plans came
+	time       timeOfPasses
+	answers    answers
+	generation int64 // of the workload, as the last view showed it
 	quiet      *retryJudge
 }
 
@@ -111,7 +114,7 @@ func NewOperator(w *World, p Planner, f Faults) *Operator {
 		world: w, planner: p, faults: f,
 		rng:     rand.New(rand.NewPCG(f.Seed, w.options.Seed<<8+w.operators)), //nolint:gosec // a simulation needs no secrecy
 		written: map[string]int{}, shown: map[string]int{},
-		memory: &refusals.Tracker{}, quiet: watchRetries(w, f.Refused),
+		memory: &refusals.Tracker{}, paces: &progress.Paces{}, time: newTimeOfPasses(w, f), quiet: watchRetries(w, f.Refused),
 	}
 }
 
@@ -123,7 +126,7 @@ func (o *Operator) Writes() int { return o.writes }
 func (o *Operator) Restart() {
 	o.crashed = false
 	o.written, o.shown = map[string]int{}, map[string]int{}
-	o.memory = &refusals.Tracker{}
+	o.memory, o.paces, o.answers = &refusals.Tracker{}, &progress.Paces{}, nil
 	for kind, t := range o.world.tables {
 		o.written[kind] = len(t.events)
 	}
@@ -140,9 +143,13 @@ func (o *Operator) Pass() (Outcome, time.Duration) {
 	o.actForeign()
 	steps, wake := o.planner.Plan(o.look(), o.world.now, o.rng.Uint64())
 	o.quiet.checkRecovery(o)
-	done, out := o.run(steps)
+	done, out := o.run(steps, o.time.spent())
 	written, again := o.report(done.Failures(), &out)
 	o.notice(written)
+	if done.Spent { // it goes on at once
+		o.passes--
+		wake = shorter(wake, time.Millisecond)
+	}
 	return out, shorter(wake, shorter(again, done.RetryAfter))
 }
 
@@ -157,11 +164,11 @@ func think(p Planner, v *View, now time.Time, seed uint64) []action.Step {
 
 // Run carries out steps as package execute does, in the way of package progress. A crash ends it at once.
 func (o *Operator) Run(steps []action.Step) Outcome {
-	_, out := o.run(steps)
+	_, out := o.run(steps, nil)
 	return out
 }
 
-func (o *Operator) run(steps []action.Step) (done progress.Result, out Outcome) {
+func (o *Operator) run(steps []action.Step, spent func() bool) (done progress.Result, out Outcome) {
 	var underWay []*attempt
 	done = progress.Run(steps, progress.Writer{
 		Start: func(r *progress.Outcome) bool {
@@ -181,7 +188,7 @@ func (o *Operator) run(steps []action.Step) (done progress.Result, out Outcome) 
 			}
 		},
 		Now: func() time.Time { return o.world.now },
-	}, progress.Options{Workload: memoryKey(), Generation: o.generation, Refusals: o.memory})
+	}, progress.Options{Workload: memoryKey(), Generation: o.generation, Refusals: o.memory, Spent: spent, Paces: o.paces})
 	for i := range done.Outcomes {
 		out.count(&done.Outcomes[i])
 	}

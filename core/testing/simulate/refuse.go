@@ -60,7 +60,9 @@ type request struct {
 	object action.Object
 	kind   string // one of WriteKinds
 	dryRun bool
-	write  func() (action.Object, error)
+	// deletes says that the object is deleted, shown that later views show that from the answer.
+	deletes, shown bool
+	write          func() (action.Object, error)
 }
 
 // kindOfPatch returns the kind of write that a patch is.
@@ -183,7 +185,7 @@ func (o *Operator) report(done action.Failures, out *Outcome) (written bool, wak
 		wanted += len(step.Actions)
 		p.Add(step)
 	}
-	wrote, status := o.run(p.Steps)
+	wrote, status := o.run(p.Steps, nil)
 	out.Done += status.Done
 	out.Stale += status.Stale
 	out.Blocked += status.Blocked

@@ -17,8 +17,8 @@ const shortenLimit = 100_000
 var withoutFlag = flag.String("without", "", "what to leave out of a random world, as a failed walk names it") //nolint:gochecknoglobals // a flag
 
 // cuts are the parts that are left out of a world: edits by number ("edit3"), acts of foreign actors by number
-// ("act7"), faults by the name of their field ("Lag"), random delays and order ("Nasty", see Options.Calm) and failing
-// probes ("Flaps").
+// ("act7"), faults by the name of their field ("Lag"), random delays and order ("Nasty", see Options.Calm), failing
+// probes ("Flaps") and passes that have no time for all of their plans ("Slices").
 type cuts map[string]bool
 
 // leftOut returns the cuts that flag -without names.
@@ -90,7 +90,7 @@ func (walk Walk) shorten(t testing.TB, seed uint64, w *World, err error) (*World
 			best, how, out = played, failure, shorter
 		}
 	}
-	conditions := append(kindsOfFaults(), "Flaps", "Nasty")
+	conditions := append(kindsOfFaults(), "Flaps", "Nasty", shortOfTime)
 	for _, name := range append(conditions, conditions...) {
 		if !out[name] {
 			try(name)

@@ -52,7 +52,7 @@ func (w *World) known() *View {
 	return v
 }
 
-// rewind undoes the last n events of the kind, but nothing of objects to which the actor wrote.
+// rewind undoes the last n events of the kind, but leaves objects to which the actor wrote as its last write left them.
 func (v *View) rewind(kind string, n int, but string) {
 	t := v.world.tables[kind]
 	past := map[types.NamespacedName]action.Object{}
@@ -60,9 +60,13 @@ func (v *View) rewind(kind string, n int, but string) {
 		e := &t.events[i]
 		past[keyOf(e.Object)] = e.Old
 	}
-	for i := len(t.events) - 1; but != "" && i >= max(len(t.events)-n, 0); i-- {
-		if t.events[i].Actor == but {
-			delete(past, keyOf(t.events[i].Object))
+	for i := max(len(t.events)-n, 0); but != "" && i < len(t.events); i++ {
+		switch e := &t.events[i]; {
+		case e.Actor != but:
+		case e.Type == Deleted:
+			past[keyOf(e.Object)] = nil
+		default:
+			past[keyOf(e.Object)] = e.Object
 		}
 	}
 	if v.past == nil {

@@ -92,7 +92,7 @@ func (t *attempt) patch(a *action.Action) progress.Outcome {
 		if i > 0 {
 			t.letOthersGo()
 		}
-		n, err := t.request(request{object: object, kind: kindOfPatch(object, patch), write: func() (action.Object, error) {
+		n, err := t.request(request{object: object, kind: kindOfPatch(object, patch), shown: isShown(object, patch.Subresource, false), write: func() (action.Object, error) {
 			return t.world.Patch(OperatorActor, object, patch)
 		}})
 		if err != nil {
@@ -128,9 +128,10 @@ func (t *attempt) delete(a *action.Action) progress.Outcome {
 
 // remove deletes an object in the version that the plan was made from.
 func (t *attempt) remove(object, planned action.Object) error {
-	_, err := t.request(request{object: object, kind: "delete " + plainKind(object), write: func() (action.Object, error) {
-		return object, t.world.Delete(OperatorActor, planned)
-	}})
+	_, err := t.request(request{
+		object: object, kind: "delete " + plainKind(object), shown: isShown(object, "", true), deletes: true,
+		write: func() (action.Object, error) { return object, t.world.Delete(OperatorActor, planned) },
+	})
 	return err
 }
 
@@ -168,7 +169,7 @@ func (t *attempt) create(a *action.Action) progress.Outcome {
 }
 
 func (t *attempt) post(o action.Object) (action.Object, error) {
-	return t.request(request{object: o, kind: "create " + plainKind(o), write: func() (action.Object, error) {
+	return t.request(request{object: o, kind: "create " + plainKind(o), shown: true, write: func() (action.Object, error) {
 		return t.world.Create(OperatorActor, o)
 	}})
 }
@@ -203,7 +204,7 @@ func (t *attempt) request(r request) (action.Object, error) {
 // deliver has the server take a write, and perhaps the operator miss its answer.
 func (t *attempt) deliver(r request) (action.Object, error) {
 	object := r.object
-	noops := t.world.noops[OperatorActor]
+	noops, events := t.world.noops[OperatorActor], len(t.world.table(KindOf(object)).events)
 	n, err := r.write()
 	if err != nil {
 		if isMalformed(err) {
@@ -216,7 +217,10 @@ func (t *attempt) deliver(r request) (action.Object, error) {
 	}
 	t.writes++
 	lost := t.roll(t.faults.Timeout)
-	if !lost || !t.faults.ForgetsLostAnswers {
+	switch {
+	case !lost:
+		t.answered(r, n, events)
+	case !t.faults.ForgetsLostAnswers:
 		// After a timeout the operator cannot know what became of the write, and must not go on
 		// before it does.
 		t.written[KindOf(object)] = len(t.world.table(KindOf(object)).events)

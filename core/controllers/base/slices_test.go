@@ -1,0 +1,29 @@
+package base
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/controllers/execute"
+)
+
+// A pass whose time is up writes the status and is gone on with at once.
+func TestAPassWhoseTimeIsUpGoesOnAtOnce(t *testing.T) {
+	w := givenWorld(t)
+	var err error
+	w.controller.Executor, err = execute.New(execute.Options{
+		Client: w.controller.Client, Live: w.controller.Live, Recorder: w, Metrics: prometheus.NewRegistry(), Controller: "test",
+		Refusals: w.controller.Refusals, Clock: w.clock, Pass: time.Nanosecond,
+	})
+	require.NoError(t, err)
+	p := w.pass(func(p *Pass) { p.Plan.Add(patch(&corev1.ConfigMap{ObjectMeta: metaOf("other")})) })
+	result, err := w.controller.Run(t.Context(), p)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"child", "status"}, w.writes)
+	assert.Equal(t, goOn, result.RequeueAfter)
+}

@@ -1,0 +1,96 @@
+package progress
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
+)
+
+// slices are passes that have the time for some actions each, and remember the pace.
+type slices struct {
+	Options
+	size int
+}
+
+func newSlices(size int) *slices {
+	return &slices{Options: Options{Workload: web, Generation: 1, Refusals: &refusals.Tracker{}, Paces: &Paces{}}, size: size}
+}
+
+func (s *slices) run(on *server, steps ...action.Step) Result {
+	left := s.size
+	s.Spent = func() bool {
+		left--
+		return left <= 0
+	}
+	return Run(steps, on.writer(), s.Options)
+}
+
+// A pass ends when its time is used up, but not before it has done something: with passes of any length a plan comes
+// to its end.
+func TestAPassWhoseTimeIsUpLeavesTheRestToTheNextOne(t *testing.T) {
+	for size, want := range map[int]int{0: 1, 1: 1, 2: 2, 7: 7} {
+		s := &server{}
+		out := newSlices(size).run(s, action.Step{Name: "one", Actions: creates(5)}, action.Step{Name: "two", Actions: creates(5)})
+		assert.Len(t, s.tried, want)
+		assert.Equal(t, want, out.Done(action.Create))
+		assert.True(t, out.Spent && out.Incomplete)
+		require.NoError(t, out.Err)
+		assert.False(t, out.Failures().NoProgress, "there is more to try")
+	}
+	out := newSlices(10).run(&server{}, action.Step{Name: "one", Actions: creates(5)}, action.Step{Name: "two", Actions: creates(5)})
+	assert.False(t, out.Spent || out.Incomplete, "nothing was left")
+}
+
+// What ends the plan for another reason is no matter of time: it is not tried again at once.
+func TestAFailureIsNoMatterOfTime(t *testing.T) {
+	s := &server{answer: func(*action.Action) Outcome { return OutcomeOf(apierrors.NewInternalError(assert.AnError)) }}
+	out := newSlices(3).run(s, action.Step{Name: "one", Actions: creates(5)})
+	assert.False(t, out.Spent)
+	assert.True(t, out.Incomplete)
+	require.Error(t, out.Err)
+}
+
+// A slow start goes on in the next pass with as many actions under way, unless one has failed, the step has ended or
+// the workload was edited since.
+func TestASlowStartGoesOnInTheNextPass(t *testing.T) {
+	grow, other := action.Step{Name: "grow", SlowStart: true, Actions: creates(100)}, action.Step{Name: "other", Actions: creates(3)}
+	most := func(s *slices, steps ...action.Step) int {
+		on := &server{}
+		s.size = 100
+		s.run(on, steps...)
+		return on.most
+	}
+	begun := func() *slices {
+		s := newSlices(8)
+		s.run(&server{}, grow)
+		return s
+	}
+	short := action.Step{Name: grow.Name, SlowStart: true, Actions: creates(9)}
+	assert.Equal(t, 5, most(newSlices(8), short), "a new start")
+	assert.Equal(t, 9, most(begun(), short))
+	assert.Equal(t, 5, most(begun(), action.Step{Name: "another", SlowStart: true, Actions: creates(9)}))
+
+	s := begun()
+	s.size = 2
+	s.run(&server{}, other, grow)
+	assert.Equal(t, 9, most(s, short), "it was not reached")
+	assert.Equal(t, 5, most(s, short), "it has ended")
+
+	s = begun()
+	s.size = 2
+	s.run(&server{answer: func(*action.Action) Outcome { return OutcomeOf(apierrors.NewForbidden(pods, "a", assert.AnError)) }}, grow)
+	assert.Equal(t, 5, most(s, short), "an action has failed")
+
+	s = begun()
+	s.Generation++
+	assert.Equal(t, 5, most(s, short), "an edit")
+
+	s = begun()
+	s.Paces.Forget(web)
+	assert.Equal(t, 5, most(s, short), "it is gone")
+}
