@@ -2,8 +2,10 @@ package scale
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,8 +43,9 @@ type workload struct {
 	kind       string
 	controller string // of a built-in kind: the account in the controller manager
 	scale      func(replicas int32)
-	template   func() *corev1.PodTemplateSpec // to be changed in place; nil if the kind has no in-place updates
-	ready      func() bool                    // by its status
+	template   func() *corev1.PodTemplateSpec
+	inPlace    bool        // the kind changes the image of its pods in place, a tenth of them at a time
+	ready      func() bool // by its status
 }
 
 // beside measures the built-in kind.
@@ -58,12 +61,57 @@ func (b *bench) own(ctx context.Context) ([]Row, error) {
 
 // loads scales a workload up, updates it in place if its kind supports that, and scales it down.
 func (b *bench) loads(ctx context.Context, w workload, who controller) ([]Row, error) {
-	loads := []load{{w.kind + " scale-up", who, w.Object, func() { w.scale(int32(b.Pods)) }, isReady, b.Pods, w.ready}}
-	if w.template != nil {
-		loads = append(loads, load{w.kind + " in place", who, w.Object, func() { w.template().Spec.Containers[0].Image = imageAfter }, isUpdated, b.Pods, w.ready})
+	loads := []load{{w.kind + " scale-up", who, w.Object, func() { w.scale(int32(b.Pods)) }, isReady, b.Pods, w.ready, 0}}
+	if w.inPlace {
+		loads = append(loads, load{w.kind + " in place", who, w.Object, func() { w.template().Spec.Containers[0].Image = imageAfter }, isUpdated, b.Pods, w.ready, b.Pods / 10})
 	}
-	loads = append(loads, load{w.kind + " scale-down", who, w.Object, func() { w.scale(0) }, nil, 0, w.ready})
-	return b.run(ctx, w.Object, w.ready, loads)
+	loads = append(loads, load{w.kind + " scale-down", who, w.Object, func() { w.scale(0) }, nil, 0, w.ready, 0})
+	rows, err := b.run(ctx, w, loads)
+	if err != nil {
+		return rows, err
+	}
+	row, err := b.edit(ctx, w, who)
+	return append(rows, row), err
+}
+
+// edit changes the image of a workload in the middle of its scale-up.
+func (b *bench) edit(ctx context.Context, w workload, who controller) (Row, error) {
+	row := Row{Load: w.kind + " edit in mid scale-up", Pods: b.Pods, Controller: who.name}
+	b.tell("%s", row.Load)
+	pods, err := b.create(ctx, w)
+	if err != nil {
+		return row, err
+	}
+	change := func(edit func()) error {
+		before := w.DeepCopyObject().(client.Object)
+		edit()
+		return b.client.Patch(ctx, w.Object, client.MergeFrom(before))
+	}
+	if err := change(func() { w.scale(int32(b.Pods)) }); err != nil {
+		return row, fmt.Errorf("scale up: %w", err)
+	}
+	if err := await(ctx, "some pods", func() (bool, error) { return len(pods.List()) >= b.Pods/4, nil }); err != nil {
+		return row, err
+	}
+	began := time.Now()
+	if err := change(func() { w.template().Spec.Containers[0].Image = imageLast }); err != nil {
+		return row, fmt.Errorf("edit the image: %w", err)
+	}
+	err = await(ctx, "a pod of the new image", func() (bool, error) { return slices.ContainsFunc(pods.List(), isLast), nil })
+	row.Effect = time.Since(began).Seconds()
+	row.Done = row.Effect
+	if err != nil {
+		return row, err
+	}
+	if err := change(func() { w.scale(0) }); err != nil {
+		return row, fmt.Errorf("scale down: %w", err)
+	}
+	return row, await(ctx, "the end of the pods", func() (bool, error) { return len(pods.List()) == 0, nil })
+}
+
+func isLast(o any) bool {
+	pod, ok := o.(*corev1.Pod)
+	return ok && pod.Spec.Containers[0].Image == imageLast
 }
 
 func isUpdated(pod *corev1.Pod) bool {
@@ -80,7 +128,8 @@ func replicaSet() workload {
 	}
 	return workload{
 		Object: set, kind: "ReplicaSet", controller: "replicaset-controller",
-		scale: func(n int32) { set.Spec.Replicas = &n },
+		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template },
+		scale:    func(n int32) { set.Spec.Replicas = &n },
 		ready: func() bool {
 			s, want := set.Status, *set.Spec.Replicas
 			return s.ObservedGeneration == set.Generation && s.ReadyReplicas == want && s.Replicas == want
@@ -101,7 +150,7 @@ func cloneSet() workload {
 	return workload{
 		Object: set, kind: "CloneSet",
 		scale:    func(n int32) { set.Spec.Replicas = &n },
-		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template },
+		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template }, inPlace: true,
 		ready: func() bool {
 			s, want := set.Status, *set.Spec.Replicas
 			return s.ObservedGeneration == set.Generation && s.Replicas == want && s.UpdatedReadyReplicas == want
@@ -119,7 +168,8 @@ func builtInStatefulSet() workload {
 	}
 	return workload{
 		Object: set, kind: "built-in StatefulSet", controller: "statefulset-controller",
-		scale: func(n int32) { set.Spec.Replicas = &n },
+		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template },
+		scale:    func(n int32) { set.Spec.Replicas = &n },
 		ready: func() bool {
 			s, want := set.Status, *set.Spec.Replicas
 			return s.ObservedGeneration == set.Generation && s.ReadyReplicas == want && s.Replicas == want
@@ -141,7 +191,7 @@ func statefulSet() workload {
 	return workload{
 		Object: set, kind: "StatefulSet",
 		scale:    func(n int32) { set.Spec.Replicas = &n },
-		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template },
+		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template }, inPlace: true,
 		ready: func() bool {
 			s, want := set.Status, *set.Spec.Replicas
 			return s.ObservedGeneration == set.Generation && s.Replicas == want && s.UpdatedReadyReplicas == want

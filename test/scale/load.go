@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	imageBefore, imageAfter = "app:v1", "app:v2"
-	name                    = "web"
+	imageBefore, imageAfter, imageLast = "app:v1", "app:v2", "app:v3"
+	name                               = "web"
 
 	pollInterval = 10 * time.Millisecond
 	patience     = 10 * time.Minute
@@ -58,26 +58,37 @@ type load struct {
 	done       func(*corev1.Pod) bool
 	pods       int         // that are done in the end, and all there are
 	reported   func() bool // by the workload's status
+	budget     int         // pods that may be out of service meanwhile; 0 where the load is no rollout
 }
 
-// run creates an empty workload in a new namespace and runs the loads on it.
-func (b *bench) run(ctx context.Context, workload client.Object, ready func() bool, loads []load) ([]Row, error) {
+// create creates an empty workload in a namespace of its own, whose pods it watches.
+func (b *bench) create(ctx context.Context, w workload) (*observed, error) {
 	space, err := b.namespace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	workload.SetNamespace(space)
+	w.SetNamespace(space)
+	w.SetUID("")
+	w.SetResourceVersion("")
 	// The operator's webhooks answer a moment after it is ready.
 	err = await(ctx, "the workload to be accepted", func() (bool, error) {
-		return b.client.Create(ctx, workload) == nil, nil
+		return b.client.Create(ctx, w.Object) == nil, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := b.reported(ctx, workload, ready); err != nil {
+	if err := b.reported(ctx, w.Object, w.ready); err != nil {
 		return nil, err
 	}
-	pods := b.watch(ctx, space)
+	return b.watch(ctx, space), nil
+}
+
+// run creates an empty workload and puts the loads on it.
+func (b *bench) run(ctx context.Context, w workload, loads []load) ([]Row, error) {
+	pods, err := b.create(ctx, w)
+	if err != nil {
+		return nil, err
+	}
 	var rows []Row
 	for _, l := range loads {
 		b.tell("%s", l.name)
@@ -90,18 +101,20 @@ func (b *bench) run(ctx context.Context, workload client.Object, ready func() bo
 	return rows, nil
 }
 
-// watch keeps the pods of a namespace in a store until ctx ends.
-func (b *bench) watch(ctx context.Context, namespace string) cache.Store {
+// watch observes the pods of a namespace until ctx ends.
+func (b *bench) watch(ctx context.Context, namespace string) *observed {
+	pods := newObserved(time.Now)
 	source := cache.NewListWatchFromClient(b.kube.CoreV1().RESTClient(), "pods", namespace, fields.Everything())
 	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: cache.ResourceEventHandlerFuncs{},
+		ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: pods.handler(),
 	})
 	go informer.RunWithContext(ctx)
 	cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
-	return store
+	pods.Store = store
+	return pods
 }
 
-func (b *bench) measure(ctx context.Context, l load, pods cache.Store) (Row, error) {
+func (b *bench) measure(ctx context.Context, l load, pods *observed) (Row, error) {
 	row := Row{Load: l.name, Pods: b.Pods, Controller: l.controller.name}
 	if err := b.audit.Skip(); err != nil {
 		return row, err
@@ -112,6 +125,7 @@ func (b *bench) measure(ctx context.Context, l load, pods cache.Store) (Row, err
 	}
 	before := l.workload.DeepCopyObject().(client.Object)
 	l.change()
+	pods.begin(l.pods)
 	began := time.Now()
 	if err := b.client.Patch(ctx, l.workload, client.MergeFrom(before)); err != nil {
 		return row, fmt.Errorf("change the workload: %w", err)
@@ -120,6 +134,7 @@ func (b *bench) measure(ctx context.Context, l load, pods cache.Store) (Row, err
 		return row, err
 	}
 	row.Done = time.Since(began).Seconds()
+	row.observe(pods, l.budget)
 	if err := b.reported(ctx, l.workload, l.reported); err != nil {
 		return row, err
 	}

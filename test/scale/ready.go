@@ -70,6 +70,7 @@ func (b *bench) readied(ctx context.Context, what string, made func(name string)
 	if err != nil {
 		return row, err
 	}
+	store.begin(b.Pods)
 	began := time.Now()
 	err = forEach(ctx, b.Pods, func(ctx context.Context, i int) error {
 		pod := made(podName(i))
@@ -89,6 +90,7 @@ func (b *bench) readied(ctx context.Context, what string, made func(name string)
 		return row, err
 	}
 	row.Done = time.Since(began).Seconds()
+	row.observe(store, 0)
 	if row.Costs, err = meter.cost(); err != nil {
 		return row, err
 	}

@@ -26,6 +26,16 @@ type Row struct {
 	Done float64
 	// Median and P99 are the latencies of bare requests, in milliseconds.
 	Median, P99 float64 `json:",omitempty"`
+	// ToReady and ToReadyP99 are how long pods took from their creation until they were ready, median and 99th percentile,
+	// where some were created.
+	ToReady, ToReadyP99 float64 `json:",omitempty"`
+	// BudgetUsed is the share of maxUnavailable that was in use over the time of a rollout, MostOut how many pods were out of
+	// service at a time at most, and Budget how many may be.
+	BudgetUsed      float64 `json:",omitempty"`
+	MostOut, Budget int     `json:",omitempty"`
+	// Effect is when the first pod was created in the way of an edit that was made in the middle of a scale-up, counted from
+	// the edit.
+	Effect float64 `json:",omitempty"`
 	// Writes counts the controller's writes by verb and resource, without Events and leases.
 	Writes map[string]int `json:",omitempty"`
 	// Reads counts its reads from the server, if they were counted.
@@ -52,6 +62,16 @@ type Cost struct {
 
 // Rate returns pods a second.
 func (r Row) Rate() float64 { return float64(r.Pods) / r.Done }
+
+// observe adds what was seen of the pods.
+func (r *Row) observe(pods *observed, budget int) {
+	median, p99 := pods.toReady()
+	r.ToReady, r.ToReadyP99 = median.Seconds(), p99.Seconds()
+	if budget > 0 {
+		r.Budget = budget
+		r.BudgetUsed, r.MostOut = pods.used(budget)
+	}
+}
 
 // kinds formats the writes: those of pods as a number per pod, others as a total.
 func (r Row) kinds(writes map[string]int) string {
@@ -102,6 +122,15 @@ func Print(out io.Writer, rows []Row) error {
 		}
 		if r.P99 > 0 {
 			fmt.Fprintf(out, "  ms a request: median %.1f, 99th percentile %.1f\n", r.Median, r.P99)
+		}
+		if r.ToReadyP99 > 0 {
+			fmt.Fprintf(out, "  s from creation to Ready: median %.2f, 99th percentile %.2f\n", r.ToReady, r.ToReadyP99)
+		}
+		if r.Budget > 0 {
+			fmt.Fprintf(out, "  maxUnavailable in use: %.0f%% on average, at most %d of %d\n", 100*r.BudgetUsed, r.MostOut, r.Budget)
+		}
+		if r.Effect > 0 {
+			fmt.Fprintf(out, "  s until an edit took effect: %.2f\n", r.Effect)
 		}
 		if r.Pods == 0 {
 			fmt.Fprintf(out, "  millicores: %.1f\n", 1000*r.Costs[r.Controller].CPU/r.Done)

@@ -1,0 +1,46 @@
+package scale
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestPodsAreObserved(t *testing.T) {
+	now := time.Unix(0, 0)
+	o := newObserved(func() time.Time { return now })
+	see := o.handler()
+	pod := func(i int, ready corev1.ConditionStatus) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))},
+			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
+		}
+	}
+	o.begin(0)
+	for i := range 100 {
+		see.OnAdd(pod(i, corev1.ConditionFalse), false)
+	}
+	for i := range 100 {
+		now = now.Add(time.Second)
+		see.OnUpdate(nil, pod(i, corev1.ConditionTrue))
+	}
+	median, p99 := o.toReady()
+	assert.Equal(t, 51*time.Second, median)
+	assert.Equal(t, 100*time.Second, p99)
+
+	o.begin(100)
+	see.OnUpdate(nil, pod(1, corev1.ConditionFalse))
+	see.OnDelete(cache.DeletedFinalStateUnknown{Obj: pod(2, corev1.ConditionTrue)})
+	now = now.Add(10 * time.Second)
+	see.OnUpdate(nil, pod(1, corev1.ConditionTrue))
+	now = now.Add(10 * time.Second)
+	share, most := o.used(2)
+	assert.InDelta(t, 0.75, share, 0.001, "two of two for ten seconds, then one")
+	assert.Equal(t, 2, most)
+}
