@@ -101,6 +101,7 @@ func (w *world) Created(types.NamespacedName, client.Object)              {}
 func (w *world) Written(types.NamespacedName, client.Object)              {}
 func (w *world) Deleted(types.NamespacedName, client.Object)              {}
 func (w *world) MaybeCreated(types.NamespacedName, client.Object)         {}
+func (w *world) MaybeWritten(types.NamespacedName, client.Object)         {}
 func (w *world) Wait(context.Context, types.NamespacedName) time.Duration { return w.wait }
 func (w *world) Forget(name types.NamespacedName)                         { w.forgotten = append(w.forgotten, name) }
 

@@ -30,6 +30,7 @@ type Recorder interface {
 	Written(workload types.NamespacedName, o client.Object)
 	Deleted(workload types.NamespacedName, o client.Object)
 	MaybeCreated(workload types.NamespacedName, o client.Object)
+	MaybeWritten(workload types.NamespacedName, o client.Object)
 }
 
 // Options are the settings of an executor.

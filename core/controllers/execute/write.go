@@ -147,10 +147,18 @@ func (p *pass) remove(ctx context.Context, o client.Object, preconditions client
 		return err
 	}
 	if err := p.options.Client.Delete(ctx, target, preconditions); err != nil {
+		p.lost(err, target)
 		return err
 	}
 	p.options.Recorder.Deleted(p.workload, o)
 	return nil
+}
+
+// lost records that an object, given as it was before, may have been written or deleted although there was an error.
+func (p *pass) lost(err error, before client.Object) {
+	if progress.MayHaveSucceeded(err) {
+		p.options.Recorder.MaybeWritten(p.workload, before)
+	}
 }
 
 // preconditionsOf returns preconditions: the object must be the same one, in the version that the plan was made from.
@@ -180,6 +188,7 @@ func (p *pass) patch(ctx context.Context, a *action.Action) progress.Outcome {
 	for i, change := range a.Patches {
 		answer := target(metadata.TypeMeta, current, whole)
 		if err := p.send(ctx, answer, change, false); err != nil {
+			p.lost(err, current)
 			r := progress.OutcomeOf(fmt.Errorf("patch %s: %w", p.part(a, change), err))
 			r.Late = i > 0
 			return r

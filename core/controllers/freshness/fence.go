@@ -20,10 +20,10 @@ const (
 	// fenceDelay is how long a store may take to reach the leader's version by watch events before the fence lists the
 	// objects from the server.
 	fenceDelay = time.Second
-	// retryAfter is the pause after a failed request of the tracker, and between checks of uncertain creates.
+	// retryAfter is the pause after a failed request of the tracker, and between checks of uncertain writes.
 	retryAfter = time.Second
-	// uncertainAge is how long after a create whose answer was lost the object is taken as not created if the server
-	// does not have it.
+	// uncertainAge is how long after a write whose answer was lost the server is asked what came of it: until then the
+	// write may be on its way.
 	uncertainAge = 2 * time.Second
 	// pageSize bounds one answer of a live list.
 	pageSize = 250
@@ -69,7 +69,7 @@ func (f *Fence) once(store toolscache.Store, reach func() error) error {
 }
 
 // Start lets passes run once every store has reached the version of the write that made this process leader, and then
-// resolves uncertain creates until the context ends.
+// resolves uncertain writes until the context ends.
 //
 // It compares the resourceVersions of two kinds. That is valid as long as the API server keeps Leases and the cached
 // kinds in one etcd; otherwise the live list decides for every store that seems to lag.
@@ -177,9 +177,9 @@ func (s *source) holds(live map[string]string, listed string) bool {
 	return true
 }
 
-// resolveUncertain asks the server for each object that may have been created.
+// resolveUncertain asks the server for each object that may have been written. What it has must be seen.
 func (t *Tracker) resolveUncertain(ctx context.Context) {
-	for workload, doubts := range t.uncertainCreates() {
+	for workload, doubts := range t.uncertainWrites() {
 		for key, d := range doubts {
 			found := &metav1.PartialObjectMetadata{}
 			found.SetGroupVersionKind(d.source.kind)
@@ -187,26 +187,26 @@ func (t *Tracker) resolveUncertain(ctx context.Context) {
 			case err == nil:
 				t.Written(workload, found)
 			case apierrors.IsNotFound(err):
-				t.dropUncertain(workload, key, d)
+				t.resolveMissing(workload, key, d)
 			default:
-				log.FromContext(ctx).Error(err, "It stays in doubt whether an object was created", "object", d.name)
+				log.FromContext(ctx).Error(err, "It stays in doubt whether an object was written", "object", d.name)
 			}
 		}
 	}
 }
 
-// uncertainCreates returns a copy of the uncertain creates that are old enough to be resolved.
-func (t *Tracker) uncertainCreates() map[types.NamespacedName]map[string]uncertainCreate {
+// uncertainWrites returns a copy of the uncertain writes that are old enough to be resolved.
+func (t *Tracker) uncertainWrites() map[types.NamespacedName]map[string]uncertainWrite {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := map[types.NamespacedName]map[string]uncertainCreate{}
+	old := map[types.NamespacedName]map[string]uncertainWrite{}
 	for workload, all := range t.waiting {
 		for key, d := range all.uncertain {
 			if t.options.Clock.Since(d.since) < uncertainAge {
 				continue
 			}
 			if old[workload] == nil {
-				old[workload] = map[string]uncertainCreate{}
+				old[workload] = map[string]uncertainWrite{}
 			}
 			old[workload][key] = d
 		}
@@ -214,11 +214,17 @@ func (t *Tracker) uncertainCreates() map[types.NamespacedName]map[string]uncerta
 	return old
 }
 
-func (t *Tracker) dropUncertain(workload types.NamespacedName, key string, d uncertainCreate) {
+// resolveMissing takes the object as not created, or as deleted if it was there before.
+func (t *Tracker) resolveMissing(workload types.NamespacedName, key string, d uncertainWrite) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if all := t.waiting[workload]; all != nil && all.uncertain[key] == d {
-		delete(all.uncertain, key)
+	all := t.waiting[workload]
+	if all == nil || all.uncertain[key] != d {
+		return
+	}
+	delete(all.uncertain, key)
+	if d.version != "" {
+		all.byUID[d.uid] = write{source: d.source, key: key, deleted: true}
 	}
 }
 

@@ -127,6 +127,13 @@ func TestDoubtsAreSettledByTheServer(t *testing.T) {
 	require.NotZero(t, g.Wait(t.Context(), key))
 	require.NoError(t, c.Create(t.Context(), made))
 	require.Eventually(t, isFresh(t, g, key), soon, tick, "pending: %v", g.Pending(key))
+
+	g.MaybeWritten(key, made)
+	require.NotZero(t, g.Wait(t.Context(), key), "the write may still arrive")
+	require.Eventually(t, isFresh(t, g, key), soon, tick, "never written; pending: %v", g.Pending(key))
+	g.MaybeWritten(key, made)
+	require.NoError(t, c.Delete(t.Context(), made))
+	require.Eventually(t, isFresh(t, g, key), soon, tick, "deleted; pending: %v", g.Pending(key))
 }
 
 func TestNewLeaderWaitsUntilItsQuietStoresAreComplete(t *testing.T) {

@@ -78,6 +78,15 @@ func (s *source) keep(o client.Object, w write, change func(client.Object)) bool
 	return true
 }
 
+// unshow forgets the answer under a key and returns the version that it had, empty if there was none.
+func (s *source) unshow(key string) (version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version = s.answers[key].version
+	delete(s.answers, key)
+	return version
+}
+
 // outstanding are the answers that the store does not show yet. The others are dropped.
 func (s *source) outstanding() []answer {
 	s.mu.Lock()

@@ -178,3 +178,20 @@ func TestWhatIsNotShownIsWaitedFor(t *testing.T) {
 	assert.NotZero(t, g.Wait(t.Context(), workload))
 	assert.Empty(t, other.List())
 }
+
+// A pod that has lost the label by which the cache selects is not shown as it was before, nor is it forgotten before the
+// store has passed its creation.
+func TestAnswersThatTheStoreNoLongerSelectsAreNotShown(t *testing.T) {
+	g, store, seen := shownTracker(t)
+	g.sources[schema.GroupKind{Kind: "Pod"}].settings.Label = labels.SelectorFromSet(labels.Set{"ours": "yes"})
+	made := pod("a", "1", "10")
+	made.Labels = map[string]string{"ours": "yes"}
+	g.Created(workload, made)
+	g.Written(workload, pod("a", "1", "11"))
+	assert.Empty(t, seen.List())
+	assert.NotZero(t, g.Wait(t.Context(), workload), "the store will show its creation")
+	require.NoError(t, store.Add(made))
+	assert.NotZero(t, g.Wait(t.Context(), workload), "the store shows it as it was")
+	require.NoError(t, store.Delete(pod("a", "1", "11")))
+	assert.Zero(t, g.Wait(t.Context(), workload))
+}

@@ -35,11 +35,25 @@ type write struct {
 	deleted bool
 }
 
-// uncertainCreate is a create whose answer was lost.
-type uncertainCreate struct {
-	source *source
-	name   types.NamespacedName
-	since  time.Time
+// uncertainWrite is a write whose answer was lost.
+type uncertainWrite struct {
+	source  *source
+	name    types.NamespacedName
+	since   time.Time
+	uid     types.UID
+	version string // that the write was meant for; empty for a create
+}
+
+// seen reports whether the store, which has the version, shows what came of the write, or what came after it.
+func (d uncertainWrite) seen(key, version string) bool {
+	cached := d.source.get(key)
+	switch {
+	case d.version == "":
+		return cached != nil
+	case cached == nil:
+		return atLeast(version, d.version)
+	}
+	return cached.GetResourceVersion() != d.version && atLeast(cached.GetResourceVersion(), d.version)
 }
 
 func newSource(ctx context.Context, c cache.Cache, kind client.Object, gvk schema.GroupVersionKind, settings cache.ByObject) (*source, error) {

@@ -60,7 +60,7 @@ type Tracker struct {
 type writes struct {
 	since     time.Time
 	byUID     map[types.UID]write
-	uncertain map[string]uncertainCreate
+	uncertain map[string]uncertainWrite
 }
 
 // New returns a tracker. It fails when the cache has several informers for one kind, as one of several named namespaces
@@ -118,7 +118,7 @@ func (t *Tracker) expect(workload types.NamespacedName, o client.Object, existed
 		}
 		w.source, w.key, w.version = s, storeKey(o), o.GetResourceVersion()
 		if existed && !s.selects(o) {
-			w.version, w.deleted = "", true
+			w.version, w.deleted = s.unshow(w.key), true
 		}
 		all.byUID[o.GetUID()] = w
 		delete(all.uncertain, w.key)
@@ -141,12 +141,24 @@ func (t *Tracker) Deleted(workload types.NamespacedName, o client.Object) {
 // MaybeCreated records that the object may have been created for the workload: the answer was lost. It waits until an
 // object of that name is in the cache or until the server, asked a little later, has none.
 func (t *Tracker) MaybeCreated(workload types.NamespacedName, o client.Object) {
+	t.doubt(workload, o, uncertainWrite{})
+}
+
+// MaybeWritten records that the object, given in the version that the write was meant for, may have been written or
+// deleted for the workload: the answer was lost. It waits until the cache shows what came after that version, or until
+// it shows what the server, asked a little later, has.
+func (t *Tracker) MaybeWritten(workload types.NamespacedName, o client.Object) {
+	t.doubt(workload, o, uncertainWrite{uid: o.GetUID(), version: o.GetResourceVersion()})
+}
+
+func (t *Tracker) doubt(workload types.NamespacedName, o client.Object, d uncertainWrite) {
 	t.record(workload, o, func(s *source, all *writes) {
 		if all.uncertain == nil {
-			all.uncertain = map[string]uncertainCreate{}
+			all.uncertain = map[string]uncertainWrite{}
 		}
-		name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
-		all.uncertain[storeKey(o)] = uncertainCreate{source: s, name: name, since: t.options.Clock.Now()}
+		d.source, d.since = s, t.options.Clock.Now()
+		d.name = types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+		all.uncertain[storeKey(o)] = d
 	})
 }
 
@@ -235,7 +247,7 @@ func (all *writes) drop(versions map[*source]string) {
 		}
 	}
 	for key, d := range all.uncertain {
-		if d.source.get(key) != nil {
+		if d.seen(key, versions[d.source]) {
 			delete(all.uncertain, key)
 		}
 	}

@@ -73,10 +73,15 @@ func TestWaitEndsWhenTheCacheHasReachedTheWrites(t *testing.T) {
 			created("10")(g)
 			deleted()(g)
 		}, passed: "10"},
-		"in doubt":               {record: doubted(), passed: "100", waits: true},
-		"in doubt, seen":         {record: doubted(), cached: []*corev1.Pod{pod("a", "1", "10")}},
-		"kind that nobody reads": {record: func(g *Tracker) { g.Written(workload, &corev1.Secret{}) }},
-		"version without order":  {record: created("x")},
+		"in doubt":                              {record: doubted(), passed: "100", waits: true},
+		"in doubt, seen":                        {record: doubted(), cached: []*corev1.Pod{pod("a", "1", "10")}},
+		"lost answer, planned version seen":     {record: lost("10"), cached: []*corev1.Pod{pod("a", "1", "10")}, passed: "100", waits: true},
+		"lost answer, older version seen":       {record: lost("10"), cached: []*corev1.Pod{pod("a", "1", "9")}, waits: true},
+		"lost answer, later version seen":       {record: lost("10"), cached: []*corev1.Pod{pod("a", "1", "11")}},
+		"lost answer, gone":                     {record: lost("10"), passed: "11"},
+		"lost answer, not created in the store": {record: lost("10"), passed: "9", waits: true},
+		"kind that nobody reads":                {record: func(g *Tracker) { g.Written(workload, &corev1.Secret{}) }},
+		"version without order":                 {record: created("x")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -122,6 +127,10 @@ func deleted() func(*Tracker) {
 
 func doubted() func(*Tracker) {
 	return func(g *Tracker) { g.MaybeCreated(workload, pod("a", "", "")) }
+}
+
+func lost(version string) func(*Tracker) {
+	return func(g *Tracker) { g.MaybeWritten(workload, pod("a", "1", version)) }
 }
 
 func TestWaitGrowsWithTheAgeOfTheWrites(t *testing.T) {

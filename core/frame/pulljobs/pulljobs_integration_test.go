@@ -37,6 +37,7 @@ func (unrecorded) Created(types.NamespacedName, client.Object)      {}
 func (unrecorded) Written(types.NamespacedName, client.Object)      {}
 func (unrecorded) Deleted(types.NamespacedName, client.Object)      {}
 func (unrecorded) MaybeCreated(types.NamespacedName, client.Object) {}
+func (unrecorded) MaybeWritten(types.NamespacedName, client.Object) {}
 
 func givenJobs(t *testing.T) (*Jobs, *clocktesting.FakePassiveClock) {
 	t.Helper()
