@@ -4,26 +4,67 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// podPage is how many pods the server is asked for at a time.
-const podPage = 500
+const (
+	// podPage is how many pods the server is asked for at a time.
+	podPage = 500
+	// listValid is how long passes that go on with each other use one list.
+	listValid = 5 * time.Second
+)
 
 // mounts lists which pods mount which claims, read from the server when the first claim of a pass is to be deleted, or
 // to be deleted with its pod. A claim that is deleted while a pod mounts it is lost as soon as that pod ends, and
 // neither a cache nor a plan knows all pods.
 type mounts struct {
-	once sync.Once
-	took atomic.Int64 // for the list
-	err  error
-	pods map[string][]mounter // by claim
+	once   sync.Once
+	listed time.Time // when the list was begun
+	err    error
+	pods   map[string][]mounter // by claim
 
-	removed sync.Map // the UIDs of the pods that this pass has deleted
+	removed sync.Map // the UIDs of the pods that were deleted since
+}
+
+// lists are those that the next pass of a workload may use.
+type lists struct {
+	mu  sync.Mutex
+	all map[types.NamespacedName]*mounts
+}
+
+// take returns the list that the last pass of the workload has left if it is still valid, or a new one.
+func (l *lists) take(workload types.NamespacedName, now time.Time) *mounts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left := l.all[workload]
+	delete(l.all, workload)
+	if left == nil || now.Sub(left.listed) > listValid {
+		return &mounts{}
+	}
+	return left
+}
+
+// leave keeps a list for the next pass of the workload. Only one that was read is worth that.
+func (l *lists) leave(workload types.NamespacedName, m *mounts) {
+	if m.listed.IsZero() || m.err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all == nil {
+		l.all = map[types.NamespacedName]*mounts{}
+	}
+	l.all[workload] = m
+}
+
+func (l *lists) forget(workload types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.all, workload)
 }
 
 // mounter is a pod that mounts a claim and is not terminating.
@@ -40,9 +81,9 @@ func (p *pass) mountingPod(ctx context.Context, o client.Object, except types.UI
 		return "", nil
 	}
 	p.mounts.once.Do(func() {
-		asked := p.options.Stopwatch.Now()
+		p.mounts.listed = p.options.Stopwatch.Now()
 		p.mounts.pods, p.mounts.err = p.mounters(ctx, o.GetNamespace())
-		p.mounts.took.Store(int64(p.options.Stopwatch.Since(asked)))
+		p.listing.Store(int64(p.options.Stopwatch.Since(p.mounts.listed)))
 	})
 	if p.mounts.err != nil {
 		return "", p.mounts.err

@@ -2,16 +2,20 @@ package execute_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
+	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/newpod"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
 func (w *world) claim(t testing.TB, name string) *corev1.PersistentVolumeClaim {
@@ -51,13 +55,52 @@ func TestClaimsThatPodsMountAreNotDeleted(t *testing.T) {
 	assert.Equal(t, 2, out.Done(action.Delete))
 	require.NoError(t, w.get(t, used))
 	assert.Nil(t, used.DeletionTimestamp)
+	assert.Equal(t, 1, w.listsOfPods(t, audit), "the server is asked once in a pass")
+}
+
+// listsOfPods counts how often the pods of the world were listed.
+func (w *world) listsOfPods(t testing.TB, audit *testenv.Audit) int {
+	t.Helper()
 	lists := 0
 	for _, r := range audit.Requests(t, "") {
 		if r.Verb == "list" && r.Object.Resource == "pods" && r.Object.Namespace == w.ns {
 			lists++
 		}
 	}
-	assert.Equal(t, 1, lists, "the server is asked once in a pass")
+	return lists
+}
+
+// Passes that go on with each other list the pods once, unless they last long. A pass that begins anew lists them anew.
+func TestPassesThatGoOnListThePodsThatMountClaimsOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		stopwatch clock.PassiveClock
+		lists     int
+	}{
+		"short passes": {clock.RealClock{}, 2},
+		"long passes":  {&hours{}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			hurried, err := execute.New(execute.Options{
+				Client: w.Client, Live: w.Client, Recorder: w.writes, Metrics: w.metric, Controller: "test", Refusals: w.memory,
+				Pass: time.Nanosecond, Stopwatch: test.stopwatch,
+			})
+			require.NoError(t, err)
+			audit := env.Audit(t)
+			var all []action.Action
+			for _, name := range []string{"a", "b", "c"} {
+				all = append(all, action.Action{Verb: action.Delete, Object: w.claim(t, name)})
+			}
+			for i := range all {
+				out := hurried.Run(t.Context(), w.owner, []action.Step{step(all[i:]...)})
+				require.Equal(t, 1, out.Done(action.Delete))
+			}
+			anew := action.Action{Verb: action.Delete, Object: w.claim(t, "d")}
+			out := hurried.Run(t.Context(), w.owner, []action.Step{step(anew)})
+			require.Equal(t, 1, out.Done(action.Delete))
+			assert.Equal(t, test.lists, w.listsOfPods(t, audit))
+		})
+	}
 }
 
 // A claim is deleted with its pod, unless another pod mounts it.

@@ -64,6 +64,7 @@ type Executor struct {
 	options Options
 	noops   prometheus.Counter
 	paces   *progress.Paces
+	mounts  lists
 }
 
 // New makes an executor. Several executors may share one registerer.
@@ -101,10 +102,11 @@ func New(o Options) (*Executor, error) {
 // progress defines. When the context ends, no further action is begun, nor when its answer would come after the time of
 // the pass, as far as the last answer tells.
 func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.Step) progress.Result {
-	p := &pass{Executor: e, owner: owner, workload: client.ObjectKeyFromObject(owner)}
 	ended := make(chan answer)
 	watch := e.options.Stopwatch
 	began, took := watch.Now(), time.Duration(0)
+	p := &pass{Executor: e, owner: owner, workload: client.ObjectKeyFromObject(owner)}
+	p.mounts = e.mounts.take(p.workload, began)
 	out := progress.Run(steps, progress.Writer{
 		Start: func(r *progress.Outcome) bool {
 			if ctx.Err() != nil {
@@ -127,6 +129,9 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 		Workload: p.workload, Generation: owner.GetGeneration(), Refusals: e.options.Refusals, Parallelism: e.options.Parallelism,
 		Spent: func() bool { return watch.Since(began)-p.listed()+took > e.options.Pass }, Paces: e.paces,
 	})
+	if out.Spent {
+		e.mounts.leave(p.workload, p.mounts)
+	}
 	if out.Incomplete && ctx.Err() != nil && out.Err == nil {
 		out.Err = fmt.Errorf("run the plan: %w", ctx.Err())
 	}
@@ -135,7 +140,7 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 
 // listed is how long the list of the pods that mount claims took. It does not count as time of the pass, which would end
 // with little but that list.
-func (p *pass) listed() time.Duration { return time.Duration(p.mounts.took.Load()) }
+func (p *pass) listed() time.Duration { return time.Duration(p.listing.Load()) }
 
 // answer is the outcome of an action, and how long that took.
 type answer struct {
@@ -144,4 +149,7 @@ type answer struct {
 }
 
 // Forget drops what is remembered of a workload that is gone.
-func (e *Executor) Forget(workload types.NamespacedName) { e.paces.Forget(workload) }
+func (e *Executor) Forget(workload types.NamespacedName) {
+	e.paces.Forget(workload)
+	e.mounts.forget(workload)
+}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -137,13 +138,14 @@ func TestOutdatedActionsAreStale(t *testing.T) {
 // hours is a clock that moves on by an hour whenever somebody looks at it.
 type hours struct {
 	clock.PassiveClock
-	looks int
+	looks atomic.Int64
 }
 
 func (c *hours) Now() time.Time {
-	c.looks++
-	return time.Unix(0, 0).Add(time.Duration(c.looks) * time.Hour)
+	return time.Unix(0, 0).Add(time.Duration(c.looks.Add(1)) * time.Hour)
 }
+
+func (c *hours) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // A dry run may take so long that its action expires.
 func TestActionsOutdatedByTheirDryRunAreStale(t *testing.T) {

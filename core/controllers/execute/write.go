@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,7 +29,8 @@ type pass struct {
 
 	adoption    sync.Once
 	adoptionErr error
-	mounts      mounts
+	mounts      *mounts
+	listing     atomic.Int64 // how long reading them took
 }
 
 // try carries out one action. A dry run takes time, too.
