@@ -190,6 +190,7 @@ func (c *Controller) Forget(name types.NamespacedName) {
 	c.Freshness.Forget(name)
 	c.Refusals.Forget(name)
 	c.Executor.Forget(name)
+	c.Events.Forget(name)
 	for _, m := range c.memories {
 		m.Forget(name)
 	}

@@ -32,7 +32,7 @@ type Recorder struct {
 	scheme *runtime.Scheme
 
 	mu   sync.Mutex
-	sent map[types.UID]int // by owners whose last pass is to go on
+	sent map[types.NamespacedName]int // by owners whose last pass is to go on
 }
 
 // NewRecorder returns a recorder that sends to what Broadcast returned. The scheme knows the kinds of owners.
@@ -69,7 +69,7 @@ func (r *Recorder) Record(owner runtime.Object, notices []action.Notice, outcome
 func (r *Recorder) sentBefore(owner runtime.Object) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sent[uidOf(owner)]
+	return r.sent[nameOf(owner)]
 }
 
 // goOn remembers how many events were sent if another pass goes on.
@@ -77,21 +77,28 @@ func (r *Recorder) goOn(owner runtime.Object, sent int, goesOn bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !goesOn {
-		delete(r.sent, uidOf(owner))
+		delete(r.sent, nameOf(owner))
 		return
 	}
 	if r.sent == nil {
-		r.sent = map[types.UID]int{}
+		r.sent = map[types.NamespacedName]int{}
 	}
-	r.sent[uidOf(owner)] = sent
+	r.sent[nameOf(owner)] = sent
 }
 
-func uidOf(o runtime.Object) types.UID {
+// Forget drops what is remembered of an owner that is gone.
+func (r *Recorder) Forget(owner types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sent, owner)
+}
+
+func nameOf(o runtime.Object) types.NamespacedName {
 	m, err := meta.Accessor(o)
-	if err != nil {
-		return ""
+	if err != nil { // a reference, about which no passes go on
+		return types.NamespacedName{}
 	}
-	return m.GetUID()
+	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
 }
 
 // refer returns a reference to the object without its resourceVersion: events that differ only in that are aggregated.

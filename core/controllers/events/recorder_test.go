@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -192,5 +193,7 @@ func TestPassesThatGoOnCountAsOne(t *testing.T) {
 	assert.Equal(t, 1, pass(corev1.EventTypeNormal, true))
 	assert.Equal(t, 0, pass(corev1.EventTypeNormal, true))
 	assert.Equal(t, events.PerPass-1, pass(corev1.EventTypeWarning, false))
-	assert.Equal(t, events.PerPass-1, pass(corev1.EventTypeNormal, false), "another plan")
+	assert.Equal(t, events.PerPass-1, pass(corev1.EventTypeNormal, true), "another plan")
+	recorder.Forget(types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name})
+	assert.Equal(t, events.PerPass-1, pass(corev1.EventTypeNormal, false), "another owner of that name")
 }

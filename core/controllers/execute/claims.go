@@ -41,7 +41,6 @@ func (l *lists) take(workload types.NamespacedName, now time.Time) *mounts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	left := l.all[workload]
-	delete(l.all, workload)
 	if left == nil || now.Sub(left.listed) > listValid {
 		return &mounts{}
 	}

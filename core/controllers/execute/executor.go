@@ -131,6 +131,8 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 	})
 	if out.Spent {
 		e.mounts.leave(p.workload, p.mounts)
+	} else if len(out.Outcomes) > 0 {
+		e.mounts.forget(p.workload)
 	}
 	if out.Incomplete && ctx.Err() != nil && out.Err == nil {
 		out.Err = fmt.Errorf("run the plan: %w", ctx.Err())

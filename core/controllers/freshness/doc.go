@@ -10,7 +10,8 @@
 // Until the cache shows a write, a plan sees the server's answer to it where it reads through Over: the object as it was
 // returned, and of a deleted pod or claim the object as terminating, which is true of it whether it is gone by now or
 // not. Such writes are not waited for. An answer goes as soon as the write is reached, so that what others have done since
-// is never hidden by it. The others are waited for: those of which only metadata were returned, creates whose answer was lost.
+// is never hidden by it. The others are waited for: those of which only metadata were returned, and those whose answer
+// was lost, until the cache shows what became of them or the server, asked a little later, says so.
 //
 // The store's version is the indexer's own, changed under one lock with its content. The reflector's version is never
 // used: it moves when an event has arrived, before the store holds the object.

@@ -119,7 +119,13 @@ type Step struct {
 	Actions []Action
 	// SlowStart begins with one action under way, allows one more with each success, and stops after a failure.
 	SlowStart bool
+	// More is true if more such actions are wanted than the step has: the next pass goes on with them at once.
+	More bool
 }
+
+// MaxCreates is how many creates a step has at most: more than a pass has time for, so that a plan for thousands of pods
+// costs no more than what is made of it.
+const MaxCreates = 500
 
 // Wait says what did not happen, why, and which object is in the way.
 type Wait struct {

@@ -27,7 +27,8 @@ type Result struct {
 	Stale int
 	// Incomplete is true if not all of the plan was tried.
 	Incomplete bool
-	// Spent says that this is so because the time of the pass was used up: another pass can go on at once.
+	// Spent is true if the time of the pass was used up, or a step left out some of what is wanted: another pass can go on
+	// at once.
 	Spent bool
 	// RetryAfter is the shortest time after which an action that is not done is worth another try; 0
 	// when there is none.

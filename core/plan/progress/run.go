@@ -48,7 +48,7 @@ type Options struct {
 // they are not tried again before a pause is over.
 //
 // When the time of the pass is used up nothing more is begun. The next pass, which plans anew, goes on where this one
-// stopped, and with as many actions under way.
+// stopped, and with as many actions under way. So it does after a step that leaves out some of what is wanted.
 func Run(steps []action.Step, w Writer, o Options) Result {
 	var out Result
 	r := run{Writer: w, Options: o}
@@ -77,7 +77,7 @@ type run struct {
 	Writer
 	Options
 	begun bool // an action
-	spent bool // the time, before all actions had begun
+	spent bool // the time, before all that is wanted had begun
 }
 
 // step runs the actions of one step and returns the outcomes of those that were tried, in order.
@@ -99,6 +99,7 @@ func (r *run) step(s *action.Step) []Outcome {
 			started++
 		}
 		if p.underWay == 0 {
+			r.spent = r.spent || s.More && !p.stopped
 			r.leave(s, p, started)
 			return results[:started]
 		}

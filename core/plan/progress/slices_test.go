@@ -46,6 +46,23 @@ func TestAPassWhoseTimeIsUpLeavesTheRestToTheNextOne(t *testing.T) {
 	assert.False(t, out.Spent || out.Incomplete, "nothing was left")
 }
 
+// A step that leaves out some of what is wanted is gone on with, in the pace that it had, unless an action of it has
+// failed. What comes after it waits.
+func TestAStepWithMoreIsGoneOnWith(t *testing.T) {
+	first := action.Step{Name: "grow", SlowStart: true, More: true, Actions: creates(8)}
+	s, on := newSlices(100), &server{}
+	out := s.run(on, first, action.Step{Name: "then", Actions: creates(1)})
+	assert.Len(t, on.tried, 8)
+	assert.True(t, out.Spent)
+	rest := &server{}
+	out = s.run(rest, action.Step{Name: "grow", SlowStart: true, Actions: creates(20)})
+	assert.Equal(t, 14, rest.most, "it does not start anew")
+	assert.False(t, out.Spent)
+
+	refuses := &server{answer: func(*action.Action) Outcome { return OutcomeOf(apierrors.NewForbidden(pods, "a", assert.AnError)) }}
+	assert.False(t, newSlices(100).run(refuses, first).Spent, "the rest would fare no better")
+}
+
 // What ends the plan for another reason is no matter of time: it is not tried again at once.
 func TestAFailureIsNoMatterOfTime(t *testing.T) {
 	s := &server{answer: func(*action.Action) Outcome { return OutcomeOf(apierrors.NewInternalError(assert.AnError)) }}

@@ -25,7 +25,7 @@ func BenchmarkCompute(b *testing.B) {
 		want  func(n int) int
 	}{
 		{"steady", func(n int) *world { return given(b, int32(n), inPlace).updated(n) }, action.UpdateInPlace, func(int) int { return 0 }},
-		{"scale up from 0", func(n int) *world { return given(b, int32(n), inPlace) }, action.Create, func(n int) int { return n }},
+		{"scale up from 0", func(n int) *world { return given(b, int32(n), inPlace) }, action.Create, func(n int) int { return min(n, action.MaxCreates) }},
 		{"update in place", func(n int) *world { return given(b, int32(n), inPlace, maxUnavailable("10%")).old(n) }, action.UpdateInPlace, func(n int) int { return n / 10 }},
 		{"recreate", func(n int) *world { return given(b, int32(n), maxUnavailable("10%")).old(n) }, action.Delete, func(n int) int { return n / 10 }},
 		{"scale in to half", func(n int) *world { return given(b, int32(n/2), inPlace).updated(n) }, action.Delete, func(n int) int { return n / 2 }},

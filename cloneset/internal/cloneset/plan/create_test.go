@@ -97,10 +97,13 @@ func TestRevisionLabelIsAlwaysLegal(t *testing.T) {
 func TestIDsAreNeverUsedTwice(t *testing.T) {
 	w := given(t, 2000)
 	seen := map[string]bool{}
-	for _, a := range created(t, w.plan()) {
-		id := a.Object.GetLabels()[contract.InstanceIDLabel]
-		assert.False(t, seen[id], id)
-		seen[id] = true
+	for range 2000 / action.MaxCreates {
+		for _, a := range created(t, w.plan()) {
+			id := a.Object.GetLabels()[contract.InstanceIDLabel]
+			assert.False(t, seen[id], id)
+			seen[id] = true
+			w.pods = append(w.pods, a.Object.(*corev1.Pod))
+		}
 	}
 	assert.Len(t, seen, 2000)
 }

@@ -56,7 +56,9 @@ func scaleOut(p *pass) {
 		p.noteScaleUpLimit(b.create)
 	}
 	step := action.Step{Name: stepScale, SlowStart: true}
-	for i := range b.create - p.waitForClaims(b.create) {
+	creates := b.create - p.waitForClaims(b.create)
+	step.More = creates > action.MaxCreates
+	for i := range min(creates, action.MaxCreates) {
 		from := p.Chosen.Update
 		if i < b.createOld && p.Chosen.Current != nil {
 			from = p.Chosen.Current

@@ -3,9 +3,11 @@ package plan
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -66,4 +68,15 @@ func TestScalingInChoosesAsItCounts(t *testing.T) {
 	require.Contains(t, w.plan().String(), "Delete pod web-old1")
 	w.featureGates.PreparingUpdateAsUpdate = true
 	require.Contains(t, w.plan().String(), "Delete pod web-old1")
+}
+
+// A plan creates no more pods than a pass has time for, and says that there are more.
+func TestAPlanCreatesOnlySomeOfManyPods(t *testing.T) {
+	for replicas, more := range map[int32]bool{action.MaxCreates: false, action.MaxCreates + 1: true, 2_000_000_000: true} {
+		todo := Compute(given(t, replicas).snapshot())
+		require.Equal(t, action.MaxCreates, todo.Count(action.Create))
+		last := todo.Steps[len(todo.Steps)-1]
+		assert.Equal(t, stepScale, last.Name)
+		assert.Equal(t, more, last.More, "%d replicas", replicas)
+	}
 }

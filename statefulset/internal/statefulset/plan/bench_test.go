@@ -30,8 +30,8 @@ func BenchmarkCompute(b *testing.B) {
 		{"steady with claims", func(n int) *world {
 			return given(b, int32(n), inPlace, claimed("data"), retention("Retain", "Delete")).updated(all(n))
 		}, action.UpdateInPlace, func(int) int { return 0 }},
-		{"scale up from 0", func(n int) *world { return given(b, int32(n), inPlace, claimed("data")) }, action.Create, func(n int) int { return min(n, maxCreated) }},
-		{"unordered scale up from 0", func(n int) *world { return given(b, int32(n), unorderedBy(nil), partition(int32(n/2))) }, action.Create, func(n int) int { return min(n, maxCreated) }},
+		{"scale up from 0", func(n int) *world { return given(b, int32(n), inPlace, claimed("data")) }, action.Create, func(n int) int { return min(n, action.MaxCreates) }},
+		{"unordered scale up from 0", func(n int) *world { return given(b, int32(n), unorderedBy(nil), partition(int32(n/2))) }, action.Create, func(n int) int { return min(n, action.MaxCreates) }},
 		{"update in place", func(n int) *world { return given(b, int32(n), inPlace, maxUnavailable("10%")).old(all(n)) }, action.UpdateInPlace, func(n int) int { return n / 10 }},
 		{"recreate", func(n int) *world { return given(b, int32(n), maxUnavailable("10%")).old(all(n)) }, action.Delete, func(n int) int { return n / 10 }},
 		{"recreate by weight", func(n int) *world {

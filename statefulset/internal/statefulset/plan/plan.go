@@ -123,7 +123,7 @@ type pass struct {
 	workload   podupdate.Workload
 	pods       []pod           // members, ascending
 	nonMembers []*corev1.Pod   // owned, and no members
-	slots      []slot          // live ordinals, ascending, but for missing ones beyond maxCreated
+	slots      []slot          // live ordinals, ascending, but for missing ones beyond maxEmpty
 	missing    int             // live ordinals without a pod
 	condemned  []*pod          // descending
 	targets    []*pod          // the range of the update, in its order

@@ -101,6 +101,8 @@ func (p *pass) createParallel() {
 	for i := range p.slots {
 		s := &p.slots[i]
 		switch o := s.pod; {
+		case o == nil && budget > 0 && len(creates.Actions) == action.MaxCreates:
+			creates.More = true
 		case o == nil && budget > 0:
 			if p.createPod(&creates, s) {
 				budget--

@@ -153,11 +153,19 @@ func TestAnInvalidReservationAddsAndRemovesNoPod(t *testing.T) {
 	assert.Empty(t, w.plan().Notices, "the user knows")
 }
 
-// A set of an absurd size costs what a large one costs.
-func TestASetOfAbsurdSizeCreatesSomeOfItsPods(t *testing.T) {
+// A plan creates no more pods than a pass has time for, and says that there are more: a set of an absurd size costs what
+// a large one costs.
+func TestAPlanCreatesOnlySomeOfManyPods(t *testing.T) {
+	for replicas, more := range map[int32]bool{action.MaxCreates + 2: false, action.MaxCreates + 3: true, 2_000_000_000: true} {
+		todo := given(t, replicas).updated(at(0, 400)).plan()
+		require.Equal(t, action.MaxCreates, todo.Count(action.Create))
+		last := todo.Steps[len(todo.Steps)-1]
+		assert.Equal(t, stepCreate, last.Name)
+		assert.Equal(t, more, last.More, "%d replicas", replicas)
+	}
 	w := given(t, 2_000_000_000).updated(at(0, 1_000_000))
 	todo := w.plan()
-	assert.Equal(t, maxCreated, todo.Count(action.Create))
+	assert.Equal(t, action.MaxCreates, todo.Count(action.Create))
 	w = given(t, 2_000_000_000).updated(at(0, 1_500_000_000)).old(at(1_000_000))
 	assert.Equal(t, "BlockedByUnavailablePods ", w.waits()[0])
 }

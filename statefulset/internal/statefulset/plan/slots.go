@@ -10,9 +10,9 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
 )
 
-// maxCreated bounds the pods that one pass creates, so that a set of absurd size costs no more than a
+// maxEmpty bounds the slots of missing pods that one pass looks at, so that a set of absurd size costs no more than a
 // large one.
-const maxCreated = 5000
+const maxEmpty = 5000
 
 // assignOrdinals gives every live ordinal its slot and finds the condemned pods. If the spec is invalid, all existing
 // pods are live.
@@ -39,7 +39,7 @@ func (p *pass) assignOrdinals(reserved ordinals.Reserved) {
 
 // makeSlots makes the slots.
 func (p *pass) makeSlots(live ordinals.Live) {
-	p.slots = make([]slot, 0, len(p.pods)+min(p.missing, maxCreated))
+	p.slots = make([]slot, 0, len(p.pods)+min(p.missing, maxEmpty))
 	next, empty := 0, 0
 	for rank, ordinal := range live.All() {
 		for next < len(p.pods) && p.pods[next].ordinal < ordinal {
@@ -48,12 +48,12 @@ func (p *pass) makeSlots(live ordinals.Live) {
 		s := slot{ordinal: ordinal, rank: rank}
 		if next < len(p.pods) && p.pods[next].ordinal == ordinal {
 			s.pod = &p.pods[next]
-		} else if empty++; empty > maxCreated {
+		} else if empty++; empty > maxEmpty {
 			break
 		}
 		p.slots = append(p.slots, s)
 	}
-	for i := next; empty > maxCreated && i < len(p.pods); i++ {
+	for i := next; empty > maxEmpty && i < len(p.pods); i++ {
 		if o := &p.pods[i]; o.live && o.rank > p.slots[len(p.slots)-1].rank {
 			p.slots = append(p.slots, slot{o.ordinal, o.rank, o})
 		}
