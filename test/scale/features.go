@@ -114,10 +114,7 @@ func isLast(o any) bool {
 	return ok && pod.Spec.Containers[0].Image == imageLast
 }
 
-func isUpdated(pod *corev1.Pod) bool {
-	reported := pod.Status.ContainerStatuses
-	return isReady(pod) && pod.Spec.Containers[0].Image == imageAfter && len(reported) == 1 && reported[0].Image == imageAfter
-}
+func isUpdated(pod *corev1.Pod) bool { return isReady(pod) && runsImageAfter(pod) }
 
 func selector() *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: podLabels()} }
 

@@ -21,12 +21,12 @@ func (b *bench) toReady(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	opening, err := json.Marshal(opened())
+	opening, err := json.Marshal(gatesSet(corev1.ConditionTrue, contract.LifecycleNormal))
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch: %w", err)
 	}
 	gated, err := b.readied(ctx, "bare POST and PATCH pods/status, to Ready", gatedPod, opening)
-	return []Row{plain, gated}, err
+	return append(plain, gated...), err
 }
 
 // gatedPod returns a pod with the labels and readiness gates of a CloneSet.
@@ -45,30 +45,33 @@ func gatedPod(name string) *corev1.Pod {
 	}
 }
 
-// opened returns the patch that sets the conditions of a gated pod's readiness gates to True.
-func opened() map[string]any {
+// gatesSet returns the patch that sets the conditions of a gated pod's readiness gates, and its lifecycle state.
+func gatesSet(status corev1.ConditionStatus, state string) map[string]any {
 	now := metav1.Now()
-	condition := func(kind corev1.PodConditionType) corev1.PodCondition {
-		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now}
+	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
+		return corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: now}
 	}
 	return map[string]any{
-		"metadata": map[string]any{"labels": map[string]string{contract.LifecycleStateLabel: contract.LifecycleNormal}},
-		"status":   map[string]any{"conditions": []corev1.PodCondition{condition(contract.InPlaceUpdateReady), condition(contract.KruisePodReady)}},
+		"metadata": map[string]any{"labels": map[string]string{contract.LifecycleStateLabel: state}},
+		"status": map[string]any{"conditions": []corev1.PodCondition{
+			condition(contract.InPlaceUpdateReady, status), condition(contract.KruisePodReady, corev1.ConditionTrue),
+		}},
 	}
 }
 
-// readied creates pods, patches each if there is a patch, and waits until all are ready.
-func (b *bench) readied(ctx context.Context, what string, made func(name string) *corev1.Pod, patch []byte) (Row, error) {
+// readied creates pods, patches each if there is a patch, and waits until all are ready. Patched pods are then updated in
+// place.
+func (b *bench) readied(ctx context.Context, what string, made func(name string) *corev1.Pod, patch []byte) ([]Row, error) {
 	b.tell("%s", what)
 	space, err := b.namespace(ctx)
 	if err != nil {
-		return Row{}, err
+		return nil, err
 	}
 	store, pods := b.watch(ctx, space), b.kube.CoreV1().Pods(space)
 	row := Row{Load: what, Pods: b.Pods}
 	meter, err := startMeter([]process{b.controllerManager, b.apiServer, b.scheduler, b.database})
 	if err != nil {
-		return row, err
+		return nil, err
 	}
 	store.begin(b.Pods)
 	began := time.Now()
@@ -82,20 +85,28 @@ func (b *bench) readied(ctx context.Context, what string, made func(name string)
 		return err
 	})
 	if err != nil {
-		return row, fmt.Errorf("%s: %w", what, err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	row.LastWrite = time.Since(began).Seconds()
 	all := load{done: isReady, pods: b.Pods}
 	if err := await(ctx, "the pods", func() (bool, error) { return all.complete(store), nil }); err != nil {
-		return row, err
+		return nil, err
 	}
 	row.Done = time.Since(began).Seconds()
 	row.observe(store, 0)
 	if row.Costs, err = meter.cost(); err != nil {
-		return row, err
+		return nil, err
+	}
+	rows := []Row{row}
+	if patch != nil {
+		updated, err := b.bareInPlace(ctx, space, store)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, updated)
 	}
 	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		return row, fmt.Errorf("delete the pods: %w", err)
+		return rows, fmt.Errorf("delete the pods: %w", err)
 	}
-	return row, await(ctx, "the end of the pods", func() (bool, error) { return len(store.List()) == 0, nil })
+	return rows, await(ctx, "the end of the pods", func() (bool, error) { return len(store.List()) == 0, nil })
 }

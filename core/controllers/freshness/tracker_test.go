@@ -75,11 +75,11 @@ func TestWaitEndsWhenTheCacheHasReachedTheWrites(t *testing.T) {
 		}, passed: "10"},
 		"in doubt":                              {record: doubted(), passed: "100", waits: true},
 		"in doubt, seen":                        {record: doubted(), cached: []*corev1.Pod{pod("a", "1", "10")}},
-		"lost answer, planned version seen":     {record: lost("10"), cached: []*corev1.Pod{pod("a", "1", "10")}, passed: "100", waits: true},
-		"lost answer, older version seen":       {record: lost("10"), cached: []*corev1.Pod{pod("a", "1", "9")}, waits: true},
-		"lost answer, later version seen":       {record: lost("10"), cached: []*corev1.Pod{pod("a", "1", "11")}},
-		"lost answer, gone":                     {record: lost("10"), passed: "11"},
-		"lost answer, not created in the store": {record: lost("10"), passed: "9", waits: true},
+		"lost answer, planned version seen":     {record: lost(), cached: []*corev1.Pod{pod("a", "1", "10")}, passed: "100", waits: true},
+		"lost answer, older version seen":       {record: lost(), cached: []*corev1.Pod{pod("a", "1", "9")}, waits: true},
+		"lost answer, later version seen":       {record: lost(), cached: []*corev1.Pod{pod("a", "1", "11")}},
+		"lost answer, gone":                     {record: lost(), passed: "11"},
+		"lost answer, not created in the store": {record: lost(), passed: "9", waits: true},
 		"kind that nobody reads":                {record: func(g *Tracker) { g.Written(workload, &corev1.Secret{}) }},
 		"version without order":                 {record: created("x")},
 	}
@@ -129,8 +129,8 @@ func doubted() func(*Tracker) {
 	return func(g *Tracker) { g.MaybeCreated(workload, pod("a", "", "")) }
 }
 
-func lost(version string) func(*Tracker) {
-	return func(g *Tracker) { g.MaybeWritten(workload, pod("a", "1", version)) }
+func lost() func(*Tracker) {
+	return func(g *Tracker) { g.MaybeWritten(workload, pod("a", "1", "10")) }
 }
 
 func TestWaitGrowsWithTheAgeOfTheWrites(t *testing.T) {
