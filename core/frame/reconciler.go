@@ -91,7 +91,7 @@ func (r *reconciler[T, P, S]) read(ctx context.Context, set P) (model.Snapshot[P
 		return s, err
 	}
 	if c := s.Chosen; r.PreDownload && c.Update != nil && c.Current != nil {
-		s.PullJobs = e.PullJobs.Of(ctx, set, c.Update.Name, c.Update.Name != c.Current.Name)
+		s.PullJobs = e.PullJobs.Of(ctx, set, c.Update.Name, described.InRollout || c.Update.Name != c.Current.Name)
 	}
 	return s, nil
 }

@@ -80,6 +80,8 @@ type Set struct {
 	ObservedGeneration int64
 	CurrentRevision    string
 	CollisionCount     *int32
+	// InRollout says that pods of older revisions are left, for kinds whose status names no current revision.
+	InRollout bool
 }
 
 // defaultWorkers is how many sets are reconciled at a time by default.

@@ -5,7 +5,8 @@ package config
 
 import "embed"
 
-// Files are the manifests below this folder.
+// Files are the kustomizations below this folder. Build "default" for all of the operator except the
+// namespace, which all operators share.
 //
 //go:embed */*.yaml
 var Files embed.FS

@@ -22,9 +22,10 @@ type Feature struct {
 	Name string `yaml:"-"`
 	// CRDs are the plural names of the feature's kinds, all of group apps.kruise.io.
 	CRDs []string `yaml:"crds"`
-	// Workload means that the one kind is a workload named after the feature: namespaced, with a scale subresource,
-	// editable by whoever may edit workloads, defaulted and validated like the other workloads.
+	// Workload means that the one kind is a workload named after the feature: namespaced, with a scale subresource
+	// unless it is Unscaled, editable by whoever may edit workloads, defaulted and validated like the other workloads.
 	Workload bool `yaml:"workload"`
+	Unscaled bool `yaml:"unscaled"`
 	// Rules are what the manager may do in all namespaces besides what every manager may.
 	Rules yaml.Node `yaml:"rules"`
 	// OptionalRules are about kinds of other features, which may not be installed.

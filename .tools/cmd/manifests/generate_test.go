@@ -28,7 +28,7 @@ gates:
 func templates() fstest.MapFS {
 	return fstest.MapFS{
 		"feature/rbac/role.yaml":     {Data: []byte("name: {{.Name}}-manager\nrules:\n{{yaml .Rules}}{{yaml .OptionalRules}}- crds: {{.CRDs}}\n")},
-		"workload/users.yaml":        {Data: []byte("name: {{.Name}}-edit\n")},
+		"workload/users.yaml":        {Data: []byte("name: {{.Name}}-edit\n{{if not .Unscaled}}scale: true\n{{end}}")},
 		"gate/role.yaml":             {Data: []byte("gate: {{.Gate.Name}}\nrules:\n{{yaml .Gate.Rules}}")},
 		"overlay/kustomization.yaml": {Data: []byte("resources: [../../../{{.Name}}/config/default]\n")},
 	}
@@ -69,7 +69,11 @@ func TestWorkloadsGetWhatWorkloadsShare(t *testing.T) {
 	files, err := Generate(templates(), parsed(t, "crds: [webs]\nworkload: true\n"))
 
 	require.NoError(t, err)
-	assert.Contains(t, files["web/config/users.yaml"], "\nname: web-edit\n")
+	assert.Contains(t, files["web/config/users.yaml"], "\nname: web-edit\nscale: true\n")
+
+	files, err = Generate(templates(), parsed(t, "crds: [webs]\nworkload: true\nunscaled: true\n"))
+	require.NoError(t, err)
+	assert.NotContains(t, files["web/config/users.yaml"], "scale")
 }
 
 func TestParseRefuses(t *testing.T) {

@@ -26,13 +26,17 @@ func (w Webhooks) Common() map[string]func(*testing.T, client.Client) {
 func (w Webhooks) testTemplates(t *testing.T, c client.Client) {
 	t.Helper()
 	const mounts = "template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}]}}"
-	w.CheckAnswers(t, c, []Case{
+	cases := []Case{
 		{"an empty selector", "v1beta1", "selector: {}", "empty selector is invalid for " + strings.ToLower(w.Kind)},
 		{"a template that the cluster refuses", "v1alpha1", "template: {metadata: {labels: {app: web}}, spec: {containers: [{name: Main, image: nginx}]}}", `spec.template.spec.containers[0].name: Invalid value: "Main"`},
 		{"a mount of no volume", "v1beta1", mounts, `spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"`},
-		{"a mount of a claim", "v1beta1", "{" + mounts + ", volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}", ""},
 		{"OnDelete", "v1alpha1", "updateStrategy: {type: OnDelete}", ""},
-	})
+	}
+	if !w.Unscaled {
+		claim := ", volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}"
+		cases = append(cases, Case{"a mount of a claim", "v1beta1", "{" + mounts + claim, ""})
+	}
+	w.CheckAnswers(t, c, cases)
 }
 
 // testSendingAgain requires that sending an object again changes nothing: the template is stored without defaults, as
@@ -68,16 +72,21 @@ func (w Webhooks) testSamples(t *testing.T, c client.Client) {
 	}
 }
 
-// testProtection requires that the deletion of a workload with pods is refused because of its label.
+// testProtection requires that the deletion of a workload, or of one with replicas, is refused because of its label.
 func (w Webhooks) testProtection(t *testing.T, c client.Client) {
 	t.Helper()
+	protection, reason, unprotected := contract.DeleteProtectionCascading, "Cascading and replicas 1>0", `{"spec":{"replicas":0}}`
+	if w.Unscaled {
+		protection, reason = contract.DeleteProtectionAlways, "Always"
+		unprotected = `{"metadata":{"labels":{"` + contract.DeleteProtectionLabel + `":"Cascading"}}}`
+	}
 	o := w.Sent(t, "v1beta1", "")
-	o.SetLabels(map[string]string{contract.DeleteProtectionLabel: contract.DeleteProtectionCascading})
+	o.SetLabels(map[string]string{contract.DeleteProtectionLabel: protection})
 	o = Create(t, c, w.Env.Namespace(t), o)
 	err := c.Delete(t.Context(), o)
 	assert.True(t, apierrors.IsForbidden(err))
-	require.ErrorContains(t, err, "forbidden by ResourcesProtectionDeletion for policy.kruise.io/delete-protection=Cascading and replicas 1>0")
+	require.ErrorContains(t, err, "forbidden by ResourcesProtectionDeletion for policy.kruise.io/delete-protection="+reason)
 
-	require.NoError(t, c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))))
+	require.NoError(t, c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(unprotected))))
 	assert.NoError(t, c.Delete(t.Context(), o))
 }

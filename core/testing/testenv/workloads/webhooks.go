@@ -30,6 +30,8 @@ type Webhooks struct {
 	Env *testenv.Environment
 	// Kind and Resource name the kind, as in CloneSet and clonesets.
 	Kind, Resource string
+	// Unscaled is true for a kind without replicas and subresource scale.
+	Unscaled bool
 	// Config are the shipped manifests.
 	Config fs.FS
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
 
 // manage gives every node that should run a pod its pod, and takes pods away that have ended, that are too many, or
@@ -157,8 +159,7 @@ func (p *pass) needsPod(l *place) bool {
 //
 //	10 nodes, none with a pod, partition 9: the first. 10 nodes, one with a new pod, partition 5: four more.
 func (p *pass) withinPartition(needing []*place) []*place {
-	s := p.Set.Spec.ScaleStrategy
-	if s == nil || !s.PartitionedScaling || onDelete(p.Set) || p.numbers.partition == 0 {
+	if !PartitionedScaling(p.Set) || p.numbers.partition == 0 {
 		return needing
 	}
 	updated := 0
@@ -181,6 +182,18 @@ func (p *pass) withinPartition(needing []*place) []*place {
 	p.withheld = len(needing) - len(allowed)
 	slices.SortFunc(allowed, func(a, b *place) int { return byName(*a, *b) })
 	return allowed
+}
+
+// PartitionedScaling reports whether the partition keeps nodes without a pod. An object that was stored before the field
+// was there says so by its annotation.
+func PartitionedScaling(set *v1beta1.DaemonSet) bool {
+	if onDelete(set) {
+		return false
+	}
+	if s := set.Spec.ScaleStrategy; s != nil {
+		return s.PartitionedScaling
+	}
+	return set.Annotations[v1beta1.ProgressiveCreatePodAnnotation] == "true"
 }
 
 // isRolling reports whether updates are made.

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
 )
 
@@ -194,6 +195,16 @@ func TestPartitionedScalingWithholdsNoPodFromANodeThatHadOne(t *testing.T) {
 	assert.Equal(t, []string{"create n2"}, w.did())
 	w = given(t, 3, deleting, partitionedScaling)
 	assert.Len(t, w.did(), 3, "without RollingUpdate it has no effect")
+}
+
+// Objects that were stored before the field was there have the annotation of v1alpha1.
+func TestPartitionedScalingIsReadFromTheAnnotationUntilTheFieldIsWritten(t *testing.T) {
+	annotated := func(s *v1beta1.DaemonSet) {
+		s.Annotations = map[string]string{v1beta1.ProgressiveCreatePodAnnotation: "true"}
+	}
+	assert.Empty(t, given(t, 3, partition("3"), annotated).did())
+	off := func(s *v1beta1.DaemonSet) { s.Spec.ScaleStrategy = &v1beta1.DaemonSetScaleStrategy{} }
+	assert.Len(t, given(t, 3, partition("3"), annotated, off).did(), 3)
 }
 
 func TestOwnership(t *testing.T) {
