@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -64,6 +65,17 @@ type Options struct {
 	FeatureGates features.Set
 	// Certificates are the names of the Secret and the webhook server.
 	Certificates certs.Settings
+}
+
+// endpoints returns where metrics and profiles are served, nil for nowhere.
+func (o *Options) endpoints() (metrics, profiles *process.Endpoint) {
+	if o.MetricsAddr != noAddress {
+		metrics = &process.Endpoint{Address: cmp.Or(o.MetricsAddr, defaultMetricsAddr), Secure: o.MetricsSecure}
+	}
+	if o.EnablePprof && o.PprofAddr != "" && o.PprofAddr != noAddress {
+		profiles = &process.Endpoint{Address: o.PprofAddr}
+	}
+	return metrics, profiles
 }
 
 // Election are the settings of leader election.

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
 func environment(values map[string]string) func(string) string {
@@ -109,6 +111,29 @@ func TestWritesEndBetweenTwoLeaders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, c.want, c.election.writeLimit())
+		})
+	}
+}
+
+func TestFlagsSayWhereMetricsAndProfilesAreServed(t *testing.T) {
+	metrics, profiles := &process.Endpoint{Address: ":8080", Secure: true}, &process.Endpoint{Address: "localhost:8090"}
+	for flags, want := range map[string]struct{ metrics, profiles *process.Endpoint }{
+		"":                       {metrics, profiles},
+		"--metrics-addr=":        {metrics, profiles},
+		"--metrics-addr=0":       {nil, profiles},
+		"--metrics-addr=:1":      {&process.Endpoint{Address: ":1", Secure: true}, profiles},
+		"--metrics-secure=false": {&process.Endpoint{Address: ":8080"}, profiles},
+		"--enable-pprof=false":   {metrics, nil},
+		"--pprof-addr=":          {metrics, nil},
+		"--pprof-addr=0":         {metrics, nil},
+		"--pprof-addr=:1":        {metrics, &process.Endpoint{Address: ":1"}},
+	} {
+		t.Run(flags, func(t *testing.T) {
+			o, err := ReadOptions(Operator{Feature: "cloneset"}, strings.Fields(flags), environment(nil))
+			require.NoError(t, err)
+			metrics, profiles := o.endpoints()
+			assert.Equal(t, want.metrics, metrics)
+			assert.Equal(t, want.profiles, profiles)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -26,8 +25,9 @@ type services struct {
 
 func startServices(ctx context.Context, env *Environment, config *rest.Config, hooks *webhooks, startup *startup) (*services, error) {
 	options := env.Options
+	metricsAt, profilesAt := options.endpoints()
 	var scrapes http.Handler
-	if options.MetricsAddr != noAddress {
+	if metricsAt != nil {
 		var err error
 		if scrapes, err = metricsHandler(env, config); err != nil {
 			return nil, fmt.Errorf("set up metrics: %w", err)
@@ -49,11 +49,11 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 		group.Go(func() error { return endpoint.Serve(ended, handler) })
 	}
 	serve(process.Endpoint{Address: options.HealthProbeAddr}, probeHandler(hooks, startup))
-	if scrapes != nil {
-		serve(process.Endpoint{Address: cmp.Or(options.MetricsAddr, defaultMetricsAddr), Secure: options.MetricsSecure}, scrapes)
+	if metricsAt != nil {
+		serve(*metricsAt, scrapes)
 	}
-	if options.EnablePprof && options.PprofAddr != "" && options.PprofAddr != noAddress {
-		serve(process.Endpoint{Address: options.PprofAddr}, process.Profiles())
+	if profilesAt != nil {
+		serve(*profilesAt, process.Profiles())
 	}
 	if hooks != nil {
 		group.Go(func() error { return hooks.certificates.Start(ended) })
