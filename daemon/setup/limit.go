@@ -9,22 +9,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// questionTimeout bounds what a webhook asks the cluster: admission has to answer within the API server's limit.
-const questionTimeout = 2 * time.Second
+// readTimeout limits one read of a webhook, which has to answer before the API server's timeout.
+const readTimeout = 2 * time.Second
 
-// limited is a reader that sends no more requests than the limiter allows, because anybody who can reach a webhook can
-// cause them. A caller that would have to wait too long gets an error to try again later.
-type limited struct {
+// limitedReader reads no more often than the limiter allows, because anybody who can reach a webhook can cause reads. A
+// caller that would have to wait longer than readTimeout gets the error TooManyRequests.
+type limitedReader struct {
 	client.Reader
-	questions *rate.Limiter
+	limiter *rate.Limiter
 }
 
 // Get implements client.Reader.
-func (l limited) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	ctx, cancel := context.WithTimeout(ctx, questionTimeout)
+func (r limitedReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	if l.questions.Wait(ctx) != nil {
-		return apierrors.NewTooManyRequests("too many requests are judged at the moment, try again", 1)
+	if r.limiter.Wait(ctx) != nil {
+		return apierrors.NewTooManyRequests("too many requests at the moment, try again", 1)
 	}
-	return l.Reader.Get(ctx, key, object, options...)
+	return r.Reader.Get(ctx, key, object, options...)
 }

@@ -26,9 +26,9 @@ func (r *countingReader) Get(context.Context, client.ObjectKey, client.Object, .
 }
 
 // Nobody finds out about a thousand pods at once by asking the webhook about each.
-func TestQuestionsAboutPodsAreLimited(t *testing.T) {
+func TestReadsOfPodsAreLimited(t *testing.T) {
 	server := &countingReader{}
-	reader := limited{Reader: server, questions: admission.QueryLimiter()}
+	reader := limitedReader{Reader: server, limiter: admission.QueryLimiter()}
 	var refused atomic.Int64
 	var group sync.WaitGroup
 	for range 1000 {

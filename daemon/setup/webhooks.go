@@ -28,7 +28,7 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 		return manager.Webhooks{}, fmt.Errorf("make a reader for admission: %w", err)
 	}
 	images := imageadmission.Webhook{Clock: env.Clock}
-	requests := recreateadmission.Webhook{Reader: limited{Reader: live, questions: coreadmission.QueryLimiter()}}
+	requests := recreateadmission.Webhook{Reader: limitedReader{Reader: live, limiter: coreadmission.QueryLimiter()}}
 	pods := launchadmission.Webhook{Suffix: func() string { return utilrand.String(suffixLength) }}
 
 	on := env.Options.FeatureGates.Enabled

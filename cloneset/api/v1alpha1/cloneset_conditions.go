@@ -2,13 +2,13 @@ package v1alpha1
 
 // Types of conditions.
 const (
-	// CloneSetProgressing says how the rollout goes on. It stands only while progressDeadlineSeconds is in force.
+	// CloneSetProgressing tells how far the rollout is. It is present only if progressDeadlineSeconds sets a deadline.
 	CloneSetProgressing = "Progressing"
-	// CloneSetFailedScale is True while the last attempt to add or take away pods failed.
+	// CloneSetFailedScale is True if the last attempt to create or delete pods failed.
 	CloneSetFailedScale = "FailedScale"
-	// CloneSetFailedUpdate is True while the last attempt to update pods failed.
+	// CloneSetFailedUpdate is True if the last attempt to update pods failed.
 	CloneSetFailedUpdate = "FailedUpdate"
-	// CloneSetScaleUpLimited is True while pods are missing that scaleStrategy.maxUnavailable does not let start.
+	// CloneSetScaleUpLimited is True while scaleStrategy.maxUnavailable keeps missing pods from being created.
 	CloneSetScaleUpLimited = "ScaleUpLimited"
 )
 
@@ -26,12 +26,12 @@ const (
 	ReasonUpdated = "CloneSetUpdated"
 )
 
-// Reasons of Ready, Reconciling and Stalled, which say for tools whether a set is as its spec wants it.
+// Reasons of Ready, Reconciling and Stalled, which tell tools whether a set matches its spec.
 const (
-	// ReasonInvalidSpec says that the spec cannot be followed. Only an edit helps.
+	// ReasonInvalidSpec says that the spec is invalid and must be edited.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonNotInPlace says that policy InPlaceOnly and the change of the template contradict each other.
+	// ReasonNotInPlace says that the change of the template needs new pods, which policy InPlaceOnly rules out.
 	ReasonNotInPlace = "NotInPlace"
-	// ReasonNodeAgentMissing says that no node agent would restart containers for an update in place.
+	// ReasonNodeAgentMissing says that an in-place update needs a node agent to restart containers, and there is none.
 	ReasonNodeAgentMissing = "NodeAgentMissing"
 )

@@ -8,8 +8,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 )
 
-// CloneSet keeps a number of interchangeable pods with random names running, and updates them in
-// place where that is possible.
+// CloneSet runs a number of interchangeable pods with random names, and updates them in place if possible.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=clone
 // +kubebuilder:subresource:status
@@ -31,7 +30,7 @@ type CloneSet struct {
 	// spec says which pods are wanted and how they change.
 	// +optional
 	Spec CloneSetSpec `json:"spec,omitempty"`
-	// status says what was seen at observedGeneration.
+	// status is what the controller last observed.
 	// +optional
 	Status CloneSetStatus `json:"status,omitempty,omitzero"`
 }
@@ -53,19 +52,20 @@ type CloneSetSpec struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	Replicas *int32 `json:"replicas,omitempty"`
-	// selector selects the pods of the set. It must match the template's labels and never changes.
+	// selector selects the pods of the set. It must match the template's labels, and is immutable.
 	Selector *metav1.LabelSelector `json:"selector"`
-	// template is what new pods are made from. Changing it makes a new revision.
+	// template is the template of new pods. A change of it creates a new revision.
 	Template corev1.PodTemplateSpec `json:"template"`
-	// volumeClaimTemplates: each pod gets a claim from each of them and may mount it by its name.
+	// volumeClaimTemplates are templates of claims. Each pod gets a claim from each of them, and can mount it by the
+	// template's name.
 	// +optional
 	// +listType=atomic
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
-	// scaleStrategy says how pods are added and taken away.
+	// scaleStrategy says how pods are created and deleted.
 	// +optional
 	// +kubebuilder:default={}
 	ScaleStrategy CloneSetScaleStrategy `json:"scaleStrategy,omitempty,omitzero"`
-	// updateStrategy says how pods move to the update revision.
+	// updateStrategy says how pods are updated.
 	// +optional
 	UpdateStrategy CloneSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
 	// revisionHistoryLimit is the number of unused revisions that are kept. The default is 10.
@@ -77,19 +77,20 @@ type CloneSetSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
-	// lifecycle holds pods in a state until the outside world agrees that they go on.
+	// lifecycle has the hooks that hold a pod before it is deleted, updated in place or counted as available, until
+	// another controller or a user releases it.
 	// +optional
 	Lifecycle *workload.Lifecycle `json:"lifecycle,omitempty"`
-	// progressDeadlineSeconds: a rollout that makes no progress for that long is reported by the
-	// Progressing condition. It stops nothing. Absent or 2147483647 means no deadline.
+	// progressDeadlineSeconds is how long a rollout may make no progress before condition Progressing reports it. The
+	// rollout goes on. Absent or 2147483647 means no deadline.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
-// CloneSetScaleStrategy says how pods are added and taken away.
+// CloneSetScaleStrategy says how pods are created and deleted.
 type CloneSetScaleStrategy struct {
-	// podsToDelete names pods that go. The controller takes names off once their pods are gone.
+	// podsToDelete are the names of pods to delete. The controller removes a name when its pod is gone.
 	// +optional
 	// +listType=atomic
 	PodsToDelete []string `json:"podsToDelete,omitempty"`
@@ -99,8 +100,7 @@ type CloneSetScaleStrategy struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="failed GetScaledValueFromIntOrPercent for maxUnavailable: invalid type: string is not a percentage"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// disablePVCReuse deletes the claims of a deleted pod with it. Otherwise the pod that takes its place
-	// gets them.
+	// disablePVCReuse deletes the claims of a deleted pod with it. Otherwise the pod that replaces it gets them.
 	// +optional
 	// +kubebuilder:default=false
 	DisablePVCReuse bool `json:"disablePVCReuse,omitempty"`
@@ -111,13 +111,13 @@ type CloneSetUpdateStrategyType string
 
 // Values of CloneSetUpdateStrategyType. Empty means ReCreate.
 const (
-	// ReCreate deletes the pod, a new one takes its place.
+	// ReCreate deletes the pod and creates a new one.
 	ReCreate CloneSetUpdateStrategyType = "ReCreate"
-	// InPlaceIfPossible changes the running pod where that is possible and recreates it otherwise.
+	// InPlaceIfPossible updates the running pod if possible, and recreates it otherwise.
 	InPlaceIfPossible CloneSetUpdateStrategyType = "InPlaceIfPossible"
-	// InPlaceOnly changes the running pod. Changes of the template that need a new pod are rejected.
+	// InPlaceOnly updates the running pod. Changes of the template that need a new pod are rejected.
 	InPlaceOnly CloneSetUpdateStrategyType = "InPlaceOnly"
-	// OnDelete updates no pod: those that replace deleted ones are of the update revision.
+	// OnDelete updates no pods. Pods that replace deleted ones get the update revision.
 	OnDelete CloneSetUpdateStrategyType = "OnDelete"
 )
 
@@ -127,8 +127,8 @@ type CloneSetUpdateStrategy struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self in ['', 'ReCreate', 'InPlaceIfPossible', 'InPlaceOnly', 'OnDelete']",message="must be 'ReCreate', InPlaceIfPossible or 'InPlaceOnly' (or 'OnDelete')"
 	Type CloneSetUpdateStrategyType `json:"type,omitempty"`
-	// partition is the number of pods, or their percentage of replicas rounded up, that stay on the
-	// current revision. A percentage other than 100% leaves at least one pod to update. The default is 0.
+	// partition is the number of pods, or their percentage of replicas rounded up, that stay at the current revision.
+	// With a percentage other than 100% at least one pod is updated. The default is 0.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="failed GetScaledValueFromIntOrPercent for partition: invalid type: string is not a percentage"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
@@ -154,13 +154,13 @@ type CloneSetUpdateStrategy struct {
 	// scatterStrategy spreads pods with the given labels evenly over the update.
 	// +optional
 	ScatterStrategy workload.UpdateScatterStrategy `json:"scatterStrategy,omitempty"`
-	// inPlaceUpdateStrategy says how a pod is updated in place. In this version annotations on the
-	// CloneSet stand for the imagePreDownload fields, which have no effect here.
+	// inPlaceUpdateStrategy says how a pod is updated in place. In this version the imagePreDownload fields have no
+	// effect; annotations on the CloneSet set the same.
 	// +optional
 	InPlaceUpdateStrategy *workload.InPlaceUpdateStrategy `json:"inPlaceUpdateStrategy,omitempty"`
 }
 
-// CloneSetStatus says what was seen at observedGeneration.
+// CloneSetStatus is what the controller last observed of a set.
 type CloneSetStatus struct {
 	// observedGeneration is the generation of the spec that this status belongs to.
 	// +optional
@@ -173,7 +173,8 @@ type CloneSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	ReadyReplicas int32 `json:"readyReplicas"`
-	// availableReplicas is the number of pods that have been ready for minReadySeconds and are held by no hook.
+	// availableReplicas is the number of pods that have been ready for minReadySeconds and that no lifecycle hook
+	// holds.
 	// +optional
 	// +kubebuilder:default=0
 	AvailableReplicas int32 `json:"availableReplicas"`
@@ -189,25 +190,25 @@ type CloneSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
-	// expectedUpdatedReplicas is the number of pods that partition asks to be of the update revision.
+	// expectedUpdatedReplicas is the number of pods to update: replicas less those that partition keeps.
 	// +optional
 	// +kubebuilder:default=0
 	ExpectedUpdatedReplicas int32 `json:"expectedUpdatedReplicas"`
-	// updateRevision is the name of the revision that the template stands for.
+	// updateRevision is the name of the revision of the present template.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
-	// currentRevision is the name of the revision that all pods were last of.
+	// currentRevision is the name of the last revision that all pods had.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`
-	// collisionCount keeps names of revisions apart whose hashes are equal by accident.
+	// collisionCount is how often the name of a new revision was taken. The hash in the next name depends on it.
 	// +optional
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
-	// conditions are at most one of each type.
+	// conditions are the latest observations of the state, at most one of each type.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []workload.Condition `json:"conditions,omitempty"`
-	// labelSelector is the selector as text, for the scale subresource.
+	// labelSelector is the selector as a string, for the scale subresource.
 	// +optional
 	LabelSelector string `json:"labelSelector,omitempty"`
 }

@@ -1,7 +1,7 @@
 // Package v1alpha1 holds the older version of CloneSet, which is served and converted.
 //
-// It holds the types as they go over the wire, their registration and the names of their values. It
-// must never hold behaviour: every rule reads the hub version, v1beta1.
+// It has the types, their registration and the names of their values, and no behaviour: all rules read the hub version,
+// v1beta1.
 // +kubebuilder:object:generate=true
 // +groupName=apps.kruise.io
 package v1alpha1

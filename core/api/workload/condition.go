@@ -17,10 +17,10 @@ type Condition struct {
 	// lastTransitionTime is when status changed last.
 	// +optional
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty,omitzero"`
-	// reason is one word for machines.
+	// reason is a word in CamelCase for programs.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// message is for people.
+	// message explains the reason to people.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

@@ -1,6 +1,6 @@
-// Package workload holds the struct types that the specifications of several workload kinds embed.
+// Package workload has the struct types that several kinds of workloads share.
 //
-// The JSON names are those of the published API. It holds types only, no behaviour.
+// It has types only, no behaviour.
 // +kubebuilder:object:generate=true
 package workload
 

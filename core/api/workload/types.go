@@ -5,7 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Lifecycle holds a pod in a state until the outside world agrees that it goes on.
+// Lifecycle has the hooks that hold a pod before it is deleted, updated in place or counted as available, until another
+// controller or a user releases it.
 type Lifecycle struct {
 	// preDelete holds a pod that the workload wants to delete.
 	// +optional
@@ -18,41 +19,43 @@ type Lifecycle struct {
 	PreNormal *LifecycleHook `json:"preNormal,omitempty"`
 }
 
-// LifecycleHook names the labels and finalizers whose presence on a pod holds it.
+// LifecycleHook has the labels and finalizers that hold a pod while it has them.
 type LifecycleHook struct {
-	// labelsHandler: a pod with one of these labels and values is hooked.
+	// labelsHandler are labels with their values. A pod that has one of them is held.
 	// +optional
 	LabelsHandler map[string]string `json:"labelsHandler,omitempty"`
-	// finalizersHandler: a pod with one of these finalizers is hooked.
+	// finalizersHandler are finalizers. A pod that has one of them is held.
 	// +optional
 	FinalizersHandler []string `json:"finalizersHandler,omitempty"`
-	// markPodNotReady takes the pod out of service while the hook holds it. It has no effect on preNormal.
+	// markPodNotReady makes the pod not ready while the hook holds it. Hook preNormal ignores it.
 	// +optional
 	MarkPodNotReady bool `json:"markPodNotReady,omitempty"`
 }
 
 // InPlaceUpdateStrategy says how a pod is updated in place.
 type InPlaceUpdateStrategy struct {
-	// gracePeriodSeconds is the time between the pod's leaving service and the change of its spec.
+	// gracePeriodSeconds is the time between making the pod not ready and changing its spec.
 	// +optional
 	GracePeriodSeconds int32 `json:"gracePeriodSeconds,omitempty"`
-	// imagePreDownloadParallelism is the number of nodes that pull a new image ahead of the update at a time.
+	// imagePreDownloadParallelism is the number of nodes that pull a new image at a time, before their pods are
+	// updated.
 	// +optional
 	ImagePreDownloadParallelism *intstr.IntOrString `json:"imagePreDownloadParallelism,omitempty"`
-	// imagePreDownloadTimeoutSeconds bounds one such pull.
+	// imagePreDownloadTimeoutSeconds limits one such pull.
 	// +optional
 	ImagePreDownloadTimeoutSeconds *int32 `json:"imagePreDownloadTimeoutSeconds,omitempty"`
-	// imagePreDownloadMinUpdatedReadyPods is the number of updated and ready pods from which on images are pulled ahead.
+	// imagePreDownloadMinUpdatedReadyPods is how many updated pods must be ready before images are pulled ahead.
 	// +optional
 	ImagePreDownloadMinUpdatedReadyPods *int32 `json:"imagePreDownloadMinUpdatedReadyPods,omitempty"`
 }
 
 // UpdatePriorityStrategy orders the pods of an update. At most one of its lists is set.
 type UpdatePriorityStrategy struct {
-	// orderPriority: pods with an earlier key first, among them the larger trailing number of the label's value.
+	// orderPriority updates pods with an earlier key in this list first, among them those whose label value ends in a
+	// larger number.
 	// +optional
 	OrderPriority []UpdatePriorityOrderTerm `json:"orderPriority,omitempty"`
-	// weightPriority: pods with the larger sum of matching weights first.
+	// weightPriority updates pods with a larger sum of weights first.
 	// +optional
 	WeightPriority []UpdatePriorityWeightTerm `json:"weightPriority,omitempty"`
 }

@@ -86,7 +86,7 @@ func New(o Options) (*Executor, error) {
 	}
 	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_noop_writes_total",
-		Help: "Writes that changed nothing: the server returned the resourceVersion that was judged.",
+		Help: "Writes that changed nothing: the server returned the resourceVersion that the write was made for.",
 	}, []string{"controller"})
 	if err := o.Metrics.Register(counter); err != nil {
 		var registered prometheus.AlreadyRegisteredError

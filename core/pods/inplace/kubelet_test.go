@@ -26,7 +26,7 @@ type report struct {
 	containers map[string]process
 }
 
-// kubelet is a node with its runtime and its node agent, slow and nasty: it sees the pod late, sends
+// kubelet is a node with its runtime and its node agent, slow and unreliable: it sees the pod late, sends
 // statuses late, reports the new generation before it acts, pulls for a while with a stale status,
 // lets containers crash, and knows images by the first name that it heard.
 type kubelet struct {

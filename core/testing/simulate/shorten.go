@@ -17,7 +17,7 @@ const shortenLimit = 100_000
 var withoutFlag = flag.String("without", "", "what to leave out of a random world, as a failed walk names it") //nolint:gochecknoglobals // a flag
 
 // cuts are the parts that are left out of a world: edits by number ("edit3"), acts of foreign actors by number
-// ("act7"), faults by the name of their field ("Lag"), random delays and order ("Nasty", see Options.Calm), failing
+// ("act7"), faults by the name of their field ("Lag"), random delays and order ("Random", see Options.Calm), failing
 // probes ("Flaps") and passes that have no time for all of their plans ("Slices").
 type cuts map[string]bool
 
@@ -50,7 +50,7 @@ func (c cuts) with(names ...string) cuts {
 // apply removes the cuts from a world that has not started yet, and from its faults.
 func (c cuts) apply(w *World, f *Faults) {
 	w.without = c
-	w.options.Calm = w.options.Calm || c["Nasty"]
+	w.options.Calm = w.options.Calm || c["Random"]
 	if c["Flaps"] {
 		w.options.Flaps = 0
 	}
@@ -90,7 +90,7 @@ func (walk Walk) shorten(t testing.TB, seed uint64, w *World, err error) (*World
 			best, how, out = played, failure, shorter
 		}
 	}
-	conditions := append(kindsOfFaults(), "Flaps", "Nasty", shortOfTime)
+	conditions := append(kindsOfFaults(), "Flaps", "Random", shortOfTime)
 	for _, name := range append(conditions, conditions...) {
 		if !out[name] {
 			try(name)

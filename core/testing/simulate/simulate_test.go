@@ -76,7 +76,7 @@ func TestCrashAfterAnyWriteEndsTheSame(t *testing.T) {
 	}
 }
 
-func TestRolloutsSettleUnderNastyFaults(t *testing.T) {
+func TestRolloutsSettleUnderFaults(t *testing.T) {
 	simulate.Explore(t, 200, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
 		w := newWorld(simulate.Options{Seed: seed, Flaps: 0.1}, 5)
 		w.After(time.Duration(seed%30)*time.Second, func() { wants(w, "app:v2") })

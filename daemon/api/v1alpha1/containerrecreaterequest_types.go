@@ -18,10 +18,10 @@ type ContainerRecreateRequest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which containers are recreated and how. It never changes.
+	// spec says which containers are recreated and how. It is immutable.
 	// +optional
 	Spec ContainerRecreateRequestSpec `json:"spec,omitempty"`
-	// status says how far the request is.
+	// status says how far the node agent is.
 	// +optional
 	Status ContainerRecreateRequestStatus `json:"status,omitempty,omitzero"`
 }
@@ -42,35 +42,35 @@ type ContainerRecreateRequestSpec struct {
 	PodName string `json:"podName"`
 	// containers are recreated in this order.
 	Containers []ContainerToRecreate `json:"containers"`
-	// strategy says how.
+	// strategy says how they are recreated.
 	// +optional
 	Strategy *RecreateStrategy `json:"strategy,omitempty"`
-	// activeDeadlineSeconds: the request is completed that long after the operator first saw it, whatever its
-	// state. Absent means no deadline. It must be at least 3.
+	// activeDeadlineSeconds is how long after the operator first saw the request it is completed, whatever its state.
+	// Absent means no deadline. It must be at least 3.
 	// +optional
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
-	// ttlSecondsAfterFinished: the request is deleted that long after its completion. Absent keeps it.
+	// ttlSecondsAfterFinished is how long after its completion the request is deleted. Absent means never.
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
-// ContainerToRecreate names a container. The other fields are filled by the system when the request is
-// created and refused when a user sends them.
+// ContainerToRecreate names a container. The webhook sets the other fields when the request is created, and rejects
+// requests that set them.
 type ContainerToRecreate struct {
 	// name of a container of the pod.
 	Name string `json:"name"`
-	// preStop is run before the container is stopped, as the pod says.
+	// preStop is the container's preStop hook. It runs before the container is stopped.
 	// +optional
 	PreStop *PreStopHandler `json:"preStop,omitempty"`
-	// ports are those of the container, for a preStop that names one.
+	// ports are those of the container, for a preStop hook that names one.
 	// +optional
 	Ports []corev1.ContainerPort `json:"ports,omitempty"`
-	// statusContext is what ran when the request was created.
+	// statusContext identifies the container that ran when the request was created.
 	// +optional
 	StatusContext *ContainerStatusContext `json:"statusContext,omitempty"`
 }
 
-// PreStopHandler is what a pod wants to be done before a container stops; one member at most is set.
+// PreStopHandler is the preStop hook of a container. At most one member is set.
 type PreStopHandler struct {
 	// exec runs a command in the container.
 	// +optional
@@ -86,7 +86,7 @@ type PreStopHandler struct {
 	Sleep *corev1.SleepAction `json:"sleep,omitempty"`
 }
 
-// ContainerStatusContext is what ran when a request was created.
+// ContainerStatusContext identifies the container that ran when a request was created.
 type ContainerStatusContext struct {
 	// containerID with the name of the runtime, such as containerd://... .
 	ContainerID string `json:"containerID"`
@@ -94,7 +94,7 @@ type ContainerStatusContext struct {
 	RestartCount int32 `json:"restartCount"`
 }
 
-// FailurePolicy says what follows when a container cannot be recreated.
+// FailurePolicy says what happens if a container cannot be recreated.
 type FailurePolicy string
 
 // Values of FailurePolicy. Empty means FailurePolicyFail.
@@ -119,8 +119,8 @@ type RecreateStrategy struct {
 	// terminationGracePeriodSeconds is the time for preStop and stop together. The default is the pod's.
 	// +optional
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
-	// unreadyGracePeriodSeconds is how long the pod is not ready before the first container is stopped.
-	// Absent means that the pod's readiness is left alone.
+	// unreadyGracePeriodSeconds is how long the pod is not ready before the first container is stopped. Absent means
+	// that the pod's readiness is not changed.
 	// +optional
 	UnreadyGracePeriodSeconds *int64 `json:"unreadyGracePeriodSeconds,omitempty"`
 	// minStartedSeconds is how long a new container must have run to count as recreated. The default is 0.
@@ -128,24 +128,25 @@ type RecreateStrategy struct {
 	MinStartedSeconds int32 `json:"minStartedSeconds,omitempty"`
 }
 
-// RecreatePhase is where a request, or one of its containers, stands. A new request has none.
+// RecreatePhase is how far a request or one of its containers is. A new request has none.
 type RecreatePhase string
 
 // Values of RecreatePhase.
 const (
-	// RecreatePending waits: a request for its turn, a container for being stopped.
+	// RecreatePending is a request that waits for its turn, or a container that is not stopped yet.
 	RecreatePending RecreatePhase = "Pending"
-	// RecreateRecreating is at work, or waits for kubelet to start the container.
+	// RecreateRecreating is a request that the agent works on, or a container that is stopped or waits for kubelet to
+	// start it.
 	RecreateRecreating RecreatePhase = "Recreating"
-	// RecreateSucceeded is a container that runs anew.
+	// RecreateSucceeded is a container that has been recreated.
 	RecreateSucceeded RecreatePhase = "Succeeded"
 	// RecreateFailed is a container that could not be stopped.
 	RecreateFailed RecreatePhase = "Failed"
-	// RecreateCompleted is a request that has ended, well or not: the states of its containers tell.
+	// RecreateCompleted is a request that has ended, with success or without. The states of its containers tell which.
 	RecreateCompleted RecreatePhase = "Completed"
 )
 
-// ContainerRecreateRequestStatus says how far the request is.
+// ContainerRecreateRequestStatus says how far the node agent is.
 type ContainerRecreateRequestStatus struct {
 	// phase is Pending, Recreating or Completed.
 	// +optional
@@ -153,11 +154,11 @@ type ContainerRecreateRequestStatus struct {
 	// completionTime is when the request ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// message says why the request ended where that is not the end of its work.
+	// message says why the request ended before its work was done.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// lastHeartbeatTime is when the node agent last said that it works on the request, by the node's clock.
-	// An agent that is at work renews it every 20 seconds.
+	// lastHeartbeatTime is when the node agent last reported that it works on the request, by the node's clock. The
+	// agent renews it every 20 seconds.
 	// +optional
 	LastHeartbeatTime *metav1.Time `json:"lastHeartbeatTime,omitempty"`
 	// containerRecreateStates are the states of the containers, in the order of the spec.
@@ -171,7 +172,7 @@ type ContainerRecreateState struct {
 	Name string `json:"name"`
 	// phase is Pending, Recreating, Succeeded or Failed.
 	Phase RecreatePhase `json:"phase"`
-	// isKilled says that the container was told to stop for this request, or had restarted by itself.
+	// isKilled says that the container was stopped for this request, or had restarted by itself.
 	// +optional
 	IsKilled bool `json:"isKilled,omitempty"`
 	// message says why the container is in this phase.

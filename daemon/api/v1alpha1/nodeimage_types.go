@@ -5,8 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodeImage says which images a node is to have, and how far their pulls are. It has the name of its
-// node and the node's labels.
+// NodeImage says which images a node pulls, and how far it is. It has the name and the labels of its node.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster
 // +kubebuilder:subresource:status
@@ -22,7 +21,7 @@ type NodeImage struct {
 	// spec says which images are wanted.
 	// +optional
 	Spec NodeImageSpec `json:"spec,omitempty"`
-	// status says how far the pulls are.
+	// status says how far the node is with them.
 	// +optional
 	Status NodeImageStatus `json:"status,omitempty,omitzero"`
 }
@@ -45,7 +44,7 @@ type NodeImageSpec struct {
 	Images map[string]ImageSpec `json:"images,omitempty"`
 }
 
-// ImageSpec says which tags of an image are wanted, and how to get at them.
+// ImageSpec says which tags of an image are wanted, and how to pull them.
 type ImageSpec struct {
 	// pullSecrets are the secrets with the credentials of the registry, in the namespace that node agents
 	// may read.
@@ -78,14 +77,14 @@ type SandboxConfig struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// ImagePullPolicy says whether an image is pulled that the node has.
+// ImagePullPolicy says whether an image is pulled again that the node has already.
 type ImagePullPolicy string
 
 // Values of ImagePullPolicy. Empty means PullIfNotPresent.
 const (
-	// PullAlways asks the registry every time.
+	// PullAlways asks the registry each time.
 	PullAlways ImagePullPolicy = "Always"
-	// PullIfNotPresent is content with what the node has, without asking the registry.
+	// PullIfNotPresent uses what the node has, without asking the registry.
 	PullIfNotPresent ImagePullPolicy = "IfNotPresent"
 )
 
@@ -93,17 +92,17 @@ const (
 type ImageTagSpec struct {
 	// tag is a tag, or a digest such as sha256:... .
 	Tag string `json:"tag"`
-	// createdAt is when the tag was asked for. A tag without it is dropped.
+	// createdAt is when the tag was requested. A tag without it is removed.
 	// +optional
 	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
-	// pullPolicy bounds the attempts, and the life of the entry.
+	// pullPolicy limits the attempts and how long the entry is kept.
 	// +optional
 	PullPolicy *ImageTagPullPolicy `json:"pullPolicy,omitempty"`
-	// ownerReferences are the objects that want the tag. When the last ImagePullJob among them is gone,
-	// so is the tag. A tag without owners stays until its time to live is over.
+	// ownerReferences are the objects that want the tag. When the last ImagePullJob among them is gone, the tag is
+	// removed. A tag without owners is kept for ttlSecondsAfterFinished.
 	// +optional
 	OwnerReferences []corev1.ObjectReference `json:"ownerReferences,omitempty"`
-	// version goes up with every new round of pulling; a status of another version is an old result.
+	// version is increased for each new round of pulling. A status of another version is outdated.
 	// +optional
 	Version int64 `json:"version,omitempty"`
 	// imagePullPolicy is Always or IfNotPresent, the default.
@@ -111,23 +110,23 @@ type ImageTagSpec struct {
 	ImagePullPolicy ImagePullPolicy `json:"imagePullPolicy,omitempty"`
 }
 
-// ImageTagPullPolicy bounds the attempts at one tag, and the life of its entry.
+// ImageTagPullPolicy limits the attempts to pull a tag, and how long its entry is kept.
 type ImageTagPullPolicy struct {
-	// timeoutSeconds bounds one attempt. The default is 600.
+	// timeoutSeconds limits one attempt. The default is 600.
 	// +optional
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 	// backoffLimit is how many attempts follow a failed first one. The default is 3.
 	// +optional
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
-	// ttlSecondsAfterFinished is how long the entry stays after the pull ended.
+	// ttlSecondsAfterFinished is how long the entry is kept after the pull ended.
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
-	// activeDeadlineSeconds bounds all attempts together, from the start of the first.
+	// activeDeadlineSeconds limits all attempts together, from the start of the first.
 	// +optional
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 }
 
-// NodeImageStatus says how far the pulls are. The numbers count tags.
+// NodeImageStatus says how far the node is. Its numbers count tags.
 type NodeImageStatus struct {
 	// desired is the number of tags wanted.
 	// +kubebuilder:default=0
@@ -151,7 +150,7 @@ type NodeImageStatus struct {
 	// imageStatuses are the states of the tags by the name of their image.
 	// +optional
 	ImageStatuses map[string]ImageStatus `json:"imageStatuses,omitempty"`
-	// firstSyncStatus says how the agent's first look at this object ended.
+	// firstSyncStatus is the result of the agent's first sync of this object.
 	// +optional
 	FirstSyncStatus *SyncStatus `json:"firstSyncStatus,omitempty"`
 }
@@ -162,7 +161,7 @@ type ImageStatus struct {
 	Tags []ImageTagStatus `json:"tags"`
 }
 
-// ImagePullPhase is where the pull of a tag stands.
+// ImagePullPhase is how far the pull of a tag is.
 type ImagePullPhase string
 
 // Values of ImagePullPhase.
@@ -173,7 +172,7 @@ const (
 	ImagePulling ImagePullPhase = "Pulling"
 	// ImageSucceeded is on the node.
 	ImageSucceeded ImagePullPhase = "Succeeded"
-	// ImageFailed was given up; the message says why.
+	// ImageFailed is not tried again. The message says why.
 	ImageFailed ImagePullPhase = "Failed"
 )
 
@@ -189,13 +188,13 @@ type ImageTagStatus struct {
 	// startTime is when the first attempt began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// completionTime is when the pull ended, well or not.
+	// completionTime is when the pull ended, with success or without.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// version of the spec that this state belongs to.
 	// +optional
 	Version int64 `json:"version,omitempty"`
-	// imageID is the name of the image and the ID that the runtime knows it by.
+	// imageID is the name of the image and its ID in the runtime.
 	// +optional
 	ImageID string `json:"imageID,omitempty"`
 	// message says why the pull failed.

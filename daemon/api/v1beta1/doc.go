@@ -1,8 +1,7 @@
 // Package v1beta1 holds the hub and storage versions of NodeImage and ContainerRecreateRequest.
 //
-// It holds the types as they go over the wire, their registration and the names of their values. It
-// must never hold behaviour: defaults and rules stand with the operator that serves the kinds, which
-// also converts them from and to their other version.
+// It has the types, their registration and the names of their values, and no behaviour: defaults, validation and
+// conversion are in the operator that serves the kinds.
 // +kubebuilder:object:generate=true
 // +groupName=apps.kruise.io
 package v1beta1

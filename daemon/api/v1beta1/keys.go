@@ -2,7 +2,7 @@ package v1beta1
 
 // Labels of a ContainerRecreateRequest, set when it is created.
 const (
-	// PodUIDLabel is the UID of the pod. A pod of the same name with another UID is not touched.
+	// PodUIDLabel is the UID of the pod. A pod of the same name with another UID is not changed.
 	PodUIDLabel = "crr.apps.kruise.io/pod-uid"
 	// NodeNameLabel is the node of the pod, by which its agent finds the request.
 	NodeNameLabel = "crr.apps.kruise.io/node-name"
@@ -10,22 +10,22 @@ const (
 	ActiveLabel = "crr.apps.kruise.io/active"
 )
 
-// UnreadyAcquiredFinalizer stands on a ContainerRecreateRequest while it holds its pod not ready.
+// UnreadyAcquiredFinalizer is set on a ContainerRecreateRequest while it keeps its pod not ready.
 const UnreadyAcquiredFinalizer = "crr.apps.kruise.io/unready-acquired"
 
-// Annotations of a v1alpha1 ContainerRecreateRequest that stand for fields of v1beta1.
+// Annotations of a v1alpha1 ContainerRecreateRequest that have the values of fields of v1beta1.
 const (
 	// SyncContainerStatusesAnnotation is the JSON list of status.containerStatusSnapshot.
 	SyncContainerStatusesAnnotation = "crr.apps.kruise.io/sync-container-statuses"
 	// UnreadyAcquiredAnnotation is the time of condition PreRecreateGrace, RFC 3339 in UTC.
 	UnreadyAcquiredAnnotation = "crr.apps.kruise.io/unready-acquired"
-	// ConditionsAnnotation is the JSON list of what v1alpha1 cannot say about status.conditions.
+	// ConditionsAnnotation has what v1alpha1 cannot express of status.conditions, as a JSON list.
 	ConditionsAnnotation = "crr.apps.kruise.io/conditions"
 )
 
 // Condition of a ContainerRecreateRequest.
 const (
-	// PreRecreateGrace is True since the pod was made not ready. It is type and reason.
+	// PreRecreateGrace is the type and the reason of the condition. It is True once the pod was made not ready.
 	PreRecreateGrace = "PreRecreateGrace"
 	// PreRecreateGraceMessage is the message of the condition.
 	PreRecreateGraceMessage = "Pod has been forced to not-ready for unreadyGracePeriodSeconds drain"
@@ -35,8 +35,8 @@ const (
 const (
 	// FakeNodeImageLabel keeps a NodeImage that has no node. Its presence counts, not its value.
 	FakeNodeImageLabel = "apps.kruise.io/fake-nodeimage"
-	// SecretModesAnnotation stands on a v1alpha1 NodeImage: the JSON object of the modes of pull secrets,
-	// by image and then by "namespace/name".
+	// SecretModesAnnotation is set on a v1alpha1 NodeImage. It is the JSON object of the modes of pull secrets, by
+	// image and then by "namespace/name".
 	SecretModesAnnotation = "apps.kruise.io/nodeimage-secret-modes"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// StatefulSet keeps a number of pods running whose names, claims and order never change, updates
-// several of them at a time, and in place where that is possible.
+// StatefulSet runs a number of pods with stable names, claims and order. It updates several pods at a time, in place if
+// possible.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=sts;asts
 // +kubebuilder:subresource:status
@@ -29,7 +29,7 @@ type StatefulSet struct {
 	// spec says which pods are wanted and how they change.
 	// +optional
 	Spec StatefulSetSpec `json:"spec,omitempty"`
-	// status says what was seen at observedGeneration.
+	// status is what the controller last observed.
 	// +optional
 	Status StatefulSetStatus `json:"status,omitempty,omitzero"`
 }
@@ -51,31 +51,31 @@ type StatefulSetSpec struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	Replicas *int32 `json:"replicas,omitempty"`
-	// selector selects the pods of the set. It must match the template's labels and never changes.
+	// selector selects the pods of the set. It must match the template's labels, and is immutable.
 	Selector *metav1.LabelSelector `json:"selector"`
-	// template is what new pods are made from. Changing it makes a new revision.
+	// template is the template of new pods. A change of it creates a new revision.
 	Template corev1.PodTemplateSpec `json:"template"`
-	// volumeClaimTemplates: each ordinal gets a claim from each of them, which outlives its pods, and its
-	// pod may mount it by its name.
+	// volumeClaimTemplates are templates of claims. Each ordinal gets a claim from each of them, which outlives its
+	// pods; the pod can mount it by the template's name.
 	// +optional
 	// +listType=atomic
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
-	// serviceName is the headless service that gives the pods their DNS names. It is not made here and
-	// never changes.
+	// serviceName is the name of the headless service that gives the pods their DNS names. The controller does not
+	// create it. It is immutable.
 	// +optional
 	ServiceName string `json:"serviceName,omitempty"`
-	// podManagementPolicy is OrderedReady (the default: one pod after the other, each once those before it
-	// are available) or Parallel (all at once). It never changes.
+	// podManagementPolicy is OrderedReady (the default: a pod is created when those before it are available) or
+	// Parallel (all are created at once). It is immutable.
 	// +optional
 	// +kubebuilder:default=OrderedReady
 	// +kubebuilder:validation:XValidation:rule="self in ['OrderedReady', 'Parallel']",message="must be 'OrderedReady' or 'Parallel'"
 	PodManagementPolicy appsv1.PodManagementPolicyType `json:"podManagementPolicy,omitempty"`
-	// updateStrategy says how pods move to the update revision.
+	// updateStrategy says how pods are updated.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type in ['', 'RollingUpdate', 'OnDelete']",message="must be 'RollingUpdate' or 'OnDelete'"
 	UpdateStrategy v1beta1.StatefulSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
-	// minReadySeconds is where the built-in StatefulSet has this field, without an upper bound. It counts
-	// while updateStrategy.rollingUpdate.minReadySeconds is absent or 0.
+	// minReadySeconds is the field of the built-in StatefulSet, without an upper bound. It is used if
+	// updateStrategy.rollingUpdate.minReadySeconds is absent or 0.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
@@ -86,7 +86,7 @@ type StatefulSetSpec struct {
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 }
 
-// StatefulSetStatus says what was seen at observedGeneration.
+// StatefulSetStatus is what the controller last observed of a set.
 type StatefulSetStatus struct {
 	// observedGeneration is the generation of the spec that this status belongs to.
 	// +optional
@@ -99,7 +99,8 @@ type StatefulSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	ReadyReplicas int32 `json:"readyReplicas"`
-	// availableReplicas is the number of pods that have been ready for minReadySeconds and are held by no hook.
+	// availableReplicas is the number of pods that have been ready for minReadySeconds and that no lifecycle hook
+	// holds.
 	// +optional
 	// +kubebuilder:default=0
 	AvailableReplicas int32 `json:"availableReplicas"`
@@ -111,21 +112,21 @@ type StatefulSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	UpdatedReplicas int32 `json:"updatedReplicas"`
-	// currentRevision is the name of the revision that pods kept back by partition are of.
+	// currentRevision is the name of the revision of pods that are not updated yet.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`
-	// updateRevision is the name of the revision that the template stands for.
+	// updateRevision is the name of the revision of the present template.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
-	// collisionCount keeps names of revisions apart whose hashes are equal by accident.
+	// collisionCount is how often the name of a new revision was taken. The hash in the next name depends on it.
 	// +optional
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
-	// conditions are at most one of each type.
+	// conditions are the latest observations of the state, at most one of each type.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []workload.Condition `json:"conditions,omitempty"`
-	// labelSelector is the selector as text, for the scale subresource.
+	// labelSelector is the selector as a string, for the scale subresource.
 	// +optional
 	LabelSelector string `json:"labelSelector,omitempty"`
 }

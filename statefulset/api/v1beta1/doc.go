@@ -1,8 +1,7 @@
 // Package v1beta1 holds the hub and storage version of StatefulSet.
 //
-// It holds the types as they go over the wire, their registration and the names of their values. It
-// must never hold behaviour: defaults and rules stand in internal/admission, the other version's
-// form in internal/conversion.
+// It has the types, their registration and the names of their values, and no behaviour: defaults and validation are in
+// internal/admission, conversion from and to the other version in internal/conversion.
 // +kubebuilder:object:generate=true
 // +groupName=apps.kruise.io
 package v1beta1

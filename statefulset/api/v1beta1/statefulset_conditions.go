@@ -4,11 +4,11 @@ package v1beta1
 const (
 	// StatefulSetAvailable is True while all wanted pods exist and are available.
 	StatefulSetAvailable = "Available"
-	// StatefulSetProgressing says how the rollout goes on, and for whom it waits.
+	// StatefulSetProgressing tells how far the rollout is, and what it waits for.
 	StatefulSetProgressing = "Progressing"
-	// StatefulSetFailedCreatePod is True while the last attempt to create a pod or its claims failed.
+	// StatefulSetFailedCreatePod is True if the last attempt to create a pod or its claims failed.
 	StatefulSetFailedCreatePod = "FailedCreatePod"
-	// StatefulSetFailedUpdatePod is True while the last attempt to update or repair a pod failed.
+	// StatefulSetFailedUpdatePod is True if the last attempt to update or repair a pod failed.
 	StatefulSetFailedUpdatePod = "FailedUpdatePod"
 	// StatefulSetVolumeResizeFailed is True while a claim cannot follow its template. The message names
 	// the claim and its storage class.
@@ -25,16 +25,16 @@ const (
 
 // Reasons of StatefulSetProgressing.
 const (
-	// ReasonComplete says that all pods are as wanted and available.
+	// ReasonComplete says that all pods match the spec and are available.
 	ReasonComplete = "Complete"
 	// ReasonRollingOut says that pods move to the update revision.
 	ReasonRollingOut = "RollingOut"
 	// ReasonPaused says that the strategy is paused.
 	ReasonPaused = "Paused"
-	// ReasonPartitionReached says that all pods that partition lets go are updated.
+	// ReasonPartitionReached says that all pods are updated that partition does not hold back.
 	ReasonPartitionReached = "PartitionReached"
-	// ReasonBlockedByUnavailablePods says that unavailable pods use up what maxUnavailable allows, or
-	// hold the order. The message names them.
+	// ReasonBlockedByUnavailablePods says that the update waits for unavailable pods: as many as maxUnavailable allows,
+	// or an earlier one in the order. The message names them.
 	ReasonBlockedByUnavailablePods = "BlockedByUnavailablePods"
 	// ReasonBlockedByHook says that a lifecycle hook holds a pod. The message names both.
 	ReasonBlockedByHook = "BlockedByHook"
@@ -44,22 +44,22 @@ const (
 
 // Reasons of several conditions.
 const (
-	// ReasonRecovered says that what failed does no longer.
+	// ReasonRecovered says that what failed before has succeeded.
 	ReasonRecovered = "Recovered"
-	// ReasonInvalidSpec says that the spec cannot be followed. Only an edit helps.
+	// ReasonInvalidSpec says that the spec is invalid and must be edited.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonNotInPlace says that policy InPlaceOnly and the change of the template contradict each other.
+	// ReasonNotInPlace says that the change of the template needs new pods, which policy InPlaceOnly rules out.
 	ReasonNotInPlace = "NotInPlace"
-	// ReasonNodeAgentMissing says that no node agent would restart containers for an update in place.
+	// ReasonNodeAgentMissing says that an in-place update needs a node agent to restart containers, and there is none.
 	ReasonNodeAgentMissing = "NodeAgentMissing"
 )
 
-// ConditionTypes are all types of conditions of this package, besides those that kstatus reads.
+// ConditionTypes are the types of the conditions in this package, without those that kstatus reads.
 var ConditionTypes = []string{
 	StatefulSetAvailable, StatefulSetProgressing, StatefulSetFailedCreatePod, StatefulSetFailedUpdatePod, StatefulSetVolumeResizeFailed,
 }
 
-// Reasons are all reasons of conditions of this package.
+// Reasons are the reasons of the conditions in this package.
 var Reasons = []string{
 	ReasonAllPodsAvailable, ReasonPodsUnavailable, ReasonComplete, ReasonRollingOut, ReasonPaused, ReasonPartitionReached,
 	ReasonBlockedByUnavailablePods, ReasonBlockedByHook, ReasonBlockedByVolume,

@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 )
 
-// StatefulSet keeps a number of pods running whose names, claims and order never change, updates
-// several of them at a time, and in place where that is possible.
+// StatefulSet runs a number of pods with stable names, claims and order. It updates several pods at a time, in place if
+// possible.
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=sts;asts
@@ -30,7 +30,7 @@ type StatefulSet struct {
 	// spec says which pods are wanted and how they change.
 	// +optional
 	Spec StatefulSetSpec `json:"spec,omitempty"`
-	// status says what was seen at observedGeneration.
+	// status is what the controller last observed.
 	// +optional
 	Status StatefulSetStatus `json:"status,omitempty,omitzero"`
 }
@@ -52,35 +52,35 @@ type StatefulSetSpec struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	Replicas *int32 `json:"replicas,omitempty"`
-	// selector selects the pods of the set. It must match the template's labels and never changes.
+	// selector selects the pods of the set. It must match the template's labels, and is immutable.
 	Selector *metav1.LabelSelector `json:"selector"`
-	// template is what new pods are made from. Changing it makes a new revision.
+	// template is the template of new pods. A change of it creates a new revision.
 	Template corev1.PodTemplateSpec `json:"template"`
-	// volumeClaimTemplates: each ordinal gets a claim from each of them, which outlives its pods, and its
-	// pod may mount it by its name.
+	// volumeClaimTemplates are templates of claims. Each ordinal gets a claim from each of them, which outlives its
+	// pods; the pod can mount it by the template's name.
 	// +optional
 	// +listType=atomic
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
-	// volumeClaimUpdateStrategy says what a change of volumeClaimTemplates does to existing claims. It has
-	// an effect with feature gate StatefulSetAutoResizePVCGate only.
+	// volumeClaimUpdateStrategy says what a change of volumeClaimTemplates does to existing claims. It needs feature
+	// gate StatefulSetAutoResizePVCGate.
 	// +optional
 	VolumeClaimUpdateStrategy VolumeClaimUpdateStrategy `json:"volumeClaimUpdateStrategy,omitempty,omitzero"`
-	// serviceName is the headless service that gives the pods their DNS names. It is not made here and
-	// never changes.
+	// serviceName is the name of the headless service that gives the pods their DNS names. The controller does not
+	// create it. It is immutable.
 	// +optional
 	ServiceName string `json:"serviceName,omitempty"`
-	// podManagementPolicy is OrderedReady (the default: one pod after the other, each once those before it
-	// are available) or Parallel (all at once). It never changes.
+	// podManagementPolicy is OrderedReady (the default: a pod is created when those before it are available) or
+	// Parallel (all are created at once). It is immutable.
 	// +optional
 	// +kubebuilder:default=OrderedReady
 	// +kubebuilder:validation:XValidation:rule="self in ['OrderedReady', 'Parallel']",message="must be 'OrderedReady' or 'Parallel'"
 	PodManagementPolicy appsv1.PodManagementPolicyType `json:"podManagementPolicy,omitempty"`
-	// updateStrategy says how pods move to the update revision.
+	// updateStrategy says how pods are updated.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type in ['', 'RollingUpdate', 'OnDelete']",message="must be 'RollingUpdate' or 'OnDelete'"
 	UpdateStrategy StatefulSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
-	// minReadySeconds is where the built-in StatefulSet has this field, without an upper bound. It counts
-	// while updateStrategy.rollingUpdate.minReadySeconds is absent or 0.
+	// minReadySeconds is the field of the built-in StatefulSet, without an upper bound. It is used if
+	// updateStrategy.rollingUpdate.minReadySeconds is absent or 0.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
@@ -89,21 +89,22 @@ type StatefulSetSpec struct {
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
-	// reserveOrdinals are ordinals that get no pod, as numbers or as ranges like "3-7". Others take their
-	// place, so that replicas pods run.
+	// reserveOrdinals are ordinals that get no pod, as numbers or as ranges like "3-7". Higher ordinals get pods
+	// instead, so that the number of pods is still replicas.
 	// +optional
 	// +listType=atomic
 	ReserveOrdinals []intstr.IntOrString `json:"reserveOrdinals,omitempty"`
-	// lifecycle holds pods in a state until the outside world agrees that they go on.
+	// lifecycle has the hooks that hold a pod before it is deleted, updated in place or counted as available, until
+	// another controller or a user releases it.
 	// +optional
 	Lifecycle *workload.Lifecycle `json:"lifecycle,omitempty"`
-	// scaleStrategy says how pods are added.
+	// scaleStrategy says how pods are created.
 	// +optional
 	ScaleStrategy *StatefulSetScaleStrategy `json:"scaleStrategy,omitempty"`
 	// persistentVolumeClaimRetentionPolicy says when claims are deleted. By default they never are.
 	// +optional
 	PersistentVolumeClaimRetentionPolicy *StatefulSetPersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty"`
-	// ordinals says where the numbers of the pods begin.
+	// ordinals says which ordinal is the lowest.
 	// +optional
 	Ordinals *StatefulSetOrdinals `json:"ordinals,omitempty"`
 }
@@ -113,9 +114,9 @@ type VolumeClaimUpdateStrategyType string
 
 // Values of VolumeClaimUpdateStrategyType. Empty means OnDelete.
 const (
-	// OnPodRollingUpdate lets claims grow as part of the rolling update, in its order and within its limits.
+	// OnPodRollingUpdate resizes claims during the rolling update, in its order and within its limits.
 	OnPodRollingUpdate VolumeClaimUpdateStrategyType = "OnPodRollingUpdate"
-	// OnClaimDelete leaves existing claims alone: only those made anew follow the template.
+	// OnClaimDelete does not change existing claims. Only new claims follow the template.
 	OnClaimDelete VolumeClaimUpdateStrategyType = "OnDelete"
 )
 
@@ -127,12 +128,12 @@ type VolumeClaimUpdateStrategy struct {
 	Type VolumeClaimUpdateStrategyType `json:"type,omitempty"`
 }
 
-// StatefulSetUpdateStrategy says how pods move to the update revision.
+// StatefulSetUpdateStrategy says how pods are updated.
 type StatefulSetUpdateStrategy struct {
 	// type is RollingUpdate (the default) or OnDelete.
 	// +optional
 	Type appsv1.StatefulSetUpdateStrategyType `json:"type,omitempty"`
-	// rollingUpdate is allowed with type RollingUpdate only.
+	// rollingUpdate has the settings of type RollingUpdate. With other types it must be absent.
 	// +optional
 	RollingUpdate *RollingUpdateStatefulSetStrategy `json:"rollingUpdate,omitempty"`
 }
@@ -142,11 +143,11 @@ type PodUpdatePolicy string
 
 // Values of PodUpdatePolicy. Empty means ReCreate.
 const (
-	// ReCreate deletes the pod, a new one of the same name takes its place.
+	// ReCreate deletes the pod and creates a new one of the same name.
 	ReCreate PodUpdatePolicy = "ReCreate"
-	// InPlaceIfPossible changes the running pod where that is possible and recreates it otherwise.
+	// InPlaceIfPossible updates the running pod if possible, and recreates it otherwise.
 	InPlaceIfPossible PodUpdatePolicy = "InPlaceIfPossible"
-	// InPlaceOnly changes the running pod. Changes of the template that need a new pod are rejected.
+	// InPlaceOnly updates the running pod. Changes of the template that need a new pod are rejected.
 	InPlaceOnly PodUpdatePolicy = "InPlaceOnly"
 )
 
@@ -157,9 +158,9 @@ type RollingUpdateStatefulSetStrategy struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	Partition *int32 `json:"partition,omitempty"`
-	// maxUnavailable is the number of pods that may be unavailable during an update, or their percentage
-	// of replicas, rounded down, but at least 1. The default is 1. With OrderedReady it speeds up updates
-	// only: pods are created one after the other all the same.
+	// maxUnavailable is the number of pods that may be unavailable during an update, or their percentage of replicas,
+	// rounded down, but at least 1. The default is 1. With OrderedReady it applies to updates only: pods are still
+	// created one after the other.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="a valid percent string must be a numeric string followed by an ending '%'"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
@@ -187,14 +188,14 @@ type RollingUpdateStatefulSetStrategy struct {
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 }
 
-// UnorderedUpdateStrategy says which pods go first when the order of ordinals does not count.
+// UnorderedUpdateStrategy says which pods are updated first, in place of the order of ordinals.
 type UnorderedUpdateStrategy struct {
 	// priorityStrategy says which pods are updated first. Without it the highest ordinals are.
 	// +optional
 	PriorityStrategy *workload.UpdatePriorityStrategy `json:"priorityStrategy,omitempty"`
 }
 
-// StatefulSetScaleStrategy says how pods are added.
+// StatefulSetScaleStrategy says how pods are created.
 type StatefulSetScaleStrategy struct {
 	// maxUnavailable limits how many pods may be unavailable while pods are created, as a number or a
 	// percentage of replicas, rounded down, but at least 1. Absent means no limit. It needs
@@ -211,13 +212,13 @@ type StatefulSetPersistentVolumeClaimRetentionPolicy struct {
 	// whenDeleted is Retain (the default) or Delete: what happens to the claims when the set is deleted.
 	// +optional
 	WhenDeleted appsv1.PersistentVolumeClaimRetentionPolicyType `json:"whenDeleted,omitempty"`
-	// whenScaled is Retain (the default) or Delete: what happens to the claims of an ordinal that is no
-	// longer wanted.
+	// whenScaled is Retain (the default) or Delete: what happens to the claims of an ordinal when the set is scaled
+	// down.
 	// +optional
 	WhenScaled appsv1.PersistentVolumeClaimRetentionPolicyType `json:"whenScaled,omitempty"`
 }
 
-// StatefulSetOrdinals says where the numbers of the pods begin.
+// StatefulSetOrdinals says which ordinal is the lowest.
 type StatefulSetOrdinals struct {
 	// start is the lowest ordinal. The default is 0.
 	// +optional
@@ -225,7 +226,7 @@ type StatefulSetOrdinals struct {
 	Start int32 `json:"start"`
 }
 
-// StatefulSetStatus says what was seen at observedGeneration.
+// StatefulSetStatus is what the controller last observed of a set.
 type StatefulSetStatus struct {
 	// observedGeneration is the generation of the spec that this status belongs to.
 	// +optional
@@ -238,7 +239,8 @@ type StatefulSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	ReadyReplicas int32 `json:"readyReplicas"`
-	// availableReplicas is the number of pods that have been ready for minReadySeconds and are held by no hook.
+	// availableReplicas is the number of pods that have been ready for minReadySeconds and that no lifecycle hook
+	// holds.
 	// +optional
 	// +kubebuilder:default=0
 	AvailableReplicas int32 `json:"availableReplicas"`
@@ -258,38 +260,38 @@ type StatefulSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
-	// currentRevision is the name of the revision that pods kept back by partition are of.
+	// currentRevision is the name of the revision of pods that are not updated yet.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`
-	// updateRevision is the name of the revision that the template stands for.
+	// updateRevision is the name of the revision of the present template.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
-	// collisionCount keeps names of revisions apart whose hashes are equal by accident.
+	// collisionCount is how often the name of a new revision was taken. The hash in the next name depends on it.
 	// +optional
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
-	// conditions are at most one of each type.
+	// conditions are the latest observations of the state, at most one of each type.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []workload.Condition `json:"conditions,omitempty"`
-	// labelSelector is the selector as text, for the scale subresource.
+	// labelSelector is the selector as a string, for the scale subresource.
 	// +optional
 	LabelSelector string `json:"labelSelector,omitempty"`
-	// volumeClaims says for each claim template how far the claims follow it, in the order of the templates.
+	// volumeClaims says for each claim template how many claims match it, in the order of the templates.
 	// +optional
 	// +listType=atomic
 	VolumeClaims []VolumeClaimStatus `json:"volumeClaims,omitempty"`
 }
 
-// VolumeClaimStatus says how far the claims made from one template follow it.
+// VolumeClaimStatus says how many claims match a template.
 type VolumeClaimStatus struct {
 	// volumeClaimName is the name of the template.
 	// +optional
 	VolumeClaimName string `json:"volumeClaimName"`
-	// compatibleReplicas is the number of pods whose claim asks for what the template says.
+	// compatibleReplicas is the number of pods whose claim requests what the template requests.
 	// +optional
 	CompatibleReplicas int32 `json:"compatibleReplicas"`
-	// compatibleReadyReplicas is the number of those whose claim also has that size.
+	// compatibleReadyReplicas is the number of those whose volume has that size.
 	// +optional
 	CompatibleReadyReplicas int32 `json:"compatibleReadyReplicas"`
 }
