@@ -8,8 +8,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/conversion"
 )
 
-// ToHub fills an empty hub object from a v1alpha1 one. Words that v1alpha1 does not know as a type pass
-// as podUpdatePolicy, so that validation can name them; an empty type is ReCreate.
+// ToHub fills an empty hub object from a v1alpha1 one. A type that v1alpha1 does not know becomes the podUpdatePolicy,
+// so that validation can name it. An empty type means ReCreate.
 func ToHub(src *v1alpha1.CloneSet, dst *v1beta1.CloneSet) error {
 	in := src.DeepCopy()
 	dst.ObjectMeta = in.ObjectMeta
@@ -60,14 +60,14 @@ func FromHub(src *v1beta1.CloneSet, dst *v1alpha1.CloneSet) error {
 	dst.Status = v1alpha1.CloneSetStatus(in.Status)
 	restoreIgnored(dst)
 	delete(dst.Annotations, recordAnnotation)
-	kept := record{RollingUpdate: unsaid(in.Spec.UpdateStrategy), Keys: writeKeys(in, &dst.ObjectMeta)}
+	kept := record{RollingUpdate: hubOnly(in.Spec.UpdateStrategy), Keys: writeKeys(in, &dst.ObjectMeta)}
 	if kept.isEmpty() {
 		return nil
 	}
 	return conversion.PutAnnotation(&dst.ObjectMeta, recordAnnotation, kept)
 }
 
-// V1alpha1Path is the path by which users of v1alpha1 know a field path of the hub.
+// V1alpha1Path returns the path in v1alpha1 of a field of the hub.
 func V1alpha1Path(path string) string {
 	path = strings.Replace(path, "spec.updateStrategy.rollingUpdate.podUpdatePolicy", "spec.updateStrategy.type", 1)
 	path = strings.Replace(path, "spec.updateStrategy.rollingUpdate", "spec.updateStrategy", 1)

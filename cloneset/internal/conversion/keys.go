@@ -13,20 +13,19 @@ import (
 
 const inPlacePath = "spec.updateStrategy.inPlaceUpdateStrategy."
 
-// key is a label or annotation that stands in v1alpha1 for a field of the hub.
+// key is a label or annotation that sets a field of the hub in v1alpha1.
 type key struct {
 	name string
-	// field is the field's path once rollingUpdate is left out, path that of the label or annotation.
+	// field is the path of the field, without rollingUpdate, and path that of the label or annotation.
 	field, path string
 	entries     func(*metav1.ObjectMeta) *map[string]string
-	// read sets the field to what the text means. Nil is an absent key, and text without meaning reads
-	// like it.
+	// read sets the field to the value of the text. Nil means that the key is absent; invalid text means the same.
 	read func(set *v1beta1.CloneSet, text *string)
-	// write is the text that means the field's value; nil is the absent key.
+	// write returns the text for the field's value; nil means that the key is absent.
 	write func(*v1beta1.CloneSet) *string
 }
 
-// keys are all labels and annotations that stand for fields.
+// keys returns all labels and annotations that set fields.
 func keys() []key {
 	return []key{
 		{
@@ -91,7 +90,7 @@ func annotation[T any](
 	}
 }
 
-// inPlace is the set's inPlaceUpdateStrategy, made if it is absent.
+// inPlace returns the set's inPlaceUpdateStrategy, and creates it if it is absent.
 func inPlace(set *v1beta1.CloneSet) *workload.InPlaceUpdateStrategy {
 	strategy := &set.Spec.UpdateStrategy
 	if strategy.RollingUpdate == nil {
@@ -103,17 +102,17 @@ func inPlace(set *v1beta1.CloneSet) *workload.InPlaceUpdateStrategy {
 	return strategy.RollingUpdate.InPlaceUpdateStrategy
 }
 
-// readKeys sets the fields that labels and annotations of the v1alpha1 form stand for. The keys stay.
+// readKeys sets the fields for labels and annotations of a v1alpha1 object. It does not remove those.
 func readKeys(set *v1beta1.CloneSet) {
 	for _, key := range keys() {
 		key.read(set, key.get(&set.ObjectMeta))
 	}
 }
 
-// writeKeys makes labels and annotations of the v1alpha1 form say what the fields say, and returns those
-// that it had to change. Text that means the same already is left as the user wrote it.
-func writeKeys(set *v1beta1.CloneSet, meta *metav1.ObjectMeta) map[string]shownKey {
-	changed := map[string]shownKey{}
+// writeKeys sets the labels and annotations of a v1alpha1 object to the values of the fields, and returns those that it
+// changed. Text that has the same value already is not changed.
+func writeKeys(set *v1beta1.CloneSet, meta *metav1.ObjectMeta) map[string]keyValues {
+	changed := map[string]keyValues{}
 	for _, key := range keys() {
 		have, want := key.get(meta), key.write(set)
 		var meant v1beta1.CloneSet
@@ -121,15 +120,14 @@ func writeKeys(set *v1beta1.CloneSet, meta *metav1.ObjectMeta) map[string]shownK
 		if equal(key.write(&meant), want) {
 			continue
 		}
-		changed[key.name] = shownKey{Hub: have, Spoke: want}
+		changed[key.name] = keyValues{Hub: have, Spoke: want}
 		key.set(meta, want)
 	}
 	return changed
 }
 
-// restoreKeys gives labels and annotations that the user of v1alpha1 left alone their value in the hub
-// form. What was changed since is the user's word, and stays.
-func restoreKeys(meta *metav1.ObjectMeta, shown map[string]shownKey) {
+// restoreKeys restores the hub's values of labels and annotations that no user of v1alpha1 has changed since.
+func restoreKeys(meta *metav1.ObjectMeta, shown map[string]keyValues) {
 	for _, key := range keys() {
 		if was, ok := shown[key.name]; ok && equal(was.Spoke, key.get(meta)) {
 			key.set(meta, was.Hub)

@@ -7,42 +7,41 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/conversion"
 )
 
-// Annotations that conversion keeps its own records in. It alone writes and reads them, clients carry
-// them along; one that cannot be read counts as absent, because a conversion that fails would hide the
-// object from every list.
+// Annotations in which conversion keeps what a version has no field for. Only conversion writes and reads them; clients
+// carry them along. One that cannot be decoded counts as absent: a conversion must not fail for that, because the
+// object would be missing in every list.
 const (
-	// recordAnnotation stands on the v1alpha1 form: what the hub has and v1alpha1 has no field for.
+	// recordAnnotation is set on v1alpha1 objects. It has what v1alpha1 has no field for.
 	recordAnnotation = "apps.kruise.io/v1beta1-record"
-	// ignoredAnnotation stands on the hub form: the inPlaceUpdateStrategy of a v1alpha1 object that set
-	// imagePreDownload fields in it. v1alpha1 accepts them without effect, v1beta1 would act on them.
+	// ignoredAnnotation is set on hub objects. It has the inPlaceUpdateStrategy of a v1alpha1 object with
+	// imagePreDownload fields, which v1alpha1 accepts and ignores. In the hub they would have an effect.
 	ignoredAnnotation = "apps.kruise.io/v1alpha1-record"
 )
 
 // record is the content of recordAnnotation.
 type record struct {
-	RollingUpdate *unsaidStrategy `json:"rollingUpdate,omitempty"`
-	// Keys are the labels and annotations that were written for a field, by name.
-	Keys map[string]shownKey `json:"keys,omitempty"`
+	RollingUpdate *hubOnlyStrategy `json:"rollingUpdate,omitempty"`
+	// Keys are the labels and annotations that conversion wrote for a field, by name.
+	Keys map[string]keyValues `json:"keys,omitempty"`
 }
 
-// unsaidStrategy is a rollingUpdate beside OnDelete. The rest of it stands in the flat fields.
-type unsaidStrategy struct {
+// hubOnlyStrategy is what v1alpha1 cannot express of a rollingUpdate with type OnDelete.
+type hubOnlyStrategy struct {
 	PodUpdatePolicy v1beta1.PodUpdatePolicy `json:"podUpdatePolicy,omitempty"`
 }
 
-// shownKey is a label or annotation that differs between the two forms. Nil means absent.
-type shownKey struct {
+// keyValues are the values of a label or annotation that differs between the versions. Nil means absent.
+type keyValues struct {
 	Hub   *string `json:"v1beta1"`
 	Spoke *string `json:"v1alpha1"`
 }
 
 func (r record) isEmpty() bool { return r.RollingUpdate == nil && len(r.Keys) == 0 }
 
-// Lost says what an update through v1alpha1 would take away without meaning to: what the stored object
-// has, v1alpha1 cannot say, and the updated object no longer has because its client dropped
-// recordAnnotation. It is "" when nothing is lost or the object accepts the loss.
+// Lost returns what an update through v1alpha1 would remove unintentionally, because v1alpha1 cannot express it and the
+// client dropped recordAnnotation. It is "" if nothing is lost or the object accepts the loss.
 func Lost(stored, updated *v1beta1.CloneSet) string {
-	was, now := unsaid(stored.Spec.UpdateStrategy), unsaid(updated.Spec.UpdateStrategy)
+	was, now := hubOnly(stored.Spec.UpdateStrategy), hubOnly(updated.Spec.UpdateStrategy)
 	switch {
 	case conversion.AcceptsLoss(updated), updated.Spec.UpdateStrategy.Type != v1beta1.OnDelete:
 		return ""

@@ -11,8 +11,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/conversion"
 )
 
-// hubStrategy keeps the numbers of an OnDelete set in rollingUpdate, where they wait without effect.
-func hubStrategy(in v1alpha1.CloneSetUpdateStrategy, kept *unsaidStrategy) v1beta1.CloneSetUpdateStrategy {
+// hubStrategy returns the strategy of the hub. The settings of an OnDelete set are kept in rollingUpdate, without
+// effect.
+func hubStrategy(in v1alpha1.CloneSetUpdateStrategy, kept *hubOnlyStrategy) v1beta1.CloneSetUpdateStrategy {
 	rolling := v1beta1.RollingUpdateCloneSetStrategy{
 		PodUpdatePolicy:       v1beta1.PodUpdatePolicy(in.Type),
 		Partition:             in.Partition,
@@ -41,7 +42,7 @@ func hubStrategy(in v1alpha1.CloneSetUpdateStrategy, kept *unsaidStrategy) v1bet
 	return out
 }
 
-// spokeStrategy is the flat form. A set that is not OnDelete shows its policy as the type.
+// spokeStrategy returns the strategy of v1alpha1, whose type is the podUpdatePolicy unless the set is OnDelete.
 func spokeStrategy(in v1beta1.CloneSetUpdateStrategy) v1alpha1.CloneSetUpdateStrategy {
 	var out v1alpha1.CloneSetUpdateStrategy
 	if rolling := in.RollingUpdate; rolling != nil {
@@ -65,7 +66,7 @@ func spokeStrategy(in v1beta1.CloneSetUpdateStrategy) v1alpha1.CloneSetUpdateStr
 	return out
 }
 
-// effective leaves out what v1alpha1 ignores. Annotations stand for it, see readKeys.
+// effective returns the strategy without the fields that v1alpha1 ignores. Annotations set them, see readKeys.
 func effective(in *workload.InPlaceUpdateStrategy) *workload.InPlaceUpdateStrategy {
 	if in == nil {
 		return nil
@@ -73,7 +74,7 @@ func effective(in *workload.InPlaceUpdateStrategy) *workload.InPlaceUpdateStrate
 	return &workload.InPlaceUpdateStrategy{GracePeriodSeconds: in.GracePeriodSeconds}
 }
 
-// spokeInPlace leaves the strategy out where nothing remains of it once annotations stand for its fields.
+// spokeInPlace returns the strategy without the fields that annotations set, nil if nothing remains.
 func spokeInPlace(in *workload.InPlaceUpdateStrategy) *workload.InPlaceUpdateStrategy {
 	out := effective(in)
 	if out != nil && isZero(*out) && !isZero(*in) {
@@ -82,18 +83,18 @@ func spokeInPlace(in *workload.InPlaceUpdateStrategy) *workload.InPlaceUpdateStr
 	return out
 }
 
-// unsaid is what the flat form cannot say about an OnDelete set, or nil.
-func unsaid(in v1beta1.CloneSetUpdateStrategy) *unsaidStrategy {
+// hubOnly returns what v1alpha1 cannot express of an OnDelete set, or nil.
+func hubOnly(in v1beta1.CloneSetUpdateStrategy) *hubOnlyStrategy {
 	if in.Type != v1beta1.OnDelete || in.RollingUpdate == nil {
 		return nil
 	}
 	if in.RollingUpdate.PodUpdatePolicy == "" && !isZero(*in.RollingUpdate) {
 		return nil // whatever is set stands in the v1alpha1 form and makes a rollingUpdate again
 	}
-	return &unsaidStrategy{PodUpdatePolicy: in.RollingUpdate.PodUpdatePolicy}
+	return &hubOnlyStrategy{PodUpdatePolicy: in.RollingUpdate.PodUpdatePolicy}
 }
 
-// keepIgnored notes on the hub form the v1alpha1 strategy whose members mean nothing there.
+// keepIgnored stores a v1alpha1 strategy with fields that v1alpha1 ignores in ignoredAnnotation.
 func keepIgnored(in *workload.InPlaceUpdateStrategy, meta *metav1.ObjectMeta) error {
 	delete(meta.Annotations, ignoredAnnotation)
 	if in == nil || *in == *effective(in) {
@@ -102,7 +103,7 @@ func keepIgnored(in *workload.InPlaceUpdateStrategy, meta *metav1.ObjectMeta) er
 	return conversion.PutAnnotation(meta, ignoredAnnotation, in)
 }
 
-// restoreIgnored gives the v1alpha1 form back what keepIgnored noted. The grace period is the hub's.
+// restoreIgnored restores what keepIgnored stored. The grace period is the hub's.
 func restoreIgnored(dst *v1alpha1.CloneSet) {
 	var ignored workload.InPlaceUpdateStrategy
 	conversion.TakeAnnotation(&dst.ObjectMeta, ignoredAnnotation, &ignored)

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// modes are the modes of pull secrets by "namespace/name", which is how long as all images that use the
-// secret agree, and else by image and secret, see modeKey.
+// modes are the modes of pull secrets, by "namespace/name" if all images that use the secret have the same mode, and
+// otherwise by image and secret, see modeKey.
 type modes map[string]v1beta1.SecretMode
 
 // nodeImageToHub fills an empty hub object from a v1alpha1 one.

@@ -8,8 +8,8 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// Convert returns the JSON of a StatefulSet in the wanted apiVersion. Every field that it carries over is
-// as it was written: "cpu: 0.5" stays, and so does a false that a user wrote down.
+// Convert returns the JSON of a StatefulSet in the wanted apiVersion. Fields are copied as they were written: "cpu:
+// 0.5" is not rewritten, and an explicit false is not removed.
 func Convert(raw []byte, apiVersion string) ([]byte, error) {
 	hub, spoke := v1beta1.GroupVersion.String(), v1alpha1.GroupVersion.String()
 	return conversion.Versions{Hub: hub, Spoke: spoke, ToHub: toHub, FromHub: fromHub}.Convert(raw, apiVersion)
@@ -25,7 +25,7 @@ func FromHub(src *v1beta1.StatefulSet, dst *v1alpha1.StatefulSet) error {
 	return conversion.ViaJSON(src, dst, fromHub)
 }
 
-// toHub puts the fields in FieldsAnnotation where the hub has them.
+// toHub moves the fields in FieldsAnnotation to their places in the hub.
 func toHub(src conversion.Object) (conversion.Object, error) {
 	out := maps.Clone(src)
 	text, ok := conversion.AnnotationIn(src, FieldsAnnotation)
@@ -45,7 +45,7 @@ func toHub(src conversion.Object) (conversion.Object, error) {
 	return out, nil
 }
 
-// fromHub moves what v1alpha1 lacks into FieldsAnnotation.
+// fromHub moves the fields that v1alpha1 lacks into FieldsAnnotation.
 func fromHub(src conversion.Object) (conversion.Object, error) {
 	out, kept := maps.Clone(src), conversion.Object{}
 	for _, part := range parts() {

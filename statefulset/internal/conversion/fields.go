@@ -12,15 +12,15 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// FieldsAnnotation stands on the v1alpha1 form of a set: the JSON of the fields that v1alpha1 does not
-// have, under spec and status as in the hub. Clients carry it along. Where it cannot be read it stays on
-// the hub form, so that admission can refuse it: a conversion that fails would hide the set from every list.
+// FieldsAnnotation is set on v1alpha1 objects. It has the fields that v1alpha1 does not have, as JSON, under spec and
+// status as in the hub. Clients carry it along. If it cannot be decoded it stays on the hub object, so that admission
+// can reject it: a conversion must not fail for that, because the set would be missing in every list.
 const FieldsAnnotation = "apps.kruise.io/v1beta1-fields"
 
-// parts are the parts of an object that have fields which v1alpha1 lacks.
+// parts returns the parts of an object that have fields which v1alpha1 lacks.
 func parts() []string { return []string{"spec", "status"} }
 
-// fieldsOf are the names of the fields of a part that v1alpha1 lacks.
+// fieldsOf returns the names of the fields of a part that v1alpha1 lacks.
 func fieldsOf(part string) []string {
 	switch part {
 	case "spec":
@@ -34,8 +34,8 @@ func fieldsOf(part string) []string {
 	return nil
 }
 
-// read is the content of FieldsAnnotation: an object with the parts. It must hold the named fields and
-// nothing else, each in the form that the hub has, because no schema looks at it.
+// read decodes FieldsAnnotation: an object with the parts. It may have the named fields only, each of the hub's type,
+// because no schema validates it.
 func read(text string) (conversion.Object, error) {
 	var kept conversion.Object
 	if err := utiljson.Unmarshal([]byte(text), &kept); err != nil {
@@ -60,7 +60,7 @@ func read(text string) (conversion.Object, error) {
 	return kept, errors.Join(append(strict, err)...)
 }
 
-// Unreadable says what is wrong with the FieldsAnnotation that a set in its hub form still has, or "".
+// Unreadable returns why a hub object still has FieldsAnnotation, or "" if it has none.
 func Unreadable(set *v1beta1.StatefulSet) string {
 	text, ok := set.Annotations[FieldsAnnotation]
 	if !ok {

@@ -11,19 +11,19 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// Lost names the fields that an update through v1alpha1 would take away without meaning to: the stored
-// object has them, and the updated one does not because its client dropped FieldsAnnotation. Fields that
-// say no more than their absence does are not missed. Nothing is lost where the object accepts the loss.
+// Lost returns the names of the fields that an update through v1alpha1 would remove unintentionally, because the client
+// dropped FieldsAnnotation. Fields whose value means the same as their absence do not count. It is empty if the object
+// accepts the loss.
 func Lost(stored, updated *v1beta1.StatefulSet) []string {
 	if conversion.AcceptsLoss(updated) {
 		return nil
 	}
-	had, has := said(&stored.Spec), said(&updated.Spec)
+	had, has := fieldsInUse(&stored.Spec), fieldsInUse(&updated.Spec)
 	return slices.DeleteFunc(had, func(name string) bool { return slices.Contains(has, name) })
 }
 
-// said are the fields which v1alpha1 lacks and that say something.
-func said(spec *v1beta1.StatefulSetSpec) []string {
+// fieldsInUse returns the names of the fields that v1alpha1 lacks and whose value differs in meaning from their absence.
+func fieldsInUse(spec *v1beta1.StatefulSetSpec) []string {
 	retention, scale, ordinals := spec.PersistentVolumeClaimRetentionPolicy, spec.ScaleStrategy, spec.Ordinals
 	hooks := spec.Lifecycle
 	deletes := func(policy appsv1.PersistentVolumeClaimRetentionPolicyType) bool {
@@ -46,7 +46,7 @@ func said(spec *v1beta1.StatefulSetSpec) []string {
 	return names
 }
 
-// V1alpha1Path is the path by which users of v1alpha1 know a field path of the hub.
+// V1alpha1Path returns the path in v1alpha1 of a field of the hub.
 func V1alpha1Path(path string) string {
 	for _, part := range parts() {
 		for _, name := range fieldsOf(part) {
