@@ -10,6 +10,8 @@ replace (
 	github.com/flotilla-project/flotilla/core/api => ../core/api
 	github.com/flotilla-project/flotilla/daemon => ../daemon
 	github.com/flotilla-project/flotilla/daemon/api => ../daemon/api
+	github.com/flotilla-project/flotilla/daemonset => ../daemonset
+	github.com/flotilla-project/flotilla/daemonset/api => ../daemonset/api
 	github.com/flotilla-project/flotilla/kustomize => ../kustomize
 	github.com/flotilla-project/flotilla/statefulset => ../statefulset
 	github.com/flotilla-project/flotilla/statefulset/api => ../statefulset/api
@@ -19,6 +21,7 @@ require (
 	github.com/flotilla-project/flotilla/core v0.1.0
 	github.com/flotilla-project/flotilla/core/api v0.1.0
 	github.com/flotilla-project/flotilla/daemon/api v0.1.0
+	github.com/flotilla-project/flotilla/daemonset/api v0.1.0
 	github.com/flotilla-project/flotilla/kustomize v0.1.0
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-containerregistry v0.22.1

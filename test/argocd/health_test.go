@@ -16,6 +16,8 @@ import (
 	clonesetv1beta1 "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	daemonv1alpha1 "github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
 	daemonv1beta1 "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	daemonsetv1alpha1 "github.com/flotilla-project/flotilla/daemonset/api/v1alpha1"
+	daemonsetv1beta1 "github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/kustomize"
 	"github.com/flotilla-project/flotilla/kustomize/render"
 	statefulsetv1alpha1 "github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
@@ -29,6 +31,7 @@ func types(kind, version string) any {
 	return map[string]any{
 		"CloneSet v1alpha1": new(clonesetv1alpha1.CloneSet), "CloneSet v1beta1": new(clonesetv1beta1.CloneSet),
 		"StatefulSet v1alpha1": new(statefulsetv1alpha1.StatefulSet), "StatefulSet v1beta1": new(statefulsetv1beta1.StatefulSet),
+		"DaemonSet v1alpha1": new(daemonsetv1alpha1.DaemonSet), "DaemonSet v1beta1": new(daemonsetv1beta1.DaemonSet),
 		"NodeImage v1alpha1": new(daemonv1alpha1.NodeImage), "NodeImage v1beta1": new(daemonv1beta1.NodeImage),
 		"ContainerRecreateRequest v1alpha1": new(daemonv1alpha1.ContainerRecreateRequest),
 		"ContainerRecreateRequest v1beta1":  new(daemonv1beta1.ContainerRecreateRequest),
@@ -123,6 +126,25 @@ func TestHealthOfSets(t *testing.T) {
 			checkStates(t, kind, onDelete, "v1beta1")
 		})
 	}
+}
+
+// A DaemonSet counts nodes.
+func TestHealthOfDaemonSets(t *testing.T) {
+	set := func(strategy, status string) string {
+		return "metadata: {name: agent, generation: 3}\nspec: {updateStrategy: {type: " + strategy + "}}\nstatus: {observedGeneration: 3, " + status + "}\n"
+	}
+	const (
+		done    = `{type: Ready, status: "True", reason: Available, message: all pods are as wanted and available}`
+		rolling = `{type: Ready, status: "False", reason: RollingOut, message: 2 of 3 nodes have an available pod}`
+	)
+	checkStates(t, "DaemonSet", []state{
+		{"done", set("RollingUpdate", "desiredNumberScheduled: 3, updatedNumberScheduled: 3, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
+		{"rolling out", set("RollingUpdate", "desiredNumberScheduled: 3, updatedNumberScheduled: 2, conditions: ["+rolling+"]"), argocd.Health{Status: "Progressing", Message: "2 of 3 nodes have an available pod"}},
+		{"at its partition", set("RollingUpdate", "desiredNumberScheduled: 3, updatedNumberScheduled: 1, conditions: ["+done+"]"), argocd.Health{Status: "Suspended", Message: "1 of 3 pods are of the newest template, as the partition wants it"}},
+		{"OnDelete", set("OnDelete", "desiredNumberScheduled: 3, updatedNumberScheduled: 0, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
+		{"no eligible node", set("RollingUpdate", "desiredNumberScheduled: 0, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
+		{"not seen", "metadata: {name: agent, generation: 3}\nspec: {}\n", argocd.Health{Status: "Progressing", Message: "the operator has not seen the newest spec yet"}},
+	}, "v1alpha1", "v1beta1")
 }
 
 func TestHealthOfNodeImages(t *testing.T) {

@@ -6,6 +6,7 @@ package docs
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -35,6 +36,28 @@ func Feature(t testing.TB, name string) Page {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "features", name+".md"))
 	require.NoError(t, err)
 	return Page{t, string(text)}
+}
+
+// Example is a block of YAML of the page.
+type Example struct {
+	// Patches is the name of the object that the YAML is a merge patch for; empty for a whole object.
+	Patches string
+	YAML    string
+}
+
+// Examples returns the blocks of YAML in their order. A comment "# patch NAME" in the first line makes one a patch.
+func (p Page) Examples() []Example {
+	p.t.Helper()
+	var all []Example
+	for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllStringSubmatch(p.text, -1) {
+		example := Example{YAML: block[1]}
+		if patch := regexp.MustCompile(`^# patch (\S+)\n`).FindStringSubmatch(block[1]); patch != nil {
+			example.Patches = patch[1]
+		}
+		all = append(all, example)
+	}
+	require.NotEmpty(p.t, all)
+	return all
 }
 
 // Names asserts that the page names each of the words.

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"encoding/json"
 	"maps"
 	"testing"
 
@@ -8,12 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
+	"github.com/flotilla-project/flotilla/core/testing/docs"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/workloads"
 	"github.com/flotilla-project/flotilla/daemonset/api/v1alpha1"
@@ -60,7 +63,7 @@ func TestWebhooks(t *testing.T) {
 	tests := webhooks.Common()
 	maps.Copy(tests, map[string]func(*testing.T, client.Client){
 		"defaults": testDefaults, "validation": testValidation, "updates": testUpdates, "conversion": testConversion,
-		"surging": testSurging, "warnings": testWarnings,
+		"surging": testSurging, "warnings": testWarnings, "examples": testExamples,
 	})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, c) })
@@ -144,4 +147,28 @@ func testWarnings(t *testing.T, _ client.Client) {
 	c, warnings := env.Warned(t)
 	workloads.Create(t, c, env.Namespace(t), sent(t, "v1beta1", "scaleStrategy: {partitionedScaling: true}"))
 	assert.Contains(t, warnings.Heard(), "no effect: spec.scaleStrategy.partitionedScaling without spec.updateStrategy.rollingUpdate.partition")
+}
+
+// testExamples applies every example of the feature's page as kubectl does, with strict validation.
+func testExamples(t *testing.T, _ client.Client) {
+	t.Helper()
+	c, warnings := env.Warned(t)
+	namespace := env.Namespace(t)
+	for _, example := range docs.Feature(t, "daemonset").Examples() {
+		set := &unstructured.Unstructured{Object: testenv.Fields(t, example.YAML)}
+		set.SetNamespace(namespace)
+		if example.Patches == "" {
+			require.NoError(t, c.Create(t.Context(), set, client.FieldValidation(metav1.FieldValidationStrict)), example.YAML)
+			continue
+		}
+		patch, err := json.Marshal(testenv.Fields(t, example.YAML))
+		require.NoError(t, err)
+		set.SetGroupVersionKind(v1beta1.GroupVersion.WithKind(v1beta1.Kind))
+		set.SetName(example.Patches)
+		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+		before := set.GetGeneration()
+		require.NoError(t, c.Patch(t.Context(), set, client.RawPatch(types.MergePatchType, patch), client.FieldValidation(metav1.FieldValidationStrict)), example.YAML)
+		assert.Greater(t, set.GetGeneration(), before, "no change: %s", example.YAML)
+	}
+	assert.Empty(t, warnings.Heard())
 }

@@ -1,0 +1,28 @@
+package daemonset_test
+
+import (
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-project/flotilla/core/frame"
+	"github.com/flotilla-project/flotilla/core/testing/docs"
+
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemonset/internal/daemonset/plan"
+	"github.com/flotilla-project/flotilla/daemonset/setup"
+)
+
+// Users look up in the feature's page what conditions, events and the command line say.
+func TestThePageExplainsEveryWord(t *testing.T) {
+	page := docs.Feature(t, "daemonset")
+	page.Names(frame.Reasons, plan.Reasons, v1beta1.ConditionTypes, v1beta1.Reasons)
+
+	operator := setup.Operator()
+	for _, featureGate := range operator.FeatureGates {
+		page.Names([]string{string(featureGate)})
+	}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	operator.Flags(flags)
+	flags.VisitAll(func(f *pflag.Flag) { page.Names([]string{"--" + f.Name}) })
+}
