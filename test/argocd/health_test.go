@@ -202,7 +202,7 @@ func TestTheComponentAddsTheChecks(t *testing.T) {
 	require.NoError(t, yaml.UnmarshalStrict(manifests, &built))
 	checks, err := argocd.Checks()
 	require.NoError(t, err)
-	require.Len(t, checks, 4)
+	require.Len(t, checks, 5)
 	want := map[string]string{"url": "https://argocd.example"}
 	for kind, script := range checks {
 		want["resource.customizations.health."+kind.Group+"_"+kind.Kind] = script
