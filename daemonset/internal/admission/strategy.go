@@ -47,11 +47,10 @@ func validateRollingUpdate(rolling *v1beta1.RollingUpdateDaemonSet, version stri
 
 // validateType: conversion has replaced Surging where v1alpha1 may say it.
 func validateType(value v1beta1.RollingUpdateType, version string, path *field.Path) field.ErrorList {
-	switch value {
-	case "", v1beta1.StandardRollingUpdateType, v1beta1.InPlaceRollingUpdateType:
+	known := []v1beta1.RollingUpdateType{v1beta1.StandardRollingUpdateType, v1beta1.InPlaceRollingUpdateType}
+	if value == "" || slices.Contains(known, value) {
 		return nil
 	}
-	known := []v1beta1.RollingUpdateType{v1beta1.StandardRollingUpdateType, v1beta1.InPlaceRollingUpdateType}
 	if version == v1alpha1.GroupVersion.Version {
 		known = append(known, v1beta1.SurgingRollingUpdateType)
 	}

@@ -60,8 +60,7 @@ func TestEveryNodeGetsAPod(t *testing.T) {
 	require.Len(t, revisions.Items, 1)
 	assert.Equal(t, "web-"+set.Status.UpdateRevision, revisions.Items[0].Name)
 	assert.Equal(t, map[string]string{"app": "web", contract.RevisionLabel: set.Status.UpdateRevision}, revisions.Items[0].Labels)
-	status, reason := conditionOf(set, v1beta1.DaemonSetProgressing)
-	assert.Equal(t, "True "+v1beta1.ReasonComplete, status+" "+reason)
+	assert.Equal(t, v1beta1.ReasonComplete, progressing(set))
 }
 
 func TestPodsFollowTheirNodes(t *testing.T) {
@@ -74,7 +73,7 @@ func TestPodsFollowTheirNodes(t *testing.T) {
 	testenv.Edit(t, c, set, label("blue"))
 	settles(t, c, set, nodeCount, nodeCount)
 	t.Run("another label", func(t *testing.T) {
-		editNode(t, "sim-1", func(n *corev1.Node) { n.Labels["color"] = "green" })
+		editNode(t, func(n *corev1.Node) { n.Labels["color"] = "green" })
 		settles(t, c, set, 2, 2)
 		assert.Equal(t, onTwo, images(env.Pods(t, set.Namespace)))
 	})
@@ -82,8 +81,7 @@ func TestPodsFollowTheirNodes(t *testing.T) {
 	t.Run("a label that no node has", func(t *testing.T) {
 		testenv.Edit(t, c, set, label("green"))
 		settles(t, c, set, 0, 0)
-		_, reason := conditionOf(set, v1beta1.DaemonSetProgressing)
-		assert.Equal(t, v1beta1.ReasonNoEligibleNodes, reason)
+		assert.Equal(t, v1beta1.ReasonNoEligibleNodes, progressing(set))
 	})
 	testenv.Edit(t, c, set, func(s *v1beta1.DaemonSet) { s.Spec.Template.Spec.NodeSelector = nil })
 	settles(t, c, set, nodeCount, nodeCount)
@@ -94,20 +92,20 @@ func TestPodsFollowTheirNodes(t *testing.T) {
 		}
 	}
 	t.Run("NoSchedule", func(t *testing.T) {
-		editNode(t, "sim-1", taint(corev1.TaintEffectNoSchedule))
+		editNode(t, taint(corev1.TaintEffectNoSchedule))
 		eventually(t, c, set, func(collect *assert.CollectT) {
 			assert.Equal(collect, []int32{2, 1}, []int32{set.Status.DesiredNumberScheduled, set.Status.NumberMisscheduled})
 		})
 		assert.Equal(t, before, testenv.Identities(env.Pods(t, set.Namespace)), "what runs there stays")
 	})
 	t.Run("NoExecute", func(t *testing.T) {
-		editNode(t, "sim-1", taint(corev1.TaintEffectNoExecute))
+		editNode(t, taint(corev1.TaintEffectNoExecute))
 		settles(t, c, set, 2, 2)
 		assert.Equal(t, onTwo, images(env.Pods(t, set.Namespace)))
 	})
 	t.Run("no taint", func(t *testing.T) { settles(t, c, set, nodeCount, nodeCount) })
 	t.Run("cordoned", func(t *testing.T) {
-		editNode(t, "sim-1", func(n *corev1.Node) {
+		editNode(t, func(n *corev1.Node) {
 			n.Spec.Unschedulable = true
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
 		})
@@ -190,8 +188,7 @@ func TestPartitionAndSelectorHoldNodesBack(t *testing.T) {
 	testenv.Edit(t, c, set, func(s *v1beta1.DaemonSet) { changed(image("app:2"), keep(2))(s) })
 	settles(t, c, set, nodeCount, 1)
 	assert.Equal(t, map[string]string{"sim-0": "app:1", "sim-1": "app:1", "sim-2": "app:2"}, images(env.Pods(t, set.Namespace)), "the last name first")
-	_, reason := conditionOf(set, v1beta1.DaemonSetProgressing)
-	assert.Equal(t, v1beta1.ReasonPartitionReached, reason)
+	assert.Equal(t, v1beta1.ReasonPartitionReached, progressing(set))
 
 	testenv.Edit(t, c, set, func(s *v1beta1.DaemonSet) {
 		changed(keep(0), rolling(func(r *v1beta1.RollingUpdateDaemonSet) {
@@ -215,8 +212,7 @@ func TestOnDeleteWaitsForTheUser(t *testing.T) {
 	})
 	testenv.Edit(t, c, set, image("app:2"))
 	settles(t, c, set, nodeCount, 0)
-	_, reason := conditionOf(set, v1beta1.DaemonSetProgressing)
-	assert.Equal(t, v1beta1.ReasonOnDelete, reason)
+	assert.Equal(t, v1beta1.ReasonOnDelete, progressing(set))
 	require.NoError(t, c.Delete(t.Context(), &env.Pods(t, set.Namespace)[0]))
 	settles(t, c, set, nodeCount, 1)
 }
@@ -228,8 +224,7 @@ func TestPausedUpdatesWait(t *testing.T) {
 	}
 	testenv.Edit(t, c, set, func(s *v1beta1.DaemonSet) { changed(pause(true), image("app:2"))(s) })
 	settles(t, c, set, nodeCount, 0)
-	_, reason := conditionOf(set, v1beta1.DaemonSetProgressing)
-	assert.Equal(t, v1beta1.ReasonPaused, reason)
+	assert.Equal(t, v1beta1.ReasonPaused, progressing(set))
 	testenv.Edit(t, c, set, pause(false))
 	settles(t, c, set, nodeCount, nodeCount)
 }
@@ -251,8 +246,7 @@ func TestPreDeleteHoldsPods(t *testing.T) {
 		})
 		assert.NotEmpty(t, held[0].Annotations[contract.LifecycleTimestampAnnotation])
 		eventually(t, c, set, func(collect *assert.CollectT) {
-			_, reason := conditionOf(set, v1beta1.DaemonSetProgressing)
-			assert.Equal(collect, v1beta1.ReasonBlockedByPreDeleteHook, reason)
+			assert.Equal(collect, v1beta1.ReasonBlockedByPreDeleteHook, progressing(set))
 		})
 		assert.Len(t, env.Pods(t, set.Namespace), nodeCount)
 		require.NoError(t, c.Patch(t.Context(), &held[0], client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"example.com/hold":null}}}`))))

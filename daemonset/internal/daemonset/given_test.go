@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
@@ -112,22 +113,21 @@ func images(pods []corev1.Pod) map[string]string {
 	return all
 }
 
-func conditionOf(set *v1beta1.DaemonSet, name string) (status, reason string) {
-	for _, c := range set.Status.Conditions {
-		if c.Type == name {
-			return string(c.Status), c.Reason
-		}
+// progressing is the reason of condition Progressing.
+func progressing(set *v1beta1.DaemonSet) string {
+	if c := conditions.Get(set.Status.Conditions, v1beta1.DaemonSetProgressing); c != nil {
+		return c.Reason
 	}
-	return "", ""
+	return ""
 }
 
 func revisionOf(pod *corev1.Pod) string { return pod.Labels[contract.RevisionLabel] }
 
-// editNode changes a node, and takes that back at the end of the test.
-func editNode(t *testing.T, name string, edit func(*corev1.Node)) {
+// editNode changes node sim-1, and takes that back at the end of the test.
+func editNode(t *testing.T, edit func(*corev1.Node)) {
 	t.Helper()
 	c, node := env.Client(t), &corev1.Node{}
-	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: name}, node))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: "sim-1"}, node))
 	before := node.DeepCopy()
 	edit(node)
 	after := node.DeepCopy()
