@@ -127,7 +127,10 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 		Now: e.options.Clock.Now,
 	}, progress.Options{
 		Workload: p.workload, Generation: owner.GetGeneration(), Refusals: e.options.Refusals, Parallelism: e.options.Parallelism,
-		Spent: func() bool { return watch.Since(began)-p.listed()+took > e.options.Pass }, Paces: e.paces,
+		Paces: e.paces,
+		Spent: func(share float64) bool {
+			return watch.Since(began)-p.listed()+took > time.Duration(share*float64(e.options.Pass))
+		},
 	})
 	if out.Spent {
 		e.mounts.leave(p.workload, p.mounts)

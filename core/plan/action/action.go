@@ -119,6 +119,8 @@ type Step struct {
 	Actions []Action
 	// SlowStart begins with one action under way, allows one more with each success, and stops after a failure.
 	SlowStart bool
+	// Apart is true if the steps after this one need not wait for all of it: where time is short, they get half of it.
+	Apart bool
 	// More is true if more such actions are wanted than the step has: the next pass goes on with them at once.
 	More bool
 }

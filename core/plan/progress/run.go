@@ -31,9 +31,9 @@ type Options struct {
 	Refusals *refusals.Tracker
 	// Parallelism bounds the actions under way; 0 means DefaultParallelism.
 	Parallelism int
-	// Spent reports whether the time of the pass is used up: what has not begun by then is left to the next pass. One
-	// action is begun in any case. Nil means never.
-	Spent func() bool
+	// Spent reports whether this share of the time of the pass, 1 for all of it, is used up: what has not begun by then is
+	// left to the next pass. One action is begun in any case. Nil means never.
+	Spent func(share float64) bool
 	// Paces remembers how far the steps came whose time was used up; nil forgets it.
 	Paces *Paces
 }
@@ -47,13 +47,18 @@ type Options struct {
 // steps after it run. An action that is outdated when its turn comes is stale. Refused actions are remembered, so that
 // they are not tried again before a pause is over.
 //
-// When the time of the pass is used up nothing more is begun. The next pass, which plans anew, goes on where this one
-// stopped, and with as many actions under way. So it does after a step that leaves out some of what is wanted.
+// When the time of the pass is used up nothing more is begun, and half of it ends a step on which no other depends, so that
+// the other half is for those. The next pass, which plans anew, goes on where this one stopped, and with as many actions
+// under way. So it does after a step that leaves out some of what is wanted.
 func Run(steps []action.Step, w Writer, o Options) Result {
 	var out Result
 	r := run{Writer: w, Options: o}
 	for i := range steps {
-		results := r.step(&steps[i])
+		share := 1.0
+		if steps[i].Apart && i < len(steps)-1 {
+			share = 0.5
+		}
+		results := r.step(&steps[i], share)
 		now := w.Now()
 		for k := range results {
 			pause := remember(&results[k], o, now)
@@ -64,8 +69,8 @@ func Run(steps []action.Step, w Writer, o Options) Result {
 			out.Incomplete = out.Incomplete || i < len(steps)-1
 			break
 		}
-		if r.spent {
-			out.Spent = true
+		out.Spent = out.Spent || r.spent
+		if r.spent && share == 1 {
 			break
 		}
 	}
@@ -77,18 +82,20 @@ type run struct {
 	Writer
 	Options
 	begun bool // an action
-	spent bool // the time, before all that is wanted had begun
+	spent bool // the time of the last step, before all that is wanted had begun
 }
 
-// step runs the actions of one step and returns the outcomes of those that were tried, in order.
-func (r *run) step(s *action.Step) []Outcome {
+// step runs the actions of one step until that share of the time is used up, and returns the outcomes of those that were
+// tried, in order.
+func (r *run) step(s *action.Step, share float64) []Outcome {
+	r.spent = false
 	results := make([]Outcome, len(s.Actions))
 	p := newPace(s.SlowStart, r.Parallelism)
 	p.resume(r.Paces.reached(r.Workload, r.Generation, s.Name))
 	started := 0
 	for {
 		for started < len(results) && p.mayStart() {
-			r.spent = r.begun && r.Spent != nil && r.Spent()
+			r.spent = r.begun && r.Spent != nil && r.Spent(share)
 			results[started].Action = &s.Actions[started]
 			if r.spent || !r.Start(&results[started]) {
 				p.stopped = true

@@ -23,9 +23,9 @@ func newSlices(size int) *slices {
 
 func (s *slices) run(on *server, steps ...action.Step) Result {
 	left := s.size
-	s.Spent = func() bool {
+	s.Spent = func(share float64) bool {
 		left--
-		return left <= 0
+		return left <= int(float64(s.size)*(1-share))
 	}
 	return Run(steps, on.writer(), s.Options)
 }
@@ -44,6 +44,33 @@ func TestAPassWhoseTimeIsUpLeavesTheRestToTheNextOne(t *testing.T) {
 	}
 	out := newSlices(10).run(&server{}, action.Step{Name: "one", Actions: creates(5)}, action.Step{Name: "two", Actions: creates(5)})
 	assert.False(t, out.Spent || out.Incomplete, "nothing was left")
+}
+
+// A step on which no other depends leaves half of the time to those after it.
+func TestAStepApartLeavesTimeToTheOthers(t *testing.T) {
+	for _, test := range []struct{ apart, others, wantApart, wantOthers int }{
+		{20, 20, 5, 4}, {2, 20, 2, 8}, {20, 2, 5, 2}, {20, 0, 10, 0},
+	} {
+		steps := []action.Step{{Name: "apart", Apart: true, Actions: creates(test.apart)}}
+		if test.others > 0 {
+			steps = append(steps, action.Step{Name: "others", Actions: creates(test.others)})
+		}
+		out := newSlices(10).run(&server{}, steps...)
+		begun := map[*action.Action]bool{}
+		for i := range out.Outcomes {
+			begun[out.Outcomes[i].Action] = true
+		}
+		got := make([]int, 2)
+		for i := range steps {
+			for k := range steps[i].Actions {
+				if begun[&steps[i].Actions[k]] {
+					got[i]++
+				}
+			}
+		}
+		assert.Equal(t, []int{test.wantApart, test.wantOthers}, got, "%+v", test)
+		assert.True(t, out.Spent && out.Incomplete, "another pass goes on")
+	}
 }
 
 // A step that leaves out some of what is wanted is gone on with, in the pace that it had, unless an action of it has

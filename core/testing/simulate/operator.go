@@ -168,7 +168,7 @@ func (o *Operator) Run(steps []action.Step) Outcome {
 	return out
 }
 
-func (o *Operator) run(steps []action.Step, spent func() bool) (done progress.Result, out Outcome) {
+func (o *Operator) run(steps []action.Step, spent func(share float64) bool) (done progress.Result, out Outcome) {
 	var underWay []*attempt
 	done = progress.Run(steps, progress.Writer{
 		Start: func(r *progress.Outcome) bool {

@@ -25,14 +25,14 @@ func newTimeOfPasses(w *World, f Faults) timeOfPasses {
 	return t
 }
 
-// spent is progress.Options.Spent of one pass.
-func (t timeOfPasses) spent() func() bool {
+// spent is progress.Options.Spent of one pass. A share of the time is used up by chance.
+func (t timeOfPasses) spent() func(share float64) bool {
 	if t.most == 0 {
 		return nil
 	}
 	left := t.rng.IntN(t.most)
-	return func() bool {
+	return func(share float64) bool {
 		left--
-		return left < 0
+		return left < 0 || share < 1 && t.rng.IntN(2) == 0
 	}
 }

@@ -11,7 +11,7 @@ import (
 // when the set is paused or of type OnDelete. A pod that it changes is left alone for the rest of the pass; the others
 // are not held up by it. Updated pods that are to go back are not at the wanted revision.
 func refresh(p *pass) {
-	step := action.Step{Name: stepRefresh}
+	step := action.Step{Name: stepRefresh, Apart: true}
 	back := p.movesBack()
 	for i := range p.pods {
 		o := &p.pods[i]

@@ -11,7 +11,7 @@ import (
 // puts labels right that tell which pod it is. It acts also when the set is paused, of type OnDelete, or held up by
 // another pod. A pod that it changes is left alone for the rest of the pass; the others are not held up by it.
 func refresh(p *pass) {
-	step := action.Step{Name: stepRefresh}
+	step := action.Step{Name: stepRefresh, Apart: true}
 	for i := range p.pods {
 		o := &p.pods[i]
 		if o.touched || !o.Active {
