@@ -60,26 +60,19 @@ func (b *bench) updateBare(ctx context.Context, space, name string, pods *observ
 		_, err := b.kube.CoreV1().Pods(space).Patch(ctx, name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, subresources...)
 		return err
 	}
-	seen := func(done func(*corev1.Pod) bool) error {
-		return await(ctx, "pod "+name, func() (bool, error) {
-			o, found, err := pods.GetByKey(space + "/" + name)
-			pod, ok := o.(*corev1.Pod)
-			return found && ok && done(pod), err
-		})
-	}
 	if err := patch(bodies[0], "status"); err != nil {
 		return err
 	}
 	if err := patch(bodies[1]); err != nil {
 		return err
 	}
-	if err := seen(runsImageAfter); err != nil {
+	if err := pods.await(ctx, space+"/"+name, runsImageAfter); err != nil {
 		return err
 	}
 	if err := patch(bodies[2], "status"); err != nil {
 		return err
 	}
-	return seen(isUpdated)
+	return pods.await(ctx, space+"/"+name, isUpdated)
 }
 
 // runsImageAfter reports whether the container was started with the new image.

@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -97,6 +98,15 @@ func (o *observed) begin(wanted int) {
 	o.since, o.last, o.wanted, o.missing, o.most = now, now, wanted, 0, 0
 	clear(o.created)
 	clear(o.ready)
+}
+
+// await waits until a pod is done.
+func (o *observed) await(ctx context.Context, key string, done func(*corev1.Pod) bool) error {
+	return await(ctx, "pod "+key, func() (bool, error) {
+		item, found, err := o.GetByKey(key)
+		pod, ok := item.(*corev1.Pod)
+		return found && ok && done(pod), err
+	})
 }
 
 // toReady returns how long pods took from their creation until they were ready: the median and the 99th percentile.

@@ -4,29 +4,49 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/test/audit"
 )
 
+// bareReady is a way to get pods Ready by bare requests.
+type bareReady struct {
+	load   string
+	pod    func(name string) *corev1.Pod
+	patch  []byte // of pods/status; nil for none
+	bound  bool   // the patch waits for the scheduler, as a controller does that writes with it the lifecycle state Normal
+	update bool   // the pods are updated in place then
+}
+
 // toReady measures the time until pods are Ready that are created by bare requests. It is the lower bound for any
-// controller on the same machine, with scheduler and nodes. The first pods are minimal; the second ones have the labels
+// controller on the same machine, with scheduler and nodes. The first pods are minimal; the others have the labels
 // and readiness gates of a CloneSet's pods, whose conditions one PATCH a pod sets to True.
 func (b *bench) toReady(ctx context.Context) ([]Row, error) {
-	plain, err := b.readied(ctx, "bare POST pods, to Ready", func(string) *corev1.Pod { return &corev1.Pod{} }, nil)
-	if err != nil {
-		return nil, err
-	}
 	opening, err := json.Marshal(gatesSet(corev1.ConditionTrue, contract.LifecycleNormal))
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch: %w", err)
 	}
-	gated, err := b.readied(ctx, "bare POST and PATCH pods/status, to Ready", gatedPod, opening)
-	return append(plain, gated...), err
+	var rows []Row
+	for _, way := range []bareReady{
+		{load: "bare POST pods, to Ready", pod: func(string) *corev1.Pod { return &corev1.Pod{} }},
+		{load: "bare POST and PATCH pods/status, to Ready", pod: gatedPod, patch: opening},
+		{load: "bare POST and, once bound, PATCH pods/status, to Ready", pod: gatedPod, patch: opening, bound: true, update: true},
+	} {
+		measured, err := b.readied(ctx, way)
+		rows = append(rows, measured...)
+		if err != nil {
+			return rows, fmt.Errorf("%s: %w", way.load, err)
+		}
+	}
+	return rows, nil
 }
 
 // gatedPod returns a pod with the labels and readiness gates of a CloneSet.
@@ -59,33 +79,51 @@ func gatesSet(status corev1.ConditionStatus, state string) map[string]any {
 	}
 }
 
-// readied creates pods, patches each if there is a patch, and waits until all are ready. Patched pods are then updated in
-// place.
-func (b *bench) readied(ctx context.Context, what string, made func(name string) *corev1.Pod, patch []byte) ([]Row, error) {
-	b.tell("%s", what)
+// readied creates pods in that way and waits until all are ready.
+func (b *bench) readied(ctx context.Context, way bareReady) ([]Row, error) {
+	b.tell("%s", way.load)
 	space, err := b.namespace(ctx)
 	if err != nil {
 		return nil, err
 	}
 	store, pods := b.watch(ctx, space), b.kube.CoreV1().Pods(space)
-	row := Row{Load: what, Pods: b.Pods}
+	row := Row{Load: way.load, Pods: b.Pods}
+	if err := b.audit.Skip(); err != nil {
+		return nil, err
+	}
 	meter, err := startMeter([]process{b.controllerManager, b.apiServer, b.scheduler, b.database})
 	if err != nil {
 		return nil, err
 	}
 	store.begin(b.Pods)
 	began := time.Now()
-	err = forEach(ctx, b.Pods, func(ctx context.Context, i int) error {
-		pod := made(podName(i))
-		pod.Name, pod.Spec.Containers = podName(i), podSpec(imageBefore).Containers
-		if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil || patch == nil {
-			return err
-		}
-		_, err := pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	open := func(ctx context.Context, i int) error {
+		_, err := pods.Patch(ctx, podName(i), types.StrategicMergePatchType, way.patch, metav1.PatchOptions{}, "status")
 		return err
+	}
+	requests, sending := errgroup.WithContext(ctx)
+	requests.Go(func() error {
+		return forEach(sending, b.Pods, func(ctx context.Context, i int) error {
+			pod := way.pod(podName(i))
+			pod.Name, pod.Spec.Containers = podName(i), podSpec(imageBefore).Containers
+			if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil || way.patch == nil || way.bound {
+				return err
+			}
+			return open(ctx, i)
+		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+	if way.bound {
+		requests.Go(func() error {
+			return forEach(sending, b.Pods, func(ctx context.Context, i int) error {
+				if err := store.await(ctx, space+"/"+podName(i), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }); err != nil {
+					return err
+				}
+				return open(ctx, i)
+			})
+		})
+	}
+	if err := requests.Wait(); err != nil {
+		return nil, err
 	}
 	row.LastWrite = time.Since(began).Seconds()
 	all := load{done: isReady, pods: b.Pods}
@@ -97,8 +135,13 @@ func (b *bench) readied(ctx context.Context, what string, made func(name string)
 	if row.Costs, err = meter.cost(); err != nil {
 		return nil, err
 	}
+	writes, err := b.audit.Read(audit.Request.IsWrite)
+	if err != nil {
+		return nil, err
+	}
+	row.account(writes, began, filepath.Base(os.Args[0])+"/")
 	rows := []Row{row}
-	if patch != nil {
+	if way.update {
 		updated, err := b.bareInPlace(ctx, space, store)
 		if err != nil {
 			return rows, err
