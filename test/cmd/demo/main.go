@@ -32,7 +32,7 @@ type show func(ctx context.Context, d *demo) error
 
 // shows returns the demos, by feature.
 func shows() map[string]show {
-	return map[string]show{"cloneset": showCloneSet, "statefulset": showStatefulSet}
+	return map[string]show{"cloneset": showCloneSet, "statefulset": showStatefulSet, "daemonset": showDaemonSet}
 }
 
 func main() {
