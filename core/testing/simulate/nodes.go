@@ -13,6 +13,7 @@ import (
 func (w *World) FailNode(name string) {
 	w.silent[name] = true
 	w.Tell(NodeActor, "%s fails", name)
+	w.setReady(name, corev1.ConditionUnknown)
 	for _, pod := range w.Pods() {
 		if pod.Spec.NodeName != name || !isTrue(pod, corev1.PodReady) {
 			continue
@@ -27,8 +28,12 @@ func (w *World) FailNode(name string) {
 
 // RecoverNode starts the kubelet of the node again.
 func (w *World) RecoverNode(name string) {
+	if !w.HasNode(name) { // it was removed meanwhile
+		return
+	}
 	delete(w.silent, name)
 	w.Tell(NodeActor, "%s recovers", name)
+	w.setReady(name, corev1.ConditionTrue)
 	for _, pod := range w.Pods() {
 		if pod.Spec.NodeName == name {
 			w.After(w.delay(time.Second), func() { w.sync(keyOf(pod), pod.UID) })
@@ -40,7 +45,7 @@ func (w *World) RecoverNode(name string) {
 func FailsNodes(d time.Duration) Actor {
 	return func(w *World, rng *rand.Rand) {
 		name := fmt.Sprintf("node-%d", rng.IntN(w.options.Nodes))
-		if w.silent[name] {
+		if w.silent[name] || !w.HasNode(name) {
 			return
 		}
 		w.FailNode(name)

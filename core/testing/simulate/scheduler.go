@@ -24,12 +24,16 @@ func (w *World) schedule(key types.NamespacedName, uid types.UID) {
 	}
 	n := *pod
 	condition := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}
-	if w.options.Unschedulable != nil && w.options.Unschedulable(pod) {
+	node := ""
+	if w.options.Unschedulable == nil || !w.options.Unschedulable(pod) {
+		node = w.nodeFor(pod)
+	}
+	if node == "" || !w.HasNode(node) {
 		condition = corev1.PodCondition{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: unschedulableText,
 		}
 	} else {
-		n.Spec.NodeName = w.nodeFor(pod)
+		n.Spec.NodeName = node
 	}
 	n.Status.Conditions = w.withConditions(pod.Status.Conditions, condition)
 	if same(pod.Status, n.Status) && pod.Spec.NodeName == n.Spec.NodeName {
