@@ -206,5 +206,5 @@ func (p *pass) summary(status v1beta1.DaemonSetStatus, todo Plan, done action.Fa
 
 // firstTrouble is what troubles the first pod in trouble, in words that follow others; empty where none is.
 func (p *pass) firstTrouble() string {
-	return podstate.FirstTrouble(len(p.pods), func(i int) (*podstate.State, bool) { return &p.pods[i].State, p.pods[i].updated })
+	return podstate.FirstTrouble(len(p.pods), p.state)
 }

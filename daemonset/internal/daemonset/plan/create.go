@@ -17,8 +17,9 @@ const (
 	directScheduler = "kubernetes.io/daemonset-controller"
 )
 
-// createPod creates a pod for the node and reports whether it does.
-func (p *pass) createPod(step *action.Step, l *place, reason string) bool {
+// createPod creates a pod for the node and reports whether it does. All of them, those of a surge too, are
+// alike and in one step: what is refused to one is suspected for all.
+func (p *pass) createPod(l *place) bool {
 	from := p.target(l)
 	if from == nil {
 		return false
@@ -28,7 +29,7 @@ func (p *pass) createPod(step *action.Step, l *place, reason string) bool {
 		p.plan.Err = err
 		return false
 	}
-	if !p.spend(&p.left.creations) {
+	if !spend(&p.creates, &p.left.creations) {
 		return false
 	}
 	l.creating = true
@@ -45,8 +46,8 @@ func (p *pass) createPod(step *action.Step, l *place, reason string) bool {
 	if p.FeatureGates.AutoscalerAnnotation {
 		o.Annotations[contract.AutoscalerDaemonSetPodAnnotation] = "true"
 	}
-	step.Actions = append(step.Actions, action.Action{
-		Verb: action.Create, Object: o, GeneratedName: true, Reason: reason,
+	p.creates.Actions = append(p.creates.Actions, action.Action{
+		Verb: action.Create, Object: o, GeneratedName: true, Reason: "ScaleOut",
 		Message: "revision " + podstate.ShortHash(from.Name) + " on node " + l.name,
 		Event:   &action.Event{Succeeded: EventCreated, Failed: EventCreateFailed, Note: "Created pod: " + o.Name},
 	})

@@ -25,23 +25,19 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 	})
 	if !podupdate.HasWrites(a) {
 		o.touched, o.leaving = true, true
-		p.explainHook(o)
+		p.plan.Wait(podupdate.WaitPreDeleteHook, o.Pod.Name, "the preDelete hook holds the pod")
 		return true
 	}
-	if !p.spend(&p.left.deletions) {
-		return false
-	}
-	o.touched = true
 	if p.plan.YieldsPlace(&a) {
-		p.left.deletions++
+		o.touched = true
 		return false
 	}
-	o.leaving = true
-	if a.Verb != action.Delete {
-		p.explainHook(o)
-		if deleter.Lifecycle.PreDelete.MarkPodNotReady {
-			p.noteMissingReadinessGate(o)
-		}
+	if !spend(step, &p.left.deletions) {
+		return false
+	}
+	o.touched, o.leaving = true, true
+	if a.Verb != action.Delete && deleter.Lifecycle.PreDelete.MarkPodNotReady {
+		p.noteMissingReadinessGate(o)
 	}
 	step.Actions = append(step.Actions, a)
 	return true

@@ -12,7 +12,7 @@ import (
 // recordRevision writes the template as the newest revision: a new one, or an old one raised to the top after a
 // rollback.
 func recordRevision(p *pass) {
-	p.plan.Add(action.Step{Name: StepRevision, Actions: revision.RecordActions(p.Chosen)})
+	p.plan.Add(action.Step{Name: stepRevision, Actions: revision.RecordActions(p.Chosen)})
 }
 
 // previousRevision is the newest revision but the update revision; nil for none.
@@ -43,7 +43,7 @@ func (p *pass) liveHashes() map[string]bool {
 
 // truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit that no pod needs.
 func truncateHistory(p *pass) {
-	p.plan.Add(action.Step{Name: StepHistory, Actions: revision.TruncateHistory(p.Revisions, p.liveHashes(), p.Set.Spec.RevisionHistoryLimit)})
+	p.plan.Add(action.Step{Name: stepHistory, Actions: revision.TruncateHistory(p.Revisions, p.liveHashes(), p.Set.Spec.RevisionHistoryLimit)})
 }
 
 func (p *pass) updateHash() string {

@@ -19,7 +19,7 @@ func manage(p *pass) {
 	if p.plan.Err != nil {
 		return
 	}
-	deletes, creates := action.Step{Name: StepDelete, SlowStart: true}, action.Step{Name: StepCreate, SlowStart: true}
+	deletes := action.Step{Name: stepDelete, SlowStart: true}
 	var needing []*place
 	for i := range p.places {
 		l := &p.places[i]
@@ -29,10 +29,9 @@ func manage(p *pass) {
 		}
 	}
 	for _, l := range p.withinPartition(needing) {
-		p.createPod(&creates, l, "ScaleOut")
+		p.createPod(l)
 	}
 	p.plan.Add(deletes)
-	p.plan.Add(creates)
 }
 
 // tidy takes away what must not be on the node.
@@ -91,7 +90,7 @@ func (p *pass) deleteExcess(step *action.Step, l *place) {
 		return
 	}
 	if !surges(p.Set) {
-		p.deleteAllBut(step, p.best(l, staying), staying)
+		p.deleteAllBut(step, best(staying), staying)
 		return
 	}
 	var wanted, old []*pod
@@ -102,7 +101,7 @@ func (p *pass) deleteExcess(step *action.Step, l *place) {
 			old = append(old, o)
 		}
 	}
-	successor, former := p.best(l, wanted), p.best(l, old)
+	successor, former := best(wanted), best(old)
 	p.deleteAllBut(step, successor, wanted)
 	p.deleteAllBut(step, former, old)
 	if successor != nil && former != nil && (!former.Ready || successor.serving()) {
@@ -118,29 +117,32 @@ func (p *pass) deleteAllBut(step *action.Step, kept *pod, pods []*pod) {
 	}
 }
 
-// best is the pod to keep of those on a node: one that serves, else the oldest; nil of none.
-func (p *pass) best(l *place, pods []*pod) *pod {
+// best is the pod to keep of those on a node: one that serves, else one that is not specified for deletion, else the
+// oldest; nil of none.
+func best(pods []*pod) *pod {
 	if len(pods) == 0 {
 		return nil
 	}
 	value := func(o *pod) int {
+		v := 0
 		switch {
-		case o.SpecifiedDelete:
-			return 0
 		case o.serving():
-			return 3
+			v = 4
 		case o.up():
-			return 2
+			v = 2
 		}
-		return 1
+		if !o.SpecifiedDelete {
+			v++
+		}
+		return v
 	}
-	best := pods[0]
+	kept := pods[0]
 	for _, o := range pods[1:] { // the oldest first
-		if value(o) > value(best) {
-			best = o
+		if value(o) > value(kept) {
+			kept = o
 		}
 	}
-	return best
+	return kept
 }
 
 // needsPod reports whether the node gets a pod. In a surge one that is about to go does not stand in the way.
@@ -179,7 +181,6 @@ func (p *pass) withinPartition(needing []*place) []*place {
 			}
 		}
 	}
-	p.withheld = len(needing) - len(allowed)
 	slices.SortFunc(allowed, func(a, b *place) int { return byName(*a, *b) })
 	return allowed
 }

@@ -22,86 +22,64 @@ import (
 )
 
 func TestWhichNodesHaveAPod(t *testing.T) {
-	none := []string{}
+	none, waiting := []string{}, given(t, 1, maxSurge("1")).updated("n1", failed)
+	waiting.retry = map[string]time.Time{"n1": now.Add(time.Second)}
 	cases := []struct {
 		name  string
-		given func(t *testing.T) *world
+		given *world
 		want  []string
 	}{
-		{"every node gets one", func(t *testing.T) *world { return given(t, 3) }, []string{"create n1", "create n2", "create n3"}},
-		{"only those without", func(t *testing.T) *world { return given(t, 3).updated("n2") }, []string{"create n1", "create n3"}},
-		{"an old one is one", func(t *testing.T) *world { return given(t, 1, deleting).old("n1") }, none},
-		{"a terminating one is one", func(t *testing.T) *world { return given(t, 1).updated("n1", terminating) }, none},
-		{"one that has ended and terminates is none", func(t *testing.T) *world { return given(t, 1).updated("n1", terminating, failed) }, []string{"create n1"}},
-		{"one on its way is one", func(t *testing.T) *world { return given(t, 1).updated("n1", down, unassigned) }, none},
-		{"new pods are new while paused", func(t *testing.T) *world { return given(t, 1, pausing(true)) }, []string{"create n1"}},
-		{"and with OnDelete", func(t *testing.T) *world { return given(t, 1, deleting) }, []string{"create n1"}},
-		{"and below the partition", func(t *testing.T) *world { return given(t, 1, partition("1")) }, []string{"create n1"}},
-		{"a taint lets none in", func(t *testing.T) *world { return given(t, 1).node("n1", tainted(corev1.TaintEffectNoSchedule)) }, none},
-		{"and none out", func(t *testing.T) *world {
-			return given(t, 1).node("n1", tainted(corev1.TaintEffectNoSchedule)).updated("n1")
-		}, none},
-		{"NoExecute takes it away", func(t *testing.T) *world {
-			return given(t, 1).node("n1", tainted(corev1.TaintEffectNoExecute)).updated("n1")
-		}, []string{"delete n1"}},
-		{"and all of them, ended or held", func(t *testing.T) *world {
-			return given(t, 1).node("n1", tainted(corev1.TaintEffectNoExecute)).updated("n1").updated("n1", failed).updated("n1", preparing).updated("n1", terminating)
-		}, []string{"delete n1", "delete n1", "delete n1"}},
-		{"a node that is gone takes unassigned ones along", func(t *testing.T) *world {
-			return given(t, 1).updated("n1 n2").updated("n3", down, unassigned)
-		}, []string{"delete n3"}},
-		{"a failed one is replaced", func(t *testing.T) *world { return given(t, 1).updated("n1", failed) }, []string{"delete n1"}},
-		{"and one that has succeeded", func(t *testing.T) *world { return given(t, 1).updated("n1", gen.Phase(corev1.PodSucceeded)) }, []string{"delete n1"}},
-		{"while paused, too", func(t *testing.T) *world { return given(t, 1, pausing(true)).old("n1", failed) }, []string{"delete n1"}},
-		{"burst", func(t *testing.T) *world { return given(t, 5, burst("2")) }, []string{"create n1", "create n2"}},
-		{"burst in percent, at least one", func(t *testing.T) *world { return given(t, 5, burst("10%")) }, []string{"create n1"}},
-		{"burst of deletions", func(t *testing.T) *world { return given(t, 3, burst("2")).updated("n1 n2 n3", failed) }, []string{"delete n1", "delete n2"}},
-		{"in a surge one that terminates stands in no way", func(t *testing.T) *world { return given(t, 1, maxSurge("1")).updated("n1", terminating) }, []string{"create n1"}},
-		{"nor one that its hook holds", func(t *testing.T) *world {
-			return given(t, 1, maxSurge("1"), hooked).old("n1", preparing, hookOn)
-		}, []string{"create n1"}},
-		{"a failed one does", func(t *testing.T) *world {
-			w := given(t, 1, maxSurge("1")).updated("n1", failed)
-			w.retry = map[string]time.Time{"n1": now.Add(time.Second)}
-			return w
-		}, none},
+		{"every node gets one", given(t, 3), []string{"create n1", "create n2", "create n3"}},
+		{"only those without", given(t, 3).updated("n2"), []string{"create n1", "create n3"}},
+		{"an old one is one", given(t, 1, deleting).old("n1"), none},
+		{"a terminating one is one", given(t, 1).updated("n1", terminating), none},
+		{"one that has ended and terminates is none", given(t, 1).updated("n1", terminating, failed), []string{"create n1"}},
+		{"one on its way is one", given(t, 1).updated("n1", down, unassigned), none},
+		{"new pods are new while paused", given(t, 1, pausing(true)), []string{"create n1"}},
+		{"and with OnDelete", given(t, 1, deleting), []string{"create n1"}},
+		{"and below the partition", given(t, 1, partition("1")), []string{"create n1"}},
+		{"a taint lets none in", given(t, 1).node("n1", tainted(corev1.TaintEffectNoSchedule)), none},
+		{"and none out", given(t, 1).node("n1", tainted(corev1.TaintEffectNoSchedule)).updated("n1"), none},
+		{"NoExecute takes it away", given(t, 1).node("n1", tainted(corev1.TaintEffectNoExecute)).updated("n1"), []string{"delete n1"}},
+		{"and all of them, ended or held", given(t, 1).node("n1", tainted(corev1.TaintEffectNoExecute)).updated("n1").updated("n1", failed).updated("n1", preparing).updated("n1", terminating), []string{"delete n1", "delete n1", "delete n1"}},
+		{"a node that is gone takes unassigned ones along", given(t, 1).updated("n1 n2").updated("n3", down, unassigned), []string{"delete n3"}},
+		{"a failed one is replaced", given(t, 1).updated("n1", failed), []string{"delete n1"}},
+		{"and one that has succeeded", given(t, 1).updated("n1", gen.Phase(corev1.PodSucceeded)), []string{"delete n1"}},
+		{"while paused, too", given(t, 1, pausing(true)).old("n1", failed), []string{"delete n1"}},
+		{"burst", given(t, 5, burst("2")), []string{"create n1", "create n2"}},
+		{"burst in percent, at least one", given(t, 5, burst("10%")), []string{"create n1"}},
+		{"burst of deletions", given(t, 3, burst("2")).updated("n1 n2 n3", failed), []string{"delete n1", "delete n2"}},
+		{"in a surge one that terminates stands in no way", given(t, 1, maxSurge("1")).updated("n1", terminating), []string{"create n1"}},
+		{"nor one that its hook holds", given(t, 1, maxSurge("1"), hooked).old("n1", preparing, hookOn), []string{"create n1"}},
+		{"a failed one does", waiting, none},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, c.given(t).did()) })
+		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, c.given.did()) })
 	}
 }
 
 func TestOfSeveralPodsOneStays(t *testing.T) {
 	cases := []struct {
 		name  string
-		given func(t *testing.T) *world
+		given *world
 		want  []string
 	}{
-		{"the oldest", func(t *testing.T) *world { return given(t, 1).updated("n1").updated("n1", created(2*time.Hour)) }, []string{"web-n1-0"}},
-		{"one that has its node", func(t *testing.T) *world {
-			return given(t, 1).updated("n1", down).updated("n1", created(2*time.Hour), down, unassigned)
-		}, []string{"web-n1-1"}},
-		{"one that serves before an older one that does not", func(t *testing.T) *world {
-			return given(t, 1).updated("n1").updated("n1", created(2*time.Hour), down)
-		}, []string{"web-n1-1"}},
-		{"whichever its revision", func(t *testing.T) *world {
-			return given(t, 1, pausing(true)).updated("n1").old("n1", created(2*time.Hour))
-		}, []string{"web-n1-0"}},
-		{"the first of the same age", func(t *testing.T) *world { return given(t, 1).updated("n1 n1 n1") }, []string{"web-n1-1", "web-n1-2"}},
-		{"terminating ones count for nothing", func(t *testing.T) *world { return given(t, 1).updated("n1").updated("n1", terminating) }, nil},
-		{"in a surge an old one and a new one", func(t *testing.T) *world { return given(t, 1, maxSurge("1")).old("n1").updated("n1", down) }, nil},
-		{"of each the best", func(t *testing.T) *world {
-			return given(t, 1, maxSurge("1")).old("n1").old("n1", down).updated("n1", down).updated("n1", created(2*time.Hour), down)
-		}, []string{"web-n1-2", "web-n1-1"}},
-		{"the old one goes once the new one is available", func(t *testing.T) *world { return given(t, 1, maxSurge("1")).old("n1").updated("n1") }, []string{"web-n1-0"}},
-		{"not before", func(t *testing.T) *world {
-			return given(t, 1, maxSurge("1"), minReady(10)).old("n1").updated("n1", young)
-		}, nil},
-		{"or once it is not ready", func(t *testing.T) *world { return given(t, 1, maxSurge("1")).old("n1", down).updated("n1", down) }, []string{"web-n1-0"}},
-		{"while paused, too", func(t *testing.T) *world { return given(t, 1, maxSurge("1"), pausing(true)).old("n1").updated("n1") }, []string{"web-n1-0"}},
+		{"the oldest", given(t, 1).updated("n1").updated("n1", created(2*time.Hour)), []string{"web-n1-0"}},
+		{"one that has its node", given(t, 1).updated("n1", down).updated("n1", created(2*time.Hour), down, unassigned), []string{"web-n1-1"}},
+		{"one that serves before an older one that does not", given(t, 1).updated("n1").updated("n1", created(2*time.Hour), down), []string{"web-n1-1"}},
+		{"whichever its revision", given(t, 1, pausing(true)).updated("n1").old("n1", created(2*time.Hour)), []string{"web-n1-0"}},
+		{"the first of the same age", given(t, 1).updated("n1 n1 n1"), []string{"web-n1-1", "web-n1-2"}},
+		{"terminating ones count for nothing", given(t, 1).updated("n1").updated("n1", terminating), nil},
+		{"in a surge an old one and a new one", given(t, 1, maxSurge("1")).old("n1").updated("n1", down), nil},
+		{"of each the best", given(t, 1, maxSurge("1")).old("n1").old("n1", down).updated("n1", down).updated("n1", created(2*time.Hour), down), []string{"web-n1-2", "web-n1-1"}},
+		{"the old one goes once the new one is available", given(t, 1, maxSurge("1")).old("n1").updated("n1"), []string{"web-n1-0"}},
+		{"not before", given(t, 1, maxSurge("1"), minReady(10)).old("n1").updated("n1", young), nil},
+		{"or once it is not ready", given(t, 1, maxSurge("1")).old("n1", down).updated("n1", down), []string{"web-n1-0"}},
+		{"while paused, too", given(t, 1, maxSurge("1"), pausing(true)).old("n1").updated("n1"), []string{"web-n1-0"}},
+		{"one that serves, though specified for deletion, before one that does not", given(t, 1, maxSurge("1")).old("n1", gen.SpecifiedDelete()).old("n1", down), []string{"web-n1-1"}},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, c.given(t).deleted()) })
+		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, c.given.deleted()) })
 	}
 }
 
@@ -124,7 +102,7 @@ func TestFailedPodsAreReplacedLaterEachTime(t *testing.T) {
 
 func TestNewPods(t *testing.T) {
 	created := func(w *world) *corev1.Pod {
-		for a := range simulate.Actions(w.plan().Steps, StepCreate) {
+		for a := range simulate.Actions(w.plan().Steps, stepCreate) {
 			return a.Object.(*corev1.Pod)
 		}
 		return nil
@@ -180,7 +158,7 @@ func TestPartitionedScaling(t *testing.T) {
 			}
 			w.updated(c.withPod)
 			want := []string{}
-			for _, name := range strings.Fields(c.want) {
+			for name := range strings.FieldsSeq(c.want) {
 				want = append(want, "create "+name)
 			}
 			assert.Equal(t, want, w.did())

@@ -1,11 +1,10 @@
 package plan
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/rollout"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
@@ -31,7 +30,7 @@ func readNumbers(set *v1beta1.DaemonSet, desired int) (numbers, error) {
 	r := rollingUpdate(set)
 	n := numbers{minReady: set.Spec.MinReadySeconds}
 	if r.MaxUnavailable == nil && r.MaxSurge == nil {
-		r.MaxUnavailable = ptr.To(intstr.FromInt32(1))
+		r.MaxUnavailable = new(intstr.FromInt32(1))
 	}
 	burst := ptr.Deref(set.Spec.BurstReplicas, intstr.FromInt32(defaultBurst))
 	for _, amount := range []struct {
@@ -88,13 +87,10 @@ func paused(set *v1beta1.DaemonSet) bool { return ptr.Deref(rollingUpdate(set).P
 // allowance is what spec.burstReplicas leaves of a pass.
 type allowance struct{ creations, deletions, inPlace int }
 
-// nextBurst is when a pass goes on that has used up its burst.
-const nextBurst = time.Second
-
-// spend takes one of what is left, and asks for another pass where nothing is.
-func (p *pass) spend(left *int) bool {
+// spend takes one of what is left for the actions of the step, and notes on it where nothing is.
+func spend(step *action.Step, left *int) bool {
 	if *left == 0 {
-		p.plan.RequeueWithin(nextBurst)
+		step.More = true
 		return false
 	}
 	*left--

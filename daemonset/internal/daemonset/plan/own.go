@@ -21,14 +21,14 @@ const templateGenerationLabel = "pod-template-generation"
 
 // release gives up pods whose labels the selector no longer matches.
 func release(p *pass) {
-	step := action.Step{Name: StepOwn}
+	step := action.Step{Name: stepOwn}
 	selector, err := metav1.LabelSelectorAsSelector(p.Set.Spec.Selector)
 	for i := range p.pods {
 		o := &p.pods[i]
 		if err != nil || o.foreign || o.Terminating || selector.Matches(labels.Set(o.Pod.Labels)) {
 			continue
 		}
-		o.foreign, o.touched = true, true
+		o.foreign, o.touched, o.leaving = true, true, true
 		step.Actions = append(step.Actions, ownership.Release(o.Pod, p.Set.UID, "its labels no longer match spec.selector"))
 	}
 	p.plan.Add(step)
@@ -37,7 +37,7 @@ func release(p *pass) {
 // adopt takes pods and revisions that have no controller, and gives the set's own pods back the label without which
 // they are out of the operator's sight. Adopted pods count as there at once, but not as available.
 func adopt(p *pass) {
-	step := action.Step{Name: StepOwn}
+	step := action.Step{Name: stepOwn}
 	step.Actions = append(step.Actions, revision.Adopt(p.Chosen, p.OrphanRevisions, p.liveHashes(), p.Owner)...)
 	for i := range p.pods {
 		o := &p.pods[i]

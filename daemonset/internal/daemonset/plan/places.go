@@ -27,6 +27,9 @@ type pod struct {
 	leaving  bool // goes out of service by that action
 }
 
+// state returns a pod and whether it is at the update revision.
+func (p *pass) state(i int) (*podstate.State, bool) { return &p.pods[i].State, p.pods[i].updated }
+
 // stays reports whether the pod is there to stay, as far as is known.
 func (o *pod) stays() bool { return o.Active && !o.deleting && !o.leaving && !o.foreign }
 
@@ -42,6 +45,7 @@ type place struct {
 	node *corev1.Node // nil for one that does not exist
 	eligibility.Verdict
 	pods     []*pod // the oldest first
+	counts   bool   // the node takes part in updates
 	selected bool   // updateStrategy.rollingUpdate.selector matches the node
 	inRange  bool   // the update reaches the node
 	creating bool   // gets a pod in this pass

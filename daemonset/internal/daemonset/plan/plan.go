@@ -23,13 +23,13 @@ const DefaultPullPolicy = podspec.ServerDefault
 
 // Names of the steps of a plan.
 const (
-	StepOwn      = "own"
-	StepRevision = "revision"
-	StepRefresh  = "refresh"
-	StepDelete   = "delete"
-	StepCreate   = "create"
-	StepUpdate   = "update"
-	StepHistory  = "history"
+	stepOwn      = "own"
+	stepRevision = "revision"
+	stepRefresh  = "refresh"
+	stepDelete   = "delete"
+	stepCreate   = "create"
+	stepUpdate   = "update"
+	stepHistory  = "history"
 )
 
 // errSelectsAll means that every pod of the namespace would be one of the set.
@@ -83,8 +83,8 @@ type pass struct {
 	desired    int     // places that should run a pod
 	previous   *appsv1.ControllerRevision
 	inRange    []*place // where updates happen, in their order
-	withheld   int      // nodes that get no pod yet because of the partition
 	left       allowance
+	creates    action.Step // all new pods
 	rng        *rand.Rand
 	takenNames map[string]bool // nil before it is asked for
 }
@@ -111,7 +111,8 @@ func newPass(s Snapshot) *pass {
 	if p.selectsAll() {
 		p.plan.Err = errSelectsAll
 	}
-	p.left = allowance{creations: p.numbers.burst, deletions: p.numbers.burst, inPlace: p.numbers.burst}
+	p.creates = action.Step{Name: stepCreate, SlowStart: true}
+	p.left = allowance{creations: min(p.numbers.burst, action.MaxCreates), deletions: p.numbers.burst, inPlace: p.numbers.burst}
 	p.inspectPods()
 	p.selectRange()
 	return p

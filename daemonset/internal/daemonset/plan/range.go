@@ -32,7 +32,7 @@ func (p *pass) selectRange() {
 	total := 0
 	for i := range slices.Backward(p.places) {
 		l := &p.places[i]
-		if !p.takesPart(l) {
+		if l.counts = p.takesPart(l); !l.counts {
 			continue
 		}
 		total++
@@ -118,9 +118,9 @@ func (p *pass) atTarget(l *place, o *pod) bool {
 	return !o.updated
 }
 
-// outdated reports whether the update replaces the pod, once it is not paused.
+// outdated reports whether the update replaces the pod, once it is not paused. With type OnDelete no node is in range.
 func (p *pass) outdated(l *place, o *pod) bool {
-	return !onDelete(p.Set) && (l.inRange || p.previous != nil) && l.node != nil && !p.atTarget(l, o)
+	return (l.inRange || l.counts && p.previous != nil) && !p.atTarget(l, o)
 }
 
 // unwanted reports whether a pod is to come in the place of this one.

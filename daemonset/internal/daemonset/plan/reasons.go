@@ -32,13 +32,11 @@ const (
 	WaitMaxSurge = "MaxSurge"
 	// WaitFailedPod means that a failed pod is not replaced yet, since others on its node have failed before.
 	WaitFailedPod = "FailedPodBackOff"
-	// WaitPartitionedScaling means that nodes get no pod yet because of the partition.
-	WaitPartitionedScaling = "PartitionedScaling"
 )
 
 // Reasons are all that users read of this package.
 var Reasons = []string{
 	EventCreated, EventCreateFailed, EventDeleted, EventDeleteFailed, EventUpdateFailed, EventPodFailed, EventPodSucceeded,
 	EventSelectsAll, EventDeleteCancelled, EventGateMissing,
-	WaitMaxUnavailable, WaitMaxSurge, WaitFailedPod, WaitPartitionedScaling,
+	WaitMaxUnavailable, WaitMaxSurge, WaitFailedPod,
 }

@@ -6,14 +6,13 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
-	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
 // refresh lets every pod continue what has begun: updates in place and readiness gates; and it puts labels right that
 // tell of which revision it is. It acts also when the set is paused or of type OnDelete. A pod that it changes is left
 // alone for the rest of the pass.
 func refresh(p *pass) {
-	step := action.Step{Name: StepRefresh}
+	step := action.Step{Name: stepRefresh}
 	for i := range p.pods {
 		o := &p.pods[i]
 		if o.touched || !o.Active {
@@ -34,7 +33,7 @@ func refresh(p *pass) {
 // cancelDeletion takes pods in PreparingDelete back into service that need not go after all: their node may keep them,
 // nobody has specified them, no other pod has taken their place, and no update wants a new one there.
 func cancelDeletion(p *pass) {
-	step := action.Step{Name: StepRefresh}
+	step := action.Step{Name: stepRefresh}
 	for i := range p.places {
 		l := &p.places[i]
 		if l.node == nil || !l.ShouldContinue {
@@ -60,20 +59,15 @@ func cancelDeletion(p *pass) {
 	p.plan.Add(step)
 }
 
-// isReplaced reports whether another pod on the node makes this one needless. One of a revision that is no longer
-// wanted does not.
+// isReplaced reports whether another pod on the node makes this one needless. In a surge one of a revision that is no
+// longer wanted does not: it is the one that goes.
 func (p *pass) isReplaced(l *place, o *pod) bool {
 	return slices.ContainsFunc(l.pods, func(other *pod) bool {
-		return other != o && other.stays() && (p.atTarget(l, other) || !p.atTarget(l, o))
+		return other != o && other.stays() && (!surges(p.Set) || p.atTarget(l, other) || !p.atTarget(l, o))
 	})
 }
 
 // wantsNewPod reports whether the update replaces the pod rather than changing it.
 func (p *pass) wantsNewPod(l *place, o *pod) bool {
 	return p.outdated(l, o) && p.inPlaceUpdate(l, o) == nil
-}
-
-// explainHook tells of a pod that its preDelete hook holds.
-func (p *pass) explainHook(o *pod) {
-	p.plan.Wait(podupdate.WaitPreDeleteHook, o.Pod.Name, "the preDelete hook holds the pod")
 }

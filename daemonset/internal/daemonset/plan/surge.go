@@ -9,7 +9,6 @@ import (
 //
 //	5 nodes, maxSurge 2: two new pods; once these are available their two old ones go and two more come.
 func (p *pass) surge(step *action.Step) {
-	creates := action.Step{Name: StepCreate, SlowStart: true}
 	var surging, ineligible []*place
 	var waiting *place
 	for i := range p.places {
@@ -24,11 +23,11 @@ func (p *pass) surge(step *action.Step) {
 		case !l.ShouldRun && o.Ready:
 			ineligible = append(ineligible, l)
 		case !l.ShouldRun:
-			p.deletePod(step, o, "Recreate", "revision "+p.updateHash()+" has no place on node "+l.name)
+			p.deletePod(step, o, surgeReason(o), "node "+l.name+" gets no new pod, and this one is out of service")
 		case !o.Ready:
-			p.createPod(&creates, l, "Surge")
+			p.createPod(l)
 		case len(surging) < p.numbers.maxSurge:
-			if p.createPod(&creates, l, "Surge") {
+			if p.createPod(l) {
 				surging = append(surging, l)
 			}
 		case waiting == nil:
@@ -36,17 +35,16 @@ func (p *pass) surge(step *action.Step) {
 		}
 	}
 	p.deleteSurplus(step, ineligible)
-	p.plan.Add(creates)
 	if waiting != nil {
 		p.waitForNodes(surging, p.numbers.maxSurge, WaitMaxSurge, "maxSurge lets node "+waiting.name+" not have a second pod")
 	}
 }
 
-// hasTwo reports whether two pods share the node that are not about to go by themselves.
+// hasTwo reports whether two pods share the node. One that is deleted in this pass is one of them: that may fail.
 func (l *place) hasTwo() bool {
 	n := 0
 	for _, o := range l.pods {
-		if o.Active && !o.foreign && (!o.leaving || o.deleting) {
+		if o.Active {
 			n++
 		}
 	}
@@ -77,8 +75,16 @@ func (p *pass) deleteSurplus(step *action.Step, nodes []*place) {
 		if surplus <= 0 {
 			return
 		}
-		if o := p.alone(l); o != nil && p.deletePod(step, o, "Recreate", "more pods are available than nodes should run one") {
+		if o := p.alone(l); o != nil && p.deletePod(step, o, surgeReason(o), "more pods are available than nodes should run one") {
 			surplus--
 		}
 	}
+}
+
+// surgeReason is why a pod goes that gets no successor.
+func surgeReason(o *pod) string {
+	if o.SpecifiedDelete {
+		return "SpecifiedDelete"
+	}
+	return "Recreate"
 }

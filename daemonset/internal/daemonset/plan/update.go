@@ -17,7 +17,7 @@ func deleteSpecified(p *pass) {
 	if p.plan.Err != nil || surges(p.Set) {
 		return
 	}
-	step := action.Step{Name: StepDelete}
+	step := action.Step{Name: stepDelete}
 	var b *budget
 	for i := range slices.Backward(p.places) {
 		l := &p.places[i]
@@ -42,17 +42,18 @@ func deleteSpecified(p *pass) {
 	p.plan.Add(step)
 }
 
-// update replaces pods that are not at the revision that their node is to have.
+// update replaces pods that are not at the revision that their node is to have. What nodes miss is created before.
 func update(p *pass) {
 	if p.plan.Err != nil {
 		return
 	}
-	step := action.Step{Name: StepUpdate}
+	step := action.Step{Name: stepUpdate}
 	if surges(p.Set) {
 		p.surge(&step)
 	} else if p.isRolling() {
 		p.roll(&step)
 	}
+	p.plan.Add(p.creates)
 	p.plan.Add(step)
 }
 
@@ -109,7 +110,7 @@ func (p *pass) roll(step *action.Step) {
 // whose pod is not available yet. How else the pods of other nodes are is not the update's affair, unless these return
 // to an older revision.
 func (p *pass) usesBudget(l *place) bool {
-	return l.inRange || p.takesPart(l) && (p.previous != nil || l.isUp())
+	return l.inRange || l.counts && (p.previous != nil || l.isUp())
 }
 
 // full reports whether nothing more may go out of service.
@@ -143,12 +144,12 @@ func (p *pass) replace(step *action.Step, l *place, o *pod) bool {
 	if u == nil {
 		return p.deletePod(step, o, "Recreate", "revision "+podstate.ShortHash(target.Name)+" needs a new pod")
 	}
-	if !p.spend(&p.left.inPlace) {
-		return false
-	}
 	if a := p.workload.UpdateInPlace(o.State, u, target); podupdate.HasWrites(a) {
 		if p.plan.YieldsPlace(&a) {
 			o.touched = true
+			return false
+		}
+		if !spend(step, &p.left.inPlace) {
 			return false
 		}
 		step.Actions = append(step.Actions, a)

@@ -107,7 +107,8 @@ func TestSurges(t *testing.T) {
 		{"rounded up", given(t, 5, maxSurge("25%")).old(all), []string{"create n5", "create n4"}},
 		{"all at once", given(t, 2, maxSurge("100%")).old("n1 n2"), []string{"create n2", "create n1"}},
 		{"none while two wait", given(t, 5, maxSurge("2")).old(all).updated("n4 n5", down), none},
-		{"once these are available", given(t, 5, maxSurge("2")).old(all).updated("n4 n5"), []string{"delete n4", "delete n5", "create n3", "create n2"}},
+		{"once these are available", given(t, 5, maxSurge("2")).old(all).updated("n4 n5"), []string{"delete n4", "delete n5"}},
+		{"and the old ones are about to go", given(t, 5, maxSurge("2")).old("n1 n2 n3").old("n4 n5", terminating).updated("n4 n5"), []string{"create n3", "create n2"}},
 		{"beside those that are not ready at once", given(t, 5, maxSurge("3")).old(all, down), []string{"create n5", "create n4", "create n3", "create n2", "create n1"}},
 		{"one that is ready and too young waits for its turn", given(t, 2, maxSurge("1"), minReady(10)).old("n1 n2", young), []string{"create n2"}},
 		{"an old one stays for minReadySeconds of the new one", given(t, 1, maxSurge("1"), minReady(10)).old("n1").updated("n1", young), none},
@@ -145,14 +146,24 @@ func TestUpdatesInPlace(t *testing.T) {
 	}
 }
 
+func TestAPodThatIsAdoptedUsesUpMaxSurge(t *testing.T) {
+	w := given(t, 2, maxSurge("1")).old("n1 n2")
+	orphan := w.pod(w.revisions[0], "n2")
+	orphan.OwnerReferences = nil
+	w.orphans = append(w.orphans, orphan)
+	assert.Empty(t, w.did())
+}
+
 func TestUpdatesInPlaceThatAreLeftOutComeBack(t *testing.T) {
 	todo := given(t, 3, inPlace, maxUnavailable("3"), burst("1")).old("n1 n2 n3").plan()
-	assert.Equal(t, nextBurst, todo.RequeueAfter)
+	last := todo.Steps[len(todo.Steps)-1]
+	assert.True(t, last.More)
+	assert.Len(t, last.Actions, 1)
 }
 
 func TestUpdatesInPlaceRecordTheShortHash(t *testing.T) {
 	w := given(t, 1, inPlace).old("n1")
-	for a := range simulate.Actions(w.plan().Steps, StepUpdate) {
+	for a := range simulate.Actions(w.plan().Steps, stepUpdate) {
 		value, _ := simulate.LabelIn(a, contract.RevisionLabel)
 		assert.Equal(t, revision.Hash(w.revisions[1]), value)
 		meta := a.Patches[len(a.Patches)-1].Body["metadata"].(map[string]any)

@@ -129,7 +129,7 @@ func (w *world) updated(nodes string, options ...gen.PodOption) *world {
 }
 
 func (w *world) add(r *appsv1.ControllerRevision, nodes string, options []gen.PodOption) *world {
-	for _, node := range strings.Fields(nodes) {
+	for node := range strings.FieldsSeq(nodes) {
 		w.pods = append(w.pods, w.pod(r, node, options...))
 	}
 	return w
@@ -311,6 +311,9 @@ func partitionedScaling(s *v1beta1.DaemonSet) {
 func hooked(s *v1beta1.DaemonSet) {
 	s.Spec.Lifecycle = &workload.Lifecycle{PreDelete: &workload.LifecycleHook{LabelsHandler: map[string]string{"hook": "on"}}}
 }
+
+// hookTaken gives new pods what the hook holds them by.
+func hookTaken(s *v1beta1.DaemonSet) { s.Spec.Template.Labels["hook"] = "on" }
 
 var (
 	hookOn      = gen.Label("hook", "on")

@@ -1,0 +1,332 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
+
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
+)
+
+// watch judges every write in the world. What concerns numbers of nodes is judged here, after every write of the
+// operator; what a plan must never want is judged by planJudges, pass by pass. That no write changes nothing, and that a
+// settled world stays settled, is demanded by the world itself.
+func watch(w *simulate.World) {
+	w.Limit("nodes out of service", outOfService, mostOutOfService)
+	w.Limit("nodes whose pod is not ready", notReadyNodes, mostOutOfService)
+	w.Limit("nodes with two pods", doubled, mostDoubled)
+	w.CheckInPlace()
+	w.CheckOwnership("set-uid")
+	w.CheckCreations(newSet(), func(v *simulate.View) int { return mostDoubled(v) })
+}
+
+// seen is what a view shows of each node that exists and should run a pod.
+type seen struct {
+	available, ready bool // and not on its way out
+	inService        bool
+	active           int
+}
+
+// nodesIn are the nodes that should run a pod, with their pods.
+func nodesIn(v *simulate.View) map[string]*seen {
+	set := setIn(v)
+	template := eligibility.Compile(&set.Spec.Template)
+	nodes := map[string]*seen{}
+	for _, n := range simulate.List[*corev1.Node](v) {
+		if template.Of(n).ShouldRun {
+			nodes[n.Name] = &seen{}
+		}
+	}
+	for _, o := range v.Active("set-uid") {
+		s := nodes[eligibility.NodeOf(o)]
+		if s == nil {
+			continue
+		}
+		state := podstate.Of(o, v.Now(), set.Spec.MinReadySeconds)
+		s.active++
+		s.inService = s.inService || state.Ready
+		s.available = s.available || state.Available
+		s.ready = s.ready || state.Ready && state.Lifecycle == contract.LifecycleNormal
+	}
+	return nodes
+}
+
+// outOfService counts the nodes without an available pod.
+func outOfService(v *simulate.View) int {
+	n := 0
+	for _, s := range nodesIn(v) {
+		if !s.available {
+			n++
+		}
+	}
+	return n
+}
+
+// notReadyNodes counts the nodes without a pod that is ready, whether or not for minReadySeconds.
+func notReadyNodes(v *simulate.View) int {
+	n := 0
+	for _, s := range nodesIn(v) {
+		if !s.ready {
+			n++
+		}
+	}
+	return n
+}
+
+func mostOutOfService(v *simulate.View) int {
+	set := setIn(v)
+	n, err := readNumbers(set, len(nodesIn(v)))
+	switch {
+	case err != nil, rollingUpdate(set).Selector != nil, n.partition > 0: // what is out of the update's reach does not count
+		return math.MaxInt
+	case surges(set):
+		return 0
+	}
+	return max(n.maxUnavailable, 1)
+}
+
+// doubled counts the nodes with a second pod beside one that is in service.
+func doubled(v *simulate.View) int {
+	n := 0
+	for _, s := range nodesIn(v) {
+		if s.active > 1 && s.inService {
+			n++
+		}
+	}
+	return n
+}
+
+func mostDoubled(v *simulate.View) int {
+	set := setIn(v)
+	if !surges(set) {
+		return 0
+	}
+	n, err := readNumbers(set, len(nodesIn(v)))
+	if err != nil {
+		return math.MaxInt
+	}
+	return n.maxSurge
+}
+
+// planJudges judge a plan for the snapshot.
+func planJudges(s Snapshot, todo Plan) []simulate.Judge {
+	ofPlan := func(name string, judge func(Snapshot, Plan) []string) simulate.Judge {
+		return simulate.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
+	}
+	return append(simulate.CommonJudges(),
+		ofPlan("pods are created for eligible nodes that need one", onlyNodesInNeedGetPods),
+		ofPlan("the old pod stays until its successor is available", surgesAreSafe),
+		ofPlan("partition and selector hold", rangeHolds),
+		ofPlan("paused changes no revision", pausedChangesNoRevision),
+		ofPlan("nobody waits without a word", nobodyWaitsWithoutAWord),
+		simulate.NoBreakOfHooks(preDelete(s.Set.Spec.Lifecycle)),
+		simulate.NoLossOfRevisions(s.Chosen, s.Pods),
+	)
+}
+
+func isPod(a action.Action) bool {
+	_, ok := a.Object.(*corev1.Pod)
+	return ok
+}
+
+// onlyNodesInNeedGetPods: a node gets one pod in a pass, if it exists and should run one; and beside another pod that is
+// not going only in a surge.
+func onlyNodesInNeedGetPods(s Snapshot, todo Plan) []string {
+	running := map[string]bool{}
+	for _, o := range s.Pods {
+		if o.DeletionTimestamp == nil && o.Labels[contract.LifecycleStateLabel] != contract.LifecyclePreparingDelete {
+			running[eligibility.NodeOf(o)] = true
+		}
+	}
+	var wrong []string
+	for a := range simulate.Actions(todo.Steps, "") {
+		if !isPod(a) || a.Verb != action.Create {
+			continue
+		}
+		name := eligibility.NodeOf(a.Object.(*corev1.Pod))
+		i := slices.IndexFunc(s.Nodes, func(n Node) bool { return n.Name == name })
+		if i < 0 || !s.Nodes[i].ShouldRun || running[name] && !surges(s.Set) {
+			wrong = append(wrong, a.String())
+		}
+		if !surges(s.Set) {
+			running[name] = true
+		}
+	}
+	return wrong
+}
+
+// surgesAreSafe: in a surge, a ready old pod of a node that keeps one goes for its update only if a pod of the node's
+// revision is available there.
+func surgesAreSafe(s Snapshot, todo Plan) []string {
+	if !surges(s.Set) {
+		return nil
+	}
+	p := newPass(s)
+	var wrong []string
+	for a := range simulate.Actions(todo.Steps, "") {
+		if a.Reason != "Surge" || a.Verb == action.Create {
+			continue
+		}
+		for i := range p.places {
+			l := &p.places[i]
+			if !slices.ContainsFunc(l.pods, func(o *pod) bool { return o.Pod.Name == a.Object.GetName() && o.Ready }) {
+				continue
+			}
+			if !slices.ContainsFunc(l.pods, func(o *pod) bool { return o.Pod.Name != a.Object.GetName() && o.Available && o.Active }) {
+				wrong = append(wrong, a.String())
+			}
+		}
+	}
+	return wrong
+}
+
+// rangeHolds: pods of nodes that partition and selector leave out keep their revision, or return to the one before the
+// update revision where the policy says so.
+func rangeHolds(s Snapshot, todo Plan) []string {
+	if onDelete(s.Set) || todo.Err != nil {
+		return nil
+	}
+	p := newPass(s)
+	reached, nodes := map[string]bool{}, map[string]string{}
+	for _, l := range p.inRange {
+		reached[l.name] = true
+	}
+	for i := range p.pods {
+		nodes[p.pods[i].Pod.Name] = eligibility.NodeOf(p.pods[i].Pod)
+	}
+	reverts := p.previous != nil
+	var wrong []string
+	for a := range simulate.Actions(todo.Steps, "") {
+		label, moved := simulate.LabelIn(a, contract.RevisionLabel)
+		replaced := isPod(a) && (a.Reason == "Recreate" || moved && a.Reason == "Update")
+		toUpdate := label == p.updateHash()
+		switch name := nodes[a.Object.GetName()]; {
+		case !replaced || reached[name]:
+		case !reverts, moved && toUpdate:
+			wrong = append(wrong, "out of range: "+a.String())
+		}
+	}
+	if n := len(p.inRange); n > max(len(p.places)-p.numbers.partition, 0) {
+		wrong = append(wrong, fmt.Sprintf("%d nodes in range of %d, partition %d", n, len(p.places), p.numbers.partition))
+	}
+	return wrong
+}
+
+func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
+	if !paused(s.Set) {
+		return nil
+	}
+	var wrong []string
+	for a := range simulate.Actions(todo.Steps, "") {
+		if _, changes := simulate.LabelIn(a, contract.RevisionLabel); changes && a.Reason == "Update" || a.Reason == "Recreate" {
+			wrong = append(wrong, a.String())
+		}
+	}
+	return wrong
+}
+
+// nobodyWaitsWithoutAWord: every node in need and every broken pod that the update reaches gets its action, or the plan
+// says for what it waits or when it looks again.
+func nobodyWaitsWithoutAWord(s Snapshot, todo Plan) []string {
+	if todo.Err != nil || s.Set.DeletionTimestamp != nil || len(todo.Waits) > 0 || todo.RequeueAfter > 0 {
+		return nil
+	}
+	if slices.ContainsFunc(todo.Steps, func(s action.Step) bool { return s.More }) {
+		return nil
+	}
+	acted := map[string]bool{}
+	for a := range simulate.Actions(todo.Steps, "") {
+		acted[a.Object.GetName()] = true
+		if o, ok := a.Object.(*corev1.Pod); ok {
+			acted["on "+eligibility.NodeOf(o)] = true
+		}
+	}
+	var wrong []string
+	p := newPass(s)
+	for i := range p.places {
+		l := &p.places[i]
+		switch {
+		case acted["on "+l.name]:
+		case p.needsPod(l) && s.Set.Spec.ScaleStrategy == nil:
+			wrong = append(wrong, "nothing creates a pod on "+l.name)
+		case p.isRolling() && !l.isUp() && p.replaceable(l) != nil && !surges(s.Set):
+			wrong = append(wrong, "nothing updates "+l.name)
+		}
+	}
+	return wrong
+}
+
+// unarrived says what is not as the set wants it.
+func unarrived(w *simulate.World) []string {
+	v, set := w.View(nil), present(w)
+	hash := set.Status.UpdateRevision
+	template := eligibility.Compile(&set.Spec.Template)
+	selector, err := nodeSelector(rollingUpdate(set).Selector)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	pods, problems := map[string][]*corev1.Pod{}, []string{}
+	for _, o := range v.Active("set-uid") {
+		pods[eligibility.NodeOf(o)] = append(pods[eligibility.NodeOf(o)], o)
+	}
+	desired, kept := 0, 0
+	for _, n := range w.Nodes() {
+		on, verdict := pods[n.Name], template.Of(n)
+		delete(pods, n.Name)
+		if verdict.ShouldRun {
+			desired++
+		}
+		switch {
+		case !verdict.ShouldContinue && len(on) > 0:
+			problems = append(problems, n.Name+" must not run a pod")
+		case !verdict.ShouldRun:
+		case len(on) == 0:
+			if !withholds(set) {
+				problems = append(problems, n.Name+" has no pod")
+			}
+		case len(on) > 1:
+			problems = append(problems, n.Name+" has several pods")
+		case !podstate.Of(on[0], v.Now(), set.Spec.MinReadySeconds).Available:
+			problems = append(problems, n.Name+": its pod is not available")
+		case on[0].Labels[contract.RevisionLabel] != hash && selector.Matches(labels.Set(n.Labels)):
+			kept++
+		case on[0].Labels[contract.RevisionLabel] == hash && !selector.Matches(labels.Set(n.Labels)) && returns(set) && len(simulate.List[*appsv1.ControllerRevision](v)) > 1:
+			problems = append(problems, n.Name+" is updated and not selected")
+		}
+	}
+	for name := range pods {
+		if !strings.HasPrefix(name, "node-") {
+			problems = append(problems, "a pod on no node")
+		}
+	}
+	n, err := readNumbers(set, desired)
+	if err == nil && !paused(set) && !onDelete(set) && kept > n.partition {
+		problems = append(problems, fmt.Sprintf("%d nodes are not updated, partition %d", kept, n.partition))
+	}
+	if int(set.Status.DesiredNumberScheduled) != desired || set.Status.ObservedGeneration != set.Generation {
+		problems = append(problems, "the status is not that of the set")
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// returns reports whether nodes that are not selected go back.
+func returns(set *v1beta1.DaemonSet) bool {
+	return rollingUpdate(set).UnselectedNodePolicy == v1beta1.RevertUnselectedNodes && !paused(set)
+}
+
+// withholds reports whether nodes may stay without a pod.
+func withholds(set *v1beta1.DaemonSet) bool {
+	return set.Spec.ScaleStrategy != nil && set.Spec.ScaleStrategy.PartitionedScaling && rollingUpdate(set).Partition != nil
+}
