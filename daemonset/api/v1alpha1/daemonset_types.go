@@ -107,7 +107,7 @@ type DaemonSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	NumberUnavailable int32 `json:"numberUnavailable"`
-	// numberUnreadyNodes is the number of nodes that should run a pod and are not Ready.
+	// numberUnreadyNodes is the number of nodes that should run a pod, or have one, and are not Ready.
 	// +optional
 	// +kubebuilder:default=0
 	NumberUnreadyNodes int32 `json:"numberUnreadyNodes"`

@@ -37,18 +37,19 @@ func (p *pass) countInto(status *v1beta1.DaemonSetStatus) {
 	for i := range p.places {
 		l := &p.places[i]
 		o := l.oldest()
-		if l.node == nil || !l.ShouldRun {
-			if l.node != nil && o != nil {
-				status.NumberMisscheduled++
-			}
+		if l.node == nil || !l.ShouldRun && o == nil {
 			continue
 		}
+		available := o != nil && p.isAvailable(o)
 		if _, ready := unreadySince(l.node); !ready {
 			status.NumberUnreadyNodes++
 		}
-		available := o != nil && p.isAvailable(o)
 		if !available && p.skips(l) {
 			status.NumberSkippedNodes++
+		}
+		if !l.ShouldRun {
+			status.NumberMisscheduled++
+			continue
 		}
 		if o == nil {
 			continue

@@ -44,6 +44,19 @@ func TestStatusCountsNodes(t *testing.T) {
 	assert.Equal(t, now.Add(-time.Hour), w.status().UpdateStartTime.Time, "an update begins once")
 }
 
+// Kubernetes taints a node that it cannot reach: it gets no new pod, and its old one is in the way of an update.
+func TestUnreadyNodesCountWhereverTheyHaveOrShouldHaveAPod(t *testing.T) {
+	unreachable := tainted(corev1.TaintEffectNoSchedule)
+	w := given(t, 0, unready(v1beta1.SkipUnreadyNodes)).
+		node("n1").node("n2", notReady(time.Hour)).node("n3", notReady(time.Hour), unreachable).node("n4", notReady(time.Hour), unreachable).
+		updated("n1").updated("n2", down).old("n3", down)
+	s := w.status()
+	assert.EqualValues(t, 2, s.DesiredNumberScheduled, "n1 and n2")
+	assert.EqualValues(t, 1, s.NumberMisscheduled, "n3")
+	assert.EqualValues(t, 2, s.NumberUnreadyNodes, "n2 and n3, which has a pod")
+	assert.EqualValues(t, 2, s.NumberSkippedNodes)
+}
+
 // It plays no part that a hook holds a pod, and it does that an update in place does.
 func TestWhatIsAvailableInTheStatus(t *testing.T) {
 	assert.EqualValues(t, 1, given(t, 1, hooked).updated("n1", preparing, hookOn).status().NumberAvailable)
