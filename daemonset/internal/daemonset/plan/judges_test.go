@@ -258,7 +258,7 @@ func nobodyWaitsWithoutAWord(s Snapshot, todo Plan) []string {
 		l := &p.places[i]
 		switch {
 		case acted["on "+l.name]:
-		case p.needsPod(l) && s.Set.Spec.ScaleStrategy == nil:
+		case (p.needsPod(l) || surges(s.Set) && p.needsSuccessor(l)) && s.Set.Spec.ScaleStrategy == nil:
 			wrong = append(wrong, "nothing creates a pod on "+l.name)
 		case p.isRolling() && !l.isUp() && p.replaceable(l) != nil && !surges(s.Set):
 			wrong = append(wrong, "nothing updates "+l.name)

@@ -31,6 +31,7 @@ func manage(p *pass) {
 	for _, l := range p.withinPartition(needing) {
 		p.createPod(l)
 	}
+	p.replaceHeld()
 	p.plan.Add(deletes)
 }
 
@@ -145,15 +146,49 @@ func best(pods []*pod) *pod {
 	return kept
 }
 
-// needsPod reports whether the node gets a pod. In a surge one that is about to go does not stand in the way.
-func (p *pass) needsPod(l *place) bool {
-	if l.node == nil || !l.ShouldRun {
-		return false
-	}
+// replaceHeld makes successors, as far as maxSurge lets it, of pods in service that wait in PreparingDelete: in a surge
+// they do not stand in the way.
+func (p *pass) replaceHeld() {
 	if !surges(p.Set) {
-		return !l.hasPod()
+		return
 	}
-	return !slices.ContainsFunc(l.pods, func(o *pod) bool { return !o.Terminating && !o.deleting })
+	var surging []*place
+	for i := range p.places {
+		l := &p.places[i]
+		if l.creating || !l.servesHeld() || !p.needsSuccessor(l) {
+			continue
+		}
+		if surging == nil {
+			surging = p.surging()
+		}
+		if len(surging) < p.numbers.maxSurge {
+			if p.createPod(l) {
+				surging = append(surging, l)
+			}
+			continue
+		}
+		p.waitForNodes(surging, p.numbers.maxSurge, WaitMaxSurge, "maxSurge lets node "+l.name+" not have a second pod")
+		return
+	}
+}
+
+// servesHeld reports whether a pod that waits in PreparingDelete is in service on the node.
+func (l *place) servesHeld() bool {
+	return slices.ContainsFunc(l.pods, func(o *pod) bool { return o.Active && o.deleting && o.Ready })
+}
+
+// needsSuccessor reports whether all pods of a node that should run one are about to go.
+func (p *pass) needsSuccessor(l *place) bool {
+	return l.node != nil && l.ShouldRun && !slices.ContainsFunc(l.pods, func(o *pod) bool { return !o.Terminating && !o.deleting })
+}
+
+// needsPod reports whether the node gets a pod in any case. In a surge one that terminates does not stand in the way,
+// nor one in PreparingDelete that is not in service.
+func (p *pass) needsPod(l *place) bool {
+	if !surges(p.Set) {
+		return l.node != nil && l.ShouldRun && !l.hasPod()
+	}
+	return p.needsSuccessor(l) && !l.servesHeld()
 }
 
 // withinPartition is how far the partition lets nodes get their first pod, in the order of their names: partitioned

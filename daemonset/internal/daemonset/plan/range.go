@@ -103,7 +103,7 @@ func (l *place) stage() stage {
 // target is the revision of new pods on the node: the update revision, but on nodes out of range the one before it
 // where unselectedNodePolicy says so.
 func (p *pass) target(l *place) *appsv1.ControllerRevision {
-	if p.previous != nil && !l.inRange && !onDelete(p.Set) {
+	if p.previous != nil && l.counts && !l.inRange {
 		return p.previous
 	}
 	return p.Chosen.Update

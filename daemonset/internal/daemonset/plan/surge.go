@@ -9,13 +9,8 @@ import (
 //
 //	5 nodes, maxSurge 2: two new pods; once these are available their two old ones go and two more come.
 func (p *pass) surge(step *action.Step) {
-	var surging, ineligible []*place
+	surging, ineligible := p.surging(), []*place(nil)
 	var waiting *place
-	for i := range p.places {
-		if l := &p.places[i]; l.hasTwo() && !p.skips(l) {
-			surging = append(surging, l)
-		}
-	}
 	for _, l := range p.reach() {
 		o := p.alone(l)
 		switch {
@@ -40,9 +35,23 @@ func (p *pass) surge(step *action.Step) {
 	}
 }
 
+// surging are the nodes that use up maxSurge.
+func (p *pass) surging() []*place {
+	var all []*place
+	for i := range p.places {
+		if l := &p.places[i]; l.hasTwo() && !p.skips(l) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
 // hasTwo reports whether two pods share the node. One that is deleted in this pass is one of them: that may fail.
 func (l *place) hasTwo() bool {
 	n := 0
+	if l.creating {
+		n++
+	}
 	for _, o := range l.pods {
 		if o.Active {
 			n++

@@ -146,6 +146,20 @@ func TestUpdatesInPlace(t *testing.T) {
 	}
 }
 
+// A successor of one that its hook holds uses up maxSurge in the pass that makes it, and waits for its turn.
+func TestSuccessorsOfHeldPodsUseUpMaxSurge(t *testing.T) {
+	assert.Equal(t, []string{"create n2"}, given(t, 3, maxSurge("1"), hooked).old("n1 n3").old("n2", preparing, hookOn).did())
+	assert.Empty(t, given(t, 2, maxSurge("1"), hooked).old("n1", preparing, hookOn).old("n2", preparing, hookOn).updated("n2", down).did())
+	assert.Equal(t, []string{"create n1"}, given(t, 2, maxSurge("1"), hooked).old("n1", preparing, hookOn, down).old("n2", preparing, hookOn).updated("n2", down).did())
+}
+
+// A node that takes no part in the update for now keeps what it has.
+func TestPrunedNodesDoNotReturn(t *testing.T) {
+	w := given(t, 2, reverting, maxSurge("1")).updated("n1").old("n2", down).updated("n2", down).node("n2", tainted(corev1.TaintEffectNoSchedule))
+	w.featureGates.PruneIneligibleNodes = true
+	assert.Equal(t, []string{"web-n2-1"}, w.deleted(), "the old one")
+}
+
 func TestAPodThatIsAdoptedUsesUpMaxSurge(t *testing.T) {
 	w := given(t, 2, maxSurge("1")).old("n1 n2")
 	orphan := w.pod(w.revisions[0], "n2")
