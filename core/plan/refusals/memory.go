@@ -64,6 +64,7 @@ type purposeState struct {
 
 type target struct {
 	tries        int
+	before       int // tries of the object for other purposes, before the first for this one
 	late, isPod  bool
 	unclear      bool // whether a first write was done
 	transient    bool // only conflicts so far, perhaps because the snapshot was outdated
@@ -113,6 +114,9 @@ func (m *Tracker) RecordFailure(name types.NamespacedName, generation int64, a *
 	defer m.mu.Unlock()
 	r := m.purpose(name, generation, a.Purpose())
 	t := r.target(a)
+	if t.tries == 0 && !f.Conflict { // the server does not know what the object is written for
+		t.before = m.workloads[name].triesAt(a, now)
+	}
 	if t.fail(a, f, now) {
 		t.until = now.Add(backoff(firstPause, t.tries))
 		return backoff(firstPause, t.tries), ""
@@ -171,10 +175,11 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 
 // pause is the one after the present refusal of an action that waits for no turn.
 func (t *target) pause(late bool) time.Duration {
+	first := firstPause
 	if late {
-		return backoff(firstDryRunPause, t.tries)
+		first = firstDryRunPause
 	}
-	return backoff(firstPause, t.tries)
+	return backoff(first, t.before+t.tries)
 }
 
 // RecordSuccess records that the server took the action. What else it refused for that purpose, or to that object for
@@ -204,8 +209,9 @@ func (m *Tracker) RecordSuccess(name types.NamespacedName, a *action.Action) {
 	}
 }
 
-// endTurns has the action wait as if it were alone.
+// endTurns has the action wait as if it were alone, and its object had been written for nothing else.
 func (t *target) endTurns() {
+	t.before = 0
 	if turn := t.tried.Add(t.pause(t.late)); turn.Before(t.until) {
 		t.until = turn
 	}
@@ -246,6 +252,18 @@ func (w *workload) refusedAt(a *action.Action, now time.Time) int {
 		}
 	}
 	return n
+}
+
+// triesAt is how often such writes to the object of the action were refused for another purpose that may be wanted.
+func (w *workload) triesAt(a *action.Action, now time.Time) int {
+	tries, mine := 0, a.Purpose()
+	for purpose, r := range w.purposes {
+		t := r.targets[a.Target()]
+		if purpose != mine && purpose.Verb == mine.Verb && purpose.Kind == mine.Kind && t != nil && !t.transient && !r.overdue(t, now) {
+			tries = max(tries, t.before+t.tries)
+		}
+	}
+	return tries
 }
 
 // wanted counts the actions that may be wanted: this one and others.
