@@ -1,0 +1,3 @@
+// Package imagelistpulljob is the controller of ImageListPullJob. It makes an ImagePullJob for each image and sums up how
+// far they are.
+package imagelistpulljob

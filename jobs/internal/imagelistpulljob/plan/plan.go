@@ -1,0 +1,219 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// hashLength is that of names of children and of their labels.
+const hashLength = 10
+
+// longestName is how much of the name of a job is in the names of its children.
+const longestName = 200
+
+// Plan is what one pass over a job wants.
+type Plan struct {
+	action.Plan
+	// Status is the next status; nil leaves it as it is.
+	Status *v1beta1.ImageListPullJobStatus
+	// Err is why the spec cannot be followed.
+	Err error
+}
+
+// Compute makes the plan of one pass. It never changes the snapshot.
+func Compute(s Snapshot) Plan {
+	p := Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}
+	switch {
+	case s.Job.DeletionTimestamp != nil:
+	case s.Job.Status.CompletionTime != nil:
+		expire(s, &p)
+	default:
+		run(s, &p)
+	}
+	return p
+}
+
+// expire deletes a completed job when its time is over.
+func expire(s Snapshot, p *Plan) {
+	ttl := s.Job.Spec.CompletionPolicy.TTLSecondsAfterFinished
+	if ttl == nil {
+		return
+	}
+	if left := time.Duration(*ttl)*time.Second - s.Now.Sub(s.Job.Status.CompletionTime.Time); left > 0 {
+		p.RequeueWithin(left)
+		return
+	}
+	p.Add(action.Step{Name: "delete", Actions: []action.Action{{
+		Verb: action.Delete, Object: s.Job, Reason: "Expired", Message: "ttlSecondsAfterFinished have passed",
+	}}})
+}
+
+// run makes the children that are missing and deletes those that are not wanted.
+func run(s Snapshot, p *Plan) {
+	template := childTemplate(s.Job)
+	hash, err := hashOf(template)
+	if err != nil {
+		p.Err = err
+		return
+	}
+	byImage := map[string]*v1beta1.ImagePullJob{}
+	var drop []action.Action
+	for _, child := range inOrder(s.Children) {
+		switch {
+		case child.DeletionTimestamp != nil:
+		case byImage[child.Spec.Image] != nil:
+			drop = append(drop, remove(child, "another one pulls the image"))
+		case !slices.Contains(s.Job.Spec.Images, child.Spec.Image):
+			drop = append(drop, remove(child, "the image is not listed any more"))
+		case !follows(child, &template, hash):
+			drop = append(drop, remove(child, "the job pulls in another way now"))
+		default:
+			byImage[child.Spec.Image] = child
+		}
+	}
+	var missing []action.Action
+	for _, image := range s.Job.Spec.Images {
+		if byImage[image] == nil {
+			missing = append(missing, create(s.Job, image, template, hash))
+		}
+	}
+	p.Add(action.Step{Name: "delete", Actions: drop})
+	p.Add(action.Step{Name: "create", Actions: missing, SlowStart: true})
+	p.Status = status(s, byImage)
+}
+
+func inOrder(children []*v1beta1.ImagePullJob) []*v1beta1.ImagePullJob {
+	sorted := slices.Clone(children)
+	slices.SortFunc(sorted, func(a, b *v1beta1.ImagePullJob) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return sorted
+}
+
+// childTemplate returns how children pull. They go with their parent and not before: one that went by itself would be
+// made again.
+func childTemplate(job *v1beta1.ImageListPullJob) v1beta1.ImagePullJobTemplate {
+	template := *job.Spec.ImagePullJobTemplate.DeepCopy()
+	template.CompletionPolicy.TTLSecondsAfterFinished = nil
+	return template
+}
+
+// hashOf returns the same text for the same template in every release: that of its JSON.
+func hashOf(value any) (string, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("write the template of a job: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])[:hashLength], nil
+}
+
+// follows reports whether a child pulls as the job says. One that OpenKruise made has another hash and the time to live
+// of its parent, and is compared itself; what admission filled in is no difference.
+func follows(child *v1beta1.ImagePullJob, template *v1beta1.ImagePullJobTemplate, hash string) bool {
+	if child.Labels[contract.RevisionLabel] == hash {
+		return true
+	}
+	return equality.Semantic.DeepEqual(defaulted(child.Spec.ImagePullJobTemplate), defaulted(*template))
+}
+
+func defaulted(t v1beta1.ImagePullJobTemplate) v1beta1.ImagePullJobTemplate {
+	out := *t.DeepCopy()
+	out.CompletionPolicy.TTLSecondsAfterFinished = nil
+	out.CompletionPolicy.Type = cmp.Or(out.CompletionPolicy.Type, v1beta1.CompletionAlways)
+	out.ImagePullPolicy = cmp.Or(out.ImagePullPolicy, v1beta1.PullIfNotPresent)
+	if out.PullPolicy == nil {
+		out.PullPolicy = &v1beta1.PullPolicy{}
+	}
+	if out.PullPolicy.TimeoutSeconds == nil {
+		out.PullPolicy.TimeoutSeconds = new(int32(600))
+	}
+	if out.PullPolicy.BackoffLimit == nil {
+		out.PullPolicy.BackoffLimit = new(int32(3))
+	}
+	return out
+}
+
+func remove(child *v1beta1.ImagePullJob, why string) action.Action {
+	return action.Action{
+		Verb: action.Delete, Object: child, Reason: "Unwanted", Message: why,
+		Event: &action.Event{Succeeded: EventDeleted, Note: "deleted ImagePullJob " + child.Name + ": " + why, Failed: EventDeleteFailed},
+	}
+}
+
+// create returns the creation of a child under a name that follows from what it pulls, so that it is made once.
+func create(job *v1beta1.ImageListPullJob, image string, template v1beta1.ImagePullJobTemplate, hash string) action.Action {
+	suffix, _ := hashOf([]string{image, hash}) // texts have a JSON
+	base := job.Name
+	if len(base) > longestName {
+		base = base[:longestName]
+	}
+	name := base + "-" + suffix
+	return action.Action{
+		Verb: action.Create, Reason: "Pull", Message: "image " + image,
+		Event: &action.Event{Succeeded: EventCreated, Note: "created ImagePullJob " + name + " for image " + image, Failed: EventCreateFailed},
+		Object: &v1beta1.ImagePullJob{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: job.Namespace, Name: name, Labels: map[string]string{contract.RevisionLabel: hash},
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, v1beta1.GroupVersion.WithKind(v1beta1.ImageListPullJobKind))},
+			},
+			Spec: v1beta1.ImagePullJobSpec{Image: image, ImagePullJobTemplate: template},
+		},
+	}
+}
+
+// status returns the next status.
+func status(s Snapshot, byImage map[string]*v1beta1.ImagePullJob) *v1beta1.ImageListPullJobStatus {
+	st := &v1beta1.ImageListPullJobStatus{
+		StartTime: s.Job.Status.StartTime, Desired: int32(len(s.Job.Spec.Images)), ObservedGeneration: s.Job.Generation,
+	}
+	if st.StartTime == nil {
+		st.StartTime = new(metav1.NewTime(s.Now))
+	}
+	for _, child := range byImage {
+		told := &child.Status
+		if told.Active > 0 {
+			st.Active++
+		}
+		if told.StartTime != nil && told.Desired == told.Succeeded+told.Failed {
+			st.Completed++
+		}
+		if told.StartTime != nil && told.Desired == told.Succeeded {
+			st.Succeeded++
+		}
+		if told.Failed > 0 {
+			st.FailedImageStatuses = append(st.FailedImageStatuses, &v1beta1.FailedImageStatus{
+				ImagePullJob: child.Name, Name: child.Spec.Image,
+				Message: fmt.Sprintf("%d nodes failed; see the status of ImagePullJob %s", told.Failed, child.Name),
+			})
+		}
+	}
+	slices.SortFunc(st.FailedImageStatuses, func(a, b *v1beta1.FailedImageStatus) int { return cmp.Compare(a.Name, b.Name) })
+	if s.Job.Spec.CompletionPolicy.Type != v1beta1.CompletionNever && st.Completed == st.Desired && ended(byImage) {
+		st.CompletionTime = new(metav1.NewTime(s.Now))
+	}
+	return st
+}
+
+// ended reports whether all children have completed: one whose nodes have ended may still see a new node.
+func ended(byImage map[string]*v1beta1.ImagePullJob) bool {
+	for _, child := range byImage {
+		if child.Status.CompletionTime == nil {
+			return false
+		}
+	}
+	return true
+}

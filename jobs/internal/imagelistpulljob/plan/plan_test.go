@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+var now = time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)
+
+func list(images ...string) *v1beta1.ImageListPullJob {
+	j := &v1beta1.ImageListPullJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "list", UID: "list", Generation: 2}}
+	j.Spec.Images = images
+	j.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(60))
+	return j
+}
+
+// children returns what the job makes.
+func children(t *testing.T, j *v1beta1.ImageListPullJob) []*v1beta1.ImagePullJob {
+	t.Helper()
+	p := Compute(Snapshot{Job: j, Now: now})
+	require.NoError(t, p.Err)
+	var made []*v1beta1.ImagePullJob
+	for _, a := range p.Steps[0].Actions {
+		child := a.Object.(*v1beta1.ImagePullJob).DeepCopy()
+		child.UID = types.UID(child.Name)
+		made = append(made, child)
+	}
+	return made
+}
+
+func has(child *v1beta1.ImagePullJob, desired, active, succeeded, failed int32) {
+	child.Status = v1beta1.ImagePullJobStatus{StartTime: new(metav1.NewTime(now)), Desired: desired, Active: active, Succeeded: succeeded, Failed: failed}
+	if active == 0 && desired == succeeded+failed {
+		child.Status.CompletionTime = new(metav1.NewTime(now))
+	}
+}
+
+func TestEachImageHasOneChild(t *testing.T) {
+	j := list("a", "b")
+	made := children(t, j)
+	require.Len(t, made, 2)
+	assert.Equal(t, "a", made[0].Spec.Image)
+	assert.Nil(t, made[0].Spec.CompletionPolicy.TTLSecondsAfterFinished, "it would go before its siblings and be made again")
+	assert.True(t, metav1.IsControlledBy(made[0], j))
+	assert.NotEqual(t, made[0].Name, made[1].Name)
+	assert.Equal(t, made[0].Name, children(t, j)[0].Name, "a crash makes none twice")
+	p := Compute(Snapshot{Job: j, Children: made, Now: now})
+	assert.True(t, p.Empty(), p.String())
+}
+
+func TestStatusCountsImages(t *testing.T) {
+	j := list("a", "b", "c")
+	made := children(t, j)
+	has(made[0], 2, 0, 2, 0)
+	has(made[1], 2, 0, 1, 1)
+	has(made[2], 2, 1, 0, 0)
+	p := Compute(Snapshot{Job: j, Children: made, Now: now})
+	st := p.Status
+	assert.Equal(t, "3/1/2/1", fmt.Sprintf("%d/%d/%d/%d", st.Desired, st.Active, st.Completed, st.Succeeded))
+	require.Len(t, st.FailedImageStatuses, 1)
+	assert.Equal(t, "b", st.FailedImageStatuses[0].Name)
+	assert.Equal(t, made[1].Name, st.FailedImageStatuses[0].ImagePullJob)
+	assert.Nil(t, st.CompletionTime)
+
+	has(made[2], 2, 0, 2, 0)
+	p = Compute(Snapshot{Job: j, Children: made, Now: now})
+	assert.NotNil(t, p.Status.CompletionTime)
+	j.Spec.CompletionPolicy = v1beta1.CompletionPolicy{Type: v1beta1.CompletionNever}
+	made = children(t, j)
+	p = Compute(Snapshot{Job: j, Children: made, Now: now})
+	assert.Nil(t, p.Status.CompletionTime)
+}
+
+func TestEditsReplaceChildren(t *testing.T) {
+	j := list("a", "b")
+	made := children(t, j)
+	edited := list("b", "c")
+	p := Compute(Snapshot{Job: edited, Children: made, Now: now})
+	assert.Equal(t, 1, p.Count(action.Delete))
+	assert.Equal(t, "c", p.Steps[1].Actions[0].Object.(*v1beta1.ImagePullJob).Spec.Image)
+
+	edited = list("a", "b")
+	edited.Spec.Parallelism = new(intstr.FromInt(3))
+	p = Compute(Snapshot{Job: edited, Children: made, Now: now})
+	assert.Equal(t, 2, p.Count(action.Delete))
+	assert.Equal(t, 2, p.Count(action.Create))
+}
+
+// A child of OpenKruise has another hash, the time to live of its parent and what its webhook has filled in.
+func TestChildrenOfOpenKruiseStay(t *testing.T) {
+	j := list("a")
+	child := children(t, j)[0]
+	child.Name, child.Labels = "list-x7kq2", map[string]string{contract.RevisionLabel: "5d8f7c9b5d"}
+	child.Spec.CompletionPolicy = v1beta1.CompletionPolicy{Type: v1beta1.CompletionAlways, TTLSecondsAfterFinished: new(int32(60))}
+	child.Spec.PullPolicy = &v1beta1.PullPolicy{TimeoutSeconds: new(int32(600)), BackoffLimit: new(int32(3))}
+	child.Spec.ImagePullPolicy = v1beta1.PullIfNotPresent
+	p := Compute(Snapshot{Job: j, Children: []*v1beta1.ImagePullJob{child}, Now: now})
+	assert.True(t, p.Empty(), p.String())
+}
+
+func TestChildrenThatAreTooManyGo(t *testing.T) {
+	j := list("a")
+	made := children(t, j)
+	second := made[0].DeepCopy()
+	second.Name, second.UID = "second", "second"
+	p := Compute(Snapshot{Job: j, Children: []*v1beta1.ImagePullJob{made[0], second}, Now: now})
+	assert.Equal(t, 1, p.Count(action.Delete))
+	second.DeletionTimestamp = new(metav1.NewTime(now))
+	p = Compute(Snapshot{Job: j, Children: []*v1beta1.ImagePullJob{second}, Now: now})
+	assert.Equal(t, 1, p.Count(action.Create), "one that is going does not count")
+}
+
+func TestCompletedJobsGoInTime(t *testing.T) {
+	j := list("a")
+	j.Status.CompletionTime = new(metav1.NewTime(now.Add(-59 * time.Second)))
+	p := Compute(Snapshot{Job: j, Now: now})
+	assert.Equal(t, "wake after 1s\n", p.String())
+	p = Compute(Snapshot{Job: j, Now: now.Add(time.Second)})
+	assert.Equal(t, 1, p.Count(action.Delete))
+}

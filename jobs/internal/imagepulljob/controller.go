@@ -1,0 +1,84 @@
+package imagepulljob
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
+)
+
+// reconciler reconciles ImagePullJobs. It holds no state that the cluster does not hold; what it remembers only saves
+// requests.
+type reconciler struct {
+	*base.Controller
+	ttl       time.Duration
+	namespace string // of the copies of pull secrets
+	secrets   *sources
+	pods      *podLists
+}
+
+// Reconcile runs one pass over a job.
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.Handle(ctx, req, r.pass)
+}
+
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	snap, err := r.snapshot(ctx, key)
+	if err != nil {
+		return base.Pass{}, err
+	}
+	snap.Refusals = r.KnownRefusals(snap.Job, nil, 0, snap.Now)
+	todo := plan.Compute(snap)
+	if usesPods(snap.Job) && todo.Status != nil && todo.Status.CompletionTime == nil {
+		todo.RequeueWithin(podRecheck)
+	}
+	return passOf(snap.Job, &todo), nil
+}
+
+// passOf returns the pass that carries out a plan.
+func passOf(job *v1beta1.ImagePullJob, todo *plan.Plan) base.Pass {
+	pass := base.Pass{Object: job, Plan: todo.Plan, Err: todo.Err}
+	if todo.Status != nil {
+		pass.Status = func(done action.Failures) client.Object {
+			after := job.DeepCopy()
+			after.Status = *todo.Status
+			if done.UpdateError != "" && after.Status.CompletionTime == nil {
+				after.Status.Message += "; " + done.UpdateError
+			}
+			return after
+		}
+	}
+	return pass
+}
+
+// waiting reconciles ImagePullJobs while the cluster does not serve NodeImage.
+type waiting struct {
+	*base.Controller
+	over func() bool
+}
+
+// Reconcile runs one pass over a job.
+func (w *waiting) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if w.over() {
+		return ctrl.Result{}, nil
+	}
+	return w.Handle(ctx, req, func(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+		job, err := fastclient.Get[v1beta1.ImagePullJob](ctx, w.Reader, key)
+		if err != nil {
+			return base.Pass{}, fmt.Errorf("read image pull job %s: %w", key, err)
+		}
+		now := w.Clock.Now()
+		todo := plan.NotInstalled(job, now, w.KnownRefusals(job, nil, 0, now))
+		return passOf(job, &todo), nil
+	})
+}

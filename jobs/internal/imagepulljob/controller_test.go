@@ -1,0 +1,199 @@
+package imagepulljob_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
+
+	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
+)
+
+// The first test: no other one may have had NodeImage served to the same manager.
+func TestAJobBeginsWhenNodeImageAppears(t *testing.T) {
+	require.NoError(t, envtest.UninstallCRDs(env.Config, definition(t)))
+	d, err := discovery.NewDiscoveryClientForConfig(env.Config)
+	require.NoError(t, err)
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		served, err := d.ServerResourcesForGroupVersion(nodeimage.GroupVersion.String())
+		require.NoError(collect, err)
+		for _, r := range served.APIResources {
+			assert.NotEqual(collect, "nodeimages", r.Name)
+		}
+	})
+	c := givenControllerOf(t, env)
+	job := givenJob(t, c, env.Namespace(t))
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
+		assert.Equal(collect, plan.MessageNotInstalled, job.Status.Message)
+		assert.Nil(collect, job.Status.CompletionTime)
+	})
+
+	givenNodeImages(t)
+	givenNodes(t, c, 2)
+	givenAgents(t, c, nodeimage.ImageSucceeded)
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
+		completed(collect, job)
+		assert.EqualValues(collect, 2, job.Status.Desired)
+	})
+}
+
+func TestAJobPullsOnAllItsNodes(t *testing.T) {
+	c := givenController(t)
+	givenNodes(t, c, 5)
+	givenAgents(t, c, nodeimage.ImageSucceeded)
+	job := givenJob(t, c, env.Namespace(t), func(job *v1beta1.ImagePullJob) {
+		job.Spec.Parallelism = new(intstr.FromInt(2))
+		job.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(1))
+	})
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(job), job)
+		assert.True(collect, apierrors.IsNotFound(err), "its time is over")
+	})
+	assert.EqualValues(t, 5, job.Status.Succeeded)
+	assert.Equal(t, "job has completed", job.Status.Message)
+}
+
+func TestFailedNodesAreNamedWithTheirReason(t *testing.T) {
+	c := givenController(t)
+	names := givenNodes(t, c, 2)
+	givenAgents(t, c, nodeimage.ImageFailed)
+	job := givenJob(t, c, env.Namespace(t), func(job *v1beta1.ImagePullJob) {
+		job.Spec.Selector = &v1beta1.ImagePullJobNodeSelector{Names: []string{names[1], "absent", names[0]}}
+	})
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
+		completed(collect, job)
+		assert.ElementsMatch(collect, names, job.Status.FailedNodes)
+		require.Len(collect, job.Status.Failures, 2)
+		assert.Equal(collect, "no such image", job.Status.Failures[0].Message)
+	})
+}
+
+func TestNodesWithPodsArePulledOn(t *testing.T) {
+	c := givenController(t)
+	names := givenNodes(t, c, 2)
+	givenAgents(t, c, nodeimage.ImageSucceeded)
+	namespace := env.Namespace(t)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", Labels: map[string]string{"app": "web"}},
+		Spec:       corev1.PodSpec{NodeName: names[1], Containers: []corev1.Container{{Name: "main", Image: "nginx"}}},
+	}
+	require.NoError(t, c.Create(t.Context(), pod))
+	job := givenJob(t, c, namespace, func(job *v1beta1.ImagePullJob) {
+		job.Spec.Selector, job.Spec.PodSelector = nil, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	})
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
+		completed(collect, job)
+		assert.EqualValues(collect, 1, job.Status.Succeeded)
+	})
+	image := &nodeimage.NodeImage{}
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: names[0]}, image))
+	assert.Empty(t, image.Spec.Images)
+}
+
+func TestSecretsAreCopiedAndRemoved(t *testing.T) {
+	c := givenController(t)
+	givenNodes(t, c, 1)
+	namespace := env.Namespace(t)
+	source := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "registry"},
+		Type:       corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")},
+	}
+	require.NoError(t, c.Create(t.Context(), source))
+	with := func(name string) func(*v1beta1.ImagePullJob) {
+		return func(job *v1beta1.ImagePullJob) { job.Name, job.Spec.PullSecrets = name, []string{"registry"} }
+	}
+	first, second := givenJob(t, c, namespace, with("first")), givenJob(t, c, namespace, with("second"))
+	copies := func() (found []corev1.Secret) {
+		list := &corev1.SecretList{}
+		require.NoError(t, c.List(t.Context(), list, client.InNamespace(config)))
+		for _, s := range list.Items {
+			if s.Annotations[v1beta1.SecretSourceAnnotation] == namespace+"/registry" {
+				found = append(found, s)
+			}
+		}
+		return found
+	}
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		found := copies()
+		require.Len(collect, found, 1)
+		assert.Equal(collect, fmt.Sprintf("%s/first,%s/second", namespace, namespace), found[0].Annotations[v1beta1.SecretReferencesAnnotation])
+		assert.Equal(collect, source.Data, found[0].Data)
+	})
+	require.NoError(t, c.Delete(t.Context(), first))
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		found := copies()
+		require.Len(collect, found, 1)
+		assert.Equal(collect, namespace+"/second", found[0].Annotations[v1beta1.SecretReferencesAnnotation])
+		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(first), first)))
+	})
+	givenAgents(t, c, nodeimage.ImageSucceeded)
+	eventually(t, c, second, completed)
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		assert.Empty(collect, copies(), "no credential outlives the job")
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(second), second))
+		assert.Empty(collect, second.Finalizers)
+	})
+}
+
+// Whichever write is the last one of a manager, the next one ends the job, and no node pulls twice.
+func TestAKilledManagerLeavesNothingUndone(t *testing.T) {
+	givenNodeImages(t)
+	for writes := int64(1); writes <= 4; writes++ {
+		t.Run(fmt.Sprint(writes), func(t *testing.T) {
+			c := env.Client(t)
+			names := givenNodes(t, c, 3)
+			job := givenJob(t, c, env.Namespace(t), func(job *v1beta1.ImagePullJob) { job.Spec.Parallelism = new(intstr.FromInt(2)) })
+			send, dead := faults.Kill(writes)
+			t.Run("killed", func(t *testing.T) {
+				givenControllerOf(t, faults.Over(env, send))
+				for range min(writes, 3) {
+					answerAll(t, c, names)
+				}
+				select {
+				case <-dead:
+				case <-t.Context().Done():
+				}
+			})
+			givenControllerOf(t, env)
+			givenAgents(t, c, nodeimage.ImageSucceeded)
+			eventually(t, c, job, completed)
+			for _, name := range names {
+				image := &nodeimage.NodeImage{}
+				require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: name}, image))
+				require.Len(t, image.Spec.Images["nginx"].Tags, 1)
+				assert.Zero(t, image.Spec.Images["nginx"].Tags[0].Version, "one round of pulling")
+			}
+		})
+	}
+}
+
+// answerAll has the agents look once.
+func answerAll(t *testing.T, c client.Client, names []string) {
+	t.Helper()
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		asked := 0
+		for _, name := range names {
+			image := &nodeimage.NodeImage{}
+			require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Name: name}, image))
+			if len(image.Spec.Images) > 0 {
+				asked++
+				answer(t.Context(), c, image, nodeimage.ImageSucceeded)
+			}
+		}
+		assert.Positive(collect, asked, strings.Join(names, " "))
+	})
+}

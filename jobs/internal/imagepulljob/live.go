@@ -1,0 +1,168 @@
+package imagepulljob
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
+)
+
+const (
+	// podRecheck is how often the pods of a job with a podSelector are listed.
+	podRecheck = 10 * time.Second
+	// answerAge is how long an answer of the server is used. It is a little less than what passes ask for.
+	answerAge = plan.SecretRecheck - 2*time.Second
+)
+
+// answers caches answers of the server. Jobs share secrets, and passes come more often than answers change.
+type answers[K comparable, V any] struct {
+	clock clock.PassiveClock
+
+	mu    sync.Mutex
+	known map[K]answer[V]
+}
+
+type answer[V any] struct {
+	value V
+	at    time.Time
+}
+
+// get returns an answer that is not too old, or asks.
+func (a *answers[K, V]) get(key K, ask func() (V, error)) (V, error) {
+	now := a.clock.Now()
+	a.mu.Lock()
+	last, known := a.known[key]
+	a.mu.Unlock()
+	if known && now.Sub(last.at) < answerAge {
+		return last.value, nil
+	}
+	value, err := ask()
+	if err != nil {
+		return value, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known == nil {
+		a.known = map[K]answer[V]{}
+	}
+	for other, old := range a.known {
+		if now.Sub(old.at) >= answerAge {
+			delete(a.known, other)
+		}
+	}
+	a.known[key] = answer[V]{value, now}
+	return value, nil
+}
+
+// sources reads pull secrets by their names. The manager may get secrets, not list them, so nothing tells it of changes.
+type sources struct {
+	live      client.Reader
+	namespace string // of the copies
+	secrets   answers[types.NamespacedName, *corev1.Secret]
+	ready     answers[string, bool]
+}
+
+// get returns a secret, nil if it is absent; false if nothing is known.
+func (s *sources) get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, bool) {
+	secret, err := s.secrets.get(key, func() (*corev1.Secret, error) {
+		found := &corev1.Secret{}
+		err := s.live.Get(ctx, key, found)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return found, err
+	})
+	if err != nil {
+		log.FromContext(ctx).Error(err, "A pull secret cannot be read", "secret", key)
+	}
+	return secret, err == nil
+}
+
+// namespaceReady returns false if the namespace of the copies is known to be absent or going.
+func (s *sources) namespaceReady(ctx context.Context) bool {
+	ready, err := s.ready.get(s.namespace, func() (bool, error) {
+		namespace := &corev1.Namespace{}
+		err := s.live.Get(ctx, client.ObjectKey{Name: s.namespace}, namespace)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return namespace.DeletionTimestamp == nil, err
+	})
+	if err != nil {
+		log.FromContext(ctx).Error(err, "The namespace of pull secrets cannot be read", "namespace", s.namespace)
+		return true
+	}
+	return ready
+}
+
+// podLists lists the pods that jobs select by podSelector. They are listed and not watched: a cache of all pods of a
+// cluster would cost more than all jobs.
+type podLists struct {
+	live  client.Reader
+	lists answers[podList, []string]
+}
+
+// podList is a list of pods. A selector that was edited is another one.
+type podList struct {
+	uid        types.UID
+	generation int64
+}
+
+// nodes returns the names of the nodes with matching pods, in the order in which their owner updates them: the highest
+// ordinal first for a StatefulSet, and by name otherwise.
+func (l *podLists) nodes(ctx context.Context, job *v1beta1.ImagePullJob) ([]string, error) {
+	return l.lists.get(podList{job.UID, job.Generation}, func() ([]string, error) {
+		selector, err := metav1.LabelSelectorAsSelector(job.Spec.PodSelector)
+		if err != nil {
+			return nil, fmt.Errorf("read spec.podSelector: %w", err)
+		}
+		list := &corev1.PodList{}
+		// Version 0 is served from the memory of the API server, which may be a moment behind.
+		err = l.live.List(ctx, list, client.InNamespace(job.Namespace), client.MatchingLabelsSelector{Selector: selector},
+			&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
+		if err != nil {
+			return nil, fmt.Errorf("list the pods of a job: %w", err)
+		}
+		owner := metav1.GetControllerOfNoCopy(job)
+		pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
+			return p.Spec.NodeName == "" || p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		})
+		ordinals := owner != nil && owner.Kind == "StatefulSet"
+		slices.SortFunc(pods, func(a, b corev1.Pod) int {
+			if ordinals {
+				if byOrdinal := cmp.Compare(ordinal(b.Name), ordinal(a.Name)); byOrdinal != 0 {
+					return byOrdinal
+				}
+			}
+			return cmp.Compare(a.Name, b.Name)
+		})
+		names := make([]string, len(pods))
+		for i := range pods {
+			names[i] = pods[i].Spec.NodeName
+		}
+		return names, nil
+	})
+}
+
+func ordinal(pod string) int {
+	n, err := strconv.Atoi(pod[strings.LastIndexByte(pod, '-')+1:])
+	if err != nil {
+		return -1
+	}
+	return n
+}

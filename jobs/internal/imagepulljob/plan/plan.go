@@ -1,0 +1,242 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/imageref"
+
+	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// minWake avoids passes shortly after each other for a deadline.
+const minWake = time.Second
+
+// Plan is what one pass over a job wants.
+type Plan struct {
+	action.Plan
+	// Status is the next status; nil leaves it as it is.
+	Status *v1beta1.ImagePullJobStatus
+	// Err is why the spec cannot be followed.
+	Err error
+}
+
+// pass is the state of making one plan.
+type pass struct {
+	Snapshot
+	plan   Plan
+	policy v1beta1.CompletionPolicy
+	notes  []string // follow the message of the status
+}
+
+// Compute makes the plan of one pass. It never changes the snapshot.
+func Compute(s Snapshot) Plan {
+	p := &pass{Snapshot: s, plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}, policy: s.Job.Spec.CompletionPolicy}
+	switch {
+	case s.Job.DeletionTimestamp != nil:
+		p.release()
+	case s.Job.Status.CompletionTime != nil:
+		p.release()
+		p.expire()
+	default:
+		p.run()
+	}
+	return p.plan
+}
+
+// release gives up the copies of secrets, and then lets the job go.
+func (p *pass) release() {
+	if !slices.Contains(p.Job.Finalizers, v1beta1.ProtectionFinalizer) {
+		return
+	}
+	p.plan.Add(action.Step{Name: "release", Actions: p.releaseCopies(nil)})
+	others := slices.DeleteFunc(slices.Clone(p.Job.Finalizers), func(f string) bool { return f == v1beta1.ProtectionFinalizer })
+	p.plan.Add(p.setFinalizers("Released", "the job needs no secrets any more", others))
+}
+
+func (p *pass) setFinalizers(reason, message string, finalizers []string) action.Step {
+	return action.Step{Name: "finalizer", Actions: []action.Action{{
+		Verb: action.PatchMetadata, Object: p.Job, Reason: reason, Message: message,
+		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{"metadata": map[string]any{"finalizers": finalizers}}}},
+	}}}
+}
+
+// expire deletes a completed job when its time is over.
+func (p *pass) expire() {
+	if p.policy.TTLSecondsAfterFinished == nil {
+		return
+	}
+	left := time.Duration(*p.policy.TTLSecondsAfterFinished)*time.Second - p.Now.Sub(p.Job.Status.CompletionTime.Time)
+	if left > 0 {
+		p.plan.RequeueWithin(left)
+		return
+	}
+	p.plan.Add(action.Step{Name: "delete", Actions: []action.Action{{
+		Verb: action.Delete, Object: p.Job, Reason: "Expired", Message: "ttlSecondsAfterFinished have passed",
+	}}})
+}
+
+// run brings an unfinished job forward.
+func (p *pass) run() {
+	ref, err := imageref.Parse(p.Job.Spec.Image)
+	if err != nil {
+		p.plan.Err, p.plan.Status = err, p.Job.Status.DeepCopy()
+		p.plan.Status.ObservedGeneration, p.plan.Status.Message = p.Job.Generation, err.Error()
+		return
+	}
+	t := tally{ref: ref, uid: p.Job.UID, policy: p.pullPolicy(), template: &p.Job.Spec.ImagePullJobTemplate}
+	secrets, ready := p.copySecrets()
+	t.secrets = secrets
+	t.count(p.Targets)
+	status := p.status(&t)
+	p.plan.Status = status
+	if status.CompletionTime != nil {
+		return
+	}
+	if ready {
+		p.pull(&t)
+	}
+	status.Message = join(status.Message, p.notes)
+}
+
+// pull writes the entries of the nodes that may begin, of those whose pull the job has changed since, and removes what
+// the job does not want any more.
+func (p *pass) pull(t *tally) {
+	budget := p.parallelism() - t.active
+	wanted := make(map[types.UID]bool, len(p.Targets))
+	var begin, abandon []action.Action
+	full := 0
+	for i, image := range p.Targets {
+		wanted[image.UID] = true
+		n := &t.nodes[i]
+		if n.state != unsynced && !n.outdated {
+			abandon = append(abandon, p.abandon(t, image, true)...)
+			continue
+		}
+		if n.state == unsynced && budget <= 0 {
+			abandon = append(abandon, p.abandon(t, image, true)...)
+			continue
+		}
+		if t.lacksRoom(image) {
+			full++
+			p.plan.Wait(WaitRoom, image.Name, "the node has %d images to pull", nodeimage.MaxImagesPerNode)
+			continue
+		}
+		write := p.write(t, image, true, true, i)
+		if p.plan.YieldsPlace(&write) {
+			continue
+		}
+		begin = append(begin, write)
+		if n.state == unsynced {
+			budget--
+		}
+	}
+	for _, image := range p.Owned {
+		if !wanted[image.UID] {
+			abandon = append(abandon, p.abandon(t, image, false)...)
+		}
+	}
+	if full > 0 {
+		p.notes = append(p.notes, strconv.Itoa(full)+" nodes have no room for another image")
+	}
+	// What is given up stops first, so that never more nodes pull than may.
+	p.plan.Add(action.Step{Name: "abandon", Actions: abandon})
+	p.plan.Add(action.Step{Name: "pull", Actions: begin})
+}
+
+// abandon returns the write that removes what the job does not want on a node any more, if there is anything.
+func (p *pass) abandon(t *tally, image *nodeimage.NodeImage, target bool) []action.Action {
+	if target && !t.leftovers(image) {
+		return nil
+	}
+	return []action.Action{p.write(t, image, false, target, 0)}
+}
+
+// parallelism returns how many nodes may pull at a time.
+func (p *pass) parallelism() int {
+	if p.Job.Spec.Parallelism == nil {
+		return 1
+	}
+	if p.Job.Spec.Parallelism.Type == intstr.Int {
+		return int(p.Job.Spec.Parallelism.IntVal)
+	}
+	n, err := strconv.Atoi(p.Job.Spec.Parallelism.StrVal)
+	if err != nil {
+		p.plan.Err = err
+		return 0
+	}
+	return n
+}
+
+// status returns the next status.
+func (p *pass) status(t *tally) *v1beta1.ImagePullJobStatus {
+	status := &v1beta1.ImagePullJobStatus{
+		StartTime: p.Job.Status.StartTime, ObservedGeneration: p.Job.Generation,
+		Desired: int32(len(t.nodes)), Active: int32(t.active), Succeeded: int32(t.succeeded),
+	}
+	if status.StartTime == nil {
+		status.StartTime = new(metav1.NewTime(p.Now))
+	}
+	never := p.policy.Type == v1beta1.CompletionNever
+	switch left, bounded := p.deadline(status.StartTime.Time); {
+	case !never && t.succeeded+t.failed == len(t.nodes):
+		p.complete(status, MessageCompleted)
+	case !never && bounded && left <= 0:
+		t.giveUp()
+		status.Active = 0
+		p.complete(status, MessageDeadline)
+	default:
+		if bounded && !never {
+			p.plan.RequeueWithin(max(left, minWake))
+		}
+		status.Message = t.progress()
+	}
+	t.tellFailures(status)
+	if p.Absent > 0 {
+		p.notes = append(p.notes, strconv.Itoa(p.Absent)+" nodes in spec.selector.names have no NodeImage")
+	}
+	return status
+}
+
+func (p *pass) complete(status *v1beta1.ImagePullJobStatus, message string) {
+	status.CompletionTime = new(metav1.NewTime(p.Now))
+	status.Message = message
+}
+
+// deadline returns how much is left of activeDeadlineSeconds; false if there is none.
+func (p *pass) deadline(start time.Time) (time.Duration, bool) {
+	if p.policy.ActiveDeadlineSeconds == nil {
+		return 0, false
+	}
+	return time.Duration(*p.policy.ActiveDeadlineSeconds)*time.Second - p.Now.Sub(start), true
+}
+
+// NotInstalled is the plan while the cluster does not serve NodeImage.
+func NotInstalled(job *v1beta1.ImagePullJob, now time.Time, known action.Refusals) Plan {
+	p := &pass{Snapshot: Snapshot{Job: job, Now: now}, plan: Plan{Plan: action.Plan{Refusals: known, Now: now}}, policy: job.Spec.CompletionPolicy}
+	switch {
+	case job.DeletionTimestamp != nil:
+		p.release()
+	case job.Status.CompletionTime != nil:
+		p.release()
+		p.expire()
+	default:
+		status := job.Status.DeepCopy()
+		status.ObservedGeneration, status.Message = job.Generation, MessageNotInstalled
+		p.plan.Status = status
+		if job.Status.Message != MessageNotInstalled {
+			p.plan.Notices = append(p.plan.Notices, action.Notice{
+				Type: corev1.EventTypeWarning, Reason: EventNotInstalled, Note: MessageNotInstalled, WithStatus: true,
+			})
+		}
+	}
+	return p.plan
+}

@@ -1,0 +1,398 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+var now = time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)
+
+const config = "kruise-daemon-config"
+
+func job(changes ...func(*v1beta1.ImagePullJob)) *v1beta1.ImagePullJob {
+	j := &v1beta1.ImagePullJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "warm", UID: "job", ResourceVersion: "1", Generation: 3}}
+	j.Spec.Image = "nginx:1.25"
+	j.Status.StartTime = new(metav1.NewTime(now.Add(-time.Minute)))
+	for _, change := range changes {
+		change(j)
+	}
+	return j
+}
+
+func parallelism(n int) func(*v1beta1.ImagePullJob) {
+	return func(j *v1beta1.ImagePullJob) { j.Spec.Parallelism = new(intstr.FromInt(n)) }
+}
+
+func policy(p v1beta1.CompletionPolicy) func(*v1beta1.ImagePullJob) {
+	return func(j *v1beta1.ImagePullJob) { j.Spec.CompletionPolicy = p }
+}
+
+func ended(ago time.Duration) func(*v1beta1.ImagePullJob) {
+	return func(j *v1beta1.ImagePullJob) { j.Status.CompletionTime = new(metav1.NewTime(now.Add(-ago))) }
+}
+
+func protected(j *v1beta1.ImagePullJob) {
+	j.Finalizers = []string{"other", v1beta1.ProtectionFinalizer}
+}
+
+// image returns the NodeImage of a node without any tag.
+func image(name string) *nodeimage.NodeImage {
+	return &nodeimage.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: "1"}}
+}
+
+// written returns the NodeImage after the writes of the plan.
+func written(t *testing.T, p *Plan, before *nodeimage.NodeImage) *nodeimage.NodeImage {
+	t.Helper()
+	after := before
+	for _, step := range p.Steps {
+		for i := range step.Actions {
+			if a := &step.Actions[i]; a.Object.GetUID() == before.UID {
+				after = apply(t, a, after)
+			}
+		}
+	}
+	return after
+}
+
+func apply(t *testing.T, a *action.Action, before *nodeimage.NodeImage) *nodeimage.NodeImage {
+	t.Helper()
+	require.Len(t, a.Patches, 1)
+	patch, err := json.Marshal(a.Patches[0].Body)
+	require.NoError(t, err)
+	raw, err := json.Marshal(before)
+	require.NoError(t, err)
+	merged, err := jsonpatch.MergePatch(raw, patch)
+	require.NoError(t, err)
+	require.NotEqual(t, string(raw), string(merged), "a write without an effect")
+	after := &nodeimage.NodeImage{}
+	require.NoError(t, json.Unmarshal(merged, after))
+	return after
+}
+
+// pulled returns the NodeImage after the job has asked for its image there, with the agent's answer if one is given.
+func pulled(t *testing.T, name string, j *v1beta1.ImagePullJob, phase nodeimage.ImagePullPhase) *nodeimage.NodeImage {
+	t.Helper()
+	j = j.DeepCopy()
+	j.Spec.Parallelism = new(intstr.FromInt(1))
+	j.Status.StartTime = nil
+	p := Compute(Snapshot{Job: j, Targets: []*nodeimage.NodeImage{image(name)}, Now: now})
+	after := written(t, &p, image(name))
+	if phase != "" {
+		answer(after, phase)
+	}
+	return after
+}
+
+func answer(o *nodeimage.NodeImage, phase nodeimage.ImagePullPhase) {
+	o.Status.ImageStatuses = map[string]nodeimage.ImageStatus{}
+	for name, spec := range o.Spec.Images {
+		var tags []nodeimage.ImageTagStatus
+		for _, tag := range spec.Tags {
+			tags = append(tags, nodeimage.ImageTagStatus{Tag: tag.Tag, Version: tag.Version, Phase: phase, Message: "said by " + o.Name})
+		}
+		o.Status.ImageStatuses[name] = nodeimage.ImageStatus{Tags: tags}
+	}
+}
+
+func TestJobsArePulledInOrderAndWithinParallelism(t *testing.T) {
+	ok, bad, busy := nodeimage.ImageSucceeded, nodeimage.ImageFailed, nodeimage.ImagePulling
+	for name, test := range map[string]struct {
+		job     *v1beta1.ImagePullJob
+		nodes   []nodeimage.ImagePullPhase // "" for one that was not asked
+		begin   string
+		status  string
+		message string
+	}{
+		"the first node begins":        {job(), []nodeimage.ImagePullPhase{"", "", ""}, "n0", "3/0/0/0", "job is running, progress 0.0%"},
+		"one at a time":                {job(), []nodeimage.ImagePullPhase{busy, "", ""}, "", "3/1/0/0", "job is running, progress 0.0%"},
+		"the next one follows":         {job(), []nodeimage.ImagePullPhase{ok, "", ""}, "n1", "3/0/1/0", "job is running, progress 33.3%"},
+		"a failed one frees its place": {job(), []nodeimage.ImagePullPhase{ok, bad, ""}, "n2", "3/0/1/1", "job is running, progress 66.7%"},
+		"two at a time":                {job(parallelism(2)), []nodeimage.ImagePullPhase{busy, "", ""}, "n1", "3/1/0/0", "job is running, progress 0.0%"},
+		"none":                         {job(parallelism(0)), []nodeimage.ImagePullPhase{"", ""}, "", "2/0/0/0", "job is running, progress 0.0%"},
+		"more than there are":          {job(parallelism(9)), []nodeimage.ImagePullPhase{"", ""}, "n0 n1", "2/0/0/0", "job is running, progress 0.0%"},
+		"all have ended":               {job(), []nodeimage.ImagePullPhase{ok, bad}, "", "2/0/1/1", MessageCompleted},
+		"nothing to do":                {job(), nil, "", "0/0/0/0", MessageCompleted},
+		"a job that never completes":   {job(policy(v1beta1.CompletionPolicy{Type: v1beta1.CompletionNever})), []nodeimage.ImagePullPhase{ok}, "", "1/0/1/0", "job is running, progress 100.0%"},
+		"it waits for nodes":           {job(policy(v1beta1.CompletionPolicy{Type: v1beta1.CompletionNever})), nil, "", "0/0/0/0", MessageNoProgress},
+		"the deadline ends a job":      {job(policy(v1beta1.CompletionPolicy{ActiveDeadlineSeconds: new(int64(60))})), []nodeimage.ImagePullPhase{ok, busy, ""}, "", "3/0/1/2", MessageDeadline},
+		"parallelism as text":          {job(func(j *v1beta1.ImagePullJob) { j.Spec.Parallelism = new(intstr.FromString("2")) }), []nodeimage.ImagePullPhase{"", "", ""}, "n0 n1", "3/0/0/0", "job is running, progress 0.0%"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Snapshot{Job: test.job, Now: now}
+			for i, phase := range test.nodes {
+				o := image(fmt.Sprintf("n%d", i))
+				if phase != "" {
+					o = pulled(t, o.Name, test.job, phase)
+				}
+				s.Targets = append(s.Targets, o)
+			}
+			p := compute(t, s)
+			var begun []string
+			for _, step := range p.Steps {
+				for i := range step.Actions {
+					begun = append(begun, step.Actions[i].Object.GetName())
+				}
+			}
+			assert.Equal(t, test.begin, strings.Join(begun, " "))
+			st := p.Status
+			assert.Equal(t, test.status, fmt.Sprintf("%d/%d/%d/%d", st.Desired, st.Active, st.Succeeded, st.Failed))
+			assert.Equal(t, test.message, st.Message)
+			assert.Equal(t, test.message == MessageCompleted || test.message == MessageDeadline, st.CompletionTime != nil)
+			assert.Len(t, st.FailedNodes, int(st.Failed))
+		})
+	}
+}
+
+// compute computes twice, and checks that nothing was changed.
+func compute(t *testing.T, s Snapshot) Plan {
+	t.Helper()
+	before, err := json.Marshal(s.Targets)
+	require.NoError(t, err)
+	first, again := Compute(s), Compute(s)
+	assert.Equal(t, first.String(), again.String())
+	assert.Equal(t, first.Status, again.Status)
+	after, err := json.Marshal(s.Targets)
+	require.NoError(t, err)
+	assert.Equal(t, string(before), string(after))
+	return first
+}
+
+func TestEntriesSayHowToPull(t *testing.T) {
+	j := job(func(j *v1beta1.ImagePullJob) {
+		j.Spec.Image = "reg.io/a/b:v1@sha256:" + strings.Repeat("0", 64)
+		j.Spec.PullPolicy = &v1beta1.PullPolicy{TimeoutSeconds: new(int32(60)), BackoffLimit: new(int32(1))}
+		j.Spec.SandboxConfig = &v1beta1.SandboxConfig{Labels: map[string]string{"a": "b"}}
+		j.Spec.ImagePullPolicy = v1beta1.PullAlways
+	})
+	before := image("n0")
+	before.Status.ImageStatuses = map[string]nodeimage.ImageStatus{"reg.io/a/b": {Tags: []nodeimage.ImageTagStatus{{Tag: "sha256:" + strings.Repeat("0", 64), Version: 4}}}}
+	p := compute(t, Snapshot{Job: j, Targets: []*nodeimage.NodeImage{before}, TTL: 300 * time.Second, Now: now})
+	spec := written(t, &p, before).Spec.Images["reg.io/a/b"]
+	require.Len(t, spec.Tags, 1)
+	tag := spec.Tags[0]
+	assert.Equal(t, "sha256:"+strings.Repeat("0", 64), tag.Tag)
+	assert.EqualValues(t, 5, tag.Version, "an old result must not count")
+	assert.Equal(t, nodeimage.PullAlways, tag.ImagePullPolicy)
+	assert.EqualValues(t, 60, *tag.PullPolicy.TimeoutSeconds)
+	assert.EqualValues(t, 1, *tag.PullPolicy.BackoffLimit)
+	assert.Nil(t, tag.PullPolicy.ActiveDeadlineSeconds)
+	assert.GreaterOrEqual(t, *tag.PullPolicy.TTLSecondsAfterFinished, int32(360))
+	assert.Less(t, *tag.PullPolicy.TTLSecondsAfterFinished, int32(660))
+	assert.Equal(t, &nodeimage.SandboxConfig{Labels: map[string]string{"a": "b"}}, spec.SandboxConfig)
+	assert.Equal(t, []corev1.ObjectReference{{APIVersion: "apps.kruise.io/v1beta1", Kind: "ImagePullJob", Namespace: "default", Name: "warm", UID: "job"}}, tag.OwnerReferences)
+	assert.True(t, tag.CreatedAt.Time.Equal(now))
+}
+
+func TestTagsStayUntilTheLastNodeHasPulled(t *testing.T) {
+	var nodes []*nodeimage.NodeImage
+	for i := range 11 {
+		nodes = append(nodes, image(fmt.Sprintf("n%d", i)))
+	}
+	for name, test := range map[string]struct {
+		job *v1beta1.ImagePullJob
+		min int32
+	}{
+		"timeout and attempts":      {job(parallelism(11)), 1800 + 300},
+		"one after the other":       {job(), 1800 + 300 + 10*600},
+		"five at a time":            {job(parallelism(5)), 1800 + 300 + 2*600},
+		"a job with a time to live": {job(parallelism(11), policy(v1beta1.CompletionPolicy{TTLSecondsAfterFinished: new(int32(60))})), 60 + 300},
+		"a job with a deadline":     {job(parallelism(11), policy(v1beta1.CompletionPolicy{ActiveDeadlineSeconds: new(int64(1200))})), 1200 + 300},
+		"a job without an end":      {job(parallelism(11), policy(v1beta1.CompletionPolicy{Type: v1beta1.CompletionNever})), 86400 - 600},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := compute(t, Snapshot{Job: test.job, Targets: nodes, TTL: 300 * time.Second, Now: now})
+			ttl := *written(t, &p, nodes[0]).Spec.Images["nginx"].Tags[0].PullPolicy.TTLSecondsAfterFinished
+			assert.GreaterOrEqual(t, ttl, test.min)
+			assert.Less(t, ttl, test.min+1200)
+		})
+	}
+}
+
+func TestAChangedJobReachesNodesThatArePulling(t *testing.T) {
+	before := job()
+	after := before.DeepCopy()
+	after.Spec.PullPolicy = &v1beta1.PullPolicy{TimeoutSeconds: new(int32(30))}
+	after.Spec.SandboxConfig = &v1beta1.SandboxConfig{Annotations: map[string]string{"a": "b"}}
+	for phase, version := range map[nodeimage.ImagePullPhase]int64{nodeimage.ImagePulling: 1, nodeimage.ImageWaiting: 1, nodeimage.ImageSucceeded: 0, nodeimage.ImageFailed: 0} {
+		node := pulled(t, "n0", before, phase)
+		p := compute(t, Snapshot{Job: after, Targets: []*nodeimage.NodeImage{node}, Now: now})
+		spec := written(t, &p, node).Spec.Images["nginx"]
+		assert.Equal(t, version, spec.Tags[0].Version, phase)
+		if version > 0 {
+			assert.EqualValues(t, 30, *spec.Tags[0].PullPolicy.TimeoutSeconds)
+			assert.Equal(t, "b", spec.SandboxConfig.Annotations["a"])
+			answered := written(t, &p, node)
+			p = compute(t, Snapshot{Job: after, Targets: []*nodeimage.NodeImage{answered}, Now: now})
+			assert.True(t, p.Empty(), "once")
+		}
+	}
+}
+
+func TestAnotherImageLeavesNothingBehind(t *testing.T) {
+	before := job()
+	after := before.DeepCopy()
+	after.Spec.Image = "redis"
+	node, elsewhere := pulled(t, "n0", before, nodeimage.ImagePulling), pulled(t, "n1", before, nodeimage.ImageSucceeded)
+	p := compute(t, Snapshot{Job: after, Targets: []*nodeimage.NodeImage{node}, Owned: []*nodeimage.NodeImage{node, elsewhere}, Now: now})
+	assert.Contains(t, written(t, &p, node).Spec.Images, "redis")
+	assert.NotContains(t, written(t, &p, node).Spec.Images, "nginx")
+	assert.Empty(t, written(t, &p, elsewhere).Spec.Images)
+}
+
+func TestTwoJobsShareATag(t *testing.T) {
+	other := job(func(j *v1beta1.ImagePullJob) {
+		j.Name, j.UID = "other", "other"
+		j.Spec.PullPolicy = &v1beta1.PullPolicy{TimeoutSeconds: new(int32(900)), BackoffLimit: new(int32(1))}
+	})
+	node := pulled(t, "n0", other, nodeimage.ImageSucceeded)
+	p := compute(t, Snapshot{Job: job(), Targets: []*nodeimage.NodeImage{node}, Now: now})
+	shared := written(t, &p, node)
+	tag := shared.Spec.Images["nginx"].Tags[0]
+	assert.EqualValues(t, 1, tag.Version)
+	assert.Len(t, tag.OwnerReferences, 2)
+	assert.EqualValues(t, 900, *tag.PullPolicy.TimeoutSeconds)
+	assert.EqualValues(t, 3, *tag.PullPolicy.BackoffLimit)
+	for _, j := range []*v1beta1.ImagePullJob{job(), other} {
+		p = compute(t, Snapshot{Job: j, Targets: []*nodeimage.NodeImage{shared}, Now: now})
+		assert.True(t, p.Empty(), "they agree")
+		assert.EqualValues(t, 1, p.Status.Active)
+	}
+	p = compute(t, Snapshot{Job: job(), Owned: []*nodeimage.NodeImage{shared}, Now: now})
+	assert.True(t, p.Empty(), "a job that has completed leaves its tags to their time to live")
+	never := job(policy(v1beta1.CompletionPolicy{Type: v1beta1.CompletionNever}))
+	p = compute(t, Snapshot{Job: never, Owned: []*nodeimage.NodeImage{shared}, Now: now})
+	assert.Len(t, written(t, &p, shared).Spec.Images["nginx"].Tags[0].OwnerReferences, 1)
+}
+
+func TestAFullNodeIsPassedOver(t *testing.T) {
+	full := image("n0")
+	full.Spec.Images = map[string]nodeimage.ImageSpec{}
+	for i := range nodeimage.MaxImagesPerNode {
+		full.Spec.Images[fmt.Sprintf("image%d", i)] = nodeimage.ImageSpec{Tags: []nodeimage.ImageTagSpec{{Tag: "1"}}}
+	}
+	p := compute(t, Snapshot{Job: job(), Targets: []*nodeimage.NodeImage{full, image("n1")}, Now: now})
+	assert.Equal(t, 1, p.Count(action.PatchSpec))
+	assert.Contains(t, p.Status.Message, "1 nodes have no room for another image")
+}
+
+func TestCompletedJobsGoInTime(t *testing.T) {
+	ttl := policy(v1beta1.CompletionPolicy{TTLSecondsAfterFinished: new(int32(20))})
+	p := Compute(Snapshot{Job: job(ttl, ended(19*time.Second)), Now: now})
+	assert.Equal(t, "wake after 1s\n", p.String())
+	p = Compute(Snapshot{Job: job(ttl, ended(20*time.Second)), Now: now})
+	assert.Equal(t, "delete:\n  Delete imagepulljob warm (Expired): ttlSecondsAfterFinished have passed\n", p.String())
+	p = Compute(Snapshot{Job: job(ended(time.Hour)), Now: now})
+	assert.Empty(t, p.String())
+}
+
+func secret(namespace, name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name), Annotations: map[string]string{
+			"a": "b", corev1.LastAppliedConfigAnnotation: "secret",
+		}},
+		Type: corev1.SecretTypeDockerConfigJson, Data: data,
+	}
+}
+
+func withSecret(j *v1beta1.ImagePullJob) { j.Spec.PullSecrets = []string{"s"} }
+
+func TestSecretsAreCopiedOnceAndReleased(t *testing.T) {
+	data := map[string][]byte{".dockerconfigjson": []byte("{}")}
+	source := secret("default", "s", data)
+	secrets := Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": source}}
+	j := job(withSecret)
+	p := compute(t, Snapshot{Job: j, Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: secrets, Now: now})
+	require.Len(t, p.Steps, 3, p.String())
+	assert.Equal(t, action.PatchMetadata, p.Steps[0].Actions[0].Verb, "the finalizer comes first")
+	made := p.Steps[1].Actions[0].Object.(*corev1.Secret).DeepCopy()
+	assert.Equal(t, config, made.Namespace)
+	assert.Equal(t, data, made.Data)
+	assert.Equal(t, map[string]string{
+		"a": "b", v1beta1.SecretSourceAnnotation: "default/s", v1beta1.SecretReferencesAnnotation: "default/warm", v1beta1.SecretModeAnnotation: "batch",
+	}, made.Annotations)
+	node := written(t, &p, image("n0"))
+	assert.Equal(t, []nodeimage.SecretReference{{Namespace: config, Name: made.Name, Mode: nodeimage.SecretBatch}}, node.Spec.Images["nginx"].PullSecrets)
+
+	made.UID = "copy"
+	protected(j)
+	secrets.Copies = []*corev1.Secret{made}
+	p = compute(t, Snapshot{Job: j, Targets: []*nodeimage.NodeImage{node}, Secrets: secrets, Now: now})
+	assert.True(t, p.Empty(), p.String())
+
+	other := job(withSecret, protected, func(j *v1beta1.ImagePullJob) { j.Name = "other" })
+	p = compute(t, Snapshot{Job: other, Secrets: secrets, Now: now})
+	assert.Contains(t, fmt.Sprint(p.Steps[0].Actions[0].Patches[0].Body), "default/other,default/warm")
+
+	shared := made.DeepCopy()
+	shared.Annotations[v1beta1.SecretReferencesAnnotation] = "default/other,default/warm"
+	secrets.Copies = []*corev1.Secret{shared}
+	p = Compute(Snapshot{Job: job(withSecret, protected, ended(time.Hour)), Secrets: secrets, Now: now})
+	assert.Equal(t, "release:\n  PatchMetadata secret "+made.Name+" (ReleaseSecret): 1 other jobs use it\n"+
+		"finalizer:\n  PatchMetadata imagepulljob warm (Released): the job needs no secrets any more\n", p.String())
+	secrets.Copies = []*corev1.Secret{made}
+	p = Compute(Snapshot{Job: job(withSecret, protected, ended(time.Hour)), Secrets: secrets, Now: now})
+	assert.Contains(t, p.String(), "Delete secret "+made.Name)
+
+	changed := secret("default", "s", map[string][]byte{"other": []byte("x")})
+	secrets.Sources = map[string]*corev1.Secret{"s": changed}
+	p = Compute(Snapshot{Job: j, Secrets: secrets, Now: now})
+	assert.Equal(t, map[string]any{"data": map[string]any{".dockerconfigjson": nil, "other": []byte("x")}}, p.Steps[0].Actions[0].Patches[0].Body)
+
+	foreign := made.DeepCopy()
+	delete(foreign.Annotations, v1beta1.SecretModeAnnotation)
+	secrets.Copies = []*corev1.Secret{foreign}
+	p = Compute(Snapshot{Job: j, Secrets: secrets, Now: now})
+	assert.Equal(t, action.Create, p.Steps[0].Actions[0].Verb, "what has no mark is no copy")
+}
+
+func TestMissingSecretsAreTold(t *testing.T) {
+	absent := Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": nil}}
+	p := compute(t, Snapshot{Job: job(withSecret, protected), Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: absent, Now: now})
+	assert.Equal(t, "job is running, progress 0.0%; secret s is not found", p.Status.Message)
+	require.Len(t, p.Notices, 1)
+	assert.Equal(t, EventSecretNotFound, p.Notices[0].Reason)
+	assert.Equal(t, 1, p.Count(action.PatchSpec), "the job goes on without it")
+
+	p = compute(t, Snapshot{Job: job(withSecret), Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: Secrets{Namespace: config}, Now: now})
+	assert.Equal(t, "job is running, progress 0.0%; namespace kruise-daemon-config is missing", p.Status.Message)
+	assert.True(t, p.Empty())
+	assert.Equal(t, SecretRecheck, p.RequeueAfter)
+
+	inside := job(withSecret, func(j *v1beta1.ImagePullJob) { j.Namespace = config })
+	p = compute(t, Snapshot{Job: inside, Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: Secrets{Namespace: config}, Now: now})
+	assert.Equal(t, []nodeimage.SecretReference{{Namespace: config, Name: "s", Mode: nodeimage.SecretBatch}}, written(t, &p, image("n0")).Spec.Images["nginx"].PullSecrets)
+}
+
+func TestNamesOfCopiesFit(t *testing.T) {
+	source := secret("default", strings.Repeat("a", 253), nil)
+	p := compute(t, Snapshot{Job: job(withSecret, protected, func(j *v1beta1.ImagePullJob) { j.Spec.PullSecrets = []string{source.Name} }),
+		Secrets: Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{source.Name: source}}, Now: now})
+	assert.Len(t, p.Steps[0].Actions[0].Object.GetName(), 253)
+}
+
+func TestAnAbsentKindIsTold(t *testing.T) {
+	j := job()
+	p := NotInstalled(j, now, nil)
+	assert.Equal(t, MessageNotInstalled, p.Status.Message)
+	assert.Nil(t, p.Status.CompletionTime)
+	assert.Len(t, p.Notices, 1)
+	j.Status = *p.Status
+	p = NotInstalled(j, now, nil)
+	assert.Empty(t, p.Notices, "once")
+}

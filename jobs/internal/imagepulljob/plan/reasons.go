@@ -1,0 +1,40 @@
+package plan
+
+// Messages of a job, in status.message. Others follow them, after a semicolon.
+const (
+	// MessageCompleted says that all nodes have ended, well or not.
+	MessageCompleted = "job has completed"
+	// MessageDeadline says that activeDeadlineSeconds have passed; nodes that had not ended count as failed.
+	MessageDeadline = "job exceeds activeDeadlineSeconds"
+	// MessageNoProgress says that no node is selected.
+	MessageNoProgress = "job is running, no progress"
+	// MessageProgress is followed by the percentage of nodes that have ended.
+	MessageProgress = "job is running, progress "
+	// MessageNotInstalled says that the cluster does not serve NodeImage, which module daemon brings.
+	MessageNotInstalled = "NodeImage is not installed in this cluster: nothing will be pulled"
+	// MessageNotStarted says why a node that never pulled the image counts as failed.
+	MessageNotStarted = "the node had not begun before the deadline"
+	// MessageNotEnded says why a node that was pulling the image counts as failed.
+	MessageNotEnded = "the node was pulling the image at the deadline"
+)
+
+// Reasons of events and of waits.
+const (
+	// EventSecretNotFound says that a pull secret of the job is not there; the job goes on without it.
+	EventSecretNotFound = "PullSecretNotFound"
+	// EventNamespaceMissing says that the namespace of the copies of pull secrets is not there, or is going; the job
+	// waits for it.
+	EventNamespaceMissing = "ConfigNamespaceMissing"
+	// EventNotInstalled says that the cluster does not serve NodeImage; the job begins as soon as it does.
+	EventNotInstalled = "NodeImageNotInstalled"
+	// WaitRoom says that a node has as many images in its NodeImage as it may have.
+	WaitRoom = "TooManyImages"
+)
+
+// Messages and Reasons are all that users read of this package.
+var (
+	Messages = []string{
+		MessageCompleted, MessageDeadline, MessageNoProgress, MessageProgress, MessageNotInstalled, MessageNotStarted, MessageNotEnded,
+	}
+	Reasons = []string{EventSecretNotFound, EventNamespaceMissing, EventNotInstalled, WaitRoom}
+)
