@@ -92,6 +92,7 @@ func defaults() map[Name]featuregate.FeatureSpec {
 	return map[Name]featuregate.FeatureSpec{
 		PodWebhook:                     on,
 		KruiseDaemon:                   on,
+		ImagePullJobGate:               on,
 		DaemonWatchingPod:              on,
 		WorkloadSpread:                 on,
 		PodUnavailableBudgetDeleteGate: on,
@@ -113,7 +114,6 @@ func defaults() map[Name]featuregate.FeatureSpec {
 		KruisePodReadinessGate:                    off,
 		PreDownloadImageForInPlaceUpdate:          off,
 		PreDownloadImageForDaemonSetUpdate:        off,
-		ImagePullJobGate:                          off,
 		StatefulSetAutoResizePVCGate:              off,
 		DaemonSetPruneIneligibleNodes:             off,
 		ResourcesDeletionProtection:               off,

@@ -20,7 +20,7 @@ func TestParse(t *testing.T) {
 	}{
 		{
 			name: "nothing given leaves the defaults",
-			want: values{PodWebhook: true, PodUnavailableBudgetUpdateGate: true, InPlaceWorkloadVerticalScaling: true, CloneSetShortHash: false, ImagePullJobGate: false},
+			want: values{PodWebhook: true, PodUnavailableBudgetUpdateGate: true, InPlaceWorkloadVerticalScaling: true, CloneSetShortHash: false, ImagePullJobGate: true},
 		},
 		{
 			name:      "a gate that is consulted is set without a note",

@@ -57,6 +57,7 @@ func (p *pass) copySecrets() (refs []nodeimage.SecretReference, ready bool) {
 		source, known := p.Secrets.Sources[name]
 		switch {
 		case !known:
+			p.notes = append(p.notes, "secret "+name+" cannot be read")
 			return nil, false
 		case source == nil:
 			p.warn(EventSecretNotFound, "secret "+name+" is not found")

@@ -1,0 +1,41 @@
+package admission
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+func TestImagesAreValidated(t *testing.T) {
+	var many []string
+	for i := range v1beta1.MaxImages + 1 {
+		many = append(many, fmt.Sprintf("image%d", i))
+	}
+	for name, test := range map[string]struct {
+		images []string
+		want   string
+	}{
+		"two":       {[]string{"a", "b"}, ""},
+		"none":      {nil, "spec.images: Required value"},
+		"too many":  {many, "spec.images: Too many"},
+		"twice":     {[]string{"a", "a"}, `spec.images[1]: Duplicate value: "a"`},
+		"no image":  {[]string{"a", "B"}, `spec.images[1]: Invalid value: "B"`},
+		"an empty":  {[]string{""}, "spec.images[0]: Required value"},
+		"as a list": {many[:v1beta1.MaxImages], ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			errs := ValidateSpec(&v1beta1.ImageListPullJobSpec{Images: test.images}, field.NewPath("spec"))
+			if test.want == "" {
+				assert.Empty(t, errs)
+				return
+			}
+			require.Len(t, errs, 1)
+			assert.Contains(t, errs[0].Error(), test.want)
+		})
+	}
+}

@@ -1,0 +1,53 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/core/operator/admission"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/conversion"
+	pulladmission "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/admission"
+)
+
+// NewWebhook answers the API server about ImageListPullJobs.
+func NewWebhook() admission.Webhook[*v1beta1.ImageListPullJob] {
+	return admission.Webhook[*v1beta1.ImageListPullJob]{
+		Kind: conversion.ImageListPullJobs(), Convert: conversion.Convert,
+		Default: func(job *v1beta1.ImageListPullJob) { pulladmission.DefaultTemplate(&job.Spec.ImagePullJobTemplate) },
+		Validate: func(_ context.Context, req admission.Request[*v1beta1.ImageListPullJob]) (admission.Findings, error) {
+			if req.Old != nil && equality.Semantic.DeepEqual(req.New.Spec, req.Old.Spec) {
+				return admission.Findings{}, nil
+			}
+			return admission.Findings{Errors: ValidateSpec(&req.New.Spec, field.NewPath("spec"))}, nil
+		},
+	}
+}
+
+// ValidateSpec returns what is wrong with a spec.
+func ValidateSpec(spec *v1beta1.ImageListPullJobSpec, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	images := at.Child("images")
+	switch n := len(spec.Images); {
+	case n == 0:
+		errs = append(errs, field.Required(images, "name an image"))
+	case n > v1beta1.MaxImages:
+		errs = append(errs, &field.Error{
+			Type: field.ErrorTypeTooMany, Field: images.String(), BadValue: n, Detail: fmt.Sprintf("at most %d images", v1beta1.MaxImages),
+		})
+	}
+	seen := make(map[string]bool, len(spec.Images))
+	for i, image := range spec.Images {
+		if seen[image] {
+			errs = append(errs, field.Duplicate(images.Index(i), image))
+			continue
+		}
+		seen[image] = true
+		errs = append(errs, pulladmission.ValidateImage(image, images.Index(i))...)
+	}
+	return append(errs, pulladmission.ValidateTemplate(&spec.ImagePullJobTemplate, at)...)
+}

@@ -1,0 +1,35 @@
+package admission
+
+import (
+	"cmp"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// Defaults of pullPolicy.
+const (
+	// DefaultTimeoutSeconds bounds one attempt.
+	DefaultTimeoutSeconds = 600
+	// DefaultBackoffLimit is how many attempts follow a failed first one.
+	DefaultBackoffLimit = 3
+)
+
+// Default sets absent fields to their defaults. It is idempotent.
+func Default(job *v1beta1.ImagePullJob) {
+	DefaultTemplate(&job.Spec.ImagePullJobTemplate)
+	job.Spec.ImagePullPolicy = cmp.Or(job.Spec.ImagePullPolicy, v1beta1.PullIfNotPresent)
+}
+
+// DefaultTemplate sets absent fields to their defaults, but for imagePullPolicy.
+func DefaultTemplate(t *v1beta1.ImagePullJobTemplate) {
+	t.CompletionPolicy.Type = cmp.Or(t.CompletionPolicy.Type, v1beta1.CompletionAlways)
+	if t.PullPolicy == nil {
+		t.PullPolicy = &v1beta1.PullPolicy{}
+	}
+	if t.PullPolicy.TimeoutSeconds == nil {
+		t.PullPolicy.TimeoutSeconds = new(int32(DefaultTimeoutSeconds))
+	}
+	if t.PullPolicy.BackoffLimit == nil {
+		t.PullPolicy.BackoffLimit = new(int32(DefaultBackoffLimit))
+	}
+}

@@ -1,0 +1,156 @@
+package admission
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/core/pods/imageref"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// Validate returns what is wrong with a job. Old is the stored one, nil on create. A spec that is stored already does not
+// prevent other changes.
+func Validate(job, old *v1beta1.ImagePullJob) field.ErrorList {
+	if old != nil && equality.Semantic.DeepEqual(job.Spec, old.Spec) {
+		return nil
+	}
+	at := field.NewPath("spec")
+	errs := ValidateImage(job.Spec.Image, at.Child("image"))
+	errs = append(errs, ValidateTemplate(&job.Spec.ImagePullJobTemplate, at)...)
+	if old != nil && completedAndChanged(job, old) {
+		errs = append(errs, field.Forbidden(at, "the job has completed; create a new one"))
+	}
+	return errs
+}
+
+// SecretsChanged reports whether an update changes the pull secrets, which never change: OpenKruise answers that with
+// another status than other errors.
+func SecretsChanged(job, old *v1beta1.ImagePullJob) bool {
+	return old != nil && !equality.Semantic.DeepEqual(job.Spec.PullSecrets, old.Spec.PullSecrets)
+}
+
+// completedAndChanged reports whether anything but the time to live of a completed job changes.
+func completedAndChanged(job, old *v1beta1.ImagePullJob) bool {
+	if old.Status.CompletionTime == nil {
+		return false
+	}
+	now := *job.Spec.DeepCopy()
+	now.CompletionPolicy.TTLSecondsAfterFinished = old.Spec.CompletionPolicy.TTLSecondsAfterFinished
+	return !equality.Semantic.DeepEqual(now, old.Spec)
+}
+
+// ValidateImage returns what is wrong with the reference of an image.
+func ValidateImage(image string, at *field.Path) field.ErrorList {
+	if image == "" {
+		return field.ErrorList{field.Required(at, "name an image")}
+	}
+	if _, err := imageref.Parse(image); err != nil {
+		return field.ErrorList{field.Invalid(at, image, err.Error())}
+	}
+	return nil
+}
+
+// ValidateTemplate returns what is wrong with where and how images are pulled.
+func ValidateTemplate(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.ErrorList {
+	errs := validateSelectors(t, at)
+	errs = append(errs, validateParallelism(t.Parallelism, at.Child("parallelism"))...)
+	timeout := int32(DefaultTimeoutSeconds)
+	if t.PullPolicy != nil {
+		if seconds := t.PullPolicy.TimeoutSeconds; seconds != nil {
+			timeout = *seconds
+			if timeout < 1 {
+				errs = append(errs, field.Invalid(at.Child("pullPolicy", "timeoutSeconds"), timeout, "must be greater than or equal to 1"))
+			}
+		}
+		if limit := t.PullPolicy.BackoffLimit; limit != nil && *limit < 0 {
+			errs = append(errs, field.Invalid(at.Child("pullPolicy", "backoffLimit"), *limit, "must be greater than or equal to 0"))
+		}
+	}
+	errs = append(errs, validateCompletion(&t.CompletionPolicy, timeout, at.Child("completionPolicy"))...)
+	if p := t.ImagePullPolicy; p != "" && p != v1beta1.PullAlways && p != v1beta1.PullIfNotPresent {
+		errs = append(errs, field.NotSupported(at.Child("imagePullPolicy"), p, []v1beta1.ImagePullPolicy{v1beta1.PullAlways, v1beta1.PullIfNotPresent}))
+	}
+	return errs
+}
+
+func validateSelectors(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if s, sel := t.Selector, at.Child("selector"); s != nil {
+		if s.Names != nil && (len(s.MatchLabels) > 0 || len(s.MatchExpressions) > 0) {
+			errs = append(errs, field.Invalid(sel, s.Names, "names and label selector exclude each other"))
+		}
+		seen := map[string]bool{}
+		for i, name := range s.Names {
+			if seen[name] {
+				errs = append(errs, field.Duplicate(sel.Child("names").Index(i), name))
+			}
+			seen[name] = true
+		}
+		errs = append(errs, validateLabels(&s.LabelSelector, sel)...)
+	}
+	if t.PodSelector != nil {
+		if t.Selector != nil {
+			errs = append(errs, field.Forbidden(at.Child("podSelector"), "exclusive with spec.selector"))
+		}
+		errs = append(errs, validateLabels(t.PodSelector, at.Child("podSelector"))...)
+	}
+	return errs
+}
+
+func validateLabels(s *metav1.LabelSelector, at *field.Path) field.ErrorList {
+	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, at)
+}
+
+// validateParallelism keeps OpenKruise's words, which clients match.
+func validateParallelism(p *intstr.IntOrString, at *field.Path) field.ErrorList {
+	if p == nil {
+		return nil
+	}
+	n := int(p.IntVal)
+	if p.Type == intstr.String {
+		if len(p.StrVal) > 0 && p.StrVal[len(p.StrVal)-1] == '%' {
+			return field.ErrorList{field.Invalid(at, p.StrVal, "parallelism does not support percentage value")}
+		}
+		var err error
+		if n, err = strconv.Atoi(p.StrVal); err != nil {
+			return field.ErrorList{field.Invalid(at, p.StrVal, "parallelism must be a valid integer")}
+		}
+	}
+	if n < 0 {
+		return field.ErrorList{field.Invalid(at, p.String(), "parallelism must be non-negative")}
+	}
+	return nil
+}
+
+func validateCompletion(c *v1beta1.CompletionPolicy, timeout int32, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	deadline, ttl := at.Child("activeDeadlineSeconds"), at.Child("ttlSecondsAfterFinished")
+	if c.TTLSecondsAfterFinished != nil && *c.TTLSecondsAfterFinished < 0 {
+		errs = append(errs, field.Invalid(ttl, *c.TTLSecondsAfterFinished, "must be greater than or equal to 0"))
+	}
+	switch c.Type {
+	case "", v1beta1.CompletionAlways:
+		if c.ActiveDeadlineSeconds != nil && *c.ActiveDeadlineSeconds < int64(timeout) {
+			errs = append(errs, field.Invalid(deadline, *c.ActiveDeadlineSeconds,
+				fmt.Sprintf("must not be less than pullPolicy.timeoutSeconds (%d)", timeout)))
+		}
+	case v1beta1.CompletionNever:
+		if c.ActiveDeadlineSeconds != nil {
+			errs = append(errs, field.Forbidden(deadline, "can only be set when the type is Always"))
+		}
+		if c.TTLSecondsAfterFinished != nil {
+			errs = append(errs, field.Forbidden(ttl, "can only be set when the type is Always"))
+		}
+	default:
+		types := []v1beta1.CompletionPolicyType{v1beta1.CompletionAlways, v1beta1.CompletionNever}
+		errs = append(errs, field.NotSupported(at.Child("type"), c.Type, types))
+	}
+	return errs
+}

@@ -1,0 +1,105 @@
+package setup
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
+
+	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/config"
+)
+
+var env testenv.Environment
+
+func TestMain(m *testing.M) {
+	env.Run(m, testenv.Options{
+		CRDs:   []string{filepath.Join("..", "config", "crd"), filepath.Join("..", "internal", "imagepulljob", "testdata")},
+		Scheme: testenv.Scheme(v1beta1.AddToScheme, v1alpha1.AddToScheme, nodeimage.AddToScheme),
+	})
+}
+
+func flags(t *testing.T, arguments ...string) (*settings, error) {
+	t.Helper()
+	s := &settings{controllers: allControllers(), ttl: defaultTTL}
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.add(set)
+	return s, set.Parse(arguments)
+}
+
+func TestControllersAreChosen(t *testing.T) {
+	for text, want := range map[string][2]bool{
+		"*": {true, true}, "imagepulljob": {true, false}, "*,-imagepulljob": {false, true}, "imagepulljob,imagelistpulljob": {true, true},
+	} {
+		s, err := flags(t, "--controllers="+text)
+		require.NoError(t, err)
+		assert.Equal(t, want, [2]bool{s.controllers.run("imagepulljob"), s.controllers.run("imagelistpulljob")}, text)
+	}
+	_, err := flags(t, "--controllers=cloneset")
+	require.ErrorContains(t, err, `unknown controller "cloneset"`)
+}
+
+func TestTheTimeOfTagsIsBounded(t *testing.T) {
+	s, err := flags(t, "--default-ttlseconds-for-always-nodeimage=2678400")
+	require.NoError(t, err)
+	assert.EqualValues(t, 2678400, s.ttl)
+	for _, text := range []string{"-1", "2678401", "x"} {
+		_, err := flags(t, "--default-ttlseconds-for-always-nodeimage="+text)
+		require.ErrorContains(t, err, "default-ttlseconds-for-always-nodeimage")
+	}
+}
+
+// The manager is refused nothing while a list of images is pulled.
+func TestTheShippedRolesAreEnough(t *testing.T) {
+	env.Need(t)
+	c := env.Client(t)
+	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: nodeimage.DefaultConfigNamespace}})))
+	givenCopierRole(t, c)
+	assertAllowed := operators.Granted{
+		Env: &env, Operator: Operator(), Files: config.Files, Roles: []string{"rbac/manager_role.yaml", "rbac/namespace_role.yaml"},
+	}.Start(t)
+	namespace := env.Namespace(t)
+	node := &nodeimage.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+	require.NoError(t, c.Create(t.Context(), node))
+	list := &v1beta1.ImageListPullJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "list"}}
+	list.Spec.Images = []string{"nginx"}
+	list.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(0))
+	require.NoError(t, c.Create(t.Context(), list))
+	testenv.Eventually(t, func(check *assert.CollectT) {
+		require.NoError(check, c.Get(t.Context(), client.ObjectKey{Name: "n1"}, node))
+		require.NotEmpty(check, node.Spec.Images)
+	})
+	before := client.MergeFrom(node.DeepCopy())
+	node.Status.ImageStatuses = map[string]nodeimage.ImageStatus{"nginx": {Tags: []nodeimage.ImageTagStatus{{Tag: "latest", Phase: nodeimage.ImageSucceeded}}}}
+	require.NoError(t, c.Status().Patch(t.Context(), node, before))
+	testenv.Eventually(t, func(check *assert.CollectT) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(list), list)
+		assert.True(check, apierrors.IsNotFound(err), "it has completed, and its time is over")
+	})
+	assertAllowed()
+}
+
+// givenCopierRole grants what module daemon grants in its namespace of pull secrets.
+func givenCopierRole(t *testing.T, c client.Client) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: nodeimage.DefaultConfigNamespace, Name: "daemon-pull-secrets"}
+	require.NoError(t, c.Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch", "create", "patch", "delete"},
+	}}}))
+	require.NoError(t, c.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "flotilla-system", Name: "jobs-manager"}},
+	}))
+}

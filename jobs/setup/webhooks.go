@@ -1,0 +1,40 @@
+package setup
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	coreadmission "github.com/flotilla-project/flotilla/core/operator/admission"
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/manager"
+
+	"github.com/flotilla-project/flotilla/jobs/internal/conversion"
+	listadmission "github.com/flotilla-project/flotilla/jobs/internal/imagelistpulljob/admission"
+	pulladmission "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/admission"
+)
+
+// webhooks returns the same endpoints whatever the feature gates are: webhook configurations name them, and the API
+// server would refuse the request if an endpoint were absent.
+func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
+	pull, list := pulladmission.NewWebhook(), listadmission.NewWebhook()
+	return manager.Webhooks{
+		Mutating:   []coreadmission.Endpoint{orRefuse(env, pull.Mutating()), orRefuse(env, list.Mutating())},
+		Validating: []coreadmission.Endpoint{orRefuse(env, pull.Validating()), orRefuse(env, list.Validating())},
+		Converting: coreadmission.Converting(conversion.Convert),
+	}, nil
+}
+
+// orRefuse denies all requests while a feature gate is off without which no image is pulled.
+func orRefuse(env *manager.Environment, e coreadmission.Endpoint) coreadmission.Endpoint {
+	for _, gate := range []features.Name{features.KruiseDaemon, features.ImagePullJobGate} {
+		if !env.Options.FeatureGates.Enabled(gate) {
+			return coreadmission.Endpoint{Path: e.Path, Handler: &admission.Webhook{
+				Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+					return admission.Denied("feature-gate " + string(gate) + " is not enabled")
+				}),
+			}}
+		}
+	}
+	return e
+}
