@@ -40,9 +40,10 @@ func children(t *testing.T, j *v1beta1.ImageListPullJob) []*v1beta1.ImagePullJob
 	return made
 }
 
-func has(child *v1beta1.ImagePullJob, desired, active, succeeded, failed int32) {
-	child.Status = v1beta1.ImagePullJobStatus{StartTime: new(metav1.NewTime(now)), Desired: desired, Active: active, Succeeded: succeeded, Failed: failed}
-	if active == 0 && desired == succeeded+failed {
+// has reports about two nodes.
+func has(child *v1beta1.ImagePullJob, active, succeeded, failed int32) {
+	child.Status = v1beta1.ImagePullJobStatus{StartTime: new(metav1.NewTime(now)), Desired: 2, Active: active, Succeeded: succeeded, Failed: failed}
+	if active == 0 && succeeded+failed == 2 {
 		child.Status.CompletionTime = new(metav1.NewTime(now))
 	}
 }
@@ -63,9 +64,9 @@ func TestEachImageHasOneChild(t *testing.T) {
 func TestStatusCountsImages(t *testing.T) {
 	j := list("a", "b", "c")
 	made := children(t, j)
-	has(made[0], 2, 0, 2, 0)
-	has(made[1], 2, 0, 1, 1)
-	has(made[2], 2, 1, 0, 0)
+	has(made[0], 0, 2, 0)
+	has(made[1], 0, 1, 1)
+	has(made[2], 1, 0, 0)
 	p := Compute(Snapshot{Job: j, Children: made, Now: now})
 	st := p.Status
 	assert.Equal(t, "3/1/2/1", fmt.Sprintf("%d/%d/%d/%d", st.Desired, st.Active, st.Completed, st.Succeeded))
@@ -74,7 +75,7 @@ func TestStatusCountsImages(t *testing.T) {
 	assert.Equal(t, made[1].Name, st.FailedImageStatuses[0].ImagePullJob)
 	assert.Nil(t, st.CompletionTime)
 
-	has(made[2], 2, 0, 2, 0)
+	has(made[2], 0, 2, 0)
 	p = Compute(Snapshot{Job: j, Children: made, Now: now})
 	assert.NotNil(t, p.Status.CompletionTime)
 	j.Spec.CompletionPolicy = v1beta1.CompletionPolicy{Type: v1beta1.CompletionNever}

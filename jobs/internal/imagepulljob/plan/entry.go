@@ -110,16 +110,22 @@ func (t *tally) merged(image *nodeimage.ImageSpec, tag *nodeimage.ImageTagSpec) 
 	}
 	policy := t.policy
 	if !alone && at.PullPolicy != nil {
-		policy = nodeimage.ImageTagPullPolicy{
-			TimeoutSeconds: larger(policy.TimeoutSeconds, at.PullPolicy.TimeoutSeconds),
-			BackoffLimit:   larger(policy.BackoffLimit, at.PullPolicy.BackoffLimit),
-		}
-		if t.policy.ActiveDeadlineSeconds != nil && at.PullPolicy.ActiveDeadlineSeconds != nil { // absent means none
-			policy.ActiveDeadlineSeconds = larger(t.policy.ActiveDeadlineSeconds, at.PullPolicy.ActiveDeadlineSeconds)
-		}
+		policy = t.largest(at.PullPolicy)
 	}
 	at.PullPolicy = &policy
 	return next
+}
+
+// largest returns the limits that suit both the job and the others that want the tag.
+func (t *tally) largest(others *nodeimage.ImageTagPullPolicy) nodeimage.ImageTagPullPolicy {
+	both := nodeimage.ImageTagPullPolicy{
+		TimeoutSeconds: larger(t.policy.TimeoutSeconds, others.TimeoutSeconds),
+		BackoffLimit:   larger(t.policy.BackoffLimit, others.BackoffLimit),
+	}
+	if t.policy.ActiveDeadlineSeconds != nil && others.ActiveDeadlineSeconds != nil { // absent means none
+		both.ActiveDeadlineSeconds = larger(t.policy.ActiveDeadlineSeconds, others.ActiveDeadlineSeconds)
+	}
+	return both
 }
 
 func larger[T cmp.Ordered](a, b *T) *T {

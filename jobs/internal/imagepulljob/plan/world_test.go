@@ -159,6 +159,7 @@ func (w *world) edit(change func(*v1beta1.ImagePullJobSpec)) {
 
 func TestRandomWorldsKeepTheInvariants(t *testing.T) {
 	seeds.Each(t, 300, func(t *testing.T, seed uint64) {
+		t.Helper()
 		w := &world{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), job: job(), images: map[string]*nodeimage.NodeImage{}, at: now}
 		w.job.Status.StartTime = nil
 		for i := range w.IntN(6) {
