@@ -97,32 +97,7 @@ func (b *bench) readied(ctx context.Context, way bareReady) ([]Row, error) {
 	}
 	store.begin(b.Pods)
 	began := time.Now()
-	open := func(ctx context.Context, i int) error {
-		_, err := pods.Patch(ctx, podName(i), types.StrategicMergePatchType, way.patch, metav1.PatchOptions{}, "status")
-		return err
-	}
-	requests, sending := errgroup.WithContext(ctx)
-	requests.Go(func() error {
-		return forEach(sending, b.Pods, func(ctx context.Context, i int) error {
-			pod := way.pod(podName(i))
-			pod.Name, pod.Spec.Containers = podName(i), podSpec(imageBefore).Containers
-			if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil || way.patch == nil || way.bound {
-				return err
-			}
-			return open(ctx, i)
-		})
-	})
-	if way.bound {
-		requests.Go(func() error {
-			return forEach(sending, b.Pods, func(ctx context.Context, i int) error {
-				if err := store.await(ctx, space+"/"+podName(i), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }); err != nil {
-					return err
-				}
-				return open(ctx, i)
-			})
-		})
-	}
-	if err := requests.Wait(); err != nil {
+	if err := b.send(ctx, space, way, store); err != nil {
 		return nil, err
 	}
 	row.LastWrite = time.Since(began).Seconds()
@@ -152,4 +127,35 @@ func (b *bench) readied(ctx context.Context, way bareReady) ([]Row, error) {
 		return rows, fmt.Errorf("delete the pods: %w", err)
 	}
 	return rows, await(ctx, "the end of the pods", func() (bool, error) { return len(store.List()) == 0, nil })
+}
+
+// send creates the pods and sends the patches.
+func (b *bench) send(ctx context.Context, space string, way bareReady, store *observed) error {
+	pods := b.kube.CoreV1().Pods(space)
+	open := func(ctx context.Context, i int) error {
+		_, err := pods.Patch(ctx, podName(i), types.StrategicMergePatchType, way.patch, metav1.PatchOptions{}, "status")
+		return err
+	}
+	requests, ctx := errgroup.WithContext(ctx)
+	requests.Go(func() error {
+		return forEach(ctx, b.Pods, func(ctx context.Context, i int) error {
+			pod := way.pod(podName(i))
+			pod.Name, pod.Spec.Containers = podName(i), podSpec(imageBefore).Containers
+			if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil || way.patch == nil || way.bound {
+				return err
+			}
+			return open(ctx, i)
+		})
+	})
+	if way.bound {
+		requests.Go(func() error {
+			return forEach(ctx, b.Pods, func(ctx context.Context, i int) error {
+				if err := store.await(ctx, space+"/"+podName(i), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }); err != nil {
+					return err
+				}
+				return open(ctx, i)
+			})
+		})
+	}
+	return requests.Wait()
 }
