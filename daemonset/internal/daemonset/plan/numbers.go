@@ -96,3 +96,12 @@ func spend(step *action.Step, left *int) bool {
 	*left--
 	return true
 }
+
+// addRest adds a step that shares the burst with steps before it. Where these have used it up, the last of them says
+// that more is wanted.
+func (p *pass) addRest(step action.Step) {
+	if steps := p.plan.Steps; len(step.Actions) == 0 && step.More && len(steps) > 0 {
+		steps[len(steps)-1].More = true
+	}
+	p.plan.Add(step)
+}

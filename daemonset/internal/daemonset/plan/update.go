@@ -39,7 +39,7 @@ func deleteSpecified(p *pass) {
 			}
 		}
 	}
-	p.plan.Add(step)
+	p.addRest(step)
 }
 
 // update replaces pods that are not at the revision that their node is to have. What nodes miss is created before.
@@ -54,7 +54,7 @@ func update(p *pass) {
 		p.roll(&step)
 	}
 	p.plan.Add(p.creates)
-	p.plan.Add(step)
+	p.addRest(step)
 }
 
 // reach are the nodes whose pods may be replaced: those in range in the order of the update, then the others.

@@ -146,6 +146,13 @@ func TestUpdatesInPlace(t *testing.T) {
 	}
 }
 
+// What manage has left nothing of the burst for comes with the next pass.
+func TestUpdatesThatTheBurstLeavesOutComeBack(t *testing.T) {
+	todo := given(t, 2, burst("1"), maxUnavailable("2")).updated("n1", failed).old("n2", down).plan()
+	require.Len(t, todo.Steps, 1)
+	assert.True(t, todo.Steps[0].More)
+}
+
 // A successor of one that its hook holds uses up maxSurge in the pass that makes it, and waits for its turn.
 func TestSuccessorsOfHeldPodsUseUpMaxSurge(t *testing.T) {
 	assert.Equal(t, []string{"create n2"}, given(t, 3, maxSurge("1"), hooked).old("n1 n3").old("n2", preparing, hookOn).did())
