@@ -87,9 +87,19 @@ func (m *builtInPass) isNew(o podstate.State) bool {
 	return o.Pod.Labels[contract.RevisionLabel] == m.revision
 }
 
-// manage gives every eligible node one pod.
+// manage gives every eligible node one pod, and takes those away that wait for nodes that are gone.
 func (m *builtInPass) manage(nodes []*corev1.Node) {
-	template := eligibility.Compile(&m.set.Spec.Template)
+	template, exists := eligibility.Compile(&m.set.Spec.Template), map[string]bool{}
+	for _, n := range nodes {
+		exists[n.Name] = true
+	}
+	for name, on := range m.pods {
+		for _, o := range on {
+			if !exists[name] && !o.Assigned {
+				m.delete(o)
+			}
+		}
+	}
 	for _, n := range nodes {
 		verdict, on := template.Of(n), m.pods[n.Name]
 		var running []podstate.State
