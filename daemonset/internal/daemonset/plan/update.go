@@ -144,14 +144,16 @@ func (p *pass) replace(step *action.Step, l *place, o *pod) bool {
 	if u == nil {
 		return p.deletePod(step, o, "Recreate", "revision "+podstate.ShortHash(target.Name)+" needs a new pod")
 	}
+	if p.left.inPlace == 0 {
+		step.More = true
+		return false
+	}
 	if a := p.workload.UpdateInPlace(o.State, u, target); podupdate.HasWrites(a) {
 		if p.plan.YieldsPlace(&a) {
 			o.touched = true
 			return false
 		}
-		if !spend(step, &p.left.inPlace) {
-			return false
-		}
+		p.left.inPlace--
 		step.Actions = append(step.Actions, a)
 	}
 	o.touched, o.leaving = true, true
