@@ -99,11 +99,12 @@ func Trim(object any) (any, error) {
 }
 
 // TrimPod keeps of a pod what plans read. Of the metadata: all but managedFields and kubectl's
-// last-applied-configuration. Of the spec: the node, or the names of nodes that it must be scheduled to, readiness gates,
-// volumes of claims, and of each container name, image, resources, restart and resize policy, and environment variables
-// with a valueFrom or a name that begins with KRUISE_. Of the status: phase, conditions except those of the start-up steps, of each container its running process
-// and resources, for one that is not ready when its last run began and ended, and why a pod has failed, with the first
-// 256 bytes of the message. Strings that many pods have in common are shared.
+// last-applied-configuration. Of the spec: the node, or the names of nodes that it must be scheduled to, readiness
+// gates, volumes of claims, and of each container name, image, resources, restart and resize policy, and environment
+// variables with a valueFrom or a name that begins with KRUISE_. Of the status: phase, conditions except those of the
+// start-up steps, of each container its running process and resources, for one that is not ready when its last run
+// began and ended, and why a pod has failed, with the first 256 bytes of the message. Strings that many pods have in
+// common are shared.
 func TrimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
