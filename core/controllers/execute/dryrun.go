@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -17,7 +18,11 @@ func (p *pass) dryRun(ctx context.Context, a *action.Action) progress.Outcome {
 		return progress.Outcome{State: progress.Done}
 	}
 	if a.Verb == action.Create && len(a.Prerequisites) > 0 {
-		return progress.DryRunOutcome(p.dryRunCreate(ctx, a))
+		err := p.dryRunCreate(ctx, a)
+		if apierrors.IsAlreadyExists(err) {
+			return p.collision(ctx, a.Object, err)
+		}
+		return progress.DryRunOutcome(err)
 	}
 	return progress.DryRunOutcome(p.dryRunPatches(ctx, a))
 }

@@ -247,6 +247,22 @@ func TestCreateWhereSomebodyElsesObjectStandsIsBlocked(t *testing.T) {
 	assert.Equal(t, "create pod taken: it exists already and belongs to ConfigMap other", out.Blocked[0].Message)
 }
 
+// A dry run meets what the write itself would meet, and makes nothing that comes first.
+func TestDryRunsOfCreatesFindTakenNames(t *testing.T) {
+	w := newWorld(t)
+	foreign := w.pod("taken")
+	foreign.OwnerReferences = nil
+	require.NoError(t, w.Create(t.Context(), foreign))
+	first := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "first"}}
+	a := create(w.pod("taken"))
+	a.Prerequisites, a.DryRun = []action.Object{first}, true
+	out := w.Run(t.Context(), w.owner, []action.Step{step(a)})
+	require.NoError(t, out.Err)
+	assert.Equal(t, []progress.State{progress.Blocked}, states(out))
+	require.ErrorIs(t, out.Outcomes[0].Err, progress.ErrNameTaken)
+	assert.Empty(t, w.writes.list)
+}
+
 // Our own object, which the cache does not show yet, holds up no others.
 func TestNamesOfOwnObjectsSayNothingOfOtherNames(t *testing.T) {
 	w := newWorld(t)

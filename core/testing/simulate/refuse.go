@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
@@ -150,16 +151,19 @@ func shorter(a, b time.Duration) time.Duration {
 }
 
 // dryRun sends dry runs if the action asks for them, as package execute does.
-func (t *attempt) dryRun(a *action.Action) error {
+func (t *attempt) dryRun(a *action.Action) progress.Outcome {
 	if !a.DryRun {
-		return nil
+		return progress.Outcome{State: progress.Done}
 	}
 	if a.Verb == action.Create && len(a.Prerequisites) > 0 {
 		_, err := t.request(request{object: a.Object, kind: "create " + plainKind(a.Object), dryRun: true, write: func() (action.Object, error) {
 			return t.world.Create(OperatorActor, a.Object)
 		}})
 		t.letOthersGo()
-		return err
+		if found := t.world.Latest(a.Object); apierrors.IsAlreadyExists(err) && found != nil {
+			return collision(a, err, found)
+		}
+		return progress.DryRunOutcome(err)
 	}
 	for _, patch := range a.DryRunPatches() {
 		_, err := t.request(request{object: a.Object, kind: kindOfPatch(a.Object, patch), dryRun: true, write: func() (action.Object, error) {
@@ -167,10 +171,10 @@ func (t *attempt) dryRun(a *action.Action) error {
 		}})
 		t.letOthersGo()
 		if err != nil {
-			return err
+			return progress.DryRunOutcome(err)
 		}
 	}
-	return nil
+	return progress.Outcome{State: progress.Done}
 }
 
 // report writes the status that follows from what became of the steps, unless that is deferred. It reports

@@ -59,7 +59,7 @@ func (t *attempt) run() {
 // try writes one action. A dry run takes time, too.
 func (t *attempt) try(a *action.Action) progress.Outcome {
 	if !a.Expired(t.world.now) {
-		if r := progress.DryRunOutcome(t.dryRun(a)); r.State != progress.Done {
+		if r := t.dryRun(a); r.State != progress.Done {
 			return r
 		}
 	}
@@ -161,11 +161,16 @@ func (t *attempt) create(a *action.Action) progress.Outcome {
 	}
 	created, err := t.post(a.Object)
 	if found := t.world.Latest(a.Object); apierrors.IsAlreadyExists(err) && found != nil {
-		return progress.NameTaken(sentence(a), err, found, controllerOf(a.Object))
+		return collision(a, err, found)
 	}
 	r := progress.OutcomeOf(err)
 	r.Object = created
 	return r
+}
+
+// collision is the outcome where an object already has the name.
+func collision(a *action.Action, exists error, found action.Object) progress.Outcome {
+	return progress.NameTaken(sentence(a), exists, found, controllerOf(a.Object))
 }
 
 func (t *attempt) post(o action.Object) (action.Object, error) {
