@@ -43,7 +43,7 @@ func wholeSuite() bool {
 // unneeded compares the permissions of the suite's operators with their requests in the cluster's audit log since its
 // start. It returns the permissions that they need and lack, and those that they have and do not need.
 func (w World) unneeded() ([]string, error) {
-	granted := map[string]permissions{}
+	granted, installed := map[string]permissions{}, map[string]bool{}
 	for _, feature := range w.suite.Features {
 		manifests, err := install.Manifests(feature)
 		if err != nil {
@@ -56,7 +56,9 @@ func (w World) unneeded() ([]string, error) {
 		if err := grants(objects, granted); err != nil {
 			return nil, fmt.Errorf("read the roles of %s: %w", feature, err)
 		}
+		addAccounts(objects, installed)
 	}
+	maps.DeleteFunc(granted, func(account string, _ permissions) bool { return !installed[account] })
 	for _, file := range w.suite.Roles {
 		manifests, err := os.ReadFile(file)
 		if err != nil {
@@ -100,6 +102,16 @@ func account(r audit.Request) string {
 		return ""
 	}
 	return name
+}
+
+// addAccounts adds the accounts among the objects. A feature may also grant something to the account of one that is not
+// installed.
+func addAccounts(objects []unstructured.Unstructured, to map[string]bool) {
+	for i := range objects {
+		if objects[i].GetKind() == "ServiceAccount" {
+			to[objects[i].GetName()] = true
+		}
+	}
 }
 
 // grants adds what the objects' roles grant to each account.

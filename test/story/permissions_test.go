@@ -23,6 +23,10 @@ func TestPermissionsAreThoseThatAreUsed(t *testing.T) {
 
 func TestGrantsGoToTheAccountsThatRolesAreBoundTo(t *testing.T) {
 	objects, err := install.Objects([]byte(`
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: one, namespace: system}
+---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: manager}
@@ -59,4 +63,7 @@ subjects: [{kind: ServiceAccount, name: one, namespace: system}]
 	assert.Equal(t, map[string]permissions{"one": {
 		"get pods": true, "patch pods": true, "get pods/status": true, "patch pods/status": true, "get sets.example.com/scale": true,
 	}}, granted)
+	accounts := map[string]bool{}
+	addAccounts(objects, accounts)
+	assert.Equal(t, map[string]bool{"one": true}, accounts)
 }
