@@ -2,6 +2,7 @@ package plan
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -83,9 +84,17 @@ func (p *pass) templateGeneration() (text string, ok bool) {
 	return text, ok
 }
 
+// hasTemplateGeneration reports whether the pod is of the template's generation. It counts only for a pod of an unknown
+// revision: a manifest that was read from a built-in DaemonSet keeps the annotation, and no edit raises it.
 func (p *pass) hasTemplateGeneration(o *corev1.Pod) bool {
 	text, ok := p.templateGeneration()
-	return ok && o.Labels[templateGenerationLabel] == text
+	return ok && o.Labels[templateGenerationLabel] == text && !p.isKnown(podstate.ShortHash(o.Labels[contract.RevisionLabel]))
+}
+
+// isKnown reports whether there is a revision with the short hash.
+func (p *pass) isKnown(hash string) bool {
+	has := func(r *appsv1.ControllerRevision) bool { return revision.Hash(r) == hash }
+	return slices.ContainsFunc(p.Revisions, has) || slices.ContainsFunc(p.OrphanRevisions, has)
 }
 
 // revisionLabels tell of which revision a pod is: by its hash alone, as of a pod of a built-in DaemonSet.
