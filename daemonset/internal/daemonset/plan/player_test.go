@@ -42,7 +42,7 @@ type player struct {
 
 // failure is the last one of a node.
 type failure struct {
-	pod   types.UID
+	pods  []types.UID // may be replaced
 	pause time.Duration
 	until time.Time
 }
@@ -127,18 +127,25 @@ func (p *player) snapshot(view *simulate.View, set *v1beta1.DaemonSet, now time.
 // remember notes failed pods and which nodes had one, as the operator does.
 func (p *player) remember(s *Snapshot, now time.Time) {
 	s.RetryFailedAt, s.HadPod = map[string]time.Time{}, p.had
+	failed := map[string][]types.UID{}
 	for _, o := range s.Pods {
 		node := eligibility.NodeOf(o)
 		p.had[node] = true
-		if o.Status.Phase != corev1.PodFailed || o.DeletionTimestamp != nil {
-			continue
+		if o.Status.Phase == corev1.PodFailed && o.DeletionTimestamp == nil {
+			failed[node] = append(failed[node], o.UID)
 		}
+	}
+	for node, pods := range failed {
 		f := p.failures[node]
-		if f.pod != o.UID {
-			f = failure{pod: o.UID, pause: min(max(2*f.pause, time.Second), time.Minute), until: now.Add(f.pause)}
-			p.failures[node] = f
+		isNew := func(uid types.UID) bool { return !slices.Contains(f.pods, uid) }
+		switch {
+		case !slices.ContainsFunc(pods, isNew):
+		case f.until.After(now):
+			s.RetryFailedAt[node] = f.until
+		default:
+			pause := min(max(2*f.pause, time.Second), time.Minute)
+			p.failures[node] = failure{pods: pods, pause: pause, until: now.Add(pause)}
 		}
-		s.RetryFailedAt[node] = f.until
 	}
 }
 
