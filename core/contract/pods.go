@@ -37,6 +37,10 @@ const (
 	// RuntimeContainersMetaAnnotation carries the hashes of the running containers. Written by the
 	// node agent through pods/status, read by the in-place engine.
 	RuntimeContainersMetaAnnotation = "apps.kruise.io/runtime-containers-meta"
+	// RestartInPlaceAnnotation in a pod template restarts containers in place whenever its value changes: one word, any
+	// text that differs from the one before, and then the names of the containers, separated by spaces; none names all.
+	// Written by users, read by the in-place engine.
+	RestartInPlaceAnnotation = "apps.kruise.io/restart-in-place"
 	// ContainerLaunchPriorityAnnotation set to LaunchOrdered starts containers in list order.
 	// Written by users, read by the pod webhook of daemon.
 	ContainerLaunchPriorityAnnotation = "apps.kruise.io/container-launch-priority"
@@ -73,6 +77,11 @@ const (
 	// JSON list of the keys. Written by lifecycle hooks and by container recreation.
 	KruisePodReady = "KruisePodReady"
 )
+
+// SidecarTerminated is the condition of a pod whose main containers have ended and whose sidecars are being stopped: the
+// pod has its final phase while containers still run. Written by SidecarTerminator of jobs, read by daemon, which accepts
+// ContainerRecreateRequests for such a pod.
+const SidecarTerminated = "SidecarTerminated"
 
 // Not-ready keys of lifecycle hooks, held under user agent LifecycleUserAgent.
 const (

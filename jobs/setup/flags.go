@@ -6,8 +6,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob"
+	"github.com/flotilla-project/flotilla/jobs/internal/broadcastjob"
 	"github.com/flotilla-project/flotilla/jobs/internal/imagelistpulljob"
 	"github.com/flotilla-project/flotilla/jobs/internal/imagepulljob"
+	"github.com/flotilla-project/flotilla/jobs/internal/sidecarterminator"
 )
 
 // controllers is the flag that says which controllers run, in the form of kube-controller-manager.
@@ -17,7 +20,10 @@ func allControllers() controllers { return controllers{"*"} }
 
 // known are the names of all controllers.
 func known() []string {
-	return []string{imagepulljob.ControllerName, imagelistpulljob.ControllerName}
+	return []string{
+		advancedcronjob.ControllerName, broadcastjob.ControllerName,
+		imagepulljob.ControllerName, imagelistpulljob.ControllerName, sidecarterminator.ControllerName,
+	}
 }
 
 // String implements pflag.Value.

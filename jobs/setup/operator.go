@@ -7,20 +7,25 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/nodes"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob"
+	"github.com/flotilla-project/flotilla/jobs/internal/broadcastjob"
 	"github.com/flotilla-project/flotilla/jobs/internal/imagelistpulljob"
 	"github.com/flotilla-project/flotilla/jobs/internal/imagepulljob"
+	"github.com/flotilla-project/flotilla/jobs/internal/sidecarterminator"
 )
 
 const (
@@ -30,11 +35,22 @@ const (
 	defaultTTL, longestTTL = 300, 31 * 24 * 3600
 )
 
+// The names of the definitions of the kinds.
+const (
+	cronCRD      = "advancedcronjobs.apps.kruise.io"
+	broadcastCRD = "broadcastjobs.apps.kruise.io"
+	pullCRD      = "imagepulljobs.apps.kruise.io"
+	listCRD      = "imagelistpulljobs.apps.kruise.io"
+)
+
 // settings are the operator's own flags.
 type settings struct {
-	controllers controllers
-	pullWorkers int
-	ttl         ttlSeconds
+	controllers      controllers
+	cronWorkers      int
+	broadcastWorkers int
+	pullWorkers      int
+	ttl              ttlSeconds
+	sidecarWorkers   int // how many pods are reconciled at a time by the terminator of sidecars
 }
 
 // Operator returns the manager of jobs.
@@ -42,11 +58,9 @@ func Operator() manager.Operator {
 	s := &settings{controllers: allControllers(), ttl: defaultTTL}
 	return manager.Operator{
 		Feature:      "jobs",
-		FeatureGates: []features.Name{features.KruiseDaemon, features.ImagePullJobGate, features.EnableExternalCerts},
+		FeatureGates: []features.Name{features.KruiseDaemon, features.ImagePullJobGate, features.SidecarTerminator, features.EnableExternalCerts},
 		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme, nodeimage.AddToScheme},
-		CRDs: []string{
-			"advancedcronjobs.apps.kruise.io", "broadcastjobs.apps.kruise.io", "imagepulljobs.apps.kruise.io", "imagelistpulljobs.apps.kruise.io",
-		},
+		CRDs:         []string{cronCRD, broadcastCRD, pullCRD, listCRD}, SeparateKinds: true,
 		Flags:    s.add,
 		Cache:    func(env *manager.Environment) cache.Options { return Cache(env.Options.Namespace) },
 		Webhooks: webhooks,
@@ -56,13 +70,22 @@ func Operator() manager.Operator {
 
 func (s *settings) add(flags *pflag.FlagSet) {
 	flags.Var(&s.controllers, "controllers", "the controllers to run: * for all, name for one, -name for all others")
+	flags.IntVar(&s.cronWorkers, "advancedcronjob-workers", defaultWorkers, "how many AdvancedCronJobs of each kind of jobs are reconciled at a time")
+	flags.IntVar(&s.broadcastWorkers, "broadcastjob-workers", defaultWorkers, "how many BroadcastJobs are reconciled at a time")
 	flags.IntVar(&s.pullWorkers, "imagepulljob-workers", defaultWorkers, "how many ImagePullJobs are reconciled at a time")
+	flags.IntVar(&s.sidecarWorkers, "sidecarterminator-workers", defaultWorkers, "how many pods with sidecars are reconciled at a time")
 	flags.Var(&s.ttl, "default-ttlseconds-for-always-nodeimage", "how much longer than its job a tag stays in NodeImages, in seconds")
 }
 
-// Cache defines what the operator caches: of secrets only copies of pull secrets.
+// Cache defines what the operator caches: of secrets only copies of pull secrets, of Jobs how far those are that
+// AdvancedCronJobs control, and of pods those of BroadcastJobs.
 func Cache(namespace string) cache.Options {
-	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{&corev1.Secret{}: imagepulljob.Secrets(configNamespace())})
+	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
+		&corev1.Secret{}: imagepulljob.Secrets(configNamespace()),
+		&batchv1.Job{}:   fastclient.Within(namespace, advancedcronjob.Jobs()),
+		&corev1.Pod{}:    fastclient.Within(namespace, broadcastjob.Pods()),
+		&corev1.Node{}:   nodes.CachedWithAllocatable(),
+	})
 }
 
 // configNamespace is where node agents read pull secrets.
@@ -73,28 +96,61 @@ func configNamespace() string {
 	return nodeimage.DefaultConfigNamespace
 }
 
+// part is a controller of the manager.
+type part struct {
+	name  string
+	on    bool     // by the feature gates
+	crds  []string // what it cannot do without
+	setUp func(context.Context, *manager.Environment) error
+}
+
+// parts are all controllers.
+func (s *settings) parts(env *manager.Environment) []part {
+	return []part{
+		{advancedcronjob.ControllerName, true, []string{cronCRD}, s.setUpCrons},
+		{broadcastjob.ControllerName, true, []string{broadcastCRD}, s.setUpBroadcasts},
+		{imagepulljob.ControllerName, pulls(env), []string{pullCRD}, s.setUpPulls},
+		{imagelistpulljob.ControllerName, pulls(env), []string{pullCRD, listCRD}, setUpLists},
+		{sidecarterminator.ControllerName, env.Options.FeatureGates.Enabled(features.SidecarTerminator), nil, s.setUpSidecars},
+	}
+}
+
 func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
-	if !pulls(env) {
-		return nil
-	}
-	if s.controllers.run(imagepulljob.ControllerName) {
-		err := imagepulljob.SetUp(ctx, env.Manager, imagepulljob.Options{
-			Settings: env.Settings(imagepulljob.ControllerName, s.pullWorkers),
-			TTL:      time.Duration(s.ttl) * time.Second, ConfigNamespace: configNamespace(),
-		})
-		if err != nil {
-			return fmt.Errorf("set up image pull jobs: %w", err)
+	for _, p := range s.parts(env) {
+		if !p.on || !s.controllers.run(p.name) {
+			continue
 		}
-	}
-	if s.controllers.run(imagelistpulljob.ControllerName) {
-		if err := fastclient.IndexOwners(ctx, env.Manager.GetFieldIndexer(), &v1beta1.ImagePullJob{}); err != nil {
-			return err
-		}
-		if err := imagelistpulljob.SetUp(ctx, env.Manager, env.Settings(imagelistpulljob.ControllerName, defaultWorkers)); err != nil {
-			return fmt.Errorf("set up image list pull jobs: %w", err)
+		if err := env.AfterCRDs(ctx, p.crds, p.setUp); err != nil {
+			return fmt.Errorf("set up %s: %w", p.name, err)
 		}
 	}
 	return nil
+}
+
+func (s *settings) setUpCrons(ctx context.Context, env *manager.Environment) error {
+	return advancedcronjob.SetUp(ctx, env.Manager, advancedcronjob.Options{Settings: env.Settings(advancedcronjob.ControllerName, s.cronWorkers)})
+}
+
+func (s *settings) setUpBroadcasts(ctx context.Context, env *manager.Environment) error {
+	return broadcastjob.SetUp(ctx, env.Manager, env.Settings(broadcastjob.ControllerName, s.broadcastWorkers))
+}
+
+func (s *settings) setUpPulls(ctx context.Context, env *manager.Environment) error {
+	return imagepulljob.SetUp(ctx, env.Manager, imagepulljob.Options{
+		Settings: env.Settings(imagepulljob.ControllerName, s.pullWorkers),
+		TTL:      time.Duration(s.ttl) * time.Second, ConfigNamespace: configNamespace(),
+	})
+}
+
+func setUpLists(ctx context.Context, env *manager.Environment) error {
+	if err := fastclient.IndexOwners(ctx, env.Manager.GetFieldIndexer(), &v1beta1.ImagePullJob{}); err != nil {
+		return err
+	}
+	return imagelistpulljob.SetUp(ctx, env.Manager, env.Settings(imagelistpulljob.ControllerName, defaultWorkers))
+}
+
+func (s *settings) setUpSidecars(ctx context.Context, env *manager.Environment) error {
+	return sidecarterminator.SetUp(ctx, env.Manager, env.Settings(sidecarterminator.ControllerName, s.sidecarWorkers))
 }
 
 // pulls reports whether the feature gates allow to pull images.

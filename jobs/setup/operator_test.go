@@ -2,15 +2,19 @@ package setup
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -26,7 +30,7 @@ var env testenv.Environment
 
 func TestMain(m *testing.M) {
 	env.Run(m, testenv.Options{
-		CRDs:   []string{filepath.Join("..", "config", "crd"), filepath.Join("..", "internal", "imagepulljob", "testdata")},
+		CRDs:   []string{filepath.Join("..", "config", "crd"), filepath.Join("..", "internal", "imagepulljob", "testdata"), filepath.Join("..", "internal", "sidecarterminator", "testdata")},
 		Scheme: testenv.Scheme(v1beta1.AddToScheme, v1alpha1.AddToScheme, nodeimage.AddToScheme),
 	})
 }
@@ -61,7 +65,7 @@ func TestTheTimeOfTagsIsBounded(t *testing.T) {
 	}
 }
 
-// The manager is refused nothing while a list of images is pulled.
+// The manager is refused nothing while a list of images is pulled and jobs of each kind are made and replaced.
 func TestTheShippedRolesAreEnough(t *testing.T) {
 	env.Need(t)
 	c := env.Client(t)
@@ -88,7 +92,66 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(list), list)
 		assert.True(check, apierrors.IsNotFound(err), "it has completed, and its time is over")
 	})
+	for _, kind := range []v1beta1.TemplateKind{v1beta1.TemplateJob, v1beta1.TemplateBroadcastJob, v1beta1.TemplateImageListPullJob} {
+		givenReplacingCron(t, c, namespace, kind)
+	}
+	runsOnANode(t, c, namespace)
 	assertAllowed()
+}
+
+// givenReplacingCron makes an AdvancedCronJob and waits until a job has taken the place of another one.
+func givenReplacingCron(t *testing.T, c client.Client, namespace string, kind v1beta1.TemplateKind) {
+	t.Helper()
+	cron := &v1beta1.AdvancedCronJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: strings.ToLower(string(kind))}}
+	cron.Spec.Schedule, cron.Spec.ConcurrencyPolicy = "@every 1s", v1beta1.ReplaceConcurrent
+	pod := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
+	}}
+	switch kind {
+	case v1beta1.TemplateJob:
+		cron.Spec.Template.JobTemplate = &batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: pod}}
+	case v1beta1.TemplateBroadcastJob:
+		cron.Spec.Template.BroadcastJobTemplate = &v1beta1.BroadcastJobTemplateSpec{Spec: v1beta1.BroadcastJobSpec{Template: pod}}
+	case v1beta1.TemplateImageListPullJob:
+		spec := v1beta1.ImageListPullJobSpec{Images: []string{"redis"}}
+		spec.CompletionPolicy.Type = v1beta1.CompletionAlways
+		cron.Spec.Template.ImageListPullJobTemplate = &v1beta1.ImageListPullJobTemplateSpec{Spec: spec}
+	}
+	require.NoError(t, c.Create(t.Context(), cron))
+	seen := map[types.UID]bool{}
+	testenv.Eventually(t, func(check *assert.CollectT) {
+		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(cron), cron))
+		for _, job := range cron.Status.Active {
+			seen[job.UID] = true
+		}
+		assert.Greater(check, len(seen), 1)
+	})
+}
+
+// runsOnANode has a BroadcastJob run to its end, and its time go by.
+func runsOnANode(t *testing.T, c client.Client, namespace string) {
+	t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10")}
+	require.NoError(t, c.Create(t.Context(), node))
+	node.Spec.Taints = nil // admission has marked it as not ready
+	require.NoError(t, c.Update(t.Context(), node))
+	job := &v1beta1.BroadcastJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "job"}}
+	job.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(0))
+	job.Spec.Template.Spec = corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
+	}
+	require.NoError(t, c.Create(t.Context(), job))
+	testenv.Eventually(t, func(check *assert.CollectT) {
+		var pods corev1.PodList
+		require.NoError(check, c.List(t.Context(), &pods, client.InNamespace(namespace), client.MatchingLabels{v1beta1.BroadcastJobNameLabel: job.Name}))
+		require.Len(check, pods.Items, 1)
+		pods.Items[0].Status.Phase = corev1.PodSucceeded
+		require.NoError(check, c.Status().Update(t.Context(), &pods.Items[0]))
+	})
+	testenv.Eventually(t, func(check *assert.CollectT) {
+		assert.True(check, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(job), job)), "its time is over")
+	})
 }
 
 // givenCopierRole grants what module daemon grants in its namespace of pull secrets.

@@ -68,7 +68,7 @@ func validateObject(set *v1beta1.CloneSet, version string) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, validateNumbers(spec)...)
 	errs = append(errs, validation.Selector(spec.Selector, spec.Template.Labels, specPath(), "cloneset")...)
-	errs = append(errs, validation.LongRunning(&spec.Template.Spec, specPath().Child("template", "spec"), "cloneset")...)
+	errs = append(errs, validation.LongRunning(&spec.Template, specPath().Child("template"), "cloneset")...)
 	errs = append(errs, validation.ClaimTemplates(spec.VolumeClaimTemplates, specPath().Child("volumeClaimTemplates"))...)
 	errs = append(errs, validateScaleStrategy(&spec.ScaleStrategy)...)
 	errs = append(errs, validateUpdateStrategy(spec, version)...)

@@ -238,6 +238,22 @@ func TestPreDownloadFieldsOfV1alpha1HaveNoEffect(t *testing.T) {
 	assert.Equal(t, &workload.InPlaceUpdateStrategy{GracePeriodSeconds: 3}, hub.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy)
 }
 
+// Both versions have the deadline of resizes, beside fields that v1alpha1 ignores, too.
+func TestTheDeadlineOfResizesStaysInItsField(t *testing.T) {
+	for _, timeout := range []*int32{nil, new(int32(60))} {
+		spoke := &v1alpha1.CloneSet{}
+		spoke.Spec.UpdateStrategy.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{
+			ResizeDeadlineSeconds: new(int32(300)), ImagePreDownloadTimeoutSeconds: timeout,
+		}
+		hub := toHub(t, spoke)
+		in := hub.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy
+		assert.Equal(t, &workload.InPlaceUpdateStrategy{ResizeDeadlineSeconds: new(int32(300))}, in)
+		assert.Equal(t, spoke.Spec.UpdateStrategy.InPlaceUpdateStrategy, fromHub(t, hub).Spec.UpdateStrategy.InPlaceUpdateStrategy)
+		in.ResizeDeadlineSeconds = nil
+		assert.Nil(t, fromHub(t, hub).Spec.UpdateStrategy.InPlaceUpdateStrategy.ResizeDeadlineSeconds, "an edit of the hub counts")
+	}
+}
+
 func TestUnreadableRecordsCountAsAbsent(t *testing.T) {
 	spoke := &v1alpha1.CloneSet{}
 	spoke.Annotations = map[string]string{recordAnnotation: "{"}

@@ -71,7 +71,7 @@ func effective(in *workload.InPlaceUpdateStrategy) *workload.InPlaceUpdateStrate
 	if in == nil {
 		return nil
 	}
-	return &workload.InPlaceUpdateStrategy{GracePeriodSeconds: in.GracePeriodSeconds}
+	return &workload.InPlaceUpdateStrategy{GracePeriodSeconds: in.GracePeriodSeconds, ResizeDeadlineSeconds: in.ResizeDeadlineSeconds}
 }
 
 // spokeInPlace returns the strategy without the fields that annotations set, nil if nothing remains.
@@ -103,16 +103,16 @@ func keepIgnored(in *workload.InPlaceUpdateStrategy, meta *metav1.ObjectMeta) er
 	return conversion.PutAnnotation(meta, ignoredAnnotation, in)
 }
 
-// restoreIgnored restores what keepIgnored stored. The grace period is the hub's.
+// restoreIgnored restores what keepIgnored stored. What v1alpha1 does not ignore is the hub's.
 func restoreIgnored(dst *v1alpha1.CloneSet) {
 	var ignored workload.InPlaceUpdateStrategy
 	conversion.TakeAnnotation(&dst.ObjectMeta, ignoredAnnotation, &ignored)
 	if isZero(ignored) {
 		return
 	}
-	ignored.GracePeriodSeconds = 0
+	ignored.GracePeriodSeconds, ignored.ResizeDeadlineSeconds = 0, nil
 	if strategy := dst.Spec.UpdateStrategy.InPlaceUpdateStrategy; strategy != nil {
-		ignored.GracePeriodSeconds = strategy.GracePeriodSeconds
+		ignored.GracePeriodSeconds, ignored.ResizeDeadlineSeconds = strategy.GracePeriodSeconds, strategy.ResizeDeadlineSeconds
 	}
 	dst.Spec.UpdateStrategy.InPlaceUpdateStrategy = &ignored
 }

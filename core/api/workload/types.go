@@ -47,6 +47,11 @@ type InPlaceUpdateStrategy struct {
 	// imagePreDownloadMinUpdatedReadyPods is how many updated pods must be ready before images are pulled ahead.
 	// +optional
 	ImagePreDownloadMinUpdatedReadyPods *int32 `json:"imagePreDownloadMinUpdatedReadyPods,omitempty"`
+	// resizeDeadlineSeconds is how long a pod waits for cpu and memory that its node puts off or can never give. Then it
+	// is recreated, as maxUnavailable allows. Absent means that it waits for ever. Policy InPlaceOnly never recreates.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ResizeDeadlineSeconds *int32 `json:"resizeDeadlineSeconds,omitempty"`
 }
 
 // UpdatePriorityStrategy orders the pods of an update. At most one of its lists is set.

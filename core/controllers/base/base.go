@@ -112,9 +112,13 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 	if err := mgr.Add(tracker); err != nil {
 		return nil, fmt.Errorf("add the freshness tracker: %w", err)
 	}
+	reading := o.Settings.Reader
+	reading.Over = tracker.Over
+	reader := fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), reading)
 	memory := &refusals.Tracker{}
 	executor, err := execute.New(execute.Options{
 		Client: writer, Live: mgr.GetAPIReader(), Recorder: tracker, Refusals: memory, Metrics: metrics.Registry, Controller: o.Controller,
+		Edited: reader.Edited,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the executor: %w", err)
@@ -126,12 +130,10 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 			return nil, err
 		}
 	}
-	reading := o.Settings.Reader
-	reading.Over = tracker.Over
 	return &Controller{
 		Client:    writer,
 		Live:      mgr.GetAPIReader(),
-		Reader:    fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), reading),
+		Reader:    reader,
 		Freshness: tracker,
 		Refusals:  memory,
 		Executor:  executor,

@@ -99,7 +99,7 @@ func (c *Controller) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 // report writes the status, and reports whether the object has it now. A status that was computed from an older version
 // of the object is not sent: the event of the newer version starts the next pass.
 func (c *Controller) report(ctx context.Context, p *Pass, done *progress.Result) (reported bool, again time.Duration, err error) {
-	if p.Status == nil || outdated(p.Object, done) {
+	if p.Status == nil || outdated(p.Object, done) || c.Executor.Edited(p.Object) {
 		return false, 0, nil
 	}
 	after := p.Status(done.Failures().WithDeferred(p.Plan.Deferred))

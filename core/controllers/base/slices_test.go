@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/execute"
 )
@@ -26,4 +27,20 @@ func TestAPassWhoseTimeIsUpGoesOnAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"child", "status"}, w.writes)
 	assert.Equal(t, goOn, result.RequeueAfter)
+}
+
+// The status of a spec that is no longer there is not sent: the pass over the new spec writes one.
+func TestAPassOverAnEarlierSpecWritesNoStatus(t *testing.T) {
+	w := givenWorld(t)
+	var err error
+	edited := false
+	w.onWrite = func() { edited = true }
+	w.controller.Executor, err = execute.New(execute.Options{
+		Client: w.controller.Client, Live: w.controller.Live, Recorder: w, Metrics: prometheus.NewRegistry(), Controller: "test",
+		Refusals: w.controller.Refusals, Clock: w.clock, Edited: func(client.Object) bool { return edited },
+	})
+	require.NoError(t, err)
+	_, err = w.controller.Run(t.Context(), w.pass())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"child"}, w.writes)
 }

@@ -21,7 +21,7 @@ import (
 const DefaultTimeout = 7 * time.Second
 
 // DefaultPass is how long the executor begins writes for one plan. The rest is left to the next pass, so that new pods
-// are put into service, the status is written and edits take effect meanwhile.
+// are put into service and the status is written meanwhile.
 const DefaultPass = 500 * time.Millisecond
 
 // Recorder records every write. A freshness.Tracker implements it.
@@ -55,7 +55,10 @@ type Options struct {
 	Timeout time.Duration
 	// Pass is about how long a plan is carried out in one go; 0 means DefaultPass.
 	Pass time.Duration
-	// Stopwatch measures that; nil means the real clock.
+	// Edited reports whether the owner has been edited since the plan was made, or is gone. What has not begun by then is
+	// left to the next pass. Nil means never.
+	Edited func(owner client.Object) bool
+	// Stopwatch measures the pass; nil means the real clock.
 	Stopwatch clock.PassiveClock
 }
 
@@ -80,6 +83,9 @@ func New(o Options) (*Executor, error) {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.Edited == nil {
+		o.Edited = func(client.Object) bool { return false }
 	}
 	if o.Stopwatch == nil {
 		o.Stopwatch = clock.RealClock{}
@@ -129,7 +135,7 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 		Workload: p.workload, Generation: owner.GetGeneration(), Refusals: e.options.Refusals, Parallelism: e.options.Parallelism,
 		Paces: e.paces,
 		Spent: func(share float64) bool {
-			return watch.Since(began)-p.listed()+took > time.Duration(share*float64(e.options.Pass))
+			return watch.Since(began)-p.listed()+took > time.Duration(share*float64(e.options.Pass)) || e.options.Edited(owner)
 		},
 	})
 	if out.Spent {
@@ -142,6 +148,9 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 	}
 	return out
 }
+
+// Edited reports whether the owner has been edited since it was read, or is gone.
+func (e *Executor) Edited(owner client.Object) bool { return e.options.Edited(owner) }
 
 // listed is how long the list of the pods that mount claims took. It does not count as time of the pass, which would end
 // with little but that list.

@@ -287,6 +287,17 @@ func TestDeleteRemovesWhatComesThen(t *testing.T) {
 	assert.Error(t, w.get(t, then))
 }
 
+func TestAnActionSaysWhatBecomesOfOwnedObjects(t *testing.T) {
+	w := newWorld(t)
+	p := w.existing(t, "one")
+	out := w.Run(t.Context(), w.owner, []action.Step{step(action.Action{
+		Verb: action.Delete, Object: p, Propagation: metav1.DeletePropagationForeground,
+	})})
+	require.NoError(t, out.Err)
+	require.NoError(t, w.get(t, p))
+	assert.Equal(t, []string{metav1.FinalizerDeleteDependents}, p.GetFinalizers())
+}
+
 func TestAWriteThatChangesNothingIsCounted(t *testing.T) {
 	w := newWorld(t)
 	p := w.existing(t, "one")
@@ -403,4 +414,24 @@ func TestAPassEndsInTime(t *testing.T) {
 		assert.Equal(t, i < len(all)-1, out.Spent)
 	}
 	assert.Equal(t, []string{"created a", "created b", "created c"}, w.writes.list)
+}
+
+// A pass begins no write once the owner is edited, and the next one plans for the new spec.
+func TestAnEditEndsThePass(t *testing.T) {
+	w, edited := newWorld(t), false
+	executor, err := execute.New(execute.Options{
+		Client: w.Client, Live: w.Client, Recorder: w.writes, Metrics: w.metric, Controller: "test", Pass: time.Hour, Parallelism: 1,
+		Edited: func(owner client.Object) bool { return edited && owner == w.owner },
+	})
+	require.NoError(t, err)
+	all := []action.Action{create(w.pod("a")), create(w.pod("b")), create(w.pod("c")), create(w.pod("d"))}
+	out := executor.Run(t.Context(), w.owner, []action.Step{step(all[:2]...)})
+	assert.Len(t, out.Outcomes, 2)
+	assert.False(t, out.Spent)
+	edited = true
+	out = executor.Run(t.Context(), w.owner, []action.Step{step(all[2:]...)})
+	require.NoError(t, out.Err)
+	assert.Len(t, out.Outcomes, 1, "one action is begun in any case")
+	assert.True(t, out.Spent)
+	assert.True(t, executor.Edited(w.owner))
 }

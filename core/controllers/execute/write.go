@@ -109,7 +109,11 @@ func (p *pass) delete(ctx context.Context, a *action.Action) progress.Outcome {
 	if r := p.checkUnmounted(ctx, a); r.State != progress.Done {
 		return r
 	}
-	if err := p.remove(ctx, a.Object, preconditionsOf(a.Object)); err != nil {
+	options := []client.DeleteOption{preconditionsOf(a.Object)}
+	if a.Propagation != "" {
+		options = append(options, client.PropagationPolicy(a.Propagation))
+	}
+	if err := p.remove(ctx, a.Object, options...); err != nil {
 		return progress.OutcomeOf(fmt.Errorf("delete %s: %w", p.name(a.Object), err))
 	}
 	p.mounts.removed.Store(a.Object.GetUID(), true)
@@ -141,14 +145,14 @@ func (p *pass) checkUnmounted(ctx context.Context, a *action.Action) progress.Ou
 	return progress.Outcome{State: progress.Done}
 }
 
-func (p *pass) remove(ctx context.Context, o client.Object, preconditions client.Preconditions) error {
+func (p *pass) remove(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	target, err := p.metadata(o)
 	if err != nil {
 		return err
 	}
-	if err := p.options.Client.Delete(ctx, target, preconditions); err != nil {
+	if err := p.options.Client.Delete(ctx, target, options...); err != nil {
 		p.lost(err, target)
 		return err
 	}

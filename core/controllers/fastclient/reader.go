@@ -118,11 +118,7 @@ func Get[T any, P Object[T]](ctx context.Context, r *Reader, key types.Namespace
 		}
 		return r.observe(object).(P), nil
 	}
-	name := key.Name
-	if key.Namespace != "" {
-		name = key.Namespace + "/" + key.Name
-	}
-	item, found, err := store.GetByKey(name)
+	item, found, err := store.GetByKey(nameOf(key))
 	if err != nil {
 		return nil, fmt.Errorf("get %T %s: %w", *new(T), key, err)
 	}
@@ -131,6 +127,25 @@ func Get[T any, P Object[T]](ctx context.Context, r *Reader, key types.Namespace
 		return nil, apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
 	}
 	return handOut[T, P](r, []any{item})[0], nil
+}
+
+// Edited reports whether the cache shows that the object is gone or that its generation is newer than that of the
+// object. Of a kind that was never read here it says false. It is cheap enough to be asked before each write.
+func (r *Reader) Edited(object client.Object) bool {
+	store, known := r.stores.Load(reflect.TypeOf(object))
+	if !known {
+		return false
+	}
+	item, found, err := store.(toolscache.Indexer).GetByKey(nameOf(client.ObjectKeyFromObject(object)))
+	if err != nil {
+		return false
+	}
+	if !found {
+		return true
+	}
+	current, ok := item.(client.Object)
+	ok = ok && reflect.TypeOf(item) == reflect.TypeOf(object) // and no transform has replaced it
+	return ok && (current.GetUID() != object.GetUID() || current.GetGeneration() > object.GetGeneration())
 }
 
 // store returns the informer's indexer, or nil when the cache has more than one for the kind, as a cache of several
@@ -207,6 +222,11 @@ func (r *Reader) observe(object client.Object) client.Object {
 		r.options.Detector.Observe(object)
 	}
 	return object
+}
+
+// nameOf is the key of an object in a store.
+func nameOf(key types.NamespacedName) string {
+	return toolscache.NewObjectName(key.Namespace, key.Name).String()
 }
 
 // indexName and indexKey have the form in which controller-runtime keeps indexes that are added through its

@@ -100,6 +100,43 @@ func TestReadsDoNotFindWhatATransformHasReplaced(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(err), "got %v", err)
 }
 
+func TestEditsAreSeenInTheCache(t *testing.T) {
+	ns := env.Namespace(t)
+	c := env.Client(t)
+	labels := map[string]string{"app": "web"}
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}, Spec: appsv1.ReplicaSetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(ns, "web").Spec},
+	}}
+	require.NoError(t, c.Create(t.Context(), set))
+	mgr := env.Manager(t, func(*manager.Options) {})
+	env.Start(t, mgr)
+	reader := fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), fastclient.Options{})
+	assert.False(t, reader.Edited(set), "nothing is known of a kind that was never read")
+	_, err := fastclient.Get[appsv1.ReplicaSet](t.Context(), reader, client.ObjectKeyFromObject(set))
+	require.NoError(t, err)
+	assert.False(t, reader.Edited(set))
+
+	planned := set.DeepCopy()
+	set.Status.Replicas, set.Annotations = 3, map[string]string{"note": "x"}
+	require.NoError(t, c.Update(t.Context(), set))
+	testenv.Eventually(t, func(c *assert.CollectT) {
+		shown, err := fastclient.Get[appsv1.ReplicaSet](t.Context(), reader, client.ObjectKeyFromObject(set))
+		require.NoError(c, err)
+		assert.Equal(c, set.ResourceVersion, shown.ResourceVersion)
+	})
+	assert.False(t, reader.Edited(planned), "an annotation is not part of the spec")
+
+	set.Spec.MinReadySeconds = 5
+	require.NoError(t, c.Update(t.Context(), set))
+	testenv.Eventually(t, func(c *assert.CollectT) { assert.True(c, reader.Edited(planned)) })
+	planned = set.DeepCopy()
+	assert.False(t, reader.Edited(planned))
+
+	require.NoError(t, c.Delete(t.Context(), set))
+	testenv.Eventually(t, func(c *assert.CollectT) { assert.True(c, reader.Edited(planned)) })
+}
+
 func TestOwnedFindsWhatAListByTheIndexFinds(t *testing.T) {
 	ns, other := env.Namespace(t), env.Namespace(t)
 	c := env.Client(t)

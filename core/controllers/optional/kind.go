@@ -13,8 +13,10 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 )
@@ -69,6 +71,27 @@ func (k Kind) Served(d Discovery) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// Await looks for the kind until it is served, with pauses between, and returns the version. A look that fails is logged
+// and repeated. If ctx ends first, the error is that of ctx.
+func (k Kind) Await(ctx context.Context, d Discovery, c clock.WithTicker, pause time.Duration) (string, error) {
+	for {
+		version, err := k.Served(d)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "It is not known whether a kind is served", "kind", k.GroupKind)
+		}
+		if version != "" {
+			return version, nil
+		}
+		timer := c.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return "", ctx.Err()
+		case <-timer.C():
+		}
+	}
 }
 
 // Metadata returns an empty metadata-only object of the kind in the version.

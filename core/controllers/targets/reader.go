@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/scale"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -54,12 +53,13 @@ type Options struct {
 // errors.Is(err, ErrNoScale) where the kind has no scale. Any other error means that the server did not answer in time.
 type Reader struct {
 	options  Options
-	scales   scale.ScalesGetter
+	scales   dynamic.Interface // not scale.ScalesGetter, for which apps.example.com may be apps: it maps groups by their prefix
 	served   discovery.ServerResourcesInterface
 	kinds    *kinds
 	recent   *utilcache.LRUExpireCache // identity to what the server said of an object that the cache does not have
 	replicas *lru.Cache                // types.UID to *remembered
 	noScale  *utilcache.LRUExpireCache // schema.GroupKind
+	unscaled *utilcache.LRUExpireCache // types.UID to counted
 	asking   singleflight.Group
 }
 
@@ -71,7 +71,7 @@ func New(o Options) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a discovery client: %w", err)
 	}
-	scales, err := scale.NewForConfig(config, o.Mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(served))
+	scales, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client of scales: %w", err)
 	}
@@ -80,6 +80,7 @@ func New(o Options) (*Reader, error) {
 		recent:   utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
 		replicas: lru.New(cacheSize),
 		noScale:  utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
+		unscaled: utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
 	}, nil
 }
 

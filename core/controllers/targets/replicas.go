@@ -8,10 +8,12 @@ import (
 	"strconv"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -88,12 +90,16 @@ func (r *Reader) askReplicas(ctx context.Context, workload *metav1.PartialObject
 	if err != nil {
 		return fail(err)
 	}
-	scale, err := r.scales.Scales(workload.Namespace).Get(ctx, mapping.Resource.GroupResource(), workload.Name, metav1.GetOptions{})
+	answer, err := r.scales.Resource(mapping.Resource).Namespace(workload.Namespace).Get(ctx, workload.Name, metav1.GetOptions{}, "scale")
 	if apierrors.IsNotFound(err) && !r.hasScale(mapping) {
 		r.noScale.Add(kind, true, replicasTTL)
 		err = ErrNoScale
 	}
 	if err != nil {
+		return fail(err)
+	}
+	scale := &autoscalingv1.Scale{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, scale); err != nil {
 		return fail(err)
 	}
 	return Replicas{Spec: scale.Spec.Replicas, Status: scale.Status.Replicas, Selector: scale.Status.Selector}, nil

@@ -1,6 +1,7 @@
 package targets_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ func TestReplicasOfEachKind(t *testing.T) {
 		{"{apiVersion: v1, kind: ReplicationController, metadata: {name: web}, spec: {replicas: 6, selector: {app: web}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: nginx}]}}}}", targets.Replicas{Spec: 6, Selector: "app=web"}},
 		{"{apiVersion: batch/v1, kind: Job, metadata: {name: web}, spec: {parallelism: 7, manualSelector: true, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {restartPolicy: Never, containers: [{name: main, image: nginx}]}}}}", targets.Replicas{Spec: 7, Selector: "app=web"}},
 		{fleet, targets.Replicas{Spec: 3}},
+		{"{apiVersion: apps.example.com/v1, kind: Deployment, metadata: {name: other}, spec: {replicas: 8}}", targets.Replicas{Spec: 8}},
 	}
 	for _, test := range tests {
 		o := w.create(t, test.workload, nil)
@@ -104,4 +106,32 @@ func TestReplicasStayKnownWhileTheServerRefuses(t *testing.T) {
 	got, err := w.Replicas(t.Context(), found)
 	require.NoError(t, err)
 	assert.EqualValues(t, 3, got.Spec)
+}
+
+// A DaemonSet learns from the nodes how many pods it wants, so that the number changes without an edit.
+func TestWorkloadsWithoutScaleSayHowManyPodsTheyWant(t *testing.T) {
+	w := given(t)
+	daemons := w.create(t, workload("DaemonSet", "web", ""), nil)
+	unscaled := func(o client.Object) (int32, error) {
+		found, err := w.Get(t.Context(), kindOf(o), client.ObjectKeyFromObject(o))
+		require.NoError(t, err)
+		return w.Unscaled(t.Context(), found)
+	}
+	for _, n := range []int32{4, 6} {
+		require.NoError(t, w.client.Status().Patch(t.Context(), daemons, client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
+			`{"status":{"desiredNumberScheduled":%d,"currentNumberScheduled":1,"numberMisscheduled":0,"numberReady":0}}`, n))))
+		w.clock.SetTime(w.clock.Now().Add(later))
+		right := func() {
+			got, err := unscaled(daemons)
+			require.NoError(t, err)
+			assert.Equal(t, n, got)
+		}
+		right()
+		asksNothing(t, right)
+	}
+	got, err := unscaled(w.create(t, crew, nil))
+	require.NoError(t, err)
+	assert.EqualValues(t, 3, got)
+	_, err = unscaled(w.create(t, "{apiVersion: example.com/v1, kind: Crew, metadata: {name: other}}", nil))
+	require.ErrorIs(t, err, targets.ErrNoScale)
 }

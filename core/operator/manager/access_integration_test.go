@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
@@ -175,6 +176,35 @@ func TestOnlyTheAPIServerMayCall(t *testing.T) {
 	conversion := []byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":"example.com/v1beta1","objects":[]}}`)
 	code, answer := call{address: here, path: admission.ConvertPath, body: conversion}.do(t.Context())
 	assert.Equal(t, http.StatusOK, code, answer)
+}
+
+// Callers of a CA that replaces the former one are known some seconds later, and while the file is broken those before.
+func TestTheCAOfCallersIsReadAgain(t *testing.T) {
+	file, certificates := authority(t, "first")
+	other, others := authority(t, "second")
+	c, err := newCallers(Options{WebhookClientCAFile: file})
+	require.NoError(t, err)
+	knows := func(certificate tls.Certificate, now time.Time) bool {
+		parsed, err := x509.ParseCertificate(certificate.Certificate[0])
+		require.NoError(t, err)
+		return c.know([]*x509.Certificate{parsed}, now)
+	}
+	now := time.Now()
+	assert.True(t, knows(certificates["first"], now))
+	assert.False(t, knows(others["second"], now))
+
+	text, err := os.ReadFile(other)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	assert.True(t, knows(certificates["first"], now.Add(callersReread-time.Second)))
+	assert.False(t, knows(certificates["first"], now.Add(callersReread+time.Second)))
+	assert.True(t, knows(others["second"], now.Add(callersReread+time.Second)))
+
+	require.NoError(t, os.WriteFile(file, []byte("broken"), 0o600))
+	assert.True(t, knows(others["second"], now.Add(3*callersReread)))
+	assert.False(t, knows(others["second"], now.AddDate(20, 0, 0)), "it has expired")
+	_, err = newCallers(Options{WebhookClientCAFile: file})
+	require.EqualError(t, err, "read the CA of webhook callers: it has no certificate")
 }
 
 func TestOperatorEndsWithoutTheCAThatItIsTold(t *testing.T) {

@@ -27,6 +27,9 @@ type Operator struct {
 	// CRDs are the names of the definitions of the operator's own kinds, such as clonesets.apps.kruise.io. Controllers
 	// start when all of them are established. The CA is written into those with a conversion webhook.
 	CRDs []string
+	// SeparateKinds is true if each of the kinds can be installed without the others: Setup is called at once then, and
+	// has each controller wait for its own CRDs by Environment.AfterCRDs.
+	SeparateKinds bool
 	// Flags adds the operator's own flags, such as --cloneset-workers. Optional.
 	Flags func(*pflag.FlagSet)
 	// Cache returns the options of the cache. Optional.

@@ -61,8 +61,10 @@ func runManager(ctx context.Context, operator Operator, env *Environment, hooks 
 			return ignoreEnd(ctx, err)
 		}
 	}
-	if err := startup.waitForCRDs(ctx, env, operator.CRDs); err != nil {
-		return ignoreEnd(ctx, err)
+	if !operator.SeparateKinds {
+		if err := startup.waitForCRDs(ctx, env, operator.CRDs); err != nil {
+			return ignoreEnd(ctx, err)
+		}
 	}
 	if err := operator.Setup(ctx, env); err != nil {
 		return fmt.Errorf("set up controllers: %w", err)
@@ -122,6 +124,9 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 			CacheSyncTimeout: options.CacheSyncTimeout,
 			// Names are unique within an operator; tests run several replicas in one process.
 			SkipNameValidation: new(true),
+			// In controller-runtime v0.24 a priority queue that is shut down may hand an item to a worker that has gone and wait
+			// for it for ever, and the lease with it until the manager gives up (mended in v0.25).
+			UsePriorityQueue: new(false),
 		},
 	})
 	if err != nil {

@@ -58,10 +58,6 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 	if hooks != nil {
 		group.Go(func() error { return hooks.certificates.Start(ended) })
 		group.Go(func() error { return hooks.server.Start(ended) })
-		group.Go(func() error {
-			hooks.callers.start(ended)
-			return nil
-		})
 	}
 	group.Go(func() error {
 		select {

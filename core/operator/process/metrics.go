@@ -1,7 +1,6 @@
 package process
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/pprof"
 
@@ -9,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 )
 
 // MetricsPath is the path of metrics.
@@ -32,15 +30,11 @@ func (m Metrics) Handler() (http.Handler, error) {
 	if !m.Secure {
 		return handler, nil
 	}
-	client, err := rest.HTTPClientFor(m.Config)
+	reviewer, err := newReviewer(m.Config, m.Log)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for reviews of tokens: %w", err)
+		return nil, err
 	}
-	filter, err := filters.WithAuthenticationAndAuthorization(m.Config, client)
-	if err != nil {
-		return nil, fmt.Errorf("set up reviews of tokens: %w", err)
-	}
-	return filter(m.Log, handler)
+	return reviewer.restrict(handler), nil
 }
 
 // Profiles returns a handler of the runtime's profiles, at the usual paths below /debug/pprof/.

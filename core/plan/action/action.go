@@ -47,6 +47,9 @@ type Action struct {
 	// ForPod is the pod that a claim is released to and goes with. Like a claim that is to be deleted, one
 	// that another pod mounts stays.
 	ForPod types.UID
+	// Propagation says what becomes of the objects that Object owns when it is deleted; empty leaves it to the server,
+	// which orphans the pods of a Job.
+	Propagation metav1.DeletionPropagation
 	// Patches are written in order. Each but the first is based on the version that the write
 	// before it returned; a refused one ends the action.
 	Patches []Patch
@@ -54,6 +57,8 @@ type Action struct {
 	Reason string
 	// Message is one sentence for people.
 	Message string
+	// Revision is the short hash of the revision that an update in place brings the pod towards; empty for other actions.
+	Revision string
 	// Event is what the user is told once the action has succeeded or failed. Nil tells nothing.
 	Event *Event
 	// Deadline is when an assumption of the plan ends by time alone, such as that a pod is not available yet: an action
@@ -121,6 +126,8 @@ type Step struct {
 	SlowStart bool
 	// Apart is true if the steps after this one need not wait for all of it: where time is short, they get half of it.
 	Apart bool
+	// Optional is true if no other step builds on this one: the steps after it run whatever becomes of it.
+	Optional bool
 	// More is true if more such actions are wanted than the step has: the next pass goes on with them at once.
 	More bool
 }

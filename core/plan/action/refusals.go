@@ -68,6 +68,17 @@ type Refusal struct {
 	Version string
 	// MayHaveSucceeded is true if its first write may have been done: that write is sent as a dry run, too.
 	MayHaveSucceeded bool
+	// NodeTooSmall is what is known of a pod that asks for more than its node has.
+	NodeTooSmall NodeTooSmall
+}
+
+// NodeTooSmall says since when a pod has been refused because it asks for more than its node has. It is zero where the
+// last answer was another one.
+type NodeTooSmall struct {
+	// Since is the moment of the first of these refusals in a row.
+	Since time.Time
+	// Revision is the Action's: what another revision asks for may fit.
+	Revision string
 }
 
 // DeferredAction is an action that was left out of a plan because it, or another one of its purpose, was refused.
@@ -76,6 +87,19 @@ type DeferredAction struct {
 	Verb Verb
 	// Message is what the server said.
 	Message string
+}
+
+// NodeTooSmallSince is since when the server has refused to bring the pod on towards the revision with the short hash,
+// for whatever purpose, because its node is too small; zero where it has not.
+func (r Refusals) NodeTooSmallSince(pod *corev1.Pod, revision string) time.Time {
+	var since time.Time
+	for purpose, known := range r {
+		t := known.Targets[string(pod.UID)].NodeTooSmall
+		if purpose.Verb == UpdateInPlace && t.Revision == revision && t.Since.After(since) {
+			since = t.Since
+		}
+	}
+	return since
 }
 
 // Report returns the plan that writes the next status of an object. It is empty while that waits for what was refused

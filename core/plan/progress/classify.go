@@ -24,6 +24,10 @@ var (
 	ErrExpired = errors.New("the deadline of the action has passed")
 )
 
+// NodeCapacityCause is the cause of the answer with which a server refuses, from Kubernetes 1.36 on, the resize of a pod
+// to more than its node has.
+const NodeCapacityCause metav1.CauseType = "NodeCapacity"
+
 // OutcomeOf says what an error of the server, or none, means for the action.
 func OutcomeOf(err error) Outcome {
 	switch {

@@ -25,6 +25,13 @@ func status(code int32, reason metav1.StatusReason, text string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: reason, Message: text}}
 }
 
+// tooSmall is the refusal of a resize to more than the node has, from Kubernetes 1.36 on.
+func tooSmall() error {
+	err := apierrors.NewForbidden(pods, "a", errors.New("node didn't have enough allocatable resources"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: NodeCapacityCause}}
+	return err
+}
+
 func terminating() error {
 	err := apierrors.NewForbidden(pods, "a", errors.New("the namespace is being terminated"))
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
@@ -121,6 +128,7 @@ func TestFailuresThatAreRemembered(t *testing.T) {
 		"late refusal":         {late, refusals.Failure{Late: true, RetryAfter: 3 * time.Second}},
 		"lost answer":          {OutcomeOf(errors.New("connection lost")), refusals.Failure{MayHaveSucceeded: true}},
 		"want of permission":   {OutcomeOf(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot create resource "pods"`))), refusals.Failure{}},
+		"node too small":       {DryRunOutcome(fmt.Errorf("resize pod web-1: %w", tooSmall())), refusals.Failure{Late: true, NodeTooSmall: true}},
 		"claim that is in use": {ClaimMounted("delete persistentvolumeclaim data", "web-0"), refusals.Failure{Isolated: true}},
 	}
 	for name, test := range tests {

@@ -58,7 +58,8 @@ func (r *Outcome) ClaimMounted() bool { return errors.Is(r.Err, errClaimMounted)
 func (r *Outcome) failure() refusals.Failure {
 	f := refusals.Failure{
 		Message: r.FailureText(), RetryAfter: r.retryAfter, Late: r.Late, MayHaveSucceeded: r.State == Failed && MayHaveSucceeded(r.Err), Conflict: r.State == Stale,
-		Isolated: r.isolated || apierrors.IsAlreadyExists(r.Err), // a name says nothing of other names
+		Isolated:     r.isolated || apierrors.IsAlreadyExists(r.Err), // a name says nothing of other names
+		NodeTooSmall: apierrors.HasStatusCause(r.Err, NodeCapacityCause),
 	}
 	if r.ClaimMounted() {
 		f.Message = ""

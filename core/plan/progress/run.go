@@ -44,8 +44,8 @@ type Options struct {
 // or the step starts slowly and an action of it did not succeed for another reason than that its name is taken. A step
 // with an error ends the plan; so does one in which an object had gone or appeared, or in which anything but a pod was
 // refused or had changed. A refused or changed pod is a matter of that pod, and a refused deletion of that object: the
-// steps after it run. An action that is outdated when its turn comes is stale. Refused actions are remembered, so that
-// they are not tried again before a pause is over.
+// steps after it run. So they do after an optional step. An action that is outdated when its turn comes is stale.
+// Refused actions are remembered, so that they are not tried again before a pause is over.
 //
 // When the time of the pass is used up nothing more is begun, and half of it ends a step on which no other depends, so that
 // the other half is for those. The next pass, which plans anew, goes on where this one stopped, and with as many actions
@@ -65,7 +65,7 @@ func Run(steps []action.Step, w Writer, o Options) Result {
 			out.add(results[k], pause)
 		}
 		out.Incomplete = out.Incomplete || len(results) < len(steps[i].Actions)
-		if endsPlan(results) {
+		if endsPlan(results) && !steps[i].Optional {
 			out.Incomplete = out.Incomplete || i < len(steps)-1
 			break
 		}

@@ -182,6 +182,8 @@ func TestWhatEndsAPlan(t *testing.T) {
 			assert.Len(t, s.tried, want, "a step runs to its end")
 			out = s.run(action.Step{Actions: []action.Action{first}})
 			assert.False(t, out.Incomplete, "no step is left")
+			out = s.run(action.Step{Actions: []action.Action{first}, Optional: true}, action.Step{Actions: creates(1)})
+			assert.Len(t, out.Outcomes, 2, "nothing builds on an optional step")
 		})
 	}
 }

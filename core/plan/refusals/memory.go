@@ -40,6 +40,8 @@ type Failure struct {
 	Conflict bool
 	// Isolated is true if what was in the way of the action is in the way of no other.
 	Isolated bool
+	// NodeTooSmall is true if the pod asks for more than its node has.
+	NodeTooSmall bool
 }
 
 // Tracker remembers refusals. The zero value remembers nothing and is ready for use, also by several
@@ -70,6 +72,7 @@ type target struct {
 	transient    bool // only conflicts so far, perhaps because the snapshot was outdated
 	tried, until time.Time
 	since        time.Time // of the first refusal that users are to know of
+	tooSmall     action.NodeTooSmall
 	version      string
 	message      string
 }
@@ -165,6 +168,13 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	t.transient, t.version = f.Conflict && t.tries <= toleratedConflicts, ""
 	if !t.transient && t.since.IsZero() {
 		t.since = now
+	}
+	switch {
+	case f.Conflict || f.MayHaveSucceeded: // nobody has looked at the node
+	case !f.NodeTooSmall:
+		t.tooSmall = action.NodeTooSmall{}
+	case t.tooSmall.Since.IsZero() || t.tooSmall.Revision != a.Revision:
+		t.tooSmall = action.NodeTooSmall{Since: now, Revision: a.Revision}
 	}
 	own = t.transient && (f.Isolated || a.Verb != action.Create)
 	if own {
@@ -330,7 +340,7 @@ func (w *workload) endPauses(at Observation) {
 func (r *purposeState) view(now time.Time) action.RefusedPurpose {
 	v := action.RefusedPurpose{Probing: r.streak > 0, Until: r.until, Targets: make(map[string]action.Refusal, len(r.targets))}
 	for key, t := range r.targets {
-		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, MayHaveSucceeded: t.unclear, Version: t.version}
+		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, MayHaveSucceeded: t.unclear, Version: t.version, NodeTooSmall: t.tooSmall}
 	}
 	v.Message, v.StillWanted = r.message(now)
 	return v

@@ -315,3 +315,35 @@ func TestOneOfSeveralHasItsTurnSoon(t *testing.T) {
 	}
 	assert.Equal(t, refusals.MaxPause, next.Sub(now))
 }
+
+// Since when a node has been too small for a pod is remembered until another answer comes from somebody who has looked
+// at the node, or another revision is asked for.
+func TestNodesThatAreTooSmall(t *testing.T) {
+	a, b := update("a", "1"), update("a", "1")
+	a.Revision, b.Revision = "old", "new"
+	tooSmall := refusals.Failure{Late: true, NodeTooSmall: true}
+	for name, tt := range map[string]struct {
+		then   refusals.Failure
+		update action.Action
+		want   action.NodeTooSmall
+	}{
+		"again":                {tooSmall, a, action.NodeTooSmall{Since: start, Revision: "old"}},
+		"a conflict":           {refusals.Failure{Conflict: true}, a, action.NodeTooSmall{Since: start, Revision: "old"}},
+		"no answer":            {refusals.Failure{MayHaveSucceeded: true}, a, action.NodeTooSmall{Since: start, Revision: "old"}},
+		"another refusal":      {refusals.Failure{}, a, action.NodeTooSmall{}},
+		"for another revision": {tooSmall, b, action.NodeTooSmall{Since: start.Add(time.Minute), Revision: "new"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var m refusals.Tracker
+			m.RecordFailure(web, 1, &a, tooSmall, start)
+			m.RecordFailure(web, 1, &tt.update, tt.then, start.Add(time.Minute))
+			known := m.For(web, refusals.Observation{Now: start.Add(time.Minute), Generation: 2})
+			assert.Equal(t, tt.want, known[a.Purpose()].Targets[a.Target()].NodeTooSmall)
+			pod := a.Object.(*corev1.Pod)
+			assert.Equal(t, tt.want.Since, known.NodeTooSmallSince(pod, tt.want.Revision))
+			assert.Zero(t, known.NodeTooSmallSince(pod, "other"))
+			m.RecordSuccess(web, &a)
+			assert.Zero(t, m.For(web, refusals.Observation{Now: start, Generation: 2}).NodeTooSmallSince(pod, tt.want.Revision))
+		})
+	}
+}

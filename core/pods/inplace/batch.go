@@ -76,7 +76,9 @@ func startBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[s
 	for name := range now.images {
 		s.recordContainer(c, name)
 	}
+	s.recordRestarts(c.Pod, now.restarts)
 	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = later.images, later.resources, later.metadata
+	s.NextContainerRestarts = sets.List(later.restarts)
 	s.PreCheckBeforeNext = nil
 	if later.containers().Len() > 0 {
 		s.PreCheckBeforeNext = &PreCheck{ContainersRequiredReady: sets.List(chosen)}

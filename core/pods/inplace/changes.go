@@ -18,11 +18,14 @@ type changes struct {
 	resources map[string]corev1.ResourceRequirements
 	// metadata are the labels and annotations that the container's environment reads.
 	metadata map[string]Metadata
+	// restarts are containers that are restarted as they are.
+	restarts sets.Set[string]
 }
 
 func newChanges() changes {
 	return changes{
 		images: map[string]string{}, resources: map[string]corev1.ResourceRequirements{}, metadata: map[string]Metadata{},
+		restarts: sets.New[string](),
 	}
 }
 
@@ -30,6 +33,7 @@ func (ch changes) containers() sets.Set[string] {
 	names := sets.KeySet(ch.images)
 	insertKeys(names, ch.resources)
 	insertKeys(names, ch.metadata)
+	insertKeys(names, ch.restarts)
 	return names
 }
 
@@ -51,12 +55,15 @@ func (ch changes) split(chosen sets.Set[string]) (now, later changes) {
 	for name, v := range ch.metadata {
 		pick(name).metadata[name] = v
 	}
+	for name := range ch.restarts {
+		pick(name).restarts.Insert(name)
+	}
 	return now, later
 }
 
 // missingOn leaves out what the pod has already and containers that it does not have. A label or an annotation
 // counts as had only when the container was started with it: whoever has written it to the pod has restarted
-// nothing.
+// nothing. A container that was never started needs no restart.
 func (ch changes) missingOn(pod *corev1.Pod) changes {
 	rest := newChanges()
 	for name, image := range ch.images {
@@ -83,12 +90,17 @@ func (ch changes) missingOn(pod *corev1.Pod) changes {
 			rest.metadata[name] = m
 		}
 	}
+	for name := range ch.restarts {
+		if runningID(pod, name) != "" {
+			rest.restarts.Insert(name)
+		}
+	}
 	return rest
 }
 
 // interrupt reports whether writing the changes stops a container.
 func (ch changes) interrupt(pod *corev1.Pod) bool {
-	if len(ch.images)+len(ch.metadata) > 0 {
+	if len(ch.images)+len(ch.metadata)+ch.restarts.Len() > 0 {
 		return true
 	}
 	for name, r := range ch.resources {

@@ -46,19 +46,23 @@ const (
 
 // awaited is what was written to a pod and is not done: the containers, by kind of change.
 type awaited struct {
-	images, env, resources []string
-	first                  *Progress
-	later                  sets.Set[string] // the containers that a later batch changes again
+	images, env, resources, restarts []string
+
+	first *Progress
+	later sets.Set[string] // the containers that a later batch changes again
 }
 
-// awaitedOf checks all that was written so far. While condition InPlaceUpdateReady is True, images and environments are
-// not looked at: it becomes True only when they are done, and what proved it then may be gone by now. A container that
+// awaitedOf checks all that was written so far. While condition InPlaceUpdateReady is True, images, restarts and
+// environments are not looked at: it becomes True only when they are done, and what proved it then may be gone by now. A container that
 // a later batch changes again is on its way, but nothing waits for it.
 func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 	a := awaited{later: s.next().containers()}
 	if !isInService(c) {
 		for _, name := range sets.List(sets.KeySet(s.LastContainerStatuses)) {
 			a.add(&a.images, name, awaitImage(c.Pod, s, name, c.Now.Time))
+		}
+		for _, name := range sets.List(sets.KeySet(s.Restarts)) {
+			a.add(&a.restarts, name, s.awaitRestart(c.Pod, name))
 		}
 	}
 	for i := range c.Pod.Spec.Containers {
@@ -91,6 +95,7 @@ func (a *awaited) addEnv(c *action.PodChange, s *State, container *corev1.Contai
 	}
 }
 
+// containers leaves restarts out: whether they go on depends on the template.
 func (a awaited) containers() sets.Set[string] {
 	return sets.New(slices.Concat(a.images, a.env, a.resources)...)
 }

@@ -22,8 +22,8 @@ type Revision struct {
 
 // Options are the feature gates and policies that decide what may happen in place.
 type Options struct {
-	// EnvFromMetadata restarts containers whose environment reads a changed label or annotation.
-	// Without it such keys are plain metadata.
+	// EnvFromMetadata restarts containers whose environment reads a changed label or annotation, and those that
+	// contract.RestartInPlaceAnnotation names. Without it such keys are plain metadata.
 	EnvFromMetadata bool
 	// Resize allows changes of cpu and memory.
 	Resize bool
@@ -56,8 +56,8 @@ type Update struct {
 	template *corev1.PodTemplateSpec
 	scope    scope
 	options  Options
-	// changesEnv is true if a container reads a key of the scope.
-	changesEnv bool
+	// needsAgent is true if a container reads a key of the scope, or is to be restarted as it is.
+	needsAgent bool
 }
 
 // Revision is the full name of the revision that the update leads to.
@@ -85,7 +85,8 @@ func Diff(from, to *Revision, o Options) (*Update, error) {
 		return nil, err
 	}
 	u.scope.addMetadata(from.Template, to.Template)
-	u.changesEnv = o.EnvFromMetadata && u.scope.readByEnv(to.Template)
+	u.scope.addRestarts(from.Template, to.Template, o)
+	u.needsAgent = u.scope.restarts.Len() > 0 || o.EnvFromMetadata && u.scope.readByEnv(to.Template)
 	return u, nil
 }
 

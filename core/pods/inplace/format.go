@@ -25,10 +25,14 @@ type State struct {
 	UpdateEnvFromMetadata bool `json:"updateEnvFromMetadata,omitempty"`
 	UpdateResources       bool `json:"updateResources,omitempty"`
 	UpdateImages          bool `json:"updateImages,omitempty"`
-	// The Next maps are what later batches will write, by container.
+	// Restarts are the containers that the node agent restarts although nothing about them changes, with the IDs that
+	// they had when that was written. A container with another ID has been restarted.
+	Restarts map[string]string `json:"restarts,omitempty"`
+	// The Next members are what later batches will write, by container.
 	NextContainerImages      map[string]string                      `json:"nextContainerImages,omitempty"`
 	NextContainerRefMetadata map[string]Metadata                    `json:"nextContainerRefMetadata,omitempty"`
 	NextContainerResources   map[string]corev1.ResourceRequirements `json:"nextContainerResources,omitempty"`
+	NextContainerRestarts    []string                               `json:"nextContainerRestarts,omitempty"`
 	// PreCheckBeforeNext is what the next batch waits for besides the completion of the one before.
 	PreCheckBeforeNext *PreCheck `json:"preCheckBeforeNext,omitempty"`
 	// ContainerBatchesRecord has one entry for each batch written so far.
@@ -67,10 +71,11 @@ type Metadata struct {
 type Grace struct {
 	// Revision is the name of the revision that the update leads to.
 	Revision string `json:"revision"`
-	// The Container maps are what the update changes, by container.
+	// The Container members are what the update changes, by container.
 	ContainerImages      map[string]string                      `json:"containerImages,omitempty"`
 	ContainerRefMetadata map[string]Metadata                    `json:"containerRefMetadata,omitempty"`
 	ContainerResources   map[string]corev1.ResourceRequirements `json:"containerResources,omitempty"`
+	ContainerRestarts    []string                               `json:"containerRestarts,omitempty"`
 	// MetadataPatch is a strategic merge patch of the pod's metadata.
 	MetadataPatch []byte `json:"metaDataPatch,omitempty"`
 	// UpdateEnvFromMetadata is true if containers read a changed key.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -30,7 +31,7 @@ type story struct {
 }
 
 // TestUpdatesConverge plays many stories: new revisions arrive while earlier ones are in grace, between
-// batches or in the middle of a restart, writes are lost half way, the node is slow and crashes, and a hand
+// batches or in the middle of a restart, containers are restarted as they are, writes are lost half way, the node is slow and crashes, and a hand
 // changes annotations that containers read, now and then to what the next revision will bring.
 func TestUpdatesConverge(t *testing.T) {
 	seeds.Each(t, 80, func(t *testing.T, seed uint64) {
@@ -88,6 +89,9 @@ func (s *story) retarget() {
 		if v := s.random.IntN(3); v > 0 {
 			t.Annotations[key] = fmt.Sprint(v)
 		}
+	}
+	if value := []string{"", "1", "2", "1 a", "2 b c", "2 c nobody"}[s.random.IntN(6)]; value != "" {
+		t.Annotations[contract.RestartInPlaceAnnotation] = value
 	}
 	if v := s.random.IntN(3); v > 0 {
 		t.Labels["version"] = fmt.Sprint(v)
@@ -187,6 +191,13 @@ func (s *story) write(c *action.PodChange) {
 // a container would have to read anew.
 func (s *story) begun(from, to *corev1.PodTemplateSpec) {
 	before := readPrior(action.NewPodChange(s.pod, at(s.elapsed)))
+	if from.Annotations[contract.RestartInPlaceAnnotation] != to.Annotations[contract.RestartInPlaceAnnotation] {
+		planned := sets.KeySet(before.state.Restarts)
+		if pending := before.pending(); pending != nil {
+			planned = planned.Union(pending.restarts)
+		}
+		require.Equal(s.t, sets.List(restartNames(to)), sets.List(planned), "restarts, by %v", s.pod.Annotations)
+	}
 	done := gateOf(s.pod) == corev1.ConditionTrue && before.pending() == nil && s.elapsed-s.annotated >= readTime
 	for _, key := range []string{"cfg-a", "cfg-b"} {
 		if from.Annotations[key] == to.Annotations[key] {
@@ -216,6 +227,7 @@ func (s *story) requireObservedAnew() {
 		spec, real := containerOf(s.pod, name), s.node.real[name]
 		require.Equal(s.t, template.Spec.Containers[i].Image, spec.Image)
 		require.Equal(s.t, contentOf(spec.Image), contentOf(real.image), "container %s at %s", name, s.elapsed)
+		require.NotEqual(s.t, state.Restarts[name], real.id, "container %s at %s", name, s.elapsed)
 	}
 }
 

@@ -131,7 +131,7 @@ func (k *kubelet) work() {
 }
 
 // agent tells of the containers that the status shows, which may be gone by now, and stops those that run
-// with another environment, only while the readiness gate is False.
+// with another environment or are to be restarted as they are, only while the readiness gate is False.
 func (k *kubelet) agent(pod *corev1.Pod) {
 	meta := RuntimeContainersMeta{}
 	for i := range pod.Spec.Containers {
@@ -144,7 +144,12 @@ func (k *kubelet) agent(pod *corev1.Pod) {
 		meta.Containers = append(meta.Containers, RuntimeContainer{
 			Name: c.Name, ContainerID: status.ContainerID, Hashes: ContainerHashes{ExtractedEnvFromMetadataHash: env},
 		})
-		if gateOf(pod) == corev1.ConditionFalse && env != ExpectedEnvHash(c, pod) && k.real[c.Name].id == status.ContainerID {
+		real := k.real[c.Name]
+		if gateOf(pod) != corev1.ConditionFalse || real.id != status.ContainerID {
+			continue
+		}
+		restart := RestartsUnderWay(pod)[c.Name] == real.id && real.image == c.Image
+		if restart || env != ExpectedEnvHash(c, pod) {
 			k.kill(c.Name)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -15,7 +16,9 @@ type prior struct {
 	state *State
 	grace *Grace
 	plain plainChange // of the grace
-	err   error       // why something is unreadable
+	// restarts are those under way, as in State.
+	restarts map[string]string
+	err      error // why something is unreadable
 }
 
 func readPrior(c *action.PodChange) prior {
@@ -23,6 +26,9 @@ func readPrior(c *action.PodChange) prior {
 	var err error
 	if p.state, err = readState(c); err != nil {
 		p.state, p.err = nil, err
+	}
+	if p.state != nil && !isInService(c) {
+		p.restarts = p.state.pendingRestarts(c.Pod)
 	}
 	if p.grace, err = readGrace(c); err != nil {
 		p.grace, p.err = nil, err
@@ -38,12 +44,13 @@ func readPrior(c *action.PodChange) prior {
 // unreadable reports whether it is not known what the pod was to become. With a readable plan in grace it is.
 func (p prior) unreadable() bool { return p.err != nil && p.grace == nil }
 
-// pending is what was planned for the pod and is not written; nil when there is nothing.
+// pending is what was planned for the pod and is not written, and restarts under way; nil when there is nothing.
 func (p prior) pending() *scope {
-	if p.grace == nil && (p.state == nil || !p.state.hasNext()) {
+	if p.grace == nil && len(p.restarts) == 0 && (p.state == nil || !p.state.hasNext()) {
 		return nil
 	}
 	s := newScope()
+	insertKeys(s.restarts, p.restarts)
 	if p.state != nil {
 		s.addChanges(p.state.next())
 	}
@@ -56,15 +63,21 @@ func (p prior) pending() *scope {
 }
 
 func (s *State) next() changes {
-	return changes{images: s.NextContainerImages, resources: s.NextContainerResources, metadata: s.NextContainerRefMetadata}
+	return changes{
+		images: s.NextContainerImages, resources: s.NextContainerResources, metadata: s.NextContainerRefMetadata,
+		restarts: sets.New(s.NextContainerRestarts...),
+	}
 }
 
 func (s *State) hasNext() bool {
-	return len(s.NextContainerImages)+len(s.NextContainerResources)+len(s.NextContainerRefMetadata) > 0
+	return len(s.NextContainerImages)+len(s.NextContainerResources)+len(s.NextContainerRefMetadata)+len(s.NextContainerRestarts) > 0
 }
 
 func (g *Grace) changes() changes {
-	return changes{images: g.ContainerImages, resources: g.ContainerResources, metadata: g.ContainerRefMetadata}
+	return changes{
+		images: g.ContainerImages, resources: g.ContainerResources, metadata: g.ContainerRefMetadata,
+		restarts: sets.New(g.ContainerRestarts...),
+	}
 }
 
 // nothingUnderWay says, without reading the pod's annotations, that no update is under way. It holds for a pod whose
@@ -90,12 +103,12 @@ func isInService(c *action.PodChange) bool {
 	return condition != nil && condition.Status == corev1.ConditionTrue
 }
 
-// readPlanned is readPrior for a pod that may have planned what is not written yet; for others it
-// reads nothing.
+// readPlanned is readPrior for a pod that may have planned what is not written yet, or restarts under way; for others
+// it reads nothing.
 func readPlanned(c *action.PodChange) prior {
 	text := current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation)
 	grace := current(c, contract.InPlaceUpdateGraceAnnotation, contract.LegacyInPlaceUpdateGraceAnnotation)
-	if grace == "" && (text == "" || strings.HasPrefix(text, "{") && !strings.Contains(text, `"next`)) {
+	if grace == "" && (text == "" || strings.HasPrefix(text, "{") && !strings.Contains(text, `"next`) && !strings.Contains(text, `"restarts`)) {
 		return prior{}
 	}
 	return readPrior(c)

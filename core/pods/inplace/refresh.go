@@ -119,7 +119,7 @@ func refreshGrace(c *action.PodChange, before prior) Progress {
 	if len(rest.metadata)+len(s.ContainerBatchesRecord) == 0 { // somebody else has renewed the environments meanwhile
 		s.UpdateEnvFromMetadata = false
 	}
-	way := sets.KeySet(s.LastContainerStatuses).Union(resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest))
+	way := sets.KeySet(s.LastContainerStatuses).Union(sets.KeySet(s.Restarts)).Union(resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest))
 	startBatch(c, s, rest, way)
 	return *waitFor(ReasonBatch, "the grace period is over")
 }

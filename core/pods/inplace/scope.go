@@ -9,15 +9,15 @@ import (
 // pod. Within the scope the pod gets what the template says; outside of it the pod keeps what it
 // has, such as an image that a webhook has rewritten or a request that an autoscaler has set.
 type scope struct {
-	images, resources   sets.Set[string] // names of containers
-	labels, annotations sets.Set[string] // keys
+	images, resources, restarts sets.Set[string] // names of containers
+	labels, annotations         sets.Set[string] // keys
 
 	addFinalizers, removeFinalizers []string
 }
 
 func newScope() scope {
 	return scope{
-		images: sets.New[string](), resources: sets.New[string](),
+		images: sets.New[string](), resources: sets.New[string](), restarts: sets.New[string](),
 		labels: sets.New[string](), annotations: sets.New[string](),
 	}
 }
@@ -25,7 +25,7 @@ func newScope() scope {
 // union is a scope of its own that covers both. Finalizers are never pending.
 func (s scope) union(o scope) scope {
 	return scope{
-		images: s.images.Union(o.images), resources: s.resources.Union(o.resources),
+		images: s.images.Union(o.images), resources: s.resources.Union(o.resources), restarts: s.restarts.Union(o.restarts),
 		labels: s.labels.Union(o.labels), annotations: s.annotations.Union(o.annotations),
 		addFinalizers: s.addFinalizers, removeFinalizers: s.removeFinalizers,
 	}
@@ -44,6 +44,7 @@ func (s scope) addEverything(t *corev1.PodTemplateSpec) {
 func (s scope) addChanges(c changes) {
 	insertKeys(s.images, c.images)
 	insertKeys(s.resources, c.resources)
+	insertKeys(s.restarts, c.restarts)
 	for _, m := range c.metadata {
 		insertKeys(s.labels, m.Labels)
 		insertKeys(s.annotations, m.Annotations)

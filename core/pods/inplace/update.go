@@ -3,6 +3,7 @@ package inplace
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +14,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// NodeAgentMissingError means that a container must be restarted for its environment and that nobody
-// on the node is known to do it.
+// NodeAgentMissingError means that a container must be restarted, for its environment or as it is, and that nobody on
+// the node is known to do it.
 type NodeAgentMissingError struct {
 	// Container is the first container that the node agent has not told about.
 	Container string
@@ -22,29 +23,30 @@ type NodeAgentMissingError struct {
 
 // Error names the container.
 func (e *NodeAgentMissingError) Error() string {
-	return fmt.Sprintf("container %s reads changed metadata, and annotation %s does not name its present container",
+	return fmt.Sprintf("container %s must be restarted by the node agent, and annotation %s does not name its present container",
 		e.Container, contract.RuntimeContainersMetaAnnotation)
 }
 
-// Check reports whether the update can be made on this pod. Containers that read a changed label or
-// annotation need the readiness gate, without which the node agent restarts nothing
+// Check reports whether the update can be made on this pod. Containers that read a changed label or annotation, and those
+// that are restarted as they are, need the readiness gate, without which the node agent restarts nothing
 // (*NotPossibleError), and a node agent that knows them (*NodeAgentMissingError).
 func (u *Update) Check(pod *corev1.Pod) error {
 	before := readPlanned(action.NewPodChange(pod, metav1.Time{}))
-	if !u.changesEnv && before.pending() == nil && !before.unreadable() {
+	if !u.needsAgent && before.pending() == nil && !before.unreadable() {
 		return nil
 	}
 	ch, _, _ := u.forPod(pod, before)
-	if len(ch.metadata) == 0 {
+	byAgent := ch.byAgent()
+	if byAgent.Len() == 0 {
 		return nil
 	}
 	if !podstate.HasReadinessGate(pod, contract.InPlaceUpdateReady) {
 		return &NotPossibleError{
 			Path:    "spec.readinessGates",
-			Message: "the pod lacks gate " + contract.InPlaceUpdateReady + ", so that no container is restarted for its environment",
+			Message: "the pod lacks gate " + contract.InPlaceUpdateReady + ", so that the node agent restarts none of its containers",
 		}
 	}
-	for _, name := range sets.List(sets.KeySet(ch.metadata)) {
+	for _, name := range sets.List(byAgent) {
 		if _, known := startedWith(pod, name); !known && !yetToStart(pod, name) {
 			return &NodeAgentMissingError{Container: name}
 		}
@@ -84,6 +86,8 @@ func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
 	way := s.takeOver(c, before.state, u.options).Union(resized)
 	s.UpdateImages = s.UpdateImages || len(ch.images) > 0
 	s.UpdateEnvFromMetadata = s.UpdateEnvFromMetadata || len(ch.metadata) > 0
+	ch.restarts = ch.restarts.Difference(s.carryRestarts(before, ch.restarts))
+	way.Insert(slices.Collect(maps.Keys(s.Restarts))...)
 	s.UpdateResources = s.UpdateResources || len(ch.resources)+resized.Len() > 0
 	if graceSeconds > 0 && ch.interrupt(c.Pod) {
 		takeOutOfService(c)
@@ -94,7 +98,7 @@ func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
 		writeGrace(c, &Grace{
 			Revision: u.revision, GraceSeconds: graceSeconds, UpdateEnvFromMetadata: len(ch.metadata) > 0,
 			ContainerImages: ch.images, ContainerResources: ch.resources, ContainerRefMetadata: ch.metadata,
-			MetadataPatch: plain.patch(),
+			ContainerRestarts: sets.List(ch.restarts), MetadataPatch: plain.patch(),
 		})
 		return
 	}
@@ -142,6 +146,7 @@ func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, se
 			ch.resources[c.Name] = effective(c.Resources)
 		}
 	}
+	ch.restarts = s.restarts.Intersection(u.restarts())
 	plain := plainChange{Finalizers: s.addFinalizers, DeleteFinalizers: s.removeFinalizers}
 	u.sortKeys(&ch, &plain, fieldLabels, s.labels, u.template.Labels)
 	u.sortKeys(&ch, &plain, fieldAnnotations, s.annotations, u.template.Annotations)

@@ -1,12 +1,14 @@
 package newpod
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
@@ -32,6 +34,16 @@ func TestPodsAreMadeOfTheTemplateAndTheWorkloadsOwn(t *testing.T) {
 	assert.Equal(t, []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}, {ConditionType: contract.InPlaceUpdateReady}}, pod.Spec.ReadinessGates)
 	assert.Equal(t, corev1.PullAlways, pod.Spec.Containers[0].ImagePullPolicy)
 	assert.Equal(t, *before, template, "the template was changed")
+}
+
+func TestPrefixesOfNamesAreCutAsByTheServer(t *testing.T) {
+	assert.Equal(t, "web-", NamePrefix("web"))
+	assert.Equal(t, strings.Repeat("a", 57)+"-", NamePrefix(strings.Repeat("a", 57)))
+	for _, name := range []string{strings.Repeat("a", 58), strings.Repeat("a.b-", 62) + "a"} {
+		prefix := NamePrefix(name)
+		assert.Len(t, prefix, 58)
+		assert.Empty(t, validation.IsDNS1123Subdomain(prefix+"x2x2x"))
+	}
 }
 
 func TestPodsWithoutLifecycleGetNoState(t *testing.T) {

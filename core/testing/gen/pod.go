@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -143,3 +144,18 @@ func Terminating() PodOption {
 
 // Change makes any other change.
 func Change(change func(pod *corev1.Pod)) PodOption { return change }
+
+// AwaitsResize has an update in place ask the node for the cpu of the pod's first container. The node puts that off; the
+// container has so much.
+func AwaitsResize(since time.Time, cpu string) PodOption {
+	return Change(func(pod *corev1.Pod) {
+		Annotation(contract.InPlaceUpdateStateAnnotation, fmt.Sprintf(
+			`{"revision":"web-x","updateTimestamp":%q,"lastContainerStatuses":null,"updateResources":true}`, since.UTC().Format(time.RFC3339)))(pod)
+		Condition(corev1.PodResizePending, corev1.ConditionTrue, since)(pod)
+		pod.Status.Conditions[len(pod.Status.Conditions)-1].Reason = corev1.PodReasonDeferred
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: pod.Spec.Containers[0].Name, ContainerID: "containerd://1", Ready: true,
+			Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+		}}
+	})
+}

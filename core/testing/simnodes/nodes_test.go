@@ -404,6 +404,29 @@ func TestBinderPlacesPods(t *testing.T) {
 	r.until("too-many", ready)
 }
 
+// A pod that waits for room may be bound by others, to a node of theirs.
+func TestPodsThatOthersBindAreTheirs(t *testing.T) {
+	env.Need(t)
+	r := newRoom(t, simnodes.Options{Nodes: 1, PodsPerNode: 1, Bind: true})
+	pods := r.kube.CoreV1().Pods(r.namespace)
+	for _, name := range []string{"first", "waits", "next"} {
+		pod := r.pod(name, "web:v1")
+		pod.Spec.NodeName = ""
+		r.create(pod)
+		r.until(name, func(p *corev1.Pod) bool {
+			return name == "first" && ready(p) || condition(p, corev1.PodScheduled).Status == corev1.ConditionFalse
+		})
+	}
+	require.NoError(t, pods.Bind(t.Context(), &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: "waits"}, Target: corev1.ObjectReference{Kind: "Node", Name: "of-others"},
+	}, metav1.CreateOptions{}))
+	require.NoError(t, pods.Delete(t.Context(), "first", metav1.DeleteOptions{}))
+	r.until("next", ready)
+	pod, err := pods.Get(t.Context(), "waits", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, pod.Status.ContainerStatuses)
+}
+
 func TestOneServerCarriesALoad(t *testing.T) {
 	env.Need(t)
 	namespace := env.Namespace(t)

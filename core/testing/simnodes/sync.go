@@ -93,6 +93,9 @@ func (n *Nodes) sync(ctx context.Context, key types.NamespacedName) (time.Time, 
 		return time.Time{}, nil
 	case pod.Spec.NodeName == "":
 		return n.bind(ctx, key, pod)
+	case n.byName[pod.Spec.NodeName] == nil: // others have bound it to a node of theirs
+		n.forget(key)
+		return time.Time{}, nil
 	}
 	next := n.decide(key, pod)
 	switch {

@@ -23,15 +23,18 @@ type agents struct {
 	stopped map[string]bool           // containers, by their ID
 	edited  map[types.UID]bool        // pods of which an actor other than the operator wrote the metadata last
 	shown   map[types.UID]*corev1.Pod // as the kubelets know its metadata
+	asked   restarts
 }
 
 // NodeAgents gives every node an agent. It reports the environment of running containers in an annotation. While a pod
-// is out of service, it stops containers that were started with other values than the pod's metadata has now. From then
-// on a pod whose metadata the operator wrote last must not come back into service while a container runs with an
-// outdated environment.
+// is out of service, it stops containers that were started with other values than the pod's metadata has now, and those
+// whose restart its in-place update asks for. From then on a pod whose metadata the operator wrote last must not come
+// back into service while a container runs with an outdated environment or is to be restarted, and no container may be
+// restarted twice for one change of the annotation that restarts it.
 func (w *World) NodeAgents() {
 	a := &agents{
 		world: w, started: map[string]uint64{}, stopped: map[string]bool{}, edited: map[types.UID]bool{}, shown: map[types.UID]*corev1.Pod{},
+		asked: newRestarts(w),
 	}
 	w.agents = a
 	w.OnEvent(func(w *World, e Event) {
@@ -62,7 +65,7 @@ func (a *agents) start(r *podRuntime, c *containerRuntime) {
 	if known == nil {
 		known = a.world.pod(r.key, r.uid)
 	}
-	if known != nil && inplace.ReadsMetadata(c.spec) {
+	if known != nil {
 		a.started[c.id] = inplace.ExpectedEnvHash(c.spec, known)
 	}
 }
@@ -103,13 +106,20 @@ func (a *agents) report(key types.NamespacedName, uid types.UID) {
 	}
 }
 
-// stopOutdated stops the containers whose environment differs from the one that the metadata of the pod gives.
+// stopOutdated stops the containers whose environment differs from the one that the metadata of the pod gives, and those
+// whose restart is asked for. A container with another image is the kubelet's to replace.
 func (a *agents) stopOutdated(pod *corev1.Pod, r *podRuntime) {
-	for _, c := range r.containers {
-		if c.running && !a.stopped[c.id] && !a.upToDate(pod, c) {
-			a.stopped[c.id] = true
-			a.world.restart(r, c)
+	asked := inplace.RestartsUnderWay(pod)
+	for i, c := range r.containers {
+		restart := asked[c.name] == c.id && c.ran == pod.Spec.Containers[i].Image
+		if !c.running || a.stopped[c.id] || !restart && a.upToDate(pod, c) {
+			continue
 		}
+		a.stopped[c.id] = true
+		if restart {
+			a.asked.count(pod, c)
+		}
+		a.world.restart(r, c)
 	}
 }
 
@@ -127,6 +137,9 @@ func (a *agents) watch(actor string, old, pod *corev1.Pod) {
 		a.edited[pod.UID] = actor != OperatorActor
 	}
 	back := inPlaceUpdateReady(old) == corev1.ConditionFalse && inPlaceUpdateReady(pod) == corev1.ConditionTrue
+	if actor == OperatorActor {
+		a.asked.watch(old, pod, back)
+	}
 	if actor == OperatorActor && back && !a.edited[pod.UID] {
 		for _, name := range a.outdatedContainers(pod) {
 			a.world.Violate("pod %s comes back into service, but container %s has not read its environment", pod.Name, name)
@@ -166,7 +179,7 @@ func (a *agents) allOutdated() []string {
 			all = append(all, "container "+name+" of pod "+pod.Name+" has not read its environment")
 		}
 	}
-	return all
+	return append(all, a.asked.left()...)
 }
 
 func inPlaceUpdateReady(pod *corev1.Pod) corev1.ConditionStatus {

@@ -163,9 +163,9 @@ func uses(pod *corev1.Pod, claim string) bool {
 
 // CheckInPlace requires what every in-place update guarantees. The pod keeps its node and its address. With readiness
 // gate InPlaceUpdateReady, images change only while the condition is not True, and the condition becomes True again
-// only when the status shows that every container runs the image of the spec.
+// only when the status shows that every container whose image was changed runs the image of the spec.
 func (w *World) CheckInPlace() {
-	changed := map[types.UID]bool{}
+	changed := map[types.UID]map[string]bool{} // containers by their names
 	w.OnEvent(func(w *World, e Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		old, _ := e.Old.(*corev1.Pod)
@@ -178,19 +178,22 @@ func (w *World) CheckInPlace() {
 		if !podstate.HasReadinessGate(pod, contract.InPlaceUpdateReady) || e.Actor != OperatorActor {
 			return
 		}
-		if imagesDiffer(old, pod) {
-			changed[pod.UID] = true
+		if names := otherImages(old, pod); len(names) > 0 {
+			if changed[pod.UID] == nil {
+				changed[pod.UID] = map[string]bool{}
+			}
+			maps.Copy(changed[pod.UID], names)
 			if isTrue(old, contract.InPlaceUpdateReady) || isTrue(pod, contract.InPlaceUpdateReady) {
 				w.Violate("pod %s gets another image while InPlaceUpdateReady is True", pod.Name)
 			}
 		}
-		if changed[pod.UID] && isTrue(pod, contract.InPlaceUpdateReady) && !isTrue(old, contract.InPlaceUpdateReady) {
-			w.checkRenewed(pod)
+		if isTrue(pod, contract.InPlaceUpdateReady) && !isTrue(old, contract.InPlaceUpdateReady) {
+			w.checkRenewed(pod, changed[pod.UID])
 		}
 	})
 }
 
-func (w *World) checkRenewed(pod *corev1.Pod) {
+func (w *World) checkRenewed(pod *corev1.Pod, changed map[string]bool) {
 	r := w.runtimes[pod.UID]
 	if r == nil {
 		return
@@ -199,19 +202,21 @@ func (w *World) checkRenewed(pod *corev1.Pod) {
 		shown := slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
 			return s.Name == c.name && c.images[s.ContainerID] == pod.Spec.Containers[i].Image
 		})
-		if !shown {
+		if changed[c.name] && !shown {
 			w.Violate("pod %s becomes ready for service, but container %s was not yet seen with image %s", pod.Name, c.name, pod.Spec.Containers[i].Image)
 		}
 	}
 }
 
-func imagesDiffer(a, b *corev1.Pod) bool {
+// otherImages returns the names of the containers that have other images in b than in a.
+func otherImages(a, b *corev1.Pod) map[string]bool {
+	names := map[string]bool{}
 	for i := range a.Spec.Containers {
 		if a.Spec.Containers[i].Image != b.Spec.Containers[i].Image {
-			return true
+			names[a.Spec.Containers[i].Name] = true
 		}
 	}
-	return false
+	return names
 }
 
 // Digest returns the state of the world without its random parts: names, IDs, versions, times and addresses. Two runs

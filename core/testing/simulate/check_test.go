@@ -90,6 +90,17 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 				require.NoError(t, w.Delete(simulate.OperatorActor, made))
 			},
 		},
+		"a pod made before another one failed": {
+			check: func(w *simulate.World) { w.CheckCreations(madeFor(), nil) },
+			act: func(t *testing.T, w *simulate.World) {
+				w.Add(madeFor())
+				made, other := create(t, w, owned("a")), create(t, w, owned("b"))
+				require.NoError(t, simulate.Change(w, simulate.KubeletActor, "status", other.(*corev1.Pod), func(o *corev1.Pod) {
+					o.Status.Phase = corev1.PodFailed
+				}))
+				require.NoError(t, w.Delete(simulate.OperatorActor, made))
+			},
+		},
 		"a claim in use, whose owner is gone": {
 			check: func(w *simulate.World) { w.CheckClaims() },
 			act: func(t *testing.T, w *simulate.World) {

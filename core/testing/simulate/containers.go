@@ -27,8 +27,8 @@ type Image struct {
 }
 
 const (
-	// maxCPU is what a node has.
-	maxCPU = 64
+	// maxCPU is what a node has, and leftCPU what it can give to a pod that runs there.
+	maxCPU, leftCPU = 64, 32
 	// crashes is Image.Crashes where it is not given.
 	crashes = 4
 )

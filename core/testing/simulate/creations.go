@@ -24,7 +24,8 @@ func (w *World) CheckCreations(workload action.Object, spare func(*View) int) {
 	w.OnEvent(func(w *World, e Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		switch {
-		case isForeign(e.Actor), ok && e.Old != nil && controllerOf(e.Old) != controllerOf(pod): // or what one did is seen now
+		case isForeign(e.Actor), ok && e.Old != nil && controllerOf(e.Old) != controllerOf(pod), // or what one did is seen now
+			ok && fails(e, pod):
 			clear(c.made)
 			c.meddled[e.Kind] = len(w.table(e.Kind).events)
 		case !ok || e.Actor != OperatorActor || controllerOf(pod) != workload.GetUID():
@@ -68,6 +69,13 @@ func (c *creations) check(w *World, pod *corev1.Pod, generation int64, spare fun
 		return
 	}
 	w.Violate("pod %s was made for generation %d and is taken away for it", pod.Name, generation)
+}
+
+// fails reports whether the pod ends in failure, as one that its node evicts. What a set wants can depend on that: a
+// DaemonSet counts a node that gets no new pod only as long as its pod is there.
+func fails(e Event, pod *corev1.Pod) bool {
+	old, _ := e.Old.(*corev1.Pod)
+	return old != nil && old.Status.Phase != corev1.PodFailed && pod.Status.Phase == corev1.PodFailed
 }
 
 // takesAway reports whether the operator deletes the pod, or has its preDelete hook release it.

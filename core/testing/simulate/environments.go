@@ -2,14 +2,32 @@ package simulate
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
 )
 
 // ConfigAnnotation is what the variable of ReadsConfig reads.
 const ConfigAnnotation = "example.com/config"
+
+// ReadConfig lets the first container of the template read ConfigAnnotation. Another container, of a higher launch
+// priority, is updated before it.
+func ReadConfig(spec *corev1.PodSpec) {
+	first := &spec.Containers[0]
+	first.Env = append(first.Env, ReadsConfig(), launchPriority(1))
+	spec.Containers = append(spec.Containers, corev1.Container{Name: "side", Image: "side:1", Env: []corev1.EnvVar{launchPriority(2)}})
+}
+
+// launchPriority returns the variable that says a container's launch priority.
+func launchPriority(n int) corev1.EnvVar {
+	return corev1.EnvVar{Name: contract.ContainerBarrierEnv, ValueFrom: &corev1.EnvVarSource{
+		ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: contract.ContainerBarrierKeyPrefix + strconv.Itoa(n)},
+	}}
+}
 
 // ReadsConfig returns a variable that reads ConfigAnnotation.
 func ReadsConfig() corev1.EnvVar {
@@ -18,10 +36,11 @@ func ReadsConfig() corev1.EnvVar {
 	}}
 }
 
-// CheckEnvironments walks through worlds whose nodes have agents and whose workload has a container with ReadsConfig. A
-// user gives the template other values of ConfigAnnotation, by edit, and other people annotate pods. In the end every
-// container has read what its pod's metadata say, except in pods that other people annotated last.
-func CheckEnvironments(t *testing.T, walk Walk, edit func(w *World, value string)) {
+// CheckEnvironments walks through worlds whose nodes have agents and whose workload reads the annotation as ReadConfig says. A
+// user gives the template other annotations, by edit: values of ConfigAnnotation, and restarts of containers as they
+// are. Other people annotate pods. In the end every container has read what its pod's metadata say, except in pods that
+// other people annotated last, and was restarted once for each restart that its pod came to.
+func CheckEnvironments(t *testing.T, walk Walk, edit func(w *World, annotations map[string]string)) {
 	t.Helper()
 	start, unarrived := walk.Start, walk.Unarrived
 	walk.Faults = annotationFaults
@@ -42,13 +61,16 @@ func annotationFaults(seed uint64) Faults {
 	return f
 }
 
-// editConfig schedules edits by a user, who sets ConfigAnnotation of the template to random values at random times.
-func (w *World) editConfig(seed uint64, edit func(w *World, value string)) {
+// editConfig schedules edits by a user, who gives the template random annotations at random times.
+func (w *World) editConfig(seed uint64, edit func(w *World, annotations map[string]string)) {
 	rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation needs no secrecy
 	for range 1 + rng.IntN(3) {
-		value := []string{"1", "2", "3"}[rng.IntN(3)]
+		value := map[string]string{ConfigAnnotation: []string{"1", "2", "3"}[rng.IntN(3)]}
+		if restart := []string{"", "1", "2", "3 main", "4 side", "5 nobody"}[rng.IntN(6)]; restart != "" {
+			value[contract.RestartInPlaceAnnotation] = restart
+		}
 		w.EditAfter(time.Duration(1+rng.IntN(300))*time.Second, func() {
-			w.Tell(UserActor, "wants annotation %s", value)
+			w.Tell(UserActor, "wants annotations %v", value)
 			edit(w, value)
 		})
 	}

@@ -16,7 +16,7 @@ type podRuntime struct {
 	generation int64 // of the spec that the kubelet has taken in
 	ending     bool
 	ended      corev1.PodPhase
-	infeasible bool // the last resize does not fit on the node
+	pending    string // why the last resize is put off or does not fit on the node; empty where it is neither
 	containers []*containerRuntime
 	composed   int // statuses composed so far
 	written    int // the latest of them that was written
@@ -176,14 +176,20 @@ func (w *World) remove(key types.NamespacedName, uid types.UID) {
 	}
 }
 
-// resize applies new quantities; a container may have to restart for them. What asks for more than
-// a node has stays pending.
+// resize applies new quantities; a container may have to restart for them. What asks for more than a node has stays
+// pending, and so does what asks for more than a node has left for a pod that runs there.
 func (w *World) resize(r *podRuntime, c *containerRuntime) {
 	c.epoch++
 	epoch := c.epoch
 	cpu := c.spec.Resources.Requests[corev1.ResourceCPU]
-	r.infeasible = cpu.CmpInt64(maxCPU) > 0
-	if r.infeasible {
+	r.pending = ""
+	switch {
+	case cpu.CmpInt64(maxCPU) > 0:
+		r.pending = corev1.PodReasonInfeasible
+	case cpu.CmpInt64(leftCPU) > 0:
+		r.pending = corev1.PodReasonDeferred
+	}
+	if r.pending != "" {
 		w.report(r)
 		return
 	}

@@ -1,15 +1,18 @@
 package simulate_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -199,6 +202,31 @@ func TestResizeShowsInTheStatus(t *testing.T) {
 		}
 		assert.Equal(t, restarts, pod.Status.ContainerStatuses[0].RestartCount)
 	}
+}
+
+// A node puts off what it cannot give to a running pod now, can never give what it does not have, and a newer server
+// refuses the latter.
+func TestNodesPutResizesOff(t *testing.T) {
+	resized := func(options simulate.Options, cpu string) (*simulate.World, error) {
+		w := simulate.New(options)
+		o := bare("web-1")
+		o.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *cpuOf("1")}
+		create(t, w, o)
+		w.Advance(time.Minute)
+		_, err := w.Patch(simulate.UserActor, bare("web-1"), resizeTo(cpu))
+		w.Advance(time.Minute)
+		return w, err
+	}
+	for cpu, reason := range map[string]string{"40": corev1.PodReasonDeferred, "100": corev1.PodReasonInfeasible} {
+		w, err := resized(simulate.Options{Seed: 1}, cpu)
+		require.NoError(t, err)
+		conditions := latest(w, "web-1").Status.Conditions
+		assert.True(t, slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodResizePending && c.Status == corev1.ConditionTrue && c.Reason == reason
+		}), "%v", conditions)
+	}
+	_, err := resized(simulate.Options{Seed: 1, JudgesResizes: true}, "100")
+	assert.True(t, apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, progress.NodeCapacityCause), "%v", err)
 }
 
 func hasCondition(pod *corev1.Pod, t corev1.PodConditionType) bool {

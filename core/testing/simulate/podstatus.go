@@ -70,9 +70,9 @@ func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
 		condition(corev1.PodScheduled, true, "", ""),
 		condition(corev1.ContainersReady, allReady, "ContainersNotReady", "containers are not ready"),
 	}
-	if r.infeasible {
+	if r.pending != "" {
 		s.Conditions = append(s.Conditions, corev1.PodCondition{
-			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: "node has too little cpu",
+			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: r.pending, Message: "node has too little cpu",
 		})
 	}
 	reason, message := "ContainersNotReady", "containers are not ready"

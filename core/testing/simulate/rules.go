@@ -1,15 +1,19 @@
 package simulate
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
 // validateUpdate returns whether the change from old to n changes the spec, and the errors with which a server rejects
@@ -187,3 +191,15 @@ func member(o action.Object, name string) any {
 func same(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
 func forbidden(path, text string) *field.Error { return field.Forbidden(field.NewPath(path), text) }
+
+// fitsNode returns the server's refusal of a resize to more than a node has.
+func fitsNode(pod *corev1.Pod) error {
+	for i := range pod.Spec.Containers {
+		if cpu := pod.Spec.Containers[i].Resources.Requests.Cpu(); cpu.CmpInt64(maxCPU) > 0 {
+			refused := apierrors.NewForbidden(resourceOf(pod), pod.Name, fmt.Errorf("the node has less cpu than %s", cpu))
+			refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: progress.NodeCapacityCause}}
+			return refused
+		}
+	}
+	return nil
+}

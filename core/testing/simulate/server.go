@@ -111,6 +111,11 @@ func (w *World) update(actor, subresource string, old, n action.Object) (action.
 	if err := w.admit(e); err != nil {
 		return nil, err
 	}
+	if pod, ok := n.(*corev1.Pod); ok && subresource == "resize" && w.options.JudgesResizes {
+		if err := fitsNode(pod); err != nil {
+			return nil, err
+		}
+	}
 	if gone(n) {
 		e.Type = Deleted
 	}

@@ -45,6 +45,8 @@ type Options struct {
 	// Admission refuses writes of everybody but the world's own actors, as a webhook would: an error
 	// becomes the reason of a Forbidden. It sees Deleted where a deletion is about to begin.
 	Admission func(*World, Event) error
+	// JudgesResizes has the server refuse resizes to more than a node has, as from Kubernetes 1.36 on.
+	JudgesResizes bool
 	// DetectMutation keeps a copy of every object, so that a planner that changes what it reads is
 	// found out when the world has settled.
 	DetectMutation bool

@@ -32,6 +32,7 @@ func (e *Environment) Manager(t testing.TB, adapt ...func(*manager.Options)) man
 		Metrics: server.Options{BindAddress: "0"},
 	}
 	o.Controller.SkipNameValidation = new(true)
+	o.Controller.UsePriorityQueue = new(false) // as operators do
 	if hooks := e.envtest.WebhookInstallOptions; hooks.LocalServingPort != 0 {
 		o.WebhookServer = webhook.NewServer(webhook.Options{
 			Host: hooks.LocalServingHost, Port: hooks.LocalServingPort, CertDir: hooks.LocalServingCertDir,

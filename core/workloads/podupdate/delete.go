@@ -1,6 +1,7 @@
 package podupdate
 
 import (
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
@@ -38,4 +39,12 @@ func (w *Workload) CancelDelete(o podstate.State) (action.Action, bool) {
 		return action.Action{}, false
 	}
 	return changed(c, "Regret", "the pod is needed again"), true
+}
+
+// KeepInService takes a pod back from PreparingDelete to Normal, into service where its hook has taken it out of it. It
+// is for workloads whose pods come back whatever their hook does.
+func (w *Workload) KeepInService(o podstate.State) action.Action {
+	c := w.Change(o.Pod)
+	lifecycle.Set(c, contract.LifecycleNormal)
+	return changed(c, "Regret", "the pod is needed again")
 }

@@ -51,9 +51,9 @@ func WaitReason(err error) string {
 }
 
 // UpdatePath returns the in-place update that brings the pod to the target under the policy, or nil if it needs a new
-// pod. The error is a *NotInPlaceError.
+// pod, be it because it has waited for its resources to the deadline. The error is a *NotInPlaceError.
 func (w *Workload) UpdatePath(o podstate.State, target *appsv1.ControllerRevision) (*inplace.Update, error) {
-	if !w.Policy.InPlace() {
+	if !w.Policy.InPlace() || w.waitedInVain(o, target) {
 		return nil, nil
 	}
 	u, err := w.inPlace(o, target)
@@ -66,7 +66,7 @@ func (w *Workload) UpdatePath(o podstate.State, target *appsv1.ControllerRevisio
 // NeedsNewPod reports whether the pod cannot get to the target in place, whether or not the policy lets it be
 // recreated.
 func (w *Workload) NeedsNewPod(o podstate.State, target *appsv1.ControllerRevision) bool {
-	if !w.Policy.InPlace() {
+	if !w.Policy.InPlace() || w.waitedInVain(o, target) {
 		return true
 	}
 	_, err := w.inPlace(o, target)

@@ -380,3 +380,41 @@ func TestPodsServeWhileOthersAreRefused(t *testing.T) {
 		assert.Equal(t, want, g.Refresh(out, true).Action.Reason)
 	}
 }
+
+// A pod that has waited for its resources to the deadline needs a new one, where the policy lets it have one.
+func TestDeadlineOfResizes(t *testing.T) {
+	deadline := int32(60)
+	refused := func(since time.Duration, revision string) action.Refusals {
+		return action.Refusals{{Verb: action.UpdateInPlace, Kind: "pod", Reason: "Refresh"}: {Targets: map[string]action.Refusal{
+			string(gen.UID("web-1")): {NodeTooSmall: action.NodeTooSmall{Since: now.Add(-since), Revision: revision}},
+		}}}
+	}
+	for name, tt := range map[string]struct {
+		policy   Policy
+		deadline *int32
+		sameNode bool
+		since    time.Duration
+		revision int
+		needs    bool
+		wake     time.Duration
+	}{
+		"at the deadline":              {InPlaceIfPossible, &deadline, false, time.Minute, 1, true, 0},
+		"before":                       {InPlaceIfPossible, &deadline, false, 50 * time.Second, 1, false, 10 * time.Second},
+		"for another revision":         {InPlaceIfPossible, &deadline, false, time.Minute, 2, false, 0},
+		"no deadline":                  {InPlaceIfPossible, nil, false, time.Minute, 1, false, 0},
+		"the next pod fares no better": {InPlaceIfPossible, &deadline, true, time.Minute, 1, false, 0},
+		"none is recreated":            {InPlaceOnly, &deadline, false, time.Minute, 1, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := givenWorkload(t, tt.policy, nil)
+			g.ResizeDeadlineSeconds, g.SameNode = tt.deadline, tt.sameNode
+			g.plan.Refusals = refused(tt.since, revision.Hash(g.revisions[tt.revision]))
+			u, err := g.UpdatePath(g.pod(t), g.revisions[1])
+			require.NoError(t, err)
+			assert.Equal(t, tt.needs, u == nil)
+			assert.Equal(t, tt.needs, g.NeedsNewPod(g.pod(t), g.revisions[1]))
+			assert.False(t, g.ResizeOverdue(g.pod(t)), "it is not at that revision")
+			assert.Equal(t, tt.wake, g.plan.RequeueAfter)
+		})
+	}
+}

@@ -47,6 +47,7 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	}
 	a := changed(c, "Refresh", describe(o, c))
 	if a.Verb == action.UpdateInPlace {
+		a.Revision = o.Revision
 		if back, waits := w.awaits(o, &a); waits {
 			found.Action = back
 			return found

@@ -30,6 +30,7 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 	}
 	return action.Action{
 		Verb: action.UpdateInPlace, Object: o.Pod, Patches: c.Patches(), LaterPatches: later, Reason: "Update", Message: text, Deadline: w.deadline(o),
+		Revision: podstate.ShortHash(target.Name),
 		Event: &action.Event{
 			Succeeded: EventInPlace, Failed: EventInPlaceFailed,
 			Note: fmt.Sprintf("successfully update pod %s in-place(revision %s)", o.Pod.Name, target.Name),

@@ -21,6 +21,11 @@ type Workload struct {
 	Lifecycle *workload.Lifecycle
 	// GraceSeconds is how long a pod is out of service before its containers are stopped in place.
 	GraceSeconds int32
+	// ResizeDeadlineSeconds is how long a pod waits for resources that its node puts off or can never give, until it needs
+	// a new pod; nil for ever. It counts with policy InPlaceIfPossible only.
+	ResizeDeadlineSeconds *int32
+	// SameNode is true if a new pod comes to the node of the old one.
+	SameNode bool
 	// Labels are the labels that tell of which revision a pod is, by the revision's full name. An update
 	// in place sets them.
 	Labels func(revision string) map[string]string

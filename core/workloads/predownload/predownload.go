@@ -40,6 +40,9 @@ type Rollout struct {
 	Template func(*appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error)
 	// Replicas is how many pods there shall be.
 	Replicas int32
+	// PerNode says that each pod has a node of its own: the update goes on node by node, and pulling ahead saves time
+	// however few there are.
+	PerNode bool
 	// Useful says that pods are updated in place and not all at once. It is asked only where that matters.
 	Useful func() bool
 	// UpdatedReady counts the ready pods of Update, which prove it.
@@ -96,7 +99,7 @@ type planner struct {
 func (p *planner) pullAhead() {
 	_, made := p.Update.Labels[contract.ImagePreDownloadCreatedLabel]
 	_, ignored := p.Update.Labels[contract.ImagePreDownloadIgnoredLabel]
-	useless := made || p.Replicas <= fewReplicas || !p.Useful()
+	useless := made || p.Replicas <= fewReplicas && !p.PerNode || !p.Useful()
 	switch {
 	case p.Jobs.Version == "" || p.Jobs.Problem != "":
 		if !useless {

@@ -86,6 +86,7 @@ func TestImagesThatChangeArePulled(t *testing.T) {
 		"also if ignored once":   {marked(contract.ImagePreDownloadIgnoredLabel), pulled},
 		"once":                   {marked(contract.ImagePreDownloadCreatedLabel), nil},
 		"not of few replicas":    {func(r *Rollout) { r.Replicas = 3 }, useless},
+		"unless each has a node": {func(r *Rollout) { r.Replicas, r.PerNode = 2, true }, pulled},
 		"not without use":        {func(r *Rollout) { r.Useful = func() bool { return false } }, useless},
 		"not before the proof":   {func(r *Rollout) { r.Settings.MinUpdatedReady, r.UpdatedReady = 2, 1 }, nil},
 		"after the proof":        {func(r *Rollout) { r.Settings.MinUpdatedReady, r.UpdatedReady = 2, 2 }, pulled},

@@ -1,11 +1,16 @@
 package validation
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
 )
 
 // Selector validates the selector and the template's labels of a workload whose spec has the path. It wants a selector
@@ -35,15 +40,29 @@ func Selector(s *metav1.LabelSelector, template map[string]string, spec *field.P
 }
 
 // LongRunning holds what workloads add to the rules of the cluster whose pods run until they are deleted.
-// The path is that of the pod's spec, the kind the workload's, for the message.
-func LongRunning(pod *corev1.PodSpec, at *field.Path, kind string) field.ErrorList {
-	var errs field.ErrorList
+// The path is that of the template, the kind the workload's, for the message.
+func LongRunning(template *corev1.PodTemplateSpec, at *field.Path, kind string) field.ErrorList {
+	errs := restartInPlace(template, at.Child("metadata", "annotations").Key(contract.RestartInPlaceAnnotation))
+	pod, at := &template.Spec, at.Child("spec")
 	if pod.RestartPolicy != "" && pod.RestartPolicy != corev1.RestartPolicyAlways {
 		supported := []corev1.RestartPolicy{corev1.RestartPolicyAlways}
 		errs = append(errs, field.NotSupported(at.Child("restartPolicy"), pod.RestartPolicy, supported))
 	}
 	if pod.ActiveDeadlineSeconds != nil {
 		errs = append(errs, field.Forbidden(at.Child("activeDeadlineSeconds"), "activeDeadlineSeconds in "+kind+" is not Supported"))
+	}
+	return errs
+}
+
+// restartInPlace wants that an annotation that restarts containers names containers of the template.
+func restartInPlace(template *corev1.PodTemplateSpec, at *field.Path) field.ErrorList {
+	value := template.Annotations[contract.RestartInPlaceAnnotation]
+	names, _ := inplace.ParseRestart(value)
+	var errs field.ErrorList
+	for _, name := range names {
+		if !slices.ContainsFunc(template.Spec.Containers, func(c corev1.Container) bool { return c.Name == name }) {
+			errs = append(errs, field.Invalid(at, value, "there is no container "+name))
+		}
 	}
 	return errs
 }

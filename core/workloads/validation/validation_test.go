@@ -13,6 +13,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+
+	"github.com/flotilla-project/flotilla/core/contract"
 )
 
 var spec = field.NewPath("spec")
@@ -94,12 +96,24 @@ func TestSelectors(t *testing.T) {
 }
 
 func TestLongRunningPods(t *testing.T) {
-	assert.Empty(t, LongRunning(&corev1.PodSpec{}, spec, "web"))
-	assert.Empty(t, LongRunning(&corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways}, spec, "web"))
+	of := func(spec corev1.PodSpec) *corev1.PodTemplateSpec { return &corev1.PodTemplateSpec{Spec: spec} }
+	assert.Empty(t, LongRunning(of(corev1.PodSpec{}), spec, "web"))
+	assert.Empty(t, LongRunning(of(corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways}), spec, "web"))
 	assert.Equal(t, []string{
-		"spec.restartPolicy: Unsupported value: \"Never\": supported values: \"Always\"",
-		"spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in web is not Supported",
-	}, texts(LongRunning(&corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: new(int64(3))}, spec, "web")))
+		"spec.spec.restartPolicy: Unsupported value: \"Never\": supported values: \"Always\"",
+		"spec.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in web is not Supported",
+	}, texts(LongRunning(of(corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: new(int64(3))}), spec, "web")))
+}
+
+func TestARestartNamesContainersOfTheTemplate(t *testing.T) {
+	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}, {Name: "proxy"}}}}
+	for value, want := range map[string][]string{
+		"": nil, "2026-01-01T00:00:00Z": nil, "1 app": nil, "1  proxy app": nil,
+		"1 app nobody": {`spec.metadata.annotations[apps.kruise.io/restart-in-place]: Invalid value: "1 app nobody": there is no container nobody`},
+	} {
+		template.Annotations = map[string]string{contract.RestartInPlaceAnnotation: value}
+		assert.Equal(t, want, texts(LongRunning(template, spec, "web")), value)
+	}
 }
 
 func TestClaimTemplates(t *testing.T) {

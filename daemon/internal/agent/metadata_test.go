@@ -75,9 +75,25 @@ func TestAnEnvironmentFromMetadataIsUpdatedInPlace(t *testing.T) {
 	assert.Equal(t, []string{before["app"].ContainerID}, n.stopped(), "one restart of the one that reads the key")
 	assert.Equal(t, before["proxy"], after["proxy"])
 	assert.Equal(t, int32(1), after["app"].RestartCount)
-	assert.Contains(t, n.eventuallyEvent("web", "Killing").Note, "metadata that its environment reads has changed")
+	assert.Contains(t, n.eventuallyEvent("web", "Killing").Note, "its in-place update restarts it")
 	_, text := n.get("/metrics")
 	assert.Contains(t, text, `kruise_agent_container_kills_total{reason="Metadata",result="succeeded"} 1`)
+}
+
+func TestAContainerIsRestartedAsItIs(t *testing.T) {
+	n := givenNode(t)
+	pod := n.run(n.podOfASet("web"))
+	before := n.eventuallyReported(pod)
+	n.update(pod, "v1", corev1.ConditionFalse)
+	base := n.fresh(pod)
+	pod = base.DeepCopy()
+	pod.Annotations[contract.InPlaceUpdateStateAnnotation] = `{"revision":"web-2","restarts":{"proxy":"` + before["proxy"].ContainerID + `"}}`
+	require.NoError(t, n.client.Patch(t.Context(), pod, client.MergeFrom(base)))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		assert.NotEqual(c, before["proxy"].ContainerID, n.eventuallyReported(pod)["proxy"].ContainerID)
+	}, patience, moment)
+	assert.Equal(t, []string{before["proxy"].ContainerID}, n.stopped())
+	assert.Equal(t, before["app"], n.eventuallyReported(pod)["app"])
 }
 
 func TestAValueThatAUserChangesRestartsNothing(t *testing.T) {

@@ -127,7 +127,10 @@ func (a *agent) runControllers(ctx context.Context) error {
 		Metrics:                 metricsserver.Options{BindAddress: "0"}, // served beside the probes
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: new(shutdownGrace),
-		Controller:              ctrlconfig.Controller{SkipNameValidation: new(true)}, // tests run several agents in one process
+		Controller: ctrlconfig.Controller{
+			SkipNameValidation: new(true),  // tests run several agents in one process
+			UsePriorityQueue:   new(false), // as in the operators
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("set up manager: %w", err)

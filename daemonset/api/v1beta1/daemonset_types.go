@@ -145,12 +145,25 @@ const (
 	RevertUnselectedNodes UnselectedNodePolicy = "Revert"
 )
 
+// InPlaceUpdateStrategy says how a pod is updated in place.
+type InPlaceUpdateStrategy struct {
+	// resizeDeadlineSeconds is how long a pod waits for cpu and memory that its node puts off, or cannot give to a running
+	// pod. Then it is recreated, as maxUnavailable allows. Absent means that it waits for ever. A resize to more than the
+	// node has, which the server refuses from Kubernetes 1.36 on, waits in any case: the new pod would, too.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ResizeDeadlineSeconds *int32 `json:"resizeDeadlineSeconds,omitempty"`
+}
+
 // RollingUpdateDaemonSet says on which nodes pods are updated, how many at a time and how.
 type RollingUpdateDaemonSet struct {
 	// rollingUpdateType is Standard (the default) or InPlaceIfPossible. v1alpha1 also accepts Surging, which is
 	// stored as Standard with maxSurge 1 and maxUnavailable 0.
 	// +optional
 	RollingUpdateType RollingUpdateType `json:"rollingUpdateType,omitempty"`
+	// inPlaceUpdateStrategy says how a pod is updated in place.
+	// +optional
+	InPlaceUpdateStrategy *InPlaceUpdateStrategy `json:"inPlaceUpdateStrategy,omitempty"`
 	// maxUnavailable is the number of nodes whose pod may be unavailable during the update, or their percentage of
 	// the nodes that should run one, rounded up. The default is 1, and 0 if maxSurge is given. Exactly one of both is 0.
 	// +optional

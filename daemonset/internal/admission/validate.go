@@ -41,7 +41,7 @@ func Validate(set, old *v1beta1.DaemonSet, facts Facts) field.ErrorList {
 func validateObject(set *v1beta1.DaemonSet, version string) field.ErrorList {
 	spec := &set.Spec
 	errs := validation.Selector(spec.Selector, spec.Template.Labels, specPath(), "daemonset")
-	errs = append(errs, validation.LongRunning(&spec.Template.Spec, specPath().Child("template", "spec"), "DaemonSet")...)
+	errs = append(errs, validation.LongRunning(&spec.Template, specPath().Child("template"), "DaemonSet")...)
 	errs = append(errs, validation.NonNegative(&spec.MinReadySeconds, specPath().Child("minReadySeconds"))...)
 	errs = append(errs, validation.NonNegative(spec.RevisionHistoryLimit, specPath().Child("revisionHistoryLimit"))...)
 	errs = append(errs, validateBurst(spec.BurstReplicas, specPath().Child("burstReplicas"))...)

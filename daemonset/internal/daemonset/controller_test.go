@@ -3,6 +3,7 @@ package daemonset_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,11 @@ func TestEveryNodeGetsAPod(t *testing.T) {
 	assert.Equal(t, "web-"+set.Status.UpdateRevision, revisions.Items[0].Name)
 	assert.Equal(t, map[string]string{"app": "web", contract.RevisionLabel: set.Status.UpdateRevision}, revisions.Items[0].Labels)
 	assert.Equal(t, v1beta1.ReasonComplete, progressing(set))
+}
+
+func TestLongNamesMakeLegalPods(t *testing.T) {
+	_, set := running(t, simnodes.Options{}, func(s *v1beta1.DaemonSet) { s.Name = strings.Repeat("a", 250) })
+	assert.Len(t, env.Pods(t, set.Namespace)[0].Name, 63)
 }
 
 func TestPodsFollowTheirNodes(t *testing.T) {
@@ -282,4 +288,28 @@ func TestPartitionedScalingHoldsNodesBack(t *testing.T) {
 	count(2)
 	testenv.Edit(t, c, set, keep(0))
 	count(3)
+}
+
+// A node that has lost its pod while no operator ran gets it again.
+func TestPartitionedScalingKnowsAfterARestartWhichNodesHadAPod(t *testing.T) {
+	givenNodes(t, simnodes.Options{})
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), keep(2), func(s *v1beta1.DaemonSet) {
+		s.Spec.ScaleStrategy = &v1beta1.DaemonSetScaleStrategy{PartitionedScaling: true}
+	})
+	hasOne := func(collect *assert.CollectT) {
+		assert.Equal(collect, []int32{nodeCount, 1, 1}, []int32{set.Status.DesiredNumberScheduled, set.Status.CurrentNumberScheduled, set.Status.NumberAvailable})
+	}
+	require.NoError(t, c.Create(t.Context(), set))
+	require.True(t, t.Run("before", func(t *testing.T) {
+		startController(t, env, set.Namespace)
+		eventually(t, c, set, hasOne)
+	}))
+	testenv.Edit(t, c, set, keep(nodeCount)) // nobody gets a first pod any more
+	lost := env.Pods(t, set.Namespace)[0]
+	require.NoError(t, c.Delete(t.Context(), &lost))
+	testenv.Eventually(t, func(collect *assert.CollectT) { assert.True(collect, isGone(t, c, &lost)) })
+	startController(t, env, set.Namespace)
+	eventually(t, c, set, hasOne)
+	assert.Equal(t, lost.Spec.NodeName, env.Pods(t, set.Namespace)[0].Spec.NodeName)
 }

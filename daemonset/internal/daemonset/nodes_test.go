@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/controllers/nodes"
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
+
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
 )
 
 // whole is a node with all that a kubelet and others write.
@@ -30,25 +31,6 @@ func whole() *corev1.Node {
 			},
 		},
 	}
-}
-
-func trimmed(t *testing.T, node *corev1.Node) *corev1.Node {
-	t.Helper()
-	object, err := trimNode(node)
-	require.NoError(t, err)
-	return object.(*corev1.Node)
-}
-
-func TestTrimmedNodesKeepWhatRulesRead(t *testing.T) {
-	got, w := trimmed(t, whole()), whole()
-	assert.Equal(t, &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "u1", ResourceVersion: "7", Labels: w.Labels, CreationTimestamp: w.CreationTimestamp},
-		Spec:       corev1.NodeSpec{Unschedulable: true, Taints: w.Spec.Taints},
-		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: w.CreationTimestamp},
-		}},
-	}, got)
-	assert.Equal(t, got, trimmed(t, got.DeepCopy()), "once more changes nothing")
 }
 
 func TestEventsOfNodesWakeTheSetsThatTheyConcern(t *testing.T) {
@@ -84,9 +66,8 @@ func TestEventsOfNodesWakeTheSetsThatTheyConcern(t *testing.T) {
 				c.before(now)
 			}
 			c.change(now)
-			old, now = trimmed(t, old), trimmed(t, now)
-			assert.Equal(t, c.changed, nodeChanged(old, now), "changed")
-			assert.Equal(t, c.wakes, concerned(set, eligibility.Compile(&set.Spec.Template), old, now), "wakes")
+			assert.Equal(t, c.changed, nodes.Changed(old, now), "changed")
+			assert.Equal(t, c.wakes, concerned(set, eligibility.Compile(&set.Spec.Template, eligibility.ForDaemons), old, now), "wakes")
 		})
 	}
 }

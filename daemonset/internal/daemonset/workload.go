@@ -11,12 +11,14 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/nodes"
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemonset/internal/daemonset/memory"
 	"github.com/flotilla-project/flotilla/daemonset/internal/daemonset/plan"
 )
 
@@ -28,11 +30,11 @@ const podLabel = contract.RevisionLabel
 // Pods are cached with a revision label. Other kinds put it on their pods too; those of built-in DaemonSets must be
 // seen as soon as they have no owner any more. While they have one, they are no more than a name.
 func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet, *v1beta1.DaemonSet, plan.Snapshot] {
-	kind, known := v1beta1.GroupVersion.WithKind(v1beta1.Kind), &memory{}
+	kind, known := v1beta1.GroupVersion.WithKind(v1beta1.Kind), &memory.Memory{}
 	return &frame.Workload[v1beta1.DaemonSet, *v1beta1.DaemonSet, plan.Snapshot]{
 		Name: "daemonset", Kind: kind, PodLabel: podLabel,
 		Cached:        map[client.Object]cache.ByObject{&corev1.Pod{}: fastclient.PodsOf(podLabel, kind.GroupKind())},
-		ClusterCached: map[client.Object]cache.ByObject{&corev1.Node{}: cachedNodes()},
+		ClusterCached: map[client.Object]cache.ByObject{&corev1.Node{}: nodes.Cached()},
 		Describe: func(set *v1beta1.DaemonSet) frame.Set {
 			s := &set.Status
 			return frame.Set{
@@ -45,17 +47,15 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet,
 		DefaultPullPolicy: plan.DefaultPullPolicy, HashLabel: contract.RevisionLabel,
 		Watch: func(e *engine.Engine, _ engine.Owners, b *builder.Builder) {
 			e.AddMemories(known)
-			b.Watches(&corev1.Node{}, newNodeEvents(e, &known.eligible))
+			b.Watches(&corev1.Node{}, nodeEvents(e.Reader, &known.Eligible))
 		},
 		PreDownload: featureGates.PreDownload,
 		Snapshot: func(ctx context.Context, e *engine.Engine, seen model.Snapshot[*v1beta1.DaemonSet]) (plan.Snapshot, error) {
-			nodes, err := fastclient.All[corev1.Node](ctx, e.Reader, "")
+			all, err := fastclient.All[corev1.Node](ctx, e.Reader, "")
 			if err != nil {
 				return plan.Snapshot{}, fmt.Errorf("list nodes: %w", err)
 			}
-			s := known.snapshot(seen, nodes)
-			s.FeatureGates = featureGates
-			return s, nil
+			return snapshot(seen, known, all, featureGates), nil
 		},
 		Compute: plan.Compute,
 		Status: func(set *v1beta1.DaemonSet, seen plan.Snapshot, todo plan.Plan, done action.Failures) {
@@ -65,17 +65,17 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet,
 }
 
 // snapshot completes what the frame has seen with the nodes and with what is remembered of the set.
-func (m *memory) snapshot(seen model.Snapshot[*v1beta1.DaemonSet], nodes []*corev1.Node) plan.Snapshot {
-	s, set, revision := plan.Snapshot{Snapshot: seen, Nodes: make([]plan.Node, len(nodes))}, seen.Set, ""
-	for i, verdict := range m.eligible.Verdicts(set, &set.Spec.Template, nodes) {
-		s.Nodes[i] = plan.Node{Node: nodes[i], Verdict: verdict}
-	}
+func snapshot(seen model.Snapshot[*v1beta1.DaemonSet], known *memory.Memory, nodes []*corev1.Node, featureGates plan.FeatureGates) plan.Snapshot {
+	now := memory.Seen{Set: seen.Set, Pods: seen.Pods, Nodes: nodes, Now: seen.Now, FirstPodsWait: plan.PartitionedScaling(seen.Set)}
 	if update := seen.Chosen.Update; update != nil {
-		revision = update.Name
+		now.Revision = update.Name
 	}
-	s.RetryFailedAt = m.retryFailedAt(set, revision, seen.Pods, seen.Now)
-	if plan.PartitionedScaling(set) {
-		s.HadPod = m.remember(set, revision, seen.Pods, nodes)
+	facts := known.Recall(now)
+	s := plan.Snapshot{
+		Snapshot: seen, Nodes: make([]plan.Node, len(nodes)), RetryFailedAt: facts.RetryFailedAt, HadPod: facts.HadPod, FeatureGates: featureGates,
+	}
+	for i, verdict := range facts.Verdicts {
+		s.Nodes[i] = plan.Node{Node: nodes[i], Verdict: verdict}
 	}
 	return s
 }

@@ -145,6 +145,11 @@ type AdvancedCronJobStatus struct {
 	// +optional
 	// +listType=atomic
 	MissedRuns []MissedRun `json:"missedRuns,omitempty"`
+	// conditions has the condition Scheduling: whether jobs are made as the schedule says, and if not, why.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// lastRunNow is the value of annotation apps.kruise.io/run-now that was followed last.
 	// +optional
 	LastRunNow string `json:"lastRunNow,omitempty"`
@@ -152,6 +157,9 @@ type AdvancedCronJobStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
+
+// CronJobScheduling is the type of the condition that says whether jobs are made as the schedule says.
+const CronJobScheduling = "Scheduling"
 
 // MaxMissedRuns is how many missed runs a status tells of.
 const MaxMissedRuns = 10

@@ -122,9 +122,46 @@ type BroadcastJobStatus struct {
 	// phase is running, paused, completed or failed.
 	// +optional
 	Phase BroadcastJobPhase `json:"phase,omitempty"`
+	// message says for what the job waits, or how it ended.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// failures say why pods failed, for the first MaxFailures nodes: those whose pod failed by itself come first, by the
+	// names of the nodes.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	Failures []PodFailure `json:"failures,omitempty"`
+	// pausedSince is when the job was paused; absent while it is not.
+	// +optional
+	PausedSince *metav1.Time `json:"pausedSince,omitempty"`
+	// pausedSeconds is how long the job was paused before. activeDeadlineSeconds do not run on meanwhile.
+	// +optional
+	PausedSeconds int64 `json:"pausedSeconds,omitempty"`
+	// succeededNodes are the nodes on which the pod succeeded, 8 bytes for each: by them the operator knows such a node
+	// again when its pod is gone.
+	// +optional
+	SucceededNodes []byte `json:"succeededNodes,omitempty"`
 	// observedGeneration is the generation that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// PodFailure says why the pod of a node failed.
+type PodFailure struct {
+	// node is the name of the node.
+	Node string `json:"node"`
+	// pod is the name of the pod.
+	// +optional
+	Pod string `json:"pod,omitempty"`
+	// reason is one word, such as Error, OOMKilled or Evicted.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// exitCode is that of the container that failed; absent if none ended.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+	// message is the termination message of that container or what the node said, at most 256 bytes.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // JobConditionType is a type of condition of a BroadcastJob.

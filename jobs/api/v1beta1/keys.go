@@ -7,8 +7,8 @@ const (
 	// RunNowAnnotation of an AdvancedCronJob asks for one job at once, besides those of the schedule. Each value is
 	// followed once.
 	RunNowAnnotation = "apps.kruise.io/run-now"
-	// TemplateAnnotation stands on a v1alpha1 AdvancedCronJob: the JSON of spec.template.imageListPullJobTemplate, which
-	// that version has no field for.
+	// TemplateAnnotation stands on a v1alpha1 AdvancedCronJob: the JSON of spec.template.imageListPullJobTemplate,
+	// which that version has no field for.
 	TemplateAnnotation = "apps.kruise.io/v1beta1-advancedcronjob-template"
 )
 
@@ -23,6 +23,19 @@ const (
 // AcknowledgedFailuresAnnotation of a BroadcastJob has the UIDs of failed pods, separated by commas, for which the job
 // was paused: they do not pause it again.
 const AcknowledgedFailuresAnnotation = "apps.kruise.io/broadcastjob-acknowledged-failures"
+
+// Environment variables that make a container of a job's pod a sidecar, which is stopped when all main containers have
+// ended. Their values are literal.
+const (
+	// TerminateSidecarEnv set to "true" has the sidecar stopped on a real node.
+	TerminateSidecarEnv = "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT"
+	// TerminateSidecarImageEnv is the image that replaces the sidecar's on a virtual node: one that exits at once with
+	// code 0.
+	TerminateSidecarImageEnv = "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT_WITH_IMAGE"
+	// IgnoreSidecarExitCodeEnv set to "true" beside TerminateSidecarEnv keeps the sidecar's exit code from deciding the
+	// phase of the pod.
+	IgnoreSidecarExitCodeEnv = "KRUISE_TERMINATE_SIDECAR_IGNORE_EXIT_CODE"
+)
 
 // ProtectionFinalizer keeps an ImagePullJob until the secrets that were copied for it are released.
 const ProtectionFinalizer = "apps.kruise.io/deletion-protection"

@@ -181,6 +181,24 @@ func TestAKilledManagerLeavesNothingUndone(t *testing.T) {
 	}
 }
 
+// Two managers at once, which happens when a leader is slow to see that it is none any more, have no node pull twice.
+func TestTwoManagersPullOnce(t *testing.T) {
+	givenNodeImages(t)
+	c := env.Client(t)
+	names := givenNodes(t, c, 4)
+	givenControllerOf(t, env)
+	givenControllerOf(t, env)
+	givenAgents(t, c, nodeimage.ImageSucceeded)
+	job := givenJob(t, c, env.Namespace(t), func(job *v1beta1.ImagePullJob) { job.Spec.Parallelism = new(intstr.FromInt(2)) })
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
+		completed(collect, job)
+		assert.EqualValues(collect, 4, job.Status.Succeeded)
+	})
+	for _, name := range names {
+		assert.Zero(t, tagOf(t, c, name).Version, "one round of pulling")
+	}
+}
+
 // answerAll has the agents look once.
 func answerAll(t *testing.T, c client.Client, names []string) {
 	t.Helper()

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -88,23 +87,11 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 // await starts the controller as soon as NodeImage is served.
 func await(ctx context.Context, mgr ctrl.Manager, o Options, discovery optional.Discovery, begun *atomic.Bool) error {
-	for {
-		version, err := nodeImages().Served(discovery)
-		if err != nil {
-			log.FromContext(ctx).Error(err, "It is not known whether node images are served")
-		}
-		if version != "" {
-			begun.Store(true)
-			return start(ctx, mgr, o)
-		}
-		timer := o.Clock.NewTimer(lookPause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C():
-		}
+	if _, err := nodeImages().Await(ctx, discovery, o.Clock, lookPause); err != nil {
+		return nil //nolint:nilerr // the manager ends
 	}
+	begun.Store(true)
+	return start(ctx, mgr, o)
 }
 
 // wait adds the controller that says why nothing is pulled.

@@ -62,7 +62,7 @@ func validateObject(set *v1beta1.StatefulSet) field.ErrorList {
 	errs = append(errs, validation.NonNegative(spec.Replicas, specPath().Child("replicas"))...)
 	errs = append(errs, validation.NonNegative(spec.RevisionHistoryLimit, specPath().Child("revisionHistoryLimit"))...)
 	errs = append(errs, validation.Selector(spec.Selector, spec.Template.Labels, specPath(), "statefulset")...)
-	errs = append(errs, validation.LongRunning(&spec.Template.Spec, specPath().Child("template", "spec"), "StatefulSet")...)
+	errs = append(errs, validation.LongRunning(&spec.Template, specPath().Child("template"), "StatefulSet")...)
 	errs = append(errs, validation.ClaimTemplates(spec.VolumeClaimTemplates, specPath().Child("volumeClaimTemplates"))...)
 	errs = append(errs, validateOrdinals(spec)...)
 	errs = append(errs, validateClaimPolicies(spec)...)

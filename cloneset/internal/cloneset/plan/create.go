@@ -59,8 +59,16 @@ func (p *pass) formerID(o *corev1.Pod) string {
 			return claim.Labels[contract.InstanceIDLabel]
 		}
 	}
-	if id, ok := strings.CutPrefix(o.Name, p.Set.Name+"-"); ok && len(id) == idLength && strings.Trim(id, idAlphabet) == "" {
-		return id
+	return p.idInName(o)
+}
+
+// idInName is the id with which the pod's name ends, empty where it is not made of one. Pods that OpenKruise has created
+// have the whole name of a set before it, however long.
+func (p *pass) idInName(o *corev1.Pod) string {
+	for _, prefix := range []string{newpod.NamePrefix(p.Set.Name), p.Set.Name + "-"} {
+		if id, ok := strings.CutPrefix(o.Name, prefix); ok && len(id) == idLength && strings.Trim(id, idAlphabet) == "" {
+			return id
+		}
 	}
 	return ""
 }
@@ -70,7 +78,7 @@ func (p *pass) idsInUse() map[string]bool {
 	used := map[string]bool{}
 	for _, o := range slices.Concat(p.Snapshot.Pods, p.Orphans) {
 		used[o.Labels[contract.InstanceIDLabel]] = true
-		used[strings.TrimPrefix(o.Name, p.Set.Name+"-")] = true
+		used[p.idInName(o)] = true
 	}
 	for _, claim := range p.Claims {
 		used[claim.Labels[contract.InstanceIDLabel]] = true
@@ -89,7 +97,7 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
 	labels := p.revisionLabels(from.Name)
 	labels[contract.InstanceIDLabel] = id
 	o := newpod.FromTemplate(template, newpod.Options{
-		Name: p.podName(id), GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace,
+		Name: p.podName(id), GenerateName: newpod.NamePrefix(p.Set.Name), Namespace: p.Set.Namespace,
 		Owner: p.Owner, Labels: labels, DefaultPullPolicy: DefaultPullPolicy, Lifecycle: true,
 		ReadinessGates: []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}, Now: p.Now,
 	})
@@ -109,7 +117,7 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
 	return a, nil
 }
 
-func (p *pass) podName(id string) string { return p.Set.Name + "-" + id }
+func (p *pass) podName(id string) string { return newpod.NamePrefix(p.Set.Name) + id }
 
 // nextID is the id of the next pod.
 func (p *pass) nextID() string {

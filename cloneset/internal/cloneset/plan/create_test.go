@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -92,6 +93,23 @@ func TestRevisionLabelIsAlwaysLegal(t *testing.T) {
 	assert.Equal(t, short(w.revisions[1]), created(t, w.plan())[0].Object.GetLabels()[contract.RevisionLabel])
 	w = given(t, 1, func(s *v1beta1.CloneSet) { s.Name = strings.Repeat("w", 60) })
 	assert.Equal(t, short(w.revisions[1]), created(t, w.plan())[0].Object.GetLabels()[contract.RevisionLabel])
+}
+
+func TestNamesOfPodsAreAlwaysLegal(t *testing.T) {
+	w := given(t, 1, func(s *v1beta1.CloneSet) { s.Name = strings.Repeat("w", 250) })
+	o := created(t, w.plan())[0].Object.(*corev1.Pod)
+	assert.Empty(t, validation.IsDNS1123Subdomain(o.Name), o.Name)
+	assert.Equal(t, strings.Repeat("w", 58)+o.Labels[contract.InstanceIDLabel], o.Name)
+	assert.Equal(t, strings.Repeat("w", 58), o.GenerateName)
+}
+
+// A pod that has lost its label tells its id by its name, whether that was cut or is one that OpenKruise has made.
+func TestAdoptedPodsKeepTheIDInTheirName(t *testing.T) {
+	long := strings.Repeat("w", 100)
+	for _, prefix := range []string{long + "-", long[:58]} {
+		w := given(t, 1, func(s *v1beta1.CloneSet) { s.Name = long })
+		assert.Equal(t, "b2c4d", newPass(w.snapshot()).idForAdopted(gen.Pod(prefix+"b2c4d")))
+	}
 }
 
 func TestIDsAreNeverUsedTwice(t *testing.T) {

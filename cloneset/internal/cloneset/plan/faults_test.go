@@ -28,6 +28,7 @@ func courses() []course {
 		{"scale out and in", 4, nil, minutely(told{"wants 2 replicas", replicas(2)})},
 		{"in place", 4, []setOption{inPlace, maxUnavailable("2")}, minutely(wants("app:2"))},
 		{"in place with grace", 2, []setOption{inPlace, grace(5)}, minutely(wants("app:2"))},
+		{"restarts in place", 2, []setOption{policy(v1beta1.InPlaceOnly), readsConfig}, restartsInPlace},
 		{"recreate", 3, nil, minutely(wants("app:2"))},
 		{"recreate with surge", 3, []setOption{maxSurge("1"), maxUnavailable("0")}, minutely(wants("app:2"))},
 		{"partition and back", 3, []setOption{inPlace, partition("1")}, minutely(wants("app:2"), wants("app:1"))},
@@ -39,6 +40,15 @@ func courses() []course {
 			minutely(told{"names the oldest pod in podsToDelete", nameOne(w)})(w)
 		}},
 	}
+}
+
+// restartsInPlace asks for two restarts of containers as they are, where nodes have agents.
+func restartsInPlace(w *simulate.World) {
+	w.NodeAgents()
+	again := func(value string) told {
+		return told{"wants restart " + value, annotations(map[string]string{simulate.ConfigAnnotation: "1", contract.RestartInPlaceAnnotation: value})}
+	}
+	minutely(again("1"), again("2 side"))(w)
 }
 
 func simulated() []simulate.Course {

@@ -112,7 +112,8 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 }
 
 // availablePodsAreSpared: no available pod is updated while an unavailable one waits for the same, and
-// none is deleted while an unavailable one that counts to its revision could go.
+// none is deleted while an unavailable one that counts to its revision could go. Pods that have waited for their
+// resources to the deadline make way for none.
 func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 	r := rollingUpdate(s.Set)
 	if r.PriorityStrategy != nil || len(r.ScatterStrategy) > 0 {
@@ -136,11 +137,12 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 		}
 		return o.Revision
 	}
+	p := newPass(s)
 	var wrong []string
 	for _, step := range []string{stepUpdate, stepScale} {
 		for a := range simulate.Actions(todo.Steps, step) {
 			victim, ok := a.Object.(*corev1.Pod)
-			if !ok || a.Reason == "ScaleIn" == (step == stepUpdate) || !stateIn(s, victim).Available {
+			if !ok || a.Reason == "ScaleIn" == (step == stepUpdate) || !stateIn(s, victim).Available || p.inspect(victim).overdue {
 				continue
 			}
 			for _, o := range s.Pods {
@@ -157,7 +159,7 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 
 // partitionHolds: a plan leaves no more pods at the update revision than replicas less partition,
 // or no more than there were. Pods that are specified or in PreparingDelete are on their way out and count
-// only once they are taken back.
+// only once they are taken back; so are those that have waited for their resources to the deadline.
 func partitionHolds(s Snapshot, todo Plan) []string {
 	n, err := readNumbers(s.Set)
 	if err != nil || onDelete(s.Set) || s.Chosen.Current == nil || s.Chosen.Current.Name == s.Chosen.Update.Name {
@@ -166,10 +168,10 @@ func partitionHolds(s Snapshot, todo Plan) []string {
 	hash := podstate.ShortHash(s.Chosen.Update.Name)
 	at := map[string]bool{}
 	before := 0
-	back := takenBack(todo)
+	back, p := takenBack(todo), newPass(s)
 	for _, o := range s.Pods {
 		state := stateIn(s, o)
-		leaves := isSpecified(s.Set, o) || state.Lifecycle == contract.LifecyclePreparingDelete && !back[o.Name]
+		leaves := isSpecified(s.Set, o) || p.inspect(o).overdue || state.Lifecycle == contract.LifecyclePreparingDelete && !back[o.Name]
 		if state.Active && state.Revision == hash && !leaves {
 			at[o.Name] = true
 			before++

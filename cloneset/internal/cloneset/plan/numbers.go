@@ -192,7 +192,7 @@ func podsToMove(deltaOld, deltaNew int32) int32 {
 }
 
 // surge is how many pods may exist above replicas now, and how many of them at the current revision:
-// in place of specified pods that may not go before, or of pods that are about to be recreated. Pods
+// in place of specified pods that may not go before, or of pods that are about to be recreated, overdue ones too. Pods
 // that are updated in place need none, unless maxUnavailable is 0 and leaves them no other room.
 func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 	n := p.numbers
@@ -212,6 +212,9 @@ func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 	}
 	if n.maxUnavailable > 0 {
 		forUpdate = min(forUpdate, p.mustRecreate(deltaOld < 0))
+	}
+	if !onDelete(p.Set) && forUpdateOld == 0 {
+		forUpdate += int32(len(p.overdue()))
 	}
 	if forScale >= forUpdate {
 		surge = min(n.maxSurge, forScale)

@@ -100,6 +100,7 @@ type pod struct {
 	specified bool // named in podsToDelete or labelled, and not yet in PreparingDelete
 	inGrace   bool // an in-place update waits for its grace period
 	updating  bool // an in-place update is not complete, though the pod may be in service all the while
+	overdue   bool // has waited to the deadline for resources of the update revision: it needs a new pod
 	touched   bool // already changed in this pass
 }
 
@@ -142,8 +143,8 @@ func newPass(s Snapshot) *pass {
 	})
 	p.updates = podupdate.Workload{
 		Revisions: p.revisions, Policy: p.policy(), Lifecycle: s.Set.Spec.Lifecycle,
-		GraceSeconds: inPlaceStrategy(s.Set).GracePeriodSeconds,
-		Labels:       p.revisionLabels, MissingLabels: missingTemplateHash,
+		GraceSeconds: inPlaceStrategy(s.Set).GracePeriodSeconds, ResizeDeadlineSeconds: inPlaceStrategy(s.Set).ResizeDeadlineSeconds,
+		Labels: p.revisionLabels, MissingLabels: missingTemplateHash,
 		Now: s.Now, Plan: &p.plan.Plan,
 	}
 	for _, name := range s.Set.Spec.ScaleStrategy.PodsToDelete {
@@ -171,9 +172,11 @@ func newPass(s Snapshot) *pass {
 func (p *pass) inspect(o *corev1.Pod) pod {
 	state := podstate.Of(o, p.Now, p.Set.Spec.MinReadySeconds)
 	deleting := state.Lifecycle == contract.LifecyclePreparingDelete
+	updated := p.Chosen.Update != nil && state.Revision != "" && state.Revision == podstate.ShortHash(p.Chosen.Update.Name)
 	return pod{
 		State:     state,
-		updated:   p.Chosen.Update != nil && state.Revision != "" && state.Revision == podstate.ShortHash(p.Chosen.Update.Name),
+		updated:   updated,
+		overdue:   updated && state.Active && p.updates.ResizeOverdue(state),
 		deleting:  deleting,
 		specified: !deleting && (state.SpecifiedDelete || p.named[o.Name]),
 	}

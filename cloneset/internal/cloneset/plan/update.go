@@ -68,10 +68,24 @@ func update(p *pass) {
 	}
 	wanted := waiting[:n]
 	rest = append(rest, waiting[n:]...)
+	if !back {
+		wanted = slices.Concat(p.overdue(), wanted)
+	}
 	step := action.Step{Name: stepUpdate}
 	step.Actions = append(step.Actions, p.cancelUpdates(rest)...)
 	step.Actions = append(step.Actions, p.move(wanted, target, b.updateBudget)...)
 	p.addWithHandovers(step)
+}
+
+// overdue are the updated pods that are made anew because they have waited for their resources to the deadline.
+func (p *pass) overdue() []int {
+	var indexes []int
+	for i := range p.pods {
+		if o := &p.pods[i]; o.overdue && !o.deleting && !o.specified && !o.inGrace && !o.touched {
+			indexes = append(indexes, i)
+		}
+	}
+	return indexes
 }
 
 // preferUnavailable puts a pod out of service in the place of the last of the n pods to update, which are all available
@@ -151,7 +165,7 @@ func (p *pass) cancelUpdates(rest []int) []action.Action {
 // that is left to spend, so it only has to respect the number of pods at the target that are not available yet, or
 // whose new resources are not in force yet; an available pod also needs room among all unavailable ones. One pod out of
 // service may always be updated, for it may be what everything else waits for; so it also goes before pods that wait
-// for it, whatever the order says.
+// for it, whatever the order says. Pods that are overdue come first, and others do not wait for them.
 //
 // Example: maxUnavailable 2, five old pods, none available: two are updated at a time. With eight old pods, all
 // available, and maxUnavailable 3: three.
@@ -202,7 +216,7 @@ func (p *pass) outOfService(hash string) (unavailable, atTarget int32) {
 		if !o.Available {
 			unavailable++
 		}
-		if o.Revision == hash && (!o.Available || o.updating) {
+		if o.Revision == hash && (!o.Available || o.updating) && !o.overdue {
 			atTarget++
 		}
 	}
@@ -225,7 +239,7 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 		return action.Action{}, errNoNewPods
 	}
 	return p.deletePod(o, podupdate.DeleteReason{
-		Reason: "Recreate", Message: "revision " + podstate.ShortHash(target.Name) + " needs a new pod",
+		Reason: "Recreate", Message: p.updates.WhyNewPod(o.State, target),
 		Event: &action.Event{
 			Succeeded: EventRecreated, Failed: EventRecreateFailed,
 			Note: fmt.Sprintf("successfully delete pod %s for re-creation(revision %s)", o.Pod.Name, target.Name),

@@ -180,7 +180,7 @@ func (r *reconciler) stop(ctx context.Context, containers []cri.Container, id st
 	c := containers[i]
 	request := containerstop.Request{
 		Container: c, PreStop: c.PreStop, Ports: c.Ports, Grace: graceOf(&c), Reason: stopReason,
-		Message: fmt.Sprintf("Stopping container %s: metadata that its environment reads has changed", c.Name),
+		Message: fmt.Sprintf("Stopping container %s: its in-place update restarts it", c.Name),
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues("container", id)
 	ctx = context.WithoutCancel(ctx)

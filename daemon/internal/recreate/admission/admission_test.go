@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/admission"
-	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
 
 // option changes a request under construction.
@@ -183,7 +183,7 @@ func TestFillOfUnusualPods(t *testing.T) {
 	assert.Equal(t, v1beta1.VirtualKubelet, r.Labels[v1beta1.NodeTypeLabel])
 	assert.Equal(t, []string{`node "node-1" is virtual: no node agent is there to recreate containers`}, admission.Warnings(r, virtual.Pod))
 
-	sidecars := target(gen.Phase(corev1.PodSucceeded), gen.Condition(plan.SidecarTerminated, corev1.ConditionTrue, gen.Epoch()))
+	sidecars := target(gen.Phase(corev1.PodSucceeded), gen.Condition(contract.SidecarTerminated, corev1.ConditionTrue, gen.Epoch()))
 	assert.Empty(t, admission.Fill(request(), sidecars), "its sidecars still run")
 }
 
@@ -193,7 +193,7 @@ func TestWarnings(t *testing.T) {
 	assert.Empty(t, admission.Warnings(r, pod()))
 	assert.Empty(t, admission.Warnings(r, nil))
 	assert.Equal(t, []string{`container "main" will be stopped and not started again: its restart policy is Never`}, admission.Warnings(r, pod(never)))
-	assert.Empty(t, admission.Warnings(r, pod(never, gen.Condition(plan.SidecarTerminated, corev1.ConditionTrue, gen.Epoch()))), "who asks knows that")
+	assert.Empty(t, admission.Warnings(r, pod(never, gen.Condition(contract.SidecarTerminated, corev1.ConditionTrue, gen.Epoch()))), "who asks knows that")
 	assert.Empty(t, admission.Warnings(r, pod(never, gen.Change(func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
 	}))))

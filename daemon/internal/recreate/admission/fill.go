@@ -7,10 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
 
 // Target is the pod of a request and its node.
@@ -60,7 +60,7 @@ func usable(r *v1beta1.ContainerRecreateRequest, t Target) *field.Error {
 		return invalid("pod %q is not scheduled yet", name)
 	case !t.NodeFound:
 		return invalid("the node of pod %q was not found", name)
-	case podstate.Condition(t.Pod, plan.SidecarTerminated) != nil: // its sidecars run though the pod is over
+	case podstate.Condition(t.Pod, contract.SidecarTerminated) != nil: // its sidecars run though the pod is over
 		return nil
 	case t.Pod.DeletionTimestamp != nil:
 		return invalid("pod %q is not active (it is being deleted)", name)

@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
 
 // minDeadline is the least activeDeadlineSeconds.
@@ -119,7 +119,7 @@ func Warnings(r *v1beta1.ContainerRecreateRequest, pod *corev1.Pod) []string {
 	if r.Labels[v1beta1.NodeTypeLabel] == v1beta1.VirtualKubelet {
 		all = append(all, fmt.Sprintf("node %q is virtual: no node agent is there to recreate containers", r.Labels[v1beta1.NodeNameLabel]))
 	}
-	if pod == nil || podstate.Condition(pod, plan.SidecarTerminated) != nil {
+	if pod == nil || podstate.Condition(pod, contract.SidecarTerminated) != nil {
 		return all
 	}
 	for i := range r.Spec.Containers {

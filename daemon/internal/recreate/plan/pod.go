@@ -15,10 +15,6 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// SidecarTerminated is the condition of a pod whose main containers have ended and whose sidecars are being
-// stopped. Such a pod is in a final phase while containers still run. Module jobs writes it.
-const SidecarTerminated corev1.PodConditionType = "SidecarTerminated"
-
 // userAgent is under whose name requests hold pods not ready, in the message of condition KruisePodReady.
 const userAgent = "ContainerRecreateRequest"
 
@@ -102,7 +98,7 @@ func over(pod *corev1.Pod, r *v1beta1.ContainerRecreateRequest) bool {
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 		return false
 	}
-	if podstate.Condition(pod, SidecarTerminated) == nil {
+	if podstate.Condition(pod, contract.SidecarTerminated) == nil {
 		return true
 	}
 	return !slices.ContainsFunc(r.Spec.Containers, func(c v1beta1.ContainerToRecreate) bool {

@@ -68,6 +68,9 @@ func (p *pass) skips(l *place) bool {
 	return !ready && (policy == v1beta1.SkipUnreadyNodes || !since.After(p.updateStart()))
 }
 
+// isSkipped reports whether the node, which has no pod in service, is left out of account.
+func (p *pass) isSkipped(l *place) bool { return p.skips(l) && !l.isServing() }
+
 // updateStart is when the update to the present update revision began.
 func (p *pass) updateStart() time.Time {
 	began := p.Set.Status.UpdateStartTime

@@ -14,12 +14,12 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
 )
 
 // builtIn is a small model of the DaemonSet controller of Kubernetes: its rules as its documentation and its behaviour
@@ -89,7 +89,7 @@ func (m *builtInPass) isNew(o podstate.State) bool {
 
 // manage gives every eligible node one pod, and takes those away that wait for nodes that are gone.
 func (m *builtInPass) manage(nodes []*corev1.Node) {
-	template, exists := eligibility.Compile(&m.set.Spec.Template), map[string]bool{}
+	template, exists := eligibility.Compile(&m.set.Spec.Template, eligibility.ForDaemons), map[string]bool{}
 	for _, n := range nodes {
 		exists[n.Name] = true
 	}
@@ -138,7 +138,7 @@ func (m *builtInPass) oldAndNew(node string) (old, updated *podstate.State) {
 }
 
 func (m *builtInPass) update(nodes []*corev1.Node) {
-	template := eligibility.Compile(&m.set.Spec.Template)
+	template := eligibility.Compile(&m.set.Spec.Template, eligibility.ForDaemons)
 	desired := 0
 	for _, n := range nodes {
 		if template.Of(n).ShouldRun {

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,7 +57,7 @@ func available(status v1beta1.DaemonSetStatus) workload.Condition {
 
 // progress is the reason and the message of Progressing.
 func (p *pass) progress(todo Plan) conditions.Summary {
-	wait := mainWait(todo)
+	wait := p.mainWait(todo)
 	left := p.countOutdated()
 	switch {
 	case todo.Err != nil:
@@ -76,7 +77,14 @@ func (p *pass) progress(todo Plan) conditions.Summary {
 	case left.kept > 0 || left.withheld > 0:
 		return conditions.Summary{Reason: v1beta1.ReasonPartitionReached, Message: partitionMessage(left)}
 	}
-	return conditions.Summary{Reason: v1beta1.ReasonComplete, Message: "all pods are as wanted and available"}
+	return conditions.Summary{Reason: v1beta1.ReasonComplete, Message: completeMessage(left)}
+}
+
+func completeMessage(left outdatedCount) string {
+	if left.skipped == 0 {
+		return "all pods are as wanted and available"
+	}
+	return fmt.Sprintf("all pods are as wanted and available, but for %d nodes that are not Ready and left out of account", left.skipped)
 }
 
 func partitionMessage(left outdatedCount) string {
@@ -92,6 +100,7 @@ type outdatedCount struct {
 	kept     int // they stay at an older revision
 	unserved int // they have no available pod and should
 	withheld int // they get no pod for now, because of the partition
+	skipped  int // they have no available pod, and unreadyNodePolicy leaves them out of account
 }
 
 func (p *pass) countOutdated() outdatedCount {
@@ -101,10 +110,11 @@ func (p *pass) countOutdated() outdatedCount {
 		l := &p.places[i]
 		o := l.oldest()
 		switch {
-		case l.node == nil:
-		case o == nil && l.ShouldRun:
-			needing = append(needing, l)
+		case l.node == nil, o == nil && !l.ShouldRun:
+		case p.isSkipped(l):
+			left.skipped++
 		case o == nil:
+			needing = append(needing, l)
 		case p.outdated(l, o):
 			left.inRange++
 		case !o.updated:
@@ -134,8 +144,9 @@ func blockedReason(reason string) string {
 }
 
 // mainWait is the wait that the user should know of first: one that somebody else must end before those that end by
-// themselves. Of pods that hooks hold it names several.
-func mainWait(todo Plan) *action.Wait {
+// themselves. Of pods that hooks hold it names several. Those for pods of nodes that are left out of account are none.
+func (p *pass) mainWait(todo Plan) *action.Wait {
+	todo.Waits = p.waitsThatCount(todo.Waits)
 	var first *action.Wait
 	rank := func(w *action.Wait) int {
 		switch w.Reason {
@@ -164,6 +175,22 @@ func mainWait(todo Plan) *action.Wait {
 	return first
 }
 
+// waitsThatCount leaves out the waits for pods of nodes that are left out of account.
+func (p *pass) waitsThatCount(all []action.Wait) []action.Wait {
+	if len(all) == 0 {
+		return nil
+	}
+	skipped := map[string]bool{}
+	for i := range p.places {
+		if l := &p.places[i]; p.isSkipped(l) {
+			for _, o := range l.pods {
+				skipped[o.Pod.Name] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(w action.Wait) bool { return skipped[w.Object] })
+}
+
 // heldByHook is the wait for the hook of all pods that it holds.
 func heldByHook(todo Plan) *action.Wait {
 	all := &action.Wait{Reason: podupdate.WaitPreDeleteHook}
@@ -185,19 +212,20 @@ func heldByHook(todo Plan) *action.Wait {
 // summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
 func (p *pass) summary(status v1beta1.DaemonSetStatus, todo Plan, done action.Failures) conditions.Summary {
 	s := p.progress(todo)
+	wait := p.mainWait(todo)
 	healthy := status.NumberUnavailable == 0 || p.countOutdated().unserved == 0
 	switch {
 	case todo.Err != nil:
 		return s
-	case len(todo.Waits) == 0 && healthy && s.Reason == v1beta1.ReasonPaused:
+	case wait == nil && healthy && s.Reason == v1beta1.ReasonPaused:
 		return conditions.DoneSummary(p.countOutdated().inRange)
-	case len(todo.Waits) == 0 && healthy && s.Reason != v1beta1.ReasonRollingOut:
+	case wait == nil && healthy && s.Reason != v1beta1.ReasonRollingOut:
 		return conditions.DoneSummary(0)
 	case s.ReportFailures(done, p.firstTrouble()):
 	default:
 		s.Message = fmt.Sprintf("%d of %d nodes have an available pod, %d an updated one%s",
 			status.NumberAvailable, status.DesiredNumberScheduled, status.UpdatedNumberScheduled, p.firstTrouble())
-		if wait := mainWait(todo); wait != nil {
+		if wait != nil {
 			s.Reason, s.Message = cmp.Or(wait.Reason, s.Reason), s.Message+"; "+wait.String()
 		}
 	}

@@ -3,10 +3,9 @@ package plan
 import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/pods/newpod"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
-
-	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
 )
 
 const (
@@ -34,7 +33,7 @@ func (p *pass) createPod(l *place) bool {
 	}
 	l.creating = true
 	o := newpod.FromTemplate(template, newpod.Options{
-		Name: p.newName(), GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace, Owner: p.Owner,
+		Name: p.newName(), GenerateName: newpod.NamePrefix(p.Set.Name), Namespace: p.Set.Namespace, Owner: p.Owner,
 		Labels: p.newLabels(from), DefaultPullPolicy: DefaultPullPolicy, ReadinessGates: p.readinessGates(), Now: p.Now,
 	})
 	o.Spec.Tolerations = eligibility.WithDefaults(o.Spec.Tolerations, o.Spec.HostNetwork)
@@ -62,12 +61,12 @@ func (p *pass) newName() string {
 			p.takenNames[p.pods[i].Pod.Name] = true
 		}
 	}
-	id := make([]byte, nameLength)
+	prefix, id := newpod.NamePrefix(p.Set.Name), make([]byte, nameLength)
 	for {
 		for i := range id {
 			id[i] = nameAlphabet[p.rng.IntN(len(nameAlphabet))]
 		}
-		if name := p.Set.Name + "-" + string(id); !p.takenNames[name] {
+		if name := prefix + string(id); !p.takenNames[name] {
 			p.takenNames[name] = true
 			return name
 		}

@@ -22,6 +22,7 @@ func courses() []course {
 		{"recreate", 3, nil, minutely(wants("app:2"))},
 		{"recreate all at once", 3, []setOption{maxUnavailable("100%")}, minutely(wants("app:2"))},
 		{"in place", 4, []setOption{inPlace, maxUnavailable("2")}, minutely(wants("app:2"))},
+		{"restarts in place", 2, []setOption{inPlace, readsConfig}, restartsInPlace},
 		{"surge", 3, []setOption{maxSurge("1")}, minutely(wants("app:2"))},
 		{"surge all at once", 3, []setOption{maxSurge("100%"), minReady(5)}, minutely(wants("app:2"))},
 		{"selector", 3, []setOption{onNodes("node-1")}, minutely(wants("app:2"))},
@@ -34,6 +35,15 @@ func courses() []course {
 			w.After(time.Minute, func() { w.EditNode(simulate.CloudActor, "node-1", tainted("NoExecute")) })
 		}},
 	}
+}
+
+// restartsInPlace asks for two restarts of containers as they are, where nodes have agents.
+func restartsInPlace(w *simulate.World) {
+	w.NodeAgents()
+	again := func(value string) told {
+		return told{"wants restart " + value, annotations(map[string]string{simulate.ConfigAnnotation: "1", contract.RestartInPlaceAnnotation: value})}
+	}
+	minutely(again("1"), again("2 side"))(w)
 }
 
 func (c course) start(t testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {

@@ -26,6 +26,14 @@ func TestRandomEditsKeepTheInvariants(t *testing.T) {
 	explore(t, nil)
 }
 
+// The same with a selector of nodes from the start, which random sets seldom have while they are updated.
+func TestRandomEditsKeepToSelectedNodes(t *testing.T) {
+	t.Parallel()
+	w := worlds(onNodes("node-0", "node-2"))
+	w.Count = 50
+	w.Run(t)
+}
+
 // explore walks through random worlds under the faults.
 func explore(t *testing.T, faults func(seed uint64) simulate.Faults) {
 	t.Helper()
@@ -46,22 +54,21 @@ func worlds(given ...setOption) simulate.Walk {
 	}
 }
 
-// Where nodes have agents, containers that read an annotation follow the template's, in place, whoever else annotates
+// Where nodes have agents, containers that read an annotation follow the template's, in place, and are restarted when it
+// asks for that, whoever else annotates
 // pods.
 func TestEnvironmentsFollowTheTemplate(t *testing.T) {
 	t.Parallel()
-	simulate.CheckEnvironments(t, worlds(inPlace, readsConfig, config("1")), func(w *simulate.World, value string) { edit(w, config(value)) })
+	simulate.CheckEnvironments(t, worlds(inPlace, readsConfig), func(w *simulate.World, all map[string]string) { edit(w, annotations(all)) })
 }
 
 func readsConfig(s *v1beta1.DaemonSet) {
-	c := &s.Spec.Template.Spec.Containers[0]
-	c.Env = append(c.Env, simulate.ReadsConfig())
+	simulate.ReadConfig(&s.Spec.Template.Spec)
+	s.Spec.Template.Annotations = map[string]string{simulate.ConfigAnnotation: "1"}
 }
 
-func config(value string) setOption {
-	return func(s *v1beta1.DaemonSet) {
-		s.Spec.Template.Annotations = map[string]string{simulate.ConfigAnnotation: value}
-	}
+func annotations(all map[string]string) setOption {
+	return func(s *v1beta1.DaemonSet) { s.Spec.Template.Annotations = all }
 }
 
 func describeSpec(set *v1beta1.DaemonSet) string {
@@ -76,7 +83,8 @@ func describeSpec(set *v1beta1.DaemonSet) string {
 func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *player) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 99))
-	w, p := play(t, simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3)}, 1+rng.IntN(5), append([]setOption{randomSet(rng)}, given...)...)
+	options := simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3), JudgesResizes: seed%4 < 2}
+	w, p := play(t, options, 1+rng.IntN(5), append([]setOption{randomSet(rng)}, given...)...)
 	p.featureGates.PruneIneligibleNodes = rng.IntN(2) == 0
 	answers(w, time.Duration(1+rng.IntN(20))*time.Second)
 	at := time.Duration(0)

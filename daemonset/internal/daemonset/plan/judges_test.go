@@ -12,11 +12,11 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
 )
 
 // watch judges every write in the world. What concerns numbers of nodes is judged here, after every write of the
@@ -41,7 +41,7 @@ type seen struct {
 // nodesIn are the nodes that should run a pod, with their pods.
 func nodesIn(v *simulate.View) map[string]*seen {
 	set := setIn(v)
-	template := eligibility.Compile(&set.Spec.Template)
+	template := eligibility.Compile(&set.Spec.Template, eligibility.ForDaemons)
 	nodes := map[string]*seen{}
 	for _, n := range simulate.List[*corev1.Node](v) {
 		if template.Of(n).ShouldRun {
@@ -86,14 +86,14 @@ func notReadyNodes(v *simulate.View) int {
 
 func mostOutOfService(v *simulate.View) int {
 	set := setIn(v)
-	n, err := readNumbers(set, len(nodesIn(v)))
+	l, r := limitsOf(set, len(nodesIn(v))), set.Spec.UpdateStrategy.RollingUpdate
 	switch {
-	case err != nil, rollingUpdate(set).Selector != nil, n.partition > 0: // what is out of the update's reach does not count
+	case !l.readable, r != nil && r.Selector != nil, l.partition > 0: // what is out of the update's reach does not count
 		return math.MaxInt
-	case surges(set):
+	case l.surge > 0:
 		return 0
 	}
-	return max(n.maxUnavailable, 1)
+	return max(l.unavailable, 1)
 }
 
 // doubled counts the nodes with a second pod beside one that is in service.
@@ -108,15 +108,11 @@ func doubled(v *simulate.View) int {
 }
 
 func mostDoubled(v *simulate.View) int {
-	set := setIn(v)
-	if !surges(set) {
-		return 0
-	}
-	n, err := readNumbers(set, len(nodesIn(v)))
-	if err != nil {
+	l := limitsOf(setIn(v), len(nodesIn(v)))
+	if !l.readable {
 		return math.MaxInt
 	}
-	return n.maxSurge
+	return l.surge
 }
 
 // planJudges judge a plan for the snapshot.
@@ -127,6 +123,7 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 	return append(simulate.CommonJudges(),
 		ofPlan("pods are created for eligible nodes that need one", onlyNodesInNeedGetPods),
 		ofPlan("the old pod stays until its successor is available", surgesAreSafe),
+		ofPlan("maxUnavailable holds", budgetHolds),
 		ofPlan("partition and selector hold", rangeHolds),
 		ofPlan("paused changes no revision", pausedChangesNoRevision),
 		ofPlan("nobody waits without a word", nobodyWaitsWithoutAWord),
@@ -162,63 +159,6 @@ func onlyNodesInNeedGetPods(s Snapshot, todo Plan) []string {
 		if !surges(s.Set) {
 			running[name] = true
 		}
-	}
-	return wrong
-}
-
-// surgesAreSafe: in a surge, a ready old pod of a node that keeps one goes for its update only if a pod of the node's
-// revision is available there.
-func surgesAreSafe(s Snapshot, todo Plan) []string {
-	if !surges(s.Set) {
-		return nil
-	}
-	p := newPass(s)
-	var wrong []string
-	for a := range simulate.Actions(todo.Steps, "") {
-		if a.Reason != "Surge" || a.Verb == action.Create {
-			continue
-		}
-		for i := range p.places {
-			l := &p.places[i]
-			if !slices.ContainsFunc(l.pods, func(o *pod) bool { return o.Pod.Name == a.Object.GetName() && o.Ready }) {
-				continue
-			}
-			if !slices.ContainsFunc(l.pods, func(o *pod) bool { return o.Pod.Name != a.Object.GetName() && o.Available && o.Active }) {
-				wrong = append(wrong, a.String())
-			}
-		}
-	}
-	return wrong
-}
-
-// rangeHolds: pods of nodes that partition and selector leave out keep their revision, or return to the one before the
-// update revision where the policy says so.
-func rangeHolds(s Snapshot, todo Plan) []string {
-	if onDelete(s.Set) || todo.Err != nil {
-		return nil
-	}
-	p := newPass(s)
-	reached, nodes := map[string]bool{}, map[string]string{}
-	for _, l := range p.inRange {
-		reached[l.name] = true
-	}
-	for i := range p.pods {
-		nodes[p.pods[i].Pod.Name] = eligibility.NodeOf(p.pods[i].Pod)
-	}
-	reverts := p.previous != nil
-	var wrong []string
-	for a := range simulate.Actions(todo.Steps, "") {
-		label, moved := simulate.LabelIn(a, contract.RevisionLabel)
-		replaced := isPod(a) && (a.Reason == "Recreate" || moved && a.Reason == "Update")
-		toUpdate := label == p.updateHash()
-		switch name := nodes[a.Object.GetName()]; {
-		case !replaced || reached[name]:
-		case !reverts, moved && toUpdate:
-			wrong = append(wrong, "out of range: "+a.String())
-		}
-	}
-	if n := len(p.inRange); n > max(len(p.places)-p.numbers.partition, 0) {
-		wrong = append(wrong, fmt.Sprintf("%d nodes in range of %d, partition %d", n, len(p.places), p.numbers.partition))
 	}
 	return wrong
 }
@@ -271,7 +211,7 @@ func nobodyWaitsWithoutAWord(s Snapshot, todo Plan) []string {
 func unarrived(w *simulate.World) []string {
 	v, set := w.View(nil), present(w)
 	hash := set.Status.UpdateRevision
-	template := eligibility.Compile(&set.Spec.Template)
+	template := eligibility.Compile(&set.Spec.Template, eligibility.ForDaemons)
 	selector, err := nodeSelector(rollingUpdate(set).Selector)
 	if err != nil {
 		return []string{err.Error()}

@@ -11,14 +11,15 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
 )
 
 func TestWhichNodesHaveAPod(t *testing.T) {
@@ -219,4 +220,16 @@ func TestASetThatIsBeingDeletedDoesNothing(t *testing.T) {
 	w := given(t, 2)
 	w.set.DeletionTimestamp = &metav1.Time{Time: now}
 	assert.Empty(t, w.plan().Steps)
+}
+
+func TestNamesOfPodsAreAlwaysLegal(t *testing.T) {
+	w := given(t, 1, func(s *v1beta1.DaemonSet) { s.Name = strings.Repeat("w", 250) })
+	for a := range simulate.Actions(w.plan().Steps, stepCreate) {
+		o := a.Object.(*corev1.Pod)
+		assert.Empty(t, validation.IsDNS1123Subdomain(o.Name), o.Name)
+		assert.Equal(t, strings.Repeat("w", 58), o.GenerateName)
+		assert.Regexp(t, "^w{58}["+nameAlphabet+"]{5}$", o.Name)
+		return
+	}
+	t.Fatal("no pod is created")
 }

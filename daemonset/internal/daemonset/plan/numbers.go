@@ -78,6 +78,10 @@ func rollingUpdate(set *v1beta1.DaemonSet) v1beta1.RollingUpdateDaemonSet {
 	return v1beta1.RollingUpdateDaemonSet{}
 }
 
+func inPlaceStrategy(set *v1beta1.DaemonSet) v1beta1.InPlaceUpdateStrategy {
+	return ptr.Deref(rollingUpdate(set).InPlaceUpdateStrategy, v1beta1.InPlaceUpdateStrategy{})
+}
+
 func onDelete(set *v1beta1.DaemonSet) bool {
 	return set.Spec.UpdateStrategy.Type == v1beta1.OnDeleteStrategyType
 }

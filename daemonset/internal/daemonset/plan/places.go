@@ -9,9 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
-
-	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
 )
 
 // pod is a pod of the set as one pass sees it.
@@ -23,6 +22,7 @@ type pod struct {
 	finished bool // in phase Succeeded or Failed
 	inGrace  bool // an in-place update waits for its grace period
 	updating bool // an in-place update is not complete, though the pod may be in service all the while
+	overdue  bool // has waited to the deadline for resources of its own revision: it needs a new pod
 	touched  bool // has its action in this pass
 	leaving  bool // goes out of service by that action
 }
@@ -167,6 +167,7 @@ func (p *pass) inspect(o *corev1.Pod) pod {
 	state := podstate.Of(o, p.Now, p.numbers.minReady)
 	return pod{
 		State:    state,
+		overdue:  state.Active && p.workload.ResizeOverdue(state),
 		updated:  p.hasUpdateTemplate(state.Revision) || p.hasTemplateGeneration(o),
 		deleting: state.Lifecycle == contract.LifecyclePreparingDelete,
 		finished: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,

@@ -104,7 +104,8 @@ func newPass(s Snapshot) *pass {
 		Now: s.Now, Plan: &p.plan.Plan,
 	}
 	if rollingUpdate(s.Set).RollingUpdateType == v1beta1.InPlaceRollingUpdateType {
-		p.workload.Policy = podupdate.InPlaceIfPossible
+		p.workload.Policy, p.workload.SameNode = podupdate.InPlaceIfPossible, true
+		p.workload.ResizeDeadlineSeconds = inPlaceStrategy(s.Set).ResizeDeadlineSeconds
 	}
 	p.findPlaces()
 	p.numbers, p.plan.Err = readNumbers(s.Set, p.desired)

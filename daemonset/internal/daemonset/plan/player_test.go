@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
@@ -24,7 +23,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
+	"github.com/flotilla-project/flotilla/daemonset/internal/daemonset/memory"
 )
 
 // player plays the plans of DaemonSet "web" in a simulated world, as the controller would on a server, and judges every
@@ -35,22 +34,13 @@ type player struct {
 	report       func(done action.Failures) []action.Step
 	plan         Plan
 	lost         *simulate.LostPods
-	eligible     *eligibility.Memory
-	failures     map[string]failure
-	had          map[string]bool
-}
-
-// failure is the last one of a node.
-type failure struct {
-	pods  []types.UID // may be replaced
-	pause time.Duration
-	until time.Time
+	known        *memory.Memory
 }
 
 // Restart is a new operator.
 func (p *player) Restart() {
 	p.lost.Restart()
-	p.eligible, p.failures, p.had = &eligibility.Memory{}, map[string]failure{}, map[string]bool{}
+	p.known = &memory.Memory{}
 }
 
 // Followed tells the finder what was done to pods.
@@ -101,10 +91,6 @@ func (p *player) snapshot(view *simulate.View, set *v1beta1.DaemonSet, now time.
 		Revisions:       simulate.ListOwned[*appsv1.ControllerRevision](view, set.UID),
 		OrphanRevisions: orphanRevisions(view, set),
 	}}
-	nodes := simulate.List[*corev1.Node](view)
-	for i, verdict := range p.eligible.Verdicts(set, &set.Spec.Template, nodes) {
-		s.Nodes = append(s.Nodes, Node{nodes[i], verdict})
-	}
 	lost, err := p.lost.Find(view, orphans.Search{
 		Owner: set, Selector: set.Spec.Selector, Pods: s.Pods, Replicas: &set.Status.DesiredNumberScheduled,
 		Counted: set.Status.CurrentNumberScheduled, Observed: set.Status.ObservedGeneration,
@@ -113,7 +99,6 @@ func (p *player) snapshot(view *simulate.View, set *v1beta1.DaemonSet, now time.
 		return s, err
 	}
 	s.Pods, s.Orphans = append(s.Pods, lost.Own...), lost.Orphans
-	p.remember(&s, now)
 	s.Chosen, err = revision.Choose(revision.Input{
 		Owner: set, Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), Template: &set.Spec.Template, HashLabel: contract.RevisionLabel,
 		DefaultPullPolicy: DefaultPullPolicy, Owned: s.Revisions, Orphans: s.OrphanRevisions, CollisionCount: ptr.Deref(set.Status.CollisionCount, 0),
@@ -121,31 +106,20 @@ func (p *player) snapshot(view *simulate.View, set *v1beta1.DaemonSet, now time.
 			return simulate.Get[*appsv1.ControllerRevision](view, set.Namespace, name)
 		},
 	})
+	p.recall(&s, view, now)
 	return s, err
 }
 
-// remember notes failed pods and which nodes had one, as the operator does.
-func (p *player) remember(s *Snapshot, now time.Time) {
-	s.RetryFailedAt, s.HadPod = map[string]time.Time{}, p.had
-	failed := map[string][]types.UID{}
-	for _, o := range s.Pods {
-		node := eligibility.NodeOf(o)
-		p.had[node] = true
-		if o.Status.Phase == corev1.PodFailed && o.DeletionTimestamp == nil {
-			failed[node] = append(failed[node], o.UID)
-		}
+// recall completes the snapshot as the operator does.
+func (p *player) recall(s *Snapshot, view *simulate.View, now time.Time) {
+	seen := memory.Seen{Set: s.Set, Pods: s.Pods, Nodes: simulate.List[*corev1.Node](view), Now: now, FirstPodsWait: PartitionedScaling(s.Set)}
+	if s.Chosen.Update != nil {
+		seen.Revision = s.Chosen.Update.Name
 	}
-	for node, pods := range failed {
-		f := p.failures[node]
-		isNew := func(uid types.UID) bool { return !slices.Contains(f.pods, uid) }
-		switch {
-		case !slices.ContainsFunc(pods, isNew):
-		case f.until.After(now):
-			s.RetryFailedAt[node] = f.until
-		default:
-			pause := min(max(2*f.pause, time.Second), time.Minute)
-			p.failures[node] = failure{pods: pods, pause: pause, until: now.Add(pause)}
-		}
+	facts := p.known.Recall(seen)
+	s.RetryFailedAt, s.HadPod = facts.RetryFailedAt, facts.HadPod
+	for i, verdict := range facts.Verdicts {
+		s.Nodes = append(s.Nodes, Node{seen.Nodes[i], verdict})
 	}
 }
 

@@ -120,7 +120,7 @@ func (p *pass) atTarget(l *place, o *pod) bool {
 
 // outdated reports whether the update replaces the pod, once it is not paused. With type OnDelete no node is in range.
 func (p *pass) outdated(l *place, o *pod) bool {
-	return (l.inRange || l.counts && p.previous != nil) && !p.atTarget(l, o)
+	return (l.inRange || l.counts && p.previous != nil) && (o.overdue || !p.atTarget(l, o))
 }
 
 // unwanted reports whether a pod is to come in the place of this one.

@@ -3,9 +3,7 @@ package plan
 import (
 	"slices"
 
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
-	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 )
 
 // refresh lets every pod continue what has begun: updates in place and readiness gates; and it puts labels right that
@@ -43,16 +41,13 @@ func cancelDeletion(p *pass) {
 			if !o.deleting || o.touched || !o.Active || o.foreign || o.SpecifiedDelete || p.isReplaced(l, o) || p.wantsNewPod(l, o) {
 				continue
 			}
-			c := p.workload.Change(o.Pod)
-			lifecycle.Set(c, contract.LifecycleNormal)
+			a := p.workload.KeepInService(o.State)
+			a.Event = &action.Event{
+				Succeeded: EventDeleteCancelled, Failed: EventUpdateFailed,
+				Note: "Pod " + o.Pod.Name + " in DaemonSet " + p.Set.Name + " is needed again and goes back into service",
+			}
 			o.touched, o.deleting = true, false
-			step.Actions = append(step.Actions, action.Action{
-				Verb: action.PatchMetadata, Object: o.Pod, Patches: c.Patches(), Reason: "Regret", Message: "the pod is needed again",
-				Event: &action.Event{
-					Succeeded: EventDeleteCancelled, Failed: EventUpdateFailed,
-					Note: "Pod " + o.Pod.Name + " in DaemonSet " + p.Set.Name + " is needed again and goes back into service",
-				},
-			})
+			step.Actions = append(step.Actions, a)
 			break
 		}
 	}

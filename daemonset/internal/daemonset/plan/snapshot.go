@@ -5,10 +5,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
 )
 
 // Snapshot is everything that a plan for one DaemonSet is made from, read-only.

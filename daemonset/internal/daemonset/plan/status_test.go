@@ -100,6 +100,33 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// A set is Ready though nodes that the policy leaves out of account have no pod in service, whatever is to happen there.
+func TestNodesThatAreLeftOutOfAccountDoNotKeepASetFromReady(t *testing.T) {
+	skipping := func(options ...setOption) *world {
+		return given(t, 3, append(options, unready(v1beta1.SkipUnreadyNodes))...).node("n3", notReady(time.Hour)).updated("n1 n2")
+	}
+	held := gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now)
+	for name, w := range map[string]*world{
+		"a pod that is down":          skipping().updated("n3", down),
+		"an old one that terminates":  skipping().old("n3", terminating, down),
+		"an old one":                  skipping().old("n3", down),
+		"one in the midst of its way": skipping(inPlace).updated("n3", down, held),
+		"one that a hook holds":       skipping(hooked).old("n3", down, preparing, hookOn),
+		"none":                        skipping(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := w.status()
+			assert.EqualValues(t, 1, s.NumberSkippedNodes)
+			assert.Equal(t, corev1.ConditionTrue, conditions.Get(s.Conditions, conditions.Ready).Status, "%v", s.Conditions)
+			assert.Contains(t, conditions.Get(s.Conditions, v1beta1.DaemonSetProgressing).Message, "but for 1 nodes that are not Ready")
+			assert.Equal(t, corev1.ConditionFalse, conditions.Get(s.Conditions, v1beta1.DaemonSetAvailable).Status)
+
+			unready(v1beta1.CountUnreadyNodes)(w.set)
+			assert.Equal(t, corev1.ConditionFalse, conditions.Get(w.status().Conditions, conditions.Ready).Status)
+		})
+	}
+}
+
 func TestFailuresAreShown(t *testing.T) {
 	w := given(t, 2).updated("n1")
 	s := Status(w.snapshot(), w.plan(), action.Failures{ScaleError: "quota", UpdateError: "webhook"})

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -295,6 +297,23 @@ func TestHooksCanTakePodsOutOfService(t *testing.T) {
 		assert.NotEqual(t, EventGateMissing, n.Reason)
 	}
 	assert.Equal(t, EventGateMissing, given(t, 1, marks).old("n1", hookOn).plan().Notices[0].Reason)
+
+	out := gen.Change(func(o *corev1.Pod) {
+		c := &o.Status.Conditions[slices.IndexFunc(o.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == contract.KruisePodReady })]
+		c.Status, c.Message = corev1.ConditionFalse, `[{"userAgent":"Lifecycle","key":"preDeleteHook"}]`
+	})
+	back := given(t, 1, marks).updated("n1", hookOn, preparing, gen.ReadinessGate(contract.KruisePodReady), gen.Condition(contract.KruisePodReady, corev1.ConditionTrue, now), out)
+	todo = back.plan()
+	require.Equal(t, []string{"normal n1"}, back.did())
+	require.Equal(t, 1, todo.Count(action.PatchStatus), "one write takes it back into service and says so")
+	for a := range simulate.Actions(todo.Steps, "") {
+		require.Len(t, a.Patches, 1)
+		status := a.Patches[0].Body["status"].(map[string]any)
+		assert.Contains(t, fmt.Sprint(status["conditions"]), "True")
+		assert.NotContains(t, fmt.Sprint(status["conditions"]), contract.PreDeleteHookKey)
+	}
+	todo = given(t, 1, hooked).updated("n1", hookOn, preparing).plan()
+	assert.Equal(t, 1, todo.Count(action.PatchMetadata), "the hook has left it in service")
 }
 
 // With policy Revert, selector and partition work both ways.

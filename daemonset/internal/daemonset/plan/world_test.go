@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -23,7 +24,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemonset/internal/eligibility"
 )
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -155,7 +155,7 @@ func (w *world) snapshot() Snapshot {
 			Now: now, Seed: 1, Chosen: revision.Choice{Update: w.revisions[1], Current: w.revisions[1]}, PullJobs: w.pulls,
 		},
 	}
-	template := eligibility.Compile(&w.set.Spec.Template)
+	template := eligibility.Compile(&w.set.Spec.Template, eligibility.ForDaemons)
 	for _, n := range w.nodes {
 		s.Nodes = append(s.Nodes, Node{n, template.Of(n)})
 	}

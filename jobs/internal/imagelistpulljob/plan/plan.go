@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -159,7 +160,7 @@ func create(job *v1beta1.ImageListPullJob, image string, template v1beta1.ImageP
 	suffix, _ := hashOf([]string{image, hash}) // texts have a JSON
 	base := job.Name
 	if len(base) > longestName {
-		base = base[:longestName]
+		base = strings.TrimRight(base[:longestName], "-.")
 	}
 	name := base + "-" + suffix
 	return action.Action{

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -45,6 +47,14 @@ func has(child *v1beta1.ImagePullJob, active, succeeded, failed int32) {
 	child.Status = v1beta1.ImagePullJobStatus{StartTime: new(metav1.NewTime(now)), Desired: 2, Active: active, Succeeded: succeeded, Failed: failed}
 	if active == 0 && succeeded+failed == 2 {
 		child.Status.CompletionTime = new(metav1.NewTime(now))
+	}
+}
+
+func TestChildrenOfLongNamesHaveValidNames(t *testing.T) {
+	for _, end := range []string{".", "-", "a"} {
+		j := list("a")
+		j.Name = strings.Repeat("a", longestName-1) + end + "and-so-on"
+		assert.Empty(t, validation.IsDNS1123Subdomain(children(t, j)[0].Name), "%q", end)
 	}
 }
 

@@ -34,6 +34,9 @@ func (b *disruptionBudget) allows(o *pod) bool {
 	return b.outOfService+b.changing < b.maxUnavailable
 }
 
+// full reports whether nothing more may go out of service.
+func (b *disruptionBudget) full() bool { return b.outOfService >= b.maxUnavailable }
+
 // spend counts a pod that goes out of service, and that may have counted before.
 func (b *disruptionBudget) spend(o *pod, counted bool) {
 	b.outOfService++

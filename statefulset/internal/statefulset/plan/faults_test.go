@@ -28,6 +28,7 @@ func courses() []course {
 		{"scale at once", 4, nil, minutely(told{"wants 2 replicas", replicas(2)})},
 		{"in place", 4, []setOption{inPlace, maxUnavailable("2")}, minutely(wants("app:2"))},
 		{"in place with grace in order", 2, []setOption{inOrder(), inPlace, grace(5)}, minutely(wants("app:2"))},
+		{"restarts in place", 2, []setOption{policy(v1beta1.InPlaceOnly), readsConfig}, restartsInPlace},
 		{"recreate in order", 3, []setOption{inOrder()}, minutely(wants("app:2"))},
 		{"recreate at once", 3, []setOption{maxUnavailable("100%")}, minutely(wants("app:2"))},
 		{"partition and back", 3, []setOption{inPlace, partition(1)}, minutely(wants("app:2"), wants("app:1"))},
@@ -41,6 +42,15 @@ func courses() []course {
 		{"hooks before deletion", 3, []setOption{hooked(), hookTaken()}, minutely(wants("app:2"), told{"wants 1 replica", replicas(1)})},
 		{"scale strategy", 1, []setOption{scaleUnavailable("2")}, minutely(told{"wants 5 replicas", replicas(5)})},
 	}
+}
+
+// restartsInPlace asks for two restarts of containers as they are, where nodes have agents.
+func restartsInPlace(w *simulate.World) {
+	w.NodeAgents()
+	again := func(value string) told {
+		return told{"wants restart " + value, annotations(map[string]string{simulate.ConfigAnnotation: "1", contract.RestartInPlaceAnnotation: value})}
+	}
+	minutely(again("1"), again("2 side"))(w)
 }
 
 func (c course) start(t testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {

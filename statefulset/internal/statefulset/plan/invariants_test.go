@@ -47,22 +47,21 @@ func worlds(given ...setOption) simulate.Walk {
 	}
 }
 
-// Where nodes have agents, containers that read an annotation follow the template's, in place, whoever else
+// Where nodes have agents, containers that read an annotation follow the template's, in place, and are restarted when it
+// asks for that, whoever else
 // annotates pods.
 func TestEnvironmentsFollowTheTemplate(t *testing.T) {
 	t.Parallel()
-	simulate.CheckEnvironments(t, worlds(readsConfig, config("1")), func(w *simulate.World, value string) { edit(w, config(value)) })
+	simulate.CheckEnvironments(t, worlds(readsConfig), func(w *simulate.World, all map[string]string) { edit(w, annotations(all)) })
 }
 
 func readsConfig(s *v1beta1.StatefulSet) {
-	c := &s.Spec.Template.Spec.Containers[0]
-	c.Env = append(c.Env, simulate.ReadsConfig())
+	simulate.ReadConfig(&s.Spec.Template.Spec)
+	s.Spec.Template.Annotations = map[string]string{simulate.ConfigAnnotation: "1"}
 }
 
-func config(value string) setOption {
-	return func(s *v1beta1.StatefulSet) {
-		s.Spec.Template.Annotations = map[string]string{simulate.ConfigAnnotation: value}
-	}
+func annotations(all map[string]string) setOption {
+	return func(s *v1beta1.StatefulSet) { s.Spec.Template.Annotations = all }
 }
 
 func describeSpec(set *v1beta1.StatefulSet) string {
@@ -77,7 +76,8 @@ func describeSpec(set *v1beta1.StatefulSet) string {
 func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *player) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 99))
-	w, p := play(t, simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3)}, int32(rng.IntN(6)), append([]setOption{randomSet(rng)}, given...)...)
+	options := simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3), JudgesResizes: seed%4 < 2}
+	w, p := play(t, options, int32(rng.IntN(6)), append([]setOption{randomSet(rng)}, given...)...)
 	p.featureGates.PreparingUpdateAsUpdate, p.offline = rng.IntN(4) == 0, rng.IntN(2) == 0
 	answers(w, time.Duration(1+rng.IntN(20))*time.Second)
 	at, kept := time.Duration(0), randomPartition(rng)

@@ -83,6 +83,7 @@ type pod struct {
 	deleting   bool // in PreparingDelete
 	inGrace    bool // an in-place update waits for its grace period
 	updating   bool // an in-place update is not complete, though the pod may be in service all the while
+	overdue    bool // has waited to the deadline for resources of the update revision: it needs a new pod
 	touched    bool // has its action in this pass
 	leaving    bool // goes out of service by that action
 	claims     claimState
@@ -105,7 +106,7 @@ func (o *pod) countsAsUnavailable() bool {
 
 // upToDate reports whether an update has nothing left to do with the pod.
 func (o *pod) upToDate() bool {
-	return o.updated && o.hasVolumes && len(o.claims.toGrow) == 0 && !o.claims.needsRemount
+	return o.updated && !o.overdue && o.hasVolumes && len(o.claims.toGrow) == 0 && !o.claims.needsRemount
 }
 
 // slot is an ordinal that runs, with its pod, if there is one.
@@ -148,6 +149,7 @@ func newPass(s Snapshot) *pass {
 		Now:           s.Now,
 		Plan:          &p.plan.Plan,
 	}
+	p.workload.ResizeDeadlineSeconds = inPlaceStrategy(s.Set).ResizeDeadlineSeconds
 	p.inspectPods()
 	p.assignOrdinals(reserved)
 	p.selectTargets()
@@ -184,10 +186,12 @@ func (p *pass) inspectPods() {
 // inspect derives the state of a pod of the set.
 func (p *pass) inspect(o *corev1.Pod, ordinal int32) pod {
 	state := podstate.Of(o, p.Now, p.numbers.minReady)
+	updated := p.hasUpdateTemplate(state.Revision)
 	return pod{
 		State:      state,
 		ordinal:    ordinal,
-		updated:    p.hasUpdateTemplate(state.Revision),
+		updated:    updated,
+		overdue:    updated && state.Active && p.workload.ResizeOverdue(state),
 		claims:     p.inspectClaims(o),
 		hasVolumes: hasStorage(o, p.Set.Spec.VolumeClaimTemplates),
 		deleting:   state.Lifecycle == contract.LifecyclePreparingDelete,

@@ -59,7 +59,7 @@ func cancelDeletion(p *pass) {
 
 // wantsNewPod reports whether the update replaces the pod rather than changing it.
 func (p *pass) wantsNewPod(o *pod) bool {
-	if !o.inRange || o.updated && o.hasVolumes && !o.claims.needsRemount {
+	if !o.inRange || o.updated && o.hasVolumes && !o.claims.needsRemount && !o.overdue {
 		return false
 	}
 	if !o.hasVolumes || o.claims.needsRemount {

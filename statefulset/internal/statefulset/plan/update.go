@@ -86,12 +86,14 @@ func (o *pod) mayMove() bool {
 	return o.Active && !o.inGrace && !o.upToDate() && (o.outOfService() || !held)
 }
 
-// updateAvailable updates available pods. It stops at the first for which there is no room.
+// updateAvailable updates available pods. From the first on for which there is no room, only those are updated that count
+// already, whatever their turn: it may be one of them that does not get the resources of its present revision, and
+// for which the others wait.
 //
 //	maxUnavailable 2 of 5: 4 and 3 go; as soon as one of them is available, 2.
 //	Six pods, partition 3, maxUnavailable 2, pod 0 terminating: 5 only.
 func (p *pass) updateAvailable(step *action.Step) {
-	b := p.disruptionBudget()
+	b, waits := p.disruptionBudget(), false
 	for _, o := range p.targets {
 		switch {
 		case o.outOfService() || !o.mayMove():
@@ -107,8 +109,13 @@ func (p *pass) updateAvailable(step *action.Step) {
 			}
 			continue
 		case !b.allows(o):
-			p.waitFor(b.counted, "maxUnavailable lets pod "+o.Pod.Name+" not be updated")
-			return
+			if !waits {
+				p.waitFor(b.counted, "maxUnavailable lets pod "+o.Pod.Name+" not be updated")
+			}
+			if waits = true; b.full() {
+				return
+			}
+			continue // another one may count already
 		}
 		counted := o.countsAsUnavailable()
 		if p.move(step, o) {
@@ -180,7 +187,7 @@ func (p *pass) replace(step *action.Step, o *pod) bool {
 	case o.claims.needsRemount && o.updated:
 		return p.deletePod(step, o, "Recreate", "the file system of claim "+o.claims.fileSystemPending+" grows with the next mount")
 	}
-	return p.deletePod(step, o, "Recreate", "revision "+p.updateHash()+" needs a new pod")
+	return p.deletePod(step, o, "Recreate", p.workload.WhyNewPod(o.State, p.Chosen.Update))
 }
 
 // updatePath is how the pod gets to the update revision: in place, or by a new pod where there is no update.

@@ -1,5 +1,5 @@
 // Package plan decides what annotation apps.kruise.io/runtime-containers-meta of a pod says, and which
-// containers are restarted because what they read at their start has changed since.
+// containers are restarted because what they read at their start has changed since, or because their workload asks for it.
 //
 // A Snapshot of the pod and of its containers in the runtime goes in; out comes the annotation to write, the
 // containers to stop and when to run the next pass. Containers are matched by name and ID, never by position. Nothing

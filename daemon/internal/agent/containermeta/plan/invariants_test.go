@@ -145,7 +145,7 @@ func (n *node) live() {
 	}
 }
 
-func TestOneChangeIsOneRestartOfItsReaders(t *testing.T) {
+func TestOneChangeIsOneRestart(t *testing.T) {
 	seeds.Each(t, 15, func(t *testing.T, seed uint64) {
 		t.Helper()
 		n := givenNode(t, seed)
@@ -154,6 +154,7 @@ func TestOneChangeIsOneRestartOfItsReaders(t *testing.T) {
 			n.restarts = map[string]int{}
 			want := map[string]int{}
 			key := []string{"a", "b", "other"}[n.random.IntN(3)]
+			again := []string{"", "none", "one", "both"}[n.random.IntN(4)]
 			n.pod.Annotations[key] = fmt.Sprint(n.count, "x")
 			n.pod.Status.Conditions = nil
 			if n.random.IntN(4) > 0 { // else a user did it
@@ -162,6 +163,10 @@ func TestOneChangeIsOneRestartOfItsReaders(t *testing.T) {
 					if key != "other" && (keys == "ab" || keys == key) {
 						want[name] = 1
 					}
+				}
+				if again != "" {
+					asked(fmt.Sprintf(`{%q:%q}`, again, n.runs[again].ID))(n.pod)
+					want[again] = 1
 				}
 			}
 			n.refuses = n.random.IntN(2) == 0
@@ -174,7 +179,7 @@ func TestOneChangeIsOneRestartOfItsReaders(t *testing.T) {
 				n.pass()
 				n.live()
 			}
-			assert.Equal(t, want, n.restarts, "after a change of %s", key)
+			assert.Equal(t, want, n.restarts, "after a change of %s and a restart of %s", key, again)
 			if len(want) == 0 && len(n.pod.Status.Conditions) == 0 {
 				updating(n.pod) // what the user did is made up for by the next update
 			}

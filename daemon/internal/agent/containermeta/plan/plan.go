@@ -67,8 +67,10 @@ func Compute(s Snapshot) Plan {
 	p := pass{Snapshot: s, plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Outdated: map[string]Outdated{}}}
 	p.report()
 	if s.EnvFromMetadata && updating(s.Pod) {
+		asked := inplace.RestartsUnderWay(s.Pod)
 		for i := range p.meta.Containers {
-			p.restartIfOutdated(&p.meta.Containers[i])
+			entry := &p.meta.Containers[i]
+			p.restart(entry, asked[entry.Name] == entry.ContainerID)
 		}
 	}
 	return p.plan
@@ -148,12 +150,13 @@ func (p *pass) envHash(spec *corev1.Container, c *Container) uint64 {
 	return inplace.EnvHash(spec, func(env *corev1.EnvVar, _, _ string) string { return c.Env[env.Name] })
 }
 
-// restartIfOutdated stops a container that was started with other values than the pod's metadata has now.
-func (p *pass) restartIfOutdated(entry *inplace.RuntimeContainer) {
+// restart stops a container that was started with other values than the pod's metadata has now, and one whose restart
+// is asked for.
+func (p *pass) restart(entry *inplace.RuntimeContainer, asked bool) {
 	spec := specOf(p.Pod, entry.Name)
 	i := slices.IndexFunc(p.Containers, func(c Container) bool { return c.ID == entry.ContainerID })
 	read := entry.Hashes.ExtractedEnvFromMetadataHash
-	if !p.Containers[i].Running || read == 0 || read == inplace.ExpectedEnvHash(spec, p.Pod) {
+	if !p.Containers[i].Running || !asked && (read == 0 || read == inplace.ExpectedEnvHash(spec, p.Pod)) {
 		return
 	}
 	outdated, found := p.Snapshot.Outdated[entry.ContainerID]

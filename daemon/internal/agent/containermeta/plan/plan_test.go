@@ -195,6 +195,37 @@ func TestAChangedValueRestartsItsReadersDuringAnInPlaceUpdate(t *testing.T) {
 	assert.Empty(t, compute(t, s).Outdated)
 }
 
+// asked is a pod whose update restarts containers as they are.
+func asked(restarts string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Annotations[contract.InPlaceUpdateStateAnnotation] = `{"revision":"web-2","restarts":` + restarts + `}`
+	}
+}
+
+func TestAContainerIsRestartedThatItsUpdateNamesByID(t *testing.T) {
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		want []string
+	}{
+		"one":                 {pod(withAnnotation(reported), updating, asked(`{"main":"containerd://m1"}`)), []string{"containerd://m1"}},
+		"done":                {pod(withAnnotation(reported), updating, asked(`{"main":"containerd://m0"}`)), nil},
+		"in service":          {pod(withAnnotation(reported), asked(`{"main":"containerd://m1"}`)), nil},
+		"by another name":     {pod(withAnnotation(reported), updating, asked(`{"side":"containerd://m1"}`)), nil},
+		"with a new value":    {pod(withAnnotation(reported), updating, changed, asked(`{"main":"containerd://m1"}`)), []string{"containerd://m1"}},
+		"an unreadable state": {pod(withAnnotation(reported), updating, asked(`7`)), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plan.Snapshot{Pod: c.pod, Containers: running(), EnvFromMetadata: true, Now: now}
+			first := compute(t, s)
+			assert.Empty(t, first.Stop, "not at once")
+			s.Now, s.Outdated = now.Add(3*time.Second), first.Outdated
+			assert.Equal(t, c.want, compute(t, s).Stop)
+			s.EnvFromMetadata = false
+			assert.Empty(t, compute(t, s).Stop, "without the feature gate")
+		})
+	}
+}
+
 func TestTheDistanceOfStopsIsBounded(t *testing.T) {
 	s := plan.Snapshot{
 		Pod: pod(withAnnotation(reported), updating, changed), Containers: running(), EnvFromMetadata: true,

@@ -39,7 +39,8 @@ type Container struct {
 	Env map[string]string
 }
 
-// Outdated is what is remembered of a container whose environment is no longer that of its pod.
+// Outdated is what is remembered of a container whose environment is no longer that of its pod, or whose restart is
+// asked for.
 type Outdated struct {
 	// Since is when that was found out.
 	Since time.Time

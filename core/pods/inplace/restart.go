@@ -1,0 +1,134 @@
+package inplace
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+)
+
+// How a container is known to have been restarted.
+//
+// The record names it with the ID that the status shows when the restart is written. The node agent stops the container
+// with that ID and no other, so that one restart is one however often it is asked for, and whoever crashes meanwhile. A
+// container that crashes before it is stopped has been restarted, too. One whose image changes as well is replaced by
+// the kubelet; the node agent waits for that.
+
+// ParseRestart reads the value of contract.RestartInPlaceAnnotation: the names of containers, all of them where there are
+// none. It is false for a value that asks for nothing.
+func ParseRestart(value string) (containers []string, ok bool) {
+	words := strings.Fields(value)
+	if len(words) == 0 {
+		return nil, false
+	}
+	return words[1:], true
+}
+
+// RestartsUnderWay returns the containers, by name, that an in-place update asks the node agent to restart although
+// nothing about them changes, with the IDs of those that are to be stopped. A container with another ID has been
+// restarted.
+func RestartsUnderWay(pod *corev1.Pod) map[string]string {
+	text := pod.Annotations[contract.InPlaceUpdateStateAnnotation]
+	if !strings.Contains(text, `"restarts`) {
+		return nil
+	}
+	s, err := decode[State](contract.InPlaceUpdateStateAnnotation, text)
+	if err != nil {
+		return nil
+	}
+	return s.pendingRestarts(pod)
+}
+
+// restartNames are the containers that the template's annotation names.
+func restartNames(t *corev1.PodTemplateSpec) sets.Set[string] {
+	names, ok := ParseRestart(t.Annotations[contract.RestartInPlaceAnnotation])
+	all := sets.New[string]()
+	for i := range t.Spec.Containers {
+		all.Insert(t.Spec.Containers[i].Name)
+	}
+	switch {
+	case !ok:
+		return nil
+	case len(names) == 0:
+		return all
+	}
+	return all.Intersection(sets.New(names...))
+}
+
+// restarts are the containers that the update restarts as they are, unless they were restarted already.
+func (u *Update) restarts() sets.Set[string] {
+	if !u.options.EnvFromMetadata {
+		return nil
+	}
+	return restartNames(u.template)
+}
+
+func (s *scope) addRestarts(from, to *corev1.PodTemplateSpec, o Options) {
+	if o.EnvFromMetadata && from.Annotations[contract.RestartInPlaceAnnotation] != to.Annotations[contract.RestartInPlaceAnnotation] {
+		insertKeys(s.restarts, restartNames(to))
+	}
+}
+
+// byAgent names the containers that the node agent restarts. Those whose image changes, too, are replaced by the kubelet.
+func (ch changes) byAgent() sets.Set[string] {
+	return ch.restarts.Difference(sets.KeySet(ch.images)).Union(sets.KeySet(ch.metadata))
+}
+
+// runningID is the ID of the container in the pod's status, empty when it was never started.
+func runningID(pod *corev1.Pod, name string) string {
+	if status := statusOf(pod, name); status != nil && containerOf(pod, name) != nil {
+		return status.ContainerID
+	}
+	return ""
+}
+
+// pendingRestarts are the restarts of which the pod's status does not tell yet.
+func (s *State) pendingRestarts(pod *corev1.Pod) map[string]string {
+	var pending map[string]string
+	for name, id := range s.Restarts {
+		if runningID(pod, name) != id {
+			continue
+		}
+		if pending == nil {
+			pending = map[string]string{}
+		}
+		pending[name] = id
+	}
+	return pending
+}
+
+// carryRestarts goes on with those of the earlier restarts that are still wanted, and returns their containers.
+func (s *State) carryRestarts(before prior, wanted sets.Set[string]) sets.Set[string] {
+	carried := wanted.Intersection(sets.KeySet(before.restarts))
+	for name := range carried {
+		s.setRestart(name, before.restarts[name])
+	}
+	return carried
+}
+
+// recordRestarts asks for the restart of containers that were started.
+func (s *State) recordRestarts(pod *corev1.Pod, names sets.Set[string]) {
+	for name := range names {
+		s.setRestart(name, runningID(pod, name))
+	}
+}
+
+func (s *State) setRestart(name, id string) {
+	if s.Restarts == nil {
+		s.Restarts = map[string]string{}
+	}
+	s.Restarts[name] = id
+}
+
+// awaitRestart says what the container's restart waits for, nil when it is done.
+func (s *State) awaitRestart(pod *corev1.Pod, name string) *Progress {
+	if id := runningID(pod, name); containerOf(pod, name) == nil || id != "" && id != s.Restarts[name] {
+		return nil
+	}
+	if _, known := startedWith(pod, name); !known && runningID(pod, name) != "" {
+		return waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", name)
+	}
+	return waitFor(ReasonContainer, "container %s has not been restarted yet", name)
+}

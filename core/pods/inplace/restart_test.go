@@ -1,0 +1,198 @@
+package inplace
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+)
+
+// asking has containers app and side, and asks for restarts by the value.
+func asking(name, value string) *Revision {
+	return revisionOf(name, variant(templateOf("app", "side"), func(t *corev1.PodTemplateSpec) {
+		if value != "" {
+			t.Annotations = map[string]string{contract.RestartInPlaceAnnotation: value}
+		}
+	}))
+}
+
+func TestRestartsAreAskedForByContainerID(t *testing.T) {
+	for name, tt := range map[string]struct {
+		from, to string
+		want     map[string]string
+	}{
+		"all":              {"", "1", map[string]string{"app": "app-0", "side": "side-0"}},
+		"another token":    {"1", "2", map[string]string{"app": "app-0", "side": "side-0"}},
+		"one":              {"1", "2 side", map[string]string{"side": "side-0"}},
+		"other containers": {"2 side", "2 app", map[string]string{"app": "app-0"}},
+		"unknown ones":     {"1", "2 nobody", nil},
+		"the same":         {"1", "1", nil},
+		"no longer":        {"1", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from, to := asking("w-1", tt.from), asking("w-2", tt.to)
+			u, err := Diff(from, to, allGates)
+			require.NoError(t, err)
+			pod := told(runningPod(from.Template, "w-1"))
+			require.NoError(t, u.Check(pod))
+			assert.Equal(t, tt.want != nil, u.Interrupts(pod))
+			pod = written(t, begin(t, pod, from, to, 0, at(0)))
+			assert.Equal(t, tt.to, pod.Annotations[contract.RestartInPlaceAnnotation])
+			assert.Equal(t, tt.want, RestartsUnderWay(pod))
+			for container := range tt.want {
+				assert.Equal(t, corev1.ConditionFalse, gateOf(pod))
+				_, p, _ := refresh(t, pod, at(0))
+				assert.Equal(t, ReasonContainer, p.Reason)
+				restarted(pod, container, container+"-1")
+				told(pod)
+			}
+			assert.Empty(t, RestartsUnderWay(pod))
+			pod, p, _ := refresh(t, pod, at(0))
+			assert.True(t, p.Complete, p.Message)
+			assert.Equal(t, corev1.ConditionTrue, gateOf(pod))
+		})
+	}
+}
+
+func TestARestartNeedsTheNodeAgent(t *testing.T) {
+	from, to := asking("w-1", ""), asking("w-2", "1 app")
+	u, err := Diff(from, to, allGates)
+	require.NoError(t, err)
+	pod := runningPod(from.Template, "w-1")
+	var missing *NodeAgentMissingError
+	require.ErrorAs(t, u.Check(pod), &missing)
+	assert.Equal(t, "app", missing.Container)
+	require.ErrorAs(t, u.Check(told(runningPod(from.Template, "w-1"), "app")), &missing, "an agent that restarts nothing")
+	require.NoError(t, u.Check(told(runningPod(from.Template, "w-1"), "side")), "nobody asks for the other container")
+
+	gone := told(runningPod(from.Template, "w-1"))
+	gone.Spec.ReadinessGates = nil
+	var not *NotPossibleError
+	require.ErrorAs(t, u.Check(gone), &not, "an agent restarts nothing of a pod that it cannot see out of service")
+
+	u, err = Diff(from, to, Options{})
+	require.NoError(t, err)
+	require.NoError(t, u.Check(pod), "plain metadata without the feature gate")
+	assert.False(t, u.Interrupts(pod))
+
+	pod = written(t, begin(t, told(pod), from, to, 0, at(0)))
+	delete(pod.Annotations, contract.RuntimeContainersMetaAnnotation)
+	_, p, _ := refresh(t, pod, at(time.Minute))
+	assert.Equal(t, ReasonNodeAgentMissing, p.Reason, "the agent has gone meanwhile")
+}
+
+func TestTheKubeletRestartsWhatGetsAnotherImage(t *testing.T) {
+	from := asking("w-1", "")
+	to := asking("w-2", "1 app")
+	to.Template.Spec.Containers[0].Image = "app:v2"
+	u, err := Diff(from, to, allGates)
+	require.NoError(t, err)
+	pod := runningPod(from.Template, "w-1")
+	require.NoError(t, u.Check(pod), "no agent is needed")
+	pod = written(t, begin(t, pod, from, to, 0, at(0)))
+	restarted(pod, "app", "app-1")
+	_, p, _ := refresh(t, pod, at(time.Second))
+	assert.True(t, p.Complete, p.Message)
+
+	// Back before the kubelet has done anything: the restart is still owed, by the agent.
+	back := asking("w-3", "1 app")
+	pod = told(written(t, begin(t, runningPod(from.Template, "w-1"), from, to, 0, at(0))))
+	pod = written(t, begin(t, pod, to, back, 0, at(time.Second)))
+	assert.Equal(t, map[string]string{"app": "app-0"}, RestartsUnderWay(pod))
+}
+
+// What another update finds under way it goes on with, as long as its own template still asks for it.
+func TestRestartsUnderWaySurviveTheNextUpdate(t *testing.T) {
+	from, to := asking("w-1", ""), asking("w-2", "1")
+	pod := told(written(t, begin(t, told(runningPod(from.Template, "w-1")), from, to, 0, at(0))))
+	restarted(pod, "side", "side-1")
+	told(pod)
+	for name, tt := range map[string]struct {
+		value string
+		grace int32
+		want  map[string]string
+	}{
+		"the same value":   {"1", 0, map[string]string{"app": "app-0"}},
+		"a grace period":   {"1", 10, map[string]string{"app": "app-0"}},
+		"another one":      {"2", 0, map[string]string{"app": "app-0", "side": "side-1"}},
+		"no longer wanted": {"", 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next := asking("w-3", tt.value)
+			next.Template.Spec.Containers[1].Image = "side:v2"
+			pod := written(t, begin(t, pod.DeepCopy(), to, next, tt.grace, at(time.Second)))
+			assert.Equal(t, tt.want, RestartsUnderWay(pod))
+		})
+	}
+	t.Run("the agent has gone", func(t *testing.T) {
+		pod := pod.DeepCopy()
+		delete(pod.Annotations, contract.RuntimeContainersMetaAnnotation)
+		next := asking("w-3", "1")
+		next.Template.Annotations["other"] = "key"
+		u, err := Diff(to, next, allGates)
+		require.NoError(t, err)
+		var missing *NodeAgentMissingError
+		require.ErrorAs(t, u.Check(pod), &missing)
+		u, err = Diff(to, from, allGates)
+		require.NoError(t, err)
+		require.NoError(t, u.Check(pod), "who no longer asks needs no agent")
+		pod = written(t, begin(t, pod, to, from, 0, at(time.Second)))
+		_, p, _ := refresh(t, pod, at(time.Second))
+		assert.True(t, p.Complete, p.Message)
+	})
+}
+
+func TestRestartsFollowLaunchPrioritiesAndGrace(t *testing.T) {
+	from, to := asking("w-1", ""), asking("w-2", "1")
+	given := func() *corev1.Pod {
+		return told(prioritised(runningPod(from.Template, "w-1"), map[string]string{"side": "p_2", "app": "p_1"}))
+	}
+	pod := written(t, begin(t, given(), from, to, 10, at(0)))
+	assert.Empty(t, RestartsUnderWay(pod))
+	assert.Equal(t, corev1.ConditionFalse, gateOf(pod))
+	pod, p, _ := refresh(t, pod, at(10*time.Second))
+	assert.Equal(t, ReasonBatch, p.Reason)
+	assert.Equal(t, map[string]string{"side": "side-0"}, RestartsUnderWay(pod))
+	assert.Equal(t, []string{"app"}, stateOf(t, pod).NextContainerRestarts)
+
+	restarted(pod, "side", "side-1")
+	statusOf(pod, "side").Ready = false
+	_, p, _ = refresh(t, told(pod), at(11*time.Second))
+	assert.Equal(t, ReasonNotReady, p.Reason)
+	statusOf(pod, "side").Ready = true
+	pod, p, _ = refresh(t, pod, at(12*time.Second))
+	assert.Equal(t, ReasonBatch, p.Reason)
+	assert.Equal(t, map[string]string{"app": "app-0"}, RestartsUnderWay(pod))
+	restarted(pod, "app", "app-1")
+	_, p, _ = refresh(t, told(pod), at(13*time.Second))
+	assert.True(t, p.Complete, p.Message)
+}
+
+func TestAContainerThatWasNeverStartedIsNotRestarted(t *testing.T) {
+	from, to := asking("w-1", ""), asking("w-2", "1 app")
+	pod := runningPod(from.Template, "w-1")
+	statusOf(pod, "app").ContainerID = ""
+	u, err := Diff(from, to, allGates)
+	require.NoError(t, err)
+	require.NoError(t, u.Check(pod))
+	assert.False(t, u.Interrupts(pod))
+	c := begin(t, pod, from, to, 0, at(0))
+	assert.Equal(t, "1 app", c.Annotation(contract.RestartInPlaceAnnotation))
+	assert.Empty(t, RestartsUnderWay(written(t, c)))
+}
+
+func TestRecordsThatCannotBeReadRestartNothing(t *testing.T) {
+	pod := runningPod(asking("w-1", "").Template, "w-1")
+	pod.Annotations = map[string]string{contract.InPlaceUpdateStateAnnotation: `{"restarts":["app"]}`}
+	assert.Empty(t, RestartsUnderWay(pod))
+	assert.Equal(t, ReasonUnreadable, func() string {
+		pod.Status.Conditions[2].Status = corev1.ConditionFalse
+		p := Refresh(action.NewPodChange(pod, at(0)), allGates)
+		return p.Reason
+	}())
+}

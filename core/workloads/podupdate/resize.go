@@ -1,0 +1,61 @@
+package podupdate
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// ResizeOverdue reports whether the pod has waited to the deadline for resources of its own revision, or for the rest
+// of its update to it, because its node puts them off or can never give them. It needs a new pod, then; the plan looks
+// at others again when their deadline is over.
+func (w *Workload) ResizeOverdue(o podstate.State) bool {
+	if !w.givesUpResizes() {
+		return false
+	}
+	overdue := w.nodeTooSmall(o, o.Revision)
+	if own := w.Revisions.withHash(o.Revision); own != nil {
+		overdue = w.isOver(inplace.PendingResizeSince(o.Pod, own.Template, w.Revisions.options)) || overdue
+	}
+	return overdue
+}
+
+// waitedInVain reports whether an update in place to the target is given up: the pod is there already and does not get
+// the resources, or the server has refused it to the deadline.
+func (w *Workload) waitedInVain(o podstate.State, target *appsv1.ControllerRevision) bool {
+	return w.givesUpResizes() && (w.nodeTooSmall(o, podstate.ShortHash(target.Name)) ||
+		w.Revisions.HasTemplate(o.Revision, target) && w.ResizeOverdue(o))
+}
+
+// WhyNewPod says in one sentence why the pod gets to the target by a new one.
+func (w *Workload) WhyNewPod(o podstate.State, target *appsv1.ControllerRevision) string {
+	hash := podstate.ShortHash(target.Name)
+	if w.waitedInVain(o, target) {
+		return "its node has not given it the resources of revision " + hash + " in time"
+	}
+	return "revision " + hash + " needs a new pod"
+}
+
+func (w *Workload) givesUpResizes() bool {
+	return w.ResizeDeadlineSeconds != nil && w.Policy == InPlaceIfPossible
+}
+
+// nodeTooSmall reports whether the server has refused to bring the pod to the revision, to the deadline, because its
+// node is too small. A new pod on the same node would not be better off.
+func (w *Workload) nodeTooSmall(o podstate.State, revision string) bool {
+	return !w.SameNode && w.isOver(w.Plan.Refusals.NodeTooSmallSince(o.Pod, revision))
+}
+
+// isOver reports whether the deadline of what has been waited for since the moment is over, and otherwise has the plan
+// look again then. A zero moment is no wait.
+func (w *Workload) isOver(since time.Time) bool {
+	if since.IsZero() {
+		return false
+	}
+	left := since.Add(time.Duration(*w.ResizeDeadlineSeconds) * time.Second).Sub(w.Now)
+	w.Plan.RequeueWithin(left)
+	return left <= 0
+}

@@ -1,0 +1,102 @@
+package memory
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
+
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+)
+
+// Memory is what is known of all sets. The zero value is ready for use. It is safe for concurrent use.
+type Memory struct {
+	// Eligible are the verdicts on nodes.
+	Eligible eligibility.Memory
+
+	mu   sync.Mutex
+	sets map[types.NamespacedName]*knownSet
+}
+
+// Seen is what a pass sees of a set.
+type Seen struct {
+	// Set is the DaemonSet.
+	Set *v1beta1.DaemonSet
+	// Revision names the update revision; empty before there is one.
+	Revision string
+	// Pods are its pods, Nodes all nodes of the cluster, and Now is the moment of the pass.
+	Pods  []*corev1.Pod
+	Nodes []*corev1.Node
+	Now   time.Time
+	// FirstPodsWait says that nodes may have to wait for their first pod, so that it matters which had one.
+	FirstPodsWait bool
+}
+
+// Facts are what a plan must know besides.
+type Facts struct {
+	// Verdicts are those on the nodes, in their order.
+	Verdicts []eligibility.Verdict
+	// RetryFailedAt says when a failed pod may be replaced, by node. A node without an entry need not wait.
+	RetryFailedAt map[string]time.Time
+	// HadPod has the nodes that have a pod or had one, where that matters. The map belongs to the caller.
+	HadPod map[string]bool
+}
+
+// knownSet is what is known of one set.
+type knownSet struct {
+	uid      types.UID
+	revision string
+	failures map[string]*failure // by node
+	hadPod   map[string]bool     // nodes; nil before it matters
+}
+
+// Recall notes what a pass sees and returns the facts. A pod that may be replaced now starts the next pause of its node.
+func (m *Memory) Recall(seen Seen) Facts {
+	facts := Facts{Verdicts: m.Eligible.Verdicts(seen.Set, &seen.Set.Spec.Template, seen.Nodes)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.of(seen.Set, seen.Revision)
+	facts.RetryFailedAt = known.retryFailedAt(seen.Pods, seen.Now)
+	if seen.FirstPodsWait {
+		known.notePods(seen, facts.Verdicts)
+	} else {
+		known.hadPod = nil
+	}
+	facts.HadPod = maps.Clone(known.hadPod)
+	return facts
+}
+
+// Forget drops a set that is gone.
+func (m *Memory) Forget(name types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known := m.sets[name]; known != nil {
+		m.Eligible.Forget(known.uid)
+		delete(m.sets, name)
+	}
+}
+
+// of returns what is known of the set. Failures of another revision say nothing of this one.
+func (m *Memory) of(set *v1beta1.DaemonSet, revision string) *knownSet {
+	if m.sets == nil {
+		m.sets = map[types.NamespacedName]*knownSet{}
+	}
+	name := client.ObjectKeyFromObject(set)
+	known := m.sets[name]
+	if known == nil || known.uid != set.UID {
+		if known != nil {
+			m.Eligible.Forget(known.uid)
+		}
+		known = &knownSet{uid: set.UID}
+		m.sets[name] = known
+	}
+	if known.revision != revision || known.failures == nil {
+		known.revision, known.failures = revision, map[string]*failure{}
+	}
+	return known
+}

@@ -1,0 +1,291 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
+
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+)
+
+// What the page says of limits and of which nodes take part, read a second time: from the objects alone, without a
+// function of the plan.
+
+// limits are the numbers of the spec. They bind nobody where one of them cannot be read.
+type limits struct {
+	unavailable, surge, partition int
+	readable                      bool
+}
+
+func limitsOf(set *v1beta1.DaemonSet, nodes int) limits {
+	r := set.Spec.UpdateStrategy.RollingUpdate
+	if r == nil || set.Spec.UpdateStrategy.Type == v1beta1.OnDeleteStrategyType {
+		r = &v1beta1.RollingUpdateDaemonSet{}
+	}
+	var l limits
+	var oks [3]bool
+	l.unavailable, oks[0] = share(r.MaxUnavailable, nodes, math.Ceil)
+	l.surge, oks[1] = share(r.MaxSurge, max(nodes, 1), math.Ceil) // whether a set surges does not depend on how many nodes there are
+	l.partition, oks[2] = share(r.Partition, nodes, math.Floor)
+	if l.unavailable == 0 && l.surge == 0 {
+		l.unavailable = 1
+	}
+	l.readable = oks == [3]bool{true, true, true}
+	return l
+}
+
+// share is a number, or a percentage of the nodes.
+func share(v *intstr.IntOrString, nodes int, round func(float64) float64) (n int, ok bool) {
+	switch {
+	case v == nil:
+		return 0, true
+	case v.Type == intstr.Int:
+		return v.IntValue(), true
+	}
+	percent, ok := strings.CutSuffix(v.StrVal, "%")
+	n, err := strconv.Atoi(percent)
+	return int(round(float64(n*nodes) / 100)), ok && err == nil
+}
+
+// reading is what a snapshot shows of each existing node, and which of them the update may reach.
+type reading struct {
+	limits
+	update    string // short hash
+	reverting bool   // there is a revision to return to, and the policy says so
+	nodes     map[string]*nodeReading
+}
+
+type nodeReading struct {
+	takesPart, inReach bool
+	skippable          bool // unreadyNodePolicy may leave it out of account
+	ready, available   bool // a pod that stays is
+}
+
+func read(s Snapshot) reading {
+	r := reading{nodes: map[string]*nodeReading{}, update: revision.Hash(s.Chosen.Update)}
+	desired := 0
+	for _, n := range s.Nodes {
+		if n.ShouldRun {
+			desired++
+		}
+	}
+	r.limits = limitsOf(s.Set, desired)
+	rolling := s.Set.Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil {
+		rolling = &v1beta1.RollingUpdateDaemonSet{}
+	}
+	reverts := rolling.UnselectedNodePolicy == v1beta1.RevertUnselectedNodes
+	for _, older := range s.Revisions {
+		r.reverting = r.reverting || reverts && older.Name != s.Chosen.Update.Name && older.DeletionTimestamp == nil
+	}
+	var stages [3][]string // updated, in the middle of it, old
+	total := 0
+	for _, n := range s.Nodes {
+		found, stage, some := readNode(s, n.Name, r.update)
+		r.nodes[n.Name] = found
+		found.takesPart = n.ShouldRun || some && !s.FeatureGates.PruneIneligibleNodes
+		found.skippable = rolling.UnreadyNodePolicy != "" && rolling.UnreadyNodePolicy != v1beta1.CountUnreadyNodes && !nodeIsReady(n.Node)
+		if !found.takesPart {
+			continue
+		}
+		total++
+		selected := matches(rolling.Selector, n.Node)
+		if stage == 2 && !selected || reverts && !selected {
+			continue
+		}
+		stages[stage] = append(stages[stage], n.Name)
+	}
+	left := max(total-r.partition, 0)
+	for _, names := range stages {
+		slices.Sort(names)
+		for _, name := range slices.Backward(names) {
+			r.nodes[name].inReach = left > 0
+			left--
+		}
+	}
+	return r
+}
+
+// readNode reads the pods of a node: how far its update is, and whether it has one that has not ended for good.
+func readNode(s Snapshot, node, update string) (found *nodeReading, stage int, some bool) {
+	found = &nodeReading{}
+	updated, old, preparing := 0, 0, 0
+	for _, o := range slices.Concat(s.Pods, s.Orphans) {
+		if eligibility.NodeOf(o) != node {
+			continue
+		}
+		ended := o.Status.Phase == corev1.PodFailed || o.Status.Phase == corev1.PodSucceeded
+		some = some || o.DeletionTimestamp == nil || !ended
+		if o.DeletionTimestamp != nil || metav1.GetControllerOf(o) == nil {
+			continue
+		}
+		held := o.Labels[contract.LifecycleStateLabel] == contract.LifecyclePreparingDelete
+		switch {
+		case podstate.ShortHash(o.Labels[contract.RevisionLabel]) == update:
+			updated++
+		case held:
+			preparing++
+			old++
+		default:
+			old++
+		}
+		state := podstate.Of(o, s.Now, s.Set.Spec.MinReadySeconds)
+		found.ready = found.ready || state.Ready && state.Active && !held
+		found.available = found.available || state.Available && state.Active && !held
+	}
+	switch {
+	case updated > 0 || old > 1:
+		return found, 0, some
+	case old == 0 || preparing > 0:
+		return found, 1, some
+	}
+	return found, 2, some
+}
+
+func matches(selector *metav1.LabelSelector, node *corev1.Node) bool {
+	if selector == nil {
+		return true
+	}
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && s.Matches(labels.Set(node.Labels))
+}
+
+func nodeIsReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// replaced are the pods that the plan updates, in either way, with the revision that those get which keep their name.
+func replaced(todo Plan) map[*corev1.Pod]string {
+	all := map[*corev1.Pod]string{}
+	for a := range simulate.Actions(todo.Steps, "") {
+		o, ok := a.Object.(*corev1.Pod)
+		label, moved := simulate.LabelIn(a, contract.RevisionLabel)
+		if ok && a.Verb != action.Create && (a.Reason == "Recreate" || a.Reason == "Update" && moved) {
+			all[o] = podstate.ShortHash(label)
+		}
+	}
+	return all
+}
+
+// rangeHolds, I-ADS-4: pods of nodes that partition and selector leave out keep their revision, or return to the one
+// before the update revision where the policy says so. New pods there have that one, too.
+func rangeHolds(s Snapshot, todo Plan) []string {
+	if s.Set.Spec.UpdateStrategy.Type == v1beta1.OnDeleteStrategyType || todo.Err != nil || s.Chosen.Update == nil {
+		return nil
+	}
+	r := read(s)
+	var wrong []string
+	for o, label := range replaced(todo) {
+		n := r.nodes[eligibility.NodeOf(o)]
+		returns := r.reverting && label != r.update && podstate.ShortHash(o.Labels[contract.RevisionLabel]) == r.update
+		if n == nil || !n.takesPart || !n.inReach && !returns {
+			wrong = append(wrong, "out of reach: "+o.Name)
+		}
+		if n != nil && n.inReach && label != "" && label != r.update {
+			wrong = append(wrong, "within reach, and not updated: "+o.Name)
+		}
+	}
+	for a := range simulate.Actions(todo.Steps, "") {
+		o, ok := a.Object.(*corev1.Pod)
+		if !ok || a.Verb != action.Create {
+			continue
+		}
+		n := r.nodes[eligibility.NodeOf(o)]
+		old := podstate.ShortHash(o.Labels[contract.RevisionLabel]) != r.update
+		if n != nil && old != (r.reverting && !n.inReach) {
+			wrong = append(wrong, fmt.Sprintf("a new pod within reach: %t, of an older revision: %t: %s", n.inReach, old, o.Name))
+		}
+	}
+	return wrong
+}
+
+// budgetHolds, I-ADS-3: without surge, nodes within reach that have no available pod and those that lose it by the plan
+// are together no more than maxUnavailable; and those without a ready pod with those that lose theirs.
+func budgetHolds(s Snapshot, todo Plan) []string {
+	if s.Chosen.Update == nil || todo.Err != nil {
+		return nil
+	}
+	r := read(s)
+	if !r.readable || r.surge > 0 {
+		return nil
+	}
+	for _, o := range s.Pods { // one that was to go serves all the while, and stays
+		if n := r.nodes[eligibility.NodeOf(o)]; n != nil && isTakenBack(o, todo) && podstate.Of(o, s.Now, 0).Ready {
+			n.ready = true
+		}
+	}
+	lost := map[string]bool{}
+	for o := range replaced(todo) {
+		lost[eligibility.NodeOf(o)] = true
+	}
+	down, changing, losesReady, losesAvailable := 0, 0, 0, 0
+	for name, n := range r.nodes {
+		switch {
+		case !n.inReach:
+		case n.available && lost[name]:
+			losesAvailable++
+		case n.available || n.skippable:
+		case n.ready && lost[name]:
+			losesReady++
+		case n.ready:
+			changing++
+		default:
+			down++
+		}
+	}
+	var wrong []string
+	if all := down + changing + losesReady + losesAvailable; losesAvailable > 0 && all > r.unavailable {
+		wrong = append(wrong, fmt.Sprintf("%d nodes without an available pod, %d may be", all, r.unavailable))
+	}
+	if all := down + losesReady + losesAvailable; losesReady > 0 && all > r.unavailable {
+		wrong = append(wrong, fmt.Sprintf("%d nodes without a ready pod, %d may be", all, r.unavailable))
+	}
+	return wrong
+}
+
+// isTakenBack reports whether the plan takes the pod back from PreparingDelete, or would if that were not refused.
+func isTakenBack(o *corev1.Pod, todo Plan) bool {
+	if o.DeletionTimestamp != nil || o.Labels[contract.LifecycleStateLabel] != contract.LifecyclePreparingDelete {
+		return false
+	}
+	for a := range simulate.Actions(todo.Steps, "") {
+		if a.Reason == "Regret" && a.Object.GetName() == o.Name {
+			return true
+		}
+	}
+	return slices.ContainsFunc(todo.Waits, func(w action.Wait) bool { return w.Reason == action.WaitRefused && w.Object == o.Name })
+}
+
+// surgesAreSafe, I-ADS-2: in a surge, a ready old pod goes for its update only if another pod is available on its node.
+func surgesAreSafe(s Snapshot, todo Plan) []string {
+	var wrong []string
+	for a := range simulate.Actions(todo.Steps, "") {
+		o, ok := a.Object.(*corev1.Pod)
+		if !ok || a.Reason != "Surge" || a.Verb == action.Create || !podstate.Of(o, s.Now, s.Set.Spec.MinReadySeconds).Ready {
+			continue
+		}
+		if !slices.ContainsFunc(s.Pods, func(other *corev1.Pod) bool {
+			state := podstate.Of(other, s.Now, s.Set.Spec.MinReadySeconds)
+			return other.Name != o.Name && eligibility.NodeOf(other) == eligibility.NodeOf(o) && state.Available && state.Active
+		}) {
+			wrong = append(wrong, a.String())
+		}
+	}
+	return wrong
+}

@@ -1,7 +1,0 @@
-// Package eligibility says which nodes run a pod of a template, by the rules of the built-in DaemonSet: node name, node
-// selector, required node affinity, taints.
-//
-// A pod template and nodes go in; verdicts come out. A template is compiled once, and Memory evaluates a node again
-// only when the node or the set has changed. Resources, ports, preferred affinity and the readiness of nodes play no
-// part, and nothing here reads a cluster.
-package eligibility

@@ -1,0 +1,72 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
+)
+
+const (
+	// dryRunTimeout bounds one question: admission has to answer within the webhook's own timeout.
+	dryRunTimeout = 2 * time.Second
+	// dryRunName is the prefix of the names of Jobs that are never stored, as seen in the audit log.
+	dryRunName = "flotilla-dry-run-"
+)
+
+// Jobs asks the cluster about templates of Jobs by dry runs, so that the rules and the defaults are those of its own
+// version.
+type Jobs struct {
+	// Client asks, and Limit says how often.
+	Client client.Client
+	Limit  *rate.Limiter
+}
+
+// Check returns the template with the cluster's defaults, nil if they are unknown, or what the cluster finds wrong with
+// it, with paths below at. What quotas, policies and webhooks say of the Job is not asked for: they judge the jobs that
+// are made. The error carries an API status and means that the cluster did not answer.
+func (j Jobs) Check(ctx context.Context, namespace string, template *batchv1.JobTemplateSpec, at *field.Path) (*batchv1.JobTemplateSpec, field.ErrorList, error) {
+	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
+	defer cancel()
+	if err := j.Limit.Wait(ctx); err != nil {
+		return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("too many templates are asked about: %v", err))
+	}
+	job := &batchv1.Job{Spec: *template.Spec.DeepCopy()}
+	job.Namespace, job.GenerateName = namespace, dryRunName
+	job.Labels, job.Annotations = template.Labels, template.Annotations
+	err := j.Client.Create(ctx, job, client.DryRunAll)
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return withoutIdentity(job), nil, nil
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), strings.Contains(err.Error(), "admission webhook"):
+		return nil, nil, nil
+	case errors.As(err, &status) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
+		return nil, podtemplate.ErrorsBelow(at, status.Status()), nil
+	}
+	return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("the job template cannot be checked by the API server now, try again: %v", err))
+}
+
+// withoutIdentity returns the template of a Job without what the server made up for this one.
+func withoutIdentity(job *batchv1.Job) *batchv1.JobTemplateSpec {
+	template := &batchv1.JobTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: job.Labels, Annotations: job.Annotations}, Spec: job.Spec}
+	made := []string{batchv1.ControllerUidLabel, batchv1.JobNameLabel, "controller-uid", "job-name"}
+	for _, key := range made {
+		delete(template.Labels, key)
+		delete(template.Spec.Template.Labels, key)
+	}
+	if m := template.Spec.ManualSelector; m == nil || !*m {
+		template.Spec.Selector = nil
+	}
+	return template
+}

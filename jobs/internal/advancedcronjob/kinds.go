@@ -1,0 +1,137 @@
+package advancedcronjob
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob/plan"
+)
+
+// kind is a kind of jobs.
+type kind struct {
+	name   v1beta1.TemplateKind
+	object client.Object
+	// children reads the jobs that an AdvancedCronJob controls.
+	children func(context.Context, *fastclient.Reader, *v1beta1.AdvancedCronJob) ([]plan.Child, error)
+	// child says what is known of a job.
+	child func(client.Object) plan.Child
+	// optional is the kind if the cluster may not serve it.
+	optional *optional.Kind
+}
+
+// kinds returns all of them.
+func kinds() []*kind {
+	return []*kind{
+		kindOf(v1beta1.TemplateJob, batchv1.SchemeGroupVersion, fromJob),
+		ours(kindOf(v1beta1.TemplateBroadcastJob, v1beta1.GroupVersion, fromBroadcastJob), "broadcastjobs"),
+		ours(kindOf(v1beta1.TemplateImageListPullJob, v1beta1.GroupVersion, fromImageListPullJob), "imagelistpulljobs"),
+	}
+}
+
+func kindOf[T any, P fastclient.Object[T]](name v1beta1.TemplateKind, version schema.GroupVersion, told func(*T) plan.Child) *kind {
+	k := &kind{name: name, object: P(new(T))}
+	child := func(o *T) plan.Child {
+		c := told(o)
+		c.Object, c.Kind, c.APIVersion = P(o), string(name), version.String()
+		return c
+	}
+	k.child = func(o client.Object) plan.Child {
+		if job, ok := o.(P); ok {
+			return child((*T)(job))
+		}
+		return plan.Child{Object: o, State: plan.Active}
+	}
+	k.children = func(ctx context.Context, r *fastclient.Reader, cron *v1beta1.AdvancedCronJob) ([]plan.Child, error) {
+		owned, err := fastclient.Controlled[T, P](ctx, r, cron)
+		if err != nil {
+			return nil, fmt.Errorf("read the jobs of an advanced cron job: %w", err)
+		}
+		children := make([]plan.Child, 0, len(owned))
+		for _, o := range owned {
+			children = append(children, child(o))
+		}
+		return children, nil
+	}
+	return k
+}
+
+// ours makes it a kind of this module, whose definition may not be installed.
+func ours(k *kind, resource string) *kind {
+	k.optional = &optional.Kind{
+		GroupKind: schema.GroupKind{Group: contract.AppsGroup, Kind: string(k.name)},
+		Resource:  resource, Versions: []string{v1beta1.GroupVersion.Version},
+	}
+	return k
+}
+
+// controller returns the name of the kind's controller.
+func (k *kind) controller() string { return ControllerName + "-" + strings.ToLower(string(k.name)) }
+
+func fromJob(job *batchv1.Job) plan.Child {
+	state := stateOf(job.Status.Conditions, func(c *batchv1.JobCondition) (string, corev1.ConditionStatus) { return string(c.Type), c.Status })
+	return plan.Child{State: state, Started: timeOf(job.Status.StartTime), Ended: timeOf(job.Status.CompletionTime)}
+}
+
+func fromBroadcastJob(job *v1beta1.BroadcastJob) plan.Child {
+	state := stateOf(job.Status.Conditions, func(c *v1beta1.JobCondition) (string, corev1.ConditionStatus) { return string(c.Type), c.Status })
+	return plan.Child{State: state, Started: timeOf(job.Status.StartTime), Ended: timeOf(job.Status.CompletionTime)}
+}
+
+// stateOf reads the conditions of a job, which both kinds name alike.
+func stateOf[C any](conditions []C, read func(*C) (kind string, status corev1.ConditionStatus)) plan.State {
+	state := plan.Active
+	for i := range conditions {
+		switch kind, status := read(&conditions[i]); {
+		case status != corev1.ConditionTrue:
+		case kind == string(v1beta1.JobComplete):
+			state = plan.Succeeded
+		case kind == string(v1beta1.JobFailed):
+			state = plan.Failed
+		}
+	}
+	return state
+}
+
+func fromImageListPullJob(job *v1beta1.ImageListPullJob) plan.Child {
+	c := plan.Child{State: plan.Active, Started: timeOf(job.Status.StartTime), Ended: timeOf(job.Status.CompletionTime)}
+	switch {
+	case job.Status.CompletionTime == nil:
+	case job.Status.Succeeded == job.Status.Desired:
+		c.State = plan.Succeeded
+	default:
+		c.State = plan.Failed
+	}
+	return c
+}
+
+// Jobs returns the settings of the cache of Jobs. It keeps what is read: the metadata of those that an AdvancedCronJob
+// controls, and how far they are; of others only what names them.
+func Jobs() cache.ByObject {
+	return cache.ByObject{Transform: func(object any) (any, error) {
+		job, ok := object.(*batchv1.Job)
+		if !ok {
+			return fastclient.Trim(object)
+		}
+		owner := metav1.GetControllerOfNoCopy(job)
+		if owner == nil || owner.Kind != v1beta1.AdvancedCronJobKind {
+			return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+				Namespace: job.Namespace, Name: job.Name, UID: job.UID, ResourceVersion: job.ResourceVersion,
+			}}, nil
+		}
+		job.Spec = batchv1.JobSpec{}
+		return fastclient.Trim(job)
+	}}
+}

@@ -1,0 +1,57 @@
+package plan
+
+// Reasons of events.
+const (
+	// EventCreated says that a job was made.
+	EventCreated = "SuccessfulCreate"
+	// EventCreateFailed says that a job could not be made.
+	EventCreateFailed = "FailedCreate"
+	// EventDeleted says that a job was deleted, because the history is long enough or because the next one replaces it.
+	EventDeleted = "SuccessfulDelete"
+	// EventDeleteFailed says that a job could not be deleted.
+	EventDeleteFailed = "FailedDelete"
+	// EventCompleted says that a job has ended.
+	EventCompleted = "SawCompletedJob"
+	// EventMissed says that a run was missed because startingDeadlineSeconds had passed.
+	EventMissed = "MissSchedule"
+	// EventTooMany says that so many runs were missed that they are not counted.
+	EventTooMany = "TooManyMissedTimes"
+	// EventActive says that a run waits because a job runs and concurrencyPolicy is Forbid.
+	EventActive = "JobAlreadyActive"
+	// EventInvalid says that the schedule cannot be followed.
+	EventInvalid = "UnparseableSchedule"
+	// EventNotServed says that the cluster does not serve the kind of the jobs.
+	EventNotServed = "KindNotServed"
+)
+
+// Reasons of condition Scheduling, and of missed runs.
+const (
+	// ReasonAsScheduled says that jobs are made as the schedule says.
+	ReasonAsScheduled = "AsScheduled"
+	// ReasonPaused says that the AdvancedCronJob was paused.
+	ReasonPaused = "Paused"
+	// ReasonActive says that another job ran, and concurrencyPolicy is Forbid.
+	ReasonActive = "JobActive"
+	// ReasonInvalid says that the schedule or the template cannot be followed.
+	ReasonInvalid = "InvalidSpec"
+	// ReasonNotServed says that the cluster does not serve the kind of the jobs.
+	ReasonNotServed = "KindNotServed"
+	// ReasonRefused says that the server did not take the job.
+	ReasonRefused = "CreateRefused"
+	// ReasonDeadline says of a missed run that startingDeadlineSeconds had passed before it could begin.
+	ReasonDeadline = "DeadlineExceeded"
+	// ReasonLate says of a missed run that nobody made the job in time: the manager did not run, or a later run was due
+	// already.
+	ReasonLate = "Late"
+	// ReasonTakenOver says of missed runs that they were due before OpenKruise handed the AdvancedCronJob over, and that
+	// nothing tells whether they were made.
+	ReasonTakenOver = "TakenOver"
+)
+
+// Reasons are all that users read of this package.
+var Reasons = []string{
+	EventCreated, EventCreateFailed, EventDeleted, EventDeleteFailed, EventCompleted, EventMissed, EventTooMany, EventActive,
+	EventInvalid, EventNotServed,
+	ReasonAsScheduled, ReasonPaused, ReasonActive, ReasonInvalid, ReasonNotServed, ReasonRefused, ReasonDeadline, ReasonLate,
+	ReasonTakenOver,
+}

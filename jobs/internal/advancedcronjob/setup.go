@@ -1,0 +1,131 @@
+package advancedcronjob
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// ControllerName is the name of the controller in flags and its user agent, and begins those in logs and metrics.
+const ControllerName = "advancedcronjob"
+
+const (
+	// workers is how many AdvancedCronJobs of a kind of jobs are reconciled at a time by default.
+	workers = 3
+	// lookPause is the time between two looks for a kind of jobs that is not served.
+	lookPause = 5 * time.Second
+)
+
+// Options change how the controller works.
+type Options struct {
+	base.Settings
+	// Clock tells the time and ticks while a kind is not served; nil for the real one.
+	Clock clock.WithTicker
+}
+
+// SetUp adds the controller to the manager: at once for the kinds of jobs that the cluster serves, for others as soon
+// as it does.
+func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	discovery, err := optional.NewDiscovery(mgr.GetConfig(), 0)
+	if err != nil {
+		return err
+	}
+	for _, k := range kinds() {
+		if err := setUp(ctx, mgr, o, k, discovery); err != nil {
+			return fmt.Errorf("set up advanced cron jobs of kind %s: %w", k.name, err)
+		}
+	}
+	return nil
+}
+
+func setUp(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, discovery optional.Discovery) error {
+	if k.optional == nil {
+		return start(ctx, mgr, o, k)
+	}
+	version, err := k.optional.Served(discovery)
+	if err != nil {
+		return err
+	}
+	if version != "" {
+		return start(ctx, mgr, o, k)
+	}
+	begun := &atomic.Bool{}
+	if err := wait(ctx, mgr, o, k, begun); err != nil {
+		return err
+	}
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if _, err := k.optional.Await(ctx, discovery, o.Clock, lookPause); err != nil {
+			return nil //nolint:nilerr // the manager ends
+		}
+		begun.Store(true)
+		return start(ctx, mgr, o, k)
+	}))
+}
+
+// start adds the controller of a kind of jobs: events of an AdvancedCronJob wake it, and those of its jobs that tell
+// how far they are.
+func start(ctx context.Context, mgr ctrl.Manager, o Options, k *kind) error {
+	if err := fastclient.IndexOwners(ctx, mgr.GetFieldIndexer(), k.object); err != nil {
+		return err
+	}
+	cached := cache.ByObject{}
+	if _, ok := k.object.(*batchv1.Job); ok {
+		cached = fastclient.Within(o.Namespace, Jobs())
+	}
+	b, err := newBase(ctx, mgr, o, k.controller(), map[client.Object]cache.ByObject{&v1beta1.AdvancedCronJob{}: {}, k.object: cached})
+	if err != nil {
+		return err
+	}
+	return add(mgr, k.controller(), k, o, &reconciler{Controller: b, kind: k}, func(c *builder.Builder) *builder.Builder {
+		return c.Owns(k.object, builder.WithPredicates(k.progress()))
+	})
+}
+
+// wait adds the controller that says why no jobs of a kind are made.
+func wait(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, over *atomic.Bool) error {
+	name := k.controller() + "-waiting"
+	b, err := newBase(ctx, mgr, o, name, map[client.Object]cache.ByObject{&v1beta1.AdvancedCronJob{}: {}})
+	if err != nil {
+		return err
+	}
+	return add(mgr, name, k, o, &reconciler{Controller: b, kind: k, over: over}, func(c *builder.Builder) *builder.Builder { return c })
+}
+
+func newBase(ctx context.Context, mgr ctrl.Manager, o Options, name string, written map[client.Object]cache.ByObject) (*base.Controller, error) {
+	b, err := base.New(ctx, mgr, base.Options{Settings: o.Settings, Controller: name, EventSource: "advancedcronjob-controller", Kinds: written})
+	if err != nil {
+		return nil, err
+	}
+	b.Clock = o.Clock
+	return b, nil
+}
+
+func add(mgr ctrl.Manager, name string, k *kind, o Options, r *reconciler, watch func(*builder.Builder) *builder.Builder) error {
+	err := watch(ctrl.NewControllerManagedBy(mgr).Named(name).For(&v1beta1.AdvancedCronJob{}, builder.WithPredicates(k.crons()))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("make the controller: %w", err)
+	}
+	return nil
+}

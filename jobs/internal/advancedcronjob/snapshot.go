@@ -1,0 +1,38 @@
+package advancedcronjob
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob/plan"
+)
+
+// snapshot reads what concerns one AdvancedCronJob.
+func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
+	s := plan.Snapshot{Now: r.Clock.Now(), NotServed: r.over != nil}
+	var err error
+	if s.Cron, err = fastclient.Get[v1beta1.AdvancedCronJob](ctx, r.Reader, key); err != nil {
+		return s, fmt.Errorf("read advanced cron job %s: %w", key, err)
+	}
+	if !s.NotServed {
+		if s.Children, err = r.kind.children(ctx, r.Reader, s.Cron); err != nil {
+			return s, err
+		}
+	}
+	s.Refusals = r.KnownRefusals(s.Cron, nil, 0, s.Now)
+	return s, nil
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}

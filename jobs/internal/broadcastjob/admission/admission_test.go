@@ -1,0 +1,102 @@
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// job reads a spec; its pods restart on failure unless it says otherwise.
+func job(t *testing.T, spec string) *v1beta1.BroadcastJob {
+	t.Helper()
+	j := &v1beta1.BroadcastJob{}
+	j.Name = "job"
+	fields := map[string]any{"spec": testenv.Fields(t, spec)}
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(fields, j))
+	if !strings.Contains(spec, "template") {
+		j.Spec.Template.Spec.RestartPolicy = "OnFailure"
+	}
+	return j
+}
+
+func TestValidate(t *testing.T) {
+	const number = "must be an integer greater than or equal to 0 or a percentage from 0% to 100%"
+	for spec, want := range map[string]string{
+		`{}`:                               "",
+		`{parallelism: 0}`:                 "",
+		`{parallelism: 2147483647}`:        "",
+		`{parallelism: 0%}`:                "",
+		`{parallelism: 100%}`:              "",
+		`{parallelism: -1}`:                "spec.parallelism: Invalid value: -1: " + number,
+		`{parallelism: 101%}`:              `spec.parallelism: Invalid value: "101%": ` + number,
+		`{parallelism: "3"}`:               `spec.parallelism: Invalid value: "3": ` + number,
+		`{parallelism: ten}`:               `spec.parallelism: Invalid value: "ten": ` + number,
+		`{completionPolicy: {type: Ever}}`: `spec.completionPolicy.type: Unsupported value: "Ever"`,
+		`{completionPolicy: {type: Never, activeDeadlineSeconds: 1}}`:                                      "spec.completionPolicy.activeDeadlineSeconds: Forbidden: can only be set when the type is Always",
+		`{completionPolicy: {type: Never, ttlSecondsAfterFinished: 1}}`:                                    "spec.completionPolicy.ttlSecondsAfterFinished: Forbidden: can only be set when the type is Always",
+		`{completionPolicy: {activeDeadlineSeconds: 0}}`:                                                   "",
+		`{completionPolicy: {activeDeadlineSeconds: -1}}`:                                                  "spec.completionPolicy.activeDeadlineSeconds",
+		`{completionPolicy: {ttlSecondsAfterFinished: 0}}`:                                                 "",
+		`{completionPolicy: {ttlSecondsAfterFinished: -1}}`:                                                "spec.completionPolicy.ttlSecondsAfterFinished",
+		`{failurePolicy: {type: Pause, restartLimit: 3}}`:                                                  "",
+		`{failurePolicy: {type: Ignore}}`:                                                                  `spec.failurePolicy.type: Unsupported value: "Ignore"`,
+		`{failurePolicy: {restartLimit: -1}}`:                                                              "spec.failurePolicy.restartLimit",
+		`{template: {spec: {restartPolicy: Never}}}`:                                                       "",
+		`{template: {spec: {restartPolicy: Always}}}`:                                                      `spec.template.spec.restartPolicy: Unsupported value: "Always": supported values: "Never", "OnFailure"`,
+		`{template: {spec: {}}}`:                                                                           `spec.template.spec.restartPolicy: Unsupported value: "Always"`,
+		`{template: {metadata: {labels: {broadcastjob-name: a}}, spec: {restartPolicy: Never}}}`:           `spec.template.metadata.labels[broadcastjob-name]: Forbidden`,
+		`{template: {metadata: {labels: {broadcastjob-controller-uid: a}}, spec: {restartPolicy: Never}}}`: `spec.template.metadata.labels[broadcastjob-controller-uid]: Forbidden`,
+	} {
+		t.Run(spec, func(t *testing.T) {
+			errs := Validate(job(t, spec), nil)
+			if want == "" {
+				assert.Empty(t, errs)
+				return
+			}
+			require.Len(t, errs, 1)
+			assert.Contains(t, errs[0].Error(), want)
+		})
+	}
+}
+
+func TestNamesAreValuesOfLabels(t *testing.T) {
+	for name, valid := range map[string]bool{"a": true, "a.b-c": true, strings.Repeat("a", 63): true, strings.Repeat("a", 64): false} {
+		j := job(t, `{}`)
+		j.Name = name
+		assert.Equal(t, valid, len(Validate(j, nil)) == 0, name)
+		j.Spec.Paused = true
+		assert.Empty(t, Validate(j, job(t, `{}`)), "a stored name stays")
+	}
+}
+
+// What is stored may be touched although new objects like it are refused.
+func TestAStoredSpecIsNotJudged(t *testing.T) {
+	stored := job(t, `{failurePolicy: {type: Ignore}}`)
+	assert.Empty(t, Validate(stored.DeepCopy(), stored))
+	changed := stored.DeepCopy()
+	changed.Spec.Paused = true
+	assert.Len(t, Validate(changed, stored), 1)
+}
+
+func TestDefaults(t *testing.T) {
+	j := job(t, `{template: {spec: {restartPolicy: Never, containers: [{name: main, image: busybox}]}}}`)
+	before := j.DeepCopy()
+	Default(j)
+	assert.Equal(t, v1beta1.CompletionAlways, j.Spec.CompletionPolicy.Type)
+	assert.Equal(t, v1beta1.FailFast, j.Spec.FailurePolicy.Type)
+	assert.Equal(t, before.Spec.Template, j.Spec.Template, "templates are stored as they were written")
+	once := j.DeepCopy()
+	Default(j)
+	assert.Equal(t, once, j)
+	chosen := job(t, `{completionPolicy: {type: Never}, failurePolicy: {type: Continue}}`)
+	want := chosen.DeepCopy()
+	Default(chosen)
+	assert.Equal(t, want, chosen)
+}

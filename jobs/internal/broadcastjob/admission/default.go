@@ -1,0 +1,17 @@
+package admission
+
+import (
+	"cmp"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// Default sets absent fields to their defaults. It is idempotent.
+func Default(job *v1beta1.BroadcastJob) { DefaultSpec(&job.Spec) }
+
+// DefaultSpec sets absent fields of a spec to their defaults. The pod template stays as it was written: what it lacks is
+// read when a pod is made. An absent parallelism means all nodes.
+func DefaultSpec(spec *v1beta1.BroadcastJobSpec) {
+	spec.CompletionPolicy.Type = cmp.Or(spec.CompletionPolicy.Type, v1beta1.CompletionAlways)
+	spec.FailurePolicy.Type = cmp.Or(spec.FailurePolicy.Type, v1beta1.FailFast)
+}

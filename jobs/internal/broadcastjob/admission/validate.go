@@ -1,0 +1,121 @@
+package admission
+
+import (
+	"regexp"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// Validate returns what is wrong with a job, but for the rules of pods, which the cluster knows. Old is the stored one,
+// nil on create. A spec that is stored already does not prevent other changes.
+func Validate(job, old *v1beta1.BroadcastJob) field.ErrorList {
+	if old != nil && equality.Semantic.DeepEqual(job.Spec, old.Spec) {
+		return nil
+	}
+	var errs field.ErrorList
+	if old == nil {
+		errs = ValidateName(job.Name, field.NewPath("metadata", "name"))
+	}
+	return append(errs, ValidateSpec(&job.Spec, field.NewPath("spec"))...)
+}
+
+// ValidateName returns what is wrong with the name of a job, which becomes the value of a label of its pods.
+func ValidateName(name string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if name != "" {
+		for _, wrong := range validation.IsValidLabelValue(name) {
+			errs = append(errs, field.Invalid(at, name, wrong))
+		}
+	}
+	return errs
+}
+
+// ValidateSpec returns what is wrong with a spec, but for the rules of pods, which the cluster knows
+// (podtemplate.Validator).
+func ValidateSpec(spec *v1beta1.BroadcastJobSpec, at *field.Path) field.ErrorList {
+	errs := validateParallelism(spec.Parallelism, at.Child("parallelism"))
+	errs = append(errs, validateCompletion(&spec.CompletionPolicy, at.Child("completionPolicy"))...)
+	errs = append(errs, validateFailure(&spec.FailurePolicy, at.Child("failurePolicy"))...)
+	return append(errs, validateTemplate(&spec.Template, at.Child("template"))...)
+}
+
+func validateParallelism(p *intstr.IntOrString, at *field.Path) field.ErrorList {
+	const want = "must be an integer greater than or equal to 0 or a percentage from 0% to 100%"
+	switch {
+	case p == nil, p.Type == intstr.Int && p.IntVal >= 0:
+		return nil
+	case p.Type == intstr.Int:
+		return field.ErrorList{field.Invalid(at, p.IntVal, want)}
+	case !percentage().MatchString(p.StrVal):
+		return field.ErrorList{field.Invalid(at, p.StrVal, want)}
+	}
+	return nil
+}
+
+func percentage() *regexp.Regexp { return regexp.MustCompile(`^(100|[0-9]{1,2})%$`) }
+
+func validateCompletion(c *v1beta1.CompletionPolicy, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	deadline, ttl := at.Child("activeDeadlineSeconds"), at.Child("ttlSecondsAfterFinished")
+	const onlyAlways, negative = "can only be set when the type is Always", "must be greater than or equal to 0"
+	switch c.Type {
+	case "", v1beta1.CompletionAlways:
+		if c.ActiveDeadlineSeconds != nil && *c.ActiveDeadlineSeconds < 0 {
+			errs = append(errs, field.Invalid(deadline, *c.ActiveDeadlineSeconds, negative))
+		}
+		if c.TTLSecondsAfterFinished != nil && *c.TTLSecondsAfterFinished < 0 {
+			errs = append(errs, field.Invalid(ttl, *c.TTLSecondsAfterFinished, negative))
+		}
+	case v1beta1.CompletionNever:
+		if c.ActiveDeadlineSeconds != nil {
+			errs = append(errs, field.Forbidden(deadline, onlyAlways))
+		}
+		if c.TTLSecondsAfterFinished != nil {
+			errs = append(errs, field.Forbidden(ttl, onlyAlways))
+		}
+	default:
+		types := []v1beta1.CompletionPolicyType{v1beta1.CompletionAlways, v1beta1.CompletionNever}
+		errs = append(errs, field.NotSupported(at.Child("type"), c.Type, types))
+	}
+	return errs
+}
+
+func validateFailure(f *v1beta1.FailurePolicy, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch f.Type {
+	case "", v1beta1.FailFast, v1beta1.FailContinue, v1beta1.FailPause:
+	default:
+		types := []v1beta1.FailurePolicyType{v1beta1.FailFast, v1beta1.FailContinue, v1beta1.FailPause}
+		errs = append(errs, field.NotSupported(at.Child("type"), f.Type, types))
+	}
+	if f.RestartLimit < 0 {
+		errs = append(errs, field.Invalid(at.Child("restartLimit"), f.RestartLimit, "must be greater than or equal to 0"))
+	}
+	return errs
+}
+
+// validateTemplate: a pod that is restarted for ever never ends, and the labels tell the pods of jobs apart.
+func validateTemplate(t *corev1.PodTemplateSpec, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch policy := t.Spec.RestartPolicy; policy {
+	case corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure:
+	case "":
+		policy = corev1.RestartPolicyAlways // what the server reads
+		fallthrough
+	default:
+		policies := []corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}
+		errs = append(errs, field.NotSupported(at.Child("spec", "restartPolicy"), policy, policies))
+	}
+	for _, key := range []string{v1beta1.BroadcastJobNameLabel, v1beta1.BroadcastJobUIDLabel} {
+		if _, ok := t.Labels[key]; ok {
+			errs = append(errs, field.Forbidden(at.Child("metadata", "labels").Key(key), "the key is set by the controller"))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,80 @@
+package broadcastjob
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// longestMessage is how many bytes are kept of a termination message.
+const longestMessage = 256
+
+// Pods returns the settings of a cache of the pods of BroadcastJobs, trimmed to what plans read.
+func Pods() cache.ByObject {
+	return cache.ByObject{Label: fastclient.WithLabel(v1beta1.BroadcastJobUIDLabel), Transform: trimPod}
+}
+
+// trimPod keeps where a pod runs, whether it restarts, how often it has, and how it ended.
+func trimPod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil // a deletion that the watch missed; it holds a trimmed object
+	}
+	s, st := &pod.Spec, &pod.Status
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: pod.OwnerReferences,
+		},
+		Spec: corev1.PodSpec{
+			NodeName: s.NodeName, Affinity: pin(s), RestartPolicy: s.RestartPolicy, ActiveDeadlineSeconds: s.ActiveDeadlineSeconds,
+		},
+		Status: corev1.PodStatus{
+			Phase: st.Phase, Reason: st.Reason, Message: begin(st.Message),
+			InitContainerStatuses: trimStatuses(st.InitContainerStatuses), ContainerStatuses: trimStatuses(st.ContainerStatuses),
+		},
+	}, nil
+}
+
+// pin keeps which node a pod without one is required to be scheduled to.
+func pin(s *corev1.PodSpec) *corev1.Affinity {
+	if s.NodeName != "" || s.Affinity == nil || s.Affinity.NodeAffinity == nil {
+		return nil
+	}
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: s.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+	}}
+}
+
+func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var trimmed []corev1.ContainerStatus
+	for i := range statuses {
+		s := &statuses[i]
+		trimmed = append(trimmed, corev1.ContainerStatus{
+			Name: s.Name, RestartCount: s.RestartCount,
+			State:                corev1.ContainerState{Terminated: trimEnd(s.State.Terminated)},
+			LastTerminationState: corev1.ContainerState{Terminated: trimEnd(s.LastTerminationState.Terminated)},
+		})
+	}
+	return trimmed
+}
+
+func trimEnd(end *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
+	if end == nil {
+		return nil
+	}
+	return &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: end.Reason, Message: begin(end.Message)}
+}
+
+func begin(text string) string {
+	if len(text) > longestMessage {
+		return strings.ToValidUTF8(text[:longestMessage], "")
+	}
+	return text
+}

@@ -1,0 +1,91 @@
+package broadcastjob
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/nodes"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/broadcastjob/plan"
+)
+
+// ControllerName is the name of the controller in logs, metrics and its user agent.
+const ControllerName = "broadcastjob"
+
+// workers is how many jobs are reconciled at a time by default.
+const workers = 3
+
+func kind() schema.GroupVersionKind { return v1beta1.GroupVersion.WithKind(v1beta1.BroadcastJobKind) }
+
+// reconciler reconciles BroadcastJobs. It holds no state that the cluster does not hold; which nodes are eligible it
+// only remembers.
+type reconciler struct {
+	*base.Controller
+	eligible *memory
+}
+
+// SetUp adds the controller to the manager: events of a job wake it, those of its pods, and those of nodes that become
+// something else to it.
+func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
+	if err := fastclient.IndexOwners(ctx, mgr.GetFieldIndexer(), &corev1.Pod{}); err != nil {
+		return err
+	}
+	b, err := base.New(ctx, mgr, base.Options{
+		Settings: o, Controller: ControllerName, EventSource: "broadcastjob-controller",
+		Kinds: map[client.Object]cache.ByObject{
+			&v1beta1.BroadcastJob{}: fastclient.Within(o.Namespace, cache.ByObject{}),
+			&corev1.Pod{}:           fastclient.Within(o.Namespace, Pods()),
+		},
+	})
+	if err != nil {
+		return err
+	}
+	r := &reconciler{Controller: b, eligible: newMemory()}
+	b.AddMemories(r.eligible)
+	err = ctrl.NewControllerManagedBy(mgr).
+		Named(ControllerName).
+		For(&v1beta1.BroadcastJob{}).
+		Watches(&corev1.Pod{}, podEvents()).
+		Watches(&corev1.Node{}, nodes.Events(r.nodeEvents)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("make the controller: %w", err)
+	}
+	return nil
+}
+
+// Reconcile runs one pass over a job.
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.Handle(ctx, req, r.pass)
+}
+
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	snap, err := r.snapshot(ctx, key)
+	if err != nil {
+		return base.Pass{}, err
+	}
+	todo := plan.Compute(snap)
+	pass := base.Pass{Object: snap.Job, Plan: todo.Plan, Err: todo.Err}
+	if todo.Status != nil {
+		pass.Status = func(done action.Failures) client.Object {
+			after := snap.Job.DeepCopy()
+			after.Status = plan.Report(todo.Status, done)
+			return after
+		}
+	}
+	return pass, nil
+}

@@ -1,0 +1,203 @@
+package broadcastjob_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/broadcastjob/plan"
+)
+
+func TestAPodRunsOnEveryNode(t *testing.T) {
+	c := givenController(t, env)
+	names := givenNodes(t, "", 5)
+	job := givenJob(t, c, succeeds, func(job *v1beta1.BroadcastJob) {
+		job.Spec.Parallelism = new(intstr.FromString("40%"))
+		job.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(600))
+	})
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+		phase(v1beta1.PhaseCompleted)(collect, job)
+		assert.Equal(collect, [4]int32{5, 0, 5, 0}, [4]int32{job.Status.Desired, job.Status.Active, job.Status.Succeeded, job.Status.Failed})
+		require.Len(collect, job.Status.Conditions, 1)
+		assert.Equal(collect, v1beta1.JobComplete, job.Status.Conditions[0].Type)
+	})
+	pods := podsOf(t.Context(), t, c, job)
+	for _, name := range names {
+		require.Len(t, pods[name], 1)
+		assert.Equal(t, corev1.PullAlways, pods[name][0].Spec.Containers[0].ImagePullPolicy)
+	}
+	edit(t, c, job, func(job *v1beta1.BroadcastJob) { job.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(0)) })
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(job), job)), "its time is over")
+	})
+}
+
+// Nodes that are down, cordoned or not there yet when a job begins get their pod when they can run it.
+func TestNodesJoinLater(t *testing.T) {
+	c := givenController(t, env)
+	names := givenNodes(t, "", 3)
+	down := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names[0]}}
+	edit(t, c, down, func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+	})
+	cordoned := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names[1]}}
+	edit(t, c, cordoned, func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	job := givenJob(t, c, succeeds, func(job *v1beta1.BroadcastJob) { job.Spec.CompletionPolicy.Type = v1beta1.CompletionNever })
+	ran := func(n int32) {
+		t.Helper()
+		eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+			assert.Equal(collect, [2]int32{n, n}, [2]int32{job.Status.Desired, job.Status.Succeeded})
+			assert.Equal(collect, plan.MessageServing, job.Status.Message)
+		})
+	}
+	ran(1)
+	edit(t, c, down, func(n *corev1.Node) { n.Spec.Taints = nil })
+	ran(2)
+	edit(t, c, cordoned, func(n *corev1.Node) { n.Spec.Unschedulable = false })
+	ran(3)
+	givenNodes(t, "-added", 1)
+	ran(4)
+}
+
+// What happens to pods and nodes makes no job run twice on a node, and none wait for what is gone.
+func TestPodsAndNodesGo(t *testing.T) {
+	c := givenController(t, env)
+	first := givenNodes(t, "", 1)[0]
+	job := givenJob(t, c, succeeds, func(job *v1beta1.BroadcastJob) { job.Spec.CompletionPolicy.Type = v1beta1.CompletionNever })
+	counts := func(desired, active, succeeded int32) {
+		t.Helper()
+		eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+			assert.Equal(collect, [3]int32{desired, active, succeeded}, [3]int32{job.Status.Desired, job.Status.Active, job.Status.Succeeded})
+		})
+	}
+	counts(1, 0, 1)
+	edit(t, c, job, func(job *v1beta1.BroadcastJob) { job.Spec.Template.Spec.Containers[0].Image = "runs" })
+	more := givenNodes(t, "-more", 2)
+	counts(3, 2, 1)
+	pods := podsOf(t.Context(), t, c, job)
+	require.NoError(t, c.Delete(t.Context(), &pods[first][0]))
+	require.NoError(t, c.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: more[0]}}))
+	counts(2, 1, 1)
+	edit(t, c, job, func(job *v1beta1.BroadcastJob) {
+		job.Spec.CompletionPolicy.Type, job.Spec.Template.Spec.Containers[0].Image = v1beta1.CompletionAlways, succeeds
+	})
+	require.NoError(t, c.Delete(t.Context(), &pods[more[1]][0]))
+	eventually(t, c, job, phase(v1beta1.PhaseCompleted))
+	counts(2, 0, 2)
+	assert.Empty(t, podsOf(t.Context(), t, c, job)[first], "it ran once")
+}
+
+func TestAFailedPodFailsTheJob(t *testing.T) {
+	c := givenController(t, env)
+	names := givenNodes(t, "", 2)
+	other := givenNodes(t, "-other", 1)
+	job := givenJob(t, c, "runs", func(job *v1beta1.BroadcastJob) { job.Spec.Parallelism = new(intstr.FromInt(2)) })
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+		assert.EqualValues(collect, 2, job.Status.Active)
+	})
+	ran := podsOf(t.Context(), t, c, job)
+	require.Empty(t, ran[other[0]], names)
+	edit(t, c, job, func(job *v1beta1.BroadcastJob) {
+		job.Spec.Parallelism, job.Spec.Template.Spec.Containers[0].Image = nil, fails
+	})
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+		phase(v1beta1.PhaseFailed)(collect, job)
+		assert.Equal(collect, [4]int32{3, 0, 0, 3}, [4]int32{job.Status.Desired, job.Status.Active, job.Status.Succeeded, job.Status.Failed})
+		require.Len(collect, job.Status.Failures, 3)
+		assert.Equal(collect, other[0], job.Status.Failures[0].Node)
+		assert.Equal(collect, new(int32(3)), job.Status.Failures[0].ExitCode)
+		assert.Contains(collect, job.Status.Message, "on node "+other[0]+" (exit code 3) failed")
+	})
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		left := podsOf(t.Context(), collect, c, job)
+		assert.Len(collect, left, 1)
+		assert.Len(collect, left[other[0]], 1, "the failed pod stays, with its logs")
+	})
+}
+
+func TestAFailedPodPausesTheJob(t *testing.T) {
+	c := givenController(t, env)
+	givenNodes(t, "", 2)
+	job := givenJob(t, c, fails, func(job *v1beta1.BroadcastJob) {
+		job.Spec.FailurePolicy.Type, job.Spec.Parallelism = v1beta1.FailPause, new(intstr.FromInt(1))
+	})
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+		phase(v1beta1.PhasePaused)(collect, job)
+		assert.True(collect, job.Spec.Paused)
+		assert.EqualValues(collect, 1, job.Status.Failed)
+	})
+	edit(t, c, job, func(job *v1beta1.BroadcastJob) {
+		job.Spec.Paused, job.Spec.Template.Spec.Containers[0].Image = false, succeeds
+	})
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+		phase(v1beta1.PhaseCompleted)(collect, job)
+		assert.Equal(collect, [2]int32{1, 1}, [2]int32{job.Status.Succeeded, job.Status.Failed})
+	})
+}
+
+// The node is told to end a pod that restarts too often; the job does not wait for it.
+func TestRestartsAreLimited(t *testing.T) {
+	c := givenController(t, env)
+	names := givenNodes(t, "", 1)
+	job := givenJob(t, c, fails, func(job *v1beta1.BroadcastJob) {
+		job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+		job.Spec.FailurePolicy = v1beta1.FailurePolicy{Type: v1beta1.FailContinue, RestartLimit: 2}
+	})
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+		phase(v1beta1.PhaseCompleted)(collect, job)
+		assert.EqualValues(collect, 1, job.Status.Failed)
+	})
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		pods := podsOf(t.Context(), collect, c, job)[names[0]]
+		require.Len(collect, pods, 1)
+		assert.Equal(collect, new(int64(1)), pods[0].Spec.ActiveDeadlineSeconds)
+	})
+}
+
+func TestTheDeadlineEndsTheJob(t *testing.T) {
+	c := givenController(t, env)
+	givenNodes(t, "", 2)
+	job := givenJob(t, c, "runs", func(job *v1beta1.BroadcastJob) { job.Spec.CompletionPolicy.ActiveDeadlineSeconds = new(int64(1)) })
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+		phase(v1beta1.PhaseFailed)(collect, job)
+		assert.Equal(collect, "activeDeadlineSeconds (1) have passed", job.Status.Message)
+	})
+	testenv.Eventually(t, func(collect *assert.CollectT) { assert.Empty(collect, podsOf(t.Context(), collect, c, job)) })
+}
+
+// Whichever write is the last one of a manager, the next one ends the job, with one pod on each node.
+func TestAKilledManagerLeavesNothingUndone(t *testing.T) {
+	env.Need(t)
+	for writes := int64(1); writes <= 5; writes++ {
+		t.Run(fmt.Sprint(writes), func(t *testing.T) {
+			c := env.Client(t)
+			names := givenNodes(t, "", 3)
+			job := givenJob(t, c, succeeds, func(job *v1beta1.BroadcastJob) { job.Spec.Parallelism = new(intstr.FromInt(2)) })
+			send, dead := faults.Kill(writes)
+			t.Run("killed", func(t *testing.T) {
+				givenController(t, faults.Over(env, send))
+				select {
+				case <-dead:
+				case <-t.Context().Done():
+				}
+			})
+			givenController(t, env)
+			eventually(t, c, job, phase(v1beta1.PhaseCompleted))
+			for node, pods := range podsOf(t.Context(), t, c, job) {
+				assert.Contains(t, names, node)
+				assert.Len(t, pods, 1, node)
+			}
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
+)
+
+// place is a node, or the name of one that is gone, with what the job has there.
+type place struct {
+	name string
+	node *Node // nil for one that is gone
+	pods []*corev1.Pod
+	// recorded is true if the pod of the node has succeeded, and may be gone.
+	recorded bool
+	// pod is what counts among the pods; nil for none.
+	pod   *corev1.Pod
+	state state // of pod
+}
+
+// fits reports whether the node gets a pod.
+func (l *place) fits() bool { return l.node != nil && l.node.ShouldRun }
+
+// done reports whether the node has run the pod to an end.
+func (l *place) done() bool { return l.succeeded() || l.failed() }
+
+func (l *place) succeeded() bool { return l.recorded || l.pod != nil && l.state == succeeded }
+
+func (l *place) failed() bool { return !l.recorded && l.pod != nil && l.state == failed }
+
+func (l *place) active() bool { return !l.recorded && l.pod != nil && l.state == active }
+
+// leaving reports whether a pod of a node that gets another one is about to go. A pod that leaves another node is waited
+// for by nobody: the node may never say that it has gone.
+func (l *place) leaving() bool { return !l.recorded && l.pod != nil && l.state == leaving && l.fits() }
+
+// desired reports whether the node counts: it has run a pod, runs one or gets one.
+func (l *place) desired() bool { return l.done() || l.active() || l.fits() }
+
+// waits reports whether the node lacks a pod.
+func (l *place) waits() bool { return !l.recorded && l.pod == nil && l.fits() }
+
+// stays reports whether a pod that is active there may go on.
+func (l *place) stays() bool { return l.node != nil && l.node.ShouldContinue }
+
+// placesOf returns the nodes, and those of pods whose nodes are gone, sorted by name.
+func (s *Snapshot) placesOf() []*place {
+	known := s.recorded()
+	all := make([]*place, 0, len(s.Nodes))
+	byName := make(map[string]*place, len(s.Nodes))
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		l := &place{name: n.Name, node: n, recorded: known[nodeKey(n.UID)]}
+		all, byName[n.Name] = append(all, l), l
+	}
+	for _, pod := range s.Pods {
+		name := eligibility.NodeOf(pod)
+		l := byName[name]
+		if l == nil {
+			l = &place{name: name}
+			all, byName[name] = append(all, l), l
+		}
+		l.pods = append(l.pods, pod)
+	}
+	limit := s.Job.Spec.FailurePolicy.RestartLimit
+	for _, l := range all {
+		l.choose(limit)
+	}
+	slices.SortFunc(all, func(a, b *place) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+// choose sorts the pods: the one that counts comes first. A success counts more than a pod that runs, and that more than
+// a failure; among pods that run the one that has its node, and then the older one, counts.
+func (l *place) choose(restartLimit int32) {
+	if len(l.pods) == 0 {
+		return
+	}
+	rank := func(pod *corev1.Pod) int {
+		switch stateOf(pod, restartLimit) {
+		case succeeded:
+			return 0
+		case active:
+			return 1
+		case leaving:
+			return 2
+		default:
+			return 3
+		}
+	}
+	slices.SortFunc(l.pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(
+			cmp.Compare(rank(a), rank(b)),
+			-cmp.Compare(a.Spec.NodeName, b.Spec.NodeName),
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+	l.pod, l.state = l.pods[0], stateOf(l.pods[0], restartLimit)
+}

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// longestMessage is how many bytes a status tells of a message.
+const longestMessage = 256
+
+// state is what a pod is to its job.
+type state int
+
+const (
+	succeeded state = iota
+	failed
+	active
+	leaving // terminating before it has ended
+)
+
+// stateOf: a pod that was restarted too often has failed, although it runs.
+func stateOf(pod *corev1.Pod, restartLimit int32) state {
+	switch {
+	case pod.Status.Phase == corev1.PodSucceeded:
+		return succeeded
+	case pod.Status.Phase == corev1.PodFailed:
+		return failed
+	case pod.DeletionTimestamp != nil:
+		return leaving
+	case pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && restarts(pod) > restartLimit:
+		return failed
+	}
+	return active
+}
+
+// ended reports whether the pod has no running container any more.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func restarts(pod *corev1.Pod) (n int32) {
+	for i := range pod.Status.InitContainerStatuses {
+		n += pod.Status.InitContainerStatuses[i].RestartCount
+	}
+	for i := range pod.Status.ContainerStatuses {
+		n += pod.Status.ContainerStatuses[i].RestartCount
+	}
+	return n
+}
+
+// stopped reports whether the node was told to end the pod at once.
+func stopped(pod *corev1.Pod) bool {
+	return pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds <= 1
+}
+
+// failureOf says why a pod has failed.
+func failureOf(node string, pod *corev1.Pod) v1beta1.PodFailure {
+	f := v1beta1.PodFailure{Node: node, Pod: pod.Name, Reason: pod.Status.Reason, Message: begin(pod.Status.Message)}
+	end := failedContainer(pod)
+	if end != nil {
+		f.ExitCode = new(end.ExitCode)
+		if f.Reason == "" {
+			f.Reason = end.Reason
+		}
+		if text := strings.TrimSpace(end.Message); text != "" {
+			f.Message = begin(text)
+		}
+	}
+	if pod.Status.Phase != corev1.PodFailed || stopped(pod) {
+		f.Reason = FailureRestarts
+	}
+	return f
+}
+
+// failedContainer returns how the first container that failed has ended: now, or before its restart.
+func failedContainer(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range list {
+			for _, end := range []*corev1.ContainerStateTerminated{list[i].LastTerminationState.Terminated, list[i].State.Terminated} {
+				if end != nil && end.ExitCode != 0 && (list[i].State.Terminated == end || list[i].RestartCount > 0) {
+					return end
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func begin(text string) string {
+	if len(text) > longestMessage {
+		return strings.ToValidUTF8(text[:longestMessage], "")
+	}
+	return text
+}

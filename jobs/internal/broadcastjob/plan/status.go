@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+// count begins the next status with what the places show. No number is taken over from the last one.
+func (p *pass) count() {
+	last := &p.Job.Status
+	s := &v1beta1.BroadcastJobStatus{
+		Conditions: slices.Clone(last.Conditions), StartTime: last.StartTime, Phase: cmp.Or(last.Phase, v1beta1.PhaseRunning),
+		PausedSince: last.PausedSince, PausedSeconds: last.PausedSeconds,
+		SucceededNodes: record(p.places), ObservedGeneration: p.Job.Generation,
+	}
+	if s.StartTime == nil {
+		s.StartTime = p.stamp()
+	}
+	for _, l := range p.places {
+		if l.desired() {
+			s.Desired++
+		}
+		switch {
+		case l.succeeded():
+			s.Succeeded++
+		case l.failed():
+			s.Failed++
+			if len(s.Failures) < v1beta1.MaxFailures {
+				s.Failures = append(s.Failures, failureOf(l.name, l.pod))
+			}
+		case l.active():
+			s.Active++
+		}
+	}
+	p.status = s
+}
+
+func (p *pass) stamp() *metav1.Time { return new(metav1.NewTime(p.Now)) }
+
+// failFast fails the job for a failed pod if its policy says so, and reports whether it did.
+func (p *pass) failFast() bool {
+	if policy := p.Job.Spec.FailurePolicy.Type; p.status.Failed == 0 || policy != "" && policy != v1beta1.FailFast {
+		return false
+	}
+	p.fail(EventFailedPod, fmt.Sprintf("failurePolicy %s: %s failed", v1beta1.FailFast, p.namesOfFailed()))
+	return true
+}
+
+// fail ends the job. Pods that run count as failed from now on; they are deleted once the status says so, so that no
+// number depends on how far that comes.
+func (p *pass) fail(event, message string) {
+	s := p.status
+	for _, l := range p.places {
+		if l.active() && len(s.Failures) < v1beta1.MaxFailures {
+			s.Failures = append(s.Failures, v1beta1.PodFailure{Node: l.name, Pod: l.pod.Name, Reason: FailureGivenUp, Message: message})
+		}
+	}
+	s.Active, s.Failed = 0, s.Failed+s.Active
+	p.end(v1beta1.PhaseFailed, v1beta1.JobFailed, ReasonFailed, message)
+	p.notice(corev1.EventTypeWarning, event, "The job has failed: %s", message)
+}
+
+// complete ends the job when all nodes have ended.
+func (p *pass) complete() {
+	s := p.status
+	if p.never() || s.Desired == 0 || s.Succeeded+s.Failed < s.Desired {
+		return
+	}
+	message := fmt.Sprintf("%d of %d nodes have succeeded, %d have failed", s.Succeeded, s.Desired, s.Failed)
+	p.end(v1beta1.PhaseCompleted, v1beta1.JobComplete, ReasonComplete, message)
+	p.notice(corev1.EventTypeNormal, EventComplete, "The job has completed: %s", message)
+}
+
+func (p *pass) end(phase v1beta1.BroadcastJobPhase, kind v1beta1.JobConditionType, reason, message string) {
+	s := p.status
+	s.Phase, s.Message, s.CompletionTime = phase, message, p.stamp()
+	s.SucceededNodes = nil // nobody asks for them any more
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c v1beta1.JobCondition) bool { return c.Type == kind })
+	s.Conditions = append(s.Conditions, v1beta1.JobCondition{
+		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message,
+		LastProbeTime: *p.stamp(), LastTransitionTime: *p.stamp(),
+	})
+}
+
+// expire deletes a job that has ended when its time is over.
+func (p *pass) expire() {
+	ttl := p.Job.Spec.CompletionPolicy.TTLSecondsAfterFinished
+	if ttl == nil || p.Job.Status.CompletionTime == nil {
+		return
+	}
+	if left := time.Duration(*ttl)*time.Second - p.Now.Sub(p.Job.Status.CompletionTime.Time); left > 0 {
+		p.plan.RequeueWithin(left)
+		return
+	}
+	p.plan.Add(action.Step{Name: "expire", Actions: []action.Action{{
+		Verb: action.Delete, Object: p.Job, Reason: "Expired", Message: "ttlSecondsAfterFinished have passed",
+	}}})
+}
+
+// pauseForFailures pauses the job for failed pods that did not pause it before, and reports whether it does. Pods that
+// fail during a pause are acknowledged, too: who ends the pause has read of them.
+func (p *pass) pauseForFailures() bool {
+	if p.Job.Spec.FailurePolicy.Type != v1beta1.FailPause {
+		return false
+	}
+	known, fresh := p.acknowledged(), false
+	var all []string
+	for _, l := range p.places {
+		if l.failed() {
+			fresh = fresh || !slices.Contains(known, string(l.pod.UID))
+			all = append(all, string(l.pod.UID))
+		}
+	}
+	if !fresh {
+		return false
+	}
+	p.plan.Add(action.Step{Name: "pause", Actions: []action.Action{{
+		Verb: action.PatchMetadata, Object: p.Job, Reason: "Pause", Message: "because of a failed pod",
+		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{v1beta1.AcknowledgedFailuresAnnotation: strings.Join(all, ",")}},
+			"spec":     map[string]any{"paused": true},
+		}}},
+	}}})
+	return true
+}
+
+// acknowledged returns the UIDs of the failed pods that have paused the job.
+func (p *pass) acknowledged() []string {
+	text := p.Job.Annotations[v1beta1.AcknowledgedFailuresAnnotation]
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+// Report returns the status with what became of the plan: a job that has not ended says what was refused.
+func Report(s *v1beta1.BroadcastJobStatus, done action.Failures) v1beta1.BroadcastJobStatus {
+	next := *s
+	if text := cmp.Or(done.ScaleError, done.UpdateError); text != "" && s.CompletionTime == nil {
+		next.Message = strings.TrimPrefix(s.Message+"; "+text, "; ")
+	}
+	return next
+}

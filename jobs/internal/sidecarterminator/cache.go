@@ -1,0 +1,100 @@
+package sidecarterminator
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/jobs/internal/sidecarterminator/plan"
+
+	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+)
+
+// ownCache is the operator's manager with another cache in place of its own: other controllers of the operator want
+// other pods, and this one wants none while its feature gate is off.
+type ownCache struct {
+	ctrl.Manager
+	cache cache.Cache
+}
+
+// GetCache implements cluster.Cluster.
+func (m ownCache) GetCache() cache.Cache { return m.cache }
+
+// GetFieldIndexer implements cluster.Cluster.
+func (m ownCache) GetFieldIndexer() client.FieldIndexer { return m.cache }
+
+// started has the manager start the cache before its controllers.
+type started struct{ cache.Cache }
+
+// GetCache returns the cache.
+func (s started) GetCache() cache.Cache { return s.Cache }
+
+// withOwnCache adds a cache to the manager and returns a manager that reads from it.
+func withOwnCache(mgr ctrl.Manager, namespace string) (ctrl.Manager, error) {
+	o := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{&corev1.Pod{}: Pods(namespace), &corev1.Node{}: nodes()})
+	o.Scheme, o.Mapper, o.HTTPClient = mgr.GetScheme(), mgr.GetRESTMapper(), mgr.GetHTTPClient()
+	made, err := cache.New(mgr.GetConfig(), o)
+	if err != nil {
+		return nil, fmt.Errorf("make the cache of pods with sidecars: %w", err)
+	}
+	if err := mgr.Add(started{made}); err != nil {
+		return nil, fmt.Errorf("add the cache of pods with sidecars: %w", err)
+	}
+	return ownCache{mgr, made}, nil
+}
+
+// Pods returns the settings of the cache of pods, of one namespace or of all when it is empty. No selector finds marks
+// in the environment of containers, but the server leaves out all pods that run for ever, and those that have not
+// begun: of services and agents nothing is sent. Of the others, pods without sidecars are kept as their names.
+func Pods(namespace string) cache.ByObject {
+	selectors := []fields.Selector{
+		fields.OneTermNotEqualSelector("spec.restartPolicy", string(corev1.RestartPolicyAlways)),
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodPending)),
+	}
+	if namespace != "" {
+		selectors = append(selectors, fields.OneTermEqualSelector("metadata.namespace", namespace))
+	}
+	return cache.ByObject{Field: fields.AndSelectors(selectors...), Transform: Trim}
+}
+
+// Trim keeps of a pod with sidecars what fastclient.TrimPod does, its restart policy and its grace period. Of other
+// pods it keeps which one it is.
+func Trim(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil // trimmed already, or DeletedFinalStateUnknown
+	}
+	if !plan.HasSidecars(pod) {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		}}, nil
+	}
+	policy, grace := pod.Spec.RestartPolicy, pod.Spec.TerminationGracePeriodSeconds
+	if _, err := fastclient.TrimPod(pod); err != nil {
+		return nil, err
+	}
+	pod.Spec.RestartPolicy, pod.Spec.TerminationGracePeriodSeconds = policy, grace
+	return pod, nil
+}
+
+// nodes returns the settings of the cache of nodes. It holds all of them, even if the operator is restricted to a
+// namespace, and of each what kind of node it is.
+func nodes() cache.ByObject {
+	return cache.ByObject{Field: fields.Everything(), Transform: func(object any) (any, error) {
+		node, ok := object.(*corev1.Node)
+		if !ok {
+			return object, nil
+		}
+		kept := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion}}
+		if kind, ok := node.Labels[daemon.NodeTypeLabel]; ok {
+			kept.Labels = map[string]string{daemon.NodeTypeLabel: kind}
+		}
+		return kept, nil
+	}}
+}

@@ -1,0 +1,31 @@
+package plan
+
+// Reasons of events on pods and of waits.
+const (
+	// EventTerminating says that the main containers have ended and sidecars are being stopped.
+	EventTerminating = "SidecarTerminator"
+	// EventFailed says that the server refused what stops the sidecars; it is tried again.
+	EventFailed = "FailedTerminateSidecar"
+	// EventUnavailable says that the sidecars cannot be stopped, because ContainerRecreateRequest is not installed or
+	// the agent of the node does not answer.
+	EventUnavailable = "SidecarTerminatorUnavailable"
+	// EventGivenUp says that sidecars were started again after each of five requests to stop them.
+	EventGivenUp = "SidecarTerminatorGivenUp"
+	// WaitNode says that the node of the pod is not known.
+	WaitNode = "NodeNotFound"
+	// WaitStart says that a sidecar does not run yet, or not now: it is stopped once it does.
+	WaitStart = "SidecarStarting"
+)
+
+// Reasons of condition SidecarTerminated: the result of the main containers.
+const (
+	// ConditionSucceeded says that all main containers have ended with code 0.
+	ConditionSucceeded = "MainContainersSucceeded"
+	// ConditionFailed says that a main container has ended with another code.
+	ConditionFailed = "MainContainersFailed"
+)
+
+// Reasons are all of them.
+var Reasons = []string{
+	EventTerminating, EventFailed, EventUnavailable, EventGivenUp, WaitNode, WaitStart, ConditionSucceeded, ConditionFailed,
+}
