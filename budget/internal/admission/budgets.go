@@ -1,0 +1,45 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/operator/admission"
+	"github.com/flotilla-project/flotilla/core/operator/features"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/conversion"
+)
+
+// Budgets answers the API server about PodUnavailableBudgets.
+type Budgets struct {
+	Cache *fastclient.Reader
+	Gates features.Set
+}
+
+// Validating returns the endpoint that validates budgets.
+func (w Budgets) Validating() admission.Endpoint {
+	return admission.Webhook[*v1beta1.PodUnavailableBudget]{Kind: conversion.Budgets(), Validate: w.validate}.Validating()
+}
+
+func (w Budgets) validate(ctx context.Context, req admission.Request[*v1beta1.PodUnavailableBudget]) (admission.Findings, error) {
+	on := w.Gates.Enabled
+	if !on(features.PodUnavailableBudgetDeleteGate) && !on(features.PodUnavailableBudgetUpdateGate) {
+		return admission.Findings{}, apierrors.NewForbidden(v1beta1.GroupVersion.WithResource("podunavailablebudgets").GroupResource(), req.Name,
+			fmt.Errorf("feature-gates %s and %s are not enabled", features.PodUnavailableBudgetDeleteGate, features.PodUnavailableBudgetUpdateGate))
+	}
+	found := admission.Findings{Errors: Validate(req.New, req.Old), Warnings: Warn(req.New)}
+	if len(found.Errors) > 0 {
+		return found, nil
+	}
+	others, err := fastclient.All[v1beta1.PodUnavailableBudget](ctx, w.Cache, req.Namespace)
+	if err != nil {
+		return found, fmt.Errorf("list the budgets of namespace %s: %w", req.Namespace, err)
+	}
+	errs, warnings := Compare(req.New, req.Old, others)
+	found.Errors, found.Warnings = append(found.Errors, errs...), append(found.Warnings, warnings...)
+	return found, nil
+}

@@ -1,0 +1,216 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/operator/admission"
+	"github.com/flotilla-project/flotilla/core/operator/features"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/ledger"
+	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+)
+
+func podKind() admission.Kind[*corev1.Pod] {
+	return admission.NewKind("", "Pod", admission.Hub[corev1.Pod]("v1"))
+}
+
+// Pods answers the API server about disruptions of pods.
+type Pods struct {
+	Cover  cover.Reader
+	Ledger *ledger.Ledger
+	// Live reads pods from the server, no more often than it has time for.
+	Live  client.Reader
+	Gates features.Set
+	// Refused, unless nil, is told of each refusal that is no dry run.
+	Refused func(Refusal)
+}
+
+// Refusal is a disruption that a budget has refused.
+type Refusal struct {
+	Pod       *corev1.Pod
+	Budget    *v1beta1.PodUnavailableBudget
+	Operation v1beta1.PubOperation
+	// User is the name of whoever asked.
+	User string
+	// Why is what the user is told.
+	Why string
+}
+
+// disruption is a request that may disrupt a pod.
+type disruption struct {
+	pod    *corev1.Pod
+	op     v1beta1.PubOperation
+	user   string
+	dryRun bool
+}
+
+// Validating returns the endpoint for pods and their subresources eviction, resize and status.
+func (w Pods) Validating() admission.Endpoint {
+	judge := podKind().Validating(w.change)
+	handler := judge.Subresource("status", judge).Subresource("resize", judge).Subresource("eviction", admission.Evictions().Validating(w.evict))
+	return admission.Endpoint{Path: podKind().ValidatePath(), Handler: handler}
+}
+
+// change answers deletions and updates.
+func (w Pods) change(ctx context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
+	d := disruption{pod: req.Old, user: req.User.Username, dryRun: req.DryRun}
+	switch {
+	case req.Old == nil:
+		return admission.Findings{}, nil
+	case req.Operation == admissionv1.Delete && req.Subresource == "":
+		d.op = v1beta1.DeleteOperation
+	case req.Operation != admissionv1.Update:
+		return admission.Findings{}, nil
+	case req.Subresource == "status":
+		d.op = plan.OfStatus(req.Old, req.New)
+	case req.Subresource == "resize":
+		d.op = plan.OfResize(req.Old, req.New)
+	default:
+		if err := w.keepMarks(ctx, req.Old, req.New); err != nil {
+			return admission.Findings{}, err
+		}
+		d.op = plan.OfUpdate(req.Old, req.New)
+	}
+	return admission.Findings{}, w.judge(ctx, d)
+}
+
+// evict answers evictions, whose requests hold no pod. The server is asked where the cache does not have the pod, or has
+// it out of service: it may have come back since.
+func (w Pods) evict(ctx context.Context, req admission.Request[*policyv1.Eviction]) (admission.Findings, error) {
+	if req.Operation != admissionv1.Create || !w.isOn(v1beta1.EvictOperation) {
+		return admission.Findings{}, nil
+	}
+	name := types.NamespacedName{Namespace: req.Namespace, Name: req.Name}
+	pod, err := fastclient.Get[corev1.Pod](ctx, w.Cover.Cache, name)
+	if apierrors.IsNotFound(err) || err == nil && pod.DeletionTimestamp == nil && !plan.IsProtected(pod) {
+		pod = &corev1.Pod{}
+		err = w.Live.Get(ctx, name, pod)
+	}
+	if apierrors.IsNotFound(err) {
+		return admission.Findings{}, nil // as the server will say
+	}
+	if err != nil {
+		return admission.Findings{}, fmt.Errorf("read pod %s: %w", name, err)
+	}
+	dryRun := req.DryRun || req.New.DeleteOptions != nil && slices.Contains(req.New.DeleteOptions.DryRun, metav1.DryRunAll)
+	return admission.Findings{}, w.judge(ctx, disruption{pod: pod, op: v1beta1.EvictOperation, user: req.User.Username, dryRun: dryRun})
+}
+
+// isOn reports whether the operation is checked at all.
+func (w Pods) isOn(op v1beta1.PubOperation) bool {
+	switch op {
+	case v1beta1.DeleteOperation, v1beta1.EvictOperation:
+		return w.Gates.Enabled(features.PodUnavailableBudgetDeleteGate)
+	case v1beta1.UpdateOperation, v1beta1.ResizeOperation:
+		return w.Gates.Enabled(features.PodUnavailableBudgetUpdateGate)
+	}
+	return false // the request disrupts nothing
+}
+
+// isEnding reports whether the namespace is being deleted with all its pods. Nobody waits for them any more.
+func (w Pods) isEnding(ctx context.Context, namespace string) bool {
+	ns, err := fastclient.Get[corev1.Namespace](ctx, w.Cover.Cache, types.NamespacedName{Name: namespace})
+	return err == nil && ns.DeletionTimestamp != nil
+}
+
+// judge asks every budget that covers the pod.
+func (w Pods) judge(ctx context.Context, d disruption) error {
+	if !w.isOn(d.op) || !plan.IsProtected(d.pod) || w.isEnding(ctx, d.pod.Namespace) {
+		return nil
+	}
+	budgets, err := w.Cover.Budgets(ctx, d.pod)
+	if err != nil {
+		return err
+	}
+	request := plan.Request{Pod: d.pod, Operation: d.op, ResizeApart: w.Gates.Enabled(features.InPlacePodVerticalScaling)}
+	by, why, err := w.ask(ctx, budgets, request, d.dryRun)
+	if err == nil && by != nil && w.isLost(ctx, d) {
+		request.Lost = true
+		by, why, err = w.ask(ctx, budgets, request, d.dryRun)
+	}
+	switch {
+	case err != nil:
+		return failed(d, err)
+	case by != nil:
+		return w.refuse(d, by, why)
+	}
+	return nil
+}
+
+// ask returns the budget that refuses the request, and why; nil if all grant it. All of them are asked before one is
+// charged.
+func (w Pods) ask(ctx context.Context, budgets []*v1beta1.PodUnavailableBudget, request plan.Request, dryRun bool) (by *v1beta1.PodUnavailableBudget, why string, err error) {
+	if dryRun || len(budgets) > 1 {
+		for _, b := range budgets {
+			if why := w.Ledger.Check(b, request); why != "" {
+				return b, why, nil
+			}
+		}
+	}
+	if dryRun {
+		return nil, "", nil
+	}
+	for _, b := range budgets {
+		if why, err := w.Ledger.Ask(ctx, b, request); err != nil || why != "" {
+			return b, why, err
+		}
+	}
+	return nil, "", nil
+}
+
+// isLost reports whether the pod is deleted, as the garbage collector of pods does, because its node is gone.
+func (w Pods) isLost(ctx context.Context, d disruption) bool {
+	if d.op != v1beta1.DeleteOperation || d.pod.Spec.NodeName == "" {
+		return false
+	}
+	_, err := w.Cover.Targets.Get(ctx, schema.GroupKind{Kind: "Node"}, types.NamespacedName{Name: d.pod.Spec.NodeName})
+	return apierrors.IsNotFound(err)
+}
+
+// refuse returns an error with the status that the client understands: drains repeat an eviction for 429 alone, and not
+// in silence, as they would with a time to wait.
+func (w Pods) refuse(d disruption, b *v1beta1.PodUnavailableBudget, why string) error {
+	if w.Refused != nil && !d.dryRun {
+		w.Refused(Refusal{Pod: d.pod, Budget: b, Operation: d.op, User: d.user, Why: why})
+	}
+	if d.op == v1beta1.EvictOperation {
+		return apierrors.NewTooManyRequests(why, 0)
+	}
+	return apierrors.NewForbidden(corev1.Resource("pods"), d.pod.Name, errors.New(why))
+}
+
+// failed returns the error for a request of which nobody knows whether it is recorded. Drains try again.
+func failed(d disruption, err error) error {
+	if d.op == v1beta1.EvictOperation {
+		return apierrors.NewTooManyRequests(err.Error(), 0)
+	}
+	return err
+}
+
+// keepMarks refuses to take from a pod the marks by which webhooks are called for it, while a budget covers it.
+func (w Pods) keepMarks(ctx context.Context, before, after *corev1.Pod) error {
+	if cover.Mark(before) == "" || cover.Mark(before) == cover.Mark(after) {
+		return nil
+	}
+	budgets, err := w.Cover.Budgets(ctx, after)
+	if err != nil || len(budgets) == 0 || budgets[0].Name == cover.Mark(after) {
+		return err
+	}
+	return apierrors.NewForbidden(corev1.Resource("pods"), before.Name,
+		fmt.Errorf("annotation %s belongs to PodUnavailableBudget %s, which covers the pod", v1beta1.RelatedAnnotation, budgets[0].Name))
+}

@@ -1,0 +1,147 @@
+package admission
+
+import (
+	"regexp"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/conversion"
+)
+
+// Validate returns what is wrong with a budget. Old is the stored one, nil on create. A spec that is stored already does
+// not prevent other changes.
+func Validate(b, old *v1beta1.PodUnavailableBudget) field.ErrorList {
+	if old != nil && equality.Semantic.DeepEqual(b.Spec, old.Spec) && equality.Semantic.DeepEqual(b.Annotations, old.Annotations) {
+		return nil
+	}
+	at := field.NewPath("spec")
+	errs := validatePods(&b.Spec, at)
+	errs = append(errs, validateLimit(&b.Spec, at)...)
+	errs = append(errs, validateOperations(b, at)...)
+	if n := b.Spec.ProtectTotalReplicas; n != nil && *n < 1 {
+		errs = append(errs, field.Invalid(at.Child("protectTotalReplicas"), *n, "must be at least 1"))
+	}
+	if s := b.Spec.IgnoredPodSelector; s != nil {
+		errs = append(errs, validateSelector(s, at.Child("ignoredPodSelector"), "an empty selector would ignore no pod")...)
+	}
+	if old != nil {
+		errs = append(errs, validateChange(&b.Spec, &old.Spec, at)...)
+	}
+	return errs
+}
+
+func validatePods(spec *v1beta1.PodUnavailableBudgetSpec, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch {
+	case spec.Selector == nil && spec.TargetReference == nil:
+		return append(errs, field.Required(at, "one of selector and targetRef is required"))
+	case spec.Selector != nil && spec.TargetReference != nil:
+		errs = append(errs, field.Forbidden(at, "selector and targetRef are mutually exclusive"))
+	}
+	if spec.Selector != nil {
+		errs = append(errs, validateSelector(spec.Selector, at.Child("selector"), "an empty selector would match no pod")...)
+	}
+	if t := spec.TargetReference; t != nil {
+		target := at.Child("targetRef")
+		for _, part := range []struct{ name, value string }{{"apiVersion", t.APIVersion}, {"kind", t.Kind}, {"name", t.Name}} {
+			if part.value == "" {
+				errs = append(errs, field.Required(target.Child(part.name), "apiVersion, kind and name are required"))
+			}
+		}
+		if _, err := schema.ParseGroupVersion(t.APIVersion); err != nil {
+			errs = append(errs, field.Invalid(target.Child("apiVersion"), t.APIVersion, err.Error()))
+		}
+	}
+	return errs
+}
+
+func validateSelector(s *metav1.LabelSelector, at *field.Path, empty string) field.ErrorList {
+	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		return field.ErrorList{field.Invalid(at, s, empty)}
+	}
+	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, at)
+}
+
+func validateLimit(spec *v1beta1.PodUnavailableBudgetSpec, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch {
+	case spec.MaxUnavailable == nil && spec.MinAvailable == nil:
+		return append(errs, field.Required(at, "one of maxUnavailable and minAvailable is required"))
+	case spec.MaxUnavailable != nil && spec.MinAvailable != nil:
+		errs = append(errs, field.Forbidden(at, "maxUnavailable and minAvailable are mutually exclusive"))
+	}
+	errs = append(errs, validateAmount(spec.MaxUnavailable, at.Child("maxUnavailable"))...)
+	return append(errs, validateAmount(spec.MinAvailable, at.Child("minAvailable"))...)
+}
+
+var percentage = regexp.MustCompile(`^[0-9]+%$`)
+
+func validateAmount(value *intstr.IntOrString, at *field.Path) field.ErrorList {
+	switch {
+	case value == nil:
+	case value.Type == intstr.Int && value.IntVal < 0:
+		return field.ErrorList{field.Invalid(at, value.IntVal, "must be greater than or equal to 0")}
+	case value.Type == intstr.Int:
+	case !percentage.MatchString(value.StrVal):
+		return field.ErrorList{field.Invalid(at, value.StrVal, "must be a whole number or a percentage such as 30%")}
+	default:
+		if n, err := strconv.Atoi(value.StrVal[:len(value.StrVal)-1]); err != nil || n > 100 {
+			return field.ErrorList{field.Invalid(at, value.StrVal, "must not be greater than 100%")}
+		}
+	}
+	return nil
+}
+
+// validateOperations also checks the annotations that stand for fields: those that could not be converted are there.
+func validateOperations(b *v1beta1.PodUnavailableBudget, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	known := []v1beta1.PubOperation{v1beta1.DeleteOperation, v1beta1.UpdateOperation, v1beta1.EvictOperation, v1beta1.ResizeOperation}
+	for i, op := range b.Spec.ProtectOperations {
+		if all, err := conversion.Operations(string(op)); err != nil || len(all) != 1 {
+			errs = append(errs, field.NotSupported(at.Child("protectOperations").Index(i), op, known))
+		}
+	}
+	annotations := field.NewPath("metadata", "annotations")
+	if text := b.Annotations[v1beta1.ProtectOperationsAnnotation]; len(b.Spec.ProtectOperations) == 0 {
+		if _, err := conversion.Operations(text); err != nil {
+			errs = append(errs, field.Invalid(annotations.Key(v1beta1.ProtectOperationsAnnotation), text, err.Error()))
+		}
+	}
+	if text, ok := b.Annotations[v1beta1.ProtectTotalReplicasAnnotation]; ok && b.Spec.ProtectTotalReplicas == nil {
+		if _, err := conversion.Replicas(text); err != nil {
+			errs = append(errs, field.Invalid(annotations.Key(v1beta1.ProtectTotalReplicasAnnotation), text, err.Error()))
+		}
+	}
+	return errs
+}
+
+func validateChange(spec, old *v1beta1.PodUnavailableBudgetSpec, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if !equality.Semantic.DeepEqual(spec.Selector, old.Selector) {
+		errs = append(errs, field.Forbidden(at.Child("selector"), "is immutable: create another budget"))
+	}
+	if !equality.Semantic.DeepEqual(spec.TargetReference, old.TargetReference) {
+		errs = append(errs, field.Forbidden(at.Child("targetRef"), "is immutable: create another budget"))
+	}
+	return errs
+}
+
+// Warn returns what is allowed and probably not meant.
+func Warn(b *v1beta1.PodUnavailableBudget) []string {
+	for _, none := range []string{"0", "0%"} {
+		if m := b.Spec.MaxUnavailable; m != nil && m.String() == none {
+			return []string{"spec.maxUnavailable: with " + none + " no pod can be evicted or updated: drains of nodes wait for ever"}
+		}
+	}
+	if m := b.Spec.MinAvailable; m != nil && m.String() == "100%" {
+		return []string{"spec.minAvailable: with 100% no pod can be evicted or updated: drains of nodes wait for ever"}
+	}
+	return nil
+}

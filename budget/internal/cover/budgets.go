@@ -1,0 +1,116 @@
+package cover
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/targets"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+)
+
+// Reader reads budgets, pods and workloads.
+type Reader struct {
+	Cache   *fastclient.Reader
+	Targets *targets.Reader
+}
+
+// Budgets returns the budgets that cover the pod: first those with a target, then by name. An error means that it is not
+// known whether there are more.
+func (r Reader) Budgets(ctx context.Context, pod *corev1.Pod) ([]*v1beta1.PodUnavailableBudget, error) {
+	all, err := fastclient.All[v1beta1.PodUnavailableBudget](ctx, r.Cache, pod.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("list the budgets of namespace %s: %w", pod.Namespace, err)
+	}
+	var found []*v1beta1.PodUnavailableBudget
+	chain := owners{reader: r, pod: pod}
+	for _, b := range all {
+		covers, err := chain.under(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		if covers {
+			found = append(found, b)
+		}
+	}
+	slices.SortFunc(found, func(a, b *v1beta1.PodUnavailableBudget) int {
+		if (a.Spec.TargetReference == nil) != (b.Spec.TargetReference == nil) {
+			return cmp.Compare(rank(a), rank(b))
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	return found, nil
+}
+
+func rank(b *v1beta1.PodUnavailableBudget) int {
+	if b.Spec.TargetReference != nil {
+		return 0
+	}
+	return 1
+}
+
+// owners are the owners of a pod, which are looked up when the first budget with a target asks.
+type owners struct {
+	reader Reader
+	pod    *corev1.Pod
+	known  bool
+	chain  []*metav1.PartialObjectMetadata
+	err    error
+}
+
+// under reports whether the budget covers the pod.
+func (o *owners) under(ctx context.Context, b *v1beta1.PodUnavailableBudget) (bool, error) {
+	target := b.Spec.TargetReference
+	switch {
+	case b.DeletionTimestamp != nil:
+		return false, nil
+	case target == nil:
+		return Selects(b, o.pod.Labels), nil
+	}
+	kind := KindOf(target)
+	if ref := metav1.GetControllerOfNoCopy(o.pod); ref == nil {
+		return false, nil
+	} else if ref.Name == target.Name && schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == kind {
+		return true, nil
+	}
+	if !o.known {
+		o.known = true
+		o.chain, o.err = o.reader.Targets.Owners(ctx, o.pod.Namespace, o.pod)
+	}
+	for _, owner := range o.chain {
+		if owner.Name == target.Name && owner.GroupVersionKind().GroupKind() == kind {
+			return true, nil
+		}
+	}
+	if o.err != nil && !isUnreadable(o.err) {
+		return false, fmt.Errorf("follow the owners of pod %s: %w", o.pod.Name, o.err)
+	}
+	return false, nil
+}
+
+// isUnreadable reports whether an owner cannot be read for reasons that do not pass: nobody above it can be a target.
+func isUnreadable(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err)
+}
+
+// Selects reports whether the budget's selector matches the labels. An empty one, or one that cannot be read, matches
+// none.
+func Selects(b *v1beta1.PodUnavailableBudget, of map[string]string) bool {
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	return err == nil && !selector.Empty() && selector.Matches(labels.Set(of))
+}
+
+// KindOf returns the kind of a target. Its version says nothing.
+func KindOf(target *v1beta1.TargetReference) schema.GroupKind {
+	return schema.FromAPIVersionAndKind(target.APIVersion, target.Kind).GroupKind()
+}

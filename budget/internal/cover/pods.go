@@ -1,0 +1,153 @@
+package cover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+)
+
+// labelIndex finds pods by each of their labels, as key=value.
+const labelIndex = "metadata.labels"
+
+// AddIndexes adds the indexes of pods.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &corev1.Pod{}, labelIndex, func(o client.Object) []string {
+		keys := make([]string, 0, len(o.GetLabels()))
+		for key, value := range o.GetLabels() {
+			keys = append(keys, key+"="+value)
+		}
+		return keys
+	}); err != nil {
+		return fmt.Errorf("index pods by their labels: %w", err)
+	}
+	return fastclient.IndexOwners(ctx, indexer, &corev1.Pod{})
+}
+
+// Pods returns the pods that the budget covers, and its target if it names one. An error that satisfies IsNotFound means
+// that the target is not there; with one that Unreadable knows come the pods that it controls itself.
+func (r Reader) Pods(ctx context.Context, b *v1beta1.PodUnavailableBudget) ([]*corev1.Pod, *metav1.PartialObjectMetadata, error) {
+	if b.Spec.TargetReference == nil {
+		pods, err := r.selected(ctx, b.Namespace, b.Spec.Selector)
+		return pods, nil, err
+	}
+	name := types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.TargetReference.Name}
+	kind := KindOf(b.Spec.TargetReference)
+	target, err := r.Targets.Get(ctx, kind, name)
+	if isUnknown(err) != "" {
+		pods, listErr := r.controlledBy(ctx, kind, name)
+		return pods, nil, errors.Join(err, listErr)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	pods, err := r.below(ctx, target)
+	return pods, target, err
+}
+
+// controlledBy returns the pods whose controller has the kind and the name.
+func (r Reader) controlledBy(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) ([]*corev1.Pod, error) {
+	all, err := fastclient.All[corev1.Pod](ctx, r.Cache, name.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of namespace %s: %w", name.Namespace, err)
+	}
+	return slices.DeleteFunc(all, func(pod *corev1.Pod) bool {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		return ref == nil || ref.Name != name.Name || schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() != kind
+	}), nil
+}
+
+// below returns the pods that the target controls, also through others, if its scale has their selector.
+func (r Reader) below(ctx context.Context, target *metav1.PartialObjectMetadata) ([]*corev1.Pod, error) {
+	pods, err := fastclient.Controlled[corev1.Pod](ctx, r.Cache, target)
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of %s: %w", target.Name, err)
+	}
+	scale, err := r.Targets.Replicas(ctx, target)
+	if err != nil && !apierrors.IsNotFound(err) && isUnknown(err) == "" {
+		return nil, fmt.Errorf("find the pods of %s: %w", target.Name, err)
+	}
+	if err != nil || scale.Selector == "" {
+		return pods, nil //nolint:nilerr // Workloads tells of it
+	}
+	selector, err := metav1.ParseToLabelSelector(scale.Selector)
+	if err != nil {
+		return pods, nil //nolint:nilerr // no selector that Kubernetes knows
+	}
+	more, err := r.selected(ctx, target.Namespace, selector)
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range more {
+		if metav1.IsControlledBy(pod, target) {
+			continue
+		}
+		chain, err := r.Targets.Owners(ctx, pod.Namespace, pod)
+		if err != nil && !isUnreadable(err) {
+			return nil, fmt.Errorf("follow the owners of pod %s: %w", pod.Name, err)
+		}
+		for _, owner := range chain {
+			if owner.UID == target.UID {
+				pods = append(pods, pod)
+			}
+		}
+	}
+	return pods, nil
+}
+
+// selected returns the pods that the selector matches; none for an empty one.
+func (r Reader) selected(ctx context.Context, namespace string, by *metav1.LabelSelector) ([]*corev1.Pod, error) {
+	selector, err := metav1.LabelSelectorAsSelector(by)
+	if err != nil || selector.Empty() {
+		return nil, nil //nolint:nilerr // admission refuses it, and it matches nothing
+	}
+	candidates, err := r.candidates(ctx, namespace, selector)
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of namespace %s: %w", namespace, err)
+	}
+	pods := make([]*corev1.Pod, 0, len(candidates))
+	for _, pod := range candidates {
+		if selector.Matches(labels.Set(pod.Labels)) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, nil
+}
+
+// candidates returns the pods that have the label with one value that fewest pods have; all of the namespace if the
+// selector asks for none.
+func (r Reader) candidates(ctx context.Context, namespace string, selector labels.Selector) ([]*corev1.Pod, error) {
+	requirements, _ := selector.Requirements()
+	var fewest []*corev1.Pod
+	found := false
+	for _, requirement := range requirements {
+		values := requirement.Values()
+		if op := requirement.Operator(); op != selection.Equals && op != selection.DoubleEquals && op != selection.In || len(values) != 1 {
+			continue
+		}
+		pods, err := fastclient.ByIndex[corev1.Pod](ctx, r.Cache, namespace, labelIndex, requirement.Key()+"="+values.UnsortedList()[0])
+		if err != nil {
+			return nil, err
+		}
+		if !found || len(pods) < len(fewest) {
+			fewest, found = pods, true
+		}
+	}
+	if found {
+		return fewest, nil
+	}
+	return fastclient.All[corev1.Pod](ctx, r.Cache, namespace)
+}

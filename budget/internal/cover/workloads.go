@@ -1,0 +1,206 @@
+package cover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/controllers/targets"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+)
+
+// Object names a workload.
+type Object struct {
+	Kind schema.GroupKind
+	Name types.NamespacedName
+}
+
+// tally collects the workloads of a budget.
+type tally struct {
+	reader Reader
+	tops   map[types.UID]*metav1.PartialObjectMetadata // of a direct owner, what it belongs to; nil if it is gone
+	found  map[types.UID]*plan.Workload
+	order  []types.UID
+	on     map[Object]bool
+}
+
+// Workloads returns what the pods belong to, each once, or the target if there is one, and the objects that this follows
+// from. Those that are gone or going want no pods. An error may pass.
+func (r Reader) Workloads(ctx context.Context, pods []*corev1.Pod, target *metav1.PartialObjectMetadata) ([]plan.Workload, map[Object]bool, error) {
+	t := tally{
+		reader: r, tops: map[types.UID]*metav1.PartialObjectMetadata{}, found: map[types.UID]*plan.Workload{}, on: map[Object]bool{},
+	}
+	var err error
+	if target != nil {
+		err = t.target(ctx, target, pods)
+	} else {
+		err = t.all(ctx, pods)
+	}
+	workloads := make([]plan.Workload, 0, len(t.order))
+	for _, uid := range t.order {
+		workloads = append(workloads, *t.found[uid])
+	}
+	return workloads, t.on, err
+}
+
+func (t *tally) target(ctx context.Context, target *metav1.PartialObjectMetadata, pods []*corev1.Pod) error {
+	for _, pod := range pods {
+		if err := t.count(ctx, target, pod); err != nil {
+			return err
+		}
+	}
+	return t.count(ctx, target, nil)
+}
+
+func (t *tally) all(ctx context.Context, pods []*corev1.Pod) error {
+	for _, pod := range pods {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil || !plan.IsActive(pod) {
+			continue
+		}
+		top, known := t.tops[ref.UID]
+		if !known {
+			var err error
+			if top, err = t.top(ctx, pod, ref); err != nil {
+				return err
+			}
+			t.tops[ref.UID] = top
+		}
+		if top == nil {
+			if w := t.found[ref.UID]; w != nil { // an owner that cannot be read
+				w.Replicas++
+			}
+			continue
+		}
+		if err := t.count(ctx, top, pod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// top returns what a pod belongs to: its controller, or what controls that ReplicaSet if it has replicas. It is nil for
+// one that is gone and for one that cannot be read.
+func (t *tally) top(ctx context.Context, pod *corev1.Pod, ref *metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
+	chain, err := t.reader.Targets.Owners(ctx, pod.Namespace, pod)
+	if len(chain) == 0 {
+		if err == nil || apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
+		return nil, t.unknown(ref.UID, kind.Kind+" "+ref.Name, err)
+	}
+	owner := chain[0]
+	t.depend(owner)
+	if owner.GroupVersionKind().GroupKind() != appsv1.SchemeGroupVersion.WithKind("ReplicaSet").GroupKind() || len(chain) == 1 {
+		if err != nil && !isUnreadable(err) {
+			return nil, fmt.Errorf("follow the owners of pod %s: %w", pod.Name, err)
+		}
+		return owner, nil
+	}
+	if _, err := t.reader.Targets.Replicas(ctx, chain[1]); isUnknown(err) != "" {
+		return owner, nil
+	}
+	return chain[1], nil
+}
+
+// count adds a workload, once, and the pod to one whose replicas are not known.
+func (t *tally) count(ctx context.Context, o *metav1.PartialObjectMetadata, pod *corev1.Pod) error {
+	t.depend(o)
+	w := t.found[o.UID]
+	if w == nil {
+		name := o.Kind + " " + o.Name
+		replicas, err := t.reader.Targets.Replicas(ctx, o)
+		switch {
+		case o.DeletionTimestamp != nil || apierrors.IsNotFound(err):
+			t.add(o.UID, plan.Workload{Name: name})
+		case err == nil:
+			t.add(o.UID, plan.Workload{Name: name, Replicas: replicas.Spec})
+		case errors.Is(err, targets.ErrNoScale):
+			if err := t.unscaled(ctx, o, name); err != nil {
+				return err
+			}
+		default:
+			if err := t.unknown(o.UID, name, err); err != nil {
+				return err
+			}
+		}
+		w = t.found[o.UID]
+	}
+	if w.Unknown != "" && pod != nil && plan.IsActive(pod) {
+		w.Replicas++
+	}
+	return nil
+}
+
+// unscaled adds a workload without a scale subresource.
+func (t *tally) unscaled(ctx context.Context, o *metav1.PartialObjectMetadata, name string) error {
+	n, err := t.reader.Targets.Unscaled(ctx, o)
+	switch {
+	case apierrors.IsNotFound(err):
+		t.add(o.UID, plan.Workload{Name: name})
+	case err == nil:
+		t.add(o.UID, plan.Workload{Name: name, Replicas: n, Drifts: true})
+	default:
+		return t.unknown(o.UID, name, err)
+	}
+	return nil
+}
+
+// unknown adds a workload whose replicas are not known, unless the error may pass.
+func (t *tally) unknown(uid types.UID, name string, err error) error {
+	reason := isUnknown(err)
+	if reason == "" {
+		return fmt.Errorf("find out how many pods %s wants: %w", name, err)
+	}
+	t.add(uid, plan.Workload{Name: name, Unknown: reason, Message: err.Error()})
+	return nil
+}
+
+// isUnknown returns the reason for users why replicas stay unknown; empty if they are known or may be soon.
+func isUnknown(err error) string {
+	switch {
+	case errors.Is(err, targets.ErrNoScale):
+		return plan.ReasonNoScale
+	case apierrors.IsForbidden(err):
+		return plan.ReasonForbidden
+	case meta.IsNoMatchError(err):
+		return plan.ReasonNotServed
+	}
+	return ""
+}
+
+// Unreadable returns the workload for a target that cannot be read, given its pods, and false if the error is another
+// one.
+func Unreadable(target *v1beta1.TargetReference, pods []*corev1.Pod, err error) (plan.Workload, bool) {
+	w := plan.Workload{Name: target.Kind + " " + target.Name, Unknown: isUnknown(err)}
+	if w.Unknown == "" {
+		return w, false
+	}
+	w.Message = err.Error()
+	for _, pod := range pods {
+		if plan.IsActive(pod) {
+			w.Replicas++
+		}
+	}
+	return w, true
+}
+
+func (t *tally) add(uid types.UID, w plan.Workload) {
+	t.found[uid] = &w
+	t.order = append(t.order, uid)
+}
+
+func (t *tally) depend(o *metav1.PartialObjectMetadata) {
+	t.on[Object{o.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: o.Namespace, Name: o.Name}}] = true
+}

@@ -1,0 +1,187 @@
+package marks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/targets"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/cover"
+)
+
+const (
+	// PodController is the name of the controller of pods in logs, metrics and its user agent.
+	PodController = "podmarks"
+	// NamespaceController is that of namespaces.
+	NamespaceController = "namespacemarks"
+	// workers is how many pods are marked at a time.
+	workers = 5
+	// markIndex finds pods by the budget in their marks.
+	markIndex = "mark"
+)
+
+// Namespaces returns the cache of namespaces: one of them, or, when the name is empty, all.
+func Namespaces(name string) cache.ByObject {
+	o := cache.ByObject{Field: fields.Everything(), Transform: fastclient.Trim}
+	if name != "" {
+		o.Field = fields.OneTermEqualSelector("metadata.name", name)
+	}
+	return o
+}
+
+// AddIndexes adds the index of pods by their marks.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &corev1.Pod{}, markIndex, func(o client.Object) []string {
+		if mark := cover.Mark(o); mark != "" {
+			return []string{mark}
+		}
+		return nil
+	})
+}
+
+// podMarks marks pods.
+type podMarks struct {
+	*base.Controller
+	cover cover.Reader
+}
+
+// SetUpPods adds the controller that marks pods. pods is how they are cached.
+func SetUpPods(ctx context.Context, mgr ctrl.Manager, o base.Settings, reader *targets.Reader, pods cache.ByObject) error {
+	b, err := base.New(ctx, mgr, base.Options{
+		Settings: o, Controller: PodController, EventSource: "podunavailablebudget-controller",
+		Kinds: map[client.Object]cache.ByObject{&corev1.Pod{}: pods, &v1beta1.PodUnavailableBudget{}: {}},
+	})
+	if err != nil {
+		return err
+	}
+	r := &podMarks{Controller: b, cover: cover.Reader{Cache: b.Reader, Targets: reader}}
+	err = ctrl.NewControllerManagedBy(mgr).
+		Named(PodController).
+		For(&corev1.Pod{}, builder.WithPredicates(changes())).
+		Watches(&v1beta1.PodUnavailableBudget{}, handler.EnqueueRequestsFromMapFunc(r.podsOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("make the controller of marks on pods: %w", err)
+	}
+	return nil
+}
+
+// changes selects the events after which another budget may cover a pod, or its mark may be wrong.
+func changes() predicate.Predicate {
+	return predicate.Funcs{
+		DeleteFunc: func(event.DeleteEvent) bool { return true }, // what is remembered of it can go
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := e.ObjectOld, e.ObjectNew
+			ownerBefore, ownerAfter := metav1.GetControllerOf(before), metav1.GetControllerOf(after)
+			return before.GetUID() != after.GetUID() || !maps.Equal(before.GetLabels(), after.GetLabels()) ||
+				(ownerBefore == nil) != (ownerAfter == nil) || ownerBefore != nil && ownerBefore.UID != ownerAfter.UID ||
+				!maps.Equal(before.GetAnnotations(), after.GetAnnotations())
+		},
+	}
+}
+
+// podsOf returns the pods that the budget covers, and those that have its mark.
+func (r *podMarks) podsOf(ctx context.Context, o client.Object) []reconcile.Request {
+	b, ok := o.(*v1beta1.PodUnavailableBudget)
+	if !ok {
+		return nil
+	}
+	all, _, err := r.cover.Pods(ctx, b)
+	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+		log.FromContext(ctx).Error(err, "The pods of a budget are not known yet", "budget", client.ObjectKeyFromObject(b))
+	}
+	marked, err := fastclient.ByIndex[corev1.Pod](ctx, r.Reader, b.Namespace, markIndex, b.Name)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "The pods with the mark of a budget are not known", "budget", client.ObjectKeyFromObject(b))
+	}
+	var requests []reconcile.Request
+	for _, pod := range append(all, marked...) {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(pod)})
+	}
+	return requests
+}
+
+// Reconcile runs one pass over a pod.
+func (r *podMarks) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.Handle(ctx, req, func(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+		pod, err := fastclient.Get[corev1.Pod](ctx, r.Reader, key)
+		if err != nil {
+			return base.Pass{}, fmt.Errorf("read pod %s: %w", key, err)
+		}
+		if pod.DeletionTimestamp != nil {
+			return base.Pass{Object: pod}, nil
+		}
+		budgets, err := r.cover.Budgets(ctx, pod)
+		if err != nil {
+			return base.Pass{}, fmt.Errorf("find the budgets of pod %s: %v", key, err) //nolint:errorlint // it is not the pod that is not found
+		}
+		now := r.Clock.Now()
+		return base.Pass{Object: pod, Plan: ofPod(pod, budgets, r.KnownRefusals(pod, nil, 0, now), metav1.NewTime(now))}, nil
+	})
+}
+
+// namespaceMarks marks namespaces.
+type namespaceMarks struct{ *base.Controller }
+
+// SetUpNamespaces adds the controller that marks namespaces.
+func SetUpNamespaces(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
+	b, err := base.New(ctx, mgr, base.Options{
+		Settings: o, Controller: NamespaceController, EventSource: "podunavailablebudget-controller",
+		Kinds: map[client.Object]cache.ByObject{&corev1.Namespace{}: Namespaces(o.Namespace), &v1beta1.PodUnavailableBudget{}: {}},
+	})
+	if err != nil {
+		return err
+	}
+	comesOrGoes := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+	err = ctrl.NewControllerManagedBy(mgr).
+		Named(NamespaceController).
+		For(&corev1.Namespace{}, builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		Watches(&v1beta1.PodUnavailableBudget{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, b client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: b.GetNamespace()}}}
+		}), builder.WithPredicates(comesOrGoes)).
+		Complete(&namespaceMarks{b})
+	if err != nil {
+		return fmt.Errorf("make the controller of marks on namespaces: %w", err)
+	}
+	return nil
+}
+
+// Reconcile runs one pass over a namespace.
+func (r *namespaceMarks) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.Handle(ctx, req, func(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+		ns, err := fastclient.Get[corev1.Namespace](ctx, r.Reader, key)
+		if err != nil {
+			return base.Pass{}, fmt.Errorf("read namespace %s: %w", key.Name, err)
+		}
+		if ns.DeletionTimestamp != nil {
+			return base.Pass{Object: ns}, nil
+		}
+		budgets, err := fastclient.All[v1beta1.PodUnavailableBudget](ctx, r.Reader, ns.Name)
+		if err != nil {
+			return base.Pass{}, fmt.Errorf("list the budgets of namespace %s: %w", ns.Name, err)
+		}
+		now := r.Clock.Now()
+		return base.Pass{Object: ns, Plan: ofNamespace(ns, len(budgets) > 0, r.KnownRefusals(ns, nil, 0, now), metav1.NewTime(now))}, nil
+	})
+}

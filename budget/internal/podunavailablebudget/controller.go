@@ -1,0 +1,99 @@
+package podunavailablebudget
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+)
+
+// reconciler reconciles PodUnavailableBudgets. What it remembers delays the end of grants and saves requests; a new
+// process does without it.
+type reconciler struct {
+	*base.Controller
+	cover     cover.Reader
+	memory    *memory
+	workloads *workloads
+}
+
+// Reconcile runs one pass over a budget.
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.Handle(ctx, req, r.pass)
+}
+
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	snap, err := r.snapshot(ctx, key)
+	if err != nil {
+		return base.Pass{}, err
+	}
+	todo := plan.Compute(snap)
+	if len(snap.Workloads) == 0 || drifts(snap.Workloads) {
+		todo.RequeueWithin(recheck)
+	}
+	pass := base.Pass{Object: snap.Budget, Plan: todo.Plan, Err: todo.Err}
+	pass.Status = func(action.Failures) client.Object {
+		after := snap.Budget.DeepCopy()
+		after.Status = todo.Status
+		return after
+	}
+	for _, pod := range todo.Undone {
+		pass.OtherNotices = append(pass.OtherNotices, base.Notices{Object: pod, Events: []action.Notice{{
+			Type: corev1.EventTypeWarning, Reason: plan.EventNotDeleted, WithStatus: true,
+			Note: "PodUnavailableBudget " + key.Name + " granted its removal, which has not happened within " + plan.DisruptedLife.String(),
+		}}})
+	}
+	return pass, nil
+}
+
+// drifts reports whether the replicas of one of the workloads can change without an event.
+func drifts(workloads []plan.Workload) bool {
+	for i := range workloads {
+		if workloads[i].Drifts || workloads[i].Unknown != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// memory is what is remembered of budgets between passes.
+type memory struct {
+	sync.Mutex
+	of map[types.NamespacedName]remembered
+}
+
+type remembered struct {
+	uid    types.UID
+	sights plan.Sights
+	looks  plan.Looks
+}
+
+func (m *memory) get(key types.NamespacedName, uid types.UID) remembered {
+	m.Lock()
+	defer m.Unlock()
+	if known := m.of[key]; known.uid == uid {
+		return known
+	}
+	return remembered{uid: uid}
+}
+
+func (m *memory) set(key types.NamespacedName, r remembered) {
+	m.Lock()
+	defer m.Unlock()
+	m.of[key] = r
+}
+
+// Forget implements base.Memory.
+func (m *memory) Forget(key types.NamespacedName) {
+	m.Lock()
+	defer m.Unlock()
+	delete(m.of, key)
+}

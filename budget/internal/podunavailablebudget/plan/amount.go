@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+)
+
+// Workload is what a budget's pods belong to.
+type Workload struct {
+	// Name for people, such as "Deployment web".
+	Name string
+	// Replicas is how many pods it wants; if Unknown says why that is not known, how many active pods it has.
+	Replicas int32
+	// Drifts is true if Replicas changes without an event, as that of a DaemonSet with the nodes.
+	Drifts bool
+	// Unknown is one of the reasons of ConditionReplicasUnknown, and Message says more.
+	Unknown, Message string
+}
+
+// total returns how many pods the workloads want.
+func total(protected *int32, workloads []Workload) int32 {
+	if protected != nil {
+		return *protected
+	}
+	var sum int64
+	for i := range workloads {
+		sum += int64(workloads[i].Replicas)
+	}
+	return int32(min(sum, math.MaxInt32)) //nolint:gosec // it is bounded
+}
+
+// desired returns how many pods must stay available, given how many the workloads want. If the limit cannot be evaluated
+// it is all of them, with an error. Orphaned is true if a minimum in absolute terms has lost its meaning: no workload
+// wants pods, and none of the pods is without one.
+func desired(spec *v1beta1.PodUnavailableBudgetSpec, total int32, orphaned bool) (int32, error) {
+	switch {
+	case spec.MaxUnavailable != nil:
+		n, err := amount(spec.MaxUnavailable, total)
+		if err != nil {
+			return total, fmt.Errorf("evaluate spec.maxUnavailable: %w", err)
+		}
+		return max(0, total-n), nil
+	case spec.MinAvailable != nil:
+		n, err := amount(spec.MinAvailable, total)
+		if err != nil {
+			return total, fmt.Errorf("evaluate spec.minAvailable: %w", err)
+		}
+		if orphaned {
+			return 0, nil
+		}
+		return n, nil
+	}
+	return total, errors.New("neither spec.maxUnavailable nor spec.minAvailable is set")
+}
+
+// amount evaluates a number or a percentage, rounded up.
+func amount(value *intstr.IntOrString, total int32) (int32, error) {
+	n, err := intstr.GetScaledValueFromIntOrPercent(value, int(total), true)
+	if err != nil {
+		return 0, err
+	}
+	if n < 0 || n > math.MaxInt32 {
+		return 0, fmt.Errorf("%s is out of range", value.String())
+	}
+	return int32(n), nil
+}

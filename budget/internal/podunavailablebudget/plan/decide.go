@@ -1,0 +1,148 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+)
+
+// FreshFor is how long an entry covers further requests for its pod. Later ones renew it, so that it outlives them.
+const FreshFor = 3 * time.Second
+
+// maxNamed is how many pods are named that are in the way.
+const maxNamed = 5
+
+// Request is a disruption of a pod that a budget covers.
+type Request struct {
+	// Pod is the pod as stored before the request.
+	Pod       *corev1.Pod
+	Operation v1beta1.PubOperation
+	// ResizeApart is true if a resize is protected only where a budget says RESIZE.
+	ResizeApart bool
+	// Lost is true if the pod's node is gone: the pod does not serve, whatever its status says.
+	Lost bool
+	// Recorded is true if this process has recorded the operation for this pod less than FreshFor ago. What another process
+	// has written may be older than it looks.
+	Recorded bool
+	Now      time.Time
+}
+
+// Verdict is the answer of one budget to a request.
+type Verdict struct {
+	// Refused says in words why the request must not be carried out; empty if it may.
+	Refused string
+	// Next is the status to be written before the request is carried out; nil if nothing is to be recorded.
+	Next *v1beta1.PodUnavailableBudgetStatus
+	// Confirm is true if the request may be carried out only if the server still has the status.
+	Confirm bool
+}
+
+// Decide returns whether a budget grants a request.
+//
+// What a user has exempted, pods of nodes that are gone, and operations that the budget does not protect, are recorded and
+// charged, too, but never refused: otherwise a granted disruption could meet them. A budget whose numbers do not follow from its present spec
+// grants nothing.
+func Decide(b *v1beta1.PodUnavailableBudget, req Request) Verdict {
+	s := &b.Status
+	switch {
+	case !IsProtected(req.Pod):
+		return Verdict{}
+	case req.Lost, isExempt(req.Pod), isIgnored(b, req.Pod), !protects(b, req.Operation, req.ResizeApart):
+		if req.Recorded || isTaken(s, req.Pod) || isFull(s) && !hasGrant(s, req.Pod) {
+			return Verdict{}
+		}
+		return Verdict{Next: record(s, req.Pod, req.Operation, req.Now)}
+	case s.ObservedGeneration != b.Generation:
+		return Verdict{Refused: refusal(b, req, "its numbers are being computed: try again")}
+	case s.DesiredAvailable == 0:
+		return Verdict{Confirm: true}
+	case req.Recorded:
+		return Verdict{}
+	case hasGrant(s, req.Pod):
+		return Verdict{Next: record(s, req.Pod, req.Operation, req.Now)}
+	case s.CurrentAvailable <= s.DesiredAvailable:
+		return Verdict{Refused: refusal(b, req, numbers(b)+inTheWay(b, req.Now))}
+	case isTaken(s, req.Pod):
+		return Verdict{Refused: refusal(b, req, "a disruption of another pod of this name was granted and is not confirmed yet: try again")}
+	case isFull(s):
+		return Verdict{Refused: refusal(b, req, fmt.Sprintf("%d granted disruptions are not confirmed yet", maxGrants))}
+	}
+	return Verdict{Next: record(s, req.Pod, req.Operation, req.Now)}
+}
+
+func isFull(s *v1beta1.PodUnavailableBudgetStatus) bool {
+	return len(s.DisruptedPods)+len(s.UnavailablePods) >= maxGrants
+}
+
+// isIgnored reports whether the budget's ignoredPodSelector matches the pod. One that cannot be read, or is empty,
+// matches none.
+func isIgnored(b *v1beta1.PodUnavailableBudget, pod *corev1.Pod) bool {
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.IgnoredPodSelector)
+	return err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels))
+}
+
+func refusal(b *v1beta1.PodUnavailableBudget, req Request, why string) string {
+	return fmt.Sprintf("PodUnavailableBudget %s/%s refuses %s of pod %s: %s", b.Namespace, b.Name, req.Operation, req.Pod.Name, why)
+}
+
+func numbers(b *v1beta1.PodUnavailableBudget) string {
+	s := &b.Status
+	of := ""
+	if s.TotalReplicas > 0 { // pods without a workload have no replicas
+		of = fmt.Sprintf(" of %d", s.TotalReplicas)
+	}
+	return fmt.Sprintf("%d available, %d required%s (%s)", s.CurrentAvailable, s.DesiredAvailable, of, limit(&b.Spec))
+}
+
+func limit(spec *v1beta1.PodUnavailableBudgetSpec) string {
+	switch {
+	case spec.MaxUnavailable != nil:
+		return "maxUnavailable " + spec.MaxUnavailable.String()
+	case spec.MinAvailable != nil:
+		return "minAvailable " + spec.MinAvailable.String()
+	}
+	return "no limit"
+}
+
+// inTheWay names the pods that use the budget up: those with grants, and those that the controller has found unavailable.
+func inTheWay(b *v1beta1.PodUnavailableBudget, now time.Time) string {
+	s := &b.Status
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(s.DisruptedPods)) {
+		all = append(all, name+" (removal granted "+ago(s.DisruptedPods[name], now)+")")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.UnavailablePods)) {
+		if _, twice := s.DisruptedPods[name]; !twice {
+			all = append(all, name+" (change granted "+ago(s.UnavailablePods[name], now)+")")
+		}
+	}
+	text := namesOf(all)
+	if c := meta.FindStatusCondition(s.Conditions, ConditionExhausted); c != nil && c.Status == metav1.ConditionTrue {
+		text = strings.Trim(text+", "+c.Message, ", ")
+	}
+	if text == "" {
+		return ""
+	}
+	return "; in the way: " + text
+}
+
+func ago(at metav1.Time, now time.Time) string {
+	return max(0, now.Sub(at.Time)).Truncate(time.Second).String() + " ago"
+}
+
+// namesOf joins the first few texts.
+func namesOf(all []string) string {
+	if len(all) <= maxNamed {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
+}

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/testing/gen"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+)
+
+func TestGrantsExpire(t *testing.T) {
+	behind := func(pod *corev1.Pod) *corev1.Pod {
+		pod.Generation, pod.Status.ObservedGeneration = 3, 2
+		return pod
+	}
+	cases := []struct {
+		name    string
+		op      v1beta1.PubOperation
+		seen    time.Duration
+		pod     *corev1.Pod // as the cache has it
+		look    bool
+		looked  *corev1.Pod
+		kept    bool
+		undone  bool
+		current int32
+	}{
+		{"a deletion under way", del, time.Second, named("web-1"), false, nil, true, false, 1},
+		{"a deletion that is seen", del, time.Second, gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Terminating()), false, nil, false, false, 1},
+		{"a pod that is gone", del, time.Second, nil, true, nil, false, false, 1},
+		{"a pod that the cache does not show yet", upd, time.Second, nil, true, named("web-1"), true, false, 1},
+		{"a deletion that does not happen", del, 20 * time.Second, named("web-1"), true, named("web-1"), false, true, 2},
+		{"a deletion that the cache has not seen", del, 20 * time.Second, named("web-1"), true, gen.Pod("web-1", gen.Terminating()), false, false, 1},
+		{"a change under way", upd, 9 * time.Second, named("web-1"), false, nil, true, false, 1},
+		{"a change that is carried out", upd, 10 * time.Second, named("web-1"), true, named("web-1"), false, false, 2},
+		{"a change that the cache has not seen", upd, 10 * time.Second, named("web-1"), true, behind(named("web-1")), true, false, 1},
+		{"a change that the node has not seen", upd, time.Hour, behind(named("web-1")), false, nil, true, false, 1},
+		{"a new pod of the name", del, time.Second, uid(named("web-1"), "new"), true, uid(named("web-1"), "new"), false, false, 2},
+		{"an old pod of the name in the cache", upd, time.Second, uid(named("web-1"), "old"), true, named("web-1"), true, false, 1},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			// The time in the entry says nothing: it is of another machine's clock.
+			b := budget(maxUnavailable("1"), granted(named("web-1"), tc.op, time.Hour))
+			s := Snapshot{Budget: b, Pods: []*corev1.Pod{named("web-2")}, Workloads: workload(2), Sights: seen(b, tc.seen)}
+			cached := map[string]*corev1.Pod{}
+			if tc.pod != nil {
+				s.Pods = append(s.Pods, tc.pod)
+				cached[tc.pod.Name] = tc.pod
+			}
+			look := LookAt(&b.Status, cached, s.Sights, now)
+			assert.Equal(t, tc.look, len(look) > 0)
+			if tc.looked != nil {
+				tc.looked.ResourceVersion = "2"
+			}
+			if tc.look {
+				s.Looks = Looks{"web-1": NewLook(tc.looked, named("web-1").UID, tc.pod)}
+			}
+			p := compute(t, s)
+			assert.Equal(t, tc.kept, len(Grants(&p.Status)) > 0)
+			assert.Equal(t, tc.kept, len(p.Status.PodUIDs) > 0)
+			assert.Equal(t, tc.undone, len(p.Undone) > 0)
+			assert.Equal(t, tc.current, p.Status.CurrentAvailable)
+			assert.Equal(t, tc.kept, p.RequeueAfter > 0)
+		})
+	}
+}
+
+func TestEntriesAreSeenOnce(t *testing.T) {
+	b := budget(granted(named("web-1"), del, 0))
+	first := Sights{}.Next(&b.Status, now)
+	later := first.Next(&b.Status, now.Add(time.Minute))
+	assert.Equal(t, first, later)
+	renewed := budget(granted(named("web-1"), del, -time.Second))
+	assert.NotEqual(t, first, first.Next(&renewed.Status, now.Add(time.Minute)))
+	assert.Empty(t, first.Next(&budget().Status, now))
+}
+
+// OpenKruise writes no UIDs: its entries are those of whoever has the name.
+func TestGrantsOfOpenKruiseCount(t *testing.T) {
+	at := metav1.NewTime(now.Add(-time.Hour))
+	b := budget(maxUnavailable("2"), numbersOf(9, 9))
+	b.Status.DisruptedPods = map[string]metav1.Time{"web-000": at, "gone": at}
+	b.Status.UnavailablePods = map[string]metav1.Time{"web-001": at}
+	s := Snapshot{Budget: b, Pods: ready(5), Workloads: workload(5), Sights: seen(b, time.Second)}
+	p := compute(t, s)
+	assert.Equal(t, map[string]metav1.Time{"web-000": at}, p.Status.DisruptedPods, "it is old by another clock")
+	assert.Equal(t, map[string]metav1.Time{"web-001": at}, p.Status.UnavailablePods)
+	assert.Equal(t, [3]int32{3, 3, 0}, [3]int32{p.Status.CurrentAvailable, p.Status.DesiredAvailable, p.Status.UnavailableAllowed})
+	b.Status = p.Status
+	assert.Empty(t, Decide(b, Request{Pod: s.Pods[0], Operation: del, Now: now}).Refused)
+	assert.NotEmpty(t, Decide(b, Request{Pod: s.Pods[2], Operation: del, Now: now}).Refused)
+}

@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// Looks are pods, by their names, as the server had them when it was asked, for as long as the cache shows older ones. An
+// entry that was dropped for what the server said would otherwise be missed by the next pass.
+type Looks map[string]Look
+
+// Look is what the server said of a pod.
+type Look struct {
+	// Pod is the pod, nil if there was none of the name.
+	Pod *corev1.Pod
+	// Gone are the UIDs of earlier pods of the name.
+	Gone []types.UID
+}
+
+// NewLook returns what the server said of a name, given the UID in the ledger and the pod in the cache.
+func NewLook(pod *corev1.Pod, recorded types.UID, cached *corev1.Pod) Look {
+	l := Look{Pod: pod, Gone: []types.UID{recorded}}
+	if cached != nil {
+		l.Gone = append(l.Gone, cached.UID)
+	}
+	if pod != nil {
+		l.Gone = slices.DeleteFunc(l.Gone, func(uid types.UID) bool { return uid == pod.UID })
+	}
+	return l
+}
+
+// Newest returns the newer one of the look and a cached pod; nil if it is gone.
+func (ls Looks) Newest(name string, cached *corev1.Pod) *corev1.Pod {
+	l, ok := ls[name]
+	switch {
+	case !ok:
+		return cached
+	case cached == nil:
+		return l.Pod
+	case slices.Contains(l.Gone, cached.UID):
+		return l.Pod
+	case l.Pod == nil || !isOlder(cached, l.Pod):
+		return cached
+	}
+	return l.Pod
+}
+
+// StillNeeded returns the looks that the cache does not show yet. Of a pod that the cache does not have, the server is asked
+// again: it may have come and gone unseen, and its entry would stay for ever.
+func (ls Looks) StillNeeded(cached func(name string) *corev1.Pod) Looks {
+	next := Looks{}
+	for name, l := range ls {
+		if c := cached(name); c != nil && ls.Newest(name, c) != c {
+			next[name] = l
+		}
+	}
+	return next
+}
+
+func isOlder(a, b *corev1.Pod) bool {
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	return err == nil && order < 0
+}

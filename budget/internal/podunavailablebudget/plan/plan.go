@@ -1,0 +1,225 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/conversion"
+)
+
+// recheck is how often a change is looked at again that a node does not carry out.
+const recheck = 30 * time.Second
+
+// Snapshot is what was read of one budget.
+type Snapshot struct {
+	Budget *v1beta1.PodUnavailableBudget
+	// Pods are those that the budget covers.
+	Pods []*corev1.Pod
+	// Workloads are those that the pods belong to, or the target.
+	Workloads []Workload
+	// Looks are pods that the cache does not show as they are, among them those that LookAt has named.
+	Looks Looks
+	// Shared names another budget and a pod that both cover; empty if there is none.
+	Shared, SharedPod string
+	Sights            Sights
+	Now               time.Time
+	Refusals          action.Refusals
+}
+
+// Plan is what follows from a snapshot.
+type Plan struct {
+	action.Plan
+	Status v1beta1.PodUnavailableBudgetStatus
+	// Undone are pods whose granted deletion has not happened.
+	Undone []*corev1.Pod
+	// Err is why the limit cannot be evaluated.
+	Err error
+}
+
+// Compute returns the next status of a budget.
+func Compute(s Snapshot) Plan {
+	p := Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Status: *s.Budget.Status.DeepCopy()}
+	pods := s.pods()
+	p.expire(&s, pods)
+	p.count(&s, pods)
+	p.conditions(&s, pods)
+	p.Status.ObservedGeneration = s.Budget.Generation
+	if s.Budget.Status.ObservedGeneration != s.Budget.Generation {
+		p.tell(len(pods))
+	}
+	return p
+}
+
+// LookAt returns the names of pods that the server must be asked about before a grant is dropped: the caches may lag.
+// Pods are those of the namespace that the ledger names, as far as they are known.
+func LookAt(status *v1beta1.PodUnavailableBudgetStatus, pods map[string]*corev1.Pod, sights Sights, now time.Time) []string {
+	var names []string
+	for _, g := range Grants(status) {
+		pod := pods[g.Pod]
+		isOther := pod == nil || g.UID != "" && pod.UID != g.UID
+		if isOther || IsActive(pod) && sights.isDue(g, now) && (g.Disrupts || isSettled(pod)) {
+			names = append(names, g.Pod)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// pods returns the active pods that the budget covers, as the server has them where it was asked.
+func (s *Snapshot) pods() []*corev1.Pod {
+	all := make([]*corev1.Pod, 0, len(s.Pods))
+	for _, pod := range s.Pods {
+		if pod = s.Looks.Newest(pod.Name, pod); pod != nil && IsActive(pod) {
+			all = append(all, pod)
+		}
+	}
+	slices.SortFunc(all, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// expire drops the entries that have been carried out, and those of which nothing is seen in time.
+func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
+	byName := make(map[string]*corev1.Pod, len(pods))
+	for _, pod := range pods {
+		byName[pod.Name] = pod
+	}
+	for _, g := range Grants(&s.Budget.Status) {
+		pod := byName[g.Pod]
+		if looked := s.Looks[g.Pod].Pod; pod == nil && looked != nil && IsActive(looked) {
+			pod = looked // it is too young for the cache
+		}
+		switch {
+		case pod == nil || g.UID != "" && pod.UID != g.UID:
+			p.drop(g)
+		case !s.Sights.isDue(g, s.Now):
+			p.RequeueWithin(g.life() - s.Now.Sub(s.Sights[g]))
+		case g.Disrupts:
+			p.drop(g)
+			p.Undone = append(p.Undone, pod)
+		case isSettled(pod):
+			p.drop(g)
+		default:
+			p.RequeueWithin(recheck)
+		}
+	}
+}
+
+func (p *Plan) drop(g Grant) {
+	st := &p.Status
+	if g.Disrupts {
+		st.DisruptedPods = without(st.DisruptedPods, g.Pod)
+	} else {
+		st.UnavailablePods = without(st.UnavailablePods, g.Pod)
+	}
+	_, disrupted := st.DisruptedPods[g.Pod]
+	_, unavailable := st.UnavailablePods[g.Pod]
+	if !disrupted && !unavailable {
+		st.PodUIDs = without(st.PodUIDs, g.Pod)
+	}
+}
+
+// count computes the numbers.
+func (p *Plan) count(s *Snapshot, pods []*corev1.Pod) {
+	spec, protected := &s.Budget.Spec, protectedTotal(s.Budget)
+	orphaned := protected == nil && !slices.ContainsFunc(s.Workloads, func(w Workload) bool { return w.Replicas > 0 }) &&
+		!slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return metav1.GetControllerOfNoCopy(pod) == nil })
+	p.Status.TotalReplicas = total(protected, s.Workloads)
+	p.Status.DesiredAvailable, p.Err = desired(spec, p.Status.TotalReplicas, orphaned)
+	p.Status.CurrentAvailable = 0
+	idle := spec.TargetReference != nil && p.Status.TotalReplicas == 0 // as in OpenKruise, which counts no pods then
+	for _, pod := range pods {
+		if !idle && IsAvailable(pod) && !hasGrant(&p.Status, pod) {
+			p.Status.CurrentAvailable++
+		}
+	}
+	p.Status.UnavailableAllowed = allowed(&p.Status)
+}
+
+// protectedTotal is the user's number of replicas; nil for none.
+func protectedTotal(b *v1beta1.PodUnavailableBudget) *int32 {
+	if b.Spec.ProtectTotalReplicas != nil {
+		return b.Spec.ProtectTotalReplicas
+	}
+	n, err := conversion.Replicas(b.Annotations[v1beta1.ProtectTotalReplicasAnnotation])
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+func (p *Plan) conditions(s *Snapshot, pods []*corev1.Pod) {
+	exhausted := metav1.Condition{Type: ConditionExhausted, Status: metav1.ConditionFalse, Reason: ReasonSufficientPods}
+	switch {
+	case p.Err != nil:
+		exhausted.Status, exhausted.Reason, exhausted.Message = metav1.ConditionTrue, ReasonInvalidSpec, p.Err.Error()
+	case p.Status.DesiredAvailable > 0 && p.Status.CurrentAvailable <= p.Status.DesiredAvailable:
+		exhausted.Status, exhausted.Reason, exhausted.Message = metav1.ConditionTrue, ReasonInsufficientPods, p.unavailable(pods)
+	}
+	p.set(s, exhausted)
+	p.setOrRemove(s, unknown(s))
+	conflict := metav1.Condition{Type: ConditionConflict, Status: metav1.ConditionTrue, Reason: ReasonPodsCoveredTwice}
+	if s.Shared != "" {
+		conflict.Message = fmt.Sprintf("PodUnavailableBudget %s covers pod %s, too: each of them is charged, and each may refuse", s.Shared, s.SharedPod)
+	}
+	p.setOrRemove(s, conflict)
+}
+
+// unavailable names the pods that are not available and have no grant.
+func (p *Plan) unavailable(pods []*corev1.Pod) string {
+	var all []string
+	for _, pod := range pods {
+		if why := unavailability(pod); why != "" && !hasGrant(&p.Status, pod) {
+			all = append(all, pod.Name+" ("+why+")")
+		}
+	}
+	return namesOf(all)
+}
+
+func unknown(s *Snapshot) metav1.Condition {
+	c := metav1.Condition{Type: ConditionReplicasUnknown, Status: metav1.ConditionTrue}
+	if protectedTotal(s.Budget) != nil {
+		return c
+	}
+	for _, w := range s.Workloads {
+		if w.Unknown != "" {
+			c.Reason = w.Unknown
+			c.Message = fmt.Sprintf("it is not known how many pods %s wants (%s): its present pods count; set spec.protectTotalReplicas", w.Name, w.Message)
+			return c
+		}
+	}
+	return c
+}
+
+func (p *Plan) set(s *Snapshot, c metav1.Condition) {
+	c.ObservedGeneration = s.Budget.Generation
+	c.LastTransitionTime = metav1.NewTime(s.Now).Rfc3339Copy()
+	meta.SetStatusCondition(&p.Status.Conditions, c)
+}
+
+// setOrRemove sets a condition with a message, and removes one without.
+func (p *Plan) setOrRemove(s *Snapshot, c metav1.Condition) {
+	if c.Message == "" {
+		meta.RemoveStatusCondition(&p.Status.Conditions, c.Type)
+		return
+	}
+	p.set(s, c)
+}
+
+// tell notes what is remarkable about a new spec.
+func (p *Plan) tell(pods int) {
+	switch {
+	case p.Err != nil:
+		p.Notices = append(p.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: EventLimitFailed, Note: p.Err.Error()})
+	case pods == 0:
+		p.Notices = append(p.Notices, action.Notice{Type: corev1.EventTypeNormal, Reason: EventNoPods, Note: "the budget covers no pod yet"})
+	}
+}

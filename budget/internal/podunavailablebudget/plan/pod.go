@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+)
+
+// GuardedConditions are those through which operators take a pod out of service before they change it.
+func GuardedConditions() []corev1.PodConditionType {
+	return []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}
+}
+
+// IsActive reports whether the pod is neither terminating nor finished.
+func IsActive(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// IsProtected reports whether the pod serves its application, as the API server has it: disruptions of other pods are
+// always granted.
+func IsProtected(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
+		statusOf(pod, corev1.PodReady) == corev1.ConditionTrue && !HasUnavailableLabel(pod)
+}
+
+// IsAvailable reports whether the pod counts as available. It is narrower than IsProtected: what is about to leave
+// service counts no more, and is still asked about.
+func IsAvailable(pod *corev1.Pod) bool { return unavailability(pod) == "" }
+
+// unavailability returns in words why the pod does not count as available, empty if it does.
+func unavailability(pod *corev1.Pod) string {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return "terminating"
+	case HasUnavailableLabel(pod):
+		return "labelled as unavailable"
+	case pod.Status.Phase != corev1.PodRunning:
+		return strings.ToLower(string(pod.Status.Phase))
+	case statusOf(pod, corev1.PodReady) != corev1.ConditionTrue:
+		return "not ready"
+	case isHeld(pod):
+		return "leaving service"
+	case isBehind(pod):
+		return "changed, and its node has not seen that"
+	}
+	return ""
+}
+
+// isSettled reports whether the kubelet has seen the pod as it is.
+func isSettled(pod *corev1.Pod) bool {
+	return !isBehind(pod) && (statusOf(pod, corev1.PodReady) != corev1.ConditionTrue || !isHeld(pod))
+}
+
+// isBehind reports whether the kubelet has not seen the newest spec. Kubelets before 1.34 do not tell.
+func isBehind(pod *corev1.Pod) bool {
+	return pod.Status.ObservedGeneration != 0 && pod.Status.ObservedGeneration < pod.Generation
+}
+
+// isHeld reports whether an operator has taken the pod out of service.
+func isHeld(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(GuardedConditions(), func(t corev1.PodConditionType) bool {
+		return hasReadinessGate(pod, t) && statusOf(pod, t) == corev1.ConditionFalse
+	})
+}
+
+func hasReadinessGate(pod *corev1.Pod, condition corev1.PodConditionType) bool {
+	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == condition })
+}
+
+func statusOf(pod *corev1.Pod, condition corev1.PodConditionType) corev1.ConditionStatus {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == condition {
+			return pod.Status.Conditions[i].Status
+		}
+	}
+	return ""
+}
+
+// HasUnavailableLabel reports whether somebody has labelled the pod as unavailable.
+func HasUnavailableLabel(pod *corev1.Pod) bool {
+	for key := range pod.Labels {
+		if strings.HasPrefix(key, v1beta1.UnavailableLabelPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// isExempt reports whether the user wants the pod never to be refused.
+func isExempt(pod *corev1.Pod) bool {
+	exempt, err := strconv.ParseBool(pod.Annotations[v1beta1.NoProtectAnnotation])
+	return err == nil && exempt
+}

@@ -1,0 +1,316 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/testing/gen"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+)
+
+// world is a server with one budget, the pods of one workload, two replicas of the webhook and the controller. Views lag,
+// clocks differ, answers get lost, the controller restarts.
+type world struct {
+	rand     *rand.Rand
+	now      time.Time
+	replicas int
+	// reuse is true if a new pod gets the name of the one that it replaces, as in a StatefulSet.
+	reuse   bool
+	created int
+	version int // of the pod that was written last
+
+	versions []*v1beta1.PodUnavailableBudget // of the budget; the last one is the server's
+	pods     map[string]*simPod              // by name
+	webhooks []int                           // the version that each replica has seen
+	skews    []time.Duration                 // of the clock of each replica
+	recorded []map[string]time.Time          // what each replica has recorded, by operation and UID
+	requests []*request
+	events   []podEvent             // of the pods that the controller has not seen yet
+	view     map[string]*corev1.Pod // what the controller has seen of the pods
+	looks    Looks
+	sights   Sights
+	skew     time.Duration // of the controller's clock
+	calm     bool          // no more requests, failures and faults
+}
+
+// simPod is a pod and what is to become of it.
+type simPod struct {
+	*corev1.Pod
+	failed   bool      // by itself
+	restarts time.Time // when its node begins to carry out an update; zero for never
+	next     time.Time // when it becomes ready, or goes
+}
+
+// podEvent is what a watch tells of a pod; nil if it has gone.
+type podEvent struct {
+	name string
+	pod  *corev1.Pod
+}
+
+// request is a disruption on its way through the API server.
+type request struct {
+	pod     *corev1.Pod
+	op      v1beta1.PubOperation
+	replica int
+	granted bool      // it was recorded, or needs no record
+	at      time.Time // when it is carried out
+}
+
+func newWorld(seed uint64, b *v1beta1.PodUnavailableBudget, replicas int) *world {
+	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a replay needs the same numbers
+	w := &world{
+		rand: r, now: now, replicas: replicas, reuse: r.IntN(2) == 0, pods: map[string]*simPod{}, view: map[string]*corev1.Pod{},
+		webhooks: []int{0, 0}, skews: []time.Duration{0, time.Duration(r.IntN(120)-60) * time.Second},
+		recorded: []map[string]time.Time{{}, {}},
+		skew:     time.Duration(r.IntN(120)-60) * time.Second, sights: Sights{},
+	}
+	b.Status = v1beta1.PodUnavailableBudgetStatus{}
+	w.versions = []*v1beta1.PodUnavailableBudget{b}
+	for range replicas {
+		w.create("").next = now
+	}
+	return w
+}
+
+func (w *world) create(name string) *simPod {
+	w.created++
+	if name == "" {
+		name = fmt.Sprintf("web-%d", w.created)
+	}
+	pod := gen.Pod(name, gen.NotReady(gen.Epoch()))
+	pod.UID = types.UID(fmt.Sprint(w.created))
+	pod.OwnerReferences = []metav1.OwnerReference{controller}
+	pod.Status.ObservedGeneration = 1
+	p := &simPod{Pod: pod, next: w.now.Add(w.upTo(20))}
+	w.pods[name] = p
+	w.version++
+	pod.ResourceVersion = strconv.Itoa(w.version)
+	w.events = append(w.events, podEvent{name, pod})
+	return p
+}
+
+func (w *world) upTo(seconds int) time.Duration {
+	return time.Duration(w.rand.IntN(seconds*1000)) * time.Millisecond
+}
+
+func (w *world) budget() *v1beta1.PodUnavailableBudget { return w.versions[len(w.versions)-1] }
+
+// write writes a status as the server does: only over the version that was read.
+func (w *world) write(version int, s *v1beta1.PodUnavailableBudgetStatus) bool {
+	if version != len(w.versions)-1 {
+		return false
+	}
+	next := w.budget().DeepCopy()
+	next.Status = *s.DeepCopy()
+	w.versions = append(w.versions, next)
+	return true
+}
+
+// set changes a pod; nobody changes objects that others have seen.
+func (w *world) set(p *simPod, options ...gen.PodOption) {
+	p.Pod = p.DeepCopy()
+	for _, o := range options {
+		o(p.Pod)
+	}
+	w.version++
+	p.ResourceVersion = strconv.Itoa(w.version)
+	w.events = append(w.events, podEvent{p.Name, p.Pod})
+}
+
+// nodes let time have its effect on the pods.
+func (w *world) nodes() {
+	for _, name := range sortedNames(w.pods) {
+		p := w.pods[name]
+		switch {
+		case p.DeletionTimestamp != nil && !w.now.Before(p.next):
+			delete(w.pods, name)
+			w.events = append(w.events, podEvent{name: name})
+			if !w.reuse {
+				name = ""
+			}
+			w.create(name).failed = p.failed // whoever replaces a failed pod has not served yet
+		case !p.restarts.IsZero() && !w.now.Before(p.restarts):
+			p.restarts, p.next = time.Time{}, w.now.Add(w.upTo(20))
+			w.set(p, gen.NotReady(gen.Epoch()), func(pod *corev1.Pod) { pod.Status.ObservedGeneration = pod.Generation })
+		case p.DeletionTimestamp == nil && p.restarts.IsZero() && statusOf(p.Pod, corev1.PodReady) != "True" && !w.now.Before(p.next):
+			p.failed = false
+			w.set(p, gen.Ready(gen.Epoch()), func(pod *corev1.Pod) { pod.Status.ObservedGeneration = pod.Generation })
+		}
+	}
+}
+
+// carryOut does what was granted.
+func (w *world) carryOut(r *request) {
+	p, ok := w.pods[r.pod.Name]
+	if !ok || p.UID != r.pod.UID || p.DeletionTimestamp != nil {
+		return
+	}
+	if r.op == del || r.op == evict {
+		p.next, p.restarts = w.now.Add(w.upTo(30)), time.Time{}
+		w.set(p, gen.Terminating())
+		return
+	}
+	if statusOf(p.Pod, corev1.PodReady) == "True" && p.restarts.IsZero() {
+		p.restarts = w.now.Add(w.upTo(40))
+	}
+	w.set(p, func(pod *corev1.Pod) { pod.Generation++ })
+}
+
+// ask lets a replica of the webhook handle a request, one step at a time.
+func (w *world) ask(r *request) (done bool) {
+	version := w.webhooks[r.replica]
+	p, ok := w.pods[r.pod.Name]
+	if !ok || p.UID != r.pod.UID {
+		return true
+	}
+	r.pod = p.Pod // admission sees what the server has
+	key, recorded := string(r.op)+string(r.pod.UID), w.recorded[r.replica]
+	at, known := recorded[key]
+	v := Decide(w.versions[version], Request{
+		Pod: r.pod, Operation: r.op, ResizeApart: true, Recorded: known && w.now.Sub(at) < FreshFor, Now: w.now.Add(w.skews[r.replica]),
+	})
+	switch {
+	case v.Refused != "":
+		return true
+	case v.Next == nil:
+		// Deletions and updates are carried out on the version that was judged.
+		w.carryOut(r)
+		return true
+	case !w.write(version, v.Next):
+		w.webhooks[r.replica] = len(w.versions) - 1 // a conflict: it reads anew
+		return false
+	case !w.calm && w.rand.IntN(8) == 0:
+		return true // the answer got lost, or the replica died: nothing is carried out
+	}
+	recorded[key] = w.now
+	if w.rand.IntN(2) == 0 {
+		w.webhooks[r.replica] = len(w.versions) - 1
+	}
+	r.granted, r.at = true, w.now.Add(w.upTo(5))
+	return false
+}
+
+// count is a pass of the controller. What it has seen of the pods may be old.
+func (w *world) count() {
+	at, version := w.now.Add(w.skew), len(w.versions)-1
+	if !w.calm && w.rand.IntN(4) == 0 {
+		version = max(0, version-w.rand.IntN(3))
+	}
+	b := w.versions[version]
+	w.sights = w.sights.Next(&b.Status, at)
+	s := Snapshot{
+		Budget: b, Workloads: workload(int32(w.replicas)), Sights: w.sights, Now: at, //nolint:gosec // it is small
+	}
+	w.looks = w.looks.StillNeeded(func(name string) *corev1.Pod { return w.view[name] })
+	known := map[string]*corev1.Pod{}
+	for _, g := range Grants(&b.Status) {
+		if pod := w.looks.Newest(g.Pod, w.view[g.Pod]); pod != nil {
+			known[g.Pod] = pod
+		}
+	}
+	for _, name := range LookAt(&b.Status, known, w.sights, at) {
+		var pod *corev1.Pod
+		if p, ok := w.pods[name]; ok {
+			pod = p.Pod
+		}
+		w.looks[name] = NewLook(pod, b.Status.PodUIDs[name], w.view[name])
+	}
+	s.Looks = w.looks
+	for _, pod := range w.view {
+		s.Pods = append(s.Pods, pod)
+	}
+	if p := Compute(s); !w.calm && w.rand.IntN(6) == 0 {
+		return // it died before it wrote
+	} else {
+		w.write(version, &p.Status)
+	}
+}
+
+// see brings the controller's view of the pods forward, in the order in which they changed; to the present when it starts
+// anew (the leader fence).
+func (w *world) see(all bool) {
+	n := len(w.events)
+	if !all && n > 0 {
+		n = w.rand.IntN(n + 1)
+	}
+	for _, e := range w.events[:n] {
+		if delete(w.view, e.name); e.pod != nil {
+			w.view[e.name] = e.pod
+		}
+	}
+	w.events = w.events[n:]
+}
+
+// step lets one actor act.
+func (w *world) step() {
+	switch w.rand.IntN(9) {
+	case 0:
+		w.now = w.now.Add(w.upTo(4))
+	case 1:
+		w.see(false)
+	case 2:
+		w.count()
+	case 3, 4:
+		if !w.calm && len(w.requests) < 12 {
+			names := sortedNames(w.pods)
+			w.requests = append(w.requests, &request{
+				pod: w.pods[names[w.rand.IntN(len(names))]].Pod, op: []v1beta1.PubOperation{del, evict, upd, upd}[w.rand.IntN(4)], replica: w.rand.IntN(2),
+			})
+		}
+	case 5, 6:
+		if i := len(w.requests); i > 0 {
+			i = w.rand.IntN(i)
+			if r := w.requests[i]; !r.granted && w.ask(r) {
+				w.requests = slices.Delete(w.requests, i, i+1)
+			}
+		}
+	case 7:
+		replica := w.rand.IntN(2)
+		w.webhooks[replica] = min(w.webhooks[replica]+w.rand.IntN(4), len(w.versions)-1)
+	case 8:
+		w.mishap()
+	}
+	w.requests = slices.DeleteFunc(w.requests, func(r *request) bool {
+		if r.granted && !w.now.Before(r.at) {
+			w.carryOut(r)
+			return true
+		}
+		return false
+	})
+	w.nodes()
+}
+
+func (w *world) mishap() {
+	if w.calm {
+		return
+	}
+	switch w.rand.IntN(20) {
+	case 0: // a new leader
+		w.sights, w.looks = Sights{}, Looks{}
+		w.see(true)
+	case 1: // a pod fails
+		names := sortedNames(w.pods)
+		p := w.pods[names[w.rand.IntN(len(names))]]
+		if p.DeletionTimestamp == nil && p.restarts.IsZero() {
+			p.failed, p.next = true, w.now.Add(w.upTo(30))
+			w.set(p, gen.NotReady(gen.Epoch()))
+		}
+	}
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,121 @@
+package podunavailablebudget
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+)
+
+// snapshot reads what concerns one budget.
+func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
+	s := plan.Snapshot{Now: r.Clock.Now()}
+	b, err := fastclient.Get[v1beta1.PodUnavailableBudget](ctx, r.Reader, key)
+	if err != nil {
+		return s, fmt.Errorf("read budget %s: %w", key, err)
+	}
+	s.Budget = b
+	s.Refusals = r.KnownRefusals(b, nil, 0, s.Now)
+	if err := r.readWorkloads(ctx, &s, key); err != nil {
+		return s, err
+	}
+	if s.Shared, s.SharedPod, err = r.shared(ctx, b, s.Pods); err != nil {
+		return s, err
+	}
+	return s, r.look(ctx, &s, key)
+}
+
+// readWorkloads reads the pods of the budget and what they belong to, and has its changes bring further passes.
+func (r *reconciler) readWorkloads(ctx context.Context, s *plan.Snapshot, key types.NamespacedName) error {
+	t := s.Budget.Spec.TargetReference
+	pods, target, err := r.cover.Pods(ctx, s.Budget)
+	if t != nil {
+		if w, ok := cover.Unreadable(t, pods, err); ok {
+			s.Pods, s.Workloads = pods, []plan.Workload{w}
+			return nil
+		}
+	}
+	if t != nil && apierrors.IsNotFound(err) {
+		name := types.NamespacedName{Namespace: key.Namespace, Name: t.Name}
+		return r.workloads.follow(ctx, key, map[cover.Object]bool{{Kind: cover.KindOf(t), Name: name}: true})
+	}
+	if err != nil {
+		return hide(fmt.Errorf("read the pods of budget %s: %w", key, err))
+	}
+	workloads, on, err := r.cover.Workloads(ctx, pods, target)
+	if err != nil {
+		return hide(fmt.Errorf("read the workloads of budget %s: %w", key, err))
+	}
+	s.Pods, s.Workloads = pods, workloads
+	return r.workloads.follow(ctx, key, on)
+}
+
+// hide keeps the absence of another object from being taken for that of the budget.
+func hide(err error) error {
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%v", err) //nolint:errorlint // that is the point
+	}
+	return err
+}
+
+// shared returns another budget that covers one of the pods, and that pod.
+func (r *reconciler) shared(ctx context.Context, b *v1beta1.PodUnavailableBudget, pods []*corev1.Pod) (other, pod string, err error) {
+	all, err := fastclient.All[v1beta1.PodUnavailableBudget](ctx, r.Reader, b.Namespace)
+	if err != nil || len(all) < 2 {
+		return "", "", err
+	}
+	for _, p := range pods {
+		budgets, err := r.cover.Budgets(ctx, p)
+		if err != nil {
+			return "", "", hide(err)
+		}
+		for _, o := range budgets {
+			if o.Name != b.Name {
+				return o.Name, p.Name, nil
+			}
+		}
+	}
+	return "", "", nil
+}
+
+// look asks the server about pods whose grants would end, and keeps what it says until the cache shows that.
+func (r *reconciler) look(ctx context.Context, s *plan.Snapshot, key types.NamespacedName) error {
+	known := r.memory.get(key, s.Budget.UID)
+	st := &s.Budget.Status
+	s.Sights = known.sights.Next(st, s.Now)
+	cached := func(name string) *corev1.Pod {
+		pod, err := fastclient.Get[corev1.Pod](ctx, r.Reader, types.NamespacedName{Namespace: key.Namespace, Name: name})
+		if err != nil {
+			return nil
+		}
+		return pod
+	}
+	s.Looks = known.looks.StillNeeded(cached)
+	pods := map[string]*corev1.Pod{}
+	for _, g := range plan.Grants(st) {
+		if pod := s.Looks.Newest(g.Pod, cached(g.Pod)); pod != nil {
+			pods[g.Pod] = pod
+		}
+	}
+	for _, name := range plan.LookAt(st, pods, s.Sights, s.Now) {
+		pod := &corev1.Pod{}
+		err := r.Live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name}, pod)
+		if apierrors.IsNotFound(err) {
+			pod, err = nil, nil
+		}
+		if err != nil {
+			return fmt.Errorf("ask for pod %s: %w", name, err)
+		}
+		s.Looks[name] = plan.NewLook(pod, st.PodUIDs[name], cached(name))
+	}
+	r.memory.set(key, remembered{uid: s.Budget.UID, sights: s.Sights, looks: s.Looks})
+	return nil
+}

@@ -1,0 +1,147 @@
+package podunavailablebudget
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+)
+
+// batch is how long events of pods are gathered: a pass over a budget costs as much as it has pods.
+const batch = 50 * time.Millisecond
+
+// Pods returns the cache of pods in one namespace or, when it is empty, in all. It keeps all pods: any of them may be
+// covered by a budget that is made later.
+func Pods(namespace string) cache.ByObject {
+	return fastclient.Within(namespace, cache.ByObject{Transform: trim})
+}
+
+// trim keeps of a pod what decides about its budget, which is less than plans of workloads read.
+func trim(object any) (any, error) {
+	object, err := fastclient.TrimPod(object)
+	pod, ok := object.(*corev1.Pod)
+	if err != nil || !ok {
+		return object, err
+	}
+	var kept map[string]string
+	for _, key := range []string{v1beta1.RelatedAnnotation, v1beta1.LegacyRelatedAnnotation, v1beta1.NoProtectAnnotation} {
+		if value, ok := pod.Annotations[key]; ok {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = value
+		}
+	}
+	pod.Annotations = kept
+	pod.Spec.Containers, pod.Spec.InitContainers, pod.Spec.Volumes = nil, nil, nil
+	pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = nil, nil
+	pod.Status.Conditions = trimConditions(pod.Status.Conditions)
+	return pod, nil
+}
+
+// trimConditions keeps what conditions that decide say, and not since when and why.
+func trimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
+	kept := make([]corev1.PodCondition, 0, 1) // of most pods
+	for _, c := range conditions {
+		if c.Type == corev1.PodReady || slices.Contains(plan.GuardedConditions(), c.Type) {
+			kept = append(kept, corev1.PodCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	return kept
+}
+
+// pods wakes the budgets that cover a pod when it comes, goes, or counts in another way.
+func pods(reader cover.Reader) handler.EventHandler {
+	wake := func(ctx context.Context, o client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		pod, ok := o.(*corev1.Pod)
+		if !ok {
+			return
+		}
+		budgets, err := reader.Budgets(ctx, pod)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			log.FromContext(ctx).Error(err, "The budgets of a pod are not known: all of its namespace are looked at", "pod", client.ObjectKeyFromObject(pod))
+			budgets, _ = fastclient.All[v1beta1.PodUnavailableBudget](ctx, reader.Cache, pod.Namespace)
+		}
+		for _, b := range budgets {
+			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, batch)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(ctx, e.Object, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(ctx, e.Object, q)
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			before, okBefore := e.ObjectOld.(*corev1.Pod)
+			after, okAfter := e.ObjectNew.(*corev1.Pod)
+			if !okBefore || !okAfter {
+				return
+			}
+			left := !maps.Equal(before.Labels, after.Labels) || owner(before) != owner(after)
+			if left {
+				wake(ctx, before, q)
+			}
+			if left || countsOtherwise(before, after) {
+				wake(ctx, after, q)
+			}
+		},
+	}
+}
+
+func countsOtherwise(before, after *corev1.Pod) bool {
+	return before.UID != after.UID || plan.IsActive(before) != plan.IsActive(after) ||
+		plan.IsAvailable(before) != plan.IsAvailable(after) || plan.IsProtected(before) != plan.IsProtected(after)
+}
+
+func owner(pod *corev1.Pod) string {
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		return string(ref.UID)
+	}
+	return ""
+}
+
+// neighbours wakes the other budgets of a namespace when one comes or goes: they may cover the same pods.
+func neighbours(reader *fastclient.Reader) handler.EventHandler {
+	wake := func(ctx context.Context, changed client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		all, err := fastclient.All[v1beta1.PodUnavailableBudget](ctx, reader, changed.GetNamespace())
+		if err != nil {
+			log.FromContext(ctx).Error(err, "The other budgets of a namespace are not known", "namespace", changed.GetNamespace())
+		}
+		for _, b := range all {
+			if b.Name != changed.GetName() {
+				q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, batch)
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if !e.IsInInitialList {
+				wake(ctx, e.Object, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(ctx, e.Object, q)
+		},
+	}
+}

@@ -1,0 +1,4 @@
+// Package setup puts the manager of budgets together: caches, controllers, webhooks.
+//
+// The feature's command and the tests use the same functions, so that what is tested is what runs.
+package setup

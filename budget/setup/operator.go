@@ -1,0 +1,115 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/targets"
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/manager"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/marks"
+	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget"
+)
+
+// defaultWorkers is how many budgets are reconciled at a time.
+const defaultWorkers = 3
+
+// settings are the operator's own flags.
+type settings struct {
+	workers int
+	// logPath is OpenKruise's: refusals are in the log here.
+	logPath string
+}
+
+// Operator returns the manager of budgets.
+func Operator() manager.Operator {
+	s := &settings{}
+	return manager.Operator{
+		Feature: "budget",
+		FeatureGates: []features.Name{
+			features.PodWebhook, features.PodUnavailableBudgetDeleteGate, features.PodUnavailableBudgetUpdateGate,
+			features.InPlacePodVerticalScaling, features.EnableExternalCerts,
+		},
+		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
+		CRDs:     []string{"podunavailablebudgets.policy.kruise.io"},
+		Flags:    s.add,
+		Cache:    func(env *manager.Environment) cache.Options { return Cache(env.Options.Namespace) },
+		Webhooks: webhooks,
+		Setup:    s.setup,
+	}
+}
+
+func (s *settings) add(flags *pflag.FlagSet) {
+	flags.IntVar(&s.workers, "podunavailablebudget-workers", defaultWorkers, "how many PodUnavailableBudgets are reconciled at a time")
+	flags.StringVar(&s.logPath, "protection-log-path", "", "has no effect: refusals are in the log of the process")
+}
+
+// Cache defines what the operator caches: of pods what decides about budgets, and namespaces. An empty namespace means
+// all.
+func Cache(namespace string) cache.Options {
+	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
+		&corev1.Pod{}:       podunavailablebudget.Pods(namespace),
+		&corev1.Namespace{}: marks.Namespaces(namespace),
+	})
+}
+
+// isOn reports whether budgets are enforced at all.
+func isOn(env *manager.Environment) bool {
+	on := env.Options.FeatureGates.Enabled
+	return on(features.PodUnavailableBudgetDeleteGate) || on(features.PodUnavailableBudgetUpdateGate)
+}
+
+func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
+	if !isOn(env) {
+		return nil
+	}
+	indexer := env.Manager.GetFieldIndexer()
+	if err := cover.AddIndexes(ctx, indexer); err != nil {
+		return err
+	}
+	if err := marks.AddIndexes(ctx, indexer); err != nil {
+		return fmt.Errorf("index pods by their marks: %w", err)
+	}
+	reader, err := newTargets(env, "targets")
+	if err != nil {
+		return err
+	}
+	if err := podunavailablebudget.SetUp(ctx, env.Manager, env.Settings(podunavailablebudget.ControllerName, s.workers), reader); err != nil {
+		return fmt.Errorf("set up budgets: %w", err)
+	}
+	pods := podunavailablebudget.Pods(env.Options.Namespace)
+	if err := marks.SetUpPods(ctx, env.Manager, env.Settings(marks.PodController, 0), reader, pods); err != nil {
+		return fmt.Errorf("set up marks of pods: %w", err)
+	}
+	if err := marks.SetUpNamespaces(ctx, env.Manager, env.Settings(marks.NamespaceController, 0)); err != nil {
+		return fmt.Errorf("set up marks of namespaces: %w", err)
+	}
+	return nil
+}
+
+// newTargets returns a reader of workloads of any kind, which asks the server as that part of the operator.
+func newTargets(env *manager.Environment, part string) (*targets.Reader, error) {
+	live, err := env.APIReader(part)
+	if err != nil {
+		return nil, fmt.Errorf("make a reader of workloads: %w", err)
+	}
+	reader, err := targets.New(targets.Options{
+		Cache: env.Manager.GetCache(), Live: live, Config: env.Manager.GetConfig(), Mapper: env.Manager.GetRESTMapper(),
+		Namespace: env.Options.Namespace, Clock: env.Clock,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make a reader of workloads: %w", err)
+	}
+	return reader, nil
+}

@@ -1,0 +1,118 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/flotilla-project/flotilla/core/controllers/events"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	coreadmission "github.com/flotilla-project/flotilla/core/operator/admission"
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/manager"
+
+	budgetadmission "github.com/flotilla-project/flotilla/budget/internal/admission"
+	"github.com/flotilla-project/flotilla/budget/internal/conversion"
+	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/ledger"
+	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+)
+
+// readTimeout limits one read of a webhook, which has to answer before the API server's timeout.
+const readTimeout = 2 * time.Second
+
+// refusals counts what budgets have refused.
+var refusals = prometheus.NewCounterVec(prometheus.CounterOpts{ //nolint:gochecknoglobals // as the registry is
+	Name: "flotilla_budget_refusals_total",
+	Help: "Disruptions of pods that a PodUnavailableBudget has refused.",
+}, []string{"namespace", "budget", "operation"})
+
+func init() { metrics.Registry.MustRegister(refusals) } //nolint:gochecknoinits // the registry is global
+
+// webhooks returns the same endpoints whatever the feature gates are: webhook configurations name them, and the API
+// server would refuse the request if an endpoint were absent.
+func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
+	const part = "admission"
+	live, err := env.APIReader(part)
+	if err != nil {
+		return manager.Webhooks{}, fmt.Errorf("make a reader for admission: %w", err)
+	}
+	writer, err := env.Client(part)
+	if err != nil {
+		return manager.Webhooks{}, fmt.Errorf("make a client for admission: %w", err)
+	}
+	reader, err := newTargets(env, part)
+	if err != nil {
+		return manager.Webhooks{}, err
+	}
+	refused, err := newRefused(env) //nolint:contextcheck // events leave until the manager ends
+	if err != nil {
+		return manager.Webhooks{}, err
+	}
+	cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{Copy: env.Options.DisableNoDeepCopy})
+	pods := budgetadmission.Pods{
+		Cover:  cover.Reader{Cache: cached, Targets: reader},
+		Ledger: &ledger.Ledger{Client: writer, Live: live, Clock: env.Clock},
+		Live:   limitedReader{Reader: live, limiter: coreadmission.QueryLimiter()},
+		Gates:  env.Options.FeatureGates, Refused: refused,
+	}
+	on := isOn(env) && env.Options.FeatureGates.Enabled(features.PodWebhook)
+	return manager.Webhooks{
+		Mutating: []coreadmission.Endpoint{orAllow(on, pods.Marking())},
+		Validating: []coreadmission.Endpoint{
+			budgetadmission.Budgets{Cache: cached, Gates: env.Options.FeatureGates}.Validating(),
+			orAllow(on, pods.Validating()),
+		},
+		Converting: coreadmission.Converting(conversion.Convert),
+	}, nil
+}
+
+// newRefused returns what tells of refusals: a metric, the log and an event on the pod.
+func newRefused(env *manager.Environment) (func(budgetadmission.Refusal), error) {
+	recorder, err := events.Broadcast(env.Manager, "podunavailablebudget-webhook")
+	if err != nil {
+		return nil, err
+	}
+	log := env.Log.WithName("refusals")
+	return func(r budgetadmission.Refusal) {
+		refusals.WithLabelValues(r.Budget.Namespace, r.Budget.Name, string(r.Operation)).Inc()
+		log.Info("A budget has refused to disrupt a pod", "budget", client.ObjectKeyFromObject(r.Budget), "pod", r.Pod.Name,
+			"operation", r.Operation, "user", r.User, "why", r.Why)
+		recorder.Eventf(r.Pod, r.Budget, corev1.EventTypeWarning, plan.EventPrevented, string(r.Operation), "%s", events.Shorten(r.Why))
+	}, nil
+}
+
+// orAllow allows all requests unchanged while the feature gates are off.
+func orAllow(on bool, e coreadmission.Endpoint) coreadmission.Endpoint {
+	if on {
+		return e
+	}
+	return coreadmission.Endpoint{Path: e.Path, Handler: &admission.Webhook{
+		Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { return admission.Allowed("") }),
+	}}
+}
+
+// limitedReader reads no more often than the limiter allows, because anybody who may evict a pod can cause reads. A caller
+// that would have to wait longer than readTimeout gets the error TooManyRequests.
+type limitedReader struct {
+	client.Reader
+	limiter *rate.Limiter
+}
+
+// Get implements client.Reader.
+func (r limitedReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	if r.limiter.Wait(ctx) != nil {
+		return apierrors.NewTooManyRequests("too many requests at the moment, try again", 1)
+	}
+	return r.Reader.Get(ctx, key, object, options...)
+}

@@ -1,0 +1,183 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// WorkloadSpread distributes the pods of one workload over subsets, such as zones or kinds of nodes, without changing
+// the workload.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=ws
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="WorkloadName",type="string",JSONPath=".spec.targetRef.name",description="The name of the workload."
+// +kubebuilder:printcolumn:name="WorkloadKind",type="string",JSONPath=".spec.targetRef.kind",description="The kind of the workload."
+// +kubebuilder:printcolumn:name="Adaptive",type="boolean",JSONPath=".spec.scheduleStrategy.type[?(@ == \"Adaptive\")]",description="Whether pods that cannot be scheduled move to later subsets."
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the WorkloadSpread was created."
+type WorkloadSpread struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which workload is spread, and over which subsets.
+	// +optional
+	Spec WorkloadSpreadSpec `json:"spec,omitempty"`
+	// status says how many pods each subset has.
+	// +optional
+	Status WorkloadSpreadStatus `json:"status,omitempty,omitzero"`
+}
+
+// WorkloadSpreadList is a list of WorkloadSpreads.
+// +kubebuilder:object:root=true
+type WorkloadSpreadList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the WorkloadSpreads.
+	Items []WorkloadSpread `json:"items"`
+}
+
+// WorkloadSpreadSpec says which workload is spread, and over which subsets.
+type WorkloadSpreadSpec struct {
+	// targetRef names the workload, in the same namespace. Its group, kind and name cannot be changed.
+	TargetReference *TargetReference `json:"targetRef"`
+	// targetFilter restricts the WorkloadSpread to a part of the workload's pods.
+	// +optional
+	TargetFilter *TargetFilter `json:"targetFilter,omitempty"`
+	// subsets are in order of preference: new pods go to the first one with room, and pods of the last one are the first
+	// to go.
+	Subsets []WorkloadSpreadSubset `json:"subsets"`
+	// scheduleStrategy says what becomes of pods that cannot be scheduled in their subset.
+	// +optional
+	ScheduleStrategy WorkloadSpreadScheduleStrategy `json:"scheduleStrategy,omitempty,omitzero"`
+}
+
+// TargetReference names a workload.
+type TargetReference struct {
+	// apiVersion of the workload, such as apps/v1. Any version of the group means the same workload.
+	APIVersion string `json:"apiVersion"`
+	// kind of the workload.
+	Kind string `json:"kind"`
+	// name of the workload.
+	Name string `json:"name"`
+}
+
+// TargetFilter restricts a WorkloadSpread to a part of a workload's pods.
+type TargetFilter struct {
+	// selector matches the pods that count. Absent, all do.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// replicasPathList are paths in the workload, such as spec.groups.1.replicas, of the integers whose sum is the number
+	// of wanted pods.
+	// +optional
+	ReplicasPathList []string `json:"replicasPathList,omitempty"`
+}
+
+// ScheduleStrategyType says what becomes of pods that cannot be scheduled.
+// +kubebuilder:validation:Enum=Adaptive;Fixed;""
+type ScheduleStrategyType string
+
+// The strategies. Absent means Fixed.
+const (
+	// FixedStrategy leaves pods where they are.
+	FixedStrategy ScheduleStrategyType = "Fixed"
+	// AdaptiveStrategy deletes pods that cannot be scheduled, so that their successors go to a later subset.
+	AdaptiveStrategy ScheduleStrategyType = "Adaptive"
+)
+
+// WorkloadSpreadScheduleStrategy says what becomes of pods that cannot be scheduled.
+type WorkloadSpreadScheduleStrategy struct {
+	// type of the strategy.
+	// +optional
+	Type ScheduleStrategyType `json:"type,omitempty"`
+	// adaptive has the settings of type Adaptive.
+	// +optional
+	Adaptive *AdaptiveSettings `json:"adaptive,omitempty"`
+}
+
+// AdaptiveSettings are the settings of strategy Adaptive.
+type AdaptiveSettings struct {
+	// disableSimulationSchedule has no effect: nothing is simulated.
+	// +optional
+	DisableSimulationSchedule bool `json:"disableSimulationSchedule,omitempty"`
+	// rescheduleCriticalSeconds is how long a pod may be unschedulable before it is deleted. Absent or 0, none is.
+	// +optional
+	RescheduleCriticalSeconds *int32 `json:"rescheduleCriticalSeconds,omitempty"`
+}
+
+// WorkloadSpreadSubset is a part of the cluster, and what pods need to run there.
+type WorkloadSpreadSubset struct {
+	// name identifies the subset in the list.
+	Name string `json:"name"`
+	// requiredNodeSelectorTerm is added to each term of the pod's required node affinity.
+	// +optional
+	RequiredNodeSelectorTerm *corev1.NodeSelectorTerm `json:"requiredNodeSelectorTerm,omitempty"`
+	// preferredNodeSelectorTerms are added to the pod's preferred node affinity.
+	// +optional
+	PreferredNodeSelectorTerms []corev1.PreferredSchedulingTerm `json:"preferredNodeSelectorTerms,omitempty"`
+	// tolerations are added to the pod's.
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// maxReplicas is how many pods the subset has at most: a number, or a percentage of the workload's replicas, rounded
+	// up. Absent means any number.
+	// +optional
+	MaxReplicas *intstr.IntOrString `json:"maxReplicas,omitempty"`
+	// patch is a strategic merge patch for the pod.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +optional
+	Patch runtime.RawExtension `json:"patch,omitempty,omitzero"`
+}
+
+// WorkloadSpreadStatus says how many pods each subset has.
+type WorkloadSpreadStatus struct {
+	// observedGeneration is the generation of the spec that the status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// subsetStatuses are the totals of all revisions of the workload, in the order of spec.subsets.
+	// +optional
+	SubsetStatuses []SubsetStatus `json:"subsetStatuses,omitempty"`
+	// versionedSubsetStatuses are the same for the pods of each revision, which all have the full room: new pods of a
+	// rollout do not wait for old ones.
+	// +optional
+	VersionedSubsetStatuses map[string][]SubsetStatus `json:"versionedSubsetStatuses,omitempty"`
+}
+
+// SubsetStatus says how many pods a subset has.
+type SubsetStatus struct {
+	// name of the subset.
+	Name string `json:"name"`
+	// replicas is the number of pods in the subset that have neither finished nor are terminating.
+	Replicas int32 `json:"replicas"`
+	// missingReplicas is the room that is left, and -1 where there is no limit.
+	MissingReplicas int32 `json:"missingReplicas"`
+	// creatingPods are the pods whose creation was admitted and who are not counted in replicas yet, with the time of
+	// that. The key is the name or, if the pod had none, the uid in its annotation.
+	// +optional
+	CreatingPods map[string]metav1.Time `json:"creatingPods,omitempty"`
+	// deletingPods are the pods whose deletion was admitted and who are still counted in replicas, by name, with the time
+	// of that.
+	// +optional
+	DeletingPods map[string]metav1.Time `json:"deletingPods,omitempty"`
+	// conditions say whether pods can be scheduled.
+	// +optional
+	Conditions []SubsetCondition `json:"conditions,omitempty"`
+}
+
+// SubsetCondition says something about a subset.
+type SubsetCondition struct {
+	// type of the condition.
+	Type string `json:"type"`
+	// status is True, False or Unknown.
+	Status corev1.ConditionStatus `json:"status"`
+	// lastTransitionTime is when the status changed last.
+	// +optional
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty,omitzero"`
+	// reason is one word for machines.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message is a sentence for people.
+	// +optional
+	Message string `json:"message,omitempty"`
+}

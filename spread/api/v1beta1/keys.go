@@ -1,0 +1,39 @@
+package v1beta1
+
+// Annotations of pods and of WorkloadSpreads.
+const (
+	// MatchedAnnotation is set on pods: the JSON of a Match.
+	MatchedAnnotation = "apps.kruise.io/matched-workloadspread"
+	// IgnorePatchMetadataAnnotation set to "true" on a WorkloadSpread, in any case of letters, keeps the labels and
+	// annotations of a subset's patch off pods that existed before they came into the subset.
+	IgnorePatchMetadataAnnotation = "workloadspread.kruise.io/ignore-patch-existing-pods-metadata"
+)
+
+// NamespaceLabel marks namespaces that have a WorkloadSpread, with value "true". The operator keeps it; webhooks are
+// called for pods of namespaces that have it.
+const NamespaceLabel = "apps.kruise.io/workload-spread"
+
+// VersionIgnored is the key in status.versionedSubsetStatuses of pods whose revision does not count.
+const VersionIgnored = "versionIgnored"
+
+// Condition of a subset.
+const (
+	// SubsetSchedulable is the only type. It stands on subsets of a WorkloadSpread that reschedules.
+	SubsetSchedulable = "Schedulable"
+	// ReasonSufficient is the reason of True.
+	ReasonSufficient = "Sufficient"
+	// ReasonPodUnschedulable is the reason of False.
+	ReasonPodUnschedulable = "PodUnschedulable"
+	// ReasonUnknown stands for the reason that a v1alpha1 condition lacks.
+	ReasonUnknown = "Unknown"
+)
+
+// Match is the value of MatchedAnnotation.
+type Match struct {
+	// Name is the WorkloadSpread, in the pod's namespace.
+	Name string `json:"name"`
+	// Subset is the name of its subset.
+	Subset string `json:"subset"`
+	// UID is the key in creatingPods of a pod that had no name yet when it was created; otherwise that key is its name.
+	UID string `json:"uid,omitempty"`
+}

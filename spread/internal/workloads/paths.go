@@ -1,0 +1,53 @@
+package workloads
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Sum returns the sum of the integers at the paths in an object, such as spec.groups.1.replicas. An empty path counts 0.
+func Sum(object map[string]any, paths ...string) (int32, error) {
+	var sum int64
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		n, err := integerAt(object, path)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	if sum < 0 || sum > 1<<31-1 {
+		return 0, fmt.Errorf("the sum %d is no number of replicas", sum)
+	}
+	return int32(sum), nil
+}
+
+func integerAt(object map[string]any, path string) (int64, error) {
+	var at any = object
+	for name := range strings.SplitSeq(path, ".") {
+		switch v := at.(type) {
+		case map[string]any:
+			next, ok := v[name]
+			if !ok {
+				return 0, fmt.Errorf("path %s: there is no %s", path, name)
+			}
+			at = next
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(v) {
+				return 0, fmt.Errorf("path %s: %s is no index of a list of %d", path, name, len(v))
+			}
+			at = v[i]
+		default:
+			return 0, fmt.Errorf("path %s: there is nothing below %s", path, name)
+		}
+	}
+	n, ok := at.(int64)
+	if !ok {
+		return 0, fmt.Errorf("path %s: it is no integer", path)
+	}
+	return n, nil
+}

@@ -1,0 +1,165 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake" //nolint:depguard // the story is about answers that a real server gives only by chance
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+)
+
+const (
+	waitFor = 10 * time.Second
+	tick    = 5 * time.Millisecond
+)
+
+var key = types.NamespacedName{Namespace: "shop", Name: "web"}
+
+// server is a server with a spread and counts the writes that it took.
+type server struct {
+	client.WithWatch
+	writes atomic.Int32
+	fail   func(n int32) error // the answer to the n-th write, after it was done
+}
+
+func newServer(t *testing.T, s *v1beta1.WorkloadSpread, more ...client.Object) *server {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1beta1.AddToScheme(scheme))
+	require.NoError(t, corev1.AddToScheme(scheme))
+	out := &server{fail: func(int32) error { return nil }}
+	out.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(more, s)...).WithStatusSubresource(s).
+		WithInterceptorFuncs(interceptor.Funcs{
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				if err := c.SubResource(sub).Patch(ctx, o, p, opts...); err != nil {
+					return err
+				}
+				return out.fail(out.writes.Add(1))
+			},
+		}).Build()
+	return out
+}
+
+// keeper returns a replica whose cache shows the spread as it was at the start.
+func (s *server) keeper(t *testing.T) *Keeper {
+	t.Helper()
+	stale := &v1beta1.WorkloadSpread{}
+	require.NoError(t, s.Get(t.Context(), key, stale))
+	return &Keeper{
+		Live: s, Writer: s, Clock: clock.RealClock{},
+		Cached: func(context.Context, types.NamespacedName) (*v1beta1.WorkloadSpread, error) { return stale, nil },
+	}
+}
+
+// admit returns the name of the subset that a pod gets, empty for none.
+func admit(t *testing.T, k *Keeper, id string) (subset string, err error) {
+	t.Helper()
+	err = k.Enter(t.Context(), key, request{enter: func(b *plan.Books, gone func(string) bool) {
+		subset = ""
+		if i := b.Ledger(v1beta1.VersionIgnored).Admit(id, metav1.Now(), gone); i != plan.None {
+			subset = b.Spread().Spec.Subsets[i].Name
+		}
+	}})
+	return subset, err
+}
+
+// R1, R2, R4: two replicas fill each subset to its limit and not beyond, with far fewer writes than pods.
+func TestReplicasNeverGiveAPlaceAwayTwice(t *testing.T) {
+	const limit, pods = 60, 200
+	s := newServer(t, spread(t, fmt.Sprintf("%ssubsets: [{name: a, maxReplicas: %d}, {name: b, maxReplicas: %d}]", target, limit, limit)))
+	keepers := []*Keeper{s.keeper(t), s.keeper(t)}
+	var mu sync.Mutex
+	got := map[string]int{}
+	var all sync.WaitGroup
+	for i := range pods {
+		all.Go(func() {
+			subset, err := admit(t, keepers[i%2], fmt.Sprint("pod-", i))
+			mu.Lock()
+			defer mu.Unlock()
+			assert.NoError(t, err)
+			got[subset]++
+		})
+	}
+	all.Wait()
+	assert.Equal(t, map[string]int{"a": limit, "b": limit, "": pods - 2*limit}, got)
+	assert.Less(t, s.writes.Load(), int32(limit), "pods that come together share a write")
+	for _, k := range keepers {
+		assert.Eventually(t, func() bool { k.mu.Lock(); defer k.mu.Unlock(); return len(k.queues) == 0 }, waitFor, tick, "nothing is remembered")
+	}
+}
+
+func TestALostAnswerTakesOnePlace(t *testing.T) {
+	s := newServer(t, spread(t, target+"subsets: [{name: a, maxReplicas: 2}, {name: b}]"))
+	s.fail = func(n int32) error {
+		if n == 1 {
+			return errors.New("the connection was lost")
+		}
+		return nil
+	}
+	subset, err := admit(t, s.keeper(t), "pod")
+	require.NoError(t, err)
+	assert.Equal(t, "a", subset)
+	stored := &v1beta1.WorkloadSpread{}
+	require.NoError(t, s.Get(t.Context(), key, stored))
+	assert.Len(t, stored.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored][0].CreatingPods, 1)
+}
+
+func TestWhatTheServerRefusesIsAnError(t *testing.T) {
+	s := newServer(t, spread(t, target+"subsets: [{name: a, maxReplicas: 2}]"))
+	s.fail = func(int32) error {
+		return apierrors.NewForbidden(v1beta1.GroupVersion.WithResource("x").GroupResource(), "web", nil)
+	}
+	_, err := admit(t, s.keeper(t), "pod")
+	require.ErrorContains(t, err, "write the places of workload spread shop/web")
+	assert.EqualValues(t, 1, s.writes.Load())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = s.keeper(t).Enter(ctx, key, request{enter: func(*plan.Books, func(string) bool) {}})
+	assert.True(t, err == nil || errors.Is(err, context.Canceled))
+}
+
+func TestASpreadThatIsGoneIsTold(t *testing.T) {
+	s := newServer(t, spread(t, target+"subsets: [{name: a, maxReplicas: 2}]"))
+	k := s.keeper(t)
+	before := &v1beta1.WorkloadSpread{}
+	require.NoError(t, s.Get(t.Context(), key, before))
+	require.NoError(t, s.Delete(t.Context(), before))
+	_, err := admit(t, k, "pod")
+	assert.True(t, apierrors.IsNotFound(err), err)
+}
+
+// A deletion that others refused frees no place.
+func TestPlacesOfDeletedPodsAreLookedUp(t *testing.T) {
+	full := spread(t, target+"subsets: [{name: a, maxReplicas: 1}, {name: b}]")
+	full.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {{
+		Name: "a", Replicas: 1, DeletingPods: map[string]metav1.Time{"old": metav1.Now()},
+	}}}
+	for _, runs := range []bool{true, false} {
+		var pods []client.Object
+		if runs {
+			pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "old"}})
+		}
+		s := newServer(t, full.DeepCopy(), pods...)
+		subset, err := admit(t, s.keeper(t), "new")
+		require.NoError(t, err)
+		assert.Equal(t, map[bool]string{true: "b", false: "a"}[runs], subset)
+	}
+}

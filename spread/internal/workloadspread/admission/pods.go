@@ -1,0 +1,269 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-project/flotilla/core/operator/admission"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/workloads"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+)
+
+// Pods has the webhooks of pods.
+type Pods struct {
+	Spreads *List
+	// Workloads reads the owners of pods.
+	Workloads *workloads.Reader
+	// Cached returns a pod from the cache.
+	Cached func(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error)
+	// Keeper keeps the places of subsets.
+	Keeper *Keeper
+	// Versioned are the kinds of workloads each of whose revisions has places of its own.
+	Versioned plan.Versioned
+	Clock     clock.PassiveClock
+}
+
+func pods() admission.Kind[*corev1.Pod] {
+	return admission.NewKind("", "Pod", admission.Hub[corev1.Pod]("v1"))
+}
+
+// Mutating puts new pods into subsets.
+func (w *Pods) Mutating() admission.Endpoint {
+	return admission.Endpoint{Path: pods().MutatePath(), Handler: pods().Mutating(w.create)}
+}
+
+// Validating notes which pods are being deleted or evicted. It never refuses.
+func (w *Pods) Validating() admission.Endpoint {
+	handler := pods().Validating(w.remove).Subresource("eviction", admission.Evictions().Validating(w.evict))
+	return admission.Endpoint{Path: pods().ValidatePath(), Handler: handler}
+}
+
+// member is a pod of the workload that a spread targets.
+type member struct {
+	spread   *v1beta1.WorkloadSpread
+	workload *metav1.PartialObjectMetadata
+	version  string
+}
+
+func (w *Pods) create(ctx context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
+	pod := req.New
+	if req.Operation != admissionv1.Create || req.DryRun || !plan.IsActive(pod) {
+		return admission.Findings{}, nil
+	}
+	m, err := w.find(ctx, req.Namespace, pod)
+	if err != nil || m == nil {
+		return admission.Findings{}, err
+	}
+	match, subset, err := w.place(ctx, m, pod)
+	switch {
+	case apierrors.IsNotFound(err): // the spread, or its workload
+		return admission.Findings{}, nil
+	case err != nil:
+		return admission.Findings{}, busy(m.spread, err)
+	case subset == nil:
+		delete(pod.Annotations, v1beta1.MatchedAnnotation) // a copy of another pod's
+		return admission.Findings{Warnings: []string{fmt.Sprintf("no subset of WorkloadSpread %s has room for the pod", m.spread.Name)}}, nil
+	}
+	if err := plan.Inject(pod, subset, match); err != nil {
+		return admission.Findings{}, apierrors.NewBadRequest(fmt.Sprintf("WorkloadSpread %s: %v", m.spread.Name, err))
+	}
+	return admission.Findings{}, nil
+}
+
+// busy is an error after which clients try again.
+func busy(spread *v1beta1.WorkloadSpread, err error) error {
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("WorkloadSpread %s cannot place the pod now, try again: %v", spread.Name, err))
+}
+
+// find returns the spread of a pod with its workload, nil if there is none.
+func (w *Pods) find(ctx context.Context, namespace string, pod *corev1.Pod) (*member, error) {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil {
+		return nil, nil
+	}
+	if !w.Workloads.Config().Follows(ctx, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()) {
+		return nil, nil
+	}
+	owners, unknown := w.Workloads.Owners(ctx, namespace, pod)
+	spread, err := w.Spreads.find(ctx, namespace, func(s *v1beta1.WorkloadSpread) bool {
+		return targetAmong(owners, s) != nil && selects(s, pod)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if spread != nil {
+		return &member{spread, targetAmong(owners, spread), plan.VersionOf(pod, w.Versioned)}, nil
+	}
+	if unknown != nil && !apierrors.IsForbidden(unknown) { // a right that is missing does not come by waiting
+		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("the owners of the pod are not known now, try again: %v", unknown))
+	}
+	return nil, nil
+}
+
+// targetAmong returns the owner that the spread targets. Its version does not matter.
+func targetAmong(owners []*metav1.PartialObjectMetadata, spread *v1beta1.WorkloadSpread) *metav1.PartialObjectMetadata {
+	ref := spread.Spec.TargetReference
+	if ref == nil || spread.DeletionTimestamp != nil {
+		return nil
+	}
+	for _, o := range owners {
+		if o.Name == ref.Name && o.GroupVersionKind().GroupKind() == workloads.KindOf(ref) {
+			return o
+		}
+	}
+	return nil
+}
+
+// selects reports whether the filter of the spread selects the pod.
+func selects(spread *v1beta1.WorkloadSpread, pod *corev1.Pod) bool {
+	f := spread.Spec.TargetFilter
+	if f == nil || f.Selector == nil {
+		return true
+	}
+	selector, err := metav1.LabelSelectorAsSelector(f.Selector)
+	return err == nil && selector.Matches(labels.Set(pod.Labels))
+}
+
+// place returns the subset of a new pod, nil for none, and what its annotation says.
+func (w *Pods) place(ctx context.Context, m *member, pod *corev1.Pod) (v1beta1.Match, *v1beta1.WorkloadSpreadSubset, error) {
+	match := v1beta1.Match{Name: m.spread.Name}
+	ordinal := workloads.HasOrdinals(m.workload.GroupVersionKind().GroupKind())
+	var i int
+	var err error
+	spread := m.spread
+	if ordinal {
+		i, err = w.byOrdinal(ctx, m, pod.Name)
+	} else {
+		spread, i, err = w.byRoom(ctx, m, pod, &match)
+	}
+	if err != nil || i == plan.None {
+		return match, nil, err
+	}
+	subset := &spread.Spec.Subsets[i]
+	match.Subset = subset.Name
+	return match, subset, nil
+}
+
+func (w *Pods) byOrdinal(ctx context.Context, m *member, name string) (int, error) {
+	ordinals, err := w.Workloads.Ordinals(ctx, m.workload)
+	if err != nil {
+		return plan.None, err
+	}
+	rank, ok := ordinals.Rank(name)
+	if !ok {
+		return plan.None, nil
+	}
+	return plan.SubsetOfRank(m.spread, plan.Limits(m.spread, nil), rank), nil
+}
+
+// byRoom takes a place for the pod. It returns the spread as it was when the place was taken.
+func (w *Pods) byRoom(ctx context.Context, m *member, pod *corev1.Pod, match *v1beta1.Match) (*v1beta1.WorkloadSpread, int, error) {
+	if s := m.spread.Spec.Subsets; len(s) == 1 && s[0].MaxReplicas == nil {
+		return m.spread, 0, nil
+	}
+	replicas, err := w.replicas(ctx, m)
+	if err != nil {
+		return nil, plan.None, err
+	}
+	id := pod.Name
+	if id == "" {
+		id = string(uuid.NewUUID())
+		match.UID = id
+	}
+	var used *v1beta1.WorkloadSpread
+	i := plan.None
+	err = w.Keeper.Enter(ctx, client.ObjectKeyFromObject(m.spread), request{replicas: replicas, enter: func(b *plan.Books, gone func(string) bool) {
+		used = b.Spread()
+		i = b.Ledger(m.version).Admit(id, metav1.NewTime(w.Clock.Now()).Rfc3339Copy(), gone)
+	}})
+	if err != nil { // the request may still be under way
+		return nil, plan.None, err
+	}
+	return used, i, nil
+}
+
+// replicas returns how many pods the workload wants, if that matters.
+func (w *Pods) replicas(ctx context.Context, m *member) (*int32, error) {
+	if !plan.NeedsReplicas(m.spread) {
+		return nil, nil
+	}
+	return w.Workloads.Replicas(ctx, m.spread, m.workload)
+}
+
+// remove notes a deletion.
+func (w *Pods) remove(ctx context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
+	if req.Operation == admissionv1.Delete && !req.DryRun {
+		w.note(ctx, req.Namespace, req.Old)
+	}
+	return admission.Findings{}, nil
+}
+
+// evict notes an eviction, whose request holds no pod.
+func (w *Pods) evict(ctx context.Context, req admission.Request[*policyv1.Eviction]) (admission.Findings, error) {
+	dryRun := req.DryRun || req.New.DeleteOptions != nil && slices.Contains(req.New.DeleteOptions.DryRun, metav1.DryRunAll)
+	if req.Operation != admissionv1.Create || dryRun {
+		return admission.Findings{}, nil
+	}
+	// A pod that the cache does not have yet is not counted yet, either.
+	if pod, err := w.Cached(ctx, types.NamespacedName{Namespace: req.Namespace, Name: req.Name}); err == nil {
+		w.note(ctx, req.Namespace, pod)
+	}
+	return admission.Findings{}, nil
+}
+
+// note notes that a pod is about to go. What goes wrong is only logged: the controller counts pods anyway.
+func (w *Pods) note(ctx context.Context, namespace string, pod *corev1.Pod) {
+	match, ok := plan.MatchOf(pod)
+	if !ok || !plan.IsActive(pod) || metav1.GetControllerOfNoCopy(pod) == nil {
+		return
+	}
+	if err := w.leave(ctx, namespace, pod, match); client.IgnoreNotFound(err) != nil {
+		log.FromContext(ctx).Info("A deletion was not noted", "pod", namespace+"/"+pod.Name, "error", err.Error())
+	}
+}
+
+func (w *Pods) leave(ctx context.Context, namespace string, pod *corev1.Pod, match v1beta1.Match) error {
+	key := types.NamespacedName{Namespace: namespace, Name: match.Name}
+	spread, err := w.Keeper.Cached(ctx, key)
+	if err != nil || !isLimited(spread, match.Subset) {
+		return err
+	}
+	m, err := w.find(ctx, namespace, pod)
+	if err != nil || m == nil || m.spread.Name != match.Name || workloads.HasOrdinals(m.workload.GroupVersionKind().GroupKind()) {
+		return err
+	}
+	replicas, err := w.replicas(ctx, m)
+	if err != nil {
+		return err
+	}
+	return w.Keeper.Enter(ctx, key, request{replicas: replicas, pod: pod.Name, enter: func(b *plan.Books, gone func(string) bool) {
+		if !gone(pod.Name) {
+			b.Ledger(m.version).Leave(match.Subset, pod.Name, match.UID, metav1.NewTime(w.Clock.Now()).Rfc3339Copy())
+		}
+	}})
+}
+
+func isLimited(spread *v1beta1.WorkloadSpread, subset string) bool {
+	for i := range spread.Spec.Subsets {
+		if s := &spread.Spec.Subsets[i]; s.Name == subset {
+			return s.MaxReplicas != nil
+		}
+	}
+	return false
+}

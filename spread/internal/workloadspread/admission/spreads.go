@@ -1,0 +1,82 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+)
+
+// young is how long the cache may take to show a WorkloadSpread that was admitted.
+const young = 2 * time.Second
+
+// List finds WorkloadSpreads by namespace. It is safe for concurrent use.
+type List struct {
+	// Cached returns the WorkloadSpreads of a namespace from the cache, Live reads the server.
+	Cached func(ctx context.Context, namespace string) ([]*v1beta1.WorkloadSpread, error)
+	Live   client.Reader
+	Clock  clock.PassiveClock
+
+	mu       sync.Mutex
+	admitted map[string]time.Time // the last admission by namespace, of the last moments
+}
+
+// expect notes that a WorkloadSpread of the namespace is about to be stored.
+func (l *List) expect(namespace string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.admitted == nil {
+		l.admitted = map[string]time.Time{}
+	}
+	now := l.Clock.Now()
+	for name, at := range l.admitted {
+		if now.Sub(at) > young {
+			delete(l.admitted, name)
+		}
+	}
+	l.admitted[namespace] = now
+}
+
+// isBehind reports whether the cache may lack a WorkloadSpread: one was just admitted here or, as it shows none in a
+// namespace that is marked, by another replica.
+func (l *List) isBehind(namespace string, cached int) bool {
+	if cached == 0 {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, ok := l.admitted[namespace]
+	return ok && l.Clock.Since(at) <= young
+}
+
+// find returns the first WorkloadSpread of the namespace that is wanted, nil for none. The server is asked where the cache
+// may be behind: the first pods often come right after the WorkloadSpread.
+func (l *List) find(ctx context.Context, namespace string, wanted func(*v1beta1.WorkloadSpread) bool) (*v1beta1.WorkloadSpread, error) {
+	cached, err := l.Cached(ctx, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("list workload spreads: %w", err)
+	}
+	for _, s := range cached {
+		if wanted(s) {
+			return s, nil
+		}
+	}
+	if !l.isBehind(namespace, len(cached)) {
+		return nil, nil
+	}
+	var all v1beta1.WorkloadSpreadList
+	if err := l.Live.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list workload spreads: %w", err)
+	}
+	for i := range all.Items {
+		if wanted(&all.Items[i]) {
+			return &all.Items[i], nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,140 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/workloads"
+)
+
+const target = "targetRef: {apiVersion: apps/v1, kind: Deployment, name: web}\n"
+
+func spread(t *testing.T, spec string) *v1beta1.WorkloadSpread {
+	t.Helper()
+	s := &v1beta1.WorkloadSpread{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &s.Spec))
+	return s
+}
+
+func TestSpecsAreValidated(t *testing.T) {
+	for spec, want := range map[string]string{
+		"subsets: []":           "spec.subsets: Required value: at least one subset",
+		"subsets: [{name: ''}]": "spec.subsets[0].name: Required",
+		"subsets: [{name: a, maxReplicas: 1}, {name: a}]":                                                                            "spec.subsets[1].name: Duplicate value",
+		"subsets: [{name: a, maxReplicas: -1}]":                                                                                      "spec.subsets[0].maxReplicas: Invalid value: -1",
+		"subsets: [{name: a, maxReplicas: '5'}]":                                                                                     "a percentage without fractions",
+		"subsets: [{name: a, maxReplicas: 0.2%}]":                                                                                    "a percentage without fractions",
+		"subsets: [{name: a, maxReplicas: -1%}]":                                                                                     "a percentage without fractions",
+		"subsets: [{name: a, maxReplicas: 1}, {name: b, maxReplicas: 2%}]":                                                           "spec.subsets[1].maxReplicas: Invalid value: \"2%\": numbers and percentages cannot be mixed",
+		"subsets: [{name: a, maxReplicas: 40%}, {name: b, maxReplicas: 70%}]":                                                        "spec.subsets[1].maxReplicas: Invalid value: \"70%\": the sum of all percentages is 110",
+		"subsets: [{name: a, maxReplicas: 40%}, {name: b, maxReplicas: 50%}]":                                                        "spec.subsets[0].maxReplicas: Invalid value: \"40%\": the sum of all percentages is 90",
+		"subsets: [{name: a, requiredNodeSelector: {matchExpressions: [{key: z, operator: Exists, values: [x]}]}}]":                  "spec.subsets[0].requiredNodeSelector.matchExpressions[0]",
+		"subsets: [{name: a, requiredNodeSelector: {matchExpressions: [{key: z, operator: Odd}]}}]":                                  "spec.subsets[0].requiredNodeSelector.matchExpressions[0].operator: Unsupported value",
+		"subsets: [{name: a, preferredNodeSelector: [{weight: 101, preference: {}}]}]":                                               "spec.subsets[0].preferredNodeSelector[0].weight",
+		"subsets: [{name: a, preferredNodeSelector: [{weight: 1, preference: {matchExpressions: [{key: z, operator: In}]}}]}]":       "spec.subsets[0].preferredNodeSelector[0].preference.matchExpressions[0]",
+		"subsets: [{name: a, tolerations: [{key: a, operator: Exists, value: x}]}]":                                                  "spec.subsets[0].tolerations[0].value",
+		"subsets: [{name: a, tolerations: [{key: a, value: x y}]}]":                                                                  "spec.subsets[0].tolerations[0].value",
+		"subsets: [{name: a, tolerations: [{operator: Equal}]}]":                                                                     "spec.subsets[0].tolerations[0].operator",
+		"subsets: [{name: a, tolerations: [{key: a, effect: Odd}]}]":                                                                 "spec.subsets[0].tolerations[0].effect",
+		"subsets: [{name: a, tolerations: [{key: a, tolerationSeconds: 3}]}]":                                                        "spec.subsets[0].tolerations[0].effect",
+		"subsets: [{name: a, patch: {spec: {containers: none}}}]":                                                                    "spec.subsets[0].patch",
+		"subsets: [{name: a}]\nscheduleStrategy: {type: Odd}":                                                                        "spec.scheduleStrategy.type: Unsupported value",
+		"subsets: [{name: a}]\nscheduleStrategy: {adaptive: {}}":                                                                     "spec.scheduleStrategy.type",
+		"subsets: [{name: a}, {name: b, maxReplicas: 1}]\nscheduleStrategy: {type: Adaptive, adaptive: {}}":                          "spec.scheduleStrategy.adaptive",
+		"subsets: [{name: a}, {name: b}]\nscheduleStrategy: {type: Adaptive, adaptive: {rescheduleCriticalSeconds: 296}}":            "must be at most 295 with 2 subsets",
+		"subsets: [{name: a}, {name: b}, {name: c}]\nscheduleStrategy: {type: Adaptive, adaptive: {rescheduleCriticalSeconds: 148}}": "must be at most 147",
+		"subsets: [{name: a}]\nscheduleStrategy: {type: Adaptive, adaptive: {rescheduleCriticalSeconds: -1}}":                        "must not be negative",
+		"subsets: [{name: a}]\ntargetFilter: {selector: {matchExpressions: [{key: a, operator: In}]}}":                               "spec.targetFilter.selector",
+		"subsets: [{name: a}]\ntargetFilter: {replicasPathList: [spec..x]}":                                                          "spec.targetFilter.replicasPathList[0]",
+
+		"subsets: [{name: a}]":                                                                                                                       "",
+		"subsets: [{name: a, maxReplicas: 0}]":                                                                                                       "",
+		"subsets: [{name: a, maxReplicas: 40%}, {name: b, maxReplicas: 60%}]":                                                                        "",
+		"subsets: [{name: a, maxReplicas: 40%}, {name: b}]":                                                                                          "",
+		"subsets: [{name: a}]\nscheduleStrategy: {type: Adaptive, adaptive: {rescheduleCriticalSeconds: 9999}}":                                      "",
+		"subsets: [{name: a}, {name: b}]\nscheduleStrategy: {type: Adaptive, adaptive: {rescheduleCriticalSeconds: 295}}":                            "",
+		"subsets: [{name: a, requiredNodeSelector: {matchExpressions: [{key: z, operator: In, values: [x]}]}, patch: {metadata: {labels: {x: z}}}}]": "",
+	} {
+		errs := Validate(spread(t, target+spec), 300)
+		if want == "" {
+			assert.Empty(t, errs, spec)
+			continue
+		}
+		require.NotEmpty(t, errs, spec)
+		assert.Contains(t, errs.ToAggregate().Error(), want, spec)
+	}
+	stateful := spread(t, "targetRef: {apiVersion: apps/v1, kind: StatefulSet, name: web}\nsubsets: [{name: a, maxReplicas: 100%}]")
+	assert.ErrorContains(t, Validate(stateful, 300).ToAggregate(), "not supported for StatefulSets")
+}
+
+// shows answers each question with the ConfigMap.
+type shows struct {
+	client.Reader
+	config *corev1.ConfigMap
+}
+
+func (s *shows) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	m, ok := o.(*corev1.ConfigMap)
+	if !ok {
+		return fmt.Errorf("asked for a %T", o)
+	}
+	s.config.DeepCopyInto(m)
+	return nil
+}
+
+func TestTargetsAreValidated(t *testing.T) {
+	config := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: workloads.ConfigMapName},
+		Data:       map[string]string{workloads.ConfigMapKey: `{"workloads":[{"Group":"example.io","kind":"GameServerSet"}]}`},
+	}
+	other := spread(t, "targetRef: {apiVersion: apps/v1beta1, kind: Deployment, name: taken}")
+	other.Name = "other"
+	w := &Spreads{
+		Spreads: &List{Clock: clock.RealClock{}, Cached: func(context.Context, string) ([]*v1beta1.WorkloadSpread, error) {
+			return []*v1beta1.WorkloadSpread{other}, nil
+		}},
+		Kinds: &workloads.Config{Live: &shows{config: config}, Namespace: "system", Clock: clock.RealClock{}},
+	}
+	for ref, want := range map[string]string{
+		"": "spec.targetRef: Required value",
+		"targetRef: {apiVersion: apps/v1, kind: Deployment}":                           "spec.targetRef.name: Required value",
+		"targetRef: {apiVersion: rollouts.kruise.io/v1, kind: StatefulSet, name: a}":   `spec.targetRef.apiVersion: Unsupported value: "rollouts.kruise.io": supported values: "apps", "apps.kruise.io"`,
+		"targetRef: {apiVersion: batch.volcano.sh/v1, kind: Queue, name: a}":           "add it to key " + workloads.ConfigMapKey + " of ConfigMap kruise-configuration",
+		"targetRef: {apiVersion: apps/v1, kind: Deployment, name: taken}":              "WorkloadSpread other has the same target",
+		"targetRef: {apiVersion: example.io/v1, kind: GameServerSet, name: a}":         "",
+		"targetRef: {apiVersion: apps.kruise.io/v1beta1, kind: CloneSet, name: taken}": "",
+	} {
+		errs, err := w.validateTarget(t.Context(), spread(t, ref), nil, "shop")
+		require.NoError(t, err)
+		if want == "" {
+			assert.Empty(t, errs, ref)
+			continue
+		}
+		require.NotEmpty(t, errs, ref)
+		assert.Contains(t, errs.ToAggregate().Error(), want)
+	}
+	before := spread(t, strings.Replace(target, "v1,", "v1beta2,", 1))
+	errs, err := w.validateTarget(t.Context(), spread(t, target), before, "shop")
+	require.NoError(t, err)
+	assert.Empty(t, errs, "the version of the target does not matter")
+	errs, err = w.validateTarget(t.Context(), spread(t, strings.Replace(target, "web", "api", 1)), before, "shop")
+	require.NoError(t, err)
+	assert.ErrorContains(t, errs.ToAggregate(), "immutable")
+}
+
+func TestWhatHasNoEffectIsToldOf(t *testing.T) {
+	assert.Contains(t, warnings(spread(t, "subsets: [{name: a}, {name: b}]"))[0], `subset "a" has no maxReplicas`)
+	assert.Empty(t, warnings(spread(t, "subsets: [{name: a, maxReplicas: 1}, {name: b}]")))
+	assert.Empty(t, warnings(spread(t, "subsets: []")))
+}

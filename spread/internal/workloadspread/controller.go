@@ -1,0 +1,49 @@
+package workloadspread
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/spread/internal/workloads"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+)
+
+// reconciler reconciles WorkloadSpreads. It holds no state that the cluster does not hold; what it remembers only brings
+// events to their spread.
+type reconciler struct {
+	*base.Controller
+	workloads *workloads.Reader
+	versioned plan.Versioned
+	pause     time.Duration
+	targets   *targets
+	owners    *owners
+}
+
+// Reconcile runs one pass over a WorkloadSpread.
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.Handle(ctx, req, r.pass)
+}
+
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	snap, again, err := r.snapshot(ctx, key)
+	if err != nil {
+		return base.Pass{}, err
+	}
+	if snap.Spread.DeletionTimestamp != nil {
+		return base.Pass{Object: snap.Spread}, nil
+	}
+	todo := plan.Compute(snap)
+	todo.RequeueWithin(again)
+	return base.Pass{Object: snap.Spread, Plan: todo.Plan, Status: func(action.Failures) client.Object {
+		after := snap.Spread.DeepCopy()
+		after.Status = *todo.Status
+		return after
+	}}, nil
+}

@@ -1,0 +1,17 @@
+package workloadspread
+
+import (
+	"testing"
+
+	"github.com/flotilla-project/flotilla/core/testing/docs"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+)
+
+// Users look up in the feature's page what events and conditions say.
+func TestThePageExplainsEveryWord(t *testing.T) {
+	docs.Feature(t, "workloadspread").Names(plan.Reasons, []string{
+		v1beta1.SubsetSchedulable, v1beta1.ReasonSufficient, v1beta1.ReasonPodUnschedulable, v1beta1.ReasonUnknown,
+	})
+}

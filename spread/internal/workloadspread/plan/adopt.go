@@ -1,0 +1,166 @@
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+)
+
+// adopt finds subsets for running pods that have none. Those that were there before the spread come into the best
+// subset for their node, even beyond its limit. Others come into one only while it has a place: admission let them pass
+// because there was none, or was not asked.
+func (c *computation) adopt() {
+	taken := map[string][]int32{}
+	for _, pod := range c.loose {
+		node := c.Nodes[pod.Spec.NodeName]
+		if node == nil {
+			continue
+		}
+		version := c.version(pod)
+		g := c.group(version)
+		if taken[version] == nil {
+			taken[version] = make([]int32, len(c.limits))
+		}
+		old := !pod.CreationTimestamp.After(c.Spread.CreationTimestamp.Time)
+		i := c.subsetFor(pod, node, g, taken[version], old)
+		switch {
+		case i == None && old:
+			c.strays = append(c.strays, pod)
+		case i == None:
+		case old || c.limits[i] == Unlimited || c.holds(version, i, pod.Name):
+			c.adopted[pod] = i
+			g.subsets[i] = append(g.subsets[i], pod)
+			g.seen[pod.Name] = pod
+		default:
+			c.reserved = append(c.reserved, reservation{version, i, pod.Name})
+			taken[version][i]++
+		}
+	}
+}
+
+// holds reports whether the status, as it was read, keeps a place for the pod.
+func (c *computation) holds(version string, subset int, pod string) bool {
+	e := entries(c.Spread, c.Spread.Status.VersionedSubsetStatuses[version])
+	_, ok := e[subset].CreatingPods[pod]
+	return ok
+}
+
+// subsetFor returns the best subset for a pod on its node: the weights of preferred terms that the node matches count
+// most, then whether the pod is as the subset's patch makes it, then whether there is room; of equal ones the first.
+func (c *computation) subsetFor(pod *corev1.Pod, node *corev1.Node, g *group, taken []int32, beyond bool) int {
+	best, score := None, int64(-1)
+	ledger := entries(c.Spread, c.Spread.Status.VersionedSubsetStatuses[g.version])
+	for i := range c.limits {
+		subset := &c.Spread.Spec.Subsets[i]
+		if !fits(pod, node, subset) {
+			continue
+		}
+		left := c.limits[i] == Unlimited || c.holds(g.version, i, pod.Name) ||
+			c.limits[i]-int32(len(g.subsets[i])+len(ledger[i].CreatingPods))-taken[i] > 0
+		if !left && !beyond {
+			continue
+		}
+		points := 100 * preference(node, subset)
+		if c.hasPatch(pod, subset) {
+			points += 10
+		}
+		if left {
+			points++
+		}
+		if points > score {
+			best, score = i, points
+		}
+	}
+	return best
+}
+
+// hasPatch reports whether the subset has a patch that would change nothing but annotations of the pod.
+func (c *computation) hasPatch(pod *corev1.Pod, subset *v1beta1.WorkloadSpreadSubset) bool {
+	whole := c.Whole[pod.UID]
+	if whole == nil || len(subset.Patch.Raw) == 0 {
+		return false
+	}
+	patched := whole.DeepCopy()
+	if Patch(patched, subset.Patch.Raw) != nil {
+		return false
+	}
+	patched.Annotations, patched.Spec.Priority = whole.Annotations, whole.Spec.Priority
+	return equality.Semantic.DeepEqual(whole, patched)
+}
+
+// NeedsWhole returns the pods for which patches decide about the subset: those that were there before the spread, have
+// none yet and run on a node that several subsets fit.
+func NeedsWhole(spread *v1beta1.WorkloadSpread, pods []*corev1.Pod, nodes map[string]*corev1.Node) (undecided []*corev1.Pod) {
+	for _, pod := range pods {
+		node := nodes[pod.Spec.NodeName]
+		match, ok := MatchOf(pod)
+		if node == nil || !IsActive(pod) || ok && match.Name == spread.Name || pod.CreationTimestamp.After(spread.CreationTimestamp.Time) {
+			continue
+		}
+		fitting, patches := 0, 0
+		for i := range spread.Spec.Subsets {
+			if subset := &spread.Spec.Subsets[i]; fits(pod, node, subset) {
+				fitting++
+				patches += min(1, len(subset.Patch.Raw))
+			}
+		}
+		if fitting > 1 && patches > 0 {
+			undecided = append(undecided, pod)
+		}
+	}
+	return undecided
+}
+
+// fits reports whether the pod could have been placed on its node with the rules of the subset.
+func fits(pod *corev1.Pod, node *corev1.Node, subset *v1beta1.WorkloadSpreadSubset) bool {
+	if eligibility.Repels(node, slices.Concat(pod.Spec.Tolerations, subset.Tolerations)) {
+		return false
+	}
+	var required *corev1.NodeSelector
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		required = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	required = narrowed(required, subset.RequiredNodeSelector)
+	if required == nil {
+		return true
+	}
+	selector, err := nodeaffinity.NewNodeSelector(required)
+	return err == nil && selector.Match(node)
+}
+
+// preference is the sum of the weights of the subset's preferred terms that the node matches.
+func preference(node *corev1.Node, subset *v1beta1.WorkloadSpreadSubset) int64 {
+	terms, err := nodeaffinity.NewPreferredSchedulingTerms(subset.PreferredNodeSelector)
+	if err != nil {
+		return 0
+	}
+	return terms.Score(node)
+}
+
+// mark sets the annotation of an adopted pod, and the labels and annotations that the subset's patch gives to new pods.
+func (c *computation) mark(change *action.PodChange, i int) {
+	subset := &c.Spread.Spec.Subsets[i]
+	if !ignoresMetadata(c.Spread) {
+		var patch struct {
+			Metadata metav1.ObjectMeta `json:"metadata"`
+		}
+		if json.Unmarshal(subset.Patch.Raw, &patch) == nil {
+			for key, value := range patch.Metadata.Labels {
+				change.SetLabel(key, value)
+			}
+			for key, value := range patch.Metadata.Annotations {
+				change.SetAnnotation(key, value)
+			}
+		}
+	}
+	change.SetAnnotation(v1beta1.MatchedAnnotation, textOf(v1beta1.Match{Name: c.Spread.Name, Subset: subset.Name}))
+}

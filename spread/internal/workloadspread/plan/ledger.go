@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+)
+
+const (
+	// creatingLife is how long a place is kept for a pod that does not appear.
+	creatingLife = 30 * time.Second
+	// deletingLife is how long a deletion that was admitted may take to begin.
+	deletingLife = 15 * time.Second
+)
+
+// None is the index of no subset.
+const None = -1
+
+// Books have the ledgers of all versions of the pods.
+type Books struct {
+	spread  *v1beta1.WorkloadSpread
+	limits  []int32
+	ledgers map[string]*Ledger
+}
+
+// Open returns the books of a spread. Close changes its status: it must not belong to a cache.
+func Open(spread *v1beta1.WorkloadSpread, limits []int32) *Books {
+	return &Books{spread: spread, limits: limits, ledgers: map[string]*Ledger{}}
+}
+
+// Spread returns the spread of the books.
+func (b *Books) Spread() *v1beta1.WorkloadSpread { return b.spread }
+
+// Ledger returns that of a version. Every subset of the spec is in it.
+func (b *Books) Ledger(version string) *Ledger {
+	l := b.ledgers[version]
+	if l == nil {
+		l = &Ledger{limits: b.limits, entries: entries(b.spread, b.spread.Status.VersionedSubsetStatuses[version])}
+		b.ledgers[version] = l
+	}
+	return l
+}
+
+// Close writes what has changed into the status, and reports whether anything has.
+func (b *Books) Close() (changed bool) {
+	for version, l := range b.ledgers {
+		if !l.changed {
+			continue
+		}
+		changed = true
+		for i := range l.entries {
+			l.entries[i].MissingReplicas = room(l.limits[i], &l.entries[i])
+		}
+		if b.spread.Status.VersionedSubsetStatuses == nil {
+			b.spread.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{}
+		}
+		b.spread.Status.VersionedSubsetStatuses[version] = l.entries
+	}
+	return changed
+}
+
+// Ledger has the places of the subsets for the pods of one version.
+type Ledger struct {
+	limits  []int32
+	entries []v1beta1.SubsetStatus
+	changed bool
+}
+
+// entries returns copies of the entries of all subsets in the order of the spec. A new version begins with what is known
+// of the nodes: the condition of the totals.
+func entries(spread *v1beta1.WorkloadSpread, from []v1beta1.SubsetStatus) []v1beta1.SubsetStatus {
+	all := make([]v1beta1.SubsetStatus, len(spread.Spec.Subsets))
+	for i := range all {
+		name := spread.Spec.Subsets[i].Name
+		all[i].Name = name
+		is := func(s v1beta1.SubsetStatus) bool { return s.Name == name }
+		if j := slices.IndexFunc(from, is); j >= 0 {
+			from[j].DeepCopyInto(&all[i])
+		} else if j := slices.IndexFunc(spread.Status.SubsetStatuses, is); j >= 0 {
+			all[i].Conditions = slices.Clone(spread.Status.SubsetStatuses[j].Conditions)
+		}
+	}
+	return all
+}
+
+// Admit gives a pod a place in the first subset that has one and whose pods can be scheduled, and returns its index or
+// None. The id is the pod's name or, if it has none yet, its uid; one that has a place already gets the same. A place
+// whose pod is being deleted counts only once gone says that this pod does not run any more: the deletion may have been
+// refused after it was noted.
+func (l *Ledger) Admit(id string, now metav1.Time, gone func(name string) bool) int {
+	if i := l.placeOf(id); i != None {
+		return i
+	}
+	if i := l.leftBy(id); i != None && !isUnschedulable(l.entries[i].Conditions) && l.hasPlace(i, gone) {
+		l.reserve(i, id, now)
+		return i
+	}
+	for i := range l.entries {
+		e := &l.entries[i]
+		switch {
+		case isUnschedulable(e.Conditions):
+			continue
+		case l.limits[i] == Unlimited:
+			return i
+		case l.hasPlace(i, gone):
+			l.reserve(i, id, now)
+			return i
+		}
+	}
+	return None
+}
+
+func (l *Ledger) placeOf(id string) int {
+	return slices.IndexFunc(l.entries, func(s v1beta1.SubsetStatus) bool {
+		_, ok := s.CreatingPods[id]
+		return ok
+	})
+}
+
+// leftBy returns the subset that a pod of the name is leaving: its successor of the same name gets into the same.
+func (l *Ledger) leftBy(name string) int {
+	return slices.IndexFunc(l.entries, func(s v1beta1.SubsetStatus) bool {
+		_, ok := s.DeletingPods[name]
+		return ok
+	})
+}
+
+// hasPlace asks about pods that are being deleted only if there is no other place.
+func (l *Ledger) hasPlace(i int, gone func(string) bool) bool {
+	e := &l.entries[i]
+	left := l.limits[i] - e.Replicas - int32(len(e.CreatingPods))
+	if left > 0 {
+		return true
+	}
+	if left+int32(len(e.DeletingPods)) <= 0 {
+		return false
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.DeletingPods)) {
+		if gone(name) {
+			left++
+		}
+		if left > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Ledger) reserve(i int, id string, now metav1.Time) {
+	e := &l.entries[i]
+	if e.CreatingPods == nil {
+		e.CreatingPods = map[string]metav1.Time{}
+	}
+	e.CreatingPods[id] = now
+	l.changed = true
+}
+
+// Leave notes that a pod of a limited subset is being deleted, unless it is noted already or not counted yet. The pod
+// must have been active when the spread had this version.
+func (l *Ledger) Leave(subset, name, uid string, now metav1.Time) {
+	i := slices.IndexFunc(l.entries, func(s v1beta1.SubsetStatus) bool { return s.Name == subset })
+	if i < 0 || l.limits[i] == Unlimited {
+		return
+	}
+	e := &l.entries[i]
+	_, deleting := e.DeletingPods[name]
+	_, creating := e.CreatingPods[name]
+	_, unnamed := e.CreatingPods[uid]
+	if deleting || creating || uid != "" && unnamed || int(e.Replicas) <= len(e.DeletingPods) {
+		return
+	}
+	if e.DeletingPods == nil {
+		e.DeletingPods = map[string]metav1.Time{}
+	}
+	e.DeletingPods[name] = now
+	l.changed = true
+}
+
+func isUnschedulable(conditions []metav1.Condition) bool {
+	return meta.IsStatusConditionFalse(conditions, v1beta1.SubsetSchedulable)
+}

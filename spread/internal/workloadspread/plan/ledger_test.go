@@ -1,0 +1,187 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/testing/gen"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+)
+
+func nobody(string) bool { return false }
+
+func all(string) bool { return true }
+
+// admit returns the subsets that pods of these names get one after the other, "-" for none.
+func admit(b *Books, gone func(string) bool, names ...string) (got []string) {
+	for _, name := range names {
+		i := b.Ledger(v1beta1.VersionIgnored).Admit(name, epoch(), gone)
+		if i == None {
+			got = append(got, "-")
+			continue
+		}
+		got = append(got, b.spread.Spec.Subsets[i].Name)
+	}
+	return got
+}
+
+func TestPodsFillSubsetsInOrder(t *testing.T) {
+	s := given("a=2 b=1 c")
+	b := Open(s, Limits(s, nil))
+	assert.Equal(t, []string{"a", "a", "b", "c", "c"}, admit(b, nobody, "1", "2", "3", "4", "5"))
+	assert.Equal(t, []string{"a"}, admit(b, nobody, "1"), "it has a place already")
+	assert.True(t, b.Close())
+	assert.Equal(t, "a 0/0 +2 b 0/0 +1 c 0/-1", count(s.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]))
+
+	assert.Equal(t, []string{"-"}, admit(Open(given("a=0"), []int32{0}), nobody, "1"), "there is no room")
+}
+
+func TestSubsetsWithoutLimitWriteNothing(t *testing.T) {
+	s := given("a b=2")
+	b := Open(s, Limits(s, nil))
+	assert.Equal(t, []string{"a"}, admit(b, nobody, "1"))
+	assert.False(t, b.Close())
+}
+
+func TestClosedSubsetsAreLeftOut(t *testing.T) {
+	s := given("a=2 b")
+	closed := []metav1.Condition{{Type: v1beta1.SubsetSchedulable, Status: metav1.ConditionFalse}}
+	s.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {{Name: "a", Conditions: closed}}}
+	assert.Equal(t, []string{"b"}, admit(Open(s, Limits(s, nil)), nobody, "1"))
+
+	// So does a revision of which there are no pods yet.
+	s.Status.VersionedSubsetStatuses = nil
+	s.Status.SubsetStatuses = []v1beta1.SubsetStatus{{Name: "a", Conditions: closed}}
+	assert.Equal(t, []string{"b"}, admit(Open(s, Limits(s, nil)), nobody, "1"))
+}
+
+// A deletion can be refused after it was noted: its place is given away only when the pod does not run any more.
+func TestPlacesOfPodsThatAreBeingDeleted(t *testing.T) {
+	full := func() *v1beta1.WorkloadSpread {
+		s := given("a=2 b")
+		s.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {{Name: "a", Replicas: 2}}}
+		return s
+	}
+	s := full()
+	b := Open(s, Limits(s, nil))
+	b.Ledger(v1beta1.VersionIgnored).Leave("a", "old", "", epoch())
+	assert.Equal(t, []string{"b"}, admit(b, nobody, "1"))
+	assert.Equal(t, []string{"a", "b"}, admit(b, all, "2", "3"))
+	assert.True(t, b.Close())
+	assert.Equal(t, "a 2/0 +1 -1 b 0/-1", count(s.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]))
+
+	for name, leave := range map[string]func(*Ledger){
+		"noted twice": func(l *Ledger) { l.Leave("a", "x", "", epoch()); l.Leave("a", "x", "", epoch()) },
+		"not counted yet": func(l *Ledger) {
+			l.entries[0].Replicas = 0
+			l.Leave("a", "x", "", epoch())
+			l.Leave("a", "y", "", epoch())
+		},
+		"of an unlimited subset":  func(l *Ledger) { l.Leave("b", "x", "", epoch()) },
+		"of a subset that is not": func(l *Ledger) { l.Leave("z", "x", "", epoch()) },
+	} {
+		s := full()
+		l := Open(s, Limits(s, nil)).Ledger(v1beta1.VersionIgnored)
+		leave(l)
+		assert.LessOrEqual(t, len(l.entries[0].DeletingPods), 1, name)
+		assert.LessOrEqual(t, len(l.entries[0].DeletingPods), int(l.entries[0].Replicas), name)
+		assert.Empty(t, l.entries[1].DeletingPods, name)
+	}
+}
+
+func TestAPlaceThatIsNotCountedYetIsNotLeft(t *testing.T) {
+	s := given("a=2")
+	b := Open(s, Limits(s, nil))
+	l := b.Ledger(v1beta1.VersionIgnored)
+	l.entries[0].Replicas = 1
+	l.Admit("uid", epoch(), nobody)
+	l.Leave("a", "pod", "uid", epoch())
+	assert.Empty(t, l.entries[0].DeletingPods)
+}
+
+// The formula is that of the specification, with limit 5.
+func TestRoom(t *testing.T) {
+	for _, c := range []struct{ active, deleting, creating, want int32 }{
+		{0, 0, 0, 5}, {1, 0, 1, 3}, {1, 0, 0, 4}, {5, 1, 0, 1}, {5, 0, 0, 0}, {3, 0, 0, 2}, {7, 1, 0, 0}, {0, 0, 9, 0}, {0, 2, 0, 5},
+	} {
+		e := v1beta1.SubsetStatus{Replicas: c.active, CreatingPods: map[string]metav1.Time{}, DeletingPods: map[string]metav1.Time{}}
+		for i := range c.deleting {
+			e.DeletingPods[string('a'+i)] = epoch()
+		}
+		for i := range c.creating {
+			e.CreatingPods[string('a'+i)] = epoch()
+		}
+		assert.Equal(t, c.want, room(5, &e))
+		assert.Equal(t, Unlimited, room(Unlimited, &e))
+	}
+}
+
+func TestOrdinals(t *testing.T) {
+	s := given("a=2 b=2 c")
+	limits := Limits(s, nil)
+	place := func(o Ordinals, pod string) string {
+		rank, ok := o.Rank(pod)
+		if !ok {
+			return "?"
+		}
+		return s.Spec.Subsets[SubsetOfRank(s, limits, rank)].Name
+	}
+	for i, want := range []string{"a", "a", "b", "b", "c"} {
+		assert.Equal(t, want, place(Ordinals{}, "web-"+string(rune('0'+i))))
+	}
+	assert.Equal(t, "?", place(Ordinals{}, "web"))
+	assert.Equal(t, "?", place(Ordinals{}, "web-x"))
+
+	from := Ordinals{Start: 10, Reserved: []Range{{First: 11, Last: 12}, {First: 12, Last: 12}}}
+	assert.Equal(t, []string{"?", "a", "?", "?", "a", "b"},
+		[]string{place(from, "web-9"), place(from, "web-10"), place(from, "web-11"), place(from, "web-12"), place(from, "web-13"), place(from, "web-14")})
+
+	s.Status.SubsetStatuses = []v1beta1.SubsetStatus{{Name: "a", Conditions: []metav1.Condition{{Type: v1beta1.SubsetSchedulable, Status: metav1.ConditionFalse}}}}
+	assert.Equal(t, "b", place(Ordinals{}, "web-1"))
+	assert.Equal(t, "c", place(Ordinals{}, "web-2"))
+
+	s.Status.SubsetStatuses = nil
+	assert.Equal(t, None, SubsetOfRank(s, []int32{1, 1, 1}, 3))
+}
+
+// The kind that controls a pod decides, whatever the spread's target is.
+func TestVersionsOfPods(t *testing.T) {
+	pod := gen.Pod("p", hash("77"))
+	assert.Equal(t, v1beta1.VersionIgnored, VersionOf(pod, nil))
+	assert.Equal(t, "77", VersionOf(pod, replicaSets()))
+	pod.OwnerReferences[0].Kind = "GameServer"
+	assert.Equal(t, v1beta1.VersionIgnored, VersionOf(pod, replicaSets()))
+	pod.OwnerReferences = nil
+	assert.Equal(t, v1beta1.VersionIgnored, VersionOf(pod, replicaSets()))
+	assert.Equal(t, "5d8f", RevisionOf(map[string]string{"controller-revision-hash": "web-5d8f"}))
+	assert.Equal(t, v1beta1.VersionIgnored, RevisionOf(nil))
+}
+
+// A pod that is created again by its name stays in its subset, though an earlier one has room.
+func TestASuccessorOfTheSameNameStays(t *testing.T) {
+	s := given("a=1 b=1 c")
+	s.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {
+		{Name: "a"}, {Name: "b", Replicas: 1, DeletingPods: map[string]metav1.Time{"game-1": epoch()}},
+	}}
+	assert.Equal(t, []string{"a"}, admit(Open(s.DeepCopy(), Limits(s, nil)), nobody, "game-1"), "the deletion has not begun")
+	b := Open(s, Limits(s, nil))
+	assert.Equal(t, []string{"b", "a", "c"}, admit(b, all, "game-1", "game-2", "game-3"))
+	require.True(t, b.Close())
+	assert.Equal(t, "a 0/0 +1 b 1/0 +1 -1 c 0/-1", count(s.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]))
+}
+
+func TestAnnotationsOfPods(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"name":"web","subset":"a"}`: true, `{"Name":"web","Subset":"a"}`: true, `{"name":"web"}`: false, `{`: false, ``: false,
+	} {
+		m, ok := MatchOf(gen.Pod("p", gen.Annotation(v1beta1.MatchedAnnotation, text)))
+		assert.Equal(t, want, ok, text)
+		assert.Equal(t, want, m == v1beta1.Match{Name: "web", Subset: "a"}, text)
+	}
+	_, ok := MatchOf(gen.Pod("p"))
+	assert.False(t, ok)
+}

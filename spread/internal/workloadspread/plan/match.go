@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+)
+
+// MatchOf returns which subset the annotation of a pod names, and whether it names one.
+func MatchOf(pod *corev1.Pod) (m v1beta1.Match, ok bool) {
+	text, found := pod.Annotations[v1beta1.MatchedAnnotation]
+	if !found || json.Unmarshal([]byte(text), &m) != nil { // encoding/json matches names in any case of letters
+		return v1beta1.Match{}, false
+	}
+	return m, m.Name != "" && m.Subset != ""
+}
+
+// textOf returns the value of the annotation.
+func textOf(m v1beta1.Match) string {
+	raw, _ := json.Marshal(m) // texts always have a JSON
+	return string(raw)
+}
+
+// Versioned are the kinds of controllers of pods whose revisions are told apart.
+type Versioned []schema.GroupKind
+
+// Of reports whether the revisions of pods that an object of the kind controls are told apart.
+func (v Versioned) Of(kind schema.GroupKind) bool { return slices.Contains(v, kind) }
+
+// VersionOf returns the revision of a pod, under which its places are kept.
+func VersionOf(pod metav1.Object, versioned Versioned) string {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || !versioned.Of(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()) {
+		return v1beta1.VersionIgnored
+	}
+	return RevisionOf(pod.GetLabels())
+}
+
+// RevisionOf returns the revision that labels of a pod, or of a ReplicaSet, tell.
+func RevisionOf(labels map[string]string) string {
+	if hash := labels[contract.TemplateHashLabel]; hash != "" {
+		return hash
+	}
+	if revision := labels[contract.RevisionLabel]; revision != "" {
+		return podstate.ShortHash(revision)
+	}
+	return v1beta1.VersionIgnored
+}
+
+// IsActive reports whether a pod takes a place: it is neither terminating nor finished.
+func IsActive(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// indexOf returns the place of a subset in the list, -1 if there is none of the name.
+func indexOf(spread *v1beta1.WorkloadSpread, subset string) int {
+	return slices.IndexFunc(spread.Spec.Subsets, func(s v1beta1.WorkloadSpreadSubset) bool { return s.Name == subset })
+}
+
+// ignoresMetadata reports whether the labels and annotations of patches are kept off pods that existed before.
+func ignoresMetadata(spread *v1beta1.WorkloadSpread) bool {
+	return strings.EqualFold(spread.Annotations[v1beta1.IgnorePatchMetadataAnnotation], "true")
+}

@@ -1,0 +1,53 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+)
+
+// Ordinals are how a StatefulSet numbers its pods.
+type Ordinals struct {
+	// Start is the first number.
+	Start int
+	// Reserved are numbers that no pod has.
+	Reserved []Range
+}
+
+// Range are the numbers from First to Last.
+type Range struct{ First, Last int }
+
+// Rank returns how many pods of lower numbers there are, and whether the name ends with a number that a pod may have.
+func (o Ordinals) Rank(pod string) (int, bool) {
+	cut := strings.LastIndexByte(pod, '-')
+	n, err := strconv.Atoi(pod[cut+1:])
+	if cut < 0 || err != nil || n < o.Start {
+		return 0, false
+	}
+	skip := map[int]bool{}
+	for _, r := range o.Reserved {
+		for i := max(r.First, o.Start); i <= min(r.Last, n); i++ {
+			skip[i] = true
+		}
+	}
+	return n - o.Start - len(skip), !skip[n]
+}
+
+// SubsetOfRank returns the subset of the pod with so many pods of lower numbers: the subsets are filled one after the
+// other. One whose pods cannot be scheduled is left out. None is returned for numbers beyond all limits.
+func SubsetOfRank(spread *v1beta1.WorkloadSpread, limits []int32, rank int) int {
+	end := 0
+	for i := range limits {
+		name := spread.Spec.Subsets[i].Name
+		j := slices.IndexFunc(spread.Status.SubsetStatuses, func(s v1beta1.SubsetStatus) bool { return s.Name == name })
+		if j >= 0 && isUnschedulable(spread.Status.SubsetStatuses[j].Conditions) {
+			continue
+		}
+		if end += int(limits[i]); limits[i] == Unlimited || rank < end {
+			return i
+		}
+	}
+	return None
+}

@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+)
+
+// Plan is what one pass over a WorkloadSpread wants.
+type Plan struct {
+	action.Plan
+	// Status is the next status.
+	Status *v1beta1.WorkloadSpreadStatus
+}
+
+// Compute makes the plan of one pass. It never changes the snapshot.
+//
+// What must be told to admission first waits for the next pass, which finds it in the status: a pod that was created
+// after the spread, and has no subset, takes a place before it is marked; a subset is closed before the pods are deleted
+// that it cannot have.
+func Compute(s Snapshot) Plan {
+	c := computation{Snapshot: s, limits: Limits(s.Spread, s.Target.Replicas), plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}}
+	c.sort()
+	c.adopt()
+	c.plan.Add(action.Step{Name: "mark", Actions: c.marks()})
+	c.reschedule()
+	c.report()
+	return c.plan
+}
+
+// computation is a plan in the making.
+type computation struct {
+	Snapshot
+	limits   []int32
+	groups   map[string]*group
+	strays   []*corev1.Pod // active pods without a subset that were there before the spread and cannot get one
+	loose    []*corev1.Pod // active pods that are in no subset yet
+	adopted  map[*corev1.Pod]int
+	reserved []reservation
+	plan     Plan
+}
+
+// group are the pods of one version.
+type group struct {
+	version string
+	subsets [][]*corev1.Pod // the active ones, by subset
+	seen    map[string]*corev1.Pod
+}
+
+// reservation is a place for a pod that is to be adopted.
+type reservation struct {
+	version string
+	subset  int
+	pod     string
+}
+
+func (c *computation) group(version string) *group {
+	g := c.groups[version]
+	if g == nil {
+		g = &group{version: version, subsets: make([][]*corev1.Pod, len(c.limits)), seen: map[string]*corev1.Pod{}}
+		c.groups[version] = g
+	}
+	return g
+}
+
+// versions are the versions in a fixed order.
+func (c *computation) versions() []string { return slices.Sorted(maps.Keys(c.groups)) }
+
+// sort assigns the pods to versions and subsets.
+func (c *computation) sort() {
+	c.groups, c.adopted = map[string]*group{}, map[*corev1.Pod]int{}
+	pods := slices.Clone(c.Pods)
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	for _, pod := range pods {
+		g := c.group(c.version(pod))
+		match, ok := MatchOf(pod)
+		mine := ok && match.Name == c.Spread.Name
+		if mine {
+			g.seen[cmp.Or(match.UID, pod.Name)] = pod
+		}
+		switch i := indexOf(c.Spread, match.Subset); {
+		case !IsActive(pod):
+		case mine && i >= 0:
+			g.subsets[i] = append(g.subsets[i], pod)
+		case mine:
+			c.strays = append(c.strays, pod)
+		default:
+			c.loose = append(c.loose, pod)
+		}
+	}
+	for version, list := range c.Spread.Status.VersionedSubsetStatuses {
+		if slices.ContainsFunc(list, func(s v1beta1.SubsetStatus) bool { return len(s.CreatingPods)+len(s.DeletingPods) > 0 }) {
+			c.group(version)
+		}
+	}
+	if len(c.groups) == 0 {
+		c.group(cmp.Or(c.Target.Latest, v1beta1.VersionIgnored))
+	}
+}
+
+func (c *computation) version(pod *corev1.Pod) string {
+	return VersionOf(pod, c.Target.Versioned)
+}
+
+func (c *computation) now() metav1.Time { return metav1.NewTime(c.Now) }

@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+)
+
+// report computes the next status.
+func (c *computation) report() {
+	next := &v1beta1.WorkloadSpreadStatus{
+		ObservedGeneration: c.Spread.Generation, VersionedSubsetStatuses: map[string][]v1beta1.SubsetStatus{},
+	}
+	total := &group{subsets: make([][]*corev1.Pod, len(c.limits))}
+	for _, version := range c.versions() {
+		g := c.groups[version]
+		next.VersionedSubsetStatuses[version] = c.count(g)
+		for i := range g.subsets {
+			total.subsets[i] = append(total.subsets[i], g.subsets[i]...)
+		}
+	}
+	for _, r := range c.reserved {
+		e := &next.VersionedSubsetStatuses[r.version][r.subset]
+		if e.CreatingPods == nil {
+			e.CreatingPods = map[string]metav1.Time{}
+		}
+		e.CreatingPods[r.pod] = c.now().Rfc3339Copy()
+		e.MissingReplicas = room(c.limits[r.subset], e)
+		c.plan.RequeueWithin(creatingLife)
+	}
+	next.SubsetStatuses = c.entriesOf(total, c.Spread.Status.SubsetStatuses, true)
+	c.plan.Status = next
+}
+
+// count returns the entries of one version.
+func (c *computation) count(g *group) []v1beta1.SubsetStatus {
+	list := c.entriesOf(g, c.Spread.Status.VersionedSubsetStatuses[g.version], false)
+	for i := range list {
+		e := &list[i]
+		active := map[string]bool{}
+		for _, pod := range g.subsets[i] {
+			active[pod.Name] = true
+		}
+		c.keepCreating(g, e)
+		c.keepDeleting(active, e)
+		e.MissingReplicas = room(c.limits[i], e)
+	}
+	return list
+}
+
+// entriesOf returns the entries with replicas, room and condition; for totals without what is under way.
+func (c *computation) entriesOf(g *group, before []v1beta1.SubsetStatus, total bool) []v1beta1.SubsetStatus {
+	list := entries(c.Spread, before)
+	for i := range list {
+		e := &list[i]
+		e.Replicas = int32(len(g.subsets[i]))
+		if total {
+			e.CreatingPods, e.DeletingPods = nil, nil
+		}
+		e.MissingReplicas = room(c.limits[i], e)
+		c.setCondition(e, i, g.subsets[i], total)
+	}
+	return list
+}
+
+// keepCreating drops the places of pods that were seen or have not appeared in time.
+func (c *computation) keepCreating(g *group, e *v1beta1.SubsetStatus) {
+	for _, id := range slices.Sorted(maps.Keys(e.CreatingPods)) {
+		left := c.left(e.CreatingPods[id], creatingLife)
+		pod := g.seen[id]
+		switch {
+		case pod != nil && c.appeared(pod, id, e):
+			delete(e.CreatingPods, id)
+		case left <= 0:
+			delete(e.CreatingPods, id)
+			if pod == nil {
+				c.notify(corev1.EventTypeWarning, EventCreatePodFailed, "pod "+id+" has not appeared in subset "+e.Name)
+			}
+		default:
+			c.plan.RequeueWithin(left)
+		}
+	}
+	if len(e.CreatingPods) == 0 {
+		e.CreatingPods = nil
+	}
+}
+
+// appeared reports whether a pod is the one that a place was kept for. A pod with a uid is. By name it can be the one
+// before, whose successor is about to come: that one is terminating, or its deletion was admitted.
+func (c *computation) appeared(pod *corev1.Pod, id string, e *v1beta1.SubsetStatus) bool {
+	if pod.Name != id {
+		return true
+	}
+	_, leaving := e.DeletingPods[id]
+	return !leaving && pod.DeletionTimestamp == nil
+}
+
+// keepDeleting drops deletions that have begun, and those that have not in time.
+func (c *computation) keepDeleting(active map[string]bool, e *v1beta1.SubsetStatus) {
+	for _, name := range slices.Sorted(maps.Keys(e.DeletingPods)) {
+		left := c.left(e.DeletingPods[name], deletingLife)
+		switch {
+		case !active[name]:
+			delete(e.DeletingPods, name)
+		case left <= 0:
+			delete(e.DeletingPods, name)
+			c.notify(corev1.EventTypeWarning, EventDeletePodFailed, "pod "+name+" of subset "+e.Name+" still runs, though its deletion was admitted")
+		default:
+			c.plan.RequeueWithin(left)
+		}
+	}
+	if len(e.DeletingPods) == 0 {
+		e.DeletingPods = nil
+	}
+}
+
+func (c *computation) left(since metav1.Time, life time.Duration) time.Duration {
+	return since.Add(life).Sub(c.Now)
+}
+
+func (c *computation) notify(kind, reason, note string) {
+	c.plan.Notices = append(c.plan.Notices, action.Notice{Type: kind, Reason: reason, Note: note, WithStatus: true})
+}

@@ -1,0 +1,40 @@
+package plan
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+)
+
+// Snapshot is what a pass over one WorkloadSpread knows. Nothing in it is changed.
+type Snapshot struct {
+	Spread *v1beta1.WorkloadSpread
+	Target Target
+	// Pods are the workload's pods that the filter selects, whatever their state.
+	Pods []*corev1.Pod
+	// Nodes are the nodes of pods that no subset has yet, by name.
+	Nodes map[string]*corev1.Node
+	// Whole are the pods that NeedsWhole names as the server has them, by UID: the others lack what no rule reads.
+	Whole map[types.UID]*corev1.Pod
+	// Pause is how long a subset whose pods could not be scheduled gets no new ones.
+	Pause    time.Duration
+	Refusals action.Refusals
+	Now      time.Time
+}
+
+// Target is what counts of the workload.
+type Target struct {
+	// Replicas is how many pods are wanted; nil if that is unknown.
+	Replicas *int32
+	// HasCosts is true if the workload scales in by deletion costs.
+	HasCosts bool
+	// Versioned are the kinds each of whose revisions of pods has places of its own.
+	Versioned Versioned
+	// Latest is the revision of new pods; empty if it is unknown.
+	Latest string
+}

@@ -1,0 +1,73 @@
+package workloadspread
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/workloads"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+)
+
+// ControllerName is the name of the controller in logs, metrics and its user agent.
+const ControllerName = "workloadspread"
+
+// workers is how many spreads are reconciled at a time by default.
+const workers = 3
+
+// Options change how the controller works.
+type Options struct {
+	base.Settings
+	// Workloads reads the targets.
+	Workloads *workloads.Reader
+	// Versioned are the kinds of workloads each of whose revisions has places of its own.
+	Versioned plan.Versioned
+	// Pause is how long a subset whose pods could not be scheduled gets no new ones.
+	Pause time.Duration
+}
+
+// SetUp adds the controller to the manager, whose cache must hold pods as Pods and ConfigMaps as Allowances say.
+func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	b, err := base.New(ctx, mgr, base.Options{
+		Settings: o.Settings, Controller: ControllerName, EventSource: "workloadspread-controller",
+		Kinds: map[client.Object]cache.ByObject{&v1beta1.WorkloadSpread{}: {}, &corev1.Pod{}: Pods(o.Namespace)},
+	})
+	if err != nil {
+		return err
+	}
+	// Nodes are looked up and wake nobody: their cache begins here.
+	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Node{}, cache.BlockUntilSynced(false)); err != nil {
+		return fmt.Errorf("cache nodes: %w", err)
+	}
+	r := &reconciler{Controller: b, workloads: o.Workloads, versioned: o.Versioned, pause: o.Pause, owners: newOwners()}
+	b.AddMemories(r.owners)
+	made, err := ctrl.NewControllerManagedBy(mgr).
+		Named(ControllerName).
+		Watches(&v1beta1.WorkloadSpread{}, spreads()).
+		Watches(&corev1.Pod{}, r.podEvents()).
+		Watches(&corev1.ConfigMap{}, r.allowances()).
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
+		Build(r)
+	if err != nil {
+		return fmt.Errorf("make the controller: %w", err)
+	}
+	r.targets = &targets{
+		controller: made, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper(), workloads: o.Workloads, reader: b.Reader,
+		begun: map[schema.GroupKind]bool{},
+	}
+	return nil
+}

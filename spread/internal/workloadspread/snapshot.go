@@ -1,0 +1,208 @@
+package workloadspread
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/workloads"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+)
+
+const (
+	// unknownRetry is how long to wait for a workload of a kind that the cluster does not serve: nothing tells when it does.
+	unknownRetry = 30 * time.Second
+	// latestRetry is how long to wait for the revision of new pods: a status that tells it wakes nobody.
+	latestRetry = time.Second
+	// selectorRetry is how long to wait for the selector of a workload whose pods do not name it: the same holds for it.
+	selectorRetry = time.Minute
+)
+
+// snapshot reads what concerns one spread, and when to look again at what no event tells; 0 means never.
+func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (s plan.Snapshot, again time.Duration, err error) {
+	s = plan.Snapshot{Pause: r.pause, Now: r.Clock.Now()}
+	if s.Spread, err = fastclient.Get[v1beta1.WorkloadSpread](ctx, r.Reader, key); err != nil {
+		return s, 0, fmt.Errorf("read workload spread %s: %w", key, err)
+	}
+	s.Refusals = r.KnownRefusals(s.Spread, nil, 0, s.Now)
+	workload, err := r.workloads.Get(ctx, s.Spread)
+	if err != nil {
+		return s, 0, hidden("read the target", err)
+	}
+	s.Target = plan.Target{Replicas: new(int32(0)), Latest: v1beta1.VersionIgnored}
+	if err := r.targets.watch(ctx, workloads.KindOf(s.Spread.Spec.TargetReference)); err != nil {
+		return s, 0, err
+	}
+	switch {
+	case workload == nil:
+		r.owners.set(key, nil)
+		return s, unknownRetry, nil
+	case workload.DeletionTimestamp != nil:
+		r.owners.set(key, nil)
+		return s, 0, nil
+	}
+	children, err := r.workloads.Children(ctx, workload)
+	if err != nil {
+		return s, 0, hidden("read the owners of pods", err)
+	}
+	if err := r.readTarget(ctx, &s, workload, children); err != nil {
+		return s, 0, err
+	}
+	if again, err = r.readPods(ctx, &s, workload, children); s.Target.Latest == "" {
+		again = latestRetry
+	}
+	return s, again, err
+}
+
+func (r *reconciler) readTarget(
+	ctx context.Context, s *plan.Snapshot, workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata,
+) (err error) {
+	kind := workload.GroupVersionKind().GroupKind()
+	s.Target = plan.Target{HasCosts: workloads.HasCosts(kind), Versioned: r.versioned}
+	if s.Target.Latest, err = r.workloads.Latest(ctx, workload, children, r.versioned); err != nil {
+		return hidden("read the revision of the target", err)
+	}
+	if plan.NeedsReplicas(s.Spread) && !workloads.HasOrdinals(kind) {
+		if s.Target.Replicas, err = r.workloads.Replicas(ctx, s.Spread, workload); err != nil {
+			return hidden("read the replicas of the target", err)
+		}
+	}
+	return nil
+}
+
+// readPods reads the pods of the workload and what decides about them. Where no pod names the workload, or what is
+// between, as its controller, its scale selects them.
+func (r *reconciler) readPods(
+	ctx context.Context, s *plan.Snapshot, workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata,
+) (again time.Duration, err error) {
+	owners := []types.UID{workload.UID}
+	for _, child := range children {
+		owners = append(owners, child.UID)
+	}
+	r.owners.set(client.ObjectKeyFromObject(s.Spread), owners)
+	if s.Pods, err = r.controlled(ctx, s.Spread.Namespace, owners); err != nil {
+		return 0, err
+	}
+	if len(s.Pods) == 0 {
+		if s.Pods, again, err = r.selected(ctx, s.Spread, workload); err != nil {
+			return 0, err
+		}
+	}
+	if s.Pods, err = filtered(s.Spread, s.Pods); err != nil {
+		return 0, err
+	}
+	if s.Nodes, err = r.nodes(ctx, s.Spread, s.Pods); err != nil {
+		return 0, err
+	}
+	s.Whole, err = r.whole(ctx, plan.NeedsWhole(s.Spread, s.Pods, s.Nodes))
+	return again, err
+}
+
+// whole reads pods from the server, as the cache does not have what patches may change.
+func (r *reconciler) whole(ctx context.Context, pods []*corev1.Pod) (map[types.UID]*corev1.Pod, error) {
+	found := map[types.UID]*corev1.Pod{}
+	for _, pod := range pods {
+		whole := &corev1.Pod{}
+		err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), whole)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("read pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		default:
+			found[whole.UID] = whole
+		}
+	}
+	return found, nil
+}
+
+// hidden returns an error that does not satisfy IsNotFound, which would mean that the spread is gone.
+func hidden(what string, err error) error {
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s: %s", what, err.Error())
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// controlled returns the pods that the owners control.
+func (r *reconciler) controlled(ctx context.Context, namespace string, owners []types.UID) (all []*corev1.Pod, err error) {
+	for _, owner := range owners {
+		pods, err := fastclient.Owned[corev1.Pod](ctx, r.Reader, namespace, owner)
+		if err != nil {
+			return nil, fmt.Errorf("read the pods of the target: %w", err)
+		}
+		all = append(all, slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {
+			ref := metav1.GetControllerOfNoCopy(pod)
+			return ref == nil || ref.UID != owner
+		})...)
+	}
+	return all, nil
+}
+
+// selected returns the pods without a controller that the scale of the workload selects.
+func (r *reconciler) selected(
+	ctx context.Context, spread *v1beta1.WorkloadSpread, workload *metav1.PartialObjectMetadata,
+) (all []*corev1.Pod, again time.Duration, err error) {
+	selector, published, err := r.workloads.Selector(ctx, workload)
+	if err != nil {
+		return nil, 0, hidden("read the selector of the target", err)
+	}
+	if !published {
+		again = selectorRetry
+	}
+	if selector == nil {
+		return nil, again, nil
+	}
+	r.owners.choose(client.ObjectKeyFromObject(spread), selector)
+	if all, err = fastclient.Uncontrolled[corev1.Pod](ctx, r.Reader, spread.Namespace); err != nil {
+		return nil, 0, fmt.Errorf("read the pods without a controller: %w", err)
+	}
+	return slices.DeleteFunc(all, func(pod *corev1.Pod) bool { return !selector.Matches(labels.Set(pod.Labels)) }), again, nil
+}
+
+// filtered returns those of the pods that the filter of the spread selects, oldest first.
+func filtered(spread *v1beta1.WorkloadSpread, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+	if f := spread.Spec.TargetFilter; f != nil && f.Selector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(f.Selector)
+		if err != nil {
+			return nil, fmt.Errorf("read spec.targetFilter.selector: %w", err)
+		}
+		pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !selector.Matches(labels.Set(pod.Labels)) })
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return pods, nil
+}
+
+// nodes returns the nodes of pods that no subset of the spread has.
+func (r *reconciler) nodes(ctx context.Context, spread *v1beta1.WorkloadSpread, pods []*corev1.Pod) (map[string]*corev1.Node, error) {
+	nodes := map[string]*corev1.Node{}
+	for _, pod := range pods {
+		name := pod.Spec.NodeName
+		match, ok := plan.MatchOf(pod)
+		if name == "" || nodes[name] != nil || ok && match.Name == spread.Name || !plan.IsActive(pod) {
+			continue
+		}
+		node, err := fastclient.Get[corev1.Node](ctx, r.Reader, types.NamespacedName{Name: name})
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("read node %s: %w", name, err)
+		default:
+			nodes[name] = node
+		}
+	}
+	return nodes, nil
+}

@@ -1,0 +1,279 @@
+package workloadspread
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/workloads"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+)
+
+const (
+	// targetIndex finds spreads by their target.
+	targetIndex = "spec.targetRef"
+	// pause is how long events are gathered that come in numbers: those of pods, and of places that admission has taken.
+	pause = 50 * time.Millisecond
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+func targetKey(kind schema.GroupKind, name string) string { return kind.String() + "/" + name }
+
+func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	err := indexer.IndexField(ctx, &v1beta1.WorkloadSpread{}, targetIndex, func(o client.Object) []string {
+		spread, ok := o.(*v1beta1.WorkloadSpread)
+		if !ok || spread.Spec.TargetReference == nil {
+			return nil
+		}
+		return []string{targetKey(workloads.KindOf(spread.Spec.TargetReference), spread.Spec.TargetReference.Name)}
+	})
+	if err != nil {
+		return fmt.Errorf("index workload spreads by target: %w", err)
+	}
+	if err := fastclient.IndexOwners(ctx, indexer, &corev1.Pod{}); err != nil {
+		return err
+	}
+	return fastclient.IndexUncontrolled(ctx, indexer, &corev1.Pod{})
+}
+
+// spreads wakes a spread: at once for what its user does, and a little later for its status.
+func spreads() handler.EventHandler {
+	wake := func(q queue, o client.Object, after time.Duration) {
+		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}, after)
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { wake(q, e.Object, 0) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { wake(q, e.Object, 0) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+				wake(q, e.ObjectNew, 0)
+				return
+			}
+			wake(q, e.ObjectNew, pause)
+		},
+	}
+}
+
+// allowances wakes the spreads of kinds that the ConfigMap allows: what it says of one of them may have changed.
+func (r *reconciler) allowances() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) (requests []reconcile.Request) {
+		r.workloads.Config().Forget()
+		all, err := fastclient.All[v1beta1.WorkloadSpread](ctx, r.Reader, "")
+		if err != nil {
+			log.FromContext(ctx).Error(err, "The spreads of custom workloads are not known")
+		}
+		for _, s := range all {
+			if !slices.Contains(workloads.BuiltIn(), workloads.KindOf(s.Spec.TargetReference)) {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})
+			}
+		}
+		return requests
+	})
+}
+
+// podEvents wakes the spread of a pod: at once when the pod takes no place any more.
+func (r *reconciler) podEvents() handler.EventHandler {
+	wake := func(q queue, o client.Object, after time.Duration) {
+		for _, key := range r.spreadsOf(o) {
+			q.AddAfter(reconcile.Request{NamespacedName: key}, after)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { wake(q, e.Object, pause) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { wake(q, e.Object, 0) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, okBefore := e.ObjectOld.(*corev1.Pod)
+			after, okAfter := e.ObjectNew.(*corev1.Pod)
+			switch {
+			case !okBefore || !okAfter:
+				wake(q, e.ObjectNew, pause)
+			case plan.IsActive(before) != plan.IsActive(after):
+				wake(q, after, 0)
+			case changed(before, after):
+				wake(q, before, pause)
+				wake(q, after, pause)
+			}
+		},
+	}
+}
+
+// changed reports whether anything differs that the plan reads.
+func changed(before, after *corev1.Pod) bool {
+	return !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
+		before.Spec.NodeName != after.Spec.NodeName || !equality.Semantic.DeepEqual(before.Status, after.Status) ||
+		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+}
+
+// spreadsOf returns the spread that the pod's annotation names, and the one of its owner.
+func (r *reconciler) spreadsOf(o client.Object) (keys []types.NamespacedName) {
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	if match, ok := plan.MatchOf(pod); ok {
+		keys = append(keys, types.NamespacedName{Namespace: pod.Namespace, Name: match.Name})
+	}
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil {
+		return append(keys, r.owners.choosing(pod)...)
+	}
+	if key, ok := r.owners.of(ref.UID); ok {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// owners remembers whose pods each spread counts.
+type owners struct {
+	mu       sync.Mutex
+	byUID    map[types.UID]types.NamespacedName
+	bySpread map[types.NamespacedName][]types.UID
+	chosen   map[types.NamespacedName]labels.Selector // of pods without owners
+}
+
+func newOwners() *owners {
+	return &owners{
+		byUID: map[types.UID]types.NamespacedName{}, bySpread: map[types.NamespacedName][]types.UID{},
+		chosen: map[types.NamespacedName]labels.Selector{},
+	}
+}
+
+func (o *owners) of(uid types.UID) (types.NamespacedName, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key, ok := o.byUID[uid]
+	return key, ok
+}
+
+// choosing returns the spreads that count a pod for its labels.
+func (o *owners) choosing(pod *corev1.Pod) (keys []types.NamespacedName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key, selector := range o.chosen {
+		if key.Namespace == pod.Namespace && selector.Matches(labels.Set(pod.Labels)) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// choose remembers, until set is called, which pods without owners a spread counts.
+func (o *owners) choose(spread types.NamespacedName, selector labels.Selector) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.chosen[spread] = selector
+}
+
+func (o *owners) set(spread types.NamespacedName, uids []types.UID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, uid := range o.bySpread[spread] {
+		delete(o.byUID, uid)
+	}
+	delete(o.bySpread, spread)
+	delete(o.chosen, spread)
+	if len(uids) == 0 {
+		return
+	}
+	o.bySpread[spread] = uids
+	for _, uid := range uids {
+		o.byUID[uid] = spread
+	}
+}
+
+// Forget implements base.Memory.
+func (o *owners) Forget(spread types.NamespacedName) { o.set(spread, nil) }
+
+// targets watches kinds of workloads from the first spread that has one of them as its target.
+type targets struct {
+	controller controller.Controller
+	cache      cache.Cache
+	mapper     meta.RESTMapper
+	workloads  *workloads.Reader
+	reader     *fastclient.Reader
+
+	mu    sync.Mutex
+	begun map[schema.GroupKind]bool
+}
+
+// watch watches a kind of workloads, and what stands between them and their pods.
+func (t *targets) watch(ctx context.Context, kind schema.GroupKind) error {
+	between, err := t.workloads.Between(ctx, kind)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, k := range append([]schema.GroupKind{kind}, between...) {
+		if t.begun[k] {
+			continue
+		}
+		mapping, err := t.mapper.RESTMapping(k)
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("find kind %s: %w", k, err)
+		}
+		object := &metav1.PartialObjectMetadata{}
+		object.SetGroupVersionKind(mapping.GroupVersionKind)
+		if err := t.controller.Watch(source.Kind[client.Object](t.cache, object, handler.EnqueueRequestsFromMapFunc(t.spreadsOf), targetChanges())); err != nil {
+			return fmt.Errorf("watch %s: %w", k, err)
+		}
+		t.begun[k] = true
+	}
+	return nil
+}
+
+// spreadsOf returns the spreads that target the object or its controller.
+func (t *targets) spreadsOf(ctx context.Context, o client.Object) (requests []reconcile.Request) {
+	keys := []string{targetKey(o.GetObjectKind().GroupVersionKind().GroupKind(), o.GetName())}
+	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
+		keys = append(keys, targetKey(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name))
+	}
+	for _, key := range keys {
+		found, err := fastclient.ByIndex[v1beta1.WorkloadSpread](ctx, t.reader, o.GetNamespace(), targetIndex, key)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "The spreads of a workload are not known", "workload", key)
+		}
+		for _, s := range found {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})
+		}
+	}
+	return requests
+}
+
+// targetChanges selects events of workloads after which other pods are wanted, or another revision is the latest.
+func targetChanges() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld, e.ObjectNew
+		return before.GetGeneration() != after.GetGeneration() || before.GetUID() != after.GetUID() ||
+			(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) ||
+			!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) || !maps.Equal(before.GetLabels(), after.GetLabels())
+	}}
+}

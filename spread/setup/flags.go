@@ -1,0 +1,27 @@
+package setup
+
+import (
+	"strings"
+
+	"github.com/flotilla-project/flotilla/spread/internal/workloads"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+)
+
+// versioned is a list of kinds of workloads, in small letters.
+type versioned struct {
+	names []string
+	kinds plan.Versioned
+}
+
+// String implements pflag.Value.
+func (v *versioned) String() string { return strings.Join(v.names, ",") }
+
+// Type implements pflag.Value.
+func (v *versioned) Type() string { return "kinds" }
+
+// Set implements pflag.Value.
+func (v *versioned) Set(text string) (err error) {
+	v.names = strings.Split(text, ",")
+	v.kinds, err = workloads.ParseVersioned(v.names)
+	return err
+}

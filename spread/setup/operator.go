@@ -1,0 +1,120 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/targets"
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/manager"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1alpha1"
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/marks"
+	"github.com/flotilla-project/flotilla/spread/internal/workloads"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread"
+)
+
+const (
+	// defaultWorkers is how many spreads are reconciled at a time.
+	defaultWorkers = 3
+	// defaultPause is how long a subset whose pods could not be scheduled gets no new ones.
+	defaultPause = 5 * time.Minute
+)
+
+// settings are the operator's own flags, and what its controller and its webhooks share.
+type settings struct {
+	workers   int
+	pause     time.Duration
+	versioned versioned
+
+	once   sync.Once
+	shared *workloads.Reader
+	err    error
+}
+
+// Operator returns the manager of WorkloadSpread.
+func Operator() manager.Operator {
+	s := newSettings()
+	return manager.Operator{
+		Feature:      "spread",
+		FeatureGates: []features.Name{features.WorkloadSpread, features.PodWebhook, features.EnableExternalCerts},
+		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
+		CRDs:         []string{"workloadspreads.apps.kruise.io"},
+		Flags:        s.add,
+		Cache: func(env *manager.Environment) cache.Options {
+			return Cache(env.Options.Namespace, env.Options.Certificates.Namespace)
+		},
+		Webhooks: s.webhooks,
+		Setup:    s.setup,
+	}
+}
+
+func newSettings() *settings {
+	s := &settings{}
+	_ = s.versioned.Set("deployment,replicaset") // both are known
+	return s
+}
+
+func (s *settings) add(flags *pflag.FlagSet) {
+	flags.IntVar(&s.workers, "workloadspread-workers", defaultWorkers, "how many WorkloadSpreads are reconciled at a time")
+	flags.DurationVar(&s.pause, "workloadspread-unschedulable-pause", defaultPause,
+		"how long a subset whose pods could not be scheduled gets no new ones")
+	flags.Var(&s.versioned, "ws-enabled-versioned-status", "kinds of workloads each of whose revisions has the whole room of each subset")
+}
+
+// Cache defines what the operator caches: of pods what places them, nodes without their images, namespaces, and the
+// ConfigMap of further kinds in the operator's own namespace, system. An empty namespace means all.
+func Cache(namespace, system string) cache.Options {
+	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
+		&corev1.Pod{}: workloadspread.Pods(namespace), &corev1.Node{}: fastclient.Nodes(),
+		&corev1.Namespace{}: marks.Namespaces(namespace), &corev1.ConfigMap{}: workloadspread.Allowances(system),
+	})
+}
+
+// workloads returns the reader of workloads, which controller and webhooks share. ctx ends with the operator.
+func (s *settings) workloads(ctx context.Context, env *manager.Environment) (*workloads.Reader, error) {
+	s.once.Do(func() {
+		live, err := env.APIReader("workloads")
+		if err != nil {
+			s.err = fmt.Errorf("make a reader of workloads: %w", err)
+			return
+		}
+		config := &workloads.Config{Live: live, Namespace: env.Options.Certificates.Namespace, Clock: env.Clock}
+		s.shared, s.err = workloads.NewReader(ctx, config, targets.Options{
+			Cache: env.Manager.GetCache(), Live: live, Config: env.Manager.GetConfig(), Mapper: env.Manager.GetRESTMapper(),
+			Namespace: env.Options.Namespace, Clock: env.Clock,
+		})
+	})
+	return s.shared, s.err
+}
+
+func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
+	if !env.Options.FeatureGates.Enabled(features.WorkloadSpread) {
+		return nil
+	}
+	reader, err := s.workloads(ctx, env)
+	if err != nil {
+		return err
+	}
+	err = workloadspread.SetUp(ctx, env.Manager, workloadspread.Options{
+		Settings:  env.Settings(workloadspread.ControllerName, s.workers),
+		Workloads: reader, Versioned: s.versioned.kinds, Pause: s.pause,
+	})
+	if err != nil {
+		return fmt.Errorf("set up workload spreads: %w", err)
+	}
+	if err := marks.SetUp(ctx, env.Manager, env.Settings(marks.ControllerName, 0)); err != nil {
+		return fmt.Errorf("set up marks of namespaces: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package setup
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The cluster judges the pods of the target with each patch; a target that is to come is not waited for.
+func TestPatchesAreValidatedWithTheTarget(t *testing.T) {
+	c := serve(t)
+	namespace := env.Namespace(t)
+	owner := newReplicaSet(namespace, 1)
+	create := func(patch string) error {
+		s := newSpread(namespace, intstr.FromInt32(1))
+		s.Spec.Subsets[1].Patch.Raw = []byte(patch)
+		return c.Create(t.Context(), s, client.DryRunAll)
+	}
+	const wrong = `{"spec":{"containers":[{"name":"main","ports":[{"containerPort":99999}]}]}}`
+	require.NoError(t, c.Create(t.Context(), owner))
+	require.NoError(t, create(`{"spec":{"containers":[{"name":"main","env":[{"name":"ZONE","value":"b"}]}]}}`))
+	for patch, want := range map[string]string{
+		wrong: "spec.subsets[1].patch.spec.containers[0].ports[0].containerPort: Invalid value",
+		`{"spec":{"containers":[{"name":"main","imagePullPolicy":"Now"}]}}`: "spec.subsets[1].patch.spec.containers[0].imagePullPolicy: Unsupported value",
+		`{"spec":{"containers":"none"}}`:                                    "spec.subsets[1].patch: Invalid value",
+	} {
+		err := create(patch)
+		assert.True(t, apierrors.IsInvalid(err), "%s: %v", patch, err)
+		require.ErrorContains(t, err, want)
+	}
+	namespace = env.Namespace(t)
+	require.NoError(t, create(wrong), "there is no target yet")
+}

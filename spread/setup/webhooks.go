@@ -1,0 +1,78 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
+	coreadmission "github.com/flotilla-project/flotilla/core/operator/admission"
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/manager"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/marks"
+	spreadadmission "github.com/flotilla-project/flotilla/spread/internal/workloadspread/admission"
+)
+
+// webhooks returns the same endpoints whatever the feature gates are: webhook configurations name them, and the API
+// server would refuse the request if an endpoint were absent.
+func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (manager.Webhooks, error) {
+	reader, err := s.workloads(ctx, env)
+	if err != nil {
+		return manager.Webhooks{}, err
+	}
+	live, err := env.APIReader("admission")
+	if err != nil {
+		return manager.Webhooks{}, fmt.Errorf("make a reader for admission: %w", err)
+	}
+	writer, err := env.Client("admission")
+	if err != nil {
+		return manager.Webhooks{}, fmt.Errorf("make a client for admission: %w", err)
+	}
+	cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{})
+	list := &spreadadmission.List{Live: live, Clock: env.Clock, Cached: func(ctx context.Context, namespace string) ([]*v1beta1.WorkloadSpread, error) {
+		return fastclient.All[v1beta1.WorkloadSpread](ctx, cached, namespace)
+	}}
+	pods := &spreadadmission.Pods{
+		Spreads: list, Workloads: reader, Versioned: s.versioned.kinds, Clock: env.Clock, Cached: cachedBy[corev1.Pod](cached),
+		Keeper: &spreadadmission.Keeper{
+			Cached: cachedBy[v1beta1.WorkloadSpread](cached), Live: live, Writer: writer, Clock: env.Clock,
+		},
+	}
+	marker := &marks.Marker{Writer: writer, Cached: cachedBy[corev1.Namespace](cached)}
+	kind := (&spreadadmission.Spreads{
+		Spreads: list, Kinds: reader.Config(), Mark: marker.Mark, Pause: int32(s.pause / time.Second),
+		Templates: reader, Cluster: podtemplate.NewLimited(writer, env.Clock, coreadmission.QueryLimiter()),
+	}).Webhook()
+	on := env.Options.FeatureGates.Enabled(features.WorkloadSpread)
+	return manager.Webhooks{
+		Mutating:   []coreadmission.Endpoint{answer(on, pods.Mutating(), admission.Allowed)},
+		Validating: []coreadmission.Endpoint{answer(on, pods.Validating(), admission.Allowed), answer(on, kind.Validating(), admission.Denied)},
+		Converting: kind.Converting(),
+	}, nil
+}
+
+// cachedBy returns what gets objects from the cache.
+func cachedBy[T any, P fastclient.Object[T]](r *fastclient.Reader) func(context.Context, types.NamespacedName) (*T, error) {
+	return func(ctx context.Context, key types.NamespacedName) (*T, error) {
+		return fastclient.Get[T, P](ctx, r, key)
+	}
+}
+
+// answer gives all requests the same answer while the feature gate is off.
+func answer(on bool, e coreadmission.Endpoint, off func(string) admission.Response) coreadmission.Endpoint {
+	if on {
+		return e
+	}
+	return coreadmission.Endpoint{Path: e.Path, Handler: &admission.Webhook{
+		Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+			return off("feature-gate " + string(features.WorkloadSpread) + " is not enabled")
+		}),
+	}}
+}
