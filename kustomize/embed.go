@@ -8,5 +8,5 @@ import "embed"
 
 // Files are the kustomizations below this folder.
 //
-//go:embed argocd base overlays
+//go:embed argocd base components overlays
 var Files embed.FS

@@ -38,6 +38,11 @@ func (t Tree) add(folder string, files fs.FS) error {
 	})
 }
 
+// Add writes one more file into the tree.
+func (t Tree) Add(name string, content []byte) error {
+	return t.files.WriteFile(path.Join("/", name), content)
+}
+
 // Folders returns the kustomizations of a work tree, for NewTree: the shared ones, the overlays and the config of each
 // module that has one.
 func Folders(repository fs.FS) (map[string]fs.FS, error) {
@@ -45,7 +50,7 @@ func Folders(repository fs.FS) (map[string]fs.FS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for configs: %w", err)
 	}
-	names := []string{"kustomize/argocd", "kustomize/base", "kustomize/overlays"}
+	names := []string{"kustomize/argocd", "kustomize/base", "kustomize/components", "kustomize/overlays"}
 	for _, config := range configs {
 		names = append(names, path.Dir(config))
 	}

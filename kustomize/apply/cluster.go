@@ -1,0 +1,253 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// Manager owns the fields that are applied.
+	Manager = "flotilla"
+	// oldest is the first version of Kubernetes that operators run on.
+	oldest = "1.33"
+)
+
+// Cluster reads and writes objects of any kind.
+type Cluster struct {
+	objects   dynamic.Interface
+	mapper    meta.RESTMapper
+	discovery discovery.DiscoveryInterface
+}
+
+// Connect returns the cluster that the flags name. It sends no request.
+func Connect(flags genericclioptions.RESTClientGetter) (*Cluster, error) {
+	return ConnectAs(flags, "")
+}
+
+// ConnectAs returns the cluster as another user sees it, who is impersonated; the empty name is whom the flags name.
+func ConnectAs(flags genericclioptions.RESTClientGetter, user string) (*Cluster, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	if user != "" {
+		config = rest.CopyConfig(config)
+		config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	}
+	config.QPS = -1 // the server limits
+	config.UserAgent = Manager
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	found, err := flags.ToDiscoveryClient()
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	mapper, err := flags.ToRESTMapper()
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return &Cluster{objects: objects, mapper: mapper, discovery: found}, nil
+}
+
+// Version returns the version of the API server, and an error if operators do not run on it.
+func (c *Cluster) Version() (string, error) {
+	info, err := c.discovery.ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("ask the cluster for its version: %w", err)
+	}
+	found, err := version.ParseGeneric(info.GitVersion)
+	if err != nil {
+		return info.GitVersion, nil //nolint:nilerr // what cannot be read is not held against the cluster
+	}
+	if found.LessThan(version.MustParseGeneric(oldest)) {
+		return info.GitVersion, fmt.Errorf("the cluster has Kubernetes %s; the operators need %s or newer", info.GitVersion, oldest)
+	}
+	return info.GitVersion, nil
+}
+
+// resource returns where objects of the kind are written.
+func (c *Cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, *meta.RESTMapping, error) {
+	kind := object.GroupVersionKind()
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, nil, fmt.Errorf("look up %s: %w", Describe(object), err)
+	}
+	resource := c.objects.Resource(mapping.Resource)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return resource.Namespace(object.GetNamespace()), mapping, nil
+	}
+	return resource, mapping, nil
+}
+
+// Check returns an error that names every kind that is not served and every right that is missing to apply the objects.
+func (c *Cluster) Check(ctx context.Context, objects []*unstructured.Unstructured) error {
+	var faults []error
+	asked := map[string]bool{}
+	for _, object := range objects {
+		_, mapping, err := c.resource(object)
+		if meta.IsNoMatchError(err) {
+			if kind := object.GroupVersionKind().GroupKind().String(); !asked[kind] {
+				asked[kind] = true
+				faults = append(faults, fmt.Errorf("the cluster does not serve kind %s: install what brings it, or leave the component out", kind))
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, verb := range []string{"create", "patch"} {
+			key := strings.Join([]string{mapping.Resource.String(), object.GetNamespace(), verb}, " ")
+			if asked[key] {
+				continue
+			}
+			asked[key] = true
+			allowed, err := c.May(ctx, verb, mapping.Resource, object.GetNamespace())
+			if err != nil {
+				return err
+			}
+			if !allowed {
+				faults = append(faults, fmt.Errorf("missing right: %s %s", verb, mapping.Resource.GroupResource()))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// May reports whether the user has a right; the namespace is empty for objects of the cluster.
+func (c *Cluster) May(ctx context.Context, verb string, resource schema.GroupVersionResource, namespace string) (bool, error) {
+	review := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+		"spec": map[string]any{"resourceAttributes": map[string]any{
+			"verb": verb, "group": resource.Group, "resource": resource.Resource, "namespace": namespace,
+		}},
+	}}
+	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
+	answer, err := c.objects.Resource(reviews).Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask for the right to %s %s: %w", verb, resource.GroupResource(), err)
+	}
+	allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed")
+	return allowed, nil
+}
+
+// Options are how objects are written.
+type Options struct {
+	// Force takes fields over that others set.
+	Force bool
+	// DryRun writes nothing; the server answers what it would have written.
+	DryRun bool
+}
+
+// Apply writes the fields that an object has, and returns what is stored then.
+func (c *Cluster) Apply(ctx context.Context, object *unstructured.Unstructured, o Options) (*unstructured.Unstructured, error) {
+	resource, _, err := c.resource(object)
+	if err != nil {
+		return nil, err
+	}
+	options := metav1.ApplyOptions{FieldManager: Manager, Force: o.Force}
+	if o.DryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	stored, err := resource.Apply(ctx, object.GetName(), object, options)
+	switch {
+	case apierrors.IsConflict(err):
+		return nil, fmt.Errorf("apply %s: somebody else has set fields of it, --force-conflicts takes them over: %w", Describe(object), err)
+	case err != nil:
+		return nil, fmt.Errorf("apply %s: %w", Describe(object), err)
+	}
+	return stored, nil
+}
+
+// Get returns the object as it is stored, nil if it is not, or its kind is not served.
+func (c *Cluster) Get(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	resource, _, err := c.resource(object)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	stored, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", Describe(object), err)
+	}
+	return stored, nil
+}
+
+// Update replaces an object that was read before; it is an error if somebody has written it since.
+func (c *Cluster) Update(ctx context.Context, object *unstructured.Unstructured) error {
+	resource, _, err := c.resource(object)
+	if err != nil {
+		return err
+	}
+	if _, err := resource.Update(ctx, object, metav1.UpdateOptions{FieldManager: Manager}); err != nil {
+		return fmt.Errorf("update %s: %w", Describe(object), err)
+	}
+	return nil
+}
+
+// Delete deletes the object with all that it owns. It reports whether there was one.
+func (c *Cluster) Delete(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
+	resource, _, err := c.resource(object)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	err = resource.Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("delete %s: %w", Describe(object), err)
+	}
+	return true, nil
+}
+
+// List returns the objects of a resource in a namespace, or in all if it is empty, that a label selector names. A
+// resource that is not served has none.
+func (c *Cluster) List(ctx context.Context, resource schema.GroupVersionResource, namespace, selector string) ([]unstructured.Unstructured, error) {
+	list, err := c.objects.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
+	}
+	return list.Items, nil
+}
+
+// TryCreate asks the server whether it would create the object, through all webhooks. It creates nothing.
+func (c *Cluster) TryCreate(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+	_, err := c.objects.Resource(resource).Namespace(object.GetNamespace()).
+		Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+// Describe names an object as users do.
+func Describe(object *unstructured.Unstructured) string {
+	name := object.GetName()
+	if namespace := object.GetNamespace(); namespace != "" {
+		name = namespace + "/" + name
+	}
+	return object.GetKind() + " " + name
+}

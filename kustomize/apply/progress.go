@@ -1,0 +1,50 @@
+package apply
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Progress tells what is done, one line for each stage: on a terminal the line is updated in place, elsewhere it is
+// written when the stage stands.
+type Progress struct {
+	Out io.Writer
+	// Live means that Out is a terminal.
+	Live  bool
+	Clock clock.PassiveClock
+
+	name  string
+	begun time.Time
+}
+
+// Begin starts a line.
+func (p *Progress) Begin(name string) {
+	p.name, p.begun = name, p.Clock.Now()
+	p.Tell("")
+}
+
+// Tell shows what the stage waits for.
+func (p *Progress) Tell(waitsFor string) {
+	if !p.Live {
+		return
+	}
+	const most = 90 // a longer line would wrap and could not be updated
+	line := strings.TrimSpace(p.name + ": " + waitsFor)
+	if len(line) > most {
+		line = line[:most]
+	}
+	fmt.Fprintf(p.Out, "\r\x1b[K%s", line)
+}
+
+// End finishes the line.
+func (p *Progress) End(result string) {
+	start := ""
+	if p.Live {
+		start = "\r\x1b[K"
+	}
+	fmt.Fprintf(p.Out, "%s%s: %s (%.1f s)\n", start, p.name, result, p.Clock.Since(p.begun).Seconds())
+}

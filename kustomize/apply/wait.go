@@ -1,0 +1,132 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// pause is the time between two looks at what is waited for.
+const pause = 300 * time.Millisecond
+
+// Check tells whether something is so, and if not, what it waits for.
+type Check func(ctx context.Context) (done bool, waitsFor string, err error)
+
+// Await looks again and again until the check is done or the time is over, and tells what it waits for. A timeout is an
+// error that says so too.
+func Await(ctx context.Context, timeout time.Duration, tell func(string), check Check) error {
+	last := ""
+	// A look is not cut short by the timeout: what it saw is told.
+	err := wait.PollUntilContextTimeout(ctx, pause, timeout, true, func(context.Context) (bool, error) {
+		done, waitsFor, err := check(ctx)
+		if err == nil && !done && waitsFor != last {
+			last = waitsFor
+			tell(waitsFor)
+		}
+		return done, err
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("not ready after %s: %s", timeout, last)
+	}
+	return errors.Join(err, ctx.Err())
+}
+
+// AllReady checks that all objects do their work.
+func (c *Cluster) AllReady(objects []*unstructured.Unstructured) Check {
+	return c.each(objects, func(_ context.Context, live *unstructured.Unstructured) (bool, string, error) {
+		ready, waitsFor := Ready(live)
+		return ready, waitsFor, nil
+	})
+}
+
+// AllServed checks that the kinds of all CRDs among the objects are served.
+func (c *Cluster) AllServed(objects []*unstructured.Unstructured) Check {
+	return c.each(objects, func(_ context.Context, live *unstructured.Unstructured) (bool, string, error) {
+		return live.GetKind() != "CustomResourceDefinition" || Established(live), "is not served yet", nil
+	})
+}
+
+// AllStarted checks that the processes of all Deployments among the objects run, ready or not.
+func (c *Cluster) AllStarted(objects []*unstructured.Unstructured) Check {
+	return c.each(objects, func(ctx context.Context, live *unstructured.Unstructured) (bool, string, error) {
+		if live.GetKind() != "Deployment" {
+			return true, "", nil
+		}
+		if ready, _ := Ready(live); ready {
+			return true, "", nil
+		}
+		labels, _, _ := unstructured.NestedStringMap(live.Object, "spec", "template", "metadata", "labels")
+		selector := "app.kubernetes.io/name=" + labels["app.kubernetes.io/name"]
+		pods, err := c.List(ctx, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, live.GetNamespace(), selector)
+		if err != nil {
+			return false, "", err
+		}
+		image := imageOf(live.Object, "spec", "template", "spec")
+		started, waitsFor := Started(pods, image)
+		return started, waitsFor, nil
+	})
+}
+
+// Started reports whether a pod with this image runs, and if not, what its container waits for.
+func Started(pods []unstructured.Unstructured, image string) (started bool, waitsFor string) {
+	waitsFor = "has no pod yet"
+	for _, pod := range pods {
+		if imageOf(pod.Object, "spec") != image {
+			continue
+		}
+		waitsFor = "pod " + pod.GetName() + " is not scheduled yet"
+		statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+		for _, status := range statuses {
+			fields, ok := status.(map[string]any)
+			if !ok {
+				continue
+			}
+			if _, running, _ := unstructured.NestedMap(fields, "state", "running"); running {
+				return true, ""
+			}
+			reason, _, _ := unstructured.NestedString(fields, "state", "waiting", "reason")
+			message, _, _ := unstructured.NestedString(fields, "state", "waiting", "message")
+			waitsFor = strings.TrimSpace("pod " + pod.GetName() + ": " + reason + " " + message)
+		}
+	}
+	return false, waitsFor
+}
+
+// imageOf returns the image of the first container of a pod's spec.
+func imageOf(object map[string]any, path ...string) string {
+	containers, _, _ := unstructured.NestedSlice(object, append(path, "containers")...)
+	if len(containers) == 0 {
+		return ""
+	}
+	fields, _ := containers[0].(map[string]any)
+	image, _ := fields["image"].(string)
+	return image
+}
+
+// each checks the live state of every object in turn.
+func (c *Cluster) each(
+	objects []*unstructured.Unstructured, check func(context.Context, *unstructured.Unstructured) (bool, string, error),
+) Check {
+	return func(ctx context.Context) (bool, string, error) {
+		for _, object := range objects {
+			live, err := c.Get(ctx, object)
+			if err != nil {
+				return false, "", err
+			}
+			if live == nil {
+				return false, Describe(object) + " is gone", nil
+			}
+			done, waitsFor, err := check(ctx, live)
+			if err != nil || !done {
+				return false, Describe(object) + " " + waitsFor, err
+			}
+		}
+		return true, "", nil
+	}
+}

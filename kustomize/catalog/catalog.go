@@ -1,0 +1,129 @@
+package catalog
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	budget "github.com/flotilla-project/flotilla/budget/config"
+	cloneset "github.com/flotilla-project/flotilla/cloneset/config"
+	daemon "github.com/flotilla-project/flotilla/daemon/config"
+	daemonset "github.com/flotilla-project/flotilla/daemonset/config"
+	jobs "github.com/flotilla-project/flotilla/jobs/config"
+	"github.com/flotilla-project/flotilla/kustomize"
+	"github.com/flotilla-project/flotilla/kustomize/render"
+	spread "github.com/flotilla-project/flotilla/spread/config"
+	statefulset "github.com/flotilla-project/flotilla/statefulset/config"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+)
+
+// All is the name that stands for every feature.
+const All = "all"
+
+// Feature is an operator that can be installed by itself.
+type Feature struct {
+	// Name is the folder of its module.
+	Name string
+	// Version is the version of its manifests and the tag of its images.
+	Version string
+	// Images are the images' names in the manifests, such as "flotilla/cloneset-manager".
+	Images []string
+	// Components are the folders of its config that are components, in order.
+	Components []string
+
+	files fs.FS
+	// gates are the components that turn a feature gate on.
+	gates map[string]string
+}
+
+// Gate returns the component that turns a feature gate on, if it has one. Other gates need no more than the flag.
+func (f Feature) Gate(name string) (component string, found bool) {
+	component, found = f.gates[name]
+	return component, found
+}
+
+// Features returns all features by name.
+func Features() ([]Feature, error) {
+	configs := map[string]fs.FS{
+		"budget": budget.Files, "cloneset": cloneset.Files, "daemon": daemon.Files, "daemonset": daemonset.Files,
+		"jobs": jobs.Files, "spread": spread.Files, "statefulset": statefulset.Files,
+	}
+	var features []Feature
+	for name, files := range configs {
+		feature, err := read(name, files)
+		if err != nil {
+			return nil, fmt.Errorf("read the manifests of %s: %w", name, err)
+		}
+		features = append(features, feature)
+	}
+	slices.SortFunc(features, func(a, b Feature) int { return strings.Compare(a.Name, b.Name) })
+	return features, nil
+}
+
+// Select returns the named features once each, by name; "all" stands for every feature.
+func Select(names ...string) ([]Feature, error) {
+	features, err := Features()
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	for _, feature := range features {
+		known = append(known, feature.Name)
+	}
+	for _, name := range names {
+		if name != All && !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no feature %q; there are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return slices.DeleteFunc(features, func(f Feature) bool {
+		return !slices.Contains(names, All) && !slices.Contains(names, f.Name)
+	}), nil
+}
+
+// Tree returns the manifests of the features and the shared ones, laid out as in the repository.
+func Tree(features ...Feature) (render.Tree, error) {
+	folders := map[string]fs.FS{"kustomize": kustomize.Files}
+	for _, feature := range features {
+		folders[feature.Name+"/config"] = feature.files
+	}
+	return render.NewTree(folders)
+}
+
+// gate is how a component turns a feature gate on.
+var gate = regexp.MustCompile(`--feature-gates=(\w+)=true`)
+
+func read(name string, files fs.FS) (Feature, error) {
+	feature := Feature{Name: name, files: files, gates: map[string]string{}}
+	kustomizations, err := fs.Glob(files, "*/kustomization.yaml")
+	if err != nil {
+		return feature, err
+	}
+	for _, file := range kustomizations {
+		text, err := fs.ReadFile(files, file)
+		if err != nil {
+			return feature, err
+		}
+		var kustomization types.Kustomization
+		if err := yaml.Unmarshal(text, &kustomization); err != nil {
+			return feature, fmt.Errorf("parse %s: %w", file, err)
+		}
+		folder := path.Dir(file)
+		switch {
+		case kustomization.Kind == types.ComponentKind:
+			feature.Components = append(feature.Components, folder)
+			for _, found := range gate.FindAllSubmatch(text, -1) {
+				feature.gates[string(found[1])] = folder
+			}
+		case folder == "default":
+			for _, image := range kustomization.Images {
+				feature.Images = append(feature.Images, image.Name)
+				feature.Version = image.NewTag
+			}
+		}
+	}
+	return feature, nil
+}

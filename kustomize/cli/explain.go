@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Explain returns an error as a user reads it: what happened, and for the troubles that everyone meets what to look at.
+func Explain(err error) string {
+	text := err.Error()
+	var request *url.Error
+	var dial *net.OpError
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return "no cluster is configured; set KUBECONFIG, or name one with --kubeconfig or --context"
+	case errors.Is(err, context.Canceled):
+		return "interrupted: " + text
+	case apierrors.IsUnauthorized(err):
+		return text + "; the cluster does not know these credentials: log in again, or choose others with --context"
+	case apierrors.IsForbidden(err):
+		return text + "; ask whoever manages the cluster for this right, or choose other credentials with --context"
+	case errors.As(err, &request) && errors.As(err, &dial):
+		return text + "; the cluster cannot be reached: look at the address of the kubeconfig's cluster"
+	}
+	return text
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/drain"
+	"github.com/flotilla-project/flotilla/kustomize/explain"
+	"github.com/flotilla-project/flotilla/kustomize/health"
+	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/rollout"
+	"github.com/flotilla-project/flotilla/kustomize/takeover"
+)
+
+// newRoot returns the command with all subcommands. It is called as the process was.
+func newRoot(program string, streams genericiooptions.IOStreams) *cobra.Command {
+	flags := genericclioptions.NewConfigFlags(true)
+	root := &cobra.Command{
+		Use:   "flotilla",
+		Short: "Install, watch and remove Flotilla's operators",
+		Long: `Flotilla's operators are installed one by one: each feature has its own manager, CRDs and webhooks.
+
+Exit codes: 0 done, 1 failed, 2 the command line makes no sense, 3 the answer is no (ill, not arrived, differs).`,
+		Args: cli.Arguments(cobra.NoArgs),
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	if name := strings.TrimSuffix(filepath.Base(program), ".exe"); strings.HasPrefix(name, "kubectl-") {
+		// Help and completion show what users type.
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl flotilla"}
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	flags.AddFlags(root.PersistentFlags())
+	for _, newCommand := range commands() {
+		root.AddCommand(newCommand(flags, streams))
+	}
+	return root
+}
+
+// commands returns the subcommands; a new one is a package and a line here.
+func commands() []func(genericclioptions.RESTClientGetter, genericiooptions.IOStreams) *cobra.Command {
+	return []func(genericclioptions.RESTClientGetter, genericiooptions.IOStreams) *cobra.Command{
+		drain.NewCommand,
+		explain.NewCommand,
+		health.NewDoctorCommand,
+		health.NewStatusCommand,
+		health.NewVersionsCommand,
+		install.NewCommand,
+		install.NewUninstallCommand,
+		rollout.NewCommand,
+		takeover.NewCommand,
+		version,
+	}
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+)
+
+// version tells which build this is.
+func version(_ genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this command",
+		Args:  cli.Arguments(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			fmt.Fprintln(streams.Out, buildVersion())
+			return nil
+		},
+	}
+}
+
+// buildVersion returns the version of the module, or that it was built from a checkout.
+func buildVersion() string {
+	build, ok := debug.ReadBuildInfo()
+	if !ok || build.Main.Version == "" {
+		return "(devel)"
+	}
+	return build.Main.Version
+}

@@ -1,0 +1,165 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/workload"
+)
+
+// NewCommand returns flotilla drain.
+func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
+	var timeout time.Duration
+	var dryRun bool
+	d := drain{streams: streams, clock: clock.RealClock{}, again: 5 * time.Second, look: time.Second}
+	command := &cobra.Command{
+		Use:   "drain NODE",
+		Short: "Empty a node, and leave pods of all DaemonSets where they are",
+		Long: `Cordon a node and evict its pods, within all budgets, and leave pods of DaemonSets of Kubernetes and of apps.kruise.io
+where they are. kubectl drain evicts the latter, which come back at once. kubectl uncordon NODE ends a drain.`,
+		Args: cli.Arguments(cobra.ExactArgs(1)),
+		ValidArgsFunction: func(command *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nodeNames(command.Context(), flags, typed), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(command *cobra.Command, args []string) error {
+			client, err := workload.Connect(flags)
+			if err != nil {
+				return err
+			}
+			d.client, d.node = client, args[0]
+			ctx := command.Context()
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
+			err = d.run(ctx, dryRun)
+			if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return cli.NoErrorf("node %s is not empty after %s; kubectl uncordon %[1]s gives it back", d.node, timeout)
+			}
+			return err
+		},
+	}
+	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to try, such as 5m; 0 is without end")
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "tell what would happen to each pod, and change nothing")
+	command.Flags().BoolVar(&d.options.force, "force", false, "delete pods that no controller makes again, too")
+	command.Flags().BoolVar(&d.options.deleteEmptyDirs, "delete-emptydir-data", false, "evict pods whose emptyDir volumes are lost with them, too")
+	return command
+}
+
+func nodeNames(ctx context.Context, flags genericclioptions.RESTClientGetter, typed string) []string {
+	client, err := workload.Connect(flags)
+	if err != nil {
+		return nil
+	}
+	list, err := client.Core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for i := range list.Items {
+		if name := list.Items[i].Name; strings.HasPrefix(name, typed) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// drain empties one node.
+type drain struct {
+	streams genericiooptions.IOStreams
+	clock   clock.Clock
+	client  *workload.Client
+	node    string
+	options options
+	// again is the time between two tries of a refused eviction, look that between two looks for a pod that ends.
+	again, look time.Duration
+
+	telling sync.Mutex
+}
+
+func (d *drain) run(ctx context.Context, dryRun bool) error {
+	if _, err := d.client.Core.CoreV1().Nodes().Get(ctx, d.node, metav1.GetOptions{}); err != nil {
+		return fmt.Errorf("read node %s: %w", d.node, err)
+	}
+	// Refusals are told before anything changes; pods may come until the node is cordoned.
+	if _, err := d.leaving(ctx, dryRun); err != nil || dryRun {
+		return err
+	}
+	_, err := d.client.Core.CoreV1().Nodes().Patch(ctx, d.node, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{FieldManager: "flotilla"})
+	if err != nil {
+		return fmt.Errorf("cordon node %s: %w", d.node, err)
+	}
+	d.tell("node/%s cordoned", d.node)
+	pods, err := d.leaving(ctx, true)
+	if err != nil {
+		return err
+	}
+	failures := make([]error, len(pods))
+	var group sync.WaitGroup
+	for i, pod := range pods {
+		group.Go(func() { failures[i] = d.evict(ctx, pod) })
+	}
+	group.Wait()
+	if err := errors.Join(failures...); err != nil {
+		return err
+	}
+	d.tell("node/%s drained", d.node)
+	return nil
+}
+
+// leaving lists the pods that are to leave. It is an error if one of the node's pods must not.
+func (d *drain) leaving(ctx context.Context, tell bool) ([]*corev1.Pod, error) {
+	list, err := d.client.Core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", d.node).String(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of node %s: %w", d.node, err)
+	}
+	var pods []*corev1.Pod
+	var wrong []string
+	for i := range list.Items {
+		pod := &list.Items[i]
+		name := pod.Namespace + "/" + pod.Name
+		switch verdict, why := judge(pod, d.options); verdict {
+		case evicted:
+			pods = append(pods, pod)
+			if tell {
+				d.tell("pod %s leaves", name)
+			}
+		case stays:
+			if tell {
+				d.tell("pod %s stays (%s)", name, why)
+			}
+		case refused:
+			wrong = append(wrong, name+": "+why)
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, fmt.Errorf("node %s is left as it is, because of these pods:\n  %s", d.node, strings.Join(wrong, "\n  "))
+	}
+	return pods, nil
+}
+
+func (d *drain) tell(format string, args ...any) {
+	d.telling.Lock()
+	defer d.telling.Unlock()
+	fmt.Fprintf(d.streams.Out, format+"\n", args...)
+}

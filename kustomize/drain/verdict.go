@@ -1,0 +1,60 @@
+package drain
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-project/flotilla/kustomize/workload"
+)
+
+// verdict is what a drain does with a pod.
+type verdict int
+
+const (
+	// evicted pods leave, as budgets allow.
+	evicted verdict = iota
+	// stays: the pod belongs to its node.
+	stays
+	// refused: nobody would make the pod again, or its data would be lost; the user must ask for that.
+	refused
+)
+
+// options are what a user asks for.
+type options struct {
+	force           bool
+	deleteEmptyDirs bool
+}
+
+// judge tells what a drain does with a pod, and why it stays or is refused.
+func judge(pod *corev1.Pod, o options) (verdict, string) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	switch {
+	case pod.Annotations[corev1.MirrorPodAnnotationKey] != "":
+		return stays, "static pod"
+	case pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed, pod.DeletionTimestamp != nil:
+		return evicted, ""
+	case owner != nil && isDaemonSet(owner):
+		return stays, "pod of DaemonSet " + owner.Name
+	case owner == nil && !o.force:
+		return refused, "no controller would make it again: --force deletes it"
+	case hasEmptyDir(pod) && !o.deleteEmptyDirs:
+		return refused, "its emptyDir volumes would be lost: --delete-emptydir-data gives them up"
+	}
+	return evicted, ""
+}
+
+// isDaemonSet knows both kinds of the name: that of Kubernetes and that of apps.kruise.io.
+func isDaemonSet(owner *metav1.OwnerReference) bool {
+	group, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && owner.Kind == "DaemonSet" && (group.Group == "apps" || group.Group == workload.Group)
+}
+
+func hasEmptyDir(pod *corev1.Pod) bool {
+	for i := range pod.Spec.Volumes {
+		if pod.Spec.Volumes[i].EmptyDir != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,55 @@
+package drain
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestWhatADrainDoesWithAPod(t *testing.T) {
+	owner := func(version, kind string) func(p *corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: "web", Controller: new(true)}}
+		}
+	}
+	scratch := func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	}
+	finished := func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
+	cloneSet := owner("apps.kruise.io/v1beta1", "CloneSet")
+	for _, c := range []struct {
+		name    string
+		changes []func(p *corev1.Pod)
+		options options
+		want    verdict
+		why     string
+	}{
+		{"a pod of a CloneSet", []func(*corev1.Pod){cloneSet}, options{}, evicted, ""},
+		{"a pod of a DaemonSet of ours", []func(*corev1.Pod){owner("apps.kruise.io/v1alpha1", "DaemonSet"), scratch}, options{}, stays, "pod of DaemonSet web"},
+		{"a pod of the built-in DaemonSet", []func(*corev1.Pod){owner("apps/v1", "DaemonSet")}, options{}, stays, "pod of DaemonSet web"},
+		{"a pod of a DaemonSet of others", []func(*corev1.Pod){owner("example.io/v1", "DaemonSet")}, options{}, evicted, ""},
+		{"a pod of a DaemonSet that has ended", []func(*corev1.Pod){owner("apps/v1", "DaemonSet"), finished}, options{}, evicted, ""},
+		{
+			"a static pod", []func(*corev1.Pod){func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }},
+			options{}, stays, "static pod",
+		},
+		{"a pod of nobody", nil, options{}, refused, "no controller would make it again: --force deletes it"},
+		{"a pod of nobody, by force", nil, options{force: true}, evicted, ""},
+		{"a pod of nobody that has ended", []func(*corev1.Pod){finished}, options{}, evicted, ""},
+		{"a pod with data", []func(*corev1.Pod){cloneSet, scratch}, options{}, refused, "its emptyDir volumes would be lost: --delete-emptydir-data gives them up"},
+		{"a pod with data that may go", []func(*corev1.Pod){cloneSet, scratch}, options{deleteEmptyDirs: true}, evicted, ""},
+		{"a pod that ends", []func(*corev1.Pod){scratch, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }}, options{}, evicted, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pod := &corev1.Pod{}
+			for _, change := range c.changes {
+				change(pod)
+			}
+			got, why := judge(pod, c.options)
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, c.why, why)
+		})
+	}
+}

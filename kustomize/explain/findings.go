@@ -1,0 +1,205 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/kustomize/rollout"
+	"github.com/flotilla-project/flotilla/kustomize/workload"
+)
+
+// World is what the rules know of a workload. What could not be read is absent.
+type World struct {
+	Set  *workload.Set
+	Pods []*corev1.Pod
+	// Nodes are those of the pods, by name.
+	Nodes map[string]*corev1.Node
+	// Warnings are events of type Warning about the workload and its pods, the newest first.
+	Warnings []corev1.Event
+	Quotas   []corev1.ResourceQuota
+	Budgets  []Budget
+	// Manager is the operator of the kind; nil if nothing is known of it.
+	Manager *Manager
+	Now     time.Time
+	// Unread names what could not be read.
+	Unread []string
+}
+
+// Budget protects pods of the workload.
+type Budget struct {
+	Kind, Name string
+	// Allowed is how many disruptions it would grant now.
+	Allowed int
+}
+
+// Manager is the Deployment of an operator.
+type Manager struct {
+	Namespace, Name string
+	Ready           int
+}
+
+// Finding is one cause why a workload waits.
+type Finding struct {
+	// Why is a sentence that says what is in the way.
+	Why string `json:"why"`
+	// Help is a sentence that says what would help; empty where nothing has to be done.
+	Help string `json:"help,omitempty"`
+	// Objects are what is in the way, as kubectl names objects.
+	Objects []string `json:"objects,omitempty"`
+}
+
+// Explanation is all that is told of a workload. It is what -o json prints.
+type Explanation struct {
+	rollout.Progress
+	Findings []Finding `json:"findings"`
+	// Unread names what could not be read, for instance for want of a right.
+	Unread []string `json:"unread,omitempty"`
+}
+
+// Explain tells why a workload waits. Causes that others follow from come first.
+func Explain(w World) Explanation {
+	w.Pods = slices.Clone(w.Pods)
+	workload.SortPods(w.Pods)
+	e := Explanation{Progress: rollout.Judge(w.Set), Findings: []Finding{}, Unread: w.Unread}
+	if w.Set.Deleting {
+		e.Findings = deleted(w)
+		return e
+	}
+	for _, rule := range []func(World) []Finding{
+		unseen, refused, paused, troubled, held, resizing, ending, onLostNodes, notReady, failing, kept,
+	} {
+		e.Findings = append(e.Findings, rule(w)...)
+	}
+	for _, rule := range []func(World) []Finding{waiting, recent} {
+		if len(e.Findings) == 0 && e.Phase != rollout.Complete {
+			e.Findings = append(e.Findings, rule(w)...)
+		}
+	}
+	return e
+}
+
+func deleted(w World) []Finding {
+	f := Finding{Why: "It is being deleted."}
+	if finalizers := w.Set.Finalizers(); len(finalizers) > 0 {
+		f.Why = fmt.Sprintf("It is being deleted, and waits for finalizer %s.", strings.Join(finalizers, ", "))
+		f.Help = "Look at the controllers that answer these finalizers."
+	}
+	return []Finding{f}
+}
+
+// unseen tells of an operator that does not do its work.
+func unseen(w World) []Finding {
+	if w.Set.Observed >= w.Set.Generation {
+		return nil
+	}
+	name := w.Set.Kind.Feature + "-manager"
+	f := Finding{
+		Why:  fmt.Sprintf("Its operator, %s, has not seen the latest edit.", name),
+		Help: "If that lasts, see whether the operator runs: flotilla status.",
+	}
+	if m := w.Manager; m != nil && m.Ready == 0 {
+		f.Why = fmt.Sprintf("Its operator does not run: no pod of Deployment %s in namespace %s is ready.", m.Name, m.Namespace)
+		f.Help = fmt.Sprintf("See why: kubectl -n %s describe deployment %s", m.Namespace, m.Name)
+		f.Objects = []string{"deployment/" + m.Name}
+	}
+	return []Finding{f}
+}
+
+func paused(w World) []Finding {
+	if left := outdated(w); w.Set.Paused && left > 0 {
+		return []Finding{{
+			Why:  fmt.Sprintf("Its update is paused, and %s of an older revision.", count(left, "pod is", "pods are")),
+			Help: "To let it go on: flotilla rollout resume " + w.Set.String(),
+		}}
+	}
+	return nil
+}
+
+// kept tells of old pods that are meant to stay.
+func kept(w World) []Finding {
+	old := outdated(w)
+	switch {
+	case w.Set.Paused || old == 0:
+		return nil
+	case w.Set.OnDelete:
+		return []Finding{{
+			Why:  fmt.Sprintf("Its strategy is OnDelete: %s of an older revision until somebody deletes them.", count(old, "pod stays", "pods stay")),
+			Help: "Delete these pods, or set spec.updateStrategy.type to RollingUpdate.",
+		}}
+	case w.Set.Target == workload.Unknown:
+		return []Finding{{Why: "Its update reaches the nodes that rollingUpdate.selector selects, and no others."}}
+	case w.Set.Target < w.Set.Wanted:
+		return []Finding{{
+			Why:  fmt.Sprintf("Its partition keeps %d of %d %s at an older revision.", w.Set.Wanted-w.Set.Target, w.Set.Wanted, w.Set.Kind.Pods),
+			Help: "Lower rollingUpdate.partition to go on; 0 updates all.",
+		}}
+	}
+	return nil
+}
+
+func outdated(w World) int { return max(w.Set.Wanted-w.Set.Updated, 0) }
+
+// failing tells what the operator says of writes that fail and of what it cannot do.
+func failing(w World) []Finding {
+	var all []Finding
+	for _, c := range w.Set.Conditions {
+		if c.Status == "True" && (c.Type == "Stalled" || strings.HasPrefix(c.Type, "Failed")) {
+			all = append(all, say(c))
+		}
+	}
+	return all
+}
+
+// waiting tells for whom the operator waits, where no other rule knows.
+func waiting(w World) []Finding {
+	if c := w.Set.Condition("Ready"); c != nil && c.Status == "False" {
+		return []Finding{say(*c)}
+	}
+	return nil
+}
+
+func say(c workload.Condition) Finding {
+	return Finding{Why: fmt.Sprintf("Its operator says %s: %s", c.Reason, sentence(c.Message)), Help: helpFor(c.Reason)}
+}
+
+// mostWarnings is how many events are told.
+const mostWarnings = 3
+
+// recent tells the newest warnings about the workload and its pods, one of each reason.
+func recent(w World) []Finding {
+	var all []Finding
+	seen := map[string]bool{}
+	for i := range w.Warnings {
+		e := &w.Warnings[i]
+		if seen[e.Reason] || len(all) == mostWarnings {
+			continue
+		}
+		seen[e.Reason] = true
+		object := strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name
+		all = append(all, Finding{
+			Why:     fmt.Sprintf("An event of %s says %s: %s", object, e.Reason, sentence(e.Message)),
+			Objects: []string{object},
+		})
+	}
+	return all
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// sentence ends a text with a full stop.
+func sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
+}

@@ -1,0 +1,242 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/kustomize/workload"
+)
+
+// mostNamed is how many pods a sentence names.
+const mostNamed = 3
+
+// cause groups pods: those of one cause are told together.
+type cause struct {
+	Finding
+	pods []*corev1.Pod
+}
+
+// group puts pods with equal causes together, in the order of the first of each. A nil cause is none. Its Why has %s
+// where the pods are named.
+func group(pods []*corev1.Pod, of func(*corev1.Pod) *Finding) []Finding {
+	var causes []*cause
+	for _, pod := range pods {
+		f := of(pod)
+		if f == nil {
+			continue
+		}
+		i := slices.IndexFunc(causes, func(c *cause) bool { return c.Why == f.Why && c.Help == f.Help })
+		if i < 0 {
+			i, causes = len(causes), append(causes, &cause{Finding: *f})
+		}
+		causes[i].pods = append(causes[i].pods, pod)
+	}
+	all := make([]Finding, 0, len(causes))
+	for _, c := range causes {
+		names := make([]string, 0, len(c.pods))
+		for _, pod := range c.pods {
+			names = append(names, pod.Name)
+			c.Objects = append(c.Objects, "pod/"+pod.Name)
+		}
+		c.Why = strings.Replace(c.Why, "%s", podNames(names), 1)
+		all = append(all, c.Finding)
+	}
+	return all
+}
+
+func podNames(names []string) string {
+	switch n := len(names); {
+	case n == 1:
+		return "Pod " + names[0]
+	case n > mostNamed:
+		return fmt.Sprintf("%d pods (%s and others)", n, strings.Join(names[:mostNamed], ", "))
+	default:
+		return fmt.Sprintf("%d pods (%s)", n, strings.Join(names, ", "))
+	}
+}
+
+// troubled tells of pods that do not get ready without help, by what the scheduler and the kubelet say.
+func troubled(w World) []Finding {
+	return group(w.Pods, func(pod *corev1.Pod) *Finding {
+		t := workload.TroubleOf(pod)
+		if t == nil || pod.DeletionTimestamp != nil {
+			return nil
+		}
+		f := explainTrouble(w.Set, t)
+		return &f
+	})
+}
+
+func explainTrouble(s *workload.Set, t *workload.Trouble) Finding {
+	undo := "flotilla rollout undo " + s.String()
+	switch t.Reason {
+	case "Unschedulable":
+		return Finding{
+			Why:  "%s: no node fits. The scheduler says: " + sentence(t.Message),
+			Help: "Free resources or add nodes, or change requests, affinity, tolerations or claims of the template.",
+		}
+	case "SchedulingGated":
+		return Finding{Why: "%s: scheduling gates hold it back (spec.schedulingGates).", Help: "Look at the controller that removes these gates."}
+	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable":
+		f := Finding{
+			Why:  fmt.Sprintf("%%s: the image %s of container %s cannot be pulled.", t.Image, t.Container),
+			Help: "Correct the image, its pull policy or the pull secrets, or go back: " + undo,
+		}
+		if t.Reason == "InvalidImageName" || t.Reason == "ErrImageNeverPull" {
+			f.Why = fmt.Sprintf("%%s: the image %s of container %s is not pulled (%s).", t.Image, t.Container, t.Reason)
+		}
+		return f
+	case "CrashLoopBackOff":
+		return Finding{
+			Why:  fmt.Sprintf("%%s: container %s exits again and again.", t.Container),
+			Help: fmt.Sprintf("See why: kubectl logs --previous -c %s POD. Correct the template, or go back: %s", t.Container, undo),
+		}
+	case "CreateContainerConfigError":
+		return Finding{
+			Why:  fmt.Sprintf("%%s: container %s cannot be configured: %s", t.Container, sentence(t.Message)),
+			Help: "Make the ConfigMap, the Secret or the key that is missing, or correct the template.",
+		}
+	}
+	return Finding{
+		Why:  fmt.Sprintf("%%s: %s says %s: %s", cmp.Or(containerName(t.Container), "the scheduler"), t.Reason, cmp.Or(sentence(t.Message), "no more.")),
+		Help: "See more: kubectl describe pod.",
+	}
+}
+
+func containerName(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "the kubelet of container " + name
+}
+
+// held tells of pods that hooks hold.
+func held(w World) []Finding {
+	return group(w.Pods, func(pod *corev1.Pod) *Finding {
+		var hook *workload.Hook
+		name, until := "", "has gone"
+		switch workload.LifecycleOf(pod) {
+		case workload.PreparingDelete:
+			hook, name = w.Set.Lifecycle.PreDelete, "preDelete"
+		case workload.PreparingUpdate:
+			hook, name = w.Set.Lifecycle.InPlaceUpdate, "inPlaceUpdate"
+		case workload.Updated:
+			hook, name, until = w.Set.Lifecycle.InPlaceUpdate, "inPlaceUpdate", "is back"
+		case workload.PreparingNormal:
+			hook, name, until = w.Set.Lifecycle.PreNormal, "preNormal", "is there"
+		}
+		if hook == nil {
+			return nil
+		}
+		return &Finding{
+			Why:  fmt.Sprintf("%%s: hook %s waits until %s %s.", name, hook, until),
+			Help: "Look at the controller that answers the hook.",
+		}
+	})
+}
+
+// resizing tells of pods whose node does not give them their resources.
+func resizing(w World) []Finding {
+	return group(w.Pods, func(pod *corev1.Pod) *Finding {
+		c := workload.PodCondition(pod, "PodResizePending")
+		if c == nil || c.Status != corev1.ConditionTrue {
+			return nil
+		}
+		return &Finding{
+			Why:  fmt.Sprintf("%%s: the node %s has not given it its resources (%s): %s", pod.Spec.NodeName, c.Reason, cmp.Or(sentence(c.Message), "it says no more.")),
+			Help: helpFor("Resize"),
+		}
+	})
+}
+
+// patience is how long a pod may end beyond its grace period before it is told of.
+const patience = 30 * time.Second
+
+// ending tells of pods that should have gone by now.
+func ending(w World) []Finding {
+	return group(w.Pods, func(pod *corev1.Pod) *Finding {
+		if pod.DeletionTimestamp == nil {
+			return nil
+		}
+		if len(pod.Finalizers) > 0 {
+			return &Finding{
+				Why:  fmt.Sprintf("%%s: it is being deleted and waits for finalizer %s.", strings.Join(pod.Finalizers, ", ")),
+				Help: "Look at the controller that answers the finalizer.",
+			}
+		}
+		if w.Now.Before(pod.DeletionTimestamp.Add(patience)) {
+			return nil
+		}
+		return &Finding{
+			Why:  fmt.Sprintf("%%s: it should have ended by now; its node is %s.", pod.Spec.NodeName),
+			Help: "Look at the node. If it is gone for good, delete the pod with --force.",
+		}
+	})
+}
+
+// onLostNodes tells of pods whose node is not Ready.
+func onLostNodes(w World) []Finding {
+	return group(w.Pods, func(pod *corev1.Pod) *Finding {
+		lost := w.lost(pod)
+		if lost == nil || pod.DeletionTimestamp != nil {
+			return nil
+		}
+		return &Finding{
+			Why:  fmt.Sprintf("%%s: node %s is not Ready: %s", pod.Spec.NodeName, cmp.Or(sentence(lost.Message), lost.Reason)),
+			Help: "Look at the node: kubectl describe node " + pod.Spec.NodeName,
+		}
+	})
+}
+
+// lost is what keeps the pod's node from being Ready, or nil.
+func (w World) lost(pod *corev1.Pod) *corev1.NodeCondition {
+	node := w.Nodes[pod.Spec.NodeName]
+	if node == nil {
+		return nil
+	}
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+// notReady tells of pods that run and are not ready, with what their gates and their probes say.
+func notReady(w World) []Finding {
+	return group(w.Pods, func(pod *corev1.Pod) *Finding {
+		if workload.StateOf(pod) != workload.Starting || pod.Status.Phase != corev1.PodRunning || w.lost(pod) != nil {
+			return nil
+		}
+		if gate := closedGate(pod); gate != "" {
+			return &Finding{
+				Why:  fmt.Sprintf("%%s: readiness gate %s is not True.", gate),
+				Help: "Look at the controller that sets this condition of the pod.",
+			}
+		}
+		for i := range w.Warnings {
+			if e := &w.Warnings[i]; e.InvolvedObject.Name == pod.Name && e.Reason == "Unhealthy" {
+				return &Finding{Why: "%s: a probe fails: " + sentence(e.Message), Help: "See why: kubectl logs. Correct the program, or the probe."}
+			}
+		}
+		return &Finding{Why: "%s: it runs and is not ready yet.", Help: "If that lasts, look at its readiness probe: kubectl describe pod."}
+	})
+}
+
+// closedGate is a readiness gate that keeps a pod whose containers are ready from being so; empty where none does.
+func closedGate(pod *corev1.Pod) corev1.PodConditionType {
+	if c := workload.PodCondition(pod, corev1.ContainersReady); c == nil || c.Status != corev1.ConditionTrue {
+		return ""
+	}
+	for _, gate := range pod.Spec.ReadinessGates {
+		if c := workload.PodCondition(pod, gate.ConditionType); c == nil || c.Status != corev1.ConditionTrue {
+			return gate.ConditionType
+		}
+	}
+	return ""
+}

@@ -1,0 +1,66 @@
+package health
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"time"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+)
+
+// certificates finds bundles that no longer say whom the API server may trust.
+func certificates(report *Report, now time.Time) []Finding {
+	var findings []Finding
+	for _, wanted := range report.wanted {
+		live, there := report.live[apply.Describe(wanted)]
+		if !there {
+			continue
+		}
+		for _, bundle := range apply.Bundles(live) {
+			if bundle == "" {
+				continue // that nobody has written it yet is said already
+			}
+			if trouble := judgeBundle(bundle, now); trouble != "" {
+				findings = append(findings, Finding{
+					About: report.Feature, Trouble: apply.Describe(live) + ": " + trouble,
+					Help: "The manager writes it; its log says why it does not, or cert-manager's where that one does.",
+				})
+				break
+			}
+		}
+	}
+	return findings
+}
+
+// judgeBundle returns what is wrong with a bundle. One certificate that is valid is enough: during a rotation there are
+// older ones.
+func judgeBundle(encoded string, now time.Time) string {
+	rest, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return "its CA bundle cannot be read"
+	}
+	var latest time.Time
+	for {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if block == nil {
+			break
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return "its CA bundle cannot be read"
+		}
+		if certificate.NotAfter.After(latest) {
+			latest = certificate.NotAfter
+		}
+	}
+	switch {
+	case latest.IsZero():
+		return "its CA bundle holds no certificate"
+	case latest.Before(now):
+		return fmt.Sprintf("its CA has ended at %s", latest.UTC().Format(time.RFC3339))
+	}
+	return ""
+}

@@ -1,0 +1,238 @@
+package health
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/install"
+)
+
+// Finding is something wrong with an installation.
+type Finding struct {
+	// About is a feature, or "cluster".
+	About string `json:"about"`
+	// Trouble is what is wrong, Help what to do.
+	Trouble string `json:"trouble"`
+	Help    string `json:"help,omitempty"`
+}
+
+// NewDoctorCommand returns "flotilla doctor".
+func NewDoctorCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what is wrong with this installation",
+		Long: `Say what is wrong with the installed operators and what helps: managers, webhooks and their certificates, rights,
+versions that do not fit, and kinds that somebody else looks after too. Webhooks are called by dry runs; nothing is
+written. The exit code is 3 when something is wrong.`,
+		Args: cli.Arguments(cobra.NoArgs),
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			cluster, err := apply.Connect(flags)
+			if err != nil {
+				return err
+			}
+			findings, err := examine(command.Context(), cluster, clock.RealClock{})
+			if err != nil {
+				return err
+			}
+			if err := write(streams.Out, output, findings, tell); err != nil {
+				return err
+			}
+			if len(findings) > 0 {
+				return cli.NoErrorf("")
+			}
+			return nil
+		},
+	}
+	addOutput(command, &output)
+	return command
+}
+
+func tell(out io.Writer, findings []Finding) {
+	if len(findings) == 0 {
+		fmt.Fprintln(out, "nothing is wrong with what is installed")
+		return
+	}
+	for _, finding := range findings {
+		fmt.Fprintf(out, "%s: %s\n", finding.About, finding.Trouble)
+		if finding.Help != "" {
+			fmt.Fprintf(out, "  %s\n", finding.Help)
+		}
+	}
+}
+
+// examine looks at the cluster and at every feature that is installed. Findings are never nil.
+func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClock) ([]Finding, error) {
+	findings := []Finding{}
+	if found, err := cluster.Version(); err != nil {
+		if found == "" {
+			return nil, err
+		}
+		findings = append(findings, Finding{About: "cluster", Trouble: err.Error()})
+	}
+	reports, err := observeAll(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	foreign, err := configurations(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	for _, report := range reports {
+		findings = append(findings, owners(report, foreign)...)
+		if !report.Installed {
+			continue
+		}
+		findings = append(findings, faults(report)...)
+		findings = append(findings, certificates(report, clock.Now())...)
+		findings = append(findings, rights(report)...)
+		if report.Healthy {
+			findings = append(findings, reach(ctx, cluster, report)...)
+		}
+	}
+	return append(findings, skew(reports)...), nil
+}
+
+// faults are objects that are missing or do not work.
+func faults(report *Report) []Finding {
+	var findings []Finding
+	for _, fault := range report.Faults {
+		help := "Install it again: flotilla install " + report.Feature + "."
+		if strings.HasPrefix(fault, "Deployment") || strings.HasPrefix(fault, "DaemonSet") {
+			help = "Look at its pods: kubectl -n " + install.Namespace + " describe pods -l app.kubernetes.io/part-of=flotilla."
+		}
+		findings = append(findings, Finding{About: report.Feature, Trouble: fault, Help: help})
+	}
+	return findings
+}
+
+// rights finds roles and bindings that differ from the manifests.
+func rights(report *Report) []Finding {
+	var findings []Finding
+	for _, wanted := range report.wanted {
+		live, there := report.live[apply.Describe(wanted)]
+		if !there || apply.StageOf(wanted) != apply.Rights {
+			continue
+		}
+		for _, field := range []string{"rules", "subjects", "roleRef"} {
+			if want, has := wanted.Object[field]; has && !covers(live.Object[field], want) {
+				findings = append(findings, Finding{
+					About: report.Feature, Trouble: apply.Describe(wanted) + " has not the " + field + " of the manifests",
+					Help: "See what differs: flotilla install " + report.Feature + " --diff.",
+				})
+			}
+		}
+	}
+	return findings
+}
+
+// covers compares values as they are written; the server adds fields to references of rights.
+func covers(have, want any) bool {
+	haves, isList := have.([]any)
+	wants, wantsList := want.([]any)
+	if isList && wantsList {
+		for _, one := range wants {
+			if !slices.ContainsFunc(haves, func(h any) bool { return covers(h, one) }) {
+				return false
+			}
+		}
+		return true
+	}
+	haveFields, isMap := have.(map[string]any)
+	wantFields, wantsMap := want.(map[string]any)
+	if isMap && wantsMap {
+		for name, field := range wantFields {
+			if !covers(haveFields[name], field) {
+				return false
+			}
+		}
+		return true
+	}
+	a, errA := json.Marshal(have)
+	b, errB := json.Marshal(want)
+	return errA == nil && errB == nil && string(a) == string(b)
+}
+
+// skew finds managers of different minor versions, and managers beside manifests of another one.
+func skew(reports []*Report) []Finding {
+	minors := map[string][]string{}
+	for _, report := range reports {
+		if v, err := version.ParseSemantic(report.Version); report.Installed && err == nil {
+			minor := fmt.Sprintf("v%d.%d", v.Major(), v.Minor())
+			minors[minor] = append(minors[minor], report.Feature)
+		}
+	}
+	var findings []Finding
+	if len(minors) > 1 {
+		var parts []string
+		for _, minor := range sortedKeys(minors) {
+			parts = append(parts, minor+" ("+strings.Join(minors[minor], ", ")+")")
+		}
+		findings = append(findings, Finding{
+			About: "cluster", Trouble: "managers have different minor versions: " + strings.Join(parts, ", "),
+			Help: "They work beside each other; upgrade the older ones when you can.",
+		})
+	}
+	for _, report := range reports {
+		if report.OutOfDate {
+			findings = append(findings, Finding{
+				About: report.Feature, Trouble: "version " + report.Version + " is out of date",
+				Help: "Install " + report.Available + ": flotilla install " + report.Feature + ".",
+			})
+		}
+	}
+	return findings
+}
+
+// reach calls the webhooks of a feature by a dry run of an object of each kind. What they answer is no matter.
+func reach(ctx context.Context, cluster *apply.Cluster, report *Report) []Finding {
+	var findings []Finding
+	for _, crd := range report.wanted {
+		if crd.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		resource := install.ResourceOf(crd)
+		err := cluster.TryCreate(ctx, resource, probe(crd, resource))
+		if err != nil && strings.Contains(err.Error(), "failed calling webhook") {
+			findings = append(findings, Finding{
+				About: report.Feature, Trouble: "its webhooks cannot be reached: " + err.Error(),
+				Help: "The API server must reach port 9876 of the pods of Service " + install.Namespace + "/" + report.Feature + "-webhook.",
+			})
+			break
+		}
+	}
+	return findings
+}
+
+// probe returns an object that webhooks are asked about.
+func probe(crd *unstructured.Unstructured, resource schema.GroupVersionResource) *unstructured.Unstructured {
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	object.SetGroupVersionKind(resource.GroupVersion().WithKind(kind))
+	object.SetName("flotilla-doctor")
+	if scope == "Namespaced" {
+		object.SetNamespace("default")
+	}
+	return object
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

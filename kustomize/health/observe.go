@@ -1,0 +1,104 @@
+package health
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/install"
+)
+
+// Report is the state of one feature.
+type Report struct {
+	Feature string `json:"feature"`
+	// Installed means that there is a manager.
+	Installed bool `json:"installed"`
+	// Version is the tag of the manager's image, Available that of this command's manifests.
+	Version   string `json:"version,omitempty"`
+	Available string `json:"available"`
+	OutOfDate bool   `json:"outOfDate"`
+	Healthy   bool   `json:"healthy"`
+	// Faults tell what is missing or does not work.
+	Faults []string `json:"faults,omitempty"`
+
+	// wanted are the objects of the manifests, live those of them that exist by their description.
+	wanted []*unstructured.Unstructured
+	live   map[string]*unstructured.Unstructured
+	// manager is nil when there is none.
+	manager *unstructured.Unstructured
+}
+
+// Observe reads what is installed of a feature.
+func Observe(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (*Report, error) {
+	wanted, err := install.Manifests(feature, install.Settings{})
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{Feature: feature.Name, Available: feature.Version, wanted: wanted, live: map[string]*unstructured.Unstructured{}}
+	for _, object := range wanted {
+		live, err := cluster.Get(ctx, object)
+		if err != nil {
+			return nil, err
+		}
+		if live == nil {
+			continue
+		}
+		report.live[apply.Describe(object)] = live
+		if live.GetKind() == "Deployment" {
+			report.manager = live
+		}
+	}
+	report.judge()
+	return report, nil
+}
+
+// judge fills in what follows from the objects.
+func (r *Report) judge() {
+	r.Installed = r.manager != nil
+	if !r.Installed {
+		return
+	}
+	r.Version = tag(r.manager)
+	r.OutOfDate = older(r.Version, r.Available)
+	for _, object := range r.wanted {
+		name := apply.Describe(object)
+		live, there := r.live[name]
+		if !there {
+			r.Faults = append(r.Faults, name+" is missing")
+			continue
+		}
+		if ready, waitsFor := apply.Ready(live); !ready {
+			r.Faults = append(r.Faults, name+" "+waitsFor)
+		}
+	}
+	r.Healthy = len(r.Faults) == 0
+}
+
+// tag returns the tag of a Deployment's image, or its digest.
+func tag(deployment *unstructured.Unstructured) string {
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if len(containers) == 0 {
+		return ""
+	}
+	fields, _ := containers[0].(map[string]any)
+	image, _ := fields["image"].(string)
+	name, digest, pinned := strings.Cut(image, "@")
+	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
+		return name[i+1:]
+	}
+	if pinned {
+		return digest
+	}
+	return "latest"
+}
+
+// older reports whether a version is older than another. What is no version is not older.
+func older(have, available string) bool {
+	a, errA := version.ParseSemantic(have)
+	b, errB := version.ParseSemantic(available)
+	return errA == nil && errB == nil && a.LessThan(b)
+}

@@ -1,0 +1,203 @@
+package health
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+)
+
+// NewStatusCommand returns "flotilla status".
+func NewStatusCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use:   "status",
+		Short: "Show which operators are installed, healthy and out of date",
+		Long:  "Show which operators are installed, healthy and out of date. The exit code is 3 when one that is installed is ill.",
+		Args:  cli.Arguments(cobra.NoArgs),
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			cluster, err := apply.Connect(flags)
+			if err != nil {
+				return err
+			}
+			reports, err := observeAll(command.Context(), cluster)
+			if err != nil {
+				return err
+			}
+			if err := write(streams.Out, output, reports, table); err != nil {
+				return err
+			}
+			return ill(reports)
+		},
+	}
+	addOutput(command, &output)
+	return command
+}
+
+func addOutput(command *cobra.Command, output *string) {
+	command.Flags().StringVarP(output, "output", "o", "", `"json" for programs.`)
+}
+
+func checkOutput(output string) error {
+	if output != "" && output != "json" {
+		return cli.MisuseErrorf("-o %s: there is json", output)
+	}
+	return nil
+}
+
+// write prints values as JSON or by a function for people.
+func write[T any](out io.Writer, output string, values T, people func(io.Writer, T)) error {
+	if output == "" {
+		people(out, values)
+		return nil
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(values); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	return nil
+}
+
+func observeAll(ctx context.Context, cluster *apply.Cluster) ([]*Report, error) {
+	features, err := catalog.Features()
+	if err != nil {
+		return nil, err
+	}
+	var reports []*Report
+	for _, feature := range features {
+		report, err := Observe(ctx, cluster, feature)
+		if err != nil {
+			return nil, fmt.Errorf("look at %s: %w", feature.Name, err)
+		}
+		reports = append(reports, report)
+	}
+	return reports, nil
+}
+
+// ill is the answer no when an operator that is installed is not healthy.
+func ill(reports []*Report) error {
+	var names []string
+	for _, report := range reports {
+		if report.Installed && !report.Healthy {
+			names = append(names, report.Feature)
+		}
+	}
+	if len(names) > 0 {
+		return cli.NoErrorf("not healthy: %s; flotilla doctor says more", strings.Join(names, ", "))
+	}
+	return nil
+}
+
+func table(out io.Writer, reports []*Report) {
+	columns := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(columns, "FEATURE\tVERSION\tHEALTH\tMESSAGE")
+	for _, report := range reports {
+		version, health, message := "-", "not installed", ""
+		if report.Installed {
+			version, health = report.Version, "healthy"
+			if !report.Healthy {
+				health, message = "ill", summary(report.Faults)
+			} else if report.OutOfDate {
+				message = "out of date: this command installs " + report.Available
+			}
+		}
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\n", report.Feature, version, health, message)
+	}
+	_ = columns.Flush() // what a terminal refuses cannot be told there either
+}
+
+func summary(faults []string) string {
+	if len(faults) == 1 {
+		return faults[0]
+	}
+	return fmt.Sprintf("%s, and %d more", faults[0], len(faults)-1)
+}
+
+// Versions are the versions of one feature.
+type Versions struct {
+	Feature   string `json:"feature"`
+	Installed string `json:"installed,omitempty"`
+	Available string `json:"available"`
+	// Kinds are the kinds that the cluster serves, with their versions.
+	Kinds map[string][]string `json:"kinds,omitempty"`
+}
+
+// NewVersionsCommand returns "flotilla versions".
+func NewVersionsCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use:   "versions",
+		Short: "Show the versions of operators and of the kinds that the cluster serves",
+		Args:  cli.Arguments(cobra.NoArgs),
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			cluster, err := apply.Connect(flags)
+			if err != nil {
+				return err
+			}
+			reports, err := observeAll(command.Context(), cluster)
+			if err != nil {
+				return err
+			}
+			var all []Versions
+			for _, report := range reports {
+				all = append(all, versionsOf(report))
+			}
+			return write(streams.Out, output, all, versionTable)
+		},
+	}
+	addOutput(command, &output)
+	return command
+}
+
+func versionsOf(report *Report) Versions {
+	versions := Versions{Feature: report.Feature, Installed: report.Version, Available: report.Available, Kinds: map[string][]string{}}
+	for _, live := range report.live {
+		if live.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		kind, _, _ := unstructured.NestedString(live.Object, "spec", "names", "kind")
+		served, _, _ := unstructured.NestedSlice(live.Object, "spec", "versions")
+		for _, one := range served {
+			if fields, ok := one.(map[string]any); ok && fields["served"] == true {
+				name, _ := fields["name"].(string)
+				versions.Kinds[kind] = append(versions.Kinds[kind], name)
+			}
+		}
+	}
+	return versions
+}
+
+func versionTable(out io.Writer, all []Versions) {
+	columns := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(columns, "FEATURE\tINSTALLED\tAVAILABLE\tKINDS")
+	for _, versions := range all {
+		var kinds []string
+		for _, kind := range sortedKeys(versions.Kinds) {
+			kinds = append(kinds, kind+" "+strings.Join(versions.Kinds[kind], ","))
+		}
+		installed := versions.Installed
+		if installed == "" {
+			installed = "-"
+		}
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\n", versions.Feature, installed, versions.Available, strings.Join(kinds, "; "))
+	}
+	_ = columns.Flush() // what a terminal refuses cannot be told there either
+}

@@ -1,0 +1,296 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+)
+
+// patience is how long a stage may take by default.
+const patience = 3 * time.Minute
+
+// How --dry-run may be given.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+// NewCommand returns "flotilla install".
+func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
+	i := installer{streams: streams}
+	var registry string
+	var versions, components, gates []string
+	command := &cobra.Command{
+		Use:   "install FEATURE...",
+		Short: "Install or upgrade operators",
+		Long: `Install or upgrade operators, each by itself: its namespace, CRDs, rights, manager and webhooks, in this order, and wait
+for each. What is given describes the whole installation of a feature: settings, gates and a registry that are left out
+when the command is run again are set back. Objects that a component added stay.
+
+"all" stands for every feature. No pod of any workload is touched.`,
+		Example: `  flotilla install cloneset jobs --registry registry.example.com/team
+  flotilla install all --component highavailability,prometheus
+  flotilla install jobs --feature-gates SidecarTerminator=true --diff
+  flotilla install cloneset --dry-run=client > cloneset.yaml`,
+		Args:              cli.Arguments(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: completeFeatures,
+		RunE: func(command *cobra.Command, names []string) error {
+			features, err := catalog.Select(names...)
+			if err != nil {
+				return cli.MisuseErrorf("%s", err)
+			}
+			i.settings, err = Read(features, registry, versions, components, gates)
+			if err != nil {
+				return err
+			}
+			if i.dryRun != dryRunNone && i.dryRun != dryRunClient && i.dryRun != dryRunServer {
+				return cli.MisuseErrorf("--dry-run=%s: there are none, client and server", i.dryRun)
+			}
+			return i.run(command.Context(), flags, features)
+		},
+	}
+	set := command.Flags()
+	set.StringVar(&registry, "registry", "", "Where images are pulled from: REGISTRY/flotilla/FEATURE-manager.")
+	set.StringSliceVar(&versions, "version", nil, "Tag of the images, for all features or as FEATURE=TAG.")
+	set.StringSliceVar(&components, "component", nil, "What to add: "+strings.Join(Shared(), ", ")+", or a component of a feature.")
+	set.StringSliceVar(&gates, "feature-gates", nil, "Feature gates, as NAME=true or FEATURE:NAME=true.")
+	set.StringVar(&i.dryRun, "dry-run", dryRunNone, `"client" prints the manifests; "server" asks the cluster and writes nothing.`)
+	set.BoolVar(&i.diff, "diff", false, "Show what would change and write nothing; the exit code is 3 when something would.")
+	set.BoolVar(&i.force, "force-conflicts", false, "Take over fields that somebody else has set, such as kubectl.")
+	set.BoolVar(&i.wait, "wait", true, "Wait until what is installed does its work.")
+	set.DurationVar(&i.timeout, "timeout", patience, "How long to wait for each stage.")
+	set.Lookup("dry-run").NoOptDefVal = dryRunServer
+	return command
+}
+
+// completeFeatures offers the features that are not named yet.
+func completeFeatures(_ *cobra.Command, named []string, _ string) ([]string, cobra.ShellCompDirective) {
+	features, err := catalog.Features()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	offered := []string{catalog.All}
+	for _, feature := range features {
+		offered = append(offered, feature.Name)
+	}
+	for _, name := range named {
+		offered = without(offered, name)
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}
+
+func without(all []string, one string) []string {
+	var kept []string
+	for _, name := range all {
+		if name != one {
+			kept = append(kept, name)
+		}
+	}
+	return kept
+}
+
+type installer struct {
+	streams     genericiooptions.IOStreams
+	settings    Settings
+	dryRun      string
+	diff        bool
+	force, wait bool
+	// guard makes OpenKruise's manager pass the CRDs over.
+	guard   bool
+	timeout time.Duration
+}
+
+// part is what is installed together.
+type part struct {
+	name    string
+	objects []*unstructured.Unstructured
+}
+
+func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientGetter, features []catalog.Feature) error {
+	parts, err := i.parts(features)
+	if err != nil {
+		return err
+	}
+	if i.dryRun == dryRunClient {
+		return printAll(i.streams.Out, parts)
+	}
+	cluster, err := apply.Connect(flags)
+	if err != nil {
+		return err
+	}
+	if _, err := cluster.Version(); err != nil {
+		return err
+	}
+	var all []*unstructured.Unstructured
+	for _, p := range parts {
+		all = append(all, p.objects...)
+	}
+	if i.diff {
+		return i.compare(ctx, cluster, all)
+	}
+	if err := cluster.Check(ctx, all); err != nil {
+		return err
+	}
+	progress := newProgress(i.streams.Out)
+	for _, p := range parts {
+		if err := i.install(ctx, cluster, progress, p); err != nil {
+			return fmt.Errorf("install %s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// parts renders the namespace and then each feature.
+func (i *installer) parts(features []catalog.Feature) ([]part, error) {
+	base, err := Base()
+	if err != nil {
+		return nil, err
+	}
+	parts := []part{{name: Namespace, objects: base}}
+	for _, feature := range features {
+		objects, err := Manifests(feature, i.settings)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part{name: feature.Name, objects: objects})
+	}
+	return parts, nil
+}
+
+// install applies a part stage by stage.
+func (i *installer) install(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, p part) error {
+	for _, stage := range apply.Stages(p.objects) {
+		progress.Begin(p.name + " " + stage.Name)
+		changed, err := i.write(ctx, cluster, stage.Objects)
+		if err != nil {
+			return err
+		}
+		if i.wait && i.dryRun == dryRunNone {
+			if err := apply.Await(ctx, i.timeout, progress.Tell, check(cluster, stage)); err != nil {
+				return err
+			}
+		}
+		progress.End(result(changed, len(stage.Objects), i.dryRun))
+	}
+	if !i.wait || i.dryRun != dryRunNone {
+		return nil
+	}
+	progress.Begin(p.name)
+	if err := apply.Await(ctx, i.timeout, progress.Tell, cluster.AllReady(p.objects)); err != nil {
+		return err
+	}
+	progress.End("ready")
+	return nil
+}
+
+// check returns what a stage must reach before the next one is begun.
+func check(cluster *apply.Cluster, stage apply.Stage) apply.Check {
+	switch stage.Name {
+	case apply.CRDs:
+		return cluster.AllServed(stage.Objects)
+	case apply.Managers:
+		return cluster.AllStarted(stage.Objects)
+	}
+	return func(context.Context) (bool, string, error) { return true, "", nil }
+}
+
+// write applies objects and returns how many of them changed.
+func (i *installer) write(ctx context.Context, cluster *apply.Cluster, objects []*unstructured.Unstructured) (changed int, err error) {
+	for _, object := range objects {
+		before, err := cluster.Get(ctx, object)
+		if err != nil {
+			return changed, err
+		}
+		if i.dryRun == dryRunServer && before == nil {
+			// In a namespace that is not there yet the server would refuse.
+			changed++
+			continue
+		}
+		next := apply.KeepGuard(before, object)
+		if i.guard && object.GetKind() == "CustomResourceDefinition" {
+			next = apply.Guard(object)
+		}
+		after, err := cluster.Apply(ctx, next, apply.Options{Force: i.force, DryRun: i.dryRun == dryRunServer})
+		if err != nil {
+			return changed, err
+		}
+		if before == nil || len(apply.Diff(before, after)) > 0 {
+			changed++
+		}
+	}
+	return changed, nil
+}
+
+func result(changed, all int, dryRun string) string {
+	if dryRun == dryRunServer {
+		return fmt.Sprintf("%d of %d objects would change", changed, all)
+	}
+	if changed == 0 {
+		return "nothing to change"
+	}
+	return fmt.Sprintf("%d of %d objects changed", changed, all)
+}
+
+// compare shows what applying would change. It is an answer no when something would.
+func (i *installer) compare(ctx context.Context, cluster *apply.Cluster, objects []*unstructured.Unstructured) error {
+	differs := 0
+	for _, object := range objects {
+		before, err := cluster.Get(ctx, object)
+		if err != nil {
+			return err
+		}
+		if before == nil {
+			differs++
+			fmt.Fprintf(i.streams.Out, "%s: new\n", apply.Describe(object))
+			continue
+		}
+		after, err := cluster.Apply(ctx, apply.KeepGuard(before, object), apply.Options{Force: true, DryRun: true})
+		if err != nil {
+			return err
+		}
+		if lines := apply.Diff(before, after); len(lines) > 0 {
+			differs++
+			fmt.Fprintf(i.streams.Out, "%s:\n  %s\n", apply.Describe(object), strings.Join(lines, "\n  "))
+		}
+	}
+	if differs > 0 {
+		return cli.NoErrorf("%d of %d objects differ", differs, len(objects))
+	}
+	fmt.Fprintf(i.streams.Out, "all %d objects are as they would be installed\n", len(objects))
+	return nil
+}
+
+// printAll writes manifests for kubectl.
+func printAll(out io.Writer, parts []part) error {
+	for _, p := range parts {
+		for _, object := range p.objects {
+			text, err := yaml.Marshal(object.Object)
+			if err != nil {
+				return fmt.Errorf("write %s: %w", apply.Describe(object), err)
+			}
+			fmt.Fprintf(out, "---\n%s", text)
+		}
+	}
+	return nil
+}
+
+func newProgress(out io.Writer) *apply.Progress {
+	file, isFile := out.(*os.File)
+	return &apply.Progress{Out: out, Live: isFile && term.IsTerminal(int(file.Fd())), Clock: clock.RealClock{}}
+}

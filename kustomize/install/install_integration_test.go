@@ -1,0 +1,189 @@
+package install_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/install"
+)
+
+// These are resources that tests look at.
+var (
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	roles       = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+	sets        = schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "clonesets"}
+	webhooks    = []schema.GroupVersionResource{
+		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
+	}
+)
+
+// One life of an installation: there are no nodes, so that the test plays the manager.
+func TestInstallUpgradeAndUninstall(t *testing.T) {
+	needsServer(t)
+	client := objects(t)
+
+	output, code := call(t, administrator, "install", "cloneset", "--diff")
+	assert.Equal(t, cli.NotSo, code, output)
+	assert.Contains(t, output, "Deployment flotilla-system/cloneset-manager: new\n")
+	output, code = call(t, administrator, "install", "cloneset", "--dry-run")
+	require.Equal(t, cli.Done, code, output)
+	assert.Regexp(t, `(?m)^cloneset CRDs: 1 of 1 objects would change \(`, output)
+	_, err := client.Resource(deployments).Namespace(install.Namespace).Get(t.Context(), "cloneset-manager", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "a dry run writes nothing")
+
+	output, code = call(t, administrator, "install", "cloneset", "--wait=false", "--registry", "registry.example")
+	require.Equal(t, cli.Done, code, output)
+	assert.Regexp(t, `(?m)^cloneset CRDs: 1 of 1 objects changed \(`, output)
+	assert.Regexp(t, `(?m)^cloneset webhooks: 2 of 2 objects changed \(`, output)
+	require.NoError(t, awaitKind(t), "without a wait the kind may not be served yet")
+	output, code = call(t, administrator, "install", "cloneset", "--registry", "registry.example", "--timeout", "1ms")
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, output, "error: install cloneset: not ready after 1ms: Deployment flotilla-system/cloneset-manager has no pod yet\n")
+	playManager(t)
+
+	output, code = call(t, administrator, "install", "cloneset", "--registry", "registry.example", "--timeout", "1m")
+	require.Equal(t, cli.Done, code, output)
+	assert.Regexp(t, `(?m)^cloneset: ready \(`, output)
+	assert.NotContains(t, output, "objects changed", "what is installed is not written again")
+	output, code = call(t, administrator, "install", "cloneset", "--registry", "registry.example", "--diff")
+	assert.Equal(t, cli.Done, code, output)
+	output, code = call(t, administrator, "install", "cloneset", "--diff")
+	assert.Equal(t, cli.NotSo, code)
+	assert.Contains(t, output, `"registry.example/flotilla/cloneset-manager:v0.1.0" -> "flotilla/cloneset-manager:v0.1.0"`)
+
+	// The webhook of the test's manager does not answer.
+	for _, resource := range webhooks {
+		require.NoError(t, client.Resource(resource).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	}
+	set := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "metadata": map[string]any{"name": "web"},
+		"spec": map[string]any{
+			"replicas": int64(1), "selector": map[string]any{"matchLabels": map[string]any{"app": "web"}},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": "app", "image": "app"}}},
+			},
+		},
+	}}
+	_, err = client.Resource(sets).Namespace("default").Create(t.Context(), set, metav1.CreateOptions{})
+	require.NoError(t, err)
+
+	output, code = call(t, administrator, "uninstall", "cloneset")
+	require.Equal(t, cli.Done, code, output)
+	assert.Contains(t, output, "cloneset: CRDs, their objects and all pods stay\n")
+	_, err = client.Resource(deployments).Namespace(install.Namespace).Get(t.Context(), "cloneset-manager", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err))
+	_, err = client.Resource(roles).Get(t.Context(), "cloneset-manager", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err))
+	_, err = client.Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
+	require.NoError(t, err, "objects stay")
+
+	output, code = call(t, administrator, "uninstall", "cloneset", "--delete-crds")
+	assert.Equal(t, cli.Misused, code)
+	assert.Contains(t, output, "clonesets.apps.kruise.io: 1 objects would be deleted, with their pods\n")
+	_, err = client.Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
+	require.NoError(t, err, "asked once only")
+
+	output, code = call(t, administrator, "uninstall", "cloneset", "--delete-crds", "--yes", "--timeout", "1m")
+	require.Equal(t, cli.Done, code, output)
+	_, err = client.Resource(definitions).Get(t.Context(), "clonesets.apps.kruise.io", metav1.GetOptions{})
+	assert.True(t, apierrors.IsNotFound(err))
+}
+
+// awaitKind waits until CloneSets are served.
+func awaitKind(t *testing.T) error {
+	t.Helper()
+	client := objects(t)
+	return apply.Await(t.Context(), time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
+		crd, err := client.Resource(definitions).Get(ctx, "clonesets.apps.kruise.io", metav1.GetOptions{})
+		return err == nil && apply.Established(crd), "", err
+	})
+}
+
+// playManager does what the Deployment's controller and the manager would do.
+func playManager(t *testing.T) {
+	t.Helper()
+	client := objects(t)
+	manager, err := client.Resource(deployments).Namespace(install.Namespace).Get(t.Context(), "cloneset-manager", metav1.GetOptions{})
+	require.NoError(t, err)
+	manager.Object["status"] = map[string]any{
+		"observedGeneration": manager.GetGeneration(),
+		"replicas":           int64(1), "updatedReplicas": int64(1), "availableReplicas": int64(1), "readyReplicas": int64(1),
+	}
+	_, err = client.Resource(deployments).Namespace(install.Namespace).UpdateStatus(t.Context(), manager, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	bundle := authority(t)
+	patch := func(resource schema.GroupVersionResource, name, path string) {
+		_, err := client.Resource(resource).Patch(t.Context(), name, types.JSONPatchType,
+			[]byte(`[{"op": "add", "path": "`+path+`/clientConfig/caBundle", "value": "`+bundle+`"}]`), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	patch(webhooks[0], "cloneset-mutating", "/webhooks/0")
+	patch(webhooks[1], "cloneset-validating", "/webhooks/0")
+	patch(definitions, "clonesets.apps.kruise.io", "/spec/conversion/webhook")
+}
+
+// authority returns the certificate of a CA, as caBundle has it.
+func authority(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), IsCA: true}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}))
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	needsServer(t)
+	cases := []struct {
+		name, kubeconfig string
+		args             []string
+		code             cli.Code
+		want             string
+	}{
+		{"no right", nobody, []string{"install", "budget"}, cli.Failed, "missing right: create deployments.apps\n"},
+		{"no right to look", nobody, []string{"uninstall", "budget"}, cli.Failed, "ask whoever manages the cluster for this right"},
+		{"a kind that is not served", administrator, []string{"install", "budget", "--component", "prometheus"}, cli.Failed, "the cluster does not serve kind ServiceMonitor.monitoring.coreos.com: install what brings it, or leave the component out"},
+		{"no such feature", administrator, []string{"install", "sidecarset"}, cli.Misused, `there is no feature "sidecarset"; there are budget, cloneset`},
+		{"no feature", administrator, []string{"install"}, cli.Misused, "requires at least 1 arg(s)"},
+		{"a dry run of nobody", administrator, []string{"install", "budget", "--dry-run=maybe"}, cli.Misused, "there are none, client and server"},
+		{"yes to nothing", administrator, []string{"uninstall", "budget", "--yes"}, cli.Misused, "--yes is about --delete-crds"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			output, code := call(t, c.kubeconfig, c.args...)
+			assert.Equal(t, c.code, code)
+			assert.Contains(t, output, c.want)
+		})
+	}
+}
+
+// A cluster is not needed to see the manifests.
+func TestManifestsCanBePrinted(t *testing.T) {
+	output, code := call(t, "/nonexistent", "install", "spread", "--dry-run=client", "--registry", "registry.example")
+
+	require.Equal(t, cli.Done, code, output)
+	assert.Contains(t, output, "image: registry.example/flotilla/spread-manager:v0.1.0\n")
+	assert.Contains(t, output, "---\napiVersion: v1\nkind: Namespace\n")
+}

@@ -1,0 +1,127 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	marshal "sigs.k8s.io/yaml"
+
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/render"
+)
+
+// Namespace is where operators run.
+const Namespace = "flotilla-system"
+
+// folder is where the kustomization of the settings is, as if it was in a folder beside the modules.
+const folder = "installation"
+
+// Kustomization returns what a user would have written to install a feature with the settings; the namespace, which
+// all features share, is apart.
+func Kustomization(feature catalog.Feature, settings Settings) types.Kustomization {
+	kustomization := types.Kustomization{
+		TypeMeta:  types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind},
+		Resources: []string{"../" + feature.Name + "/config/default"},
+		// Labels of pods stay those of the manifests: who applies them is no reason to restart a manager.
+		Labels: []types.Label{{Pairs: map[string]string{
+			"app.kubernetes.io/managed-by": "flotilla",
+			"app.kubernetes.io/part-of":    "flotilla",
+			"app.kubernetes.io/version":    label(settings.version(feature)),
+		}}},
+	}
+	for _, name := range feature.Images {
+		kustomization.Images = append(kustomization.Images, types.Image{
+			Name: name, NewName: settings.image(name), NewTag: settings.version(feature),
+		})
+	}
+	for _, component := range settings.Components {
+		if slices.Contains(Shared(), component) {
+			kustomization.Components = append(kustomization.Components, "../kustomize/components/"+component)
+		} else if slices.Contains(feature.Components, component) {
+			kustomization.Components = append(kustomization.Components, "../"+feature.Name+"/config/"+component)
+		}
+	}
+	for _, gate := range settings.Gates[feature.Name] {
+		if component, has := feature.Gate(gate.Name); has && gate.On {
+			kustomization.Components = append(kustomization.Components, "../"+feature.Name+"/config/"+component)
+			continue
+		}
+		kustomization.Patches = append(kustomization.Patches, types.Patch{
+			Target: &types.Selector{ResId: resid.ResId{Gvk: resid.Gvk{Kind: "Deployment"}, Name: feature.Name + "-manager"}},
+			Patch: fmt.Sprintf(`[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--feature-gates=%s=%t"}]`,
+				gate.Name, gate.On),
+		})
+	}
+	return kustomization
+}
+
+// label returns a tag as the value of a label: a digest or a long tag would be refused.
+func label(tag string) string {
+	const most = 63
+	return tag[:min(len(tag), most)]
+}
+
+// Manifests renders the objects of a feature with the settings.
+func Manifests(feature catalog.Feature, settings Settings) ([]*unstructured.Unstructured, error) {
+	text, err := marshal.Marshal(Kustomization(feature, settings))
+	if err != nil {
+		return nil, fmt.Errorf("write the kustomization of %s: %w", feature.Name, err)
+	}
+	tree, err := catalog.Tree(feature)
+	if err != nil {
+		return nil, fmt.Errorf("lay out %s: %w", feature.Name, err)
+	}
+	if err := tree.Add(folder+"/kustomization.yaml", text); err != nil {
+		return nil, fmt.Errorf("lay out %s: %w", feature.Name, err)
+	}
+	objects, err := build(tree, folder)
+	if err != nil {
+		return nil, fmt.Errorf("render %s: %w", feature.Name, err)
+	}
+	return objects, nil
+}
+
+// Base renders what all features share: the namespace.
+func Base() ([]*unstructured.Unstructured, error) {
+	tree, err := catalog.Tree()
+	if err != nil {
+		return nil, fmt.Errorf("lay out the base: %w", err)
+	}
+	objects, err := build(tree, "kustomize/base")
+	if err != nil {
+		return nil, fmt.Errorf("render the base: %w", err)
+	}
+	return objects, nil
+}
+
+func build(tree render.Tree, what string) ([]*unstructured.Unstructured, error) {
+	var renderer render.Renderer
+	manifests, err := renderer.Build(tree, what)
+	if err != nil {
+		return nil, err
+	}
+	return decode(manifests)
+}
+
+func decode(manifests []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	const buffer = 4096
+	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), buffer); ; {
+		object := &unstructured.Unstructured{}
+		err := documents.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decode the manifests: %w", err)
+		}
+		objects = append(objects, object)
+	}
+}

@@ -1,0 +1,55 @@
+package install
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+)
+
+// Replacement installs a feature in the place of somebody else who looked after its kinds, and takes it away again.
+type Replacement struct {
+	Feature  catalog.Feature
+	Settings Settings
+	// Wait waits until the operator is ready, for each stage at most for the Timeout.
+	Wait    bool
+	Timeout time.Duration
+	// Out is where progress is told.
+	Out io.Writer
+}
+
+// Prepare applies the namespace.
+func (r Replacement) Prepare(ctx context.Context, cluster *apply.Cluster) error {
+	base, err := Base()
+	if err != nil {
+		return err
+	}
+	_, err = r.installer().write(ctx, cluster, base)
+	return err
+}
+
+// Install applies the feature; fields that others set are taken over, and CRDs are guarded in the same write.
+func (r Replacement) Install(ctx context.Context, cluster *apply.Cluster) error {
+	objects, err := Manifests(r.Feature, r.Settings)
+	if err != nil {
+		return err
+	}
+	return r.installer().install(ctx, cluster, newProgress(r.Out), part{name: r.Feature.Name, objects: objects})
+}
+
+// Remove deletes what Install applied; CRDs, objects and pods stay.
+func (r Replacement) Remove(ctx context.Context, cluster *apply.Cluster) error {
+	u := uninstaller{streams: genericiooptions.IOStreams{Out: r.Out}, timeout: r.Timeout}
+	return u.remove(ctx, cluster, r.Feature)
+}
+
+func (r Replacement) installer() *installer {
+	return &installer{
+		streams: genericiooptions.IOStreams{Out: r.Out}, settings: r.Settings, dryRun: dryRunNone,
+		force: true, guard: true, wait: r.Wait, timeout: r.Timeout,
+	}
+}

@@ -1,0 +1,150 @@
+package install
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+)
+
+// Settings are what a user chooses about features.
+type Settings struct {
+	// Registry is put before the names of images; empty leaves them as they are.
+	Registry string
+	// Versions are the tags of images by feature.
+	Versions map[string]string
+	// Components are names of shared components and of components of features.
+	Components []string
+	// Gates are feature gates by feature, in the order given.
+	Gates map[string][]Gate
+}
+
+// Gate is a feature gate that is set.
+type Gate struct {
+	Name string
+	On   bool
+}
+
+// Shared returns the components that fit every feature.
+func Shared() []string { return []string{"highavailability", "networkpolicy", "prometheus"} }
+
+// Read reads the settings for features from flags: versions as FEATURE=TAG, or TAG for all features; gates as NAME=BOOL
+// or FEATURE:NAME=BOOL. A gate without a feature is for the features that have a component for it, or for the one
+// feature that is installed. Errors are misuse.
+func Read(features []catalog.Feature, registry string, versions, components, gates []string) (Settings, error) {
+	settings := Settings{
+		Registry: strings.TrimSuffix(registry, "/"), Versions: map[string]string{}, Components: components, Gates: map[string][]Gate{},
+	}
+	for _, component := range components {
+		if !slices.Contains(Shared(), component) && !anyHas(features, component) {
+			return settings, cli.MisuseErrorf("there is no component %q; there are %s", component, strings.Join(componentsOf(features), ", "))
+		}
+	}
+	for _, text := range versions {
+		if err := settings.addVersion(features, text); err != nil {
+			return settings, err
+		}
+	}
+	for _, text := range gates {
+		if err := settings.addGate(features, text); err != nil {
+			return settings, err
+		}
+	}
+	return settings, nil
+}
+
+func (s *Settings) addVersion(features []catalog.Feature, text string) error {
+	name, tag, named := strings.Cut(text, "=")
+	if !named {
+		name, tag = catalog.All, text
+	}
+	if tag == "" {
+		return cli.MisuseErrorf("--version %s names no version", text)
+	}
+	found := false
+	for _, feature := range features {
+		if name != catalog.All && name != feature.Name {
+			continue
+		}
+		found = true
+		if !sameMinor(tag, feature.Version) {
+			return cli.MisuseErrorf("this command has the manifests of %s %s, and %s is another minor version: use the command of that version",
+				feature.Name, feature.Version, tag)
+		}
+		s.Versions[feature.Name] = tag
+	}
+	if !found {
+		return cli.MisuseErrorf("--version %s: %s is not among the features to install", text, name)
+	}
+	return nil
+}
+
+// sameMinor reports whether manifests fit images. Tags that are no versions, such as "latest", are the user's affair.
+func sameMinor(tag, manifests string) bool {
+	a, errA := version.ParseSemantic(tag)
+	b, errB := version.ParseSemantic(manifests)
+	return errA != nil || errB != nil || a.Major() == b.Major() && a.Minor() == b.Minor()
+}
+
+func (s *Settings) addGate(features []catalog.Feature, text string) error {
+	setting, value, ok := strings.Cut(text, "=")
+	on, err := strconv.ParseBool(value)
+	if !ok || err != nil {
+		return cli.MisuseErrorf("--feature-gates %s is not NAME=true or NAME=false", text)
+	}
+	owner, name, owned := strings.Cut(setting, ":")
+	if !owned {
+		owner, name = "", setting
+	}
+	found := false
+	for _, feature := range features {
+		_, has := feature.Gate(name)
+		if owner == feature.Name || owner == "" && (has || len(features) == 1) {
+			found = true
+			s.Gates[feature.Name] = append(s.Gates[feature.Name], Gate{Name: name, On: on})
+		}
+	}
+	if !found {
+		return cli.MisuseErrorf("--feature-gates %s: say for which of the features, as in %s:%s", text, features[0].Name, text)
+	}
+	return nil
+}
+
+func anyHas(features []catalog.Feature, component string) bool {
+	return slices.ContainsFunc(features, func(f catalog.Feature) bool { return slices.Contains(f.Components, component) })
+}
+
+func componentsOf(features []catalog.Feature) []string {
+	all := Shared()
+	for _, feature := range features {
+		all = append(all, feature.Components...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Everything returns settings with every component of a feature: what it renders is all that could be installed.
+func Everything(feature catalog.Feature) Settings {
+	return Settings{Components: feature.Components}
+}
+
+// version returns the tag of the images of a feature.
+func (s Settings) version(feature catalog.Feature) string {
+	if tag, ok := s.Versions[feature.Name]; ok {
+		return tag
+	}
+	return feature.Version
+}
+
+// image returns where an image of the manifests is pulled from.
+func (s Settings) image(name string) string {
+	if s.Registry == "" {
+		return name
+	}
+	return fmt.Sprintf("%s/%s", s.Registry, name)
+}

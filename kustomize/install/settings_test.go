@@ -1,0 +1,104 @@
+package install_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/install"
+)
+
+func selected(t *testing.T, names ...string) []catalog.Feature {
+	t.Helper()
+	features, err := catalog.Select(names...)
+	require.NoError(t, err)
+	return features
+}
+
+func TestSettingsThatMakeNoSense(t *testing.T) {
+	cases := []struct {
+		name                        string
+		versions, components, gates []string
+		want                        string
+	}{
+		{"another minor version", []string{"cloneset=v0.9.0"}, nil, nil, "v0.9.0 is another minor version: use the command of that version"},
+		{"the version of nothing", []string{"budget=v0.1.0"}, nil, nil, "budget is not among the features to install"},
+		{"no version", []string{"cloneset="}, nil, nil, "--version cloneset= names no version"},
+		{"no such component", nil, []string{"helm"}, nil, `there is no component "helm"; there are certmanager, `},
+		{"a gate without a value", nil, nil, []string{"SidecarTerminator"}, "--feature-gates SidecarTerminator is not NAME=true or NAME=false"},
+		{"a gate of nobody", nil, nil, []string{"Unknown=true"}, "say for which of the features, as in cloneset:Unknown=true"},
+		{"a gate of another feature", nil, nil, []string{"budget:Unknown=true"}, "say for which"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := install.Read(selected(t, "cloneset", "jobs"), "", c.versions, c.components, c.gates)
+
+			require.ErrorContains(t, err, c.want)
+			assert.Equal(t, cli.Misused, cli.CodeOf(err))
+		})
+	}
+}
+
+// The kustomization is what a user would have written.
+func TestKustomization(t *testing.T) {
+	features := selected(t, "cloneset", "jobs")
+	settings, err := install.Read(features, "registry.example/team/", []string{"jobs=v0.1.7"},
+		[]string{"highavailability", "flowcontrol"}, []string{"SidecarTerminator=true", "cloneset:Other=false"})
+	require.NoError(t, err)
+
+	text, err := yaml.Marshal(install.Kustomization(features[1], settings))
+	require.NoError(t, err)
+	assert.Equal(t, strings.TrimLeft(`
+apiVersion: kustomize.config.k8s.io/v1beta1
+components:
+- ../kustomize/components/highavailability
+- ../jobs/config/flowcontrol
+- ../jobs/config/sidecarterminator
+images:
+- name: flotilla/jobs-manager
+  newName: registry.example/team/flotilla/jobs-manager
+  newTag: v0.1.7
+kind: Kustomization
+labels:
+- pairs:
+    app.kubernetes.io/managed-by: flotilla
+    app.kubernetes.io/part-of: flotilla
+    app.kubernetes.io/version: v0.1.7
+resources:
+- ../jobs/config/default
+`, "\n"), string(text))
+
+	other := install.Kustomization(features[0], settings)
+	require.Len(t, other.Patches, 1)
+	assert.Contains(t, other.Patches[0].Patch, "--feature-gates=Other=false")
+}
+
+func TestManifests(t *testing.T) {
+	features := selected(t, "daemon")
+	settings, err := install.Read(features, "registry.example", []string{"test"}, []string{"networkpolicy"}, []string{"Extra=true"})
+	require.NoError(t, err)
+
+	objects, err := install.Manifests(features[0], settings)
+
+	require.NoError(t, err)
+	kinds := map[string]int{}
+	for _, object := range objects {
+		kinds[object.GetKind()]++
+		assert.Equal(t, "flotilla", object.GetLabels()["app.kubernetes.io/managed-by"], object.GetName())
+	}
+	assert.Equal(t, 1, kinds["NetworkPolicy"])
+	assert.Equal(t, 2, kinds["CustomResourceDefinition"])
+	text, err := yaml.Marshal(objects)
+	require.NoError(t, err)
+	for _, want := range []string{
+		"image: registry.example/flotilla/daemon-manager:test\n", "image: registry.example/flotilla/daemon-agent:test\n",
+		"- --feature-gates=Extra=true\n",
+	} {
+		assert.Contains(t, string(text), want)
+	}
+}

@@ -1,0 +1,214 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+)
+
+// NewUninstallCommand returns "flotilla uninstall".
+func NewUninstallCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
+	u := uninstaller{streams: streams}
+	command := &cobra.Command{
+		Use:   "uninstall FEATURE...",
+		Short: "Remove operators; workloads and their pods stay",
+		Long: `Remove operators. CRDs, the objects of their kinds and all pods stay, and an operator that is installed again goes on
+with them. With --delete-crds and --yes the CRDs are deleted too, and with them every object of their kinds and the
+pods of these objects. The namespace stays.`,
+		Example: `  flotilla uninstall cloneset
+  flotilla uninstall cloneset --delete-crds         # tells what would be lost
+  flotilla uninstall cloneset --delete-crds --yes`,
+		Args:              cli.Arguments(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: completeFeatures,
+		RunE: func(command *cobra.Command, names []string) error {
+			features, err := catalog.Select(names...)
+			if err != nil {
+				return cli.MisuseErrorf("%s", err)
+			}
+			if u.yes && !u.crds {
+				return cli.MisuseErrorf("--yes is about --delete-crds; nothing else needs it")
+			}
+			cluster, err := apply.Connect(flags)
+			if err != nil {
+				return err
+			}
+			return u.run(command.Context(), cluster, features)
+		},
+	}
+	set := command.Flags()
+	set.BoolVar(&u.crds, "delete-crds", false, "Delete the CRDs and all objects of their kinds too; needs --yes.")
+	set.BoolVar(&u.yes, "yes", false, "Confirm --delete-crds.")
+	set.BoolVar(&u.dryRun, "dry-run", false, "Show what would be deleted and delete nothing.")
+	set.DurationVar(&u.timeout, "timeout", patience, "How long to wait for the CRDs to go.")
+	return command
+}
+
+type uninstaller struct {
+	streams           genericiooptions.IOStreams
+	crds, yes, dryRun bool
+	timeout           time.Duration
+}
+
+func (u *uninstaller) run(ctx context.Context, cluster *apply.Cluster, features []catalog.Feature) error {
+	if u.crds && !u.yes {
+		return u.warn(ctx, cluster, features)
+	}
+	for _, feature := range features {
+		if err := u.remove(ctx, cluster, feature); err != nil {
+			return fmt.Errorf("uninstall %s: %w", feature.Name, err)
+		}
+	}
+	return nil
+}
+
+// warn tells what deleting the CRDs would take along, and deletes nothing.
+func (u *uninstaller) warn(ctx context.Context, cluster *apply.Cluster, features []catalog.Feature) error {
+	for _, feature := range features {
+		objects, err := Manifests(feature, Everything(feature))
+		if err != nil {
+			return err
+		}
+		for _, crd := range ofStage(objects, apply.CRDs) {
+			live, err := cluster.Get(ctx, crd)
+			if err != nil {
+				return err
+			}
+			if live == nil {
+				continue
+			}
+			resource := ResourceOf(crd)
+			found, err := cluster.List(ctx, resource, "", "")
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(u.streams.Out, "%s: %d objects would be deleted, with their pods\n", resource.GroupResource(), len(found))
+		}
+	}
+	return cli.MisuseErrorf("nothing was deleted: add --yes to delete the CRDs with all these objects and their pods")
+}
+
+// ResourceOf returns the resource that a CRD defines, in the version that is stored.
+func ResourceOf(crd *unstructured.Unstructured) schema.GroupVersionResource {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	resource := schema.GroupVersionResource{Group: group, Resource: plural}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, version := range versions {
+		if fields, ok := version.(map[string]any); ok && fields["storage"] == true {
+			resource.Version, _ = fields["name"].(string)
+		}
+	}
+	return resource
+}
+
+// remove deletes the operator: CRDs first, if asked for, because their objects are converted and admitted by it; then
+// webhooks, so that nobody waits for a manager that is gone.
+func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) error {
+	objects, err := Manifests(feature, Everything(feature))
+	if err != nil {
+		return err
+	}
+	progress := newProgress(u.streams.Out)
+	if u.crds {
+		crds := ofStage(objects, apply.CRDs)
+		if err := u.removeStage(ctx, cluster, progress, feature.Name+" "+apply.CRDs, crds, true); err != nil {
+			return err
+		}
+	}
+	kept := leftovers(feature)
+	for _, stage := range []string{apply.Webhooks, apply.Managers, apply.Rights} {
+		members := ofStage(objects, stage)
+		if stage == apply.Managers {
+			members = append(members, kept...)
+		}
+		if err := u.removeStage(ctx, cluster, progress, feature.Name+" "+stage, members, false); err != nil {
+			return err
+		}
+	}
+	if !u.crds {
+		fmt.Fprintf(u.streams.Out, "%s: CRDs, their objects and all pods stay\n", feature.Name)
+	}
+	return nil
+}
+
+func (u *uninstaller) removeStage(
+	ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, name string, objects []*unstructured.Unstructured, wait bool,
+) error {
+	progress.Begin(name)
+	gone := 0
+	for _, object := range objects {
+		live, err := cluster.Get(ctx, object)
+		if err != nil {
+			return err
+		}
+		if live == nil {
+			continue
+		}
+		gone++
+		if u.dryRun {
+			continue
+		}
+		if _, err := cluster.Delete(ctx, object); err != nil {
+			return err
+		}
+	}
+	if u.dryRun {
+		progress.End(fmt.Sprintf("%d objects would be deleted", gone))
+		return nil
+	}
+	if wait {
+		if err := apply.Await(ctx, u.timeout, progress.Tell, allGone(cluster, objects)); err != nil {
+			return err
+		}
+	}
+	progress.End(fmt.Sprintf("%d objects deleted", gone))
+	return nil
+}
+
+func allGone(cluster *apply.Cluster, objects []*unstructured.Unstructured) apply.Check {
+	return func(ctx context.Context) (bool, string, error) {
+		var left []string
+		for _, object := range objects {
+			live, err := cluster.Get(ctx, object)
+			if err != nil {
+				return false, "", err
+			}
+			if live != nil {
+				left = append(left, apply.Describe(object))
+			}
+		}
+		return len(left) == 0, strings.Join(left, ", ") + " has objects that are not gone yet", nil
+	}
+}
+
+func ofStage(objects []*unstructured.Unstructured, name string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return apply.StageOf(o) != name })
+}
+
+// leftovers are what a manager makes for itself.
+func leftovers(feature catalog.Feature) []*unstructured.Unstructured {
+	object := func(apiVersion, kind, name string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion(apiVersion)
+		o.SetKind(kind)
+		o.SetNamespace(Namespace)
+		o.SetName(name)
+		return o
+	}
+	return []*unstructured.Unstructured{
+		object("v1", "Secret", feature.Name+"-webhook-certs"),
+		object("coordination.k8s.io/v1", "Lease", feature.Name+"-manager"),
+	}
+}

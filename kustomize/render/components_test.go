@@ -1,0 +1,127 @@
+package render_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// joint are the overlays of several features.
+var joint = []string{"all", "minimal"}
+
+// Their objects are those of the single overlays, so that names are enough for a reviewer.
+func TestOverlaysOfSeveralFeatures(t *testing.T) {
+	for _, overlay := range joint {
+		t.Run(overlay, func(t *testing.T) {
+			assertGolden(t, overlay+".txt", names(buildMine(t, "resources: [../kustomize/overlays/"+overlay+"]\n")))
+		})
+	}
+}
+
+func TestAllIsEveryFeature(t *testing.T) {
+	manifests := buildMine(t, "resources: [../kustomize/overlays/all]\n")
+	for _, feature := range features(t) {
+		assert.Contains(t, manifests, "image: flotilla/"+feature+"-manager:")
+	}
+}
+
+// names returns kind and name of each document, one line each.
+func names(manifests string) string {
+	var lines strings.Builder
+	for document := range strings.SplitSeq(manifests, "\n---\n") {
+		kind, name := "", ""
+		for line := range strings.SplitSeq(document, "\n") {
+			if rest, ok := strings.CutPrefix(line, "kind: "); ok {
+				kind = rest
+			}
+			if rest, ok := strings.CutPrefix(line, "  name: "); ok && name == "" {
+				name = rest
+			}
+		}
+		lines.WriteString(kind + " " + name + "\n")
+	}
+	return lines.String()
+}
+
+// All components together go with every feature alone and with all of them.
+func TestComponentsFitEveryFeature(t *testing.T) {
+	components := []string{"highavailability", "networkpolicy", "prometheus"}
+	for _, overlay := range append(features(t), joint...) {
+		t.Run(overlay, func(t *testing.T) {
+			kustomization := "resources: [../kustomize/overlays/" + overlay + "]\ncomponents:\n"
+			for _, component := range components {
+				kustomization += "- ../kustomize/components/" + component + "\n"
+			}
+
+			manifests := buildMine(t, kustomization)
+
+			managers := strings.Count(manifests, "\nkind: Deployment\n")
+			assert.Positive(t, managers)
+			assert.Equal(t, managers, strings.Count(manifests, "  replicas: 2\n"))
+			assert.Equal(t, 2*managers, strings.Count(manifests, "matchLabelKeys:"))
+			assert.Equal(t, managers, strings.Count(manifests, "\nkind: PodDisruptionBudget\n"))
+			assert.Equal(t, managers, strings.Count(manifests, "port: 8080\n"), "Services show metrics")
+			assert.Equal(t, 1, strings.Count(manifests, "\nkind: NetworkPolicy\n"))
+			assert.Equal(t, 1, strings.Count(manifests, "\nkind: ServiceMonitor\n"))
+		})
+	}
+}
+
+// What the components add is written down with one feature.
+func TestComponents(t *testing.T) {
+	for _, component := range []string{
+		"../kustomize/components/highavailability", "../kustomize/components/networkpolicy",
+		"../kustomize/components/prometheus", "../cloneset/config/certmanager",
+	} {
+		t.Run(filepath.Base(component), func(t *testing.T) {
+			without := buildMine(t, "resources: [../cloneset/config/default]\n")
+
+			with := buildMine(t, "resources: [../cloneset/config/default]\ncomponents: ["+component+"]\n")
+
+			assertGolden(t, "components/"+filepath.Base(component)+".yaml", added(without, with))
+		})
+	}
+}
+
+// added returns the documents that are not in the first manifests.
+func added(without, with string) string {
+	present := map[string]bool{}
+	for document := range strings.SplitSeq(strings.TrimSpace(without), "\n---\n") {
+		present[document] = true
+	}
+	var kept []string
+	for document := range strings.SplitSeq(strings.TrimSpace(with), "\n---\n") {
+		if !present[document] {
+			kept = append(kept, document)
+		}
+	}
+	return strings.Join(kept, "\n---\n") + "\n"
+}
+
+// The rules of the component are those of the page of alerts.
+func TestTheComponentRaisesTheAlertsOfTheDocs(t *testing.T) {
+	alerts, err := os.ReadFile(filepath.Join("..", "..", "docs", "alerts.yaml"))
+	require.NoError(t, err)
+	file := filepath.Join("..", "components", "prometheus", "rules.yaml")
+	present, err := os.ReadFile(file)
+	require.NoError(t, err)
+	head, _, found := strings.Cut(string(present), "\nspec:\n")
+	require.True(t, found)
+	var want strings.Builder
+	want.WriteString(head + "\nspec:\n")
+	for line := range strings.Lines(string(alerts)) {
+		if strings.TrimSpace(line) != "" {
+			want.WriteString("  ")
+		}
+		want.WriteString(line)
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(file, []byte(want.String()), 0o644))
+		return
+	}
+	assert.Equal(t, want.String(), string(present))
+}

@@ -1,0 +1,133 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/workload"
+)
+
+// status returns the subcommand that waits for a rollout.
+func (c common) status() *cobra.Command {
+	var follow bool
+	var timeout time.Duration
+	var output string
+	command := c.command("status", "Wait until a rollout has reached its partition", `Wait until a rollout has reached what the spec asks for: its partition, or all pods.
+
+It ends with 0 when that is reached, and with 3 when it is not: because the rollout has failed, because --timeout has
+passed, or at once with --watch=false.`,
+		func(ctx context.Context, client *workload.Client, s *workload.Set) error {
+			tell, err := teller(output, c.streams.Out)
+			if err != nil {
+				return err
+			}
+			if !follow {
+				p := Judge(s)
+				return tell.end(p, answer(p))
+			}
+			return waitFor(ctx, client, s, timeout, tell)
+		})
+	command.Flags().BoolVar(&follow, "watch", true, "wait for the end of the rollout")
+	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait, such as 5m; 0 is without end")
+	command.Flags().StringVarP(&output, "output", "o", "", "json: print the last state as JSON")
+	return command
+}
+
+// answer is the error that a command ends with: nil when the rollout has arrived.
+func answer(p Progress) error {
+	if p.Phase == Complete {
+		return nil
+	}
+	return cli.NoErrorf("%s/%s has not arrived: %s", p.Kind, p.Name, p.Message)
+}
+
+// waitFor tells of a rollout until it ends, or time is up.
+func waitFor(ctx context.Context, client *workload.Client, s *workload.Set, timeout time.Duration, tell voice) error {
+	ctx, cancel := withTimeout(ctx, timeout)
+	defer cancel()
+	last := Judge(s)
+	watched, err := client.Watch(ctx, s, false)
+	if ctx.Err() != nil {
+		return tell.end(last, ended(ctx, timeout, last))
+	}
+	if err != nil {
+		return err
+	}
+	for {
+		now, err := watched.Set()
+		if err != nil {
+			return err
+		}
+		if now == nil || now.UID != s.UID {
+			return fmt.Errorf("%s was deleted", s)
+		}
+		last = Judge(now)
+		if last.Phase == Complete || last.Phase == Failed {
+			return tell.end(last, answer(last))
+		}
+		tell.say(last)
+		select {
+		case <-watched.Changed():
+		case <-ctx.Done():
+			return tell.end(last, ended(ctx, timeout, last))
+		}
+	}
+}
+
+func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout > 0 {
+		return context.WithTimeout(ctx, timeout)
+	}
+	return context.WithCancel(ctx)
+}
+
+// ended tells why a wait ended before the rollout did.
+func ended(ctx context.Context, timeout time.Duration, p Progress) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return cli.NoErrorf("%s/%s has not arrived after %s: %s", p.Kind, p.Name, timeout, p.Message)
+	}
+	return ctx.Err()
+}
+
+// voice tells of a rollout.
+type voice struct {
+	out  io.Writer
+	json bool
+	last *string
+}
+
+func teller(output string, out io.Writer) (voice, error) {
+	switch output {
+	case "", "json":
+		return voice{out: out, json: output == "json", last: new("")}, nil
+	}
+	return voice{}, cli.MisuseErrorf("-o %s: there is json, and without it text", output)
+}
+
+// say prints a message that was not the last one.
+func (v voice) say(p Progress) {
+	if v.json || *v.last == p.Message {
+		return
+	}
+	*v.last = p.Message
+	fmt.Fprintf(v.out, "%s/%s: %s\n", p.Kind, p.Name, p.Message)
+}
+
+// end prints the last state, and returns the error that the command ends with. What an error says is not said twice.
+func (v voice) end(p Progress, err error) error {
+	switch {
+	case v.json:
+		if failed := printJSON(v.out, p); failed != nil {
+			return failed
+		}
+	case err == nil:
+		v.say(p)
+	}
+	return err
+}

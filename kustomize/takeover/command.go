@@ -1,0 +1,107 @@
+package takeover
+
+import (
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/install"
+)
+
+// daemonFeature is not taken over: two agents on a node would both act.
+const daemonFeature = "daemon"
+
+// Where OpenKruise's manager is installed by its manifests.
+const (
+	oldNamespace = "kruise-system"
+	oldAccount   = "kruise-manager"
+)
+
+// How long waits and the look at pods take by default.
+const (
+	patience = 3 * time.Minute
+	settle   = 10 * time.Second
+)
+
+// NewCommand returns "flotilla takeover".
+func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
+	t := takeover{streams: streams, flags: flags, clock: clock.RealClock{}}
+	var registry string
+	var versions, components, gates []string
+	command := &cobra.Command{
+		Use:   "takeover FEATURE...",
+		Short: "Take kinds over from OpenKruise, whose other kinds go on working",
+		Long: `Take features over from OpenKruise, one after the other: its manager is made to leave the kinds alone, the operator is
+installed, and the pods of these kinds are compared with what they were. No object of the kinds and no pod is written.
+OpenKruise's other kinds go on working. --undo gives a feature back.
+
+--dry-run shows what would change and what cannot be had, and writes nothing. The exit code is 3 when a pod changed.
+
+"all" stands for every feature but daemon: OpenKruise's node agent and Flotilla's would both act on a node.`,
+		Example: `  flotilla takeover all --dry-run
+  flotilla takeover cloneset --registry registry.example.com/team
+  flotilla takeover cloneset --undo`,
+		Args: cli.Arguments(cobra.MinimumNArgs(1)),
+		RunE: func(command *cobra.Command, names []string) error {
+			features, err := selected(names)
+			if err != nil {
+				return err
+			}
+			if t.settings, err = install.Read(features, registry, versions, components, gates); err != nil {
+				return err
+			}
+			if t.dryRun && t.back {
+				return cli.MisuseErrorf("--dry-run is about taking over: --undo removes what it shows")
+			}
+			return t.run(command.Context(), features)
+		},
+		ValidArgsFunction: complete,
+	}
+	set := command.Flags()
+	set.BoolVar(&t.dryRun, "dry-run", false, "Show what would change and write nothing.")
+	set.BoolVar(&t.back, "undo", false, "Give the features back to OpenKruise.")
+	set.StringVar(&t.old.namespace, "from-namespace", oldNamespace, "Namespace of OpenKruise's manager.")
+	set.StringVar(&t.old.account, "from-account", oldAccount, "ServiceAccount of OpenKruise's manager.")
+	set.StringVar(&registry, "registry", "", "Where images are pulled from: REGISTRY/flotilla/FEATURE-manager.")
+	set.StringSliceVar(&versions, "version", nil, "Tag of the images, for all features or as FEATURE=TAG.")
+	set.StringSliceVar(&components, "component", nil, "What to add, as in flotilla install.")
+	set.StringSliceVar(&gates, "feature-gates", nil, "Feature gates of the operators, as NAME=true or FEATURE:NAME=true.")
+	set.BoolVar(&t.wait, "wait", true, "Wait until managers do their work.")
+	set.DurationVar(&t.timeout, "timeout", patience, "How long to wait for each step.")
+	set.DurationVar(&t.settle, "settle", settle, "How long the new operator works before pods are compared.")
+	return command
+}
+
+// selected returns the features that are named. Errors are misuse.
+func selected(names []string) ([]catalog.Feature, error) {
+	if slices.Contains(names, daemonFeature) {
+		return nil, cli.MisuseErrorf("daemon cannot be taken over beside OpenKruise's node agent, both would act on a node: " +
+			"remove OpenKruise when all its other kinds are taken over, then flotilla install daemon")
+	}
+	features, err := catalog.Select(names...)
+	if err != nil {
+		return nil, cli.MisuseErrorf("%s", err)
+	}
+	return slices.DeleteFunc(features, func(f catalog.Feature) bool { return f.Name == daemonFeature }), nil
+}
+
+// complete offers the features that are not named yet.
+func complete(_ *cobra.Command, named []string, _ string) ([]string, cobra.ShellCompDirective) {
+	features, err := selected([]string{catalog.All})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	offered := []string{catalog.All}
+	for _, feature := range features {
+		if !slices.Contains(named, feature.Name) {
+			offered = append(offered, feature.Name)
+		}
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}

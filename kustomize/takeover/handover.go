@@ -1,0 +1,257 @@
+package takeover
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/install"
+)
+
+// handover makes one feature change hands. Every step can be done again.
+type handover struct {
+	cluster *apply.Cluster
+	// before is the cluster as the old manager sees it.
+	before      *apply.Cluster
+	old         manager
+	kinds       []Kind
+	manifests   []*unstructured.Unstructured
+	replacement install.Replacement
+	timeout     time.Duration
+	// tell says which step was done.
+	tell func(step string)
+}
+
+// run does the steps. What is taken away is recorded before it is; the account is refused before anything else changes,
+// so that no step is answered by the old manager; a CRD is guarded in the write that makes it Flotilla's.
+func (h *handover) run(ctx context.Context) error {
+	steps := []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"record what changes", h.record},
+		{"refuse the old manager's writes", h.refuse},
+		{"turn its feature gates off", h.turnOff},
+		{"remove its webhooks", h.removeWebhooks},
+		{"install", func(ctx context.Context) error { return h.replacement.Install(ctx, h.cluster) }},
+	}
+	for _, step := range steps {
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		h.tell(step.name)
+	}
+	return nil
+}
+
+// feature returns the name of the feature.
+func (h *handover) feature() string { return h.replacement.Feature.Name }
+
+// allowed checks the rights before anything is written.
+func (h *handover) allowed(ctx context.Context) error {
+	objects := append(policy(h.feature(), h.old.user(), h.kinds), recordOf(h.feature()))
+	if err := h.cluster.Check(ctx, append(objects, h.manifests...)); err != nil {
+		return err
+	}
+	for _, right := range []struct {
+		verb, namespace string
+		resource        schema.GroupVersionResource
+	}{
+		{"update", "", schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}},
+		{"update", "", schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}},
+		{"update", "", schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}},
+		{"update", h.old.namespace, deploymentResource()},
+		{"impersonate", h.old.namespace, schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}},
+	} {
+		may, err := h.cluster.May(ctx, right.verb, right.resource, right.namespace)
+		if err != nil {
+			return err
+		}
+		if !may {
+			return fmt.Errorf("missing right: %s %s", right.verb, right.resource.GroupResource())
+		}
+	}
+	return nil
+}
+
+func (h *handover) record(ctx context.Context) error {
+	if err := h.replacement.Prepare(ctx, h.cluster); err != nil {
+		return err
+	}
+	var record Record
+	object := recordOf(h.feature())
+	live, err := h.cluster.Get(ctx, object)
+	if err != nil {
+		return err
+	}
+	if live != nil {
+		if record, err = readRecord(live); err != nil {
+			return err
+		}
+	}
+	now, err := h.taken(ctx)
+	if err != nil {
+		return err
+	}
+	record.add(now)
+	if err := record.write(object); err != nil {
+		return err
+	}
+	_, err = h.cluster.Apply(ctx, object, apply.Options{Force: true})
+	return err
+}
+
+// taken returns what the following steps take away.
+func (h *handover) taken(ctx context.Context) (Record, error) {
+	record := Record{Webhooks: map[string]Removed{}, Definitions: map[string]any{}}
+	found, err := existing(ctx, h.cluster, configurations())
+	if err != nil {
+		return record, err
+	}
+	for _, configuration := range found {
+		_, removed, err := leave(configuration, h.kinds)
+		if err != nil {
+			return record, err
+		}
+		if !removed.Empty() {
+			record.Webhooks[apply.Describe(configuration)] = removed
+		}
+	}
+	crds, err := existing(ctx, h.cluster, h.crds())
+	if err != nil {
+		return record, err
+	}
+	for _, crd := range crds {
+		// A CRD of Flotilla's is nothing to go back to.
+		if !apply.Guarded(crd) && converter(crd) != converter(h.definition(crd.GetName())) {
+			record.Definitions[crd.GetName()] = crd.Object["spec"]
+		}
+	}
+	deployments, err := managers(ctx, h.cluster, h.old)
+	if err != nil {
+		return record, err
+	}
+	for _, deployment := range deployments {
+		_, gates := withGates(deployment, gatesOf(h.feature()), false)
+		record.Gates = append(record.Gates, gates...)
+	}
+	return record, nil
+}
+
+func (h *handover) crds() []*unstructured.Unstructured {
+	var crds []*unstructured.Unstructured
+	for _, object := range h.manifests {
+		if object.GetKind() == crdKind {
+			crds = append(crds, object)
+		}
+	}
+	return crds
+}
+
+// definition returns the CRD of the manifests with the name.
+func (h *handover) definition(name string) *unstructured.Unstructured {
+	crds := h.crds()
+	return crds[slices.IndexFunc(crds, func(crd *unstructured.Unstructured) bool { return crd.GetName() == name })]
+}
+
+// refuse applies the policy and waits until it acts.
+func (h *handover) refuse(ctx context.Context) error {
+	for _, object := range policy(h.feature(), h.old.user(), h.kinds) {
+		if _, err := h.cluster.Apply(ctx, object, apply.Options{Force: true}); err != nil {
+			return err
+		}
+	}
+	return apply.Await(ctx, h.timeout, func(string) {}, func(ctx context.Context) (bool, string, error) {
+		resource, revision := probe(h.kinds[0])
+		err := h.before.TryCreate(ctx, resource, revision)
+		if err != nil && strings.Contains(err.Error(), policyName(h.feature())) {
+			return true, "", nil
+		}
+		if err != nil {
+			return false, "whether the policy acts cannot be tried: " + err.Error(), nil //nolint:nilerr // what it waits for
+		}
+		return false, "the policy does not act yet", nil
+	})
+}
+
+// probe returns an object that the old manager may write until the policy acts: a revision of an object of the kind.
+func probe(kind Kind) (schema.GroupVersionResource, *unstructured.Unstructured) {
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": int64(1), "data": map[string]any{},
+		"metadata": map[string]any{
+			"name": "flotilla-takeover", "namespace": install.Namespace,
+			"ownerReferences": []any{map[string]any{
+				"apiVersion": kind.Group + "/" + kind.Version, "kind": kind.Name, "name": "flotilla-takeover",
+				"uid": "00000000-0000-0000-0000-000000000000", "controller": true,
+			}},
+		},
+	}}
+	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, object
+}
+
+// turnOff turns feature gates of the old manager off and waits until it has restarted.
+func (h *handover) turnOff(ctx context.Context) error {
+	return h.setGates(ctx, gatesOf(h.feature()), false)
+}
+
+func (h *handover) setGates(ctx context.Context, gates []gate, on bool) error {
+	deployments, err := managers(ctx, h.cluster, h.old)
+	if err != nil {
+		return err
+	}
+	for _, deployment := range deployments {
+		written := false
+		if err := h.edit(ctx, deployment, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			next, names := withGates(live, gates, on)
+			written = len(names) > 0
+			return next, nil
+		}); err != nil {
+			return err
+		}
+		if !written || !h.replacement.Wait {
+			continue
+		}
+		ready := h.cluster.AllReady([]*unstructured.Unstructured{deployment})
+		if err := apply.Await(ctx, h.timeout, func(string) {}, ready); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *handover) removeWebhooks(ctx context.Context) error {
+	for _, configuration := range configurations() {
+		if err := h.edit(ctx, configuration, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			next, _, err := leave(live, h.kinds)
+			return next, err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// edit changes an object, again if somebody else wrote it in between. One that does not exist is left out, and one that
+// would not change is not written.
+func (h *handover) edit(
+	ctx context.Context, object *unstructured.Unstructured, change func(*unstructured.Unstructured) (*unstructured.Unstructured, error),
+) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		live, err := h.cluster.Get(ctx, object)
+		if err != nil || live == nil {
+			return err
+		}
+		next, err := change(live)
+		if err != nil || len(apply.Diff(live, next)) == 0 {
+			return err
+		}
+		return h.cluster.Update(ctx, next)
+	})
+}

@@ -1,0 +1,153 @@
+package takeover
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/install"
+)
+
+// World is what the cluster has before a feature changes hands.
+type World struct {
+	// Account is the user that the old manager is, such as "system:serviceaccount:kruise-system:kruise-manager".
+	Account string
+	// Configurations are the old manager's webhook configurations, Managers its Deployments.
+	Configurations, Managers []*unstructured.Unstructured
+	// CRDs are the definitions that exist and Policies the policies, by name.
+	CRDs, Policies map[string]*unstructured.Unstructured
+	// Objects count what there is of a kind, Pods the pods that these own, by name of the CRD.
+	Objects, Pods map[string]int
+}
+
+// Plan is what would change when a feature changes hands.
+type Plan struct {
+	Feature string
+	Kinds   []KindPlan
+	// Changes concern the feature as a whole, Limits are what cannot be had.
+	Changes, Limits []string
+}
+
+// KindPlan is what would change for a kind.
+type KindPlan struct {
+	Kind
+	Objects, Pods int
+	Changes       []string
+}
+
+// planOf returns the plan for a feature with these manifests.
+func planOf(feature string, manifests []*unstructured.Unstructured, world World) (Plan, error) {
+	plan := Plan{Feature: feature}
+	kinds := kindsOf(manifests)
+	for _, object := range manifests {
+		if object.GetKind() != crdKind {
+			continue
+		}
+		kind := kindsOf([]*unstructured.Unstructured{object})[0]
+		changes, err := changesOf(kind, object, world)
+		if err != nil {
+			return plan, err
+		}
+		plan.Kinds = append(plan.Kinds, KindPlan{
+			Kind: kind, Objects: world.Objects[kind.CRD()], Pods: world.Pods[kind.CRD()], Changes: changes,
+		})
+	}
+	if _, there := world.Policies[policyName(feature)]; !there {
+		plan.Changes = append(plan.Changes, fmt.Sprintf("ValidatingAdmissionPolicy %s: new; refuses writes of %s to these kinds and to what their objects own",
+			policyName(feature), world.Account))
+	}
+	for _, manager := range world.Managers {
+		if _, gates := withGates(manager, gatesOf(feature), false); len(gates) > 0 {
+			plan.Changes = append(plan.Changes, fmt.Sprintf("%s: restarts, with feature gates off: %s", apply.Describe(manager), strings.Join(gates, ", ")))
+		}
+	}
+	plan.Changes = append(plan.Changes, fmt.Sprintf("flotilla install %s: its rights, manager and webhooks in namespace %s", feature, install.Namespace))
+	plan.Limits = limits(feature, kinds, world)
+	return plan, nil
+}
+
+func changesOf(kind Kind, crd *unstructured.Unstructured, world World) ([]string, error) {
+	var changes []string
+	for _, configuration := range world.Configurations {
+		_, removed, err := leave(configuration, []Kind{kind})
+		if err != nil {
+			return nil, err
+		}
+		if !removed.Empty() {
+			changes = append(changes, fmt.Sprintf("%s: loses %s", apply.Describe(configuration), strings.Join(removed.Names(), ", ")))
+		}
+	}
+	live, there := world.CRDs[kind.CRD()]
+	if !there {
+		return append(changes, crdKind+" "+kind.CRD()+": new"), nil
+	}
+	if !apply.Guarded(live) {
+		changes = append(changes, fmt.Sprintf("%s: gets the unserved version %q first, so that the old manager passes it over",
+			apply.Describe(live), apply.GuardVersion))
+	}
+	if was, becomes := converter(live), converter(crd); was != becomes {
+		changes = append(changes, fmt.Sprintf("%s: converted by %s instead of %s", apply.Describe(live), becomes, was))
+	}
+	return changes, nil
+}
+
+// converter names who converts objects of a CRD.
+func converter(crd *unstructured.Unstructured) string {
+	service, _, _ := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig", "service")
+	if service == nil {
+		return "nobody"
+	}
+	return fmt.Sprintf("Service %v/%v", service["namespace"], service["name"])
+}
+
+// limits tells what cannot be had.
+func limits(feature string, kinds []Kind, world World) []string {
+	var lines []string
+	if feature != "budget" && feature != "spread" {
+		lines = append(lines, "SidecarSet, PodProbeMarker and ContainerRecreateRequest of OpenKruise cannot write to running pods of these "+
+			"kinds any more; sidecars are still injected into new pods")
+	}
+	lines = append(lines,
+		"OpenKruise's manager goes on trying and logs each refusal",
+		"requests in another version than the stored one fail from the new CRD until the new manager is ready",
+		"who applies OpenKruise's manifests again, such as Helm, undoes this: run the command again then")
+	for _, kind := range kinds {
+		live, there := world.CRDs[kind.CRD()]
+		if there && !hasVersion(live, kind.Version) {
+			lines = append(lines, fmt.Sprintf("no way back for %s: OpenKruise's CRD does not have version %s, in which objects will be stored",
+				kind.CRD(), kind.Version))
+		}
+	}
+	return lines
+}
+
+func hasVersion(crd *unstructured.Unstructured, name string) bool {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	return slices.ContainsFunc(versions, func(version any) bool {
+		fields, _ := version.(map[string]any)
+		return fields["name"] == name
+	})
+}
+
+// print tells people what would change.
+func (p Plan) print(out io.Writer) {
+	fmt.Fprintln(out, p.Feature)
+	for _, kind := range p.Kinds {
+		fmt.Fprintf(out, "  %s: %d objects, %d pods\n", kind.Name, kind.Objects, kind.Pods)
+		for _, change := range kind.Changes {
+			fmt.Fprintln(out, "    "+change)
+		}
+		fmt.Fprintln(out, "    objects and pods: nothing")
+	}
+	for _, change := range p.Changes {
+		fmt.Fprintln(out, "  "+change)
+	}
+	fmt.Fprintln(out, "  what cannot be had:")
+	for _, limit := range p.Limits {
+		fmt.Fprintln(out, "    "+limit)
+	}
+}

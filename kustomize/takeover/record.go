@@ -1,0 +1,113 @@
+package takeover
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/flotilla-project/flotilla/kustomize/install"
+)
+
+// recordKey is where the record stands in its ConfigMap.
+const recordKey = "record.json.gz"
+
+// Record is what a handover took away, from which it is undone. Its JSON is compressed: definitions are large.
+type Record struct {
+	// Webhooks are what the configurations lost, by description of the configuration.
+	Webhooks map[string]Removed `json:"webhooks,omitempty"`
+	// Definitions are the specs of the CRDs by name.
+	Definitions map[string]any `json:"definitions,omitempty"`
+	// Gates are the feature gates that were turned off.
+	Gates []string `json:"gates,omitempty"`
+}
+
+// recordOf returns the ConfigMap of a feature without its content.
+func recordOf(feature string) *unstructured.Unstructured {
+	object := labelled("ConfigMap", policyName(feature), nil)
+	delete(object.Object, "spec")
+	object.SetAPIVersion("v1")
+	object.SetNamespace(install.Namespace)
+	return object
+}
+
+// add adds what a later run takes away, such as webhooks that were applied again. The first definition of a CRD stays:
+// later ones are Flotilla's.
+func (r *Record) add(later Record) {
+	if r.Webhooks == nil {
+		r.Webhooks = map[string]Removed{}
+	}
+	for name, removed := range later.Webhooks {
+		have := r.Webhooks[name]
+		r.Webhooks[name] = Removed{List: join(have.List, removed.List), Template: join(have.Template, removed.Template)}
+	}
+	if r.Definitions == nil {
+		r.Definitions = map[string]any{}
+	}
+	for name, spec := range later.Definitions {
+		if _, there := r.Definitions[name]; !there {
+			r.Definitions[name] = spec
+		}
+	}
+	for _, name := range later.Gates {
+		if !slices.Contains(r.Gates, name) {
+			r.Gates = append(r.Gates, name)
+		}
+	}
+}
+
+// write puts the record into its ConfigMap.
+func (r *Record) write(object *unstructured.Unstructured) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode the record: %w", err)
+	}
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write(text); err != nil {
+		return fmt.Errorf("compress the record: %w", err)
+	}
+	if err := writer.Close(); err != nil {
+		return fmt.Errorf("compress the record: %w", err)
+	}
+	object.Object["binaryData"] = map[string]any{recordKey: base64.StdEncoding.EncodeToString(packed.Bytes())}
+	return nil
+}
+
+// readRecord reads the record out of its ConfigMap.
+func readRecord(object *unstructured.Unstructured) (Record, error) {
+	var record Record
+	encoded, _, _ := unstructured.NestedString(object.Object, "binaryData", recordKey)
+	packed, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return record, fmt.Errorf("read the record: %w", err)
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return record, fmt.Errorf("read the record: %w", err)
+	}
+	text, err := io.ReadAll(reader)
+	if err != nil {
+		return record, fmt.Errorf("read the record: %w", err)
+	}
+	var fields map[string]any
+	// Numbers must stay integers, which a decoder into the struct's any would make floats.
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return record, fmt.Errorf("read the record: %w", err)
+	}
+	record.Definitions, _, _ = unstructured.NestedMap(fields, "definitions")
+	record.Gates, _, _ = unstructured.NestedStringSlice(fields, "gates")
+	record.Webhooks = map[string]Removed{}
+	webhooks, _, _ := unstructured.NestedMap(fields, "webhooks")
+	for name := range webhooks {
+		list, _, _ := unstructured.NestedSlice(webhooks, name, "list")
+		templated, _, _ := unstructured.NestedSlice(webhooks, name, "template")
+		record.Webhooks[name] = Removed{List: list, Template: templated}
+	}
+	return record, nil
+}

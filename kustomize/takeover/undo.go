@@ -1,0 +1,112 @@
+package takeover
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+)
+
+// undo gives a feature back: the operator goes, what was taken away comes back, and the old manager may write again. The
+// record goes last, so that all of it can be done again.
+func (h *handover) undo(ctx context.Context) error {
+	object := recordOf(h.feature())
+	live, err := h.cluster.Get(ctx, object)
+	if err != nil {
+		return err
+	}
+	if live == nil {
+		return fmt.Errorf("%s is not there: nothing was taken over, or it was given back", apply.Describe(object))
+	}
+	record, err := readRecord(live)
+	if err != nil {
+		return err
+	}
+	steps := []struct {
+		name string
+		do   func(context.Context, Record) error
+	}{
+		{"look whether there is a way back", h.wayBack},
+		{"remove the operator", func(ctx context.Context, _ Record) error { return h.replacement.Remove(ctx, h.cluster) }},
+		{"restore the CRDs", h.restoreCRDs},
+		{"restore the webhooks", h.restoreWebhooks},
+		{"allow the old manager's writes", h.allow},
+		{"turn its feature gates on", func(ctx context.Context, record Record) error {
+			var gates []gate
+			for _, name := range record.Gates {
+				gates = append(gates, gate{name: name})
+			}
+			return h.setGates(ctx, gates, true)
+		}},
+	}
+	for _, step := range steps {
+		if err := step.do(ctx, record); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		h.tell(step.name)
+	}
+	_, err = h.cluster.Delete(ctx, object)
+	return err
+}
+
+// wayBack refuses to begin if the old CRDs do not have the versions in which objects are stored.
+func (h *handover) wayBack(ctx context.Context, record Record) error {
+	for _, crd := range h.crds() {
+		live, err := h.cluster.Get(ctx, crd)
+		if err != nil {
+			return err
+		}
+		spec, recorded := record.Definitions[crd.GetName()]
+		if live == nil || !recorded {
+			continue
+		}
+		old := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+		stored, _, _ := unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
+		for _, version := range stored {
+			if !hasVersion(old, version) {
+				return fmt.Errorf("objects of %s are stored in version %s, which OpenKruise's CRD does not have", crd.GetName(), version)
+			}
+		}
+	}
+	return nil
+}
+
+func (h *handover) restoreCRDs(ctx context.Context, record Record) error {
+	for _, crd := range h.crds() {
+		spec, recorded := record.Definitions[crd.GetName()]
+		if !recorded {
+			continue
+		}
+		if err := h.edit(ctx, crd, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			next := live.DeepCopy()
+			next.Object["spec"] = spec
+			return next, nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *handover) restoreWebhooks(ctx context.Context, record Record) error {
+	for _, configuration := range configurations() {
+		removed := record.Webhooks[apply.Describe(configuration)]
+		if err := h.edit(ctx, configuration, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			return giveBack(live, removed)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *handover) allow(ctx context.Context, _ Record) error {
+	for _, object := range policy(h.feature(), h.old.user(), h.kinds) {
+		if _, err := h.cluster.Delete(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
