@@ -20,6 +20,7 @@ CLUSTER = go run ./test/cluster/cmd/cluster
 include .make/tools.mk
 
 .PHONY: help all build test test-unit test-e2e soak bench generate lint verify images demo up down
+.PHONY: release release-plan release-prepare release-tag
 
 help: ## list what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9%-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,9 +51,10 @@ bench: ## benchmarks of the plans and of the operator under load
 
 ##
 
-generate: $(CONTROLLER_GEN) $(CRDSCHEMA) $(MANIFESTS) ## deepcopy functions and CRDs from the API types, manifests from FEATURE/config/feature.yaml
+generate: $(CONTROLLER_GEN) $(CRDSCHEMA) $(MANIFESTS) $(APIREFERENCE) ## deepcopy functions, CRDs and docs/api from the API types, manifests from FEATURE/config/feature.yaml
 	@for m in $(MODULES); do echo "generate $$m"; (cd $$m && GOWORK=off go generate ./...) || exit 1; done
 	@$(MANIFESTS) .
+	@$(APIREFERENCE) .
 
 lint: $(GOLANGCI_LINT) ## the linters of .golangci.yaml on every module
 	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && GOWORK=off $(GOLANGCI_LINT) run ./...) || exit 1; done
@@ -67,6 +69,20 @@ verify: generate $(MODCHECK) lint ## what must hold before a change is merged; l
 
 images: ## build every manager's image and push it to REGISTRY, or to the local cluster
 	@go run ./test/cmd/images --platforms $(PLATFORMS) $(if $(REGISTRY),--registry $(REGISTRY),--local)
+
+release-plan: ## which modules changed since their tag, and which must follow, as what versions
+	@go run ./test/cmd/release plan
+
+release-prepare: ## changelogs and requirements of the planned versions, for a commit
+	@go run ./test/cmd/release prepare
+
+release: ## images, install files, SBOMs and checksums of the prepared versions into TO=folder; REGISTRY names and PUSH=1 pushes the images
+	@go run ./test/cmd/release build $(TO) --platforms $(PLATFORMS) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(PUSH),--push)
+
+release-tag: ## the tags of the prepared versions; pushes none
+	@go run ./test/cmd/release tag
+
+##
 
 up: ## start a real cluster on this machine
 	@$(CLUSTER) up --nodes $(NODES)

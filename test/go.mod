@@ -4,6 +4,8 @@ go 1.26.0
 
 // Siblings are built from this tree; outsiders get the tag.
 replace (
+	github.com/flotilla-project/flotilla/budget => ../budget
+	github.com/flotilla-project/flotilla/budget/api => ../budget/api
 	github.com/flotilla-project/flotilla/cloneset => ../cloneset
 	github.com/flotilla-project/flotilla/cloneset/api => ../cloneset/api
 	github.com/flotilla-project/flotilla/core => ../core
@@ -12,17 +14,24 @@ replace (
 	github.com/flotilla-project/flotilla/daemon/api => ../daemon/api
 	github.com/flotilla-project/flotilla/daemonset => ../daemonset
 	github.com/flotilla-project/flotilla/daemonset/api => ../daemonset/api
+	github.com/flotilla-project/flotilla/jobs => ../jobs
+	github.com/flotilla-project/flotilla/jobs/api => ../jobs/api
 	github.com/flotilla-project/flotilla/kustomize => ../kustomize
+	github.com/flotilla-project/flotilla/spread => ../spread
+	github.com/flotilla-project/flotilla/spread/api => ../spread/api
 	github.com/flotilla-project/flotilla/statefulset => ../statefulset
 	github.com/flotilla-project/flotilla/statefulset/api => ../statefulset/api
 )
 
 require (
+	github.com/flotilla-project/flotilla/budget/api v0.1.0
 	github.com/flotilla-project/flotilla/core v0.1.0
 	github.com/flotilla-project/flotilla/core/api v0.1.0
 	github.com/flotilla-project/flotilla/daemon/api v0.1.0
 	github.com/flotilla-project/flotilla/daemonset/api v0.1.0
+	github.com/flotilla-project/flotilla/jobs/api v0.1.0
 	github.com/flotilla-project/flotilla/kustomize v0.1.0
+	github.com/flotilla-project/flotilla/spread/api v0.1.0
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-containerregistry v0.22.1
 	github.com/spf13/pflag v1.0.10
@@ -39,6 +48,11 @@ require (
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
 	sigs.k8s.io/controller-runtime v0.24.1
 	sigs.k8s.io/yaml v1.6.0
+)
+
+require (
+	github.com/anchore/go-struct-converter v0.1.0 // indirect
+	github.com/spdx/tools-golang v0.5.7
 )
 
 require (

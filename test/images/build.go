@@ -22,14 +22,14 @@ const managerVersion = "github.com/flotilla-project/flotilla/core/operator/manag
 type command struct {
 	module  string // folder of the module, absolute
 	feature string
-	program string // "manager" or "agent"
+	program string // one of programs
 }
 
 // repository returns the image's name without registry and tag.
 func (c command) repository() string { return "flotilla/" + c.feature + "-" + c.program }
 
 // programs returns the folders below cmd whose programs become images.
-func programs() []string { return []string{"manager", "agent"} }
+func programs() []string { return []string{"manager", "agent", "quick-exit"} }
 
 // findCommands returns the programs that become images among the modules of the workspace.
 func findCommands(root string, only []string) ([]command, error) {

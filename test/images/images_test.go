@@ -36,7 +36,7 @@ var version string
 func main() { fmt.Println("version", version) }
 `
 
-// workspace returns a work tree with a manager in fleet, a manager and an agent in daemon, and a library without
+// workspace returns a work tree with a manager in fleet, a manager, an agent and a small program in daemon, and a library without
 // either.
 func workspace(t *testing.T) string {
 	t.Helper()
@@ -54,6 +54,7 @@ func workspace(t *testing.T) string {
 	write("fleet/cmd/manager/main.go", program)
 	write("daemon/cmd/manager/main.go", program)
 	write("daemon/cmd/agent/main.go", program)
+	write("daemon/cmd/quick-exit/main.go", program)
 	write("library/library.go", "package library\n")
 	return root
 }
@@ -116,7 +117,9 @@ func TestSameSourcesGiveSameDigests(t *testing.T) {
 	for _, image := range runs[0] {
 		references = append(references, image.Reference)
 	}
-	assert.Equal(t, []string{"flotilla/fleet-manager:1.2.3", "flotilla/daemon-manager:1.2.3", "flotilla/daemon-agent:1.2.3"}, references)
+	assert.Equal(t, []string{
+		"flotilla/fleet-manager:1.2.3", "flotilla/daemon-manager:1.2.3", "flotilla/daemon-agent:1.2.3", "flotilla/daemon-quick-exit:1.2.3",
+	}, references)
 
 	other, err := images.Managers(t.Context(), images.Options{Root: workspace(t), Output: t.TempDir(), Version: "1.2.4", Revision: "abc"})
 	require.NoError(t, err)

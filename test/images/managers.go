@@ -6,7 +6,8 @@ import (
 )
 
 // Managers builds the image flotilla/<module>-manager of every module of the workspace that has a cmd/manager, and
-// flotilla/<module>-agent where there is a cmd/agent, and puts them where the options say.
+// flotilla/<module>-agent and flotilla/<module>-quick-exit where there are such commands, and puts them where the options
+// say.
 func Managers(ctx context.Context, o Options) ([]Image, error) {
 	o, err := o.withDefaults(DefaultPlatforms()...)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"strings"
 	"testing/fstest"
 
@@ -21,7 +22,12 @@ import (
 // Manifests renders the overlay of a feature of this work tree. The images are pinned by digest, so that exactly the
 // images that were just built run.
 func Manifests(feature string, built ...images.Image) ([]byte, error) {
-	pins, err := pin(built)
+	return ManifestsFrom("", feature, built...)
+}
+
+// ManifestsFrom renders like Manifests, with images from a registry, which may have a path: ghcr.io/someone.
+func ManifestsFrom(registry, feature string, built ...images.Image) ([]byte, error) {
+	pins, err := pin(registry, built)
 	if err != nil {
 		return nil, err
 	}
@@ -51,15 +57,16 @@ func build(kustomization string) ([]byte, error) {
 	return renderer.Build(tree, "local")
 }
 
-// pin returns the part of a kustomization that names each image's digest.
-func pin(built []images.Image) (string, error) {
+// pin returns the part of a kustomization that names each image's digest, and its registry if there is one.
+func pin(registry string, built []images.Image) (string, error) {
 	pins := strings.Builder{}
 	for _, image := range built {
 		reference, err := name.ParseReference(image.Reference)
 		if err != nil {
 			return "", fmt.Errorf("pin image %s: %w", image.Reference, err)
 		}
-		fmt.Fprintf(&pins, "- {name: %s, digest: %q}\n", reference.Context().RepositoryStr(), image.Digest)
+		repository := reference.Context().RepositoryStr()
+		fmt.Fprintf(&pins, "- {name: %s, newName: %s, digest: %q}\n", repository, path.Join(registry, repository), image.Digest)
 	}
 	if pins.Len() == 0 {
 		return "", nil

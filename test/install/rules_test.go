@@ -3,19 +3,21 @@ package install
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // The rules for the manifests of every feature. The numbers are issues of OpenKruise: problems of its users that
 // manifests can prevent. Rules for one feature are in its config.
 
-const group = "apps.kruise.io"
+var groups = []string{"apps.kruise.io", "policy.kruise.io"}
 
 // 71, 849, 1191, 1624: an overlay has one manager, no CRD and no webhook for kinds of another feature, and grants
 // rights only to its own accounts. The CRDs can be installed alone.
@@ -38,7 +40,7 @@ func TestEachFeatureStandsAlone(t *testing.T) {
 			for _, w := range webhooks(t, f.extended) {
 				for _, rule := range w.Rules {
 					for _, resource := range rule.Resources {
-						assert.True(t, slices.Contains(own, resource) || resource == "pods", "%s is about %s", w.Name, resource)
+						assert.True(t, slices.Contains(own, resource) || ofPods(resource), "%s is about %s", w.Name, resource)
 					}
 				}
 			}
@@ -69,8 +71,9 @@ func TestWebhooksAreAboutWhatAsksForThem(t *testing.T) {
 					assert.NotContains(t, rule.Resources, "*", w.Name)
 					assert.NotContains(t, rule.APIVersions, "*", w.Name)
 					assert.NotContains(t, rule.Operations, admissionregistrationv1.OperationAll, w.Name)
-					if !slices.Equal(rule.APIGroups, []string{group}) {
-						assert.NotEmpty(t, w.MatchConditions, "%s is asked about all %v", w.Name, rule.Resources)
+					if len(rule.APIGroups) != 1 || !slices.Contains(groups, rule.APIGroups[0]) {
+						asksFor := len(w.MatchConditions) > 0 || onlyEvictions(rule) && marked(w)
+						assert.True(t, asksFor, "%s is asked about all %v", w.Name, rule.Resources)
 						assert.False(t, workload, "%s is asked about pods of workloads", w.Name)
 					}
 				}
@@ -78,12 +81,29 @@ func TestWebhooksAreAboutWhatAsksForThem(t *testing.T) {
 			for _, w := range webhooks(t, f.extended) {
 				require.NotNil(t, w.TimeoutSeconds, "%s: the API server waits for ten seconds by default", w.Name)
 				assert.LessOrEqual(t, *w.TimeoutSeconds, int32(10), w.Name)
-				if slices.ContainsFunc(w.Rules, func(r admissionregistrationv1.RuleWithOperations) bool { return slices.Contains(r.Resources, "pods") }) {
+				if slices.ContainsFunc(w.Rules, func(r admissionregistrationv1.RuleWithOperations) bool {
+					return slices.ContainsFunc(r.Resources, ofPods)
+				}) {
 					assert.Subset(t, excludedNamespaces(w), []string{"kube-system", Namespace}, w.Name)
 				}
 			}
 		})
 	}
+}
+
+// ofPods reports whether a resource is pods or a subresource of them.
+func ofPods(resource string) bool { return resource == "pods" || strings.HasPrefix(resource, "pods/") }
+
+// onlyEvictions reports whether a rule is about evictions, whose requests hold no pod that a condition could look at.
+func onlyEvictions(rule admissionregistrationv1.RuleWithOperations) bool {
+	return slices.Equal(rule.Resources, []string{"pods/eviction"})
+}
+
+// marked reports whether the webhook is called only in namespaces with a label that an operator gives them.
+func marked(w admissionregistrationv1.ValidatingWebhook) bool {
+	return w.NamespaceSelector != nil && slices.ContainsFunc(w.NamespaceSelector.MatchExpressions, func(e metav1.LabelSelectorRequirement) bool {
+		return e.Operator == metav1.LabelSelectorOpExists && strings.Contains(e.Key, "kruise.io/")
+	})
 }
 
 // excludedNamespaces returns the namespaces for whose objects the webhook is not called.

@@ -66,16 +66,20 @@ func TestStateMetricsReadWhatTheKindsHave(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, scaled(t), told, "kinds that can be scaled")
+	assert.Equal(t, rolledOut(t), told, "kinds that are rolled out")
 }
 
-// scaled returns the kinds of the features that can be scaled.
-func scaled(t *testing.T) map[string]bool {
+// rolledOut returns the kinds of the features that move their pods from one revision to the next.
+func rolledOut(t *testing.T) map[string]bool {
 	t.Helper()
 	kinds := map[string]bool{}
 	for _, crd := range allCRDs(t) {
-		if isScaled(crd) {
-			kinds[kindOf(crd)] = true
+		for _, version := range versions(crd) {
+			known := version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+			spec := known["properties"].(map[string]any)["spec"].(map[string]any)
+			if _, ok := spec["properties"].(map[string]any)["updateStrategy"]; ok {
+				kinds[kindOf(crd)] = true
+			}
 		}
 	}
 	return kinds

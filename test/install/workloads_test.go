@@ -59,6 +59,10 @@ func TestNamesAreThoseOfTheFeature(t *testing.T) {
 					}
 				}
 			}
+			if f.name == "spread" {
+				assert.Equal(t, []string{"kruise-configuration"}, named["configmaps"], "the name that OpenKruise's users know")
+				delete(named, "configmaps")
+			}
 			assert.Equal(t, map[string][]string{"leases": {manager}, "secrets": {f.name + "-webhook-certs"}}, named)
 		})
 	}

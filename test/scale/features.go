@@ -18,6 +18,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 
+	daemonset "github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 	statefulset "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
@@ -25,12 +26,14 @@ import (
 type feature struct {
 	addToScheme  func(*runtime.Scheme) error
 	own, builtIn func() workload
+	perNode      bool // every node runs one pod
 }
 
 func features() map[string]feature {
 	return map[string]feature{
-		"cloneset":    {cloneset.AddToScheme, cloneSet, replicaSet},
-		"statefulset": {statefulset.AddToScheme, statefulSet, builtInStatefulSet},
+		"cloneset":    {cloneset.AddToScheme, cloneSet, replicaSet, false},
+		"statefulset": {statefulset.AddToScheme, statefulSet, builtInStatefulSet, false},
+		"daemonset":   {daemonset.AddToScheme, daemonSet, builtInDaemonSet, true},
 	}
 }
 
@@ -45,7 +48,10 @@ type workload struct {
 	scale      func(replicas int32)
 	template   func() *corev1.PodTemplateSpec
 	inPlace    bool        // the kind changes the image of its pods in place, a tenth of them at a time
+	recreates  bool        // so many at a time it recreates pods for what cannot change in place
 	ready      func() bool // by its status
+	// countsReady is the field that counts the ready pods.
+	countsReady string
 }
 
 // beside measures the built-in kind.
@@ -59,11 +65,14 @@ func (b *bench) own(ctx context.Context) ([]Row, error) {
 	return b.loads(ctx, features()[b.Feature].own(), controller{b.operator.process, b.operator.name + "/"})
 }
 
-// loads scales a workload up, updates it in place if its kind supports that, and scales it down.
+// loads scales a workload up, updates it in the ways that its kind supports, and scales it down.
 func (b *bench) loads(ctx context.Context, w workload, who controller) ([]Row, error) {
 	loads := []load{{w.kind + " scale-up", who, w.Object, func() { w.scale(int32(b.Pods)) }, isReady, b.Pods, w.ready, 0}}
 	if w.inPlace {
 		loads = append(loads, load{w.kind + " in place", who, w.Object, func() { w.template().Spec.Containers[0].Image = imageAfter }, isUpdated, b.Pods, w.ready, b.Pods / 10})
+	}
+	if w.recreates {
+		loads = append(loads, load{w.kind + " recreate", who, w.Object, func() { w.template().Spec.Containers[0].Args = again() }, isRecreated, b.Pods, w.ready, b.Pods / 10})
 	}
 	loads = append(loads, load{w.kind + " scale-down", who, w.Object, func() { w.scale(0) }, nil, 0, w.ready, 0})
 	rows, err := b.run(ctx, w, loads)
@@ -114,6 +123,13 @@ func isLast(o any) bool {
 	return ok && pod.Spec.Containers[0].Image == imageLast
 }
 
+// again are arguments, which only new pods have.
+func again() []string { return []string{"again"} }
+
+func isRecreated(pod *corev1.Pod) bool {
+	return isReady(pod) && slices.Equal(pod.Spec.Containers[0].Args, again())
+}
+
 func isUpdated(pod *corev1.Pod) bool { return isReady(pod) && runsImageAfter(pod) }
 
 func selector() *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: podLabels()} }
@@ -124,7 +140,7 @@ func replicaSet() workload {
 		Spec:       appsv1.ReplicaSetSpec{Replicas: new(int32(0)), Selector: selector(), Template: template()},
 	}
 	return workload{
-		Object: set, kind: "ReplicaSet", controller: "replicaset-controller",
+		Object: set, kind: "ReplicaSet", controller: "replicaset-controller", countsReady: "status.readyReplicas",
 		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template },
 		scale:    func(n int32) { set.Spec.Replicas = &n },
 		ready: func() bool {
@@ -145,7 +161,7 @@ func cloneSet() workload {
 		},
 	}
 	return workload{
-		Object: set, kind: "CloneSet",
+		Object: set, kind: "CloneSet", countsReady: "status.readyReplicas",
 		scale:    func(n int32) { set.Spec.Replicas = &n },
 		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template }, inPlace: true,
 		ready: func() bool {
@@ -164,7 +180,7 @@ func builtInStatefulSet() workload {
 		},
 	}
 	return workload{
-		Object: set, kind: "built-in StatefulSet", controller: "statefulset-controller",
+		Object: set, kind: "built-in StatefulSet", controller: "statefulset-controller", countsReady: "status.readyReplicas",
 		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template },
 		scale:    func(n int32) { set.Spec.Replicas = &n },
 		ready: func() bool {
@@ -186,7 +202,7 @@ func statefulSet() workload {
 	}
 	set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.InPlaceUpdateReady}}
 	return workload{
-		Object: set, kind: "StatefulSet",
+		Object: set, kind: "StatefulSet", countsReady: "status.readyReplicas",
 		scale:    func(n int32) { set.Spec.Replicas = &n },
 		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template }, inPlace: true,
 		ready: func() bool {

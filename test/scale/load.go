@@ -80,7 +80,8 @@ func (b *bench) create(ctx context.Context, w workload) (*observed, error) {
 	if err := b.reported(ctx, w.Object, w.ready); err != nil {
 		return nil, err
 	}
-	return b.watch(ctx, space), nil
+	pods := b.watch(ctx, space)
+	return pods, b.followStatus(ctx, w, pods)
 }
 
 // run creates an empty workload and puts the loads on it.

@@ -27,6 +27,8 @@ type observed struct {
 	wanted  int       // pods that should serve
 	missing float64   // pod seconds
 	most    int       // pods that were missing at a time
+
+	status statusAge
 }
 
 func newObserved(now func() time.Time) *observed {
@@ -69,6 +71,7 @@ func (o *observed) see(pod *corev1.Pod, serves bool) {
 	defer o.mu.Unlock()
 	now := o.now()
 	o.count(now)
+	defer func() { o.status.becomes(len(o.serving), now) }()
 	if !serves {
 		delete(o.serving, pod.UID)
 		o.most = max(o.most, o.out())
@@ -96,6 +99,7 @@ func (o *observed) begin(wanted int) {
 	defer o.mu.Unlock()
 	now := o.now()
 	o.since, o.last, o.wanted, o.missing, o.most = now, now, wanted, 0, 0
+	o.status.begin()
 	clear(o.created)
 	clear(o.ready)
 }

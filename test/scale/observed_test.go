@@ -44,3 +44,24 @@ func TestPodsAreObserved(t *testing.T) {
 	assert.InDelta(t, 0.75, share, 0.001, "two of two for ten seconds, then one")
 	assert.Equal(t, 2, most)
 }
+
+// What a status says was true until the number of ready pods changed.
+func TestAStatusIsAsOldAsWhatItSays(t *testing.T) {
+	now := time.Unix(0, 0)
+	at := func(second int) time.Time { return now.Add(time.Duration(second) * time.Second) }
+	var a statusAge
+	a.begin()
+	a.becomes(1, at(1))
+	a.becomes(2, at(2))
+	a.says(0, at(3))
+	assert.Equal(t, 2*time.Second, a.oldest, "there was no pod until the first second")
+	a.says(1, at(4))
+	assert.Equal(t, 3*time.Second, a.oldest)
+	a.says(2, at(5))
+	assert.Equal(t, 3*time.Second, a.oldest, "of a single pod it was three seconds")
+	assert.Zero(t, a.age(at(60)), "two are ready")
+	a.says(3, at(61))
+	assert.Zero(t, a.age(at(62)), "the third is about to be seen")
+	a.begin()
+	assert.Zero(t, a.oldest)
+}

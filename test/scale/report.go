@@ -29,6 +29,9 @@ type Row struct {
 	// ToReady and ToReadyP99 are how long pods took from their creation until they were ready, median and 99th percentile,
 	// where some were created.
 	ToReady, ToReadyP99 float64 `json:",omitempty"`
+	// StatusAge is the greatest age of what the workload's status said of its pods until all were done. It is not measured in
+	// rollouts, where the number of ready pods goes up and down and says little about when it was true.
+	StatusAge float64 `json:",omitempty"`
 	// BudgetUsed is the share of maxUnavailable that was in use over the time of a rollout, MostOut how many pods were out of
 	// service at a time at most, and Budget how many may be.
 	BudgetUsed      float64 `json:",omitempty"`
@@ -67,7 +70,9 @@ func (r Row) Rate() float64 { return float64(r.Pods) / r.Done }
 func (r *Row) observe(pods *observed, budget int) {
 	median, p99 := pods.toReady()
 	r.ToReady, r.ToReadyP99 = median.Seconds(), p99.Seconds()
-	if budget > 0 {
+	if budget == 0 {
+		r.StatusAge = pods.oldestStatus().Seconds()
+	} else {
 		r.Budget = budget
 		r.BudgetUsed, r.MostOut = pods.used(budget)
 	}
@@ -125,6 +130,9 @@ func Print(out io.Writer, rows []Row) error {
 		}
 		if r.ToReadyP99 > 0 {
 			fmt.Fprintf(out, "  s from creation to Ready: median %.2f, 99th percentile %.2f\n", r.ToReady, r.ToReadyP99)
+		}
+		if r.StatusAge > 0 {
+			fmt.Fprintf(out, "  s that the status was old at most: %.2f\n", r.StatusAge)
 		}
 		if r.Budget > 0 {
 			fmt.Fprintf(out, "  maxUnavailable in use: %.0f%% on average, at most %d of %d\n", 100*r.BudgetUsed, r.MostOut, r.Budget)

@@ -30,13 +30,18 @@ const (
 	DefaultNodes = 50
 
 	clusterName = "flotilla-scale"
+
+	// leasePeriod is the time between two heartbeats of a node: twice that of a kubelet, and within the 50 s after which a
+	// node counts as not ready.
+	leasePeriod = 20 * time.Second
 )
 
 // Options describe what to measure.
 type Options struct {
 	// Feature is the feature whose operator is measured, one of Features.
 	Feature string
-	// Pods is the number of pods of each load, or of each set of Restart. Nodes is the number of simulated nodes.
+	// Pods is the number of pods of each load, or of each set of Restart. Nodes is the number of simulated nodes; where
+	// every node runs one pod, there are as many as pods.
 	Pods, Nodes int
 	// Foreign is the number of pods of others that exist before the operator starts. They are created once and kept in
 	// the cache.
@@ -67,7 +72,7 @@ type bench struct {
 	folder  string // for temporary files of the run
 	config  *rest.Config
 	kube    kubernetes.Interface // without rate limit
-	client  client.Client
+	client  client.WithWatch
 	audit   audit.Log
 
 	stopNodes                                         context.CancelFunc
@@ -77,8 +82,12 @@ type bench struct {
 
 // Run starts a cluster, the simulated nodes and the operator, measures, and stops them.
 func Run(ctx context.Context, o Options) (rows []Row, err error) {
-	if _, ok := features()[o.Feature]; !ok {
+	f, ok := features()[o.Feature]
+	if !ok {
 		return nil, fmt.Errorf("there is nothing to measure of %q", o.Feature)
+	}
+	if f.perNode {
+		o.Nodes = o.Pods
 	}
 	database, err := o.foreign(ctx)
 	if err != nil {
@@ -112,8 +121,11 @@ func (b *bench) start(ctx context.Context) error {
 	b.tell("starting %d simulated nodes", b.Nodes)
 	simulating, stop := context.WithCancel(ctx)
 	b.stopNodes = stop
-	if _, err := simnodes.Start(simulating, simulation, simnodes.Options{Nodes: b.Nodes, StartDelay: b.StartDelay}); err != nil {
+	if _, err := simnodes.Start(simulating, simulation, simnodes.Options{Nodes: b.Nodes, StartDelay: b.StartDelay, LeasePeriod: leasePeriod}); err != nil {
 		return fmt.Errorf("simulate nodes: %w", err)
+	}
+	if err := await(ctx, "nodes without taints", func() (bool, error) { return b.untainted(ctx) }); err != nil {
+		return err
 	}
 	if err := b.findProcesses(); err != nil {
 		return err
@@ -124,6 +136,16 @@ func (b *bench) start(ctx context.Context) error {
 		return err
 	}
 	return b.operator.start(ctx)
+}
+
+// untainted reports whether the control plane has taken the taints of new nodes off all of them.
+func (b *bench) untainted(ctx context.Context) (bool, error) {
+	nodes, err := b.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return false, fmt.Errorf("list nodes: %w", err)
+	}
+	tainted := func(n corev1.Node) bool { return len(n.Spec.Taints) > 0 }
+	return len(nodes.Items) >= b.Nodes && !slices.ContainsFunc(nodes.Items, tainted), nil
 }
 
 func (b *bench) connect() error {
@@ -140,7 +162,7 @@ func (b *bench) connect() error {
 	if b.kube, err = kubernetes.NewForConfig(fast); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	if b.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+	if b.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
 	return nil

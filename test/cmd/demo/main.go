@@ -32,7 +32,10 @@ type show func(ctx context.Context, d *demo) error
 
 // shows returns the demos, by feature.
 func shows() map[string]show {
-	return map[string]show{"cloneset": showCloneSet, "statefulset": showStatefulSet, "daemonset": showDaemonSet}
+	return map[string]show{
+		"cloneset": showCloneSet, "statefulset": showStatefulSet, "daemonset": showDaemonSet, "jobs": showJobs,
+		"budget": showBudget, "spread": showSpread,
+	}
 }
 
 func main() {
@@ -91,16 +94,21 @@ func (d *demo) run(ctx context.Context, o cluster.Options) error {
 // begin recreates the sample, a workload "web" of the kind, and returns its pods when it is ready.
 func (d *demo) begin(ctx context.Context, kind, sample string) ([]corev1.Pod, error) {
 	d.kind = kind
-	if err := d.quietly(ctx, "delete", "namespace", namespace, "--ignore-not-found"); err != nil {
-		return nil, err
-	}
-	if err := d.quietly(ctx, "create", "namespace", namespace); err != nil {
-		return nil, err
-	}
-	if err := d.kubectl(ctx, sample, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+	if err := d.apply(ctx, sample); err != nil {
 		return nil, err
 	}
 	return d.settled(ctx)
+}
+
+// apply makes the namespace of the demo anew, with the sample in it.
+func (d *demo) apply(ctx context.Context, sample string) error {
+	if err := d.quietly(ctx, "delete", "namespace", namespace, "--ignore-not-found"); err != nil {
+		return err
+	}
+	if err := d.quietly(ctx, "create", "namespace", namespace); err != nil {
+		return err
+	}
+	return d.kubectl(ctx, sample, "apply", "--server-side", "--force-conflicts", "-f", "-")
 }
 
 // change patches the workload and returns its pods when it is ready again.
@@ -140,11 +148,20 @@ func (d *demo) settled(ctx context.Context) ([]corev1.Pod, error) {
 }
 
 func (d *demo) generation(ctx context.Context) string {
-	out, err := d.command(ctx, "-n", namespace, "get", d.kind, "web", "-o", "jsonpath={.metadata.generation}").Output()
+	generation, err := d.read(ctx, d.kind+"/web", "{.metadata.generation}")
 	if err != nil {
 		return "0"
 	}
-	return string(out)
+	return generation
+}
+
+// read returns a field of an object.
+func (d *demo) read(ctx context.Context, object, path string) (string, error) {
+	out, err := d.command(ctx, "-n", namespace, "get", object, "-o", "jsonpath="+path).Output()
+	if err != nil {
+		return "", fmt.Errorf("read %s of %s: %w", path, object, err)
+	}
+	return string(out), nil
 }
 
 // same returns an error unless every pod has the new image and has kept what an in-place update keeps.

@@ -31,7 +31,7 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	flags.StringVar(&o.Feature, "feature", "cloneset", "whose operator to measure: "+strings.Join(scale.Features(), " or "))
 	list := flags.Bool("list", false, "print whose operators can be measured, and end")
 	flags.IntVar(&o.Pods, "pods", scale.DefaultPods, "how many pods")
-	flags.IntVar(&o.Nodes, "nodes", scale.DefaultNodes, "how many simulated nodes")
+	flags.IntVar(&o.Nodes, "nodes", scale.DefaultNodes, "how many simulated nodes; as many as pods where every node runs one")
 	flags.IntVar(&o.Foreign, "foreign", 0, "how many pods of others are in the cluster before")
 	flags.IntVar(&o.Sets, "restart", 0, "measure this in place of loads: a restart among so many sets of --pods pods each")
 	flags.DurationVar(&o.StartDelay, "start-delay", 0, "how long containers take to start")

@@ -21,9 +21,11 @@ func TestMetricsOfThePageAreServed(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` ").FindAllStringSubmatch(string(page), -1)
 	require.NotEmpty(t, rows)
 	for _, row := range rows {
-		// The metrics of the agent are left out, and those of certificates, which were not written since this pod
-		// started.
-		if name := row[1]; !strings.HasPrefix(name, "kruise_agent_") && name != "flotilla_webhook_certificate_writes_total" {
+		// The metrics of the agent and of budgets are left out, and those of certificates, which were not written since this
+		// pod started.
+		name := row[1]
+		of := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		if !of("kruise_agent_") && !of("flotilla_budget_") && name != "flotilla_webhook_certificate_writes_total" {
 			assert.Contains(t, served, "\n"+name, name)
 		}
 	}

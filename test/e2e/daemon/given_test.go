@@ -3,9 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,24 +100,6 @@ func restarts(o *corev1.Pod) map[string]int32 {
 		counts[s.Name] = s.RestartCount
 	}
 	return counts
-}
-
-// ask sends a request to the container of the pod at port 8080 and returns the answer.
-func ask(t *testing.T, o *corev1.Pod, path string) (string, error) {
-	t.Helper()
-	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
-		return world.Cluster.DialContext(ctx, address)
-	}
-	web := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+o.Status.PodIP+":8080"+path, nil)
-	require.NoError(t, err)
-	answer, err := web.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	return string(text), err
 }
 
 // contextOf returns a context that a test can also use in its cleanup.

@@ -52,7 +52,7 @@ func TestALaunchedContainerRestarts(t *testing.T) {
 	main, log := newContainer("main", 8080), newContainer("log", 8081)
 	log.Env = []corev1.EnvVar{{Name: contract.ContainerPriorityEnv, Value: "10"}}
 	o := givenPod(t, main, log)
-	_, _ = ask(t, o, "/crash") // the end of the process may come before the answer
+	_, _ = world.Ask(t, o, "/crash") // the end of the process may come before the answer
 	story.Reaches(t, world, o, "started again", func(o *corev1.Pod) error {
 		return story.Want(restarts(o)["main"] == 1 && story.IsReady(o), "containers are %+v", o.Status.ContainerStatuses)
 	})

@@ -45,9 +45,25 @@ func followsMetadata(t *testing.T, meanwhile func(*corev1.Pod)) {
 	after := settles(t, set)
 	assert.Equal(t, story.Identities([]corev1.Pod{*before}), story.Identities([]corev1.Pod{*after}))
 	assert.Equal(t, map[string]int32{"reader": 1, "other": 0}, restarts(after))
-	environment, err := ask(t, after, "/env")
+	environment, err := world.Ask(t, after, "/env")
 	require.NoError(t, err)
 	assert.Contains(t, environment, "CONFIG=b\n")
+}
+
+// The template asks for a restart: the agent restarts the container that it names, once, and the pod stays.
+func TestAContainerIsRestartedInPlace(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), nil, newContainer("main", 8080), newContainer("other", 8081))
+	require.NoError(t, world.Client.Create(t.Context(), set))
+	before := settles(t, set)
+	metaOf(t, before)
+	story.Edit(t, world, set, func(s *clonesets.CloneSet) {
+		s.Spec.Template.Annotations = map[string]string{contract.RestartInPlaceAnnotation: "1 main"}
+	})
+	after := settles(t, set)
+	assert.Equal(t, story.Identities([]corev1.Pod{*before}), story.Identities([]corev1.Pod{*after}))
+	assert.Equal(t, map[string]int32{"main": 1, "other": 0}, restarts(after))
+	assert.NotEqual(t, container(t, before, "main").ContainerID, container(t, after, "main").ContainerID)
 }
 
 // Image and environment of a container change together, with one restart.
@@ -65,7 +81,7 @@ func TestImageAndEnvironmentChangeInOneRestart(t *testing.T) {
 	after := settles(t, set)
 	assert.Equal(t, before.UID, after.UID)
 	assert.Equal(t, map[string]int32{"main": 1}, restarts(after))
-	environment, err := ask(t, after, "/env")
+	environment, err := world.Ask(t, after, "/env")
 	require.NoError(t, err)
 	assert.Contains(t, environment, "CONFIG=b\n")
 }

@@ -75,7 +75,7 @@ func TestForceRecreate(t *testing.T) {
 			story.Reaches(t, world, r, "waiting", func(r *v1beta1.ContainerRecreateRequest) error {
 				return story.Want(r.Status.Phase == v1beta1.RecreateRecreating, "phase is %q", r.Status.Phase)
 			})
-			_, _ = ask(t, o, "/crash") // the end of the process may come before the answer
+			_, _ = world.Ask(t, o, "/crash") // the end of the process may come before the answer
 			story.Reaches(t, world, o, "started again", func(o *corev1.Pod) error {
 				return story.Want(restarts(o)["main"] == 1 && story.IsReady(o), "containers are %+v", o.Status.ContainerStatuses)
 			})

@@ -3,9 +3,6 @@ package statefulset
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -52,19 +49,9 @@ func retention(scaled, deleted appsv1.PersistentVolumeClaimRetentionPolicyType) 
 // journal returns the journal on the volume of the pod: the version of the application at each start.
 func journal(t *testing.T, o *corev1.Pod) []string {
 	t.Helper()
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-		return world.Cluster.DialContext(ctx, address)
-	}}
-	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+net.JoinHostPort(o.Status.PodIP, "8080")+"/journal", nil)
+	text, err := world.Ask(t, o, "/journal")
 	require.NoError(t, err)
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	require.NoError(t, err)
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, http.StatusOK, response.StatusCode, string(text))
-	return strings.Fields(string(text))
+	return strings.Fields(text)
 }
 
 // claimsOf returns the claims of the namespace that are not terminating, by name.

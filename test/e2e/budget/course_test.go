@@ -1,0 +1,171 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/story"
+)
+
+// Two of four pods are on one of three nodes, at least. Their drain is refused at first, goes on by itself, and ends.
+func TestADrainWaitsForTheBudget(t *testing.T) {
+	t.Parallel()
+	const replicas = 4
+	d := givenDeployment(t, world.Namespace(t), replicas)
+	b := oneOf(d.Namespace, "apps/v1", "Deployment")
+	givenBudget(t, b, replicas)
+	before := story.Active(world.Pods(t, d.Namespace))
+	node := crowded(before)
+	t.Cleanup(func() { uncordon(t, node) })
+	end := world.Always(t, d.Namespace, story.AtLeastReady(replicas-1))
+	out, err := world.Kubectl(t, "", "drain", node, "--ignore-daemonsets", "--pod-selector="+storyLabel+"="+d.Namespace, "--timeout=90s")
+	require.NoError(t, err, out)
+	guards(t, b, replicas)
+	end()
+	assert.Contains(t, out, "PodUnavailableBudget "+b.Namespace+"/web refuses EVICT of pod web-")
+	assert.Contains(t, out, "will retry after 5s")
+	for _, o := range story.Active(world.Pods(t, d.Namespace)) {
+		assert.NotEqual(t, node, o.Spec.NodeName, o.Name)
+	}
+	assert.EqualValues(t, replicas, b.Status.TotalReplicas)
+	assert.EqualValues(t, 1, b.Status.UnavailableAllowed)
+}
+
+func uncordon(t *testing.T, node string) {
+	t.Helper()
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"unschedulable":null}}`))
+	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	assert.NoError(t, world.Client.Patch(context.WithoutCancel(t.Context()), o, patch))
+}
+
+// crowded returns the node with the most of the pods.
+func crowded(pods []corev1.Pod) (node string) {
+	on := map[string]int{}
+	for i := range pods {
+		name := pods[i].Spec.NodeName
+		if on[name]++; on[name] > on[node] {
+			node = name
+		}
+	}
+	return node
+}
+
+// The rollout itself would take all pods out of service at once.
+func TestARolloutKeepsToTheBudget(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []clonesets.PodUpdatePolicy{clonesets.InPlaceOnly, clonesets.ReCreate} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			set := newSet(world.Namespace(t), 3, policy)
+			require.NoError(t, world.Client.Create(t.Context(), set))
+			settles(t, set)
+			b := oneOf(set.Namespace, "apps.kruise.io/v1beta1", "CloneSet")
+			givenBudget(t, b, 3)
+			before := story.Identities(world.Pods(t, set.Namespace))
+
+			end := world.Always(t, set.Namespace, story.AtLeastReady(2))
+			story.Edit(t, world, set, func(set *clonesets.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = app + "v2" })
+			settles(t, set)
+			end()
+			after := story.Active(world.Pods(t, set.Namespace))
+			assert.Equal(t, []string{app + "v2", app + "v2", app + "v2"}, story.Images(after))
+			if policy == clonesets.InPlaceOnly {
+				assert.Equal(t, before, story.Identities(after))
+			}
+			guards(t, b, 3)
+		})
+	}
+}
+
+// newSet returns a CloneSet "web" that updates all its pods at once.
+func newSet(namespace string, replicas int32, policy clonesets.PodUpdatePolicy) *clonesets.CloneSet {
+	return &clonesets.CloneSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
+		Spec: clonesets.CloneSetSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels()},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels()}, Spec: podSpec("v1")},
+			UpdateStrategy: clonesets.CloneSetUpdateStrategy{
+				Type: clonesets.RollingUpdate,
+				RollingUpdate: &clonesets.RollingUpdateCloneSetStrategy{
+					PodUpdatePolicy: policy, MaxUnavailable: new(intstr.FromString("100%")),
+				},
+			},
+		},
+	}
+}
+
+// settles waits until the set's status is for its current spec and all its pods meet it.
+func settles(t *testing.T, set *clonesets.CloneSet) {
+	t.Helper()
+	story.Reaches(t, world, set, "the end of its rollout", func(set *clonesets.CloneSet) error {
+		s := set.Status
+		if s.ObservedGeneration != set.Generation {
+			return fmt.Errorf("status describes generation %d of %d", s.ObservedGeneration, set.Generation)
+		}
+		done := story.Condition(set, "Ready").Status == metav1.ConditionTrue && s.AvailableReplicas == *set.Spec.Replicas &&
+			s.UpdatedReplicas == *set.Spec.Replicas && len(story.Active(world.Pods(t, set.Namespace))) == int(*set.Spec.Replicas)
+		return story.Want(done, "status is %+v", s)
+	})
+}
+
+// Somebody evicts and deletes all pods of an application again and again, and the operator is killed meanwhile.
+func TestAKilledOperatorGrantsNothingTwice(t *testing.T) {
+	const replicas = 4
+	d := givenDeployment(t, world.Namespace(t), replicas)
+	b := oneOf(d.Namespace, "apps/v1", "Deployment")
+	givenBudget(t, b, replicas)
+	before := story.Active(world.Pods(t, d.Namespace))
+	end := world.Always(t, d.Namespace, story.AtLeastReady(replicas-1))
+	gone := map[string]bool{}
+	for _, n := range []int{1, 2, replicas} {
+		story.Eventually(t, fmt.Sprintf("the end of %d pods", n), func(ctx context.Context) error {
+			for i := range before {
+				o := &before[i]
+				remove := func() error { return world.Client.Delete(ctx, o) }
+				if i%2 == 0 {
+					remove = func() error { return evict(ctx, o) }
+				}
+				if !gone[o.Name] && len(gone) < n && remove() == nil {
+					gone[o.Name] = true
+				}
+			}
+			return story.Want(len(gone) == n, "there were %d", len(gone))
+		})
+		if n < replicas {
+			world.KillOperator(t, "budget")
+		}
+	}
+	guards(t, b, replicas)
+	end()
+}
+
+// A PodDisruptionBudget refuses the eviction that the budget has granted: the grant stays open for a while.
+func TestAnOpenGrantOutlivesTheOperator(t *testing.T) {
+	pods := givenPods(t, world.Namespace(t), "a", "b")
+	b := atLeast(pods[0].Namespace, 1)
+	givenBudget(t, b, 2)
+	givenDisruptionBudget(t, b.Namespace, 2)
+	require.ErrorContains(t, evict(t.Context(), pods[0]), "disruption budget")
+	world.ScaleOperator(t, "budget", 0)
+	t.Cleanup(func() { world.ScaleOperator(t, "budget", 1) })
+	require.Error(t, world.Client.Delete(t.Context(), pods[1]), "nobody knows whether it can be spared")
+	world.ScaleOperator(t, "budget", 1)
+	story.Eventually(t, "the answer of the new operator", func(ctx context.Context) error {
+		err := world.Client.Delete(ctx, pods[1])
+		require.Error(t, err)
+		return story.Want(apierrors.IsForbidden(err) && strings.Contains(err.Error(), "a (removal granted"), "%v", err)
+	})
+	story.Eventually(t, "the end of the grant", func(ctx context.Context) error { return world.Client.Delete(ctx, pods[1]) })
+}

@@ -1,0 +1,2 @@
+// Package workloadspread has end-to-end stories of WorkloadSpread.
+package workloadspread

@@ -1,0 +1,220 @@
+package workloadspread
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+
+	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/story"
+)
+
+const app = "flotilla/demo-app:"
+
+// kind makes workloads "web" of one kind.
+type kind struct {
+	apiVersion, name string
+	newWorkload      func(namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object
+}
+
+func meta(namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: "web", Namespace: namespace}
+}
+
+func selector() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+}
+
+func deployments() kind {
+	return kind{"apps/v1", "Deployment", func(namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object {
+		return &appsv1.Deployment{
+			ObjectMeta: meta(namespace), Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector(), Template: template},
+		}
+	}}
+}
+
+func cloneSets() kind {
+	return kind{"apps.kruise.io/v1beta1", "CloneSet", func(namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object {
+		return &clonesets.CloneSet{
+			ObjectMeta: meta(namespace), Spec: clonesets.CloneSetSpec{Replicas: &replicas, Selector: selector(), Template: template},
+		}
+	}}
+}
+
+func replicaSets() kind {
+	return kind{"apps/v1", "ReplicaSet", func(namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object {
+		return &appsv1.ReplicaSet{
+			ObjectMeta: meta(namespace), Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: selector(), Template: template},
+		}
+	}}
+}
+
+func statefulSets() kind {
+	return kind{"apps/v1", "StatefulSet", func(namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object {
+		return &appsv1.StatefulSet{
+			ObjectMeta: meta(namespace), Spec: appsv1.StatefulSetSpec{Replicas: &replicas, Selector: selector(), Template: template},
+		}
+	}}
+}
+
+func jobs() kind {
+	return kind{"batch/v1", "Job", func(namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object {
+		template.Spec.RestartPolicy = corev1.RestartPolicyNever
+		return &batchv1.Job{ObjectMeta: meta(namespace), Spec: batchv1.JobSpec{Parallelism: &replicas, Completions: &replicas, Template: template}}
+	}}
+}
+
+// forKinds tells a story of workloads of each of the kinds.
+func forKinds(t *testing.T, kinds []kind, tell func(*testing.T, kind)) {
+	t.Helper()
+	t.Parallel()
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			tell(t, k)
+		})
+	}
+}
+
+// newTemplate returns a template of pods of the demo application.
+func newTemplate() corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "main", Image: app + "v1"}}, TerminationGracePeriodSeconds: new(int64(1)),
+		},
+	}
+}
+
+// givenWorkload creates a workload of the kind.
+func (k kind) givenWorkload(t *testing.T, namespace string, replicas int32) client.Object {
+	t.Helper()
+	o := k.newWorkload(namespace, replicas, newTemplate())
+	require.NoError(t, world.Client.Create(t.Context(), o))
+	return o
+}
+
+// scale changes the replicas of the workload.
+func scale(t *testing.T, o client.Object, replicas int) {
+	t.Helper()
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	require.NoError(t, world.Client.Patch(t.Context(), o, patch))
+}
+
+// givenSpread creates a WorkloadSpread "web" of workload "web", and waits until the operator knows it.
+func (k kind) givenSpread(t *testing.T, namespace string, subsets []v1beta1.WorkloadSpreadSubset, change ...func(*v1beta1.WorkloadSpread)) *v1beta1.WorkloadSpread {
+	t.Helper()
+	spread := &v1beta1.WorkloadSpread{ObjectMeta: meta(namespace), Spec: v1beta1.WorkloadSpreadSpec{
+		TargetReference: &v1beta1.TargetReference{APIVersion: k.apiVersion, Kind: k.name, Name: "web"}, Subsets: subsets,
+	}}
+	for _, c := range change {
+		c(spread)
+	}
+	require.NoError(t, world.Client.Create(t.Context(), spread))
+	story.Reaches(t, world, spread, "known", func(spread *v1beta1.WorkloadSpread) error {
+		return story.Want(spread.Status.ObservedGeneration == spread.Generation, "status is %+v", spread.Status)
+	})
+	return spread
+}
+
+// newSubset returns a subset on the nodes whose label has the name as its value, whose pods have a label with the name.
+func newSubset(name, label string, limit *intstr.IntOrString) v1beta1.WorkloadSpreadSubset {
+	subset := v1beta1.WorkloadSpreadSubset{Name: name, MaxReplicas: limit, RequiredNodeSelector: &corev1.NodeSelectorTerm{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: label, Operator: corev1.NodeSelectorOpIn, Values: []string{name}}},
+	}}
+	subset.Patch.Raw = fmt.Appendf(nil, `{"metadata":{"labels":{"subset":%q}}}`, name)
+	return subset
+}
+
+// zones labels the first node with value a and the others with b until the end of the test, and returns the label's key,
+// which no other test uses.
+func zones(t *testing.T, namespace string) (key string) {
+	t.Helper()
+	key = "example.io/" + namespace
+	for i, node := range world.Cluster.Nodes() {
+		value := "b"
+		if i == 0 {
+			value = "a"
+		}
+		label(t, node.Name(), key, &value)
+		t.Cleanup(func() { label(t, node.Name(), key, nil) })
+	}
+	return key
+}
+
+// label gives a node a label, and nil takes it off, also at the end of a test.
+func label(t *testing.T, node, key string, value *string) {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]*string{key: value}}})
+	require.NoError(t, err)
+	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	require.NoError(t, world.Client.Patch(context.WithoutCancel(t.Context()), o, client.RawPatch(types.MergePatchType, patch)))
+}
+
+// settlesWith waits until exactly these pods, told by subset, zone and deletion cost, are ready, and the spread's status
+// counts them.
+func settlesWith(t *testing.T, spread *v1beta1.WorkloadSpread, want map[string]int) {
+	t.Helper()
+	story.Reaches(t, world, spread, fmt.Sprintf("pods %v", want), func(spread *v1beta1.WorkloadSpread) error {
+		members := map[string]int32{}
+		pods := story.Active(world.Pods(t, spread.Namespace))
+		for i := range pods {
+			members[subsetOf(t, &pods[i])]++
+		}
+		miscounted := slices.ContainsFunc(spread.Status.SubsetStatuses, func(s v1beta1.SubsetStatus) bool { return s.Replicas != members[s.Name] })
+		return errors.Join(areReady(t, pods, want), story.Want(!miscounted, "status is %+v", spread.Status))
+	})
+}
+
+// areReady returns nil if the pods are ready and those that are wanted.
+func areReady(t *testing.T, pods []corev1.Pod, want map[string]int) error {
+	t.Helper()
+	got := map[string]int{}
+	for i := range pods {
+		if !story.IsReady(&pods[i]) {
+			return fmt.Errorf("pod %s is not ready", pods[i].Name)
+		}
+		got[tell(t, &pods[i])]++
+	}
+	return story.Want(maps.Equal(got, want), "pods are %v", got)
+}
+
+// tell describes a pod by its subset, the zone of its node, and its deletion cost.
+func tell(t *testing.T, o *corev1.Pod) string {
+	t.Helper()
+	zone := "zone b"
+	if o.Spec.NodeName == world.Cluster.Nodes()[0].Name() {
+		zone = "zone a"
+	}
+	text := subsetOf(t, o) + " in " + zone
+	if cost := o.Annotations[contract.PodDeletionCostAnnotation]; cost != "" {
+		text += ", cost " + cost
+	}
+	return text
+}
+
+func subsetOf(t *testing.T, o *corev1.Pod) string {
+	t.Helper()
+	var match v1beta1.Match
+	if text, ok := o.Annotations[v1beta1.MatchedAnnotation]; ok {
+		require.NoError(t, json.Unmarshal([]byte(text), &match))
+	}
+	return match.Subset
+}

@@ -1,0 +1,7 @@
+package workloadspread
+
+import "testing"
+
+func TestMetricsAreForReaders(t *testing.T) {
+	world.MetricsAreForReaders(t, "spread-manager", 8080, 8090)
+}

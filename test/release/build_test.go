@@ -1,0 +1,84 @@
+package release_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/spdx/tools-golang/json"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/test/install"
+	"github.com/flotilla-project/flotilla/test/release"
+)
+
+const program = `package main
+
+import "fmt"
+
+var version string
+
+func main() { fmt.Println("version", version) }
+`
+
+// The manager is a small one; what installs it is rendered from the overlay of this work tree.
+func TestBuild(t *testing.T) {
+	w := given(t)
+	w.write("go.work", "go 1.26.0\n\nuse (\n\t./cloneset\n\t./core\n\t./test\n)\n")
+	w.write("cloneset/go.mod", "module github.com/flotilla-project/flotilla/cloneset\n\ngo 1.26.0\n")
+	w.write("cloneset/cmd/manager/main.go", program)
+	w.write("cloneset/CHANGELOG.md", "# Changelog\n\n## Unreleased\n\n- CloneSets.\n")
+	w.commit()
+	date := time.Date(2026, 11, 23, 1, 2, 3, 0, time.UTC)
+	require.NoError(t, release.Prepare(w.root, w.plan(), date))
+	w.commit()
+	prepared, err := release.Prepared(t.Context(), w.root)
+	require.NoError(t, err)
+	o := release.Options{
+		Root: w.root, Output: filepath.Join(t.TempDir(), "v1"), Registry: "registry.example.com/team",
+		Platforms: []string{"linux/" + runtime.GOARCH}, Revision: "c0ffee", Date: date,
+	}
+	require.NoError(t, release.Build(t.Context(), o, prepared))
+
+	w.root = o.Output
+	assert.Equal(t, "## v0.1.0 (2026-11-23)\n\n- CloneSets.\n", w.read("notes/cloneset-v0.1.0.md"))
+	assert.FileExists(t, filepath.Join(o.Output, "notes", "core-v0.1.0.md"), "a library has notes only")
+
+	at, err := layout.FromPath(filepath.Join(o.Output, "images"))
+	require.NoError(t, err)
+	index, err := at.ImageIndex()
+	require.NoError(t, err)
+	manifest, err := index.IndexManifest()
+	require.NoError(t, err)
+	require.Len(t, manifest.Manifests, 1)
+	assert.Equal(t, "flotilla/cloneset-manager:v0.1.0", manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"])
+
+	objects, err := install.Objects([]byte(w.read("install-cloneset.yaml")))
+	require.NoError(t, err)
+	assert.NotEmpty(t, objects)
+	pinned := regexp.MustCompile(`image: (\S*)`).FindAllStringSubmatch(w.read("install-cloneset.yaml"), -1)
+	require.NotEmpty(t, pinned)
+	for _, image := range pinned {
+		assert.Equal(t, "registry.example.com/team/flotilla/cloneset-manager@"+manifest.Manifests[0].Digest.String(), image[1])
+	}
+
+	bill, err := json.Read(strings.NewReader(w.read("sbom/cloneset-manager-v0.1.0-linux_" + runtime.GOARCH + ".spdx.json")))
+	require.NoError(t, err)
+	require.NotEmpty(t, bill.Packages)
+	assert.Equal(t, "github.com/flotilla-project/flotilla/cloneset", bill.Packages[0].PackageName)
+	assert.Equal(t, "v0.1.0", bill.Packages[0].PackageVersion)
+	assert.Equal(t, runtime.Version(), bill.Packages[1].PackageVersion)
+
+	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--quiet", "SHA256SUMS")
+	check.Dir = o.Output
+	out, err := check.CombinedOutput()
+	require.NoError(t, err, string(out))
+
+	assert.EqualError(t, release.Build(t.Context(), o, prepared), "build the release: folder "+o.Output+" exists")
+}
