@@ -1,17 +1,13 @@
 package config_test
 
 import (
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -126,36 +122,11 @@ func TestColumns(t *testing.T) {
 	}
 	require.NoError(t, env.Client(t).Status().Update(t.Context(), set))
 
-	table := tableOf(t, set.GetNamespace())
-	var names []string
-	for _, column := range table.ColumnDefinitions {
-		names = append(names, column.Name)
-	}
+	names, rows := env.Table(t, schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "daemonsets"}, set.GetNamespace())
 	assert.Equal(t, []string{"Name", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS", "IMAGES"}, names)
-	require.Len(t, table.Rows, 1)
-	cells := table.Rows[0].Cells
-	assert.Equal(t, []any{"web", int64(5), int64(4), int64(3), int64(2), int64(1)}, cells[:6])
-	assert.Equal(t, []any{"main", "nginx:1"}, cells[7:])
-}
-
-// tableOf is what kubectl shows of the DaemonSets of a namespace.
-func tableOf(t *testing.T, namespace string) metav1.Table {
-	t.Helper()
-	transport, err := rest.HTTPClientFor(env.Config)
-	require.NoError(t, err)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		strings.TrimSuffix(env.Config.Host, "/")+"/apis/apps.kruise.io/v1beta1/namespaces/"+namespace+"/daemonsets", http.NoBody)
-	require.NoError(t, err)
-	request.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
-	response, err := transport.Do(request)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, response.Body.Close()) }()
-	require.Equal(t, http.StatusOK, response.StatusCode)
-	raw, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	var table metav1.Table
-	require.NoError(t, json.Unmarshal(raw, &table))
-	return table
+	require.Len(t, rows, 1)
+	assert.Equal(t, []any{"web", int64(5), int64(4), int64(3), int64(2), int64(1)}, rows[0][:6])
+	assert.Equal(t, []any{"main", "nginx:1"}, rows[0][7:])
 }
 
 func TestCountersAreShownAtZero(t *testing.T) {

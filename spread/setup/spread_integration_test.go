@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -143,6 +144,12 @@ func TestPodsAreSpread(t *testing.T) {
 	testenv.Eventually(t, func(check *assert.CollectT) {
 		assert.Equal(check, map[string]int{"a 200": 10, "b 100": 30}, costs(t.Context(), check, c, namespace))
 	})
+	for _, version := range []string{"v1alpha1", "v1beta1"} {
+		columns, rows := env.Table(t, schema.GroupVersionResource{Group: contract.AppsGroup, Version: version, Resource: "workloadspreads"}, namespace)
+		assert.Equal(t, []string{"Name", "WorkloadName", "WorkloadKind", "Adaptive", "Subsets", "Age"}, columns)
+		require.Len(t, rows, 1)
+		assert.Equal(t, []any{"web", "web", "ReplicaSet", nil, "a 10/10, b 30"}, rows[0][:5])
+	}
 	for _, pod := range podsOf(t, c, namespace) {
 		terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 		assert.Equal(t, []corev1.NodeSelectorTerm{*inZone(subsetOf(&pod))}, terms)

@@ -1,8 +1,6 @@
 package config_test
 
 import (
-	"io"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -11,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -154,36 +151,11 @@ func TestColumns(t *testing.T) {
 	set.Object["status"] = map[string]any{"replicas": int64(2), "updatedReplicas": int64(1), "readyReplicas": int64(2)}
 	require.NoError(t, env.Client(t).Status().Update(t.Context(), set))
 
-	table := tableOf(t, set.GetNamespace())
-	var names []string
-	for _, column := range table.ColumnDefinitions {
-		names = append(names, column.Name)
-	}
+	names, rows := env.Table(t, schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "statefulsets"}, set.GetNamespace())
 	assert.Equal(t, []string{"Name", "DESIRED", "CURRENT", "UPDATED", "READY", "AGE", "CONTAINERS", "IMAGES"}, names)
-	require.Len(t, table.Rows, 1)
-	cells := table.Rows[0].Cells
-	assert.Equal(t, []any{"web", int64(3), int64(2), int64(1), int64(2)}, cells[:5])
-	assert.Equal(t, []any{"main", "nginx:1"}, cells[6:])
-}
-
-// tableOf is what kubectl shows of the StatefulSets of a namespace.
-func tableOf(t *testing.T, namespace string) metav1.Table {
-	t.Helper()
-	transport, err := rest.HTTPClientFor(env.Config)
-	require.NoError(t, err)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		strings.TrimSuffix(env.Config.Host, "/")+"/apis/apps.kruise.io/v1beta1/namespaces/"+namespace+"/statefulsets", http.NoBody)
-	require.NoError(t, err)
-	request.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
-	response, err := transport.Do(request)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, response.Body.Close()) }()
-	require.Equal(t, http.StatusOK, response.StatusCode)
-	raw, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	var table metav1.Table
-	require.NoError(t, json.Unmarshal(raw, &table))
-	return table
+	require.Len(t, rows, 1)
+	assert.Equal(t, []any{"web", int64(3), int64(2), int64(1), int64(2)}, rows[0][:5])
+	assert.Equal(t, []any{"main", "nginx:1"}, rows[0][6:])
 }
 
 // Issue 2535 of OpenKruise: server-side apply lost containers that others had put in.

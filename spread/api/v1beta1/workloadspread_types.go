@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="WorkloadName",type="string",JSONPath=".spec.targetRef.name",description="The name of the workload."
 // +kubebuilder:printcolumn:name="WorkloadKind",type="string",JSONPath=".spec.targetRef.kind",description="The kind of the workload."
 // +kubebuilder:printcolumn:name="Adaptive",type="boolean",JSONPath=".spec.scheduleStrategy.type[?(@ == \"Adaptive\")]",description="Whether pods that cannot be scheduled move to later subsets."
+// +kubebuilder:printcolumn:name="Subsets",type="string",JSONPath=".status.distribution",description="The pods of each subset and, after a slash, its limit."
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the WorkloadSpread was created."
 type WorkloadSpread struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -139,6 +140,9 @@ type WorkloadSpreadStatus struct {
 	// subsetStatuses are the totals of all revisions of the workload, in the order of spec.subsets.
 	// +optional
 	SubsetStatuses []SubsetStatus `json:"subsetStatuses,omitempty"`
+	// distribution tells subsetStatuses in one line, for people: the pods of each subset and, after a slash, its limit.
+	// +optional
+	Distribution string `json:"distribution,omitempty"`
 	// versionedSubsetStatuses are the same for the pods of each revision, which all have the full room: new pods of a
 	// rollout do not wait for old ones.
 	// +optional

@@ -107,6 +107,7 @@ func TestEachRevisionHasTheWholeRoom(t *testing.T) {
 	assert.Equal(t, "a 2/0 b 0/-1", count(p.Status.VersionedSubsetStatuses["old"]))
 	assert.Equal(t, "a 1/1 b 0/-1", count(p.Status.VersionedSubsetStatuses["new"]))
 	assert.Equal(t, "a 3/0 b 0/-1", count(p.Status.SubsetStatuses))
+	assert.Equal(t, "a 3/2, b 0", p.Status.Distribution)
 	assert.EqualValues(t, 1, p.Status.ObservedGeneration)
 }
 

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +38,20 @@ func (c *computation) report() {
 		c.plan.RequeueWithin(creatingLife)
 	}
 	next.SubsetStatuses = c.entriesOf(total, c.Spread.Status.SubsetStatuses, true)
+	next.Distribution = distribution(next.SubsetStatuses, c.limits)
 	c.plan.Status = next
+}
+
+// distribution tells how many pods each subset has and may have. A printed column shows one value, and no list.
+func distribution(totals []v1beta1.SubsetStatus, limits []int32) string {
+	parts := make([]string, len(totals))
+	for i := range totals {
+		parts[i] = fmt.Sprintf("%s %d", totals[i].Name, totals[i].Replicas)
+		if limits[i] != Unlimited {
+			parts[i] += fmt.Sprintf("/%d", limits[i])
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // count returns the entries of one version.
