@@ -5,9 +5,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
 // The cluster judges the pods of the target with each patch; a target that is to come is not waited for.
@@ -34,4 +39,21 @@ func TestPatchesAreValidatedWithTheTarget(t *testing.T) {
 	}
 	namespace = env.Namespace(t)
 	require.NoError(t, create(wrong), "there is no target yet")
+}
+
+// Who asks for nodes that there cannot be is told, and gets what was asked for.
+func TestSubsetsWithoutNodesForTheTargetAreToldOf(t *testing.T) {
+	serve(t)
+	c, warnings := env.Warned(t)
+	namespace := env.Namespace(t)
+	owner := newReplicaSet(namespace, 1)
+	owner.Spec.Template.Spec.NodeSelector = map[string]string{"zone": "b"}
+	require.NoError(t, c.Create(t.Context(), owner))
+	s := newSpread(namespace, intstr.FromInt32(1))
+	require.NoError(t, c.Create(t.Context(), s))
+	assert.Equal(t, []string{`subset "a": no node can be as it and the pod template of the target ask for: zone`}, warnings.Heard())
+	testenv.Edit(t, c, s, func(s *v1beta1.WorkloadSpread) {
+		s.Spec.Subsets[1].Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	})
+	assert.Empty(t, warnings.Heard(), "subset a has not changed")
 }

@@ -5,13 +5,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
+	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/workloads/validation"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
@@ -26,42 +29,54 @@ type Templates interface {
 	Template(ctx context.Context, workload *metav1.PartialObjectMetadata) (*podtemplate.Template, error)
 }
 
-// validatePatches has the cluster judge the target's pod template with each new patch, if the target can be read already.
-// What is wrong with the template itself is not the patch's fault. A patch that is taken unseen shows its faults with the
-// first pod.
-func (w *Spreads) validatePatches(ctx context.Context, s, old *v1beta1.WorkloadSpread, namespace string) (field.ErrorList, error) {
-	fresh := slices.DeleteFunc(slices.Clone(s.Spec.Subsets), func(subset v1beta1.WorkloadSpreadSubset) bool { return isPatchOf(old, &subset) })
-	if len(fresh) == 0 {
-		return nil, nil
+// withTarget judges the subsets that are new or changed by the target's pod template, if that can be read already: it
+// warns of those that rule out all nodes, and has the cluster judge the template with each new patch. What is wrong with
+// the template itself is not the patch's fault. A patch that is taken unseen shows its faults with the first pod.
+func (w *Spreads) withTarget(ctx context.Context, s, old *v1beta1.WorkloadSpread, namespace string) (admission.Findings, error) {
+	var found admission.Findings
+	changed := func(subset *v1beta1.WorkloadSpreadSubset) bool {
+		return (subset.RequiredNodeSelector != nil || len(subset.Patch.Raw) > 0) && (old == nil || !slices.ContainsFunc(old.Spec.Subsets,
+			func(o v1beta1.WorkloadSpreadSubset) bool { return equality.Semantic.DeepEqual(&o, subset) }))
 	}
-	named := &v1beta1.WorkloadSpread{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Spec: s.Spec}
-	template, err := w.templateOf(ctx, named)
-	if err != nil {
-		log.FromContext(ctx).Info("The patches of a spread are not validated with its target", "namespace", namespace, "error", err.Error())
+	if !slices.ContainsFunc(s.Spec.Subsets, func(subset v1beta1.WorkloadSpreadSubset) bool { return changed(&subset) }) {
+		return found, nil
 	}
+	template := w.templateOf(ctx, &v1beta1.WorkloadSpread{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Spec: s.Spec})
 	if template == nil {
-		return nil, nil
+		return found, nil
 	}
-	var errs field.ErrorList
 	for i := range s.Spec.Subsets {
-		if isPatchOf(old, &s.Spec.Subsets[i]) {
+		subset := &s.Spec.Subsets[i]
+		if !changed(subset) {
 			continue
 		}
-		found, err := w.validatePatch(ctx, namespace, *template, s.Spec.Subsets[i].Patch.Raw, specPath().Child("subsets").Index(i).Child("patch"))
-		if err != nil {
-			return nil, err
+		pod := &corev1.Pod{ObjectMeta: template.Pod.ObjectMeta, Spec: template.Pod.Spec}
+		if keys := plan.Conflict(pod, subset); len(keys) > 0 {
+			found.Warnings = append(found.Warnings, fmt.Sprintf(
+				"subset %q: no node can be as it and the pod template of the target ask for: %s", subset.Name, strings.Join(keys, ", ")))
 		}
-		errs = append(errs, found...)
+		if isPatchOf(old, subset) {
+			continue
+		}
+		errs, err := w.validatePatch(ctx, namespace, *template, subset.Patch.Raw, specPath().Child("subsets").Index(i).Child("patch"))
+		if err != nil {
+			return found, err
+		}
+		found.Errors = append(found.Errors, errs...)
 	}
-	return errs, nil
+	return found, nil
 }
 
-func (w *Spreads) templateOf(ctx context.Context, s *v1beta1.WorkloadSpread) (*podtemplate.Template, error) {
+// templateOf returns the pod template of the target, nil if it is not there or cannot be read now.
+func (w *Spreads) templateOf(ctx context.Context, s *v1beta1.WorkloadSpread) (template *podtemplate.Template) {
 	workload, err := w.Templates.Get(ctx, s)
-	if err != nil || workload == nil {
-		return nil, err
+	if err == nil && workload != nil {
+		template, err = w.Templates.Template(ctx, workload)
 	}
-	return w.Templates.Template(ctx, workload)
+	if err != nil {
+		log.FromContext(ctx).Info("The subsets of a spread are not judged with its target", "namespace", s.Namespace, "error", err.Error())
+	}
+	return template
 }
 
 func (w *Spreads) validatePatch(ctx context.Context, namespace string, template podtemplate.Template, patch []byte, at *field.Path) (field.ErrorList, error) {

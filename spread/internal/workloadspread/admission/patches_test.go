@@ -37,8 +37,8 @@ func TestPatchesOfTargetsThatCannotBeReadAreTaken(t *testing.T) {
 		{Name: "a", Patch: runtime.RawExtension{Raw: []byte(`{"metadata":{"labels":{"zone":"a"}}}`)}},
 	}}}
 	for name, target := range map[string]away{"its metadata": {}, "its template": {&metav1.PartialObjectMetadata{}}} {
-		errs, err := (&Spreads{Templates: target}).validatePatches(t.Context(), s, nil, "shop")
+		found, err := (&Spreads{Templates: target}).withTarget(t.Context(), s, nil, "shop")
 		require.NoError(t, err, name)
-		assert.Empty(t, errs, name)
+		assert.Empty(t, found, name)
 	}
 }

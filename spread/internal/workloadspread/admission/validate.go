@@ -53,9 +53,11 @@ func (w *Spreads) validate(ctx context.Context, req admission.Request[*v1beta1.W
 	}
 	findings := admission.Findings{Errors: append(errs, Validate(req.New, w.Pause)...), Warnings: warnings(req.New)}
 	if len(findings.Errors) == 0 {
-		if findings.Errors, err = w.validatePatches(ctx, req.New, req.Old, req.Namespace); err != nil {
+		found, err := w.withTarget(ctx, req.New, req.Old, req.Namespace)
+		if err != nil {
 			return admission.Findings{}, apierrors.NewServiceUnavailable(err.Error())
 		}
+		findings.Errors, findings.Warnings = found.Errors, append(findings.Warnings, found.Warnings...)
 	}
 	if len(findings.Errors) > 0 || req.Operation != admissionv1.Create || req.DryRun {
 		return findings, nil
