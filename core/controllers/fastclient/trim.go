@@ -102,8 +102,8 @@ func Trim(object any) (any, error) {
 // last-applied-configuration. Of the spec: the node, or the names of nodes that it must be scheduled to, readiness
 // gates, volumes of claims, and of each container name, image, resources, restart and resize policy, and environment
 // variables with a valueFrom or a name that begins with KRUISE_. Of the status: phase, conditions except those of the
-// start-up steps, of each container its running process and resources, for one that is not ready when its last run
-// began and ended, and why a pod has failed, with the first 256 bytes of the message. Strings that many pods have in
+// start-up steps, of each container its running process and resources, for one that is not ready whether it has
+// started and when its last run began and ended, and why a pod has failed, with the first 256 bytes of the message. Strings that many pods have in
 // common are shared.
 func TrimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
@@ -242,7 +242,11 @@ func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 			Name: shared(s.Name), Image: shared(s.Image), ImageID: shared(s.ImageID), ContainerID: s.ContainerID,
 			Ready: s.Ready, RestartCount: s.RestartCount, State: trimState(s.State), Resources: s.Resources,
 		}
-		if end := s.LastTerminationState.Terminated; end != nil && !s.Ready {
+		if s.Ready {
+			continue
+		}
+		trimmed[i].Started = s.Started
+		if end := s.LastTerminationState.Terminated; end != nil {
 			trimmed[i].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{StartedAt: end.StartedAt, FinishedAt: end.FinishedAt}
 		}
 	}

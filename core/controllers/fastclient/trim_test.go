@@ -110,10 +110,11 @@ func TestTrimmedPodsSayWhatRanBefore(t *testing.T) {
 		ExitCode: 1, Reason: "Error", Message: "panic", StartedAt: began, FinishedAt: ended, ContainerID: "containerd://1",
 	}
 	status := &crashed.Status.ContainerStatuses[0]
-	status.Ready, status.LastTerminationState.Terminated = false, former
+	status.Ready, status.Started, status.LastTerminationState.Terminated = false, new(true), former
 	status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 5m0s"}}
 	p := trimmed(t, crashed.DeepCopy())
 	assert.Equal(t, &corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: ended}, p.Status.ContainerStatuses[0].LastTerminationState.Terminated)
+	assert.Equal(t, new(true), p.Status.ContainerStatuses[0].Started)
 	assert.Equal(t, &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}, p.Status.ContainerStatuses[0].State.Waiting)
 	status.State = corev1.ContainerState{Terminated: former}
 	p = trimmed(t, crashed.DeepCopy())

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -44,13 +44,26 @@ func withPullPolicy(defaulted, written *corev1.PodTemplateSpec, policy podspec.D
 			template.Spec.Containers[i].ImagePullPolicy = corev1.PullAlways
 		}
 	}
+	for i := range written.Spec.InitContainers {
+		if written.Spec.InitContainers[i].ImagePullPolicy == "" && i < len(template.Spec.InitContainers) {
+			template.Spec.InitContainers[i].ImagePullPolicy = "" // what a new tag makes of it is no change
+		}
+	}
 	return template
 }
 
 // firstChangeBesidesImages returns the first difference of two pod specs that is not an image, as an operation and a
 // JSON pointer, or "".
 func firstChangeBesidesImages(before, after *corev1.PodSpec) string {
-	image := regexp.MustCompile(`^/containers/\d+/image$`)
+	var images []string // that may change
+	for i := range after.Containers {
+		images = append(images, fmt.Sprintf("/containers/%d/image", i))
+	}
+	for i := range after.InitContainers {
+		if podspec.IsSidecar(&after.InitContainers[i]) {
+			images = append(images, fmt.Sprintf("/initContainers/%d/image", i))
+		}
+	}
 	a, errA := json.Marshal(before)
 	b, errB := json.Marshal(after)
 	operations, err := jsonpatch.CreatePatch(a, b)
@@ -58,7 +71,7 @@ func firstChangeBesidesImages(before, after *corev1.PodSpec) string {
 		return ""
 	}
 	for _, o := range operations {
-		if o.Operation != "replace" || !image.MatchString(o.Path) {
+		if o.Operation != "replace" || !slices.Contains(images, o.Path) {
 			return o.Operation + " " + o.Path
 		}
 	}

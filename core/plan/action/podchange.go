@@ -88,9 +88,9 @@ func (c *PodChange) HasFinalizer(name string) bool {
 	return slices.Contains(c.Pod.Finalizers, name) && !slices.Contains(c.removedFinalizers, name)
 }
 
-// SetImage changes the image of a container. A container that the pod does not have is ignored.
+// SetImage changes the image of a container or an init container. One that the pod does not have is ignored.
 func (c *PodChange) SetImage(container, image string) {
-	have := c.container(container)
+	have := c.anyContainer(container)
 	switch {
 	case have == nil:
 	case have.Image == image:
@@ -108,7 +108,7 @@ func (c *PodChange) Image(container string) string {
 	if image, ok := c.images[container]; ok {
 		return image
 	}
-	if have := c.container(container); have != nil {
+	if have := c.anyContainer(container); have != nil {
 		return have.Image
 	}
 	return ""
@@ -169,9 +169,20 @@ func (c *PodChange) Empty() bool {
 }
 
 func (c *PodChange) container(name string) *corev1.Container {
-	for i := range c.Pod.Spec.Containers {
-		if c.Pod.Spec.Containers[i].Name == name {
-			return &c.Pod.Spec.Containers[i]
+	return named(c.Pod.Spec.Containers, name)
+}
+
+func (c *PodChange) anyContainer(name string) *corev1.Container {
+	if container := c.container(name); container != nil {
+		return container
+	}
+	return named(c.Pod.Spec.InitContainers, name)
+}
+
+func named(containers []corev1.Container, name string) *corev1.Container {
+	for i := range containers {
+		if containers[i].Name == name {
+			return &containers[i]
 		}
 	}
 	return nil

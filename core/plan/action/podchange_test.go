@@ -25,6 +25,7 @@ func servingPod() *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{
 			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: readinessGate}},
+			InitContainers: []corev1.Container{{Name: "proxy", Image: "proxy:v1"}},
 			Containers: []corev1.Container{
 				{Name: "a", Image: "a:v1", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 					corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi"),
@@ -60,6 +61,8 @@ func TestWhatIsThereIsNotWritten(t *testing.T) {
 		"finalizer removed and set": func(c *PodChange) { c.RemoveFinalizer("example.io/have"); c.AddFinalizer("example.io/have") },
 		"image there":               func(c *PodChange) { c.SetImage("a", "a:v1") },
 		"image and back":            func(c *PodChange) { c.SetImage("a", "a:v2"); c.SetImage("a", "a:v1") },
+		"init container's image":    func(c *PodChange) { c.SetImage("proxy", "proxy:v2"); c.SetImage("proxy", "proxy:v1") },
+		"init container's cpu":      func(c *PodChange) { c.SetResources("proxy", cpu("1")) },
 		"unknown container":         func(c *PodChange) { c.SetImage("x", "x:v1"); c.SetResources("x", cpu("1")) },
 		"resources there":           func(c *PodChange) { c.SetResources("a", cpu("1000m")) },
 		"resources and back":        func(c *PodChange) { c.SetResources("a", cpu("2")); c.SetResources("a", cpu("1")) },
@@ -142,6 +145,7 @@ func TestBodies(t *testing.T) {
 	c.AddFinalizer("new")
 	c.RemoveFinalizer("example.io/have")
 	c.SetImage("b", "b:v2")
+	c.SetImage("proxy", "proxy:v2")
 	c.SetResources("a", corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("2Gi")},
 		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m")},
@@ -156,8 +160,12 @@ func TestBodies(t *testing.T) {
 			"labels":     map[string]any{"new": "1", "have": nil},
 			"finalizers": []any{"new"}, "$deleteFromPrimitiveList/finalizers": []any{"example.io/have"},
 		},
-		"spec": map[string]any{"containers": []any{map[string]any{"name": "b", "image": "b:v2"}}},
+		"spec": map[string]any{
+			"initContainers": []any{map[string]any{"name": "proxy", "image": "proxy:v2"}},
+			"containers":     []any{map[string]any{"name": "b", "image": "b:v2"}},
+		},
 	}, patches[1].Body)
+	assert.Equal(t, "proxy:v2", c.Image("proxy"))
 }
 
 func conditionsOf(t *testing.T, c *PodChange) []any {

@@ -28,12 +28,12 @@ func (c *PodChange) Patches() []Patch {
 		patches = append(patches, Patch{Subresource: "status", Body: body})
 	}
 	if len(c.resources) > 0 {
-		patches = append(patches, Patch{Subresource: "resize", Body: containers(c.resourceList())})
+		patches = append(patches, Patch{Subresource: "resize", Body: map[string]any{"spec": map[string]any{"containers": c.resourceList()}}})
 	}
 	if needMain {
 		body := map[string]any{}
 		if len(c.images) > 0 {
-			body = containers(c.imageList())
+			body["spec"] = c.imageSpec()
 		}
 		if len(meta) > 0 {
 			body["metadata"] = meta
@@ -103,11 +103,22 @@ func (c *PodChange) unready() *corev1.PodCondition {
 	}
 }
 
-func (c *PodChange) imageList() []any {
+func (c *PodChange) imageSpec() map[string]any {
+	spec := map[string]any{}
+	if list := c.imageList(c.Pod.Spec.InitContainers); len(list) > 0 {
+		spec["initContainers"] = list
+	}
+	if list := c.imageList(c.Pod.Spec.Containers); len(list) > 0 {
+		spec["containers"] = list
+	}
+	return spec
+}
+
+func (c *PodChange) imageList(containers []corev1.Container) []any {
 	var list []any
-	for i := range c.Pod.Spec.Containers {
-		if image, ok := c.images[c.Pod.Spec.Containers[i].Name]; ok {
-			list = append(list, map[string]any{"name": c.Pod.Spec.Containers[i].Name, "image": image})
+	for i := range containers {
+		if image, ok := c.images[containers[i].Name]; ok {
+			list = append(list, map[string]any{"name": containers[i].Name, "image": image})
 		}
 	}
 	return list
@@ -138,10 +149,6 @@ func quantities(l corev1.ResourceList) map[string]any {
 		m[string(name)] = q.String()
 	}
 	return m
-}
-
-func containers(list []any) map[string]any {
-	return map[string]any{"spec": map[string]any{"containers": list}}
 }
 
 func anyList(texts []string) []any {

@@ -12,13 +12,19 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// chooseBatch picks the containers that go first: those without launch priority and those of the
-// highest one, among the containers with changes and those that are on their way already. One key is
-// written once, so containers that read a changed key of a chosen one come along.
+// chooseBatch picks the containers that go first, among those with changes and those that are on their way already: one
+// native sidecar after the other, as the kubelet starts them, and then those without launch priority and those of the
+// highest one. One key is written once, so containers that read a changed key of a chosen one come along.
 func chooseBatch(pod *corev1.Pod, ch changes, onTheirWay sets.Set[string]) sets.Set[string] {
+	names := ch.containers().Union(onTheirWay)
+	for i := range pod.Spec.InitContainers {
+		if name := pod.Spec.InitContainers[i].Name; names.Has(name) && sidecarOf(pod, name) != nil {
+			return sets.New(name)
+		}
+	}
 	chosen, highest := sets.New[string](), sets.New[string]()
 	top, found := 0, false
-	for name := range ch.containers().Union(onTheirWay) {
+	for name := range names {
 		priority, ok := launchPriority(containerOf(pod, name))
 		switch {
 		case !ok:
@@ -66,6 +72,19 @@ func launchPriority(c *corev1.Container) (int, bool) {
 		return priority, ok && err == nil
 	}
 	return 0, false
+}
+
+// mayBeFollowed reports whether the containers that come after the one of that name may change: it is ready. A native sidecar
+// has started, as kubelets want it; it may become ready with the containers that come after it.
+func mayBeFollowed(pod *corev1.Pod, name string) bool {
+	status := statusOf(pod, name)
+	switch {
+	case containerOf(pod, name) == nil:
+		return true
+	case status == nil:
+		return false
+	}
+	return status.Ready || sidecarOf(pod, name) != nil && status.Started != nil && *status.Started
 }
 
 // startBatch writes the next batch of the changes and records it and what is left in the state. The

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // changes is what is still to be written for containers, by container. Only what differs from the
@@ -216,19 +217,31 @@ func differing(have map[string]string, want map[string]*string) map[string]*stri
 	return rest
 }
 
+// containerOf is the container or the native sidecar of that name; nil for an init container that ends.
 func containerOf(pod *corev1.Pod, name string) *corev1.Container {
 	for i := range pod.Spec.Containers {
 		if pod.Spec.Containers[i].Name == name {
 			return &pod.Spec.Containers[i]
 		}
 	}
+	return sidecarOf(pod, name)
+}
+
+func sidecarOf(pod *corev1.Pod, name string) *corev1.Container {
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.Name == name && podspec.IsSidecar(c) {
+			return c
+		}
+	}
 	return nil
 }
 
 func statusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
-	for i := range pod.Status.ContainerStatuses {
-		if pod.Status.ContainerStatuses[i].Name == name {
-			return &pod.Status.ContainerStatuses[i]
+	for _, statuses := range [...][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range statuses {
+			if statuses[i].Name == name {
+				return &statuses[i]
+			}
 		}
 	}
 	return nil

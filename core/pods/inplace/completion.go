@@ -27,7 +27,8 @@ import (
 //  4. another one is shown with the old image ID under another name: either two names of one image,
 //     or the old container has crashed and was restarted just before the kubelet saw the change. The
 //     latter is replaced at once, so that what still runs after settleTime is the former. One that
-//     crashes is given unsureTime. One that is down otherwise waits for its wanted image, however
+//     crashes is given unsureTime, and so is a native sidecar that has yet to pass its startup probe, before which
+//     the kubelet does not look at its image. One that is down otherwise waits for its wanted image, however
 //     long that cannot be pulled.
 //
 // Without a recorded container ID nothing ran that a new container could be told from: the old one was down, or an
@@ -131,7 +132,7 @@ func awaitImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 	case !isStarted(status):
 		return waitFor(ReasonContainer, "container %s is not running with image %s yet", name, spec.Image)
 	}
-	return s.awaitProof(spec, status, sure, now)
+	return s.awaitProof(pod, spec, status, sure, now)
 }
 
 // awaitImageWithoutID is awaitImage for a state that OpenKruise wrote, which names no container.
@@ -140,7 +141,7 @@ func (s *State) awaitImageWithoutID(pod *corev1.Pod, spec *corev1.Container, sta
 	case wanted || !sameImageID(status.ImageID, s.LastContainerStatuses[spec.Name].ImageID):
 		return nil
 	case pod.Status.ObservedGeneration > 0 && status.State.Running != nil:
-		return s.awaitProof(spec, status, false, now)
+		return s.awaitProof(pod, spec, status, false, now)
 	}
 	return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", spec.Name, spec.Image)
 }
@@ -151,9 +152,9 @@ func otherImage(recorded, shown string) bool {
 }
 
 // awaitProof is what rule 4 waits for, nil when it waits no longer.
-func (s *State) awaitProof(spec *corev1.Container, status *corev1.ContainerStatus, sure bool, now time.Time) *Progress {
+func (s *State) awaitProof(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, sure bool, now time.Time) *Progress {
 	wait := unsureTime
-	if sure && status.State.Running != nil {
+	if sure && status.State.Running != nil && (sidecarOf(pod, spec.Name) == nil || mayBeFollowed(pod, spec.Name)) {
 		wait = settleTime
 	}
 	left := s.writtenAt(spec.Name).Add(wait).Sub(now)

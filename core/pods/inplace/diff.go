@@ -114,6 +114,11 @@ func fixedParts(before, after *corev1.PodSpec, o Options) (was, is *corev1.PodSp
 			is.Containers[i].ImagePullPolicy = was.Containers[i].ImagePullPolicy
 		}
 	}
+	for i := range min(len(was.InitContainers), len(is.InitContainers)) {
+		if before.InitContainers[i].ImagePullPolicy == "" && after.InitContainers[i].ImagePullPolicy == "" {
+			is.InitContainers[i].ImagePullPolicy = was.InitContainers[i].ImagePullPolicy
+		}
+	}
 	return was, is
 }
 
@@ -133,10 +138,21 @@ func fixedPart(spec *corev1.PodSpec, o Options) *corev1.PodSpec {
 			}
 		}
 	}
+	for i := range fixed.InitContainers {
+		if c := &fixed.InitContainers[i]; podspec.IsSidecar(c) {
+			c.Image = ""
+		}
+	}
 	return fixed
 }
 
+// addContainers adds what differs between two specs whose fixed parts are equal.
 func (s scope) addContainers(before, after *corev1.PodSpec, o Options) error {
+	for i := range after.InitContainers {
+		if now := &after.InitContainers[i]; podspec.IsSidecar(now) && before.InitContainers[i].Image != now.Image {
+			s.images.Insert(now.Name)
+		}
+	}
 	for i := range after.Containers {
 		old, now := &before.Containers[i], &after.Containers[i]
 		if old.Image != now.Image {

@@ -18,7 +18,7 @@ func resources(limits, requests corev1.ResourceList) func(*corev1.PodTemplateSpe
 func TestDiffVerdicts(t *testing.T) {
 	base := templateOf("app", "log")
 	base.Labels = map[string]string{"version": "a"}
-	base.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "init:v1"}}
+	base = withInits(base, "proxy")
 	burstable := variant(base, resources(quantities("200m", "200Mi"), quantities("100m", "100Mi")))
 	guaranteed := variant(base, resources(quantities("1", "1Gi"), quantities("1", "1Gi")))
 	guaranteed.Spec.InitContainers = nil
@@ -47,7 +47,19 @@ func TestDiffVerdicts(t *testing.T) {
 		{"added container", base, func(t *corev1.PodTemplateSpec) {
 			t.Spec.Containers = append(t.Spec.Containers, corev1.Container{Name: "more"})
 		}, "spec.containers"},
-		{"init container's image", base, func(t *corev1.PodTemplateSpec) { t.Spec.InitContainers[0].Image = "init:v2" }, "spec.initContainers[0].image"},
+		{"init container's image", base, func(t *corev1.PodTemplateSpec) { t.Spec.InitContainers[0].Image = "setup:v2" }, "spec.initContainers[0].image"},
+		{"native sidecar's image", base, func(t *corev1.PodTemplateSpec) { t.Spec.InitContainers[1].Image = "proxy:v2" }, ""},
+		{"native sidecar's image without a tag", base, func(t *corev1.PodTemplateSpec) { t.Spec.InitContainers[1].Image = "proxy" }, ""},
+		{"native sidecar's pull policy", base, func(t *corev1.PodTemplateSpec) {
+			t.Spec.InitContainers[1].ImagePullPolicy = corev1.PullNever
+		}, "spec.initContainers[1].imagePullPolicy"},
+		{"native sidecar that is to end", base, func(t *corev1.PodTemplateSpec) {
+			t.Spec.InitContainers[1].RestartPolicy = nil
+		}, "spec.initContainers[1].image"},
+		{"renamed native sidecar", base, func(t *corev1.PodTemplateSpec) { t.Spec.InitContainers[1].Name = "mesh" }, "spec.initContainers[1].name"},
+		{"added native sidecar", base, func(t *corev1.PodTemplateSpec) {
+			t.Spec.InitContainers = append(t.Spec.InitContainers, t.Spec.InitContainers[1])
+		}, "spec.initContainers"},
 		{"env literal", base, one(func(c *corev1.Container) { c.Env = []corev1.EnvVar{{Name: "A", Value: "1"}} }), "spec.containers[0].env"},
 		{"port", base, one(func(c *corev1.Container) { c.Ports = []corev1.ContainerPort{{ContainerPort: 80}} }), "spec.containers[0].ports"},
 		{"probe", variant(base, one(func(c *corev1.Container) { c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 10} })),
@@ -76,6 +88,9 @@ func TestDiffVerdicts(t *testing.T) {
 		{"init container's resources", base, func(t *corev1.PodTemplateSpec) {
 			t.Spec.InitContainers[0].Resources.Limits = quantities("1", "")
 		}, "spec.initContainers[0].resources.limits[cpu]"},
+		{"native sidecar's resources", burstable, func(t *corev1.PodTemplateSpec) {
+			t.Spec.InitContainers[1].Resources.Limits = quantities("1", "")
+		}, "spec.initContainers[1].resources.limits[cpu]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

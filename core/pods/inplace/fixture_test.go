@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // noon is when the stories of the tests begin.
@@ -28,6 +29,17 @@ func templateOf(names ...string) *corev1.PodTemplateSpec {
 	t := &corev1.PodTemplateSpec{}
 	for _, name := range names {
 		t.Spec.Containers = append(t.Spec.Containers, corev1.Container{Name: name, Image: name + ":v1"})
+	}
+	return t
+}
+
+// withInits puts init containers before the containers of the template, with image <name>:v1: setup, which ends, and
+// native sidecars of the given names.
+func withInits(t *corev1.PodTemplateSpec, sidecars ...string) *corev1.PodTemplateSpec {
+	t.Spec.InitContainers = []corev1.Container{{Name: "setup", Image: "setup:v1"}}
+	for _, name := range sidecars {
+		always := corev1.ContainerRestartPolicyAlways
+		t.Spec.InitContainers = append(t.Spec.InitContainers, corev1.Container{Name: name, Image: name + ":v1", RestartPolicy: &always})
 	}
 	return t
 }
@@ -87,14 +99,25 @@ func runningPod(t *corev1.PodTemplateSpec, revision string) *corev1.Pod {
 			{Type: contract.InPlaceUpdateReady, Status: corev1.ConditionTrue},
 		},
 	}
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+	pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = statusesOf(pod.Spec.Containers), statusesOf(pod.Spec.InitContainers)
+	for i := range pod.Spec.InitContainers {
+		if !podspec.IsSidecar(&pod.Spec.InitContainers[i]) {
+			pod.Status.InitContainerStatuses[i].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+		}
+	}
+	return pod
+}
+
+func statusesOf(containers []corev1.Container) []corev1.ContainerStatus {
+	var list []corev1.ContainerStatus
+	for i := range containers {
+		c := &containers[i]
+		list = append(list, corev1.ContainerStatus{
 			Name: c.Name, Image: c.Image, ImageID: imageIDOf(c.Image), ContainerID: c.Name + "-0", Ready: true,
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, Resources: c.Resources.DeepCopy(),
 		})
 	}
-	return pod
+	return list
 }
 
 func withDefaults(r corev1.ResourceRequirements) corev1.ResourceRequirements {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 )
 
@@ -102,11 +103,13 @@ func (s *story) retarget() {
 
 // containers are a template with one of few images for each container, and few values for all else.
 func (s *story) containers() *corev1.PodTemplateSpec {
-	t := templateOf("a", "b", "c")
+	t := withInits(templateOf("a", "b", "c"), "x", "y")
 	tags := []string{"v1", "v2", "v3", "v1b"}
+	for _, c := range podspec.LongRunning(&t.Spec) {
+		c.Image = c.Name + ":" + tags[s.random.IntN(len(tags))]
+	}
 	for i := range t.Spec.Containers {
 		c := &t.Spec.Containers[i]
-		c.Image = c.Name + ":" + tags[s.random.IntN(len(tags))]
 		c.Resources.Requests = quantities([]string{"100m", "200m"}[s.random.IntN(2)], "1Gi")
 		if c.Name == "b" {
 			c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
@@ -171,11 +174,7 @@ func (s *story) write(c *action.PodChange) {
 		s.resized = s.resized || patches[len(patches)-2].Subresource == "resize"
 		return
 	}
-	for i := range s.pod.Spec.Containers {
-		if s.pod.Spec.Containers[i].Image != after.Spec.Containers[i].Image {
-			require.Equal(s.t, corev1.ConditionFalse, gateOf(after), "an image changes only out of service")
-		}
-	}
+	s.requireImagesInOrder(after)
 	from, to := s.revisions[s.pod.Labels[contract.RevisionLabel]], s.revisions[after.Labels[contract.RevisionLabel]]
 	s.pod = after
 	if from != to {
@@ -184,6 +183,22 @@ func (s *story) write(c *action.PodChange) {
 	if before == corev1.ConditionFalse && gateOf(after) == corev1.ConditionTrue {
 		s.requireObservedAnew()
 		s.requireEnvironments()
+	}
+}
+
+// requireImagesInOrder is what a write of images owes: the pod is out of service, one native sidecar changes after the
+// other, and containers change after them.
+func (s *story) requireImagesInOrder(after *corev1.Pod) {
+	earlier := true // all before are what the update makes of them
+	before, wanted := podspec.LongRunning(&s.pod.Spec), podspec.LongRunning(&s.target.Template.Spec)
+	for i, c := range podspec.LongRunning(&after.Spec) {
+		if before[i].Image != c.Image {
+			require.Equal(s.t, corev1.ConditionFalse, gateOf(after), "an image changes only out of service")
+			require.True(s.t, earlier || after.Labels[contract.RevisionLabel] != s.target.Name, "%s changes before a native sidecar", c.Name)
+		}
+		if podspec.IsSidecar(c) && (before[i].Image != wanted[i].Image) {
+			earlier = false
+		}
 	}
 }
 
@@ -221,11 +236,10 @@ func (s *story) requireObservedAnew() {
 	if state == nil || state.Revision != s.pod.Labels[contract.RevisionLabel] {
 		return
 	}
-	template := s.revisions[state.Revision].Template
-	for i := range template.Spec.Containers {
-		name := template.Spec.Containers[i].Name
+	for _, c := range podspec.LongRunning(&s.revisions[state.Revision].Template.Spec) {
+		name := c.Name
 		spec, real := containerOf(s.pod, name), s.node.real[name]
-		require.Equal(s.t, template.Spec.Containers[i].Image, spec.Image)
+		require.Equal(s.t, c.Image, spec.Image)
 		require.Equal(s.t, contentOf(spec.Image), contentOf(real.image), "container %s at %s", name, s.elapsed)
 		require.NotEqual(s.t, state.Restarts[name], real.id, "container %s at %s", name, s.elapsed)
 	}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // process is a container as it really is on the node.
@@ -18,6 +19,7 @@ type process struct {
 	env       uint64 // EnvHash of what it was started with
 	resources corev1.ResourceRequirements
 	dead      bool
+	probes    int // that a native sidecar has to pass yet; the kubelet does not look at its image before
 }
 
 // report is a status that the kubelet has computed and not sent yet.
@@ -49,8 +51,8 @@ func contentOf(image string) string { return imageIDOf(runtimeName(image)) }
 
 func newKubelet(random *rand.Rand, pod *corev1.Pod) *kubelet {
 	k := &kubelet{random: random, seen: pod.DeepCopy(), real: map[string]process{}, env: map[string]uint64{}}
-	for i := range pod.Spec.Containers {
-		k.start(pod.Spec.Containers[i].Name)
+	for _, c := range podspec.LongRunning(&pod.Spec) {
+		k.start(c.Name)
 	}
 	return k
 }
@@ -58,10 +60,14 @@ func newKubelet(random *rand.Rand, pod *corev1.Pod) *kubelet {
 func (k *kubelet) start(name string) {
 	k.serial++
 	c := containerOf(k.seen, name)
-	k.real[name] = process{
+	p := process{
 		id: fmt.Sprintf("%s-%d", name, k.serial), image: c.Image,
 		env: ExpectedEnvHash(c, k.seen), resources: *c.Resources.DeepCopy(),
 	}
+	if podspec.IsSidecar(c) {
+		p.probes = k.random.IntN(4)
+	}
+	k.real[name] = p
 	k.env[k.real[name].id] = k.real[name].env
 }
 
@@ -89,7 +95,7 @@ func (k *kubelet) step(pod *corev1.Pod) {
 }
 
 func (k *kubelet) anyContainer() string {
-	return k.seen.Spec.Containers[k.random.IntN(len(k.real))].Name
+	return podspec.LongRunning(&k.seen.Spec)[k.random.IntN(len(k.real))].Name
 }
 
 func (k *kubelet) kill(name string) {
@@ -102,14 +108,16 @@ func (k *kubelet) kill(name string) {
 func (k *kubelet) sync() {
 	k.outbox = &report{generation: k.seen.Generation, containers: map[string]process{}}
 	maps.Copy(k.outbox.containers, k.real)
-	for i := range k.seen.Spec.Containers {
-		c := &k.seen.Spec.Containers[i]
+	for _, c := range podspec.LongRunning(&k.seen.Spec) {
 		p, known := k.real[c.Name]
 		if !known {
 			continue // a container that this node never reports
 		}
 		quantities := missingQuantities(p.resources, c.Resources)
 		switch {
+		case p.probes > 0 && !p.dead:
+			p.probes--
+			k.real[c.Name] = p
 		case p.dead, p.image != c.Image, !noQuantities(quantities) && resizeRestarts(c, quantities):
 			k.kill(c.Name)
 			k.todo = append(k.todo, c.Name)
@@ -169,15 +177,24 @@ func (k *kubelet) send(pod *corev1.Pod) {
 	}
 	pod.Status.ObservedGeneration = k.outbox.generation
 	for i := range pod.Status.ContainerStatuses {
-		s := &pod.Status.ContainerStatuses[i]
-		p := k.outbox.containers[s.Name]
-		s.ContainerID, s.Image, s.ImageID = p.id, runtimeName(p.image), contentOf(p.image)
-		s.Ready, s.Resources = !p.dead, p.resources.DeepCopy()
-		if p.dead {
-			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
-		} else {
-			s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+		k.outbox.tell(&pod.Status.ContainerStatuses[i])
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		if s := &pod.Status.InitContainerStatuses[i]; sidecarOf(pod, s.Name) != nil {
+			k.outbox.tell(s)
 		}
 	}
 	k.outbox = nil
+}
+
+func (r *report) tell(s *corev1.ContainerStatus) {
+	p := r.containers[s.Name]
+	s.ContainerID, s.Image, s.ImageID = p.id, runtimeName(p.image), contentOf(p.image)
+	s.Started = new(!p.dead && p.probes == 0)
+	s.Ready, s.Resources = *s.Started, p.resources.DeepCopy()
+	if p.dead {
+		s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+	} else {
+		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	}
 }

@@ -76,7 +76,7 @@ func nextBatch(c *action.PodChange, s *State) *Progress {
 	names := sets.List(rest.containers())
 	if s.PreCheckBeforeNext != nil && len(names) > 0 {
 		for _, name := range s.PreCheckBeforeNext.ContainersRequiredReady {
-			if status := statusOf(c.Pod, name); containerOf(c.Pod, name) != nil && (status == nil || !status.Ready) {
+			if !mayBeFollowed(c.Pod, name) {
 				return waitFor(ReasonNotReady, "container %s must be ready before the next containers are updated", name)
 			}
 		}

@@ -3,6 +3,8 @@ package inplace
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // scope is what an update answers for: what changed between two templates, or was still pending on a
@@ -33,8 +35,10 @@ func (s scope) union(o scope) scope {
 
 // addEverything covers all of the template, for a pod of which it is not known what it has.
 func (s scope) addEverything(t *corev1.PodTemplateSpec) {
+	for _, c := range podspec.LongRunning(&t.Spec) {
+		s.images.Insert(c.Name)
+	}
 	for i := range t.Spec.Containers {
-		s.images.Insert(t.Spec.Containers[i].Name)
 		s.resources.Insert(t.Spec.Containers[i].Name)
 	}
 	insertKeys(s.labels, t.Labels)

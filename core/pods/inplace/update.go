@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
@@ -137,8 +138,7 @@ func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, se
 		s.addEverything(u.template)
 	}
 	ch := newChanges()
-	for i := range u.template.Spec.Containers {
-		c := &u.template.Spec.Containers[i]
+	for _, c := range podspec.LongRunning(&u.template.Spec) {
 		if s.images.Has(c.Name) {
 			ch.images[c.Name] = c.Image
 		}

@@ -69,5 +69,6 @@ func unsettled(pod *corev1.Pod) bool {
 func progressChanged(old, now *corev1.Pod) bool {
 	return old.Status.ObservedGeneration != now.Status.ObservedGeneration ||
 		!equality.Semantic.DeepEqual(old.Status.ContainerStatuses, now.Status.ContainerStatuses) ||
+		!equality.Semantic.DeepEqual(old.Status.InitContainerStatuses, now.Status.InitContainerStatuses) ||
 		!equality.Semantic.DeepEqual(old.Status.Conditions, now.Status.Conditions)
 }

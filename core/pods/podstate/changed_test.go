@@ -19,6 +19,9 @@ func TestChanged(t *testing.T) {
 	resized := append(slices.Clip(settled), gen.Annotation(contract.InPlaceUpdateStateAnnotation, "{}"))
 	resources := gen.Change(func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].Resources = &corev1.ResourceRequirements{} })
 	newContainer := gen.Change(func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].ContainerID = "containerd://new" })
+	sidecar := gen.Change(func(pod *corev1.Pod) {
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "proxy", ContainerID: "containerd://new"}}
+	})
 	observed := gen.Change(func(pod *corev1.Pod) { pod.Status.ObservedGeneration++ })
 	resizing := gen.Condition(corev1.PodResizeInProgress, corev1.ConditionTrue, second(20))
 	cases := []struct {
@@ -54,6 +57,8 @@ func TestChanged(t *testing.T) {
 		{"a restart of a settled pod", settled, gen.Restarts(1), true},
 		{"the resources of a pod that was updated", resized, resources, true},
 		{"a condition of a pod that was updated", resized, resizing, true},
+		{"a native sidecar of a pod that was updated", resized, sidecar, true},
+		{"a native sidecar of a settled pod", settled, sidecar, false},
 		{"a container of a pod that updates", updating, newContainer, true},
 		{"a container of a pod that is held", held, newContainer, true},
 		{"the generation seen for a settled pod", settled, observed, false},

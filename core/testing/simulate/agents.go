@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
@@ -110,8 +111,9 @@ func (a *agents) report(key types.NamespacedName, uid types.UID) {
 // whose restart is asked for. A container with another image is the kubelet's to replace.
 func (a *agents) stopOutdated(pod *corev1.Pod, r *podRuntime) {
 	asked := inplace.RestartsUnderWay(pod)
-	for i, c := range r.containers {
-		restart := asked[c.name] == c.id && c.ran == pod.Spec.Containers[i].Image
+	for i, spec := range podspec.LongRunning(&pod.Spec) {
+		c := r.containers[i]
+		restart := asked[c.name] == c.id && c.ran == spec.Image
 		if !c.running || a.stopped[c.id] || !restart && a.upToDate(pod, c) {
 			continue
 		}
@@ -123,9 +125,10 @@ func (a *agents) stopOutdated(pod *corev1.Pod, r *podRuntime) {
 	}
 }
 
-// upToDate reports whether the container was started with the environment that the metadata of the pod gives.
+// upToDate reports whether the container was started with the environment that the metadata of the pod gives. Agents do
+// not look at that of native sidecars.
 func (a *agents) upToDate(pod *corev1.Pod, c *containerRuntime) bool {
-	return !inplace.ReadsMetadata(c.spec) || a.started[c.id] == inplace.ExpectedEnvHash(c.spec, pod)
+	return podspec.IsSidecar(c.spec) || !inplace.ReadsMetadata(c.spec) || a.started[c.id] == inplace.ExpectedEnvHash(c.spec, pod)
 }
 
 // watch checks pods that come back into service, and records who writes metadata.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
@@ -163,7 +164,8 @@ func uses(pod *corev1.Pod, claim string) bool {
 
 // CheckInPlace requires what every in-place update guarantees. The pod keeps its node and its address. With readiness
 // gate InPlaceUpdateReady, images change only while the condition is not True, and the condition becomes True again
-// only when the status shows that every container whose image was changed runs the image of the spec.
+// only when the status shows that every container whose image was changed runs the image of the spec. The image of a
+// native sidecar changes apart from those of other containers.
 func (w *World) CheckInPlace() {
 	changed := map[types.UID]map[string]bool{} // containers by their names
 	w.OnEvent(func(w *World, e Event) {
@@ -183,6 +185,9 @@ func (w *World) CheckInPlace() {
 				changed[pod.UID] = map[string]bool{}
 			}
 			maps.Copy(changed[pod.UID], names)
+			if len(names) > 1 && slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return names[c.Name] }) {
+				w.Violate("pod %s gets other images for a native sidecar and another container at once", pod.Name)
+			}
 			if isTrue(old, contract.InPlaceUpdateReady) || isTrue(pod, contract.InPlaceUpdateReady) {
 				w.Violate("pod %s gets another image while InPlaceUpdateReady is True", pod.Name)
 			}
@@ -198,12 +203,13 @@ func (w *World) checkRenewed(pod *corev1.Pod, changed map[string]bool) {
 	if r == nil {
 		return
 	}
-	for i, c := range r.containers {
-		shown := slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
-			return s.Name == c.name && c.images[s.ContainerID] == pod.Spec.Containers[i].Image
+	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+	for i, spec := range podspec.LongRunning(&pod.Spec) {
+		shown := slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool {
+			return s.Name == spec.Name && r.containers[i].images[s.ContainerID] == spec.Image
 		})
-		if changed[c.name] && !shown {
-			w.Violate("pod %s becomes ready for service, but container %s was not yet seen with image %s", pod.Name, c.name, pod.Spec.Containers[i].Image)
+		if changed[spec.Name] && !shown {
+			w.Violate("pod %s becomes ready for service, but container %s was not yet seen with image %s", pod.Name, spec.Name, spec.Image)
 		}
 	}
 }
@@ -211,9 +217,10 @@ func (w *World) checkRenewed(pod *corev1.Pod, changed map[string]bool) {
 // otherImages returns the names of the containers that have other images in b than in a.
 func otherImages(a, b *corev1.Pod) map[string]bool {
 	names := map[string]bool{}
-	for i := range a.Spec.Containers {
-		if a.Spec.Containers[i].Image != b.Spec.Containers[i].Image {
-			names[a.Spec.Containers[i].Name] = true
+	before := podspec.LongRunning(&a.Spec)
+	for i, c := range podspec.LongRunning(&b.Spec) {
+		if before[i].Image != c.Image {
+			names[c.Name] = true
 		}
 	}
 	return names
@@ -248,8 +255,7 @@ func Digest(w *World) string {
 
 func podDigest(pod *corev1.Pod) string {
 	var b strings.Builder
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
+	for _, c := range podspec.LongRunning(&pod.Spec) {
 		fmt.Fprintf(&b, " %s=%s", c.Name, c.Image)
 		for _, list := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
 			for _, name := range slices.Sorted(maps.Keys(list)) {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -14,9 +15,11 @@ import (
 // ConfigAnnotation is what the variable of ReadsConfig reads.
 const ConfigAnnotation = "example.com/config"
 
-// ReadConfig lets the first container of the template read ConfigAnnotation. Another container, of a higher launch
-// priority, is updated before it.
+// ReadConfig lets the first container of the template read ConfigAnnotation. Others are updated before it: a native
+// sidecar, and a container of a higher launch priority.
 func ReadConfig(spec *corev1.PodSpec) {
+	always := corev1.ContainerRestartPolicyAlways
+	spec.InitContainers = []corev1.Container{{Name: "proxy", Image: "proxy:1", RestartPolicy: &always}}
 	first := &spec.Containers[0]
 	first.Env = append(first.Env, ReadsConfig(), launchPriority(1))
 	spec.Containers = append(spec.Containers, corev1.Container{Name: "side", Image: "side:1", Env: []corev1.EnvVar{launchPriority(2)}})
@@ -38,9 +41,9 @@ func ReadsConfig() corev1.EnvVar {
 
 // CheckEnvironments walks through worlds whose nodes have agents and whose workload reads the annotation as ReadConfig says. A
 // user gives the template other annotations, by edit: values of ConfigAnnotation, and restarts of containers as they
-// are. Other people annotate pods. In the end every container has read what its pod's metadata say, except in pods that
+// are, and other images of the native sidecar. Other people annotate pods. In the end every container has read what its pod's metadata say, except in pods that
 // other people annotated last, and was restarted once for each restart that its pod came to.
-func CheckEnvironments(t *testing.T, walk Walk, edit func(w *World, annotations map[string]string)) {
+func CheckEnvironments(t *testing.T, walk Walk, edit func(w *World, change func(*corev1.PodTemplateSpec))) {
 	t.Helper()
 	start, unarrived := walk.Start, walk.Unarrived
 	walk.Faults = annotationFaults
@@ -61,17 +64,23 @@ func annotationFaults(seed uint64) Faults {
 	return f
 }
 
-// editConfig schedules edits by a user, who gives the template random annotations at random times.
-func (w *World) editConfig(seed uint64, edit func(w *World, annotations map[string]string)) {
+// editConfig schedules edits by a user, who gives the template random annotations at random times, and its native
+// sidecar one of two images, one of which has two names.
+func (w *World) editConfig(seed uint64, edit func(w *World, change func(*corev1.PodTemplateSpec))) {
+	w.options.Images = maps.Clone(w.options.Images)
+	w.options.Images["proxy:2"], w.options.Images["proxy:2b"] = Image{Digest: "2"}, Image{Digest: "2"}
 	rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation needs no secrecy
 	for range 1 + rng.IntN(3) {
 		value := map[string]string{ConfigAnnotation: []string{"1", "2", "3"}[rng.IntN(3)]}
 		if restart := []string{"", "1", "2", "3 main", "4 side", "5 nobody"}[rng.IntN(6)]; restart != "" {
 			value[contract.RestartInPlaceAnnotation] = restart
 		}
+		proxy := []string{"proxy:1", "proxy:2", "proxy:2b"}[rng.IntN(3)]
 		w.EditAfter(time.Duration(1+rng.IntN(300))*time.Second, func() {
-			w.Tell(UserActor, "wants annotations %v", value)
-			edit(w, value)
+			w.Tell(UserActor, "wants annotations %v and image %s", value, proxy)
+			edit(w, func(t *corev1.PodTemplateSpec) {
+				t.Annotations, t.Spec.InitContainers[0].Image = value, proxy
+			})
 		})
 	}
 }

@@ -1,10 +1,13 @@
 package simulate
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // podRuntime is what really runs on a node for one pod, whatever the API shows.
@@ -16,10 +19,10 @@ type podRuntime struct {
 	generation int64 // of the spec that the kubelet has taken in
 	ending     bool
 	ended      corev1.PodPhase
-	pending    string // why the last resize is put off or does not fit on the node; empty where it is neither
-	containers []*containerRuntime
-	composed   int // statuses composed so far
-	written    int // the latest of them that was written
+	pending    string              // why the last resize is put off or does not fit on the node; empty where it is neither
+	containers []*containerRuntime // native sidecars first
+	composed   int                 // statuses composed so far
+	written    int                 // the latest of them that was written
 	node       string
 }
 
@@ -53,8 +56,8 @@ func (w *World) run(key types.NamespacedName, uid types.UID) {
 	w.addresses++
 	r := &podRuntime{key: key, uid: uid, started: w.now, generation: pod.Generation, address: addressOf(w.addresses), node: pod.Spec.NodeName}
 	w.runtimes[uid] = r
-	for i := range pod.Spec.Containers {
-		c := &containerRuntime{name: pod.Spec.Containers[i].Name, spec: &pod.Spec.Containers[i], waiting: "ContainerCreating"}
+	for _, spec := range podspec.LongRunning(&pod.Spec) {
+		c := &containerRuntime{name: spec.Name, spec: spec, waiting: "ContainerCreating"}
 		r.containers = append(r.containers, c)
 		w.startLater(r, c)
 	}
@@ -72,9 +75,9 @@ func (w *World) takeOver(pod *corev1.Pod) {
 	if pod.Status.StartTime != nil {
 		r.started = pod.Status.StartTime.Time
 	}
-	for i := range pod.Spec.Containers {
-		c := &containerRuntime{name: pod.Spec.Containers[i].Name, spec: &pod.Spec.Containers[i], resources: pod.Spec.Containers[i].Resources}
-		for _, s := range pod.Status.ContainerStatuses {
+	for _, spec := range podspec.LongRunning(&pod.Spec) {
+		c := &containerRuntime{name: spec.Name, spec: spec, resources: spec.Resources}
+		for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			if s.Name == c.name {
 				c.id, c.imageID, c.shownImage = s.ContainerID, s.ImageID, s.Image
 				c.remember(c.spec.Image)
@@ -105,8 +108,8 @@ func (w *World) sync(key types.NamespacedName, uid types.UID) {
 		return
 	}
 	r.generation = pod.Generation
-	for i, c := range r.containers {
-		w.syncContainer(r, c, &pod.Spec.Containers[i])
+	for i, spec := range podspec.LongRunning(&pod.Spec) {
+		w.syncContainer(r, r.containers[i], spec)
 	}
 	// The generation shows at once, the containers follow: so do real kubelets.
 	w.report(r)

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // report writes the status of the pod after a delay. Sometimes the status is composed before the delay, so that it is
@@ -59,7 +61,11 @@ func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
 			s.Phase = corev1.PodPending
 		}
 		allReady = allReady && c.ready
-		s.ContainerStatuses = append(s.ContainerStatuses, c.status())
+		if podspec.IsSidecar(c.spec) {
+			s.InitContainerStatuses = append(s.InitContainerStatuses, c.status())
+		} else {
+			s.ContainerStatuses = append(s.ContainerStatuses, c.status())
+		}
 	}
 	if r.ended != "" {
 		s.Phase = r.ended

@@ -158,11 +158,11 @@ func resizable(old, n corev1.ResourceRequirements) bool {
 	return only(old.Limits, n.Limits) && only(old.Requests, n.Requests) && same(old.Claims, n.Claims)
 }
 
-// quality returns the QoS class that follows from cpu and memory of the containers.
+// quality returns the QoS class that follows from cpu and memory of the containers and init containers.
 func quality(spec *corev1.PodSpec) corev1.PodQOSClass {
 	guaranteed, any := true, false
-	for i := range spec.Containers {
-		r := &spec.Containers[i].Resources
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		r := &c.Resources
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 			request, asks := r.Requests[name]
 			limit, limits := r.Limits[name]

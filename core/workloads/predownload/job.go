@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
@@ -25,7 +26,7 @@ const (
 	pullTTL = 600
 )
 
-// createJobs creates one job for each container whose image changes for any pod, but for those that exist.
+// createJobs creates one job for each container and native sidecar whose image changes for any pod, but for those that exist.
 func (p *planner) createJobs() (action.Step, error) {
 	step := action.Step{Name: stepPull}
 	template, err := p.Template(p.Update)
@@ -40,8 +41,7 @@ func (p *planner) createJobs() (action.Step, error) {
 	for _, job := range p.Jobs.Owned {
 		exists[job.Name] = job.DeletionTimestamp == nil
 	}
-	for i := range template.Spec.Containers {
-		c := &template.Spec.Containers[i]
+	for _, c := range podspec.LongRunning(&template.Spec) {
 		name := jobName(p.Update.Name, c.Name)
 		if known(c) || exists[name] {
 			continue
@@ -67,8 +67,8 @@ func (p *planner) known() (func(*corev1.Container) bool, error) {
 			return nil, err
 		}
 		images := map[string]string{}
-		for i := range template.Spec.Containers {
-			images[template.Spec.Containers[i].Name] = template.Spec.Containers[i].Image
+		for _, c := range podspec.LongRunning(&template.Spec) {
+			images[c.Name] = c.Image
 		}
 		before = append(before, images)
 	}

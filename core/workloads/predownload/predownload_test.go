@@ -45,6 +45,10 @@ func newRevision(t *testing.T, images ...string) *appsv1.ControllerRevision {
 	template := gen.Template(gen.Label("app", "web"))
 	for _, image := range images {
 		name, _, _ := strings.Cut(image, ":")
+		if name == "proxy" { // a native sidecar
+			template.Spec.InitContainers = []corev1.Container{{Name: name, Image: image, RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+			continue
+		}
 		template.Spec.Containers = append(template.Spec.Containers, corev1.Container{Name: name, Image: image})
 	}
 	template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "secret"}}
@@ -82,7 +86,10 @@ func TestImagesThatChangeArePulled(t *testing.T) {
 		change func(*Rollout)
 		want   []string
 	}{
-		"of one container":       {func(*Rollout) {}, pulled},
+		"of one container": {func(*Rollout) {}, pulled},
+		"of a native sidecar": {func(r *Rollout) {
+			r.Update, r.From = newRevision(t, "app:1", "proxy:2"), []*appsv1.ControllerRevision{newRevision(t, "app:1", "proxy:1")}
+		}, []string{"Create web-<hash>-proxy: image proxy:2", "PatchMetadata web-<hash>: its images are pulled ahead"}},
 		"also if ignored once":   {marked(contract.ImagePreDownloadIgnoredLabel), pulled},
 		"once":                   {marked(contract.ImagePreDownloadCreatedLabel), nil},
 		"not of few replicas":    {func(r *Rollout) { r.Replicas = 3 }, useless},

@@ -83,11 +83,17 @@ func TestInPlaceOnlyRefusesWhatNeedsNewPods(t *testing.T) {
 		{"an annotation", func(s *set) { s.Spec.Template.Annotations = map[string]string{"a": "b"} }, ""},
 		{"a command", func(s *set) { s.Spec.Template.Spec.Containers[0].Command = []string{"run"} }, "spec: Forbidden: only allowed to update images in spec for InPlaceOnly, but found add /containers/0/command"},
 		{"the image of an init container", func(s *set) { s.Spec.Template.Spec.InitContainers[0].Image = "busybox:2" }, "spec: Forbidden: only allowed to update images in spec for InPlaceOnly, but found replace /initContainers/0/image"},
+		{"the image of a native sidecar", func(s *set) { s.Spec.Template.Spec.InitContainers[1].Image = "proxy" }, ""},
+		{"the command of a native sidecar", func(s *set) {
+			s.Spec.Template.Spec.InitContainers[1].Image, s.Spec.Template.Spec.InitContainers[1].Command = "proxy:2", []string{"run"}
+		}, "but found add /initContainers/1/command"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			init := func(s *set) {
-				s.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "busybox:1"}}
+				s.Spec.Template.Spec.InitContainers = []corev1.Container{
+					{Name: "init", Image: "busybox:1"}, {Name: "proxy", Image: "proxy:1", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)},
+				}
 			}
 			errs := texts(Validate(valid(only, init, c.change), valid(only, init), Facts{}))
 			if c.want == "" {

@@ -54,7 +54,9 @@ func worlds(given ...setOption) simulate.Walk {
 // annotates pods.
 func TestEnvironmentsFollowTheTemplate(t *testing.T) {
 	t.Parallel()
-	simulate.CheckEnvironments(t, worlds(readsConfig), func(w *simulate.World, all map[string]string) { edit(w, annotations(all)) })
+	simulate.CheckEnvironments(t, worlds(readsConfig), func(w *simulate.World, change func(*corev1.PodTemplateSpec)) {
+		edit(w, func(s *v1beta1.CloneSet) { change(&s.Spec.Template) })
+	})
 }
 
 func readsConfig(s *v1beta1.CloneSet) {

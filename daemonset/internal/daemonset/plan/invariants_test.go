@@ -59,7 +59,9 @@ func worlds(given ...setOption) simulate.Walk {
 // pods.
 func TestEnvironmentsFollowTheTemplate(t *testing.T) {
 	t.Parallel()
-	simulate.CheckEnvironments(t, worlds(inPlace, readsConfig), func(w *simulate.World, all map[string]string) { edit(w, annotations(all)) })
+	simulate.CheckEnvironments(t, worlds(inPlace, readsConfig), func(w *simulate.World, change func(*corev1.PodTemplateSpec)) {
+		edit(w, func(s *v1beta1.DaemonSet) { change(&s.Spec.Template) })
+	})
 }
 
 func readsConfig(s *v1beta1.DaemonSet) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
@@ -52,7 +53,9 @@ func worlds(given ...setOption) simulate.Walk {
 // annotates pods.
 func TestEnvironmentsFollowTheTemplate(t *testing.T) {
 	t.Parallel()
-	simulate.CheckEnvironments(t, worlds(readsConfig), func(w *simulate.World, all map[string]string) { edit(w, annotations(all)) })
+	simulate.CheckEnvironments(t, worlds(readsConfig), func(w *simulate.World, change func(*corev1.PodTemplateSpec)) {
+		edit(w, func(s *v1beta1.StatefulSet) { change(&s.Spec.Template) })
+	})
 }
 
 func readsConfig(s *v1beta1.StatefulSet) {
