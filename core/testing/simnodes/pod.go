@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // podRun is what a node remembers of one pod besides the API object.
@@ -36,7 +38,7 @@ func newPodRun(pod *corev1.Pod, ip string, now time.Time) *podRun {
 	}
 	r.inits = adopt(pod.Spec.InitContainers, pod.Status.InitContainerStatuses)
 	for i := range r.inits {
-		r.inits[i].final(sidecar(&pod.Spec.InitContainers[i]))
+		r.inits[i].final(podspec.IsSidecar(&pod.Spec.InitContainers[i]))
 	}
 	r.mains = adopt(pod.Spec.Containers, pod.Status.ContainerStatuses)
 	for i := range r.mains {
@@ -94,7 +96,7 @@ func (r *podRun) step(pod *corev1.Pod, now time.Time, o *Options, image func(str
 			continue
 		}
 		w := r.world(pod, spec, now, o, image)
-		w.runToExit = !sidecar(spec)
+		w.runToExit = !podspec.IsSidecar(spec)
 		if !w.runToExit {
 			w.policy = corev1.RestartPolicyAlways
 		}
@@ -173,19 +175,14 @@ func (r *podRun) initialized(pod *corev1.Pod) bool {
 
 // initDone reports whether the containers after an init container may start.
 func initDone(c *container, spec *corev1.Container) bool {
-	if sidecar(spec) {
+	if podspec.IsSidecar(spec) {
 		return c.ranImage != ""
 	}
 	return c.state == exited && (c.ended == nil || c.ended.ExitCode == 0)
 }
 
 func initFailed(c *container, spec *corev1.Container) bool {
-	return !sidecar(spec) && c.state == exited && c.ended != nil && c.ended.ExitCode != 0
-}
-
-// sidecar reports whether an init container goes on to run beside the others.
-func sidecar(spec *corev1.Container) bool {
-	return spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways
+	return !podspec.IsSidecar(spec) && c.state == exited && c.ended != nil && c.ended.ExitCode != 0
 }
 
 // ImageID returns what a simulated node reports for an image whose content is that of canonical: equal for equal

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // status returns what the node reports of the pod now: conditions of others stay, the node's own are computed from the
@@ -125,7 +127,7 @@ func (r *podRun) setResizeConditions(pod *corev1.Pod, s *corev1.PodStatus, now t
 func unreadyContainers(pod *corev1.Pod, s *corev1.PodStatus) []string {
 	var names []string
 	for i := range s.InitContainerStatuses {
-		if sidecar(&pod.Spec.InitContainers[i]) && !s.InitContainerStatuses[i].Ready {
+		if podspec.IsSidecar(&pod.Spec.InitContainers[i]) && !s.InitContainerStatuses[i].Ready {
 			names = append(names, s.InitContainerStatuses[i].Name)
 		}
 	}

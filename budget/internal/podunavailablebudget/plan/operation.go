@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/conversion"
 )
@@ -26,8 +28,8 @@ func OfUpdate(before, after *corev1.Pod) v1beta1.PubOperation {
 // restarts, empty if nothing changes.
 func OfResize(before, after *corev1.Pod) v1beta1.PubOperation {
 	var op v1beta1.PubOperation
-	containers := longRunning(after)
-	for _, was := range longRunning(before) {
+	containers := podspec.LongRunning(&after.Spec)
+	for _, was := range podspec.LongRunning(&before.Spec) {
 		i := slices.IndexFunc(containers, func(c *corev1.Container) bool { return c.Name == was.Name })
 		if i < 0 {
 			return v1beta1.UpdateOperation
@@ -54,8 +56,8 @@ func OfStatus(before, after *corev1.Pod) v1beta1.PubOperation {
 }
 
 func imagesDiffer(before, after *corev1.Pod) bool {
-	containers := longRunning(after)
-	for _, was := range longRunning(before) {
+	containers := podspec.LongRunning(&after.Spec)
+	for _, was := range podspec.LongRunning(&before.Spec) {
 		for _, is := range containers {
 			if is.Name == was.Name && is.Image != was.Image {
 				return true
@@ -63,21 +65,6 @@ func imagesDiffer(before, after *corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-// longRunning returns the containers that run as long as the pod does.
-func longRunning(pod *corev1.Pod) []*corev1.Container {
-	var all []*corev1.Container
-	for i := range pod.Spec.Containers {
-		all = append(all, &pod.Spec.Containers[i])
-	}
-	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			all = append(all, c)
-		}
-	}
-	return all
 }
 
 func isShortened(before, after *int64) bool {
