@@ -62,6 +62,7 @@ func TestEveryPathOfDisruptionStopsAtTheFloor(t *testing.T) {
 		refused := status(t, err)
 		assert.EqualValues(t, http.StatusForbidden, refused.Code, name)
 		assert.Contains(t, refused.Message, "2 available, 2 required", name)
+		assert.True(t, apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause), "operators tell a budget from others who refuse: %s", name)
 	}
 	require.NoError(t, a.patch(t, a.pods[1], `{"metadata":{"labels":{"a":"b"}}}`), "metadata are free")
 

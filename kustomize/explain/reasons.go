@@ -21,6 +21,8 @@ func helpFor(reason string) string {
 		return "Look at that container: kubectl describe pod, kubectl logs."
 	case "Resize", "ResizeDeferred", "ResizeInfeasible", "ResizeError":
 		return "Request less, free resources on the node, or set resizeDeadlineSeconds to have such pods recreated."
+	case "BlockedByBudget":
+		return "A disruption budget lets no more pods out of service: kubectl get pub; the update goes on by itself when other pods are available."
 	case "Blocked", "Refused", "FailedScale", "FailedUpdate", "Error":
 		return "The message is of whoever refused the write: a quota, a budget, a policy or a webhook. The write is tried again by itself."
 	case "ClaimTerminating", "VolumeResizing", "VolumeResizeFailed":

@@ -183,15 +183,17 @@ func (w Pods) isLost(ctx context.Context, d disruption) bool {
 }
 
 // refuse returns an error with the status that the client understands: drains repeat an eviction for 429 alone, and not
-// in silence, as they would with a time to wait.
+// in silence, as they would with a time to wait. Operators tell budgets from others who refuse by the cause.
 func (w Pods) refuse(d disruption, b *v1beta1.PodUnavailableBudget, why string) error {
 	if w.Refused != nil && !d.dryRun {
 		w.Refused(Refusal{Pod: d.pod, Budget: b, Operation: d.op, User: d.user, Why: why})
 	}
+	answer := apierrors.NewForbidden(corev1.Resource("pods"), d.pod.Name, errors.New(why))
 	if d.op == v1beta1.EvictOperation {
-		return apierrors.NewTooManyRequests(why, 0)
+		answer = apierrors.NewTooManyRequests(why, 0)
 	}
-	return apierrors.NewForbidden(corev1.Resource("pods"), d.pod.Name, errors.New(why))
+	answer.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
+	return answer
 }
 
 // failed returns the error for a request of which nobody knows whether it is recorded. Drains try again.

@@ -4,9 +4,12 @@ package action
 const (
 	// WaitRefused means that the server has refused the write; it is tried again after a pause.
 	WaitRefused = "Refused"
+	// WaitBudget means that a disruption budget has refused the write; it is tried again after a pause, or when a pod
+	// becomes available.
+	WaitBudget = "BlockedByBudget"
 	// WaitConflict means that the present version of an object has to arrive in the cache first.
 	WaitConflict = "Conflict"
 )
 
 // Reasons are all that users read of this package.
-var Reasons = []string{WaitRefused, WaitConflict}
+var Reasons = []string{WaitRefused, WaitBudget, WaitConflict}

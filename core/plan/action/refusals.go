@@ -48,9 +48,12 @@ type RefusedPurpose struct {
 	Probing bool
 	// Until is the moment before which nothing of the purpose is tried; zero for none.
 	Until time.Time
-	// Message is what the server said of one of the actions: of the same one for as long as it is refused, so
+	// Told is what the server said of one of the actions: of the same one for as long as it is refused, so
 	// that a status does not change with each try.
-	Message string
+	Told
+	// OnlyByBudget is true if nothing but disruption budgets has refused any of the actions, before a pod had left service:
+	// they refuse the first write, so that no dry run is needed.
+	OnlyByBudget bool
 	// StillWanted is true if the turn of one of the actions is yet to come, or was a short time ago: a plan has wanted it
 	// lately.
 	StillWanted bool
@@ -85,8 +88,8 @@ type NodeTooSmall struct {
 type DeferredAction struct {
 	// Verb is the action's.
 	Verb Verb
-	// Message is what the server said.
-	Message string
+	// Told is what the server said.
+	Told
 }
 
 // NodeTooSmallSince is since when the server has refused to bring the pod on towards the revision with the short hash,
@@ -180,6 +183,9 @@ func (p *Plan) explain(a *Action) {
 		w.Object = ""
 	}
 	transient := known.Message == ""
+	if known.ByBudget {
+		w.Reason = WaitBudget
+	}
 	switch {
 	case transient && !known.Probing && !known.Targets[a.Target()].Transient: // nothing to tell of
 		return
@@ -193,7 +199,7 @@ func (p *Plan) explain(a *Action) {
 	}
 	p.Waits = append(p.Waits, w)
 	if !transient {
-		p.Deferred = append(p.Deferred, DeferredAction{a.Verb, known.Message})
+		p.Deferred = append(p.Deferred, DeferredAction{a.Verb, known.Told})
 	}
 }
 
@@ -217,9 +223,9 @@ func (p *Plan) withoutDeferred(s Step) Step {
 			p.blocked = p.blocked || !isPod && a.Verb != Delete
 			continue
 		}
-		_, refused := p.Refusals[a.Purpose()]
+		known, refused := p.Refusals[a.Purpose()]
 		a.RefusedBefore, a.DryRunAll = p.WasRefused(&a), p.doubtful(&a)
-		a.DryRun = refused || a.DryRunAll || slices.Contains(p.RefusedVerbs, a.Verb)
+		a.DryRun = refused && !known.OnlyByBudget || a.DryRunAll || slices.Contains(p.RefusedVerbs, a.Verb)
 		kept = append(kept, a)
 	}
 	s.Actions = kept
@@ -243,7 +249,7 @@ func (p *Plan) doubtful(a *Action) bool {
 // came so far would know.
 func (p *Plan) DeferUnreached(told func(message string) bool) {
 	for purpose, known := range p.Refusals {
-		h := DeferredAction{purpose.Verb, known.Message}
+		h := DeferredAction{purpose.Verb, known.Told}
 		if known.StillWanted && known.Message != "" && told(known.Message) && !slices.Contains(p.Deferred, h) {
 			p.Deferred = append(p.Deferred, h)
 		}

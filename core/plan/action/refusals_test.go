@@ -15,7 +15,7 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	pod, other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "b"}}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c"}}
 	refused := func(a Action) Refusals {
-		return Refusals{a.Purpose(): {Message: "no", Targets: map[string]Refusal{a.Target(): {Until: now.Add(time.Minute)}}}}
+		return Refusals{a.Purpose(): {Told: Told{Message: "no"}, Targets: map[string]Refusal{a.Target(): {Until: now.Add(time.Minute)}}}}
 	}
 	patch, patchOther := on(pod, UpdateInPlace), on(other, UpdateInPlace)
 
@@ -23,7 +23,7 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	p.Add(Step{Name: "update", Actions: []Action{patch, patchOther}})
 	assert.Equal(t, "update:\n  UpdateInPlace pod b\nwait: Refused a: no\nwake after 1m0s\n", p.String(), "others go on")
 	assert.True(t, p.Steps[0].Actions[0].DryRun, "but are rehearsed")
-	assert.Equal(t, []DeferredAction{{UpdateInPlace, "no"}}, p.Deferred)
+	assert.Equal(t, []DeferredAction{{UpdateInPlace, Told{Message: "no"}}}, p.Deferred)
 
 	p = Plan{Now: now, Refusals: refused(on(claim, PatchMetadata))}
 	p.Add(Step{Name: "claims", Actions: []Action{on(claim, PatchMetadata)}})
@@ -44,6 +44,11 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	p.Add(Step{Name: "claims", Actions: []Action{on(claim, Delete)}})
 	p.Add(Step{Name: "update", Actions: []Action{patch}})
 	assert.Len(t, p.Steps, 1, "nothing builds on a deletion")
+
+	p = Plan{Now: now, Refusals: Refusals{patch.Purpose(): {Probing: true, OnlyByBudget: true, Told: Told{Message: "full", ByBudget: true}}}}
+	p.Add(Step{Name: "update", Actions: []Action{patch, patchOther}})
+	assert.Equal(t, "update:\n  UpdateInPlace pod a\nwait: BlockedByBudget a: full\nwait: BlockedByBudget b: full\nwake after 1s\n", p.String(), "one asks a budget for all")
+	assert.False(t, p.Steps[0].Actions[0].DryRun, "with the write itself")
 
 	p = Plan{Now: now, RefusedVerbs: []Verb{UpdateInPlace}}
 	p.Add(Step{Name: "update", Actions: []Action{patch, on(pod, PatchStatus)}})
@@ -81,9 +86,9 @@ func TestHoldUnreachedKeepsWhatIsTold(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	purpose := func(reason string) Purpose { return Purpose{Verb: UpdateInPlace, Kind: "pod", Reason: reason} }
 	p := Plan{Now: now, Refusals: Refusals{
-		purpose("Update"): {Message: "told", StillWanted: true}, purpose("Refresh"): {Message: "not told", StillWanted: true},
-		purpose("Grace"): {Message: "told long ago"}, purpose("Regret"): {StillWanted: true},
+		purpose("Update"): {Told: Told{Message: "told"}, StillWanted: true}, purpose("Refresh"): {Told: Told{Message: "not told"}, StillWanted: true},
+		purpose("Grace"): {Told: Told{Message: "told long ago"}}, purpose("Regret"): {StillWanted: true},
 	}}
 	p.DeferUnreached(func(message string) bool { return message != "not told" })
-	assert.Equal(t, []DeferredAction{{UpdateInPlace, "told"}}, p.Deferred)
+	assert.Equal(t, []DeferredAction{{UpdateInPlace, Told{Message: "told"}}}, p.Deferred)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -72,13 +73,13 @@ func ClaimMounted(doing, pod string) Outcome {
 }
 
 // DryRunOutcome says what an error of a dry run, or none, means for its action. A webhook that allows no dry runs is
-// found out by the write itself.
+// found out by the write itself. What a budget refuses it would have refused to the first write, too, and in time.
 func DryRunOutcome(err error) Outcome {
 	if apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run") {
 		return Outcome{State: Done}
 	}
 	r := OutcomeOf(err)
-	r.Late = r.State != Done
+	r.Late = r.State != Done && !isBudget(err)
 	return r
 }
 
@@ -99,6 +100,10 @@ func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsTooManyRequests(err)
 }
+
+// isBudget reports whether a disruption budget has refused: a PodUnavailableBudget's answers have the cause that those of
+// the server about a PodDisruptionBudget have.
+func isBudget(err error) bool { return apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) }
 
 // isAdmission recognizes the API server's words for a webhook or a policy that refuses, with
 // whatever code it likes, and for a webhook that does not answer.

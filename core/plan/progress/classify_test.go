@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -109,6 +110,15 @@ func TestRehearsalsAreLate(t *testing.T) {
 	r := DryRunOutcome(apierrors.NewTooManyRequests("slow down", 3))
 	assert.Equal(t, Blocked, r.State)
 	assert.True(t, r.Late)
+	assert.False(t, DryRunOutcome(byBudget()).Late, "a budget refuses the first write")
+}
+
+// byBudget is what a webhook answers for a budget, as the server passes it on.
+func byBudget() error {
+	err := apierrors.NewForbidden(pods, "web-1", errors.New("2 available, 2 required"))
+	err.ErrStatus.Message = `admission webhook "budget.example.com" denied the request: ` + err.ErrStatus.Message
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
+	return fmt.Errorf("patch status of pod web-1: %w", err)
 }
 
 // What the memory of refusals is told of an action that is not done.
@@ -125,6 +135,7 @@ func TestFailuresThatAreRemembered(t *testing.T) {
 		"own object":           {OutcomeOf(apierrors.NewAlreadyExists(pods, "a")), refusals.Failure{Conflict: true, Isolated: true}},
 		"object of another":    {taken, refusals.Failure{Isolated: true}},
 		"refusal":              {OutcomeOf(apierrors.NewForbidden(pods, "a", errors.New("quota"))), refusals.Failure{}},
+		"a budget":             {OutcomeOf(byBudget()), refusals.Failure{ByBudget: true}},
 		"late refusal":         {late, refusals.Failure{Late: true, RetryAfter: 3 * time.Second}},
 		"lost answer":          {OutcomeOf(errors.New("connection lost")), refusals.Failure{MayHaveSucceeded: true}},
 		"want of permission":   {OutcomeOf(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot create resource "pods"`))), refusals.Failure{}},

@@ -37,11 +37,12 @@ type Outcome struct {
 	Object action.Object
 	// Err says why an action that is not done is not; it says what was being done.
 	Err error
-	// Late is true if writes of an action that is not done were done before, or if a dry run of it was refused.
+	// Late is true if writes of an action that is not done were done before, or if a dry run of it was refused by anything
+	// but a disruption budget.
 	Late bool
 
 	retryAfter time.Duration // what the server asks for
-	statusText string        // what a status tells of it, empty for nothing
+	told       action.Told   // what a status tells of it
 	gone       bool          // an object that the plan counted has gone or appeared
 	fatal      bool          // the next action would meet the same error
 	isolated   bool          // what is in the way of this action says nothing of the others, even in a slow start
@@ -60,6 +61,7 @@ func (r *Outcome) failure() refusals.Failure {
 		Message: r.FailureText(), RetryAfter: r.retryAfter, Late: r.Late, MayHaveSucceeded: r.State == Failed && MayHaveSucceeded(r.Err), Conflict: r.State == Stale,
 		Isolated:     r.isolated || apierrors.IsAlreadyExists(r.Err), // a name says nothing of other names
 		NodeTooSmall: apierrors.HasStatusCause(r.Err, NodeCapacityCause),
+		ByBudget:     isBudget(r.Err),
 	}
 	if r.ClaimMounted() {
 		f.Message = ""

@@ -79,9 +79,7 @@ func (o *Result) Failures() action.Failures {
 		if r.ClaimMounted() {
 			continue
 		}
-		if r.statusText != "" {
-			result.Add(r.Action.Verb, r.statusText)
-		}
+		result.Add(r.Action.Verb, r.told)
 		if r.State == Blocked && result.Blocked == "" {
 			result.Blocked = message(r.Err)
 		}

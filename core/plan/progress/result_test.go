@@ -15,13 +15,13 @@ func TestResultTellsWhatFailed(t *testing.T) {
 	ended := func(verb action.Verb, state State, text string) Outcome {
 		r := Outcome{Action: &action.Action{Verb: verb}, State: state, Err: errors.New(text)}
 		if state == Blocked || state == Failed {
-			r.statusText = text
+			r.told = action.Told{Message: text}
 		}
 		return r
 	}
 	var o Result
 	assert.Equal(t, action.Failures{}, o.Failures())
-	mounted := Outcome{Action: &action.Action{Verb: action.Delete}, State: Blocked, Err: fmt.Errorf("delete: %w", errClaimMounted), statusText: "delete: it is mounted"}
+	mounted := Outcome{Action: &action.Action{Verb: action.Delete}, State: Blocked, Err: fmt.Errorf("delete: %w", errClaimMounted), told: action.Told{Message: "delete: it is mounted"}}
 	o.add(mounted, time.Minute)
 	assert.Equal(t, action.Failures{}, o.Failures(), "a claim that is mounted stays, which is no failure")
 	for _, r := range []Outcome{
@@ -32,7 +32,9 @@ func TestResultTellsWhatFailed(t *testing.T) {
 	}
 	want := action.Failures{ScaleError: "a budget", UpdateError: "no server", Blocked: "a budget"}
 	assert.Equal(t, want, o.Failures(), "of several texts the same one stays, whichever was tried last")
-	assert.Equal(t, want, o.Failures().WithDeferred([]action.DeferredAction{{Verb: action.Create, Message: "no quota"}}))
+	byBudget := Outcome{Action: &action.Action{Verb: action.Delete}, State: Blocked, Err: errors.New("a budget"), told: action.Told{Message: "full", ByBudget: true}}
+	assert.Equal(t, action.Failures{Budget: "full", Blocked: "a budget"}, (&Result{Outcomes: []Outcome{byBudget}}).Failures(), "that is no failure")
+	assert.Equal(t, want, o.Failures().WithDeferred([]action.DeferredAction{{Verb: action.Create, Told: action.Told{Message: "no quota"}}}))
 }
 
 // A pass is in vain in which all that was tried had been refused before and was not done.

@@ -148,6 +148,6 @@ func remember(r *Outcome, o Options, now time.Time) (pause time.Duration) {
 	case errors.Is(r.Err, ErrExpired): // nobody was asked
 		return time.Second
 	}
-	pause, r.statusText = o.Refusals.RecordFailure(o.Workload, o.Generation, r.Action, r.failure(), now)
+	pause, r.told = o.Refusals.RecordFailure(o.Workload, o.Generation, r.Action, r.failure(), now)
 	return pause
 }

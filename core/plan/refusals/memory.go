@@ -34,6 +34,8 @@ type Failure struct {
 	RetryAfter time.Duration
 	// Late is true if other writes of the action were done before, or if a dry run of it was refused.
 	Late bool
+	// ByBudget is true if a disruption budget has refused.
+	ByBudget bool
 	// MayHaveSucceeded is true if the write may have been done although an error was returned.
 	MayHaveSucceeded bool
 	// Conflict is true if the object was not at the version that the plan was made from.
@@ -70,6 +72,7 @@ type target struct {
 	late, isPod  bool
 	unclear      bool // whether a first write was done
 	transient    bool // only conflicts so far, perhaps because the snapshot was outdated
+	byBudget     bool // a budget has refused last, and never after the pod had left service
 	tried, until time.Time
 	since        time.Time // of the first refusal that users are to know of
 	tooSmall     action.NodeTooSmall
@@ -112,7 +115,7 @@ func (m *Tracker) For(name types.NamespacedName, at Observation) action.Refusals
 // RecordFailure records that the action of the workload is not done. It returns the pause before it, or another one
 // of its purpose, is tried again, and what a status tells of it: of all that is refused for the purpose the same,
 // whichever was tried last, and nothing of a conflict at first.
-func (m *Tracker) RecordFailure(name types.NamespacedName, generation int64, a *action.Action, f Failure, now time.Time) (pause time.Duration, told string) {
+func (m *Tracker) RecordFailure(name types.NamespacedName, generation int64, a *action.Action, f Failure, now time.Time) (pause time.Duration, told action.Told) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.purpose(name, generation, a.Purpose())
@@ -122,17 +125,19 @@ func (m *Tracker) RecordFailure(name types.NamespacedName, generation int64, a *
 	}
 	if t.fail(a, f, now) {
 		t.until = now.Add(backoff(firstPause, t.tries))
-		return backoff(firstPause, t.tries), ""
+		return backoff(firstPause, t.tries), action.Told{}
 	}
 	if !f.Isolated {
-		r.streak++
+		if !t.byBudget || !now.Before(r.until) { // a budget says the same to all that ask at once
+			r.streak++
+		}
 		r.until = now.Add(max(backoff(firstPause, r.streak), f.RetryAfter))
 		if r.last == t && backoff(firstPause, r.streak) == MaxPause {
 			r.until = r.until.Add(-retryLead)
 		}
 		r.last = t
 	}
-	once := t.pause(f.Late)
+	once := t.pause(f.Late, r.streak)
 	spread := once * time.Duration(r.wanted(t, now))
 	if !r.hasTurn(now, now.Add(MaxPause), t) { // the turns need not be spread evenly
 		spread = min(spread, MaxPause)
@@ -143,9 +148,9 @@ func (m *Tracker) RecordFailure(name types.NamespacedName, generation int64, a *
 		pause = next
 	}
 	if t.transient {
-		return pause, ""
+		return pause, action.Told{}
 	}
-	told, _ = r.message(now)
+	told, _ = r.told(now)
 	return pause, told
 }
 
@@ -165,6 +170,7 @@ func (r *purposeState) target(a *action.Action) *target {
 func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	t.tries++
 	t.tried, t.message, t.late, t.unclear = now, f.Message, t.late || f.Late, t.unclear || f.MayHaveSucceeded
+	t.byBudget = f.ByBudget && !t.late
 	t.transient, t.version = f.Conflict && t.tries <= toleratedConflicts, ""
 	if !t.transient && t.since.IsZero() {
 		t.since = now
@@ -183,13 +189,16 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	return own
 }
 
-// pause is the one after the present refusal of an action that waits for no turn.
-func (t *target) pause(late bool) time.Duration {
-	first := firstPause
-	if late {
-		first = firstDryRunPause
+// pause is the one after the present refusal of an action that waits for no turn. What a budget says depends on other pods:
+// it is asked for all pods after growing pauses, the streak being the number of them, which begin anew when it grants one.
+func (t *target) pause(late bool, streak int) time.Duration {
+	switch {
+	case t.byBudget:
+		return backoff(firstPause, t.before+streak)
+	case late:
+		return backoff(firstDryRunPause, t.before+t.tries)
 	}
-	return backoff(first, t.before+t.tries)
+	return backoff(firstPause, t.before+t.tries)
 }
 
 // RecordSuccess records that the server took the action. What else it refused for that purpose, or to that object for
@@ -206,7 +215,7 @@ func (m *Tracker) RecordSuccess(name types.NamespacedName, a *action.Action) {
 		delete(r.targets, a.Target())
 		r.streak, r.until = 0, time.Time{}
 		for _, t := range r.targets {
-			t.endTurns()
+			t.endTurns(r.streak)
 		}
 		if len(r.targets) == 0 {
 			delete(w.purposes, mine)
@@ -214,15 +223,15 @@ func (m *Tracker) RecordSuccess(name types.NamespacedName, a *action.Action) {
 	}
 	for purpose, r := range w.purposes {
 		if t := r.targets[a.Target()]; t != nil && purpose.Verb == mine.Verb && purpose.Kind == mine.Kind {
-			t.endTurns()
+			t.endTurns(r.streak)
 		}
 	}
 }
 
 // endTurns has the action wait as if it were alone, and its object had been written for nothing else.
-func (t *target) endTurns() {
+func (t *target) endTurns(streak int) {
 	t.before = 0
-	if turn := t.tried.Add(t.pause(t.late)); turn.Before(t.until) {
+	if turn := t.tried.Add(t.pause(t.late, streak)); turn.Before(t.until) {
 		t.until = turn
 	}
 }
@@ -338,17 +347,18 @@ func (w *workload) endPauses(at Observation) {
 }
 
 func (r *purposeState) view(now time.Time) action.RefusedPurpose {
-	v := action.RefusedPurpose{Probing: r.streak > 0, Until: r.until, Targets: make(map[string]action.Refusal, len(r.targets))}
+	v := action.RefusedPurpose{Probing: r.streak > 0, Until: r.until, OnlyByBudget: true, Targets: make(map[string]action.Refusal, len(r.targets))}
 	for key, t := range r.targets {
+		v.OnlyByBudget = v.OnlyByBudget && t.byBudget
 		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, MayHaveSucceeded: t.unclear, Version: t.version, NodeTooSmall: t.tooSmall}
 	}
-	v.Message, v.StillWanted = r.message(now)
+	v.Told, v.StillWanted = r.told(now)
 	return v
 }
 
-// message is what the server said of the action that was refused first of those that are still wanted, or of all where
+// told is what the server said of the action that was refused first of those that are still wanted, or of all where
 // perhaps none is.
-func (r *purposeState) message(now time.Time) (text string, wanted bool) {
+func (r *purposeState) told(now time.Time) (text action.Told, wanted bool) {
 	var first *target
 	for _, t := range r.targets {
 		switch {
@@ -361,9 +371,9 @@ func (r *purposeState) message(now time.Time) (text string, wanted bool) {
 		}
 	}
 	if first == nil {
-		return "", false
+		return action.Told{}, false
 	}
-	return first.message, !r.overdue(first, now)
+	return action.Told{Message: first.message, ByBudget: first.byBudget}, !r.overdue(first, now)
 }
 
 // backoff is the pause after the nth refusal.

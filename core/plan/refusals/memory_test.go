@@ -49,6 +49,7 @@ func TestPausesGrow(t *testing.T) {
 	create := action.Action{Verb: action.Create, GeneratedName: true, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-x", GenerateName: "web-"}}}
 	assert.Equal(t, []int{0, 1, 3, 7, 15, 31, 61, 91}, attempts(100, refusals.Failure{}, create))
 	assert.Equal(t, []int{0, 10, 30, 60, 90}, attempts(100, refusals.Failure{Late: true}, update("a", "1")))
+	assert.Equal(t, []int{0, 1, 3, 7, 15, 31, 61, 91}, attempts(100, refusals.Failure{ByBudget: true}, update("a", "1")))
 	assert.Equal(t, []int{0, 5, 10}, attempts(14, refusals.Failure{RetryAfter: 5 * time.Second}, create))
 	assert.Equal(t, []int{0, 1, 3, 7, 15, 31, 61, 91}, attempts(100, refusals.Failure{Conflict: true}, update("a", "1")))
 }
@@ -83,7 +84,7 @@ func TestConflictsOfCreatesAreToldLate(t *testing.T) {
 	create := action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0"}}}
 	for i, want := range []bool{false, false, false, true} {
 		_, told := m.RecordFailure(web, 1, &create, refusals.Failure{Conflict: true, Message: "no"}, start.Add(time.Duration(i)*time.Minute))
-		assert.Equal(t, want, told != "")
+		assert.Equal(t, want, told.Message != "")
 		p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1})}
 		p.Defers(&create)
 		assert.Equal(t, want, len(p.Deferred) > 0)
@@ -275,11 +276,11 @@ func TestChangedObjectExcusesConflicts(t *testing.T) {
 func TestOfRefusedPodsTheSameIsSaid(t *testing.T) {
 	var m refusals.Tracker
 	pods := []action.Action{update("b", "1"), update("a", "1"), update("c", "1")}
-	fail := func(a *action.Action, now time.Time) string {
+	fail := func(a *action.Action, now time.Time) action.Told {
 		_, told := m.RecordFailure(web, 1, a, refusals.Failure{Late: true, Message: "no to " + a.Object.GetName()}, now)
 		return told
 	}
-	said := map[string]bool{fail(&pods[0], start): true}
+	said := map[string]bool{fail(&pods[0], start).Message: true}
 	for s := range 600 {
 		now := start.Add(time.Duration(s) * time.Second)
 		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1})}

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -20,7 +22,7 @@ import (
 type Refused struct {
 	// Write is the kind of write, one of WriteKinds, or the Right of one: all writes that need it.
 	Write string
-	// Code is the answer's status code, NoRight, or 0 for no answer: the write may be done or not.
+	// Code is the answer's status code, NoRight, ByBudget, or 0 for no answer: the write may be done or not.
 	Code int
 	// From and Until are moments since the beginning of the world.
 	From, Until time.Duration
@@ -28,6 +30,9 @@ type Refused struct {
 
 // NoRight is the answer, with code 403, of a server on which the operator has no permission (RBAC) for such writes.
 const NoRight = -403
+
+// ByBudget is the answer, with code 403, of a disruption budget.
+const ByBudget = -1
 
 // WriteKinds returns the kinds of writes that plans want; those of the workload's own kind are of a Workload.
 func WriteKinds() []string {
@@ -54,7 +59,7 @@ func Right(kind string) string {
 }
 
 // AnswerCodes returns the answers of Refused.
-func AnswerCodes() []int { return []int{403, NoRight, 409, 422, 429, 500, 0} }
+func AnswerCodes() []int { return []int{403, NoRight, ByBudget, 409, 422, 429, 500, 0} }
 
 // request is one write on its way to the server.
 type request struct {
@@ -110,6 +115,8 @@ func (t *attempt) refused(r request) error {
 		case NoRight:
 			verb, _, _ := strings.Cut(r.kind, " ")
 			return apierrors.NewForbidden(resource, name, fmt.Errorf("User %q cannot %s resource %q", OperatorActor, verb, resource.Resource)) //nolint:staticcheck // the server's words
+		case ByBudget:
+			return byBudget(r.object, errFault)
 		case 409:
 			return apierrors.NewConflict(resource, name, errFault)
 		case 422:
@@ -125,6 +132,13 @@ func (t *attempt) refused(r request) error {
 		}
 	}
 	return nil
+}
+
+// byBudget is a budget's refusal to write the object.
+func byBudget(o action.Object, why error) error {
+	answer := apierrors.NewForbidden(resourceOf(o), o.GetName(), why)
+	answer.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
+	return answer
 }
 
 // memoryKey returns the name under which the operator's memory has the one workload of the world.

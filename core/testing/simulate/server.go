@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,7 +61,12 @@ func (w *World) admit(e Event) error {
 		return nil
 	}
 	e.Kind, e.Time = KindOf(e.Object), w.now
-	if err := w.options.Admission(w, e); err != nil {
+	err := w.options.Admission(w, e)
+	var answer apierrors.APIStatus
+	switch {
+	case errors.As(err, &answer):
+		return err
+	case err != nil:
 		return apierrors.NewForbidden(resourceOf(e.Object), e.Object.GetName(), err)
 	}
 	return nil

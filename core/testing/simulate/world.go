@@ -43,7 +43,7 @@ type Options struct {
 	// Flaps is the probability that a container that became ready fails its probe once more.
 	Flaps float64
 	// Admission refuses writes of everybody but the world's own actors, as a webhook would: an error
-	// becomes the reason of a Forbidden. It sees Deleted where a deletion is about to begin.
+	// without a status of its own becomes the reason of a Forbidden. It sees Deleted where a deletion is about to begin.
 	Admission func(*World, Event) error
 	// JudgesResizes has the server refuse resizes to more than a node has, as from Kubernetes 1.36 on.
 	JudgesResizes bool

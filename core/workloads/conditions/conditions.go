@@ -79,6 +79,8 @@ func (s *Summary) ReportFailures(done action.Failures, trouble string) bool {
 		s.Reason, s.Message = ReasonFailedScale, done.ScaleError+trouble
 	case done.UpdateError != "":
 		s.Reason, s.Message = ReasonFailedUpdate, done.UpdateError+trouble
+	case done.Budget != "":
+		s.Reason, s.Message = ReasonBlockedByBudget, done.Budget+trouble
 	case done.Blocked != "":
 		s.Reason, s.Message = ReasonBlocked, done.Blocked+trouble
 	default:

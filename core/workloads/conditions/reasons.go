@@ -1,5 +1,7 @@
 package conditions
 
+import "github.com/flotilla-project/flotilla/core/plan/action"
+
 // Types of the conditions that kstatus reads.
 const (
 	// Ready is True while everything is as the spec wants it.
@@ -27,6 +29,8 @@ const (
 	ReasonFailedScale = "FailedScale"
 	// ReasonFailedUpdate means that the last attempt to update pods failed.
 	ReasonFailedUpdate = "FailedUpdate"
+	// ReasonBlockedByBudget means that a disruption budget refuses to have another pod taken out of service.
+	ReasonBlockedByBudget = action.WaitBudget
 	// ReasonBlocked means that the server has refused another write.
 	ReasonBlocked = "Blocked"
 )
@@ -35,4 +39,4 @@ const (
 const ReasonError = "Error"
 
 // Reasons are all that users read of this package.
-var Reasons = []string{ReasonAvailable, ReasonPaused, ReasonFailedScale, ReasonFailedUpdate, ReasonBlocked, ReasonError}
+var Reasons = []string{ReasonAvailable, ReasonPaused, ReasonFailedScale, ReasonFailedUpdate, ReasonBlockedByBudget, ReasonBlocked, ReasonError}

@@ -361,7 +361,7 @@ func TestPodsServeBeforeTheNextTry(t *testing.T) {
 	require.NotNil(t, next)
 	require.Equal(t, action.UpdateInPlace, next.Verb)
 	g.plan = action.Plan{Now: g.Now, Refusals: action.Refusals{next.Purpose(): {
-		Probing: true, Message: "no", Targets: map[string]action.Refusal{next.Target(): {}},
+		Probing: true, Told: action.Told{Message: "no"}, Targets: map[string]action.Refusal{next.Target(): {}},
 	}}}
 	back := g.Refresh(out, true).Action
 	require.NotNil(t, back)
@@ -375,7 +375,7 @@ func TestPodsServeWhileOthersAreRefused(t *testing.T) {
 	require.NotNil(t, next)
 	for pause, want := range map[time.Duration]string{2 * time.Second: "Refresh", 20 * time.Second: "Serve"} {
 		g.plan = action.Plan{Now: g.Now, Refusals: action.Refusals{next.Purpose(): {
-			Probing: true, Until: g.Now.Add(pause), Message: "no", Targets: map[string]action.Refusal{"another": {}},
+			Probing: true, Until: g.Now.Add(pause), Told: action.Told{Message: "no"}, Targets: map[string]action.Refusal{"another": {}},
 		}}}
 		assert.Equal(t, want, g.Refresh(out, true).Action.Reason)
 	}

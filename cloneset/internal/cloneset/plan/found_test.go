@@ -141,18 +141,40 @@ func TestHeldUpdatesWakeOnlyForTheirTurn(t *testing.T) {
 	assert.Equal(t, 30*time.Second, todo.RequeueAfter)
 }
 
+// startUpdate plays a set of four pods, n of which may be out of service at once. After a minute its user wants the images,
+// one each second.
+func startUpdate(t testing.TB, o simulate.Options, n string, images ...string) (*simulate.World, simulate.Planner) {
+	t.Helper()
+	w, p := play(t, o, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable(n))
+	var edits []told
+	for _, name := range images {
+		edits = append(edits, wants(name))
+	}
+	timely(time.Second, edits...)(w)
+	return w, p
+}
+
 // Pods serve and the status is quiet while a part of their updates is refused, or the revision after that.
 func TestRefusedUpdatesLeaveStatusAndPodsAlone(t *testing.T) {
-	simulate.CheckRefusedUpdates(t, func(t testing.TB, o simulate.Options, n string, images ...string) (*simulate.World, simulate.Planner) {
-		t.Helper()
-		w, p := play(t, o, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable(n))
-		var edits []told
-		for _, name := range images {
-			edits = append(edits, wants(name))
-		}
-		timely(time.Second, edits...)(w)
-		return w, p
-	}, arrived)
+	simulate.CheckRefusedUpdates(t, startUpdate, arrived)
+}
+
+// What a budget frees is used soon: what it had refused was sent as a dry run first, which it refused, too, and waited for
+// half a minute each time.
+func TestUpdatesKeepToABudgetAndGoOnWhenItFrees(t *testing.T) {
+	conditionsOf := func(w *simulate.World) []workload.Condition { return present(w).Status.Conditions }
+	t.Run("an image", func(t *testing.T) { simulate.CheckBudget(t, startUpdate, conditionsOf, arrived) })
+	t.Run("a restart in place", func(t *testing.T) { simulate.CheckBudget(t, startRestart, conditionsOf, arrived) })
+}
+
+// startRestart is startUpdate for a user who wants containers restarted as they are.
+func startRestart(t testing.TB, o simulate.Options, n string, _ ...string) (*simulate.World, simulate.Planner) {
+	t.Helper()
+	w, p := play(t, o, 4, policy(v1beta1.InPlaceOnly), maxUnavailable(n), readsConfig)
+	w.NodeAgents()
+	again := map[string]string{simulate.ConfigAnnotation: "1", contract.RestartInPlaceAnnotation: "1"}
+	timely(time.Second, told{"wants a restart", annotations(again)})(w)
+	return w, p
 }
 
 // A revision and pods that are refused at a time hold each other up. Of them the same is said whether the revision is
@@ -164,8 +186,8 @@ func TestOfARevisionThatIsHeldTheSameIsSaid(t *testing.T) {
 	waits := func(until time.Duration) []action.Wait {
 		s := w.snapshot()
 		s.Refusals = action.Refusals{
-			{Verb: action.Create, Kind: "pod", Reason: "ScaleOut"}:                   {Probing: true, Message: "no pods", Until: now.Add(time.Hour)},
-			{Verb: action.Create, Kind: "controllerrevision", Reason: "NewTemplate"}: {Probing: true, Message: "no revisions", Until: now.Add(until)},
+			{Verb: action.Create, Kind: "pod", Reason: "ScaleOut"}:                   {Probing: true, Told: action.Told{Message: "no pods"}, Until: now.Add(time.Hour)},
+			{Verb: action.Create, Kind: "controllerrevision", Reason: "NewTemplate"}: {Probing: true, Told: action.Told{Message: "no revisions"}, Until: now.Add(until)},
 		}
 		return Compute(s).Waits
 	}
@@ -181,7 +203,7 @@ func TestUpdatesThatDoNotWaitForCreationsTakeNoMorePods(t *testing.T) {
 		old(1, inHook...).old(2, gen.Label("hook", "on")).updated(2, gen.Label("hook", "on"))
 	w.set.Status.Conditions = []workload.Condition{{Type: v1beta1.CloneSetFailedScale, Status: corev1.ConditionTrue}}
 	s := w.snapshot()
-	s.Refusals = action.Refusals{{Verb: action.Create, Kind: "pod", Reason: "ScaleOut"}: {Probing: true, Message: "no pods", Until: now.Add(time.Hour)}}
+	s.Refusals = action.Refusals{{Verb: action.Create, Kind: "pod", Reason: "ScaleOut"}: {Probing: true, Told: action.Told{Message: "no pods"}, Until: now.Add(time.Hour)}}
 	assert.Empty(t, Compute(s).Steps)
 }
 
@@ -193,8 +215,8 @@ func TestOfWhatAPassDoesNotComeToTheSameIsSaid(t *testing.T) {
 	told := func(until time.Duration) action.Failures {
 		s := w.snapshot()
 		s.Refusals = action.Refusals{
-			{Verb: action.Delete, Kind: "pod", Reason: "ScaleIn"}:  {Probing: true, Message: "not for scaling in", StillWanted: true, Until: now.Add(until)},
-			{Verb: action.Delete, Kind: "pod", Reason: "Recreate"}: {Probing: true, Message: "not for an update", StillWanted: true, Until: now.Add(time.Hour)},
+			{Verb: action.Delete, Kind: "pod", Reason: "ScaleIn"}:  {Probing: true, Told: action.Told{Message: "not for scaling in"}, StillWanted: true, Until: now.Add(until)},
+			{Verb: action.Delete, Kind: "pod", Reason: "Recreate"}: {Probing: true, Told: action.Told{Message: "not for an update"}, StillWanted: true, Until: now.Add(time.Hour)},
 		}
 		return action.Failures{}.WithDeferred(Compute(s).Deferred)
 	}

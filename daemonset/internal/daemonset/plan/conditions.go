@@ -135,7 +135,7 @@ func (p *pass) countOutdated() outdatedCount {
 // blockedReason is the reason of Progressing for the reason of a wait.
 func blockedReason(reason string) string {
 	switch reason {
-	case v1beta1.ReasonBlockedByUnavailableNodes:
+	case v1beta1.ReasonBlockedByUnavailableNodes, action.WaitBudget:
 		return reason
 	case podupdate.WaitPreDeleteHook:
 		return v1beta1.ReasonBlockedByPreDeleteHook
@@ -152,7 +152,7 @@ func (p *pass) mainWait(todo Plan) *action.Wait {
 		switch w.Reason {
 		case podupdate.WaitPreDeleteHook:
 			return 4
-		case action.WaitRefused:
+		case action.WaitRefused, action.WaitBudget:
 			return 3
 		case v1beta1.ReasonBlockedByUnavailableNodes:
 			return 2
@@ -167,7 +167,7 @@ func (p *pass) mainWait(todo Plan) *action.Wait {
 	switch {
 	case first == nil:
 		return nil
-	case first.Reason == action.WaitRefused: // which object is tried next means nothing
+	case first.Reason == action.WaitRefused, first.Reason == action.WaitBudget: // which object is tried next means nothing
 		return &action.Wait{Reason: first.Reason, Message: first.Message}
 	case first.Reason == podupdate.WaitPreDeleteHook:
 		return heldByHook(todo)

@@ -121,7 +121,7 @@ func TestClaimsThatAreRefusedOwnersAreLookedAtWhenTheyMayBeTried(t *testing.T) {
 	assert.Equal(t, ownersCheck, todo.RequeueAfter)
 	a := todo.Steps[0].Actions[0]
 	s.Refusals = action.Refusals{a.Purpose(): {
-		Message: "no", Targets: map[string]action.Refusal{a.Target(): {Until: now.Add(20 * time.Second)}},
+		Told: action.Told{Message: "no"}, Targets: map[string]action.Refusal{a.Target(): {Until: now.Add(20 * time.Second)}},
 	}}
 	assert.Equal(t, 20*time.Second, Compute(s).RequeueAfter)
 }

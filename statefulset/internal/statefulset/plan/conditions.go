@@ -139,14 +139,15 @@ func (p *pass) mainWait(todo Plan) *action.Wait {
 		if needsIntervention(w.Reason) {
 			return w
 		}
-		if refused == nil && w.Reason == action.WaitRefused {
+		if refused == nil && (w.Reason == action.WaitRefused || w.Reason == action.WaitBudget) {
 			refused = &action.Wait{Reason: w.Reason, Message: w.Message} // which object is tried next means nothing
 		}
 		if first == nil || blockedReason(first.Reason) == v1beta1.ReasonRollingOut && blockedReason(w.Reason) != v1beta1.ReasonRollingOut {
 			first = w
 		}
 	}
-	if refused != nil && (blockedReason(first.Reason) == v1beta1.ReasonRollingOut || first.Reason == v1beta1.ReasonBlockedByUnavailablePods) {
+	if refused != nil && (blockedReason(first.Reason) == v1beta1.ReasonRollingOut || first.Reason == v1beta1.ReasonBlockedByUnavailablePods ||
+		first.Reason == action.WaitBudget) {
 		return refused
 	}
 	return first
@@ -164,7 +165,7 @@ func blockedReason(reason string) string {
 		return v1beta1.ReasonBlockedByHook
 	case WaitStaleClaim, WaitClaimGoing, WaitResizeFailed, WaitResize:
 		return v1beta1.ReasonBlockedByVolume
-	case v1beta1.ReasonBlockedByUnavailablePods, podupdate.WaitNotInPlace, podupdate.WaitNodeAgentMissing:
+	case v1beta1.ReasonBlockedByUnavailablePods, action.WaitBudget, podupdate.WaitNotInPlace, podupdate.WaitNodeAgentMissing:
 		return reason
 	}
 	return v1beta1.ReasonRollingOut

@@ -22,6 +22,8 @@ func explain(p *pass) {
 	case p.plan.Err != nil:
 	case wait == nil || blockedReason(wait.Reason) != s.Reason || s.Reason == v1beta1.ReasonRollingOut:
 		return
+	case s.Reason == action.WaitBudget: // its words change with other pods, and the budget sends events of its own
+		return
 	case s.Reason == v1beta1.ReasonBlockedByUnavailablePods && !strings.HasSuffix(s.Message, overdueSuffix):
 		return
 	default:

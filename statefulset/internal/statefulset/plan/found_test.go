@@ -8,7 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -50,16 +54,51 @@ func TestConflictsOfNewPodsAreQuiet(t *testing.T) {
 	}
 }
 
+// startUpdate plays a set of four pods, n of which may be out of service at once. After a minute its user wants the images,
+// one each second.
+func startUpdate(t testing.TB, o simulate.Options, n string, images ...string) (*simulate.World, simulate.Planner) {
+	t.Helper()
+	w, p := play(t, o, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable(n))
+	var edits []told
+	for _, name := range images {
+		edits = append(edits, wants(name))
+	}
+	timely(time.Second, edits...)(w)
+	return w, p
+}
+
 // Pods serve and the status is quiet while a part of their updates is refused, or the revision after that.
 func TestRefusedUpdatesLeaveStatusAndPodsAlone(t *testing.T) {
-	simulate.CheckRefusedUpdates(t, func(t testing.TB, o simulate.Options, n string, images ...string) (*simulate.World, simulate.Planner) {
-		t.Helper()
-		w, p := play(t, o, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable(n))
-		var edits []told
-		for _, name := range images {
-			edits = append(edits, wants(name))
-		}
-		timely(time.Second, edits...)(w)
-		return w, p
-	}, arrived)
+	simulate.CheckRefusedUpdates(t, startUpdate, arrived)
+}
+
+// What a budget frees is used soon: what it had refused was sent as a dry run first, which it refused, too, and waited for
+// half a minute each time.
+func TestUpdatesKeepToABudgetAndGoOnWhenItFrees(t *testing.T) {
+	conditionsOf := func(w *simulate.World) []workload.Condition { return present(w).Status.Conditions }
+	t.Run("an image", func(t *testing.T) { simulate.CheckBudget(t, startUpdate, conditionsOf, arrived) })
+	t.Run("a restart in place", func(t *testing.T) { simulate.CheckBudget(t, startRestart, conditionsOf, arrived) })
+}
+
+// The words of a budget change with each try, and with the pod that is tried: there was an event of each.
+func TestABudgetThatRefusesTellsOfItself(t *testing.T) {
+	s := given(t, 2, policy(v1beta1.InPlaceIfPossible)).old(at(0, 1)).snapshot()
+	update := action.Purpose{Verb: action.UpdateInPlace, Kind: "pod", Reason: "Update"}
+	s.Refusals = action.Refusals{update: {Probing: true, Until: now.Add(time.Minute), Told: action.Told{Message: "full", ByBudget: true}}}
+	todo := Compute(s)
+	assert.Empty(t, todo.Notices)
+	progressing := conditions.Get(Status(s, todo, action.Failures{}.WithDeferred(todo.Deferred)).Conditions, v1beta1.StatefulSetProgressing)
+	require.NotNil(t, progressing)
+	assert.Equal(t, "BlockedByBudget", progressing.Reason)
+	assert.Equal(t, "BlockedByBudget: full", progressing.Message)
+}
+
+// startRestart is startUpdate for a user who wants containers restarted as they are.
+func startRestart(t testing.TB, o simulate.Options, n string, _ ...string) (*simulate.World, simulate.Planner) {
+	t.Helper()
+	w, p := play(t, o, 4, policy(v1beta1.InPlaceOnly), maxUnavailable(n), readsConfig)
+	w.NodeAgents()
+	again := map[string]string{simulate.ConfigAnnotation: "1", contract.RestartInPlaceAnnotation: "1"}
+	timely(time.Second, told{"wants a restart", annotations(again)})(w)
+	return w, p
 }

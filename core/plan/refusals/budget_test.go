@@ -1,0 +1,71 @@
+package refusals_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
+)
+
+// A budget is asked for all pods: what it says to several at once is one answer, and what it grants to one ends the pauses
+// of the others, however often it had refused them.
+func TestABudgetIsAskedForAllPods(t *testing.T) {
+	var m refusals.Tracker
+	pods := []action.Action{update("a", "1"), update("b", "1"), update("c", "1")}
+	now := start
+	known := func() action.RefusedPurpose {
+		return m.For(web, refusals.Observation{Now: now, Generation: 1})[pods[0].Purpose()]
+	}
+	for i := range pods {
+		m.RecordFailure(web, 1, &pods[i], refusals.Failure{ByBudget: true, Message: "full"}, now)
+	}
+	assert.Equal(t, time.Second, known().Until.Sub(now))
+	for range 8 {
+		now = known().Until
+		m.RecordFailure(web, 1, &pods[1], refusals.Failure{ByBudget: true, Message: "full"}, now)
+	}
+	require.Equal(t, refusals.MaxPause, known().Until.Sub(now).Round(2*time.Second))
+	require.Equal(t, action.Told{Message: "full", ByBudget: true}, known().Told)
+	assert.True(t, known().OnlyByBudget)
+	m.RecordSuccess(web, &pods[0])
+	assert.False(t, known().Probing)
+	for i := range pods[1:] {
+		assert.LessOrEqual(t, known().Targets[pods[1+i].Target()].Until.Sub(now), time.Second)
+	}
+	m.RecordFailure(web, 1, &pods[1], refusals.Failure{ByBudget: true}, now)
+	assert.Equal(t, time.Second, known().Until.Sub(now), "they begin anew")
+}
+
+// A pod that had left service before a budget refused is not taken out of service to ask again.
+func TestWhatABudgetRefusesTooLateIsRehearsed(t *testing.T) {
+	var m refusals.Tracker
+	a := update("a", "1")
+	m.RecordFailure(web, 1, &a, refusals.Failure{ByBudget: true, Late: true}, start)
+	m.RecordFailure(web, 1, &a, refusals.Failure{ByBudget: true}, start)
+	assert.False(t, m.For(web, refusals.Observation{Now: start, Generation: 1})[a.Purpose()].OnlyByBudget)
+}
+
+// However many budgets cover pods of a workload, one that is used up does not keep others from being asked.
+func TestBudgetsAreAskedInTurn(t *testing.T) {
+	var m refusals.Tracker
+	pods := []action.Action{update("a", "1"), update("b", "1"), update("c", "1"), update("d", "1")}
+	tried := map[string]int{}
+	for s := range 600 {
+		now := start.Add(time.Duration(s) * time.Second)
+		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1})}
+		p.Add(action.Step{Actions: pods})
+		for _, step := range p.Steps {
+			for i := range step.Actions {
+				m.RecordFailure(web, 1, &step.Actions[i], refusals.Failure{ByBudget: true}, now)
+				tried[step.Actions[i].Object.GetName()]++
+			}
+		}
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		assert.GreaterOrEqual(t, tried[name], 3, "%v", tried)
+	}
+}
