@@ -88,10 +88,13 @@ func mayBeFollowed(pod *corev1.Pod, name string) bool {
 }
 
 // startBatch writes the next batch of the changes and records it and what is left in the state. The
-// containers on their way belong to it: it is not complete before they are.
+// containers on their way belong to it: it is not complete before they are. What waits for its resizes comes
+// with the next one, for which no container has to be ready: it is the rest of this one.
 func startBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[string]) {
 	chosen := chooseBatch(c.Pod, ch, onTheirWay)
 	now, later := ch.split(chosen)
+	now, behind := now.resizesFirst(c.Pod, onTheirWay)
+	later.add(behind)
 	for name := range now.images {
 		s.recordContainer(c, name)
 	}
@@ -99,13 +102,13 @@ func startBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[s
 	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = later.images, later.resources, later.metadata
 	s.NextContainerRestarts = sets.List(later.restarts)
 	s.PreCheckBeforeNext = nil
-	if later.containers().Len() > 0 {
+	if later.containers().Len() > 0 && behind.containers().Len() == 0 {
 		s.PreCheckBeforeNext = &PreCheck{ContainersRequiredReady: sets.List(chosen)}
 	}
 	if batch := now.containers().Union(onTheirWay); batch.Len() > 0 {
 		s.ContainerBatchesRecord = append(s.ContainerBatchesRecord, Batch{Timestamp: c.Now, Containers: sets.List(batch)})
 	}
-	if now.interrupt(c.Pod) || restartsToCome(c.Pod, onTheirWay) {
+	if now.interrupt(c.Pod) || behind.interrupt(c.Pod) || restartsToCome(c.Pod, onTheirWay) {
 		takeOutOfService(c)
 	}
 	now.write(c)

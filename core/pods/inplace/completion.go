@@ -72,6 +72,9 @@ func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 			a.addEnv(c, s, container)
 		}
 		if s.touched(container.Name) && s.UpdateResources && o.Resize {
+			if p := awaitResources(c.Pod, container); p != nil && a.first == nil && resizeUnderWay(c.Pod, container) {
+				a.first = p
+			}
 			a.add(&a.resources, container.Name, awaitResources(c.Pod, container))
 		}
 	}
