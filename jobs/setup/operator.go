@@ -153,8 +153,9 @@ func (s *settings) setUpSidecars(ctx context.Context, env *manager.Environment) 
 	return sidecarterminator.SetUp(ctx, env.Manager, env.Settings(sidecarterminator.ControllerName, s.sidecarWorkers))
 }
 
-// pulls reports whether the feature gates allow to pull images.
+// pulls reports whether the feature gates allow to pull images. NodeImages belong to no namespace, so that a manager that
+// is restricted to one leaves images alone, as that of the node agents does.
 func pulls(env *manager.Environment) bool {
 	on := env.Options.FeatureGates.Enabled
-	return on(features.KruiseDaemon) && on(features.ImagePullJobGate)
+	return env.Options.Namespace == "" && on(features.KruiseDaemon) && on(features.ImagePullJobGate)
 }

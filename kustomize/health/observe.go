@@ -34,7 +34,11 @@ type Report struct {
 
 // Observe reads what is installed of a feature.
 func Observe(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (*Report, error) {
-	wanted, err := install.Manifests(feature, install.Settings{})
+	settings, err := install.Present(ctx, cluster, feature)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := install.Manifests(feature, settings)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,8 +35,7 @@ const (
 // NewCommand returns "flotilla install".
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	i := installer{streams: streams}
-	var registry string
-	var versions, components, gates []string
+	var choices Choices
 	command := &cobra.Command{
 		Use:   "install FEATURE...",
 		Short: "Install or upgrade operators",
@@ -47,6 +47,7 @@ when the command is run again are set back. Objects that a component added stay.
 		Example: `  flotilla install cloneset jobs --registry registry.example.com/team
   flotilla install all --component highavailability,prometheus
   flotilla install jobs --feature-gates SidecarTerminator=true --diff
+  flotilla install cloneset --only-namespace team
   flotilla install cloneset --dry-run=client > cloneset.yaml`,
 		Args:              cli.Arguments(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: completeFeatures,
@@ -55,7 +56,7 @@ when the command is run again are set back. Objects that a component added stay.
 			if err != nil {
 				return cli.MisuseErrorf("%s", err)
 			}
-			i.settings, err = Read(features, registry, versions, components, gates)
+			i.settings, err = Read(features, choices)
 			if err != nil {
 				return err
 			}
@@ -66,10 +67,7 @@ when the command is run again are set back. Objects that a component added stay.
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&registry, "registry", "", "Where images are pulled from: REGISTRY/flotilla/FEATURE-manager.")
-	set.StringSliceVar(&versions, "version", nil, "Tag of the images, for all features or as FEATURE=TAG.")
-	set.StringSliceVar(&components, "component", nil, "What to add: "+strings.Join(Shared(), ", ")+", or a component of a feature.")
-	set.StringSliceVar(&gates, "feature-gates", nil, "Feature gates, as NAME=true or FEATURE:NAME=true.")
+	choices.AddTo(set)
 	set.StringVar(&i.dryRun, "dry-run", dryRunNone, `"client" prints the manifests; "server" asks the cluster and writes nothing.`)
 	set.BoolVar(&i.diff, "diff", false, "Show what would change and write nothing; the exit code is 3 when something would.")
 	set.BoolVar(&i.force, "force-conflicts", false, "Take over fields that somebody else has set, such as kubectl.")
@@ -144,7 +142,7 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 	if i.diff {
 		return i.compare(ctx, cluster, all)
 	}
-	if err := cluster.Check(ctx, all); err != nil {
+	if err := errors.Join(cluster.Check(ctx, all), i.settings.findNamespace(ctx, cluster)); err != nil {
 		return err
 	}
 	progress := newProgress(i.streams.Out)

@@ -165,6 +165,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"no right", nobody, []string{"install", "budget"}, cli.Failed, "missing right: create deployments.apps\n"},
 		{"no right to look", nobody, []string{"uninstall", "budget"}, cli.Failed, "ask whoever manages the cluster for this right"},
 		{"a kind that is not served", administrator, []string{"install", "budget", "--component", "prometheus"}, cli.Failed, "the cluster does not serve kind ServiceMonitor.monitoring.coreos.com: install what brings it, or leave the component out"},
+		{"a namespace that is not there", administrator, []string{"install", "budget", "--only-namespace", "nowhere"}, cli.Failed, "there is no namespace nowhere: kubectl create namespace nowhere"},
 		{"no such feature", administrator, []string{"install", "sidecarset"}, cli.Misused, `there is no feature "sidecarset"; there are budget, cloneset`},
 		{"no feature", administrator, []string{"install"}, cli.Misused, "requires at least 1 arg(s)"},
 		{"a dry run of nobody", administrator, []string{"install", "budget", "--dry-run=maybe"}, cli.Misused, "there are none, client and server"},

@@ -59,6 +59,9 @@ func Kustomization(feature catalog.Feature, settings Settings) types.Kustomizati
 				gate.Name, gate.On),
 		})
 	}
+	if settings.OnlyNamespace != "" {
+		restrict(&kustomization, settings.OnlyNamespace)
+	}
 	return kustomization
 }
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
@@ -22,6 +24,8 @@ type Settings struct {
 	Components []string
 	// Gates are feature gates by feature, in the order given.
 	Gates map[string][]Gate
+	// OnlyNamespace is the namespace that managers are restricted to; empty for none.
+	OnlyNamespace string
 }
 
 // Gate is a feature gate that is set.
@@ -30,32 +34,67 @@ type Gate struct {
 	On   bool
 }
 
-// Shared returns the components that fit every feature.
+// Choices are settings as flags give them.
+type Choices struct {
+	Registry      string
+	Versions      []string
+	Components    []string
+	Gates         []string
+	OnlyNamespace string
+}
+
+// AddTo adds the flags.
+func (c *Choices) AddTo(set *pflag.FlagSet) {
+	set.StringVar(&c.Registry, "registry", "", "Where images are pulled from: REGISTRY/flotilla/FEATURE-manager.")
+	set.StringSliceVar(&c.Versions, "version", nil, "Tag of the images, for all features or as FEATURE=TAG.")
+	set.StringSliceVar(&c.Components, "component", nil, "What to add: "+strings.Join(Shared(), ", ")+", or a component of a feature.")
+	set.StringSliceVar(&c.Gates, "feature-gates", nil, "Feature gates, as NAME=true or FEATURE:NAME=true.")
+	set.StringVar(&c.OnlyNamespace, "only-namespace", "", "Restrict managers to the objects of this namespace, and their rights.")
+}
+
+// Shared returns the components that fit every feature and need no more than their name.
 func Shared() []string { return []string{"highavailability", "networkpolicy", "prometheus"} }
 
 // Read reads the settings for features from flags: versions as FEATURE=TAG, or TAG for all features; gates as NAME=BOOL
 // or FEATURE:NAME=BOOL. A gate without a feature is for the features that have a component for it, or for the one
 // feature that is installed. Errors are misuse.
-func Read(features []catalog.Feature, registry string, versions, components, gates []string) (Settings, error) {
+func Read(features []catalog.Feature, choices Choices) (Settings, error) {
 	settings := Settings{
-		Registry: strings.TrimSuffix(registry, "/"), Versions: map[string]string{}, Components: components, Gates: map[string][]Gate{},
+		Registry: strings.TrimSuffix(choices.Registry, "/"), Versions: map[string]string{}, Components: choices.Components,
+		Gates: map[string][]Gate{}, OnlyNamespace: choices.OnlyNamespace,
 	}
-	for _, component := range components {
+	if err := checkNamespace(choices.OnlyNamespace); err != nil {
+		return settings, err
+	}
+	for _, component := range choices.Components {
+		if component == namespaced {
+			return settings, cli.MisuseErrorf("component %s needs a namespace: --only-namespace NAME", namespaced)
+		}
 		if !slices.Contains(Shared(), component) && !anyHas(features, component) {
 			return settings, cli.MisuseErrorf("there is no component %q; there are %s", component, strings.Join(componentsOf(features), ", "))
 		}
 	}
-	for _, text := range versions {
+	for _, text := range choices.Versions {
 		if err := settings.addVersion(features, text); err != nil {
 			return settings, err
 		}
 	}
-	for _, text := range gates {
+	for _, text := range choices.Gates {
 		if err := settings.addGate(features, text); err != nil {
 			return settings, err
 		}
 	}
 	return settings, nil
+}
+
+func checkNamespace(name string) error {
+	if name == Namespace {
+		return cli.MisuseErrorf("--only-namespace %s: the operators themselves are there", name)
+	}
+	if faults := validation.IsDNS1123Label(name); name != "" && len(faults) > 0 {
+		return cli.MisuseErrorf("--only-namespace %s: %s", name, faults[0])
+	}
+	return nil
 }
 
 func (s *Settings) addVersion(features []catalog.Feature, text string) error {

@@ -24,19 +24,24 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 	cases := []struct {
 		name                        string
 		versions, components, gates []string
-		want                        string
+		namespace, want             string
 	}{
-		{"another minor version", []string{"cloneset=v0.9.0"}, nil, nil, "v0.9.0 is another minor version: use the command of that version"},
-		{"the version of nothing", []string{"budget=v0.1.0"}, nil, nil, "budget is not among the features to install"},
-		{"no version", []string{"cloneset="}, nil, nil, "--version cloneset= names no version"},
-		{"no such component", nil, []string{"helm"}, nil, `there is no component "helm"; there are certmanager, `},
-		{"a gate without a value", nil, nil, []string{"SidecarTerminator"}, "--feature-gates SidecarTerminator is not NAME=true or NAME=false"},
-		{"a gate of nobody", nil, nil, []string{"Unknown=true"}, "say for which of the features, as in cloneset:Unknown=true"},
-		{"a gate of another feature", nil, nil, []string{"budget:Unknown=true"}, "say for which"},
+		{"another minor version", []string{"cloneset=v0.9.0"}, nil, nil, "", "v0.9.0 is another minor version: use the command of that version"},
+		{"the version of nothing", []string{"budget=v0.1.0"}, nil, nil, "", "budget is not among the features to install"},
+		{"no version", []string{"cloneset="}, nil, nil, "", "--version cloneset= names no version"},
+		{"no such component", nil, []string{"helm"}, nil, "", `there is no component "helm"; there are certmanager, `},
+		{"a gate without a value", nil, nil, []string{"SidecarTerminator"}, "", "--feature-gates SidecarTerminator is not NAME=true or NAME=false"},
+		{"a gate of nobody", nil, nil, []string{"Unknown=true"}, "", "say for which of the features, as in cloneset:Unknown=true"},
+		{"a gate of another feature", nil, nil, []string{"budget:Unknown=true"}, "", "say for which"},
+		{"a namespace for the component", nil, []string{"namespaced"}, nil, "", "--only-namespace NAME"},
+		{"the operators' namespace", nil, nil, nil, "flotilla-system", "the operators themselves are there"},
+		{"no namespace", nil, nil, nil, "a/b", "--only-namespace a/b: "},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := install.Read(selected(t, "cloneset", "jobs"), "", c.versions, c.components, c.gates)
+			_, err := install.Read(selected(t, "cloneset", "jobs"), install.Choices{
+				Versions: c.versions, Components: c.components, Gates: c.gates, OnlyNamespace: c.namespace,
+			})
 
 			require.ErrorContains(t, err, c.want)
 			assert.Equal(t, cli.Misused, cli.CodeOf(err))
@@ -47,8 +52,10 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 // The kustomization is what a user would have written.
 func TestKustomization(t *testing.T) {
 	features := selected(t, "cloneset", "jobs")
-	settings, err := install.Read(features, "registry.example/team/", []string{"jobs=v0.1.7"},
-		[]string{"highavailability", "flowcontrol"}, []string{"SidecarTerminator=true", "cloneset:Other=false"})
+	settings, err := install.Read(features, install.Choices{
+		Registry: "registry.example/team/", Versions: []string{"jobs=v0.1.7"},
+		Components: []string{"highavailability", "flowcontrol"}, Gates: []string{"SidecarTerminator=true", "cloneset:Other=false"},
+	})
 	require.NoError(t, err)
 
 	text, err := yaml.Marshal(install.Kustomization(features[1], settings))
@@ -80,7 +87,9 @@ resources:
 
 func TestManifests(t *testing.T) {
 	features := selected(t, "daemon")
-	settings, err := install.Read(features, "registry.example", []string{"test"}, []string{"networkpolicy"}, []string{"Extra=true"})
+	settings, err := install.Read(features, install.Choices{
+		Registry: "registry.example", Versions: []string{"test"}, Components: []string{"networkpolicy"}, Gates: []string{"Extra=true"},
+	})
 	require.NoError(t, err)
 
 	objects, err := install.Manifests(features[0], settings)
@@ -100,5 +109,34 @@ func TestManifests(t *testing.T) {
 		"- --feature-gates=Extra=true\n",
 	} {
 		assert.Contains(t, string(text), want)
+	}
+}
+
+// No right to namespaced objects is left in the whole cluster, whatever the feature and its gates.
+func TestOneNamespace(t *testing.T) {
+	for _, feature := range selected(t, catalog.All) {
+		t.Run(feature.Name, func(t *testing.T) {
+			settings := install.Everything(feature)
+			settings.OnlyNamespace = "team"
+
+			objects, err := install.Manifests(feature, settings)
+
+			require.NoError(t, err)
+			found := map[string]bool{}
+			for _, object := range objects {
+				found[object.GetKind()+" "+object.GetNamespace()+"/"+object.GetName()] = true
+				assert.NotEqual(t, "replaced-below", object.GetNamespace(), object.GetName())
+				if object.GetLabels()["apps.kruise.io/rights"] == "namespaced" {
+					assert.Equal(t, "team", object.GetNamespace(), object.GetKind())
+				}
+			}
+			name := feature.Name + "-manager"
+			assert.True(t, found["Role team/"+name] && found["RoleBinding team/"+name] && found["ClusterRole /"+name+"-cluster"], found)
+			assert.False(t, found["ClusterRole /"+name] || found["ClusterRoleBinding /"+name] || found["ConfigMap /flotilla-namespaced"], found)
+			text, err := yaml.Marshal(objects)
+			require.NoError(t, err)
+			assert.Contains(t, string(text), "- --namespace=$(ONLY_NAMESPACE)\n")
+			assert.Contains(t, string(text), "name: ONLY_NAMESPACE\n            value: team\n")
+		})
 	}
 }

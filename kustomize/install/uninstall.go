@@ -116,7 +116,7 @@ func ResourceOf(crd *unstructured.Unstructured) schema.GroupVersionResource {
 // remove deletes the operator: CRDs first, if asked for, because their objects are converted and admitted by it; then
 // webhooks, so that nobody waits for a manager that is gone.
 func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) error {
-	objects, err := Manifests(feature, Everything(feature))
+	objects, err := removable(ctx, cluster, feature)
 	if err != nil {
 		return err
 	}
@@ -141,6 +141,34 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 		fmt.Fprintf(u.streams.Out, "%s: CRDs, their objects and all pods stay\n", feature.Name)
 	}
 	return nil
+}
+
+// removable returns all objects that a feature may have. A manager that is restricted to a namespace has roles there.
+func removable(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) ([]*unstructured.Unstructured, error) {
+	settings := Everything(feature)
+	objects, err := Manifests(feature, settings)
+	if err != nil {
+		return nil, err
+	}
+	present, err := Present(ctx, cluster, feature)
+	if err != nil || present.OnlyNamespace == "" {
+		return objects, err
+	}
+	settings.OnlyNamespace = present.OnlyNamespace
+	restricted, err := Manifests(feature, settings)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, object := range objects {
+		there[apply.Describe(object)] = true
+	}
+	for _, object := range restricted {
+		if !there[apply.Describe(object)] {
+			objects = append(objects, object)
+		}
+	}
+	return objects, nil
 }
 
 func (u *uninstaller) removeStage(
@@ -197,18 +225,20 @@ func ofStage(objects []*unstructured.Unstructured, name string) []*unstructured.
 	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return apply.StageOf(o) != name })
 }
 
+// named returns an object in the operators' namespace by its name.
+func named(apiVersion, kind, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion(apiVersion)
+	o.SetKind(kind)
+	o.SetNamespace(Namespace)
+	o.SetName(name)
+	return o
+}
+
 // leftovers are what a manager makes for itself.
 func leftovers(feature catalog.Feature) []*unstructured.Unstructured {
-	object := func(apiVersion, kind, name string) *unstructured.Unstructured {
-		o := &unstructured.Unstructured{}
-		o.SetAPIVersion(apiVersion)
-		o.SetKind(kind)
-		o.SetNamespace(Namespace)
-		o.SetName(name)
-		return o
-	}
 	return []*unstructured.Unstructured{
-		object("v1", "Secret", feature.Name+"-webhook-certs"),
-		object("coordination.k8s.io/v1", "Lease", feature.Name+"-manager"),
+		named("v1", "Secret", feature.Name+"-webhook-certs"),
+		named("coordination.k8s.io/v1", "Lease", feature.Name+"-manager"),
 	}
 }

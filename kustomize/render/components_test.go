@@ -47,12 +47,21 @@ func names(manifests string) string {
 	return lines.String()
 }
 
+// team is what component namespaced reads the namespace from; the others do not see it.
+const team = `
+configMapGenerator:
+- name: flotilla-namespaced
+  literals: [namespace=team]
+  options:
+    annotations: {config.kubernetes.io/local-config: "true"}
+`
+
 // All components together go with every feature alone and with all of them.
 func TestComponentsFitEveryFeature(t *testing.T) {
-	components := []string{"highavailability", "networkpolicy", "prometheus"}
+	components := []string{"highavailability", "networkpolicy", "prometheus", "namespaced"}
 	for _, overlay := range append(features(t), joint...) {
 		t.Run(overlay, func(t *testing.T) {
-			kustomization := "resources: [../kustomize/overlays/" + overlay + "]\ncomponents:\n"
+			kustomization := "resources: [../kustomize/overlays/" + overlay + "]\n" + team + "components:\n"
 			for _, component := range components {
 				kustomization += "- ../kustomize/components/" + component + "\n"
 			}
@@ -67,6 +76,8 @@ func TestComponentsFitEveryFeature(t *testing.T) {
 			assert.Equal(t, managers, strings.Count(manifests, "port: 8080\n"), "Services show metrics")
 			assert.Equal(t, 1, strings.Count(manifests, "\nkind: NetworkPolicy\n"))
 			assert.Equal(t, 1, strings.Count(manifests, "\nkind: ServiceMonitor\n"))
+			assert.Equal(t, managers, strings.Count(manifests, "          value: team\n"))
+			assert.Equal(t, 2*managers, strings.Count(manifests, "  namespace: team\n"), "a Role and its binding for each")
 		})
 	}
 }
@@ -75,12 +86,12 @@ func TestComponentsFitEveryFeature(t *testing.T) {
 func TestComponents(t *testing.T) {
 	for _, component := range []string{
 		"../kustomize/components/highavailability", "../kustomize/components/networkpolicy",
-		"../kustomize/components/prometheus", "../cloneset/config/certmanager",
+		"../kustomize/components/prometheus", "../kustomize/components/namespaced", "../cloneset/config/certmanager",
 	} {
 		t.Run(filepath.Base(component), func(t *testing.T) {
 			without := buildMine(t, "resources: [../cloneset/config/default]\n")
 
-			with := buildMine(t, "resources: [../cloneset/config/default]\ncomponents: ["+component+"]\n")
+			with := buildMine(t, "resources: [../cloneset/config/default]\n"+team+"components: ["+component+"]\n")
 
 			assertGolden(t, "components/"+filepath.Base(component)+".yaml", added(without, with))
 		})

@@ -32,8 +32,7 @@ const (
 // NewCommand returns "flotilla takeover".
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	t := takeover{streams: streams, flags: flags, clock: clock.RealClock{}}
-	var registry string
-	var versions, components, gates []string
+	var choices install.Choices
 	command := &cobra.Command{
 		Use:   "takeover FEATURE...",
 		Short: "Take kinds over from OpenKruise, whose other kinds go on working",
@@ -53,7 +52,7 @@ OpenKruise's other kinds go on working. --undo gives a feature back.
 			if err != nil {
 				return err
 			}
-			if t.settings, err = install.Read(features, registry, versions, components, gates); err != nil {
+			if t.settings, err = install.Read(features, choices); err != nil {
 				return err
 			}
 			if t.dryRun && t.back {
@@ -68,10 +67,7 @@ OpenKruise's other kinds go on working. --undo gives a feature back.
 	set.BoolVar(&t.back, "undo", false, "Give the features back to OpenKruise.")
 	set.StringVar(&t.old.namespace, "from-namespace", oldNamespace, "Namespace of OpenKruise's manager.")
 	set.StringVar(&t.old.account, "from-account", oldAccount, "ServiceAccount of OpenKruise's manager.")
-	set.StringVar(&registry, "registry", "", "Where images are pulled from: REGISTRY/flotilla/FEATURE-manager.")
-	set.StringSliceVar(&versions, "version", nil, "Tag of the images, for all features or as FEATURE=TAG.")
-	set.StringSliceVar(&components, "component", nil, "What to add, as in flotilla install.")
-	set.StringSliceVar(&gates, "feature-gates", nil, "Feature gates of the operators, as NAME=true or FEATURE:NAME=true.")
+	choices.AddTo(set)
 	set.BoolVar(&t.wait, "wait", true, "Wait until managers do their work.")
 	set.DurationVar(&t.timeout, "timeout", patience, "How long to wait for each step.")
 	set.DurationVar(&t.settle, "settle", settle, "How long the new operator works before pods are compared.")

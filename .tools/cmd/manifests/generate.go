@@ -31,9 +31,11 @@ type Feature struct {
 	// unless it is Unscaled, editable by whoever may edit workloads, defaulted and validated like the other workloads.
 	Workload bool `yaml:"workload"`
 	Unscaled bool `yaml:"unscaled"`
-	// Rules are what the manager may do in all namespaces besides what every manager may.
+	// Rules are what the manager may do to namespaced objects besides what every manager may.
 	Rules yaml.Node `yaml:"rules"`
-	// OptionalRules are about kinds of other features, which may not be installed.
+	// ClusterRules are what it may do to objects that belong to no namespace.
+	ClusterRules yaml.Node `yaml:"clusterRules"`
+	// OptionalRules are about namespaced kinds of other features, which may not be installed.
 	OptionalRules yaml.Node `yaml:"optionalRules"`
 	// Gates are the components that enable a feature gate.
 	Gates []Gate `yaml:"gates"`
@@ -46,8 +48,21 @@ type Gate struct {
 	Folder string `yaml:"folder"`
 	// Why is the purpose of the rules, as part of a sentence.
 	Why string `yaml:"why"`
-	// Rules are what the manager may do in all namespaces with the feature gate.
-	Rules yaml.Node `yaml:"rules"`
+	// Rules and ClusterRules are what the manager may do besides with the feature gate, as those of the feature.
+	Rules        yaml.Node `yaml:"rules"`
+	ClusterRules yaml.Node `yaml:"clusterRules"`
+}
+
+// Role is a role of a gate: one for namespaced objects and one for others, whose name has a suffix.
+type Role struct {
+	Suffix string
+	Rules  yaml.Node
+}
+
+// Roles returns the roles that the gate needs.
+func (g Gate) Roles() []Role {
+	roles := []Role{{Rules: g.Rules}, {Suffix: "-cluster", Rules: g.ClusterRules}}
+	return slices.DeleteFunc(roles, func(r Role) bool { return r.Rules.IsZero() })
 }
 
 // Parse reads a description. Unknown fields are errors.

@@ -23,13 +23,15 @@ gates:
   why: pages are written
   rules:
   - {apiGroups: [""], resources: [pages], verbs: [create]}
+  clusterRules:
+  - {apiGroups: [""], resources: [nodes], verbs: [list]}
 `
 
 func templates() fstest.MapFS {
 	return fstest.MapFS{
 		"feature/rbac/role.yaml":     {Data: []byte("name: {{.Name}}-manager\nrules:\n{{yaml .Rules}}{{yaml .OptionalRules}}- crds: {{.CRDs}}\n")},
 		"workload/users.yaml":        {Data: []byte("name: {{.Name}}-edit\n{{if not .Unscaled}}scale: true\n{{end}}")},
-		"gate/role.yaml":             {Data: []byte("gate: {{.Gate.Name}}\nrules:\n{{yaml .Gate.Rules}}")},
+		"gate/role.yaml":             {Data: []byte("gate: {{.Gate.Name}}\n{{range .Gate.Roles}}rules{{.Suffix}}:\n{{yaml .Rules}}{{end}}")},
 		"overlay/kustomization.yaml": {Data: []byte("resources: [../../../{{.Name}}/config/default]\n")},
 	}
 }
@@ -60,6 +62,8 @@ rules:
 gate: WebGate
 rules:
 - {apiGroups: [""], resources: [pages], verbs: [create]}
+rules-cluster:
+- {apiGroups: [""], resources: [nodes], verbs: [list]}
 `,
 		"kustomize/overlays/web/kustomization.yaml": by + "overlay/kustomization.yaml. DO NOT EDIT.\nresources: [../../../web/config/default]\n",
 	}, files)

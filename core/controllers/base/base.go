@@ -52,7 +52,8 @@ type Options struct {
 	// EventRecorder sends the events in place of a recorder of the controller's own, which EventSource would name. Nil
 	// for none.
 	EventRecorder clientevents.EventRecorder
-	// Kinds are the kinds that the controller writes, each with its settings in the cache.
+	// Kinds are the kinds that the controller writes, each with its settings in the cache. Those without a field selector
+	// are restricted to the Namespace, as the cache does by default.
 	Kinds map[client.Object]cache.ByObject
 }
 
@@ -95,6 +96,19 @@ type Memory interface {
 	Forget(name types.NamespacedName)
 }
 
+// within gives the settings the selector that the cache has by default: a manager that is restricted to a namespace may
+// have no right to ask for more.
+func within(namespace string, kinds map[client.Object]cache.ByObject) map[client.Object]cache.ByObject {
+	restricted := make(map[client.Object]cache.ByObject, len(kinds))
+	for kind, settings := range kinds {
+		if settings.Field == nil {
+			settings = fastclient.Within(namespace, settings)
+		}
+		restricted[kind] = settings
+	}
+	return restricted
+}
+
 // New creates the parts of a controller and adds to the manager what must run with it. Call it before the manager's
 // cache starts.
 func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) {
@@ -103,7 +117,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 		return nil, err
 	}
 	tracker, err := freshness.New(ctx, freshness.Options{
-		Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), Kinds: o.Kinds, Live: mgr.GetAPIReader(),
+		Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), Kinds: within(o.Namespace, o.Kinds), Live: mgr.GetAPIReader(),
 		Clock: clock.RealClock{}, Fence: o.Fence,
 	})
 	if err != nil {
