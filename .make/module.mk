@@ -14,7 +14,8 @@ PACKAGES ?= $(shell go list ./...)
 # Pure packages start no goroutine, so the race detector has nothing to find in them and would only
 # make their many random worlds ten times slower.
 CORE := github.com/flotilla-project/flotilla/core
-PURE = $(filter $(CORE)/plan/action $(CORE)/pods/% $(CORE)/workloads/% %/simulate %/conversion %/plan,$(PACKAGES))
+PURE = $(filter $(CORE)/plan/action $(CORE)/pods/% $(CORE)/workloads/% %/simulate %/conversion %/plan \
+	%/recreate/node %/advancedcronjob/schedule,$(PACKAGES))
 
 .PHONY: build vet test tidy tidy-check
 build: ## compile the module
@@ -23,9 +24,10 @@ build: ## compile the module
 vet: ## look for suspicious code
 	go vet ./...
 
+# Tests that call t.Parallel wait for API servers more than they compute.
 test: ## unit and API server tests of the module, with the race detector
 	$(if $(PURE),go test -timeout 10m -run '$(RUN)' $(PURE))
-	go test -race -timeout 10m -run '$(RUN)' $(filter-out $(PURE),$(PACKAGES))
+	go test -race -parallel 4 -timeout 10m -run '$(RUN)' $(filter-out $(PURE),$(PACKAGES))
 
 tidy: ## bring go.mod and go.sum in order
 	go mod tidy

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
+	"github.com/flotilla-project/flotilla/core/testing/seeds"
 )
 
 // filler fills sets with anything that their types can hold, and leaves out anything that may be absent.
@@ -36,16 +37,20 @@ func filler(seed int64) *randfill.Filler {
 	)
 }
 
+// oddSets is how many are validated; each commit has others.
+const oddSets = 60
+
 // Issues 1098, 1807 and 1967 of OpenKruise: absent fields and short lists let its webhooks panic.
 func TestNoSetIsTooOddToBeValidated(t *testing.T) {
 	refused := 0
-	for seed := range int64(500) {
+	sets := seeds.Each(t, oddSets, func(t *testing.T, seed uint64) {
+		t.Helper()
 		var set, old v1beta1.CloneSet
-		filler(seed).Fill(&set)
-		filler(seed + 1).Fill(&old)
+		filler(int64(seed)).Fill(&set)
+		filler(int64(seed + 1)).Fill(&old)
 		if seed%2 == 0 { // an edit of the same selector reaches the rules of updates in place
 			old = *set.DeepCopy()
-			filler(seed + 1).Fill(&set.Spec.Template)
+			filler(int64(seed + 1)).Fill(&set.Spec.Template)
 		}
 		for _, defaulted := range []bool{false, true} {
 			if defaulted {
@@ -58,8 +63,8 @@ func TestNoSetIsTooOddToBeValidated(t *testing.T) {
 					Validate(&set, &old, Facts{Version: version, Template: change})
 					Warnings(&set, version)
 				}
-			}, "seed %d", seed)
+			})
 		}
-	}
-	assert.Positive(t, refused)
+	})
+	assert.True(t, sets < oddSets || refused > 0, "odd sets have faults")
 }

@@ -67,10 +67,11 @@ func (r Request) String() string {
 
 // Audit reads the audit log of the API server from a point in time.
 type Audit struct {
-	path   string
-	offset int64
-	client client.Client
-	marks  atomic.Int64
+	path      string
+	offset    int64
+	namespace string // that requests are of; empty for all
+	client    client.Client
+	marks     atomic.Int64
 }
 
 // Audit starts to read the audit log now: requests that were answered before are left out.
@@ -84,6 +85,14 @@ func (e *Environment) Audit(t testing.TB) *Audit {
 	return a
 }
 
+// AuditOf is Audit of the requests for objects of one namespace, for tests that run beside others.
+func (e *Environment) AuditOf(t testing.TB, namespace string) *Audit {
+	t.Helper()
+	a := e.Audit(t)
+	a.namespace = namespace
+	return a
+}
+
 // Requests returns the requests for objects since the start, in the order of their answers, from clients whose user
 // agent begins with the prefix. Discovery is left out.
 func (a *Audit) Requests(t testing.TB, userAgent string) []Request {
@@ -91,7 +100,7 @@ func (a *Audit) Requests(t testing.TB, userAgent string) []Request {
 	a.settle(t)
 	all := a.read(t)
 	return slices.DeleteFunc(all, func(r Request) bool {
-		return r.Object.Resource == "" || !strings.HasPrefix(r.UserAgent, userAgent)
+		return r.Object.Resource == "" || !strings.HasPrefix(r.UserAgent, userAgent) || a.namespace != "" && r.Object.Namespace != a.namespace
 	})
 }
 

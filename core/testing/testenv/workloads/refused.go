@@ -30,7 +30,8 @@ const recovery = time.Minute
 // mostRequests is how many requests an operator may make for one object in the way at first.
 const mostRequests = 10
 
-// Refused has the tests of a workload's operator whose writes the API server refuses.
+// Refused has the tests of a workload's operator whose writes the API server refuses. They wait for most of their time and
+// run beside each other, each in a namespace of its own.
 type Refused struct {
 	// Env is the environment, with nodes that run pods.
 	Env *testenv.Environment
@@ -61,6 +62,7 @@ func (r Refused) eventually(t *testing.T, check func(*assert.CollectT)) {
 
 // TestUpdate lets a policy refuse the image of an in-place update.
 func (r Refused) TestUpdate(t *testing.T) {
+	t.Parallel()
 	c, ns := r.Env.Client(t), r.Env.Namespace(t)
 	set := r.New(ns, 3)
 	image := func(name string) (pods int) {
@@ -72,13 +74,13 @@ func (r Refused) TestUpdate(t *testing.T) {
 		return pods
 	}
 	allow := func() {}
-	audit := r.Env.Audit(t)
+	audit := r.Env.AuditOf(t, ns)
 	t.Run("refused", func(t *testing.T) {
 		r.Start(t, ns)
 		require.NoError(t, c.Create(t.Context(), set))
 		r.eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:1")) })
 		allow = r.forbid(t, c, set, "app:2")
-		audit = r.Env.Audit(t)
+		audit = r.Env.AuditOf(t, ns)
 		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		r.SetImage(set, "app:2")
 		require.NoError(t, c.Update(t.Context(), set))
@@ -99,7 +101,7 @@ func (r Refused) TestUpdate(t *testing.T) {
 		r.assertEventsAreCountedUp(t, c, ns, 3)
 	})
 	t.Run("refused to the next operator", func(t *testing.T) {
-		audit = r.Env.Audit(t)
+		audit = r.Env.AuditOf(t, ns)
 		r.Start(t, ns)
 		r.eventually(t, func(collect *assert.CollectT) { assert.GreaterOrEqual(collect, r.trials(t, audit), 2) })
 		writes := audit.Writes(t, r.UserAgent)
@@ -114,13 +116,14 @@ func (r Refused) TestUpdate(t *testing.T) {
 
 // TestCreation lets a quota refuse pods.
 func (r Refused) TestCreation(t *testing.T) {
+	t.Parallel()
 	c, ns := r.Env.Client(t), r.Env.Namespace(t)
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "two"}}
 	quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}
 	require.NoError(t, c.Create(t.Context(), quota))
 	quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
 	require.NoError(t, c.Status().Update(t.Context(), quota))
-	audit := r.Env.Audit(t)
+	audit := r.Env.AuditOf(t, ns)
 	r.Start(t, ns)
 	set := r.New(ns, 5)
 	require.NoError(t, c.Create(t.Context(), set))
@@ -141,6 +144,7 @@ func (r Refused) TestCreation(t *testing.T) {
 
 // TestRights removes the operator's right to patch pods, and restores it.
 func (r Refused) TestRights(t *testing.T) {
+	t.Parallel()
 	c, ns := r.Env.Client(t), r.Env.Namespace(t)
 	role := r.without(t, c, ns, "pods", "patch")
 	r.StartAs(t, r.Env.User(t, ns), ns)
@@ -155,7 +159,7 @@ func (r Refused) TestRights(t *testing.T) {
 		return pods
 	}
 	r.eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:1")) })
-	audit := r.Env.Audit(t)
+	audit := r.Env.AuditOf(t, ns)
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 	r.SetImage(set, "app:2")
 	require.NoError(t, c.Update(t.Context(), set))
