@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	coremarks "github.com/flotilla-project/flotilla/core/controllers/marks"
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
@@ -60,7 +61,7 @@ func (s *settings) add(flags *pflag.FlagSet) {
 func Cache(namespace string) cache.Options {
 	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}:       podunavailablebudget.Pods(namespace),
-		&corev1.Namespace{}: marks.Namespaces(namespace),
+		&corev1.Namespace{}: coremarks.Namespaces(namespace),
 	})
 }
 
@@ -92,7 +93,10 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	if err := marks.SetUpPods(ctx, env.Manager, env.Settings(marks.PodController, 0), reader, pods); err != nil {
 		return fmt.Errorf("set up marks of pods: %w", err)
 	}
-	if err := marks.SetUpNamespaces(ctx, env.Manager, env.Settings(marks.NamespaceController, 0)); err != nil {
+	err = coremarks.SetUp[v1beta1.PodUnavailableBudget](ctx, env.Manager, coremarks.Options{
+		Settings: env.Settings(coremarks.ControllerName, 0), EventSource: "podunavailablebudget-controller", Label: v1beta1.NamespaceLabel,
+	})
+	if err != nil {
 		return fmt.Errorf("set up marks of namespaces: %w", err)
 	}
 	return nil

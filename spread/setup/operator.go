@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/marks"
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/marks"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread"
 )
@@ -29,6 +29,8 @@ const (
 	defaultWorkers = 3
 	// defaultPause is how long a subset whose pods could not be scheduled gets no new ones.
 	defaultPause = 5 * time.Minute
+	// markGrace is how long a namespace keeps its label without a WorkloadSpread.
+	markGrace = time.Minute
 )
 
 // settings are the operator's own flags, and what its controller and its webhooks share.
@@ -113,7 +115,10 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	if err != nil {
 		return fmt.Errorf("set up workload spreads: %w", err)
 	}
-	if err := marks.SetUp(ctx, env.Manager, env.Settings(marks.ControllerName, 0)); err != nil {
+	err = marks.SetUp[v1beta1.WorkloadSpread](ctx, env.Manager, marks.Options{
+		Settings: env.Settings(marks.ControllerName, 0), EventSource: "workloadspread-controller", Label: v1beta1.NamespaceLabel, Grace: markGrace,
+	})
+	if err != nil {
 		return fmt.Errorf("set up marks of namespaces: %w", err)
 	}
 	return nil

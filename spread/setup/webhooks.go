@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/marks"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	coreadmission "github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/marks"
 	spreadadmission "github.com/flotilla-project/flotilla/spread/internal/workloadspread/admission"
 )
 
@@ -36,16 +36,26 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 		return manager.Webhooks{}, fmt.Errorf("make a client for admission: %w", err)
 	}
 	cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{})
-	list := &spreadadmission.List{Live: live, Clock: env.Clock, Cached: func(ctx context.Context, namespace string) ([]*v1beta1.WorkloadSpread, error) {
-		return fastclient.All[v1beta1.WorkloadSpread](ctx, cached, namespace)
-	}}
+	const label marks.Label = v1beta1.NamespaceLabel
+	namespaces := cachedBy[corev1.Namespace](cached)
+	list := &spreadadmission.List{Live: live, Clock: env.Clock,
+		Cached: func(ctx context.Context, namespace string) ([]*v1beta1.WorkloadSpread, error) {
+			return fastclient.All[v1beta1.WorkloadSpread](ctx, cached, namespace)
+		},
+		Admitted: func(ctx context.Context, namespace string) (at time.Time) {
+			if ns, err := namespaces(ctx, types.NamespacedName{Name: namespace}); err == nil {
+				at = label.Admitted(ns)
+			}
+			return at
+		},
+	}
 	pods := &spreadadmission.Pods{
 		Spreads: list, Workloads: reader, Versioned: s.versioned.kinds, Clock: env.Clock, Cached: cachedBy[corev1.Pod](cached),
 		Keeper: &spreadadmission.Keeper{
 			Cached: cachedBy[v1beta1.WorkloadSpread](cached), Live: live, Writer: writer, Clock: env.Clock,
 		},
 	}
-	marker := &marks.Marker{Writer: writer, Cached: cachedBy[corev1.Namespace](cached)}
+	marker := &marks.Marker{Label: label, Writer: writer, Cached: namespaces, Clock: env.Clock}
 	kind := (&spreadadmission.Spreads{
 		Spreads: list, Kinds: reader.Config(), Mark: marker.Mark, Pause: int32(s.pause / time.Second),
 		Templates: reader, Cluster: podtemplate.NewLimited(writer, env.Clock, coreadmission.QueryLimiter()),

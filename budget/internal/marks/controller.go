@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -32,22 +31,11 @@ import (
 const (
 	// PodController is the name of the controller of pods in logs, metrics and its user agent.
 	PodController = "podmarks"
-	// NamespaceController is that of namespaces.
-	NamespaceController = "namespacemarks"
 	// workers is how many pods are marked at a time.
 	workers = 5
 	// markIndex finds pods by the budget in their marks.
 	markIndex = "mark"
 )
-
-// Namespaces returns the cache of namespaces: one of them, or, when the name is empty, all.
-func Namespaces(name string) cache.ByObject {
-	o := cache.ByObject{Field: fields.Everything(), Transform: fastclient.Trim}
-	if name != "" {
-		o.Field = fields.OneTermEqualSelector("metadata.name", name)
-	}
-	return o
-}
 
 // AddIndexes adds the index of pods by their marks.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
@@ -138,50 +126,5 @@ func (r *podMarks) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		}
 		now := r.Clock.Now()
 		return base.Pass{Object: pod, Plan: ofPod(pod, budgets, r.KnownRefusals(pod, nil, 0, now), metav1.NewTime(now))}, nil
-	})
-}
-
-// namespaceMarks marks namespaces.
-type namespaceMarks struct{ *base.Controller }
-
-// SetUpNamespaces adds the controller that marks namespaces.
-func SetUpNamespaces(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
-	b, err := base.New(ctx, mgr, base.Options{
-		Settings: o, Controller: NamespaceController, EventSource: "podunavailablebudget-controller",
-		Kinds: map[client.Object]cache.ByObject{&corev1.Namespace{}: Namespaces(o.Namespace), &v1beta1.PodUnavailableBudget{}: {}},
-	})
-	if err != nil {
-		return err
-	}
-	comesOrGoes := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
-	err = ctrl.NewControllerManagedBy(mgr).
-		Named(NamespaceController).
-		For(&corev1.Namespace{}, builder.WithPredicates(predicate.LabelChangedPredicate{})).
-		Watches(&v1beta1.PodUnavailableBudget{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, b client.Object) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: b.GetNamespace()}}}
-		}), builder.WithPredicates(comesOrGoes)).
-		Complete(&namespaceMarks{b})
-	if err != nil {
-		return fmt.Errorf("make the controller of marks on namespaces: %w", err)
-	}
-	return nil
-}
-
-// Reconcile runs one pass over a namespace.
-func (r *namespaceMarks) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return r.Handle(ctx, req, func(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
-		ns, err := fastclient.Get[corev1.Namespace](ctx, r.Reader, key)
-		if err != nil {
-			return base.Pass{}, fmt.Errorf("read namespace %s: %w", key.Name, err)
-		}
-		if ns.DeletionTimestamp != nil {
-			return base.Pass{Object: ns}, nil
-		}
-		budgets, err := fastclient.All[v1beta1.PodUnavailableBudget](ctx, r.Reader, ns.Name)
-		if err != nil {
-			return base.Pass{}, fmt.Errorf("list the budgets of namespace %s: %w", ns.Name, err)
-		}
-		now := r.Clock.Now()
-		return base.Pass{Object: ns, Plan: ofNamespace(ns, len(budgets) > 0, r.KnownRefusals(ns, nil, 0, now), metav1.NewTime(now))}, nil
 	})
 }

@@ -3,7 +3,6 @@ package marks
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
@@ -40,23 +39,6 @@ func ofPod(pod *corev1.Pod, budgets []*v1beta1.PodUnavailableBudget, known actio
 		patches[i].AnyVersion = true // nobody else writes marks
 	}
 	return with(p, action.Action{Verb: action.PatchMetadata, Object: pod, Patches: patches, Reason: "Mark"})
-}
-
-// ofNamespace returns the plan that gives a namespace its label while it has budgets.
-func ofNamespace(ns *corev1.Namespace, hasBudgets bool, known action.Refusals, now metav1.Time) action.Plan {
-	p := action.Plan{Refusals: known, Now: now.Time}
-	value, marked := ns.Labels[v1beta1.NamespaceLabel]
-	want := any("true")
-	switch {
-	case hasBudgets && value == "true", !hasBudgets && !marked:
-		return p
-	case !hasBudgets:
-		want = nil
-	}
-	return with(p, action.Action{Verb: action.PatchMetadata, Object: ns, Reason: "Mark", Patches: []action.Patch{{
-		Type: types.MergePatchType, AnyVersion: true,
-		Body: map[string]any{"metadata": map[string]any{"labels": map[string]any{v1beta1.NamespaceLabel: want}}},
-	}}})
 }
 
 // with adds an action that changes something, unless it has to wait because it was refused.

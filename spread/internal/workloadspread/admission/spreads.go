@@ -20,7 +20,9 @@ type List struct {
 	// Cached returns the WorkloadSpreads of a namespace from the cache, Live reads the server.
 	Cached func(ctx context.Context, namespace string) ([]*v1beta1.WorkloadSpread, error)
 	Live   client.Reader
-	Clock  clock.PassiveClock
+	// Admitted returns when a WorkloadSpread of the namespace was last admitted by any replica, as far as the cache shows.
+	Admitted func(ctx context.Context, namespace string) time.Time
+	Clock    clock.PassiveClock
 
 	mu       sync.Mutex
 	admitted map[string]time.Time // the last admission by namespace, of the last moments
@@ -42,10 +44,10 @@ func (l *List) expect(namespace string) {
 	l.admitted[namespace] = now
 }
 
-// isBehind reports whether the cache may lack a WorkloadSpread: one was just admitted here or, as it shows none in a
-// namespace that is marked, by another replica.
-func (l *List) isBehind(namespace string, cached int) bool {
-	if cached == 0 {
+// isBehind reports whether the cache may lack a WorkloadSpread: it shows none in a namespace that is marked, or one was
+// just admitted, here or by another replica.
+func (l *List) isBehind(ctx context.Context, namespace string, cached int) bool {
+	if cached == 0 || l.Clock.Since(l.Admitted(ctx, namespace)) <= young {
 		return true
 	}
 	l.mu.Lock()
@@ -66,7 +68,7 @@ func (l *List) find(ctx context.Context, namespace string, wanted func(*v1beta1.
 			return s, nil
 		}
 	}
-	if !l.isBehind(namespace, len(cached)) {
+	if !l.isBehind(ctx, namespace, len(cached)) {
 		return nil, nil
 	}
 	var all v1beta1.WorkloadSpreadList

@@ -21,7 +21,11 @@ func TestASpreadIsFoundBeforeTheCacheShowsIt(t *testing.T) {
 	other.Name = "other"
 	now := clocktesting.NewFakePassiveClock(gen.Epoch())
 	var cached []*v1beta1.WorkloadSpread
-	l := &List{Live: newServer(t, stored), Clock: now, Cached: func(context.Context, string) ([]*v1beta1.WorkloadSpread, error) { return cached, nil }}
+	var elsewhere time.Time
+	l := &List{
+		Live: newServer(t, stored), Clock: now, Admitted: func(context.Context, string) time.Time { return elsewhere },
+		Cached: func(context.Context, string) ([]*v1beta1.WorkloadSpread, error) { return cached, nil },
+	}
 	find := func() string {
 		got, err := l.find(t.Context(), stored.Namespace, func(s *v1beta1.WorkloadSpread) bool { return s.Spec.TargetReference.Name == "web" })
 		require.NoError(t, err)
@@ -37,6 +41,10 @@ func TestASpreadIsFoundBeforeTheCacheShowsIt(t *testing.T) {
 	assert.Equal(t, stored.Name, find())
 	now.SetTime(gen.Epoch().Add(young + time.Second))
 	assert.Empty(t, find(), "the server is not asked for ever")
+	elsewhere = now.Now()
+	assert.Equal(t, stored.Name, find(), "another replica has admitted it")
+	elsewhere = elsewhere.Add(-young - time.Second)
+	assert.Empty(t, find())
 	l.expect("elsewhere")
 	assert.Len(t, l.admitted, 1, "what is over is forgotten")
 }
