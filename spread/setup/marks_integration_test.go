@@ -32,6 +32,12 @@ func TestNamespacesOfSpreadsAreMarked(t *testing.T) {
 	assert.Empty(t, label(t), "a dry run marks nothing")
 	require.NoError(t, c.Create(t.Context(), s))
 	assert.Equal(t, "true", label(t))
+	before := ns.ResourceVersion
+	other := newSpread(named.Name, intstr.FromInt32(9))
+	other.Name, other.Spec.TargetReference.Name = "other", "other"
+	require.NoError(t, c.Create(t.Context(), other))
+	assert.Equal(t, "true", label(t))
+	assert.NotEqual(t, before, ns.ResourceVersion, "a replica that would take the label away now meets a conflict")
 	testenv.Eventually(t, func(check *assert.CollectT) { // the API server has a watch of its own
 		assert.Equal(check, map[string]int{"a": 1}, create(t, c, owner, 1))
 	})

@@ -80,11 +80,10 @@ func (w *Spreads) templateOf(ctx context.Context, s *v1beta1.WorkloadSpread) (te
 }
 
 func (w *Spreads) validatePatch(ctx context.Context, namespace string, template podtemplate.Template, patch []byte, at *field.Path) (field.ErrorList, error) {
-	pod := &corev1.Pod{ObjectMeta: template.Pod.ObjectMeta, Spec: *template.Pod.Spec.DeepCopy()}
-	if wrong := plan.Patch(pod, patch); wrong != nil {
-		return field.ErrorList{field.Invalid(at, string(patch), "it cannot be applied to the pods of the target: "+wrong.Error())}, nil
+	patched, errs := withPatch(template.Pod, patch, at)
+	if len(errs) > 0 {
+		return errs, nil
 	}
-	patched := &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
 	errs, err := w.Cluster.Validate(ctx, namespace, patched, at, template.Volumes...)
 	if err != nil || len(errs) == 0 {
 		return nil, err
@@ -94,6 +93,15 @@ func (w *Spreads) validatePatch(ctx context.Context, namespace string, template 
 		return nil, fmt.Errorf("validate the template of the target: %w", err)
 	}
 	return validation.WithoutStored(errs, stored), nil
+}
+
+// withPatch returns the template as the patch makes it.
+func withPatch(template *corev1.PodTemplateSpec, patch []byte, at *field.Path) (*corev1.PodTemplateSpec, field.ErrorList) {
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: *template.Spec.DeepCopy()}
+	if err := plan.Patch(pod, patch); err != nil {
+		return nil, field.ErrorList{field.Invalid(at, string(patch), "it cannot be applied to the pods of the target: "+err.Error())}
+	}
+	return &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}, nil
 }
 
 // isPatchOf reports whether there is nothing to validate: no patch, or the one that the subset had before.
