@@ -1,0 +1,91 @@
+package setup
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+)
+
+// P9: while no operator answers the API server asks for none of the pods that no WorkloadSpread can concern, and creates
+// and deletes the others all the same.
+func TestNobodyWaitsForADeadOperator(t *testing.T) {
+	env.Need(t)
+	c := env.Client(t)
+	there, elsewhere := env.Namespace(t), env.Namespace(t)
+	touch(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: there}}, `{"metadata":{"labels":{"`+v1beta1.NamespaceLabel+`":"true"}}}`)
+	createAndDelete := func(check require.TestingT, namespace string, n int, change func(*corev1.Pod)) (calls int) {
+		owner := newReplicaSet(namespace, 1)
+		owner.UID = "web"
+		before := failedCalls(t.Context(), check)
+		errs := make([]error, n)
+		var all sync.WaitGroup
+		for i := range errs {
+			all.Go(func() {
+				pod := podOf(owner)
+				change(pod)
+				if errs[i] = c.Create(t.Context(), pod); errs[i] == nil {
+					errs[i] = c.Delete(t.Context(), pod, client.GracePeriodSeconds(0))
+				}
+			})
+		}
+		all.Wait()
+		for _, err := range errs {
+			require.NoError(check, err)
+		}
+		return failedCalls(t.Context(), check) - before
+	}
+	asIs := func(*corev1.Pod) {}
+	testenv.Eventually(t, func(check *assert.CollectT) { // the API server has a watch of its own for labels
+		assert.Positive(check, createAndDelete(check, there, 1, asIs))
+	})
+	assert.GreaterOrEqual(t, createAndDelete(t, there, 10, asIs), 10, "pods of workloads beside a WorkloadSpread")
+	assert.Zero(t, createAndDelete(t, elsewhere, 200, asIs), "pods of workloads in other namespaces")
+	for what, change := range map[string]func(*corev1.Pod){
+		"a pod of nobody": func(pod *corev1.Pod) { pod.OwnerReferences = nil },
+		"a pod of a DaemonSet": func(pod *corev1.Pod) {
+			pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = appsv1.SchemeGroupVersion.String(), "DaemonSet"
+		},
+	} {
+		assert.Zero(t, createAndDelete(t, there, 10, change), what)
+	}
+}
+
+// failedCalls is how often the API server went on without a webhook that does not answer.
+func failedCalls(ctx context.Context, check require.TestingT) (n int) {
+	transport, err := rest.HTTPClientFor(env.Config)
+	require.NoError(check, err)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(env.Config.Host, "/")+"/metrics", http.NoBody)
+	require.NoError(check, err)
+	response, err := transport.Do(request)
+	require.NoError(check, err)
+	defer func() { require.NoError(check, response.Body.Close()) }()
+	require.Equal(check, http.StatusOK, response.StatusCode)
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "apiserver_admission_webhook_fail_open_count{") {
+			value := lines.Text()[strings.LastIndex(lines.Text(), " ")+1:]
+			count, err := strconv.ParseFloat(value, 64)
+			require.NoError(check, err)
+			n += int(count)
+		}
+	}
+	require.NoError(check, lines.Err())
+	return n
+}
