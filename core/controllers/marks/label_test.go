@@ -1,18 +1,12 @@
 package marks
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -73,23 +67,4 @@ func TestWhatWakesANamespace(t *testing.T) {
 	assert.True(t, update(event.UpdateEvent{ObjectOld: with, ObjectNew: without}))
 	assert.True(t, update(event.UpdateEvent{ObjectOld: without, ObjectNew: with}), "it may get no object")
 	assert.False(t, update(event.UpdateEvent{ObjectOld: with, ObjectNew: namespace(marked(), 0)}))
-}
-
-// A replica that has read the namespace before an admission cannot take the label away after it, though the label itself
-// was there all the time.
-func TestAnAdmissionChangesANamespaceThatIsMarked(t *testing.T) {
-	c := fake.NewClientBuilder().WithObjects(namespace(marked(), time.Hour)).Build()
-	read := func() *corev1.Namespace {
-		ns := &corev1.Namespace{}
-		require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: "shop"}, ns))
-		return ns
-	}
-	before := read()
-	cached := func(context.Context, types.NamespacedName) (*corev1.Namespace, error) { return read(), nil }
-	m := Marker{Label: label, Writer: c, Cached: cached, Clock: clocktesting.NewFakePassiveClock(gen.Epoch())}
-	require.NoError(t, m.Mark(t.Context(), "shop"))
-	after := read()
-	assert.NotEqual(t, before.ResourceVersion, after.ResourceVersion)
-	assert.True(t, label.IsOn(after))
-	assert.True(t, gen.Epoch().Equal(label.Admitted(after)))
 }
