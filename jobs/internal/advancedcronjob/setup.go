@@ -90,9 +90,9 @@ func start(ctx context.Context, mgr ctrl.Manager, o Options, k *kind) error {
 	}
 	cached := cache.ByObject{}
 	if _, ok := k.object.(*batchv1.Job); ok {
-		cached = fastclient.Within(o.Namespace, Jobs())
+		cached = Jobs()
 	}
-	b, err := newBase(ctx, mgr, o, k.controller(), map[client.Object]cache.ByObject{&v1beta1.AdvancedCronJob{}: {}, k.object: cached})
+	b, err := newBase(ctx, mgr, o, k.controller(), map[client.Object]cache.ByObject{k.object: fastclient.Within(o.Namespace, cached)})
 	if err != nil {
 		return err
 	}
@@ -104,14 +104,16 @@ func start(ctx context.Context, mgr ctrl.Manager, o Options, k *kind) error {
 // wait adds the controller that says why no jobs of a kind are made.
 func wait(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, over *atomic.Bool) error {
 	name := k.controller() + "-waiting"
-	b, err := newBase(ctx, mgr, o, name, map[client.Object]cache.ByObject{&v1beta1.AdvancedCronJob{}: {}})
+	b, err := newBase(ctx, mgr, o, name, map[client.Object]cache.ByObject{})
 	if err != nil {
 		return err
 	}
 	return add(mgr, name, k, o, &reconciler{Controller: b, kind: k, over: over}, func(c *builder.Builder) *builder.Builder { return c })
 }
 
+// newBase returns the parts of a controller that writes AdvancedCronJobs, and those kinds.
 func newBase(ctx context.Context, mgr ctrl.Manager, o Options, name string, written map[client.Object]cache.ByObject) (*base.Controller, error) {
+	written[&v1beta1.AdvancedCronJob{}] = fastclient.Within(o.Namespace, cache.ByObject{})
 	b, err := base.New(ctx, mgr, base.Options{Settings: o.Settings, Controller: name, EventSource: "advancedcronjob-controller", Kinds: written})
 	if err != nil {
 		return nil, err

@@ -37,7 +37,10 @@ type reconciler struct{ *base.Controller }
 func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 	b, err := base.New(ctx, mgr, base.Options{
 		Settings: o, Controller: ControllerName, EventSource: "imagelistpulljob-controller",
-		Kinds: map[client.Object]cache.ByObject{&v1beta1.ImageListPullJob{}: {}, &v1beta1.ImagePullJob{}: {}},
+		Kinds: map[client.Object]cache.ByObject{
+			&v1beta1.ImageListPullJob{}: fastclient.Within(o.Namespace, cache.ByObject{}),
+			&v1beta1.ImagePullJob{}:     fastclient.Within(o.Namespace, cache.ByObject{}),
+		},
 	})
 	if err != nil {
 		return err

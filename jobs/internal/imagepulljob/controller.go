@@ -61,9 +61,10 @@ func passOf(job *v1beta1.ImagePullJob, todo *plan.Plan) base.Pass {
 	return pass
 }
 
-// waiting reconciles ImagePullJobs while the cluster does not serve NodeImage.
+// waiting reconciles ImagePullJobs while there is an obstacle.
 type waiting struct {
 	*base.Controller
+	why  plan.Obstacle
 	over func() bool
 }
 
@@ -78,7 +79,7 @@ func (w *waiting) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 			return base.Pass{}, fmt.Errorf("read image pull job %s: %w", key, err)
 		}
 		now := w.Clock.Now()
-		todo := plan.NotInstalled(job, now, w.KnownRefusals(job, nil, 0, now))
+		todo := plan.Waiting(job, now, w.KnownRefusals(job, nil, 0, now), w.why)
 		return passOf(job, &todo), nil
 	})
 }

@@ -26,6 +26,7 @@ import (
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
 )
 
 // ControllerName is the name of the controller in logs, metrics and its user agent.
@@ -62,10 +63,14 @@ func nodeImages() optional.Kind {
 	}
 }
 
-// SetUp adds the controller to the manager, at once or as soon as the cluster serves NodeImage.
+// SetUp adds the controller to the manager, at once or as soon as the cluster serves NodeImage. The cache of an operator of
+// one namespace holds no NodeImages, which belong to none.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.Namespace != "" {
+		return wait(ctx, mgr, o, plan.OneNamespace, func() bool { return false })
 	}
 	discovery, err := optional.NewDiscovery(mgr.GetConfig(), 0)
 	if err != nil {
@@ -79,7 +84,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return start(ctx, mgr, o)
 	}
 	begun := &atomic.Bool{}
-	if err := wait(ctx, mgr, o, begun.Load); err != nil {
+	if err := wait(ctx, mgr, o, plan.NotInstalled, begun.Load); err != nil {
 		return err
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return await(ctx, mgr, o, discovery, begun) }))
@@ -95,10 +100,10 @@ func await(ctx context.Context, mgr ctrl.Manager, o Options, discovery optional.
 }
 
 // wait adds the controller that says why nothing is pulled.
-func wait(ctx context.Context, mgr ctrl.Manager, o Options, over func() bool) error {
+func wait(ctx context.Context, mgr ctrl.Manager, o Options, why plan.Obstacle, over func() bool) error {
 	b, err := base.New(ctx, mgr, base.Options{
 		Settings: o.Settings, Controller: ControllerName + "-waiting", EventSource: "imagepulljob-controller",
-		Kinds: map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: {}},
+		Kinds: map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: fastclient.Within(o.Namespace, cache.ByObject{})},
 	})
 	if err != nil {
 		return err
@@ -106,7 +111,7 @@ func wait(ctx context.Context, mgr ctrl.Manager, o Options, over func() bool) er
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName + "-waiting").
 		For(&v1beta1.ImagePullJob{}).
-		Complete(&waiting{Controller: b, over: over})
+		Complete(&waiting{Controller: b, why: why, over: over})
 }
 
 // start adds the controller: events of a job wake it, those of NodeImages that concern it, and those of copies of its

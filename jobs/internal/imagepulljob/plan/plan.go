@@ -219,8 +219,17 @@ func (p *pass) deadline(start time.Time) (time.Duration, bool) {
 	return time.Duration(*p.policy.ActiveDeadlineSeconds)*time.Second - p.Now.Sub(start), true
 }
 
-// NotInstalled is the plan while the cluster does not serve NodeImage.
-func NotInstalled(job *v1beta1.ImagePullJob, now time.Time, known action.Refusals) Plan {
+// Obstacle is why no job pulls anything.
+type Obstacle struct{ Event, Message string }
+
+// The obstacles.
+var (
+	NotInstalled = Obstacle{EventNotInstalled, MessageNotInstalled}
+	OneNamespace = Obstacle{EventOneNamespace, MessageOneNamespace}
+)
+
+// Waiting is the plan while there is an obstacle.
+func Waiting(job *v1beta1.ImagePullJob, now time.Time, known action.Refusals, why Obstacle) Plan {
 	p := &pass{Snapshot: Snapshot{Job: job, Now: now}, plan: Plan{Plan: action.Plan{Refusals: known, Now: now}}, policy: job.Spec.CompletionPolicy}
 	switch {
 	case job.DeletionTimestamp != nil:
@@ -230,11 +239,11 @@ func NotInstalled(job *v1beta1.ImagePullJob, now time.Time, known action.Refusal
 		p.expire()
 	default:
 		status := job.Status.DeepCopy()
-		status.ObservedGeneration, status.Message = job.Generation, MessageNotInstalled
+		status.ObservedGeneration, status.Message = job.Generation, why.Message
 		p.plan.Status = status
-		if job.Status.Message != MessageNotInstalled {
+		if job.Status.Message != why.Message {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
-				Type: corev1.EventTypeWarning, Reason: EventNotInstalled, Note: MessageNotInstalled, WithStatus: true,
+				Type: corev1.EventTypeWarning, Reason: why.Event, Note: why.Message, WithStatus: true,
 			})
 		}
 	}

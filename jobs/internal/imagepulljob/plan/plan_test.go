@@ -70,7 +70,7 @@ func written(t *testing.T, p *Plan, before *nodeimage.NodeImage) *nodeimage.Node
 	return after
 }
 
-func apply(t *testing.T, a *action.Action, before *nodeimage.NodeImage) *nodeimage.NodeImage {
+func apply(t testing.TB, a *action.Action, before *nodeimage.NodeImage) *nodeimage.NodeImage {
 	t.Helper()
 	require.Len(t, a.Patches, 1)
 	patch, err := json.Marshal(a.Patches[0].Body)
@@ -388,11 +388,11 @@ func TestNamesOfCopiesFit(t *testing.T) {
 
 func TestAnAbsentKindIsTold(t *testing.T) {
 	j := job()
-	p := NotInstalled(j, now, nil)
+	p := Waiting(j, now, nil, NotInstalled)
 	assert.Equal(t, MessageNotInstalled, p.Status.Message)
 	assert.Nil(t, p.Status.CompletionTime)
 	assert.Len(t, p.Notices, 1)
 	j.Status = *p.Status
-	p = NotInstalled(j, now, nil)
+	p = Waiting(j, now, nil, NotInstalled)
 	assert.Empty(t, p.Notices, "once")
 }

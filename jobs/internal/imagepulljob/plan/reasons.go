@@ -12,6 +12,8 @@ const (
 	MessageProgress = "job is running, progress "
 	// MessageNotInstalled says that the cluster does not serve NodeImage, which module daemon brings.
 	MessageNotInstalled = "NodeImage is not installed in this cluster: nothing will be pulled"
+	// MessageOneNamespace says that the operator serves one namespace only: NodeImages, of nodes, belong to none.
+	MessageOneNamespace = "the operator serves one namespace only: nothing will be pulled, nodes belong to none"
 	// MessageNotStarted says why a node that never pulled the image counts as failed.
 	MessageNotStarted = "the node had not begun before the deadline"
 	// MessageNotEnded says why a node that was pulling the image counts as failed.
@@ -27,6 +29,8 @@ const (
 	EventNamespaceMissing = "ConfigNamespaceMissing"
 	// EventNotInstalled says that the cluster does not serve NodeImage; the job begins as soon as it does.
 	EventNotInstalled = "NodeImageNotInstalled"
+	// EventOneNamespace says that the operator serves one namespace only, and therefore pulls nothing.
+	EventOneNamespace = "OneNamespaceOnly"
 	// WaitRoom says that a node has as many images in its NodeImage as it may have.
 	WaitRoom = "TooManyImages"
 )
@@ -34,7 +38,8 @@ const (
 // Messages and Reasons are all that users read of this package.
 var (
 	Messages = []string{
-		MessageCompleted, MessageDeadline, MessageNoProgress, MessageProgress, MessageNotInstalled, MessageNotStarted, MessageNotEnded,
+		MessageCompleted, MessageDeadline, MessageNoProgress, MessageProgress, MessageNotInstalled, MessageOneNamespace,
+		MessageNotStarted, MessageNotEnded,
 	}
-	Reasons = []string{EventSecretNotFound, EventNamespaceMissing, EventNotInstalled, WaitRoom}
+	Reasons = []string{EventSecretNotFound, EventNamespaceMissing, EventNotInstalled, EventOneNamespace, WaitRoom}
 )
