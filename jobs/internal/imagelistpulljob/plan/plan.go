@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -93,7 +94,32 @@ func run(s Snapshot, p *Plan) {
 	}
 	p.Add(action.Step{Name: "delete", Actions: drop})
 	p.Add(action.Step{Name: "create", Actions: missing, SlowStart: true})
+	p.Add(action.Step{Name: "label", Actions: labels(s.Job, byImage, hash), Optional: true})
 	p.Status = status(s, byImage)
+}
+
+// labels returns the writes that put the hash of the template on the job, and on children that follow it under another
+// hash.
+func labels(job *v1beta1.ImageListPullJob, byImage map[string]*v1beta1.ImagePullJob, hash string) []action.Action {
+	var actions []action.Action
+	add := func(o action.Object) {
+		if o.GetLabels()[contract.RevisionLabel] == hash {
+			return
+		}
+		actions = append(actions, action.Action{
+			Verb: action.PatchMetadata, Object: o, Reason: "Label", Message: "of the template",
+			Patches: []action.Patch{{Type: types.MergePatchType, AnyVersion: true, Body: map[string]any{
+				"metadata": map[string]any{"labels": map[string]string{contract.RevisionLabel: hash}},
+			}}},
+		})
+	}
+	add(job)
+	for _, image := range job.Spec.Images {
+		if child := byImage[image]; child != nil {
+			add(child)
+		}
+	}
+	return actions
 }
 
 func inOrder(children []*v1beta1.ImagePullJob) []*v1beta1.ImagePullJob {

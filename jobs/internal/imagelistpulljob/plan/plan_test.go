@@ -25,6 +25,8 @@ func list(images ...string) *v1beta1.ImageListPullJob {
 	j := &v1beta1.ImageListPullJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "list", UID: "list", Generation: 2}}
 	j.Spec.Images = images
 	j.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(60))
+	hash, _ := hashOf(childTemplate(j)) // templates have a JSON
+	j.Labels = map[string]string{contract.RevisionLabel: hash}
 	return j
 }
 
@@ -118,7 +120,24 @@ func TestChildrenOfOpenKruiseStay(t *testing.T) {
 	child.Spec.PullPolicy = &v1beta1.PullPolicy{TimeoutSeconds: new(int32(600)), BackoffLimit: new(int32(3))}
 	child.Spec.ImagePullPolicy = v1beta1.PullIfNotPresent
 	p := Compute(Snapshot{Job: j, Children: []*v1beta1.ImagePullJob{child}, Now: now})
-	assert.True(t, p.Empty(), p.String())
+	assert.Equal(t, "label:\n  PatchMetadata imagepulljob list-x7kq2 (Label): of the template\n", p.String())
+	assert.Equal(t, map[string]any{"metadata": map[string]any{"labels": map[string]string{contract.RevisionLabel: j.Labels[contract.RevisionLabel]}}},
+		p.Steps[0].Actions[0].Patches[0].Body)
+
+	child.Labels = children(t, j)[0].Labels
+	j.Labels = map[string]string{contract.RevisionLabel: "5d8f7c9b5d"}
+	p = Compute(Snapshot{Job: j, Children: []*v1beta1.ImagePullJob{child}, Now: now})
+	assert.Equal(t, "label:\n  PatchMetadata imagelistpulljob list (Label): of the template\n", p.String())
+}
+
+// Refused labels hold nothing up.
+func TestLabelsAreNoCondition(t *testing.T) {
+	j := list("a")
+	j.Labels = nil
+	p := Compute(Snapshot{Job: j, Now: now})
+	require.Len(t, p.Steps, 2)
+	assert.True(t, p.Steps[1].Optional)
+	assert.Equal(t, "label", p.Steps[1].Name)
 }
 
 func TestChildrenThatAreTooManyGo(t *testing.T) {
