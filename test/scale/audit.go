@@ -25,7 +25,7 @@ func (row *Row) account(writes []audit.Request, changed time.Time, controller st
 			continue
 		case "leases":
 			continue
-		case "pods":
+		case row.resource():
 			row.time(r, changed)
 		}
 		row.Writes[r.Kind()]++

@@ -1,5 +1,6 @@
 // Package scale measures an operator under load. It compares it with the maximum of the same API server and with the
-// controller of the most similar built-in kind: ReplicaSet for CloneSet, StatefulSet for StatefulSet.
+// controller of the most similar built-in kind: ReplicaSet for CloneSet, StatefulSet for StatefulSet, and
+// CronJob for AdvancedCronJob.
 //
 // Options with the operator and the number of pods go in; Rows come out, one for each load: idle, bare requests with
 // the operator and without it, the built-in kind scaled up and down, the feature's kind scaled up, updated in place and

@@ -27,13 +27,24 @@ type feature struct {
 	addToScheme  func(*runtime.Scheme) error
 	own, builtIn func() workload
 	perNode      bool // every node runs one pod
+	// parts are what is measured of a feature whose kinds are no workloads, in place of loads on own and builtIn.
+	parts func(*bench) []part
+	// needs names the feature whose definitions it needs, but not its programs.
+	needs string
+}
+
+// part is one of what a round measures.
+type part struct {
+	name string
+	run  func(context.Context) ([]Row, error)
 }
 
 func features() map[string]feature {
 	return map[string]feature{
-		"cloneset":    {cloneset.AddToScheme, cloneSet, replicaSet, false},
-		"statefulset": {statefulset.AddToScheme, statefulSet, builtInStatefulSet, false},
-		"daemonset":   {daemonset.AddToScheme, daemonSet, builtInDaemonSet, true},
+		"cloneset":    {addToScheme: cloneset.AddToScheme, own: cloneSet, builtIn: replicaSet},
+		"statefulset": {addToScheme: statefulset.AddToScheme, own: statefulSet, builtIn: builtInStatefulSet},
+		"daemonset":   {addToScheme: daemonset.AddToScheme, own: daemonSet, builtIn: builtInDaemonSet, perNode: true},
+		"jobs":        {addToScheme: addJobs, parts: (*bench).jobParts, perNode: true, needs: "daemon"},
 	}
 }
 

@@ -55,6 +55,9 @@ func newOperator(ctx context.Context, c *cluster.Cluster, kube kubernetes.Interf
 		return nil, err
 	}
 	webhook := net.JoinHostPort("localhost", strconv.Itoa(ports[0]))
+	if err := applyDefinitions(ctx, c, features()[o.Feature].needs); err != nil {
+		return nil, err
+	}
 	if err := apply(ctx, c, o.Feature, webhook); err != nil {
 		return nil, err
 	}
@@ -157,8 +160,40 @@ func apply(ctx context.Context, c *cluster.Cluster, feature, webhook string) err
 		return fmt.Errorf("apply the overlay: %w", err)
 	}
 	return await(ctx, "the CRDs to be served", func() (bool, error) {
-		return kubectl(ctx, c, nil, "get", feature+"s.apps.kruise.io") == nil, nil
+		return kubectl(ctx, c, nil, "wait", "--for=condition=Established", "crd", "--all") == nil, nil
 	})
+}
+
+// applyDefinitions installs the kinds of another feature, and its namespaces with the rights in them, without its programs.
+func applyDefinitions(ctx context.Context, c *cluster.Cluster, feature string) error {
+	if feature == "" {
+		return nil
+	}
+	manifests, err := install.Manifests(feature)
+	if err != nil {
+		return err
+	}
+	objects, err := install.Objects(manifests)
+	if err != nil {
+		return err
+	}
+	var list unstructured.UnstructuredList
+	list.SetAPIVersion("v1")
+	list.SetKind("List")
+	for _, o := range objects {
+		switch o.GetKind() {
+		case "Namespace", "CustomResourceDefinition", "Role", "RoleBinding":
+			list.Items = append(list.Items, o)
+		}
+	}
+	text, err := json.Marshal(&list)
+	if err != nil {
+		return fmt.Errorf("encode the definitions of %s: %w", feature, err)
+	}
+	if err := kubectl(ctx, c, text, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+		return fmt.Errorf("apply the definitions of %s: %w", feature, err)
+	}
+	return nil
 }
 
 func kubectl(ctx context.Context, c *cluster.Cluster, input []byte, arguments ...string) error {

@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -16,8 +17,10 @@ type Row struct {
 	Load string
 	// Round is the number of the round, from 1.
 	Round int
-	// Pods is the number of pods of the load, 0 for idle.
+	// Pods is the number of pods of the load, or of objects of another resource, 0 for idle.
 	Pods int
+	// Of is the resource that the controller writes for the load; empty for pods.
+	Of string `json:",omitempty"`
 	// FirstWrite is the time of the controller's first write of a pod, LastWrite that of the answer to its last, and
 	// LastCreate that of the answer to its last create.
 	FirstWrite, LastWrite, LastCreate float64
@@ -78,12 +81,15 @@ func (r *Row) observe(pods *observed, budget int) {
 	}
 }
 
+// resource is what the controller writes for the load.
+func (r Row) resource() string { return cmp.Or(r.Of, "pods") }
+
 // kinds formats the writes: those of pods as a number per pod, others as a total.
 func (r Row) kinds(writes map[string]int) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(writes)) {
-		if r.Pods > 0 && strings.Contains(kind, " pods") {
-			parts = append(parts, fmt.Sprintf("%s %.2f a pod", kind, r.each(writes[kind])))
+		if r.Pods > 0 && strings.Contains(kind, " "+r.resource()) {
+			parts = append(parts, fmt.Sprintf("%s %.2f a %s", kind, r.each(writes[kind]), strings.TrimSuffix(r.resource(), "s")))
 		} else {
 			parts = append(parts, fmt.Sprintf("%s %d", kind, writes[kind]))
 		}
@@ -98,7 +104,7 @@ func (r Row) each(n int) float64 { return float64(n) / float64(max(r.Pods, 1)) }
 func (r Row) perPod() float64 {
 	total := 0
 	for kind, n := range r.Writes {
-		if strings.Contains(kind, " pods") {
+		if strings.Contains(kind, " "+r.resource()) {
 			total += n
 		}
 	}

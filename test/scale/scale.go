@@ -52,7 +52,8 @@ type Options struct {
 	StartDelay time.Duration
 	// Rounds is the number of times that everything is measured.
 	Rounds int
-	// Only restricts a round to some of "idle", "floor", "ready", "dead", "built-in" and the Feature; empty means all.
+	// Only restricts a round to some of "idle", "floor", "ready", "dead", "built-in" and the Feature, or, of jobs,
+	// "broadcast", "pull" and "cron"; empty means all.
 	Only []string
 	// PprofAddress is the address at which the operator serves profiles; empty disables them.
 	PprofAddress string
@@ -121,7 +122,9 @@ func (b *bench) start(ctx context.Context) error {
 	b.tell("starting %d simulated nodes", b.Nodes)
 	simulating, stop := context.WithCancel(ctx)
 	b.stopNodes = stop
-	if _, err := simnodes.Start(simulating, simulation, simnodes.Options{Nodes: b.Nodes, StartDelay: b.StartDelay, LeasePeriod: leasePeriod}); err != nil {
+	if _, err := simnodes.Start(simulating, simulation, simnodes.Options{
+		Nodes: b.Nodes, StartDelay: b.StartDelay, LeasePeriod: leasePeriod, Images: map[string]simnodes.Image{imageEnds: {Exits: true}},
+	}); err != nil {
 		return fmt.Errorf("simulate nodes: %w", err)
 	}
 	if err := await(ctx, "nodes without taints", func() (bool, error) { return b.untainted(ctx) }); err != nil {
@@ -192,10 +195,11 @@ func (b *bench) round(ctx context.Context) ([]Row, error) {
 	ctx, cancel := context.WithCancel(ctx) // ends the watches
 	defer cancel()
 	var rows []Row
-	for _, part := range []struct {
-		name string
-		run  func(context.Context) ([]Row, error)
-	}{{"idle", b.idle}, {"floor", b.floor}, {"ready", b.toReady}, {"dead", b.dead}, {"built-in", b.beside}, {b.Feature, b.own}} {
+	own := []part{{"built-in", b.beside}, {b.Feature, b.own}}
+	if parts := features()[b.Feature].parts; parts != nil {
+		own = parts(b)
+	}
+	for _, part := range append([]part{{"idle", b.idle}, {"floor", b.floor}, {"ready", b.toReady}, {"dead", b.dead}}, own...) {
 		if len(b.Only) > 0 && !slices.Contains(b.Only, part.name) {
 			continue
 		}

@@ -36,7 +36,7 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	flags.IntVar(&o.Sets, "restart", 0, "measure this in place of loads: a restart among so many sets of --pods pods each")
 	flags.DurationVar(&o.StartDelay, "start-delay", 0, "how long containers take to start")
 	flags.IntVar(&o.Rounds, "rounds", 1, "how often to measure")
-	flags.StringSliceVar(&o.Only, "only", nil, "measure these alone: idle, floor, ready, dead, built-in, the feature")
+	flags.StringSliceVar(&o.Only, "only", nil, "measure these alone: idle, floor, ready, dead, built-in, the feature; of jobs broadcast, pull, cron")
 	flags.StringVar(&o.PprofAddress, "pprof-addr", "", "where the operator serves profiles; default: nowhere")
 	flags.StringVar(&o.OperatorLog, "operator-log", "", "file for the operator's log; default: discarded")
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")
@@ -52,13 +52,15 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 		measure = scale.Restart
 	}
 	rows, err := measure(ctx, o)
-	if err != nil {
-		return err
-	}
+	show := scale.Print
 	if *asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(rows)
+		show = printJSON
 	}
-	return scale.Print(out, rows)
+	return errors.Join(err, show(out, rows)) // what was measured before an error counts
+}
+
+func printJSON(out io.Writer, rows []scale.Row) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(rows)
 }
