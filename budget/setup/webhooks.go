@@ -68,7 +68,7 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 	return manager.Webhooks{
 		Mutating: []coreadmission.Endpoint{orAllow(on, pods.Marking())},
 		Validating: []coreadmission.Endpoint{
-			budgetadmission.Budgets{Cache: cached, Gates: env.Options.FeatureGates}.Validating(),
+			budgetadmission.Budgets{Cache: cached, Targets: reader, Gates: env.Options.FeatureGates}.Validating(),
 			orAllow(on, pods.Validating()),
 		},
 		Converting: coreadmission.Converting(conversion.Convert),

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/targets"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 
@@ -17,7 +19,9 @@ import (
 // Budgets answers the API server about PodUnavailableBudgets.
 type Budgets struct {
 	Cache *fastclient.Reader
-	Gates features.Set
+	// Targets reads what budgets name, to warn of what is probably not meant.
+	Targets *targets.Reader
+	Gates   features.Set
 }
 
 // Validating returns the endpoint that validates budgets.
@@ -38,6 +42,9 @@ func (w Budgets) validate(ctx context.Context, req admission.Request[*v1beta1.Po
 	others, err := fastclient.All[v1beta1.PodUnavailableBudget](ctx, w.Cache, req.Namespace)
 	if err != nil {
 		return found, fmt.Errorf("list the budgets of namespace %s: %w", req.Namespace, err)
+	}
+	if len(found.Warnings) == 0 && (req.Old == nil || !equality.Semantic.DeepEqual(req.New.Spec, req.Old.Spec)) {
+		found.Warnings = w.warnOfTarget(ctx, req.New)
 	}
 	errs, warnings := Compare(req.New, req.Old, others)
 	found.Errors, found.Warnings = append(found.Errors, errs...), append(found.Warnings, warnings...)

@@ -132,16 +132,3 @@ func validateChange(spec, old *v1beta1.PodUnavailableBudgetSpec, at *field.Path)
 	}
 	return errs
 }
-
-// Warn returns what is allowed and probably not meant.
-func Warn(b *v1beta1.PodUnavailableBudget) []string {
-	for _, none := range []string{"0", "0%"} {
-		if m := b.Spec.MaxUnavailable; m != nil && m.String() == none {
-			return []string{"spec.maxUnavailable: with " + none + " no pod can be evicted or updated: drains of nodes wait for ever"}
-		}
-	}
-	if m := b.Spec.MinAvailable; m != nil && m.String() == "100%" {
-		return []string{"spec.minAvailable: with 100% no pod can be evicted or updated: drains of nodes wait for ever"}
-	}
-	return nil
-}

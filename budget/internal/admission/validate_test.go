@@ -103,6 +103,33 @@ func TestBudgetsThatStopDrainsAreWarnedAbout(t *testing.T) {
 	assert.Empty(t, Warn(budget()))
 }
 
+func TestBudgetsThatProtectNothingOrStopDrainsAreWarnedAbout(t *testing.T) {
+	least := func(n intstr.IntOrString) change {
+		return func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable, b.Spec.MinAvailable = nil, &n }
+	}
+	for name, c := range map[string]struct {
+		limit    change
+		replicas int32
+		want     string
+	}{
+		"a percentage of one replica":   {limit(intstr.FromString("30%")), 1, "spec.maxUnavailable: with 30% of 1 replicas no pod of Deployment web is protected"},
+		"a percentage of more replicas": {limit(intstr.FromString("30%")), 4, ""},
+		"as many as there are":          {limit(intstr.FromInt32(3)), 3, "spec.maxUnavailable: with 3 of 3 replicas no pod of Deployment web is protected"},
+		"all must stay":                 {least(intstr.FromInt32(3)), 3, "spec.minAvailable: with 3 of 3 replicas no pod of Deployment web can be evicted or updated: drains of nodes wait for ever"},
+		"most must stay":                {least(intstr.FromString("60%")), 2, "spec.minAvailable: with 60% of 2 replicas no pod of Deployment web can be evicted or updated: drains of nodes wait for ever"},
+		"some must stay":                {least(intstr.FromInt32(2)), 3, ""},
+		"scaled to zero":                {least(intstr.FromInt32(2)), 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var want []string
+			if c.want != "" {
+				want = []string{c.want}
+			}
+			assert.Equal(t, want, WarnOfReplicas(budget(c.limit), "Deployment web", c.replicas))
+		})
+	}
+}
+
 func TestBudgetsMustNotCoverTheSame(t *testing.T) {
 	labels := func(pairs ...string) change {
 		m := map[string]string{}

@@ -34,6 +34,11 @@ func total(protected *int32, workloads []Workload) int32 {
 	return int32(min(sum, math.MaxInt32)) //nolint:gosec // it is bounded
 }
 
+// Desired returns how many pods must stay available of workloads that want so many.
+func Desired(spec *v1beta1.PodUnavailableBudgetSpec, replicas int32) (int32, error) {
+	return desired(spec, replicas, false)
+}
+
 // desired returns how many pods must stay available, given how many the workloads want. If the limit cannot be evaluated
 // it is all of them, with an error. Orphaned is true if a minimum in absolute terms has lost its meaning: no workload
 // wants pods, and none of the pods is without one.

@@ -1,0 +1,86 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-project/flotilla/core/controllers/targets"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+)
+
+// warnTimeout limits how long a request waits for a warning.
+const warnTimeout = time.Second
+
+// Warn returns what is allowed and probably not meant, whatever the budget covers.
+func Warn(b *v1beta1.PodUnavailableBudget) []string {
+	for _, none := range []string{"0", "0%"} {
+		if m := b.Spec.MaxUnavailable; m != nil && m.String() == none {
+			return []string{"spec.maxUnavailable: with " + none + " no pod can be evicted or updated: drains of nodes wait for ever"}
+		}
+	}
+	if m := b.Spec.MinAvailable; m != nil && m.String() == "100%" {
+		return []string{"spec.minAvailable: with 100% no pod can be evicted or updated: drains of nodes wait for ever"}
+	}
+	return nil
+}
+
+// WarnOfReplicas returns what is probably not meant of a workload that wants so many pods.
+func WarnOfReplicas(b *v1beta1.PodUnavailableBudget, workload string, replicas int32) []string {
+	desired, err := plan.Desired(&b.Spec, replicas)
+	at, limit := "spec.maxUnavailable", b.Spec.MaxUnavailable
+	if limit == nil {
+		at, limit = "spec.minAvailable", b.Spec.MinAvailable
+	}
+	switch {
+	case err != nil || replicas == 0 || limit == nil:
+		return nil
+	case desired == 0:
+		return []string{fmt.Sprintf("%s: with %s of %d replicas no pod of %s is protected", at, limit, replicas, workload)}
+	case desired >= replicas:
+		return []string{fmt.Sprintf("%s: with %s of %d replicas no pod of %s can be evicted or updated: drains of nodes wait for ever",
+			at, limit, replicas, workload)}
+	}
+	return nil
+}
+
+// warnOfTarget returns what is probably not meant of the workload that the budget names. What cannot be found out in time
+// is nothing to warn of.
+func (w Budgets) warnOfTarget(ctx context.Context, b *v1beta1.PodUnavailableBudget) []string {
+	ref := b.Spec.TargetReference
+	if ref == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, warnTimeout)
+	defer cancel()
+	workload := ref.Kind + " " + ref.Name
+	target, err := w.Targets.Get(ctx, cover.KindOf(ref), types.NamespacedName{Namespace: b.Namespace, Name: ref.Name})
+	switch {
+	case apierrors.IsNotFound(err):
+		return []string{"spec.targetRef: there is no " + workload + ": the budget protects nothing until there is"}
+	case meta.IsNoMatchError(err):
+		return []string{fmt.Sprintf("spec.targetRef: the cluster does not serve kind %s of %s", ref.Kind, ref.APIVersion)}
+	case err != nil:
+		return nil
+	}
+	if b.Spec.ProtectTotalReplicas != nil {
+		return WarnOfReplicas(b, workload, ptr.Deref(b.Spec.ProtectTotalReplicas, 0))
+	}
+	replicas, err := w.Targets.Replicas(ctx, target)
+	if errors.Is(err, targets.ErrNoScale) {
+		replicas.Spec, err = w.Targets.Unscaled(ctx, target)
+	}
+	if err != nil {
+		return nil
+	}
+	return WarnOfReplicas(b, workload, replicas.Spec)
+}

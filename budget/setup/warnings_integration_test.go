@@ -1,0 +1,51 @@
+package setup
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+)
+
+// What a budget probably does not mean is told when it is made.
+func TestUsersAreWarned(t *testing.T) {
+	a := givenApp(t, serve(t, features.Defaults()), 3)
+	c, warnings := env.Warned(t)
+	target := func(apiVersion, kind, name string) func(*v1beta1.PodUnavailableBudget) {
+		return func(b *v1beta1.PodUnavailableBudget) {
+			b.Spec.TargetReference = &v1beta1.TargetReference{APIVersion: apiVersion, Kind: kind, Name: name}
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(*v1beta1.PodUnavailableBudget)
+		want   []string
+	}{
+		"nothing": {func(*v1beta1.PodUnavailableBudget) {}, nil},
+		"no such workload": {
+			target("apps/v1", "Deployment", "api"),
+			[]string{"spec.targetRef: there is no Deployment api: the budget protects nothing until there is"},
+		},
+		"no such kind": {target("example.com/v1", "Shop", "web"), []string{"spec.targetRef: the cluster does not serve kind Shop of example.com/v1"}},
+		"all may go": {
+			func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(3)) },
+			[]string{"spec.maxUnavailable: with 3 of 3 replicas no pod of Deployment web is protected"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBudget(a.namespace)
+			test.change(b)
+			testenv.Eventually(t, func(check *assert.CollectT) { // the operator's caches show the Deployment
+				warnings.Heard()
+				require.NoError(check, c.Create(t.Context(), b.DeepCopy(), client.DryRunAll))
+				assert.Equal(check, test.want, warnings.Heard())
+			})
+		})
+	}
+}
