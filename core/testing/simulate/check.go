@@ -185,17 +185,22 @@ func (w *World) CheckInPlace() {
 				changed[pod.UID] = map[string]bool{}
 			}
 			maps.Copy(changed[pod.UID], names)
-			if len(names) > 1 && slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return names[c.Name] }) {
-				w.Violate("pod %s gets other images for a native sidecar and another container at once", pod.Name)
-			}
-			if isTrue(old, contract.InPlaceUpdateReady) || isTrue(pod, contract.InPlaceUpdateReady) {
-				w.Violate("pod %s gets another image while InPlaceUpdateReady is True", pod.Name)
-			}
+			w.checkImages(old, pod, names)
 		}
 		if isTrue(pod, contract.InPlaceUpdateReady) && !isTrue(old, contract.InPlaceUpdateReady) {
 			w.checkRenewed(pod, changed[pod.UID])
 		}
 	})
+}
+
+// checkImages checks one write of images of the containers with the names.
+func (w *World) checkImages(old, pod *corev1.Pod, names map[string]bool) {
+	if len(names) > 1 && slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return names[c.Name] }) {
+		w.Violate("pod %s gets other images for a native sidecar and another container at once", pod.Name)
+	}
+	if isTrue(old, contract.InPlaceUpdateReady) || isTrue(pod, contract.InPlaceUpdateReady) {
+		w.Violate("pod %s gets another image while InPlaceUpdateReady is True", pod.Name)
+	}
 }
 
 func (w *World) checkRenewed(pod *corev1.Pod, changed map[string]bool) {

@@ -1,12 +1,16 @@
 package cloneset
 
 import (
+	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/flotilla-project/flotilla/core/api/workload"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
@@ -127,6 +131,32 @@ func TestADeferredResizeIsFixedForward(t *testing.T) {
 	end()
 	assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 	assert.EqualValues(t, 2, set.Status.UpdatedReplicas)
+}
+
+// The same with a deadline: the pod that does not get its resources is recreated, and the new one waits for room on a node.
+func TestADeferredResizePastItsDeadlineGetsANewPod(t *testing.T) {
+	t.Parallel()
+	nodes := &corev1.NodeList{}
+	require.NoError(t, world.Client.List(t.Context(), nodes))
+	node := nodes.Items[0]
+	tooMuch := resource.NewMilliQuantity(node.Status.Allocatable.Cpu().MilliValue()*55/100, resource.DecimalSI)
+	set := newSet(world.Namespace(t), 2, requests("20m"), func(s *v1beta1.CloneSet) {
+		s.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
+		s.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{ResizeDeadlineSeconds: new(int32(2))}
+	})
+	givenSet(t, set)
+	before := story.Identities(podsOf(t, set))
+	end := world.Always(t, set.Namespace, story.AtLeastReady(1))
+	edit(t, set, requests(tooMuch.String()))
+	story.Eventually(t, "a new pod that waits for a node", func(context.Context) error {
+		waiting := slices.ContainsFunc(podsOf(t, set), func(o corev1.Pod) bool { return o.Spec.NodeName == "" })
+		return story.Want(waiting, "every pod has a node")
+	})
+	edit(t, set, requests("30m"))
+	settles(t, set)
+	end()
+	kept := slices.DeleteFunc(story.Identities(podsOf(t, set)), func(i story.Identity) bool { return !slices.Contains(before, i) })
+	assert.Len(t, kept, 1, "the pod that has got its resources stays")
 }
 
 // An edit of image and resources is complete when both are.
