@@ -25,7 +25,7 @@ A workload is named as KIND/NAME or KIND NAME; clone, asts and ads are short nam
 	}
 	c := common{flags: flags, streams: streams, clock: clock.RealClock{}}
 	rollout.AddCommand(
-		c.status(), c.watch(), c.pause(), c.resume(), c.undo(), c.history(), c.restart(),
+		c.status(), c.watch(), c.pause(), c.resume(), c.undo(), c.history(), c.diff(), c.restart(),
 	)
 	return rollout
 }

@@ -3,6 +3,7 @@ package rollout_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,6 +151,8 @@ func TestHistoryAndUndo(t *testing.T) {
 			assert.Equal(t, cli.Failed, code)
 			assert.Contains(t, errOut, "has no revision 9: flotilla rollout history "+name+" lists them")
 
+			_, warned, _ := w.call("rollout", "undo", name, "--dry-run")
+			assert.Equal(t, kind.Name != "StatefulSet", strings.Contains(warned, "warning: the partition keeps 1 pods"), warned)
 			for _, c := range []struct{ arg, says, image string }{
 				{"--dry-run", "goes back to revision 2 (web-a) (dry run: nothing was changed)", "app:2"},
 				{"--to-revision=0", "goes back to revision 2 (web-a)", "app:1"},
@@ -166,6 +169,28 @@ func TestHistoryAndUndo(t *testing.T) {
 			assert.Contains(t, errOut, "has not seen its latest edit yet")
 		})
 	}
+}
+
+func TestDiff(t *testing.T) {
+	w := newWorld(t)
+	kind := workload.Kinds()[0]
+	owner := w.create(kind, rolling)
+	w.remember(owner, "web-a", 1, "app:0")
+	w.remember(owner, "web-b", 2, "app:1")
+
+	out, errOut, code := w.call("rollout", "diff", "clone/web")
+	require.Equal(t, cli.Done, code, errOut)
+	assert.Contains(t, out, "from revision 2 (web-b) to the template:\n")
+	assert.Contains(t, out, `"app:1" -> "app:2"`)
+	out, errOut, code = w.call("rollout", "diff", "clone/web", "--from=1", "--to=2")
+	require.Equal(t, cli.Done, code, errOut)
+	assert.Contains(t, out, "from revision 1 (web-a) to revision 2 (web-b):\n")
+	assert.Contains(t, out, `"app:0" -> "app:1"`)
+	out, _, _ = w.call("rollout", "diff", "clone/web", "--from=1", "--to=1")
+	assert.Contains(t, out, "  nothing differs\n")
+	_, errOut, code = w.call("rollout", "diff", "clone/web", "--from=7")
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, errOut, "has no revision 7")
 }
 
 func TestWatchTellsOfEachChange(t *testing.T) {

@@ -204,6 +204,17 @@ func (s *Set) selector() (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(&selector)
 }
 
+// Kept is how many pods the partition keeps at other revisions; 0 where a selector of nodes decides.
+func (s *Set) Kept() int {
+	if s.Target == Unknown {
+		return 0
+	}
+	return s.Wanted - s.Target
+}
+
+// RollingUpdatePath is where the spec has the partition.
+func (s *Set) RollingUpdatePath() []string { return s.Kind.rollingUpdate(s.Version) }
+
 // Template is the pod template as it is stored.
 func (s *Set) Template() map[string]any {
 	template, _, _ := unstructured.NestedMap(s.object, "spec", "template")

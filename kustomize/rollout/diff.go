@@ -1,0 +1,67 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/workload"
+)
+
+// diff returns the subcommand that compares pod templates.
+func (c common) diff() *cobra.Command {
+	var from, to int64
+	command := c.command("diff", "Show what an update changes in the pod template", `Show what differs between two pod templates: from the newest revision that is not the present one, to the template as it
+is now. --from and --to name other revisions by their numbers, as in flotilla rollout history.
+
+A line begins with + where a field is added, with - where it is removed and with ~ where it is changed.`,
+		func(ctx context.Context, client *workload.Client, s *workload.Set) error {
+			revisions, err := client.Revisions(ctx, s)
+			if err != nil {
+				return err
+			}
+			older, err := earlier(s, revisions, from)
+			if err != nil {
+				return err
+			}
+			next, name := s.Template(), "the template"
+			if to != 0 {
+				newer, err := numbered(s, revisions, to)
+				if err != nil {
+					return err
+				}
+				next, name = newer.Template, title(newer)
+			}
+			fmt.Fprintf(c.streams.Out, "%s/%s from %s to %s:\n", s.Kind.Name, s.Name, title(older), name)
+			lines := apply.Diff(&unstructured.Unstructured{Object: older.Template}, &unstructured.Unstructured{Object: next})
+			if len(lines) == 0 {
+				lines = []string{"nothing differs"}
+			}
+			for _, line := range lines {
+				fmt.Fprintln(c.streams.Out, "  "+line)
+			}
+			return nil
+		})
+	command.Flags().Int64Var(&from, "from", 0, "number of the revision to compare; 0 is the newest that is not the present template")
+	command.Flags().Int64Var(&to, "to", 0, "number of the revision to compare with; 0 is the present template")
+	return command
+}
+
+func title(r *workload.Revision) string { return fmt.Sprintf("revision %d (%s)", r.Number, r.Name) }
+
+// earlier finds the revision with the number; 0 means the newest whose template is not the present one.
+func earlier(s *workload.Set, revisions []*workload.Revision, number int64) (*workload.Revision, error) {
+	if number != 0 {
+		return numbered(s, revisions, number)
+	}
+	for _, r := range slices.Backward(revisions) {
+		if !workload.SameTemplate(r.Template, s.Template()) {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has no other revision", s)
+}
