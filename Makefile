@@ -14,6 +14,8 @@ NODES ?= 3
 
 # How long `make soak` plays, which tests (a regular expression), from which seed, and how many worlds at a time.
 export DURATION PLANS FROM PROCS
+# On which release of Kubernetes tests run; empty means the newest one.
+export FLOTILLA_KUBERNETES ?= $(KUBERNETES)
 
 CLUSTER = go run ./test/cluster/cmd/cluster
 
@@ -38,7 +40,7 @@ test: ## unit, API server and end-to-end tests
 test-unit: ## unit and API server tests of every module; test-cloneset: those of one
 	@./test/run unit
 
-test-e2e: ## end-to-end tests on real nodes
+test-e2e: ## end-to-end tests on real nodes; KUBERNETES=1.33.13 chooses a release
 	@./test/run e2e
 
 test-%: ; @./test/run module $*

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,6 +24,8 @@ const (
 	maxNodes = 200
 	// CacheVariable is the environment variable with the cache folder.
 	CacheVariable = "FLOTILLA_CACHE"
+	// KubernetesVariable is the environment variable with the release.
+	KubernetesVariable = "FLOTILLA_KUBERNETES"
 
 	defaultAPIPort      = 7443
 	defaultRegistryPort = 7500
@@ -37,7 +40,8 @@ type Options struct {
 	// Name identifies the cluster on the machine: lower case letters, digits and dashes, at most 20. Default:
 	// DefaultName.
 	Name string
-	// Kubernetes is the release without a leading v, such as "1.36.3". Default: DefaultKubernetes.
+	// Kubernetes is the release without a leading v, such as "1.36.3". Default: the environment variable
+	// KubernetesVariable, else DefaultKubernetes.
 	Kubernetes string
 	// Nodes is the number of nodes, 1 to 200 for real ones. Default: DefaultNodes; use NoNodes for none.
 	Nodes int
@@ -77,9 +81,7 @@ func (o Options) complete() (Options, error) {
 	if o.Name == "" {
 		o.Name = DefaultName
 	}
-	if o.Kubernetes == "" {
-		o.Kubernetes = DefaultKubernetes
-	}
+	o.Kubernetes = cmp.Or(o.Kubernetes, os.Getenv(KubernetesVariable), DefaultKubernetes)
 	if o.Nodes == 0 {
 		o.Nodes = DefaultNodes
 	}

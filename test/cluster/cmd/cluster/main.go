@@ -117,7 +117,7 @@ func (c *command) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("cluster", pflag.ContinueOnError)
 	flags.Usage = func() {}
 	flags.StringVar(&c.options.Name, "name", cluster.DefaultName, "which cluster; several can run side by side")
-	flags.StringVar(&c.options.Kubernetes, "kubernetes", "", "Kubernetes release (default "+cluster.DefaultKubernetes+")")
+	flags.StringVar(&c.options.Kubernetes, "kubernetes", "", "Kubernetes release (default $"+cluster.KubernetesVariable+", else "+cluster.DefaultKubernetes+")")
 	flags.IntVar(&c.options.Nodes, "nodes", 0, fmt.Sprintf("number of nodes (default %d)", cluster.DefaultNodes))
 	flags.StringVar(&c.options.Cache, "cache", "", "folder of binaries and state (default $"+cluster.CacheVariable+
 		", else flotilla in the user's cache folder)")
