@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -63,9 +64,22 @@ func findCommands(root string, only []string) ([]command, error) {
 	return found, nil
 }
 
-// compile builds a package of the module for the platform and returns the binary's content. The module is built without
-// the workspace, as its users build it.
+// compile builds a package of the module for the platform and returns the binary's content.
 func (o Options) compile(ctx context.Context, module, pkg, name string, platform v1.Platform) ([]byte, error) {
+	out, err := o.build(ctx, module, pkg, name, platform)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		return nil, fmt.Errorf("read binary %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// build builds a package of the module for the platform and returns the binary's path. The module is built without the
+// workspace, as its users build it.
+func (o Options) build(ctx context.Context, module, pkg, name string, platform v1.Platform) (string, error) {
 	out := filepath.Join(o.Binaries, platform.OS+"_"+platform.Architecture, name)
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -X main.version="+o.Version+" -X "+managerVersion+"="+o.Version, "-o", out, pkg)
@@ -74,13 +88,9 @@ func (o Options) compile(ctx context.Context, module, pkg, name string, platform
 	var message bytes.Buffer
 	build.Stdout, build.Stderr = &message, &message
 	if err := build.Run(); err != nil {
-		return nil, fmt.Errorf("compile %s for %s: %w", name, platform, errors.Join(err, errors.New(strings.TrimSpace(message.String()))))
+		return "", fmt.Errorf("compile %s for %s: %w", name, platform, errors.Join(err, errors.New(strings.TrimSpace(message.String()))))
 	}
-	data, err := os.ReadFile(out)
-	if err != nil {
-		return nil, fmt.Errorf("read binary %s: %w", name, err)
-	}
-	return data, nil
+	return out, nil
 }
 
 // binary is a compiled program for one platform.
@@ -104,4 +114,15 @@ func (o Options) compileAll(ctx context.Context, module, pkg, name string) ([]bi
 		all = append(all, binary{platform: platform, data: data})
 	}
 	return all, nil
+}
+
+// Program compiles a program of a feature for this machine and returns its path. Of the options it uses Root, Version
+// and Binaries. What was linked for an image is not linked again.
+func Program(ctx context.Context, o Options, feature, program string) (string, error) {
+	o, err := o.complete()
+	if err != nil {
+		return "", err
+	}
+	platform, name := v1.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}, feature+"-"+program
+	return o.build(ctx, filepath.Join(o.Root, feature), "./cmd/"+program, name, platform)
 }

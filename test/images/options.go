@@ -55,6 +55,15 @@ func (o Options) withDefaults(platforms ...string) (Options, error) {
 	if o.Registry == "" && o.Output == "" {
 		return o, errors.New("build images: neither a registry nor an output folder is given")
 	}
+	if len(o.Platforms) == 0 {
+		o.Platforms = platforms
+	}
+	o.Platforms = slices.Compact(slices.Sorted(slices.Values(o.Platforms)))
+	return o.complete()
+}
+
+// complete sets the defaults that do not depend on what is built.
+func (o Options) complete() (Options, error) {
 	if o.Root == "" {
 		root, err := FindRoot()
 		if err != nil {
@@ -62,10 +71,6 @@ func (o Options) withDefaults(platforms ...string) (Options, error) {
 		}
 		o.Root = root
 	}
-	if len(o.Platforms) == 0 {
-		o.Platforms = platforms
-	}
-	o.Platforms = slices.Compact(slices.Sorted(slices.Values(o.Platforms)))
 	o.Version = cmp.Or(o.Version, "dev")
 	o.Tag = cmp.Or(o.Tag, o.Version)
 	o.Binaries = cmp.Or(o.Binaries, filepath.Join(o.Root, "bin", "images"))

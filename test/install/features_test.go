@@ -56,7 +56,7 @@ func renderFeature(config string) (feature, error) {
 		{&f.extended, overlay + "components: [" + strings.Join(components, ", ") + "]\n"},
 		{&f.definitions, "resources: [../" + f.name + "/config/crd]\n"},
 	} {
-		manifests, err := build(part.kustomization)
+		manifests, err := Render("", part.kustomization)
 		if err != nil {
 			return f, err
 		}

@@ -31,18 +31,21 @@ func ManifestsFrom(registry, feature string, built ...images.Image) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := build("resources: [../kustomize/overlays/" + feature + "]\n" + pins)
+	manifests, err := Render("", "resources: [../kustomize/overlays/"+feature+"]\n"+pins)
 	if err != nil {
 		return nil, fmt.Errorf("render overlay %s: %w", feature, err)
 	}
 	return manifests, nil
 }
 
-// build renders a kustomization as if it was in a folder beside the modules.
-func build(kustomization string) ([]byte, error) {
-	root, err := images.FindRoot()
-	if err != nil {
-		return nil, err
+// Render renders a kustomization as if it was in a folder beside the modules of the work tree; without one, of this
+// one.
+func Render(root, kustomization string) ([]byte, error) {
+	if root == "" {
+		var err error
+		if root, err = images.FindRoot(); err != nil {
+			return nil, err
+		}
 	}
 	folders, err := render.Folders(os.DirFS(root))
 	if err != nil {

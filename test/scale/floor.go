@@ -50,7 +50,7 @@ func (b *bench) dead(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.operator.kill(); err != nil {
+	if err := b.operator.Kill(); err != nil {
 		return nil, err
 	}
 	pods := b.kube.CoreV1().Pods(space)

@@ -51,9 +51,9 @@ func (o Options) open(ctx context.Context, database string) (b *bench, end func(
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the cluster: %w", err)
 	}
-	b = &bench{Options: o, cluster: c, stopNodes: func() {}}
+	b = &bench{Options: o, cluster: c, stopNodes: func() {}, operator: &operator{}}
 	end = func() error {
-		ended := b.operator.stop()
+		ended := b.operator.Stop()
 		b.stopNodes()
 		return errors.Join(ended, c.Down(context.WithoutCancel(ctx)), os.RemoveAll(b.folder))
 	}

@@ -20,6 +20,7 @@ import (
 	cloneset "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/test/audit"
+	"github.com/flotilla-project/flotilla/test/managers"
 )
 
 const (
@@ -76,7 +77,7 @@ func Restart(ctx context.Context, o Options) (rows []Row, err error) {
 func (b *bench) restart(ctx context.Context) ([]Row, error) {
 	row := Row{Load: fmt.Sprintf("restart, %d sets", b.Sets), Pods: b.Sets * b.Pods, Controller: b.operator.name}
 	b.tell("%s", row.Load)
-	if err := b.operator.kill(); err != nil {
+	if err := b.operator.Kill(); err != nil {
 		return nil, err
 	}
 	if err := b.audit.Skip(); err != nil {
@@ -133,7 +134,7 @@ func (b *bench) leads(ctx context.Context) (requests []audit.Request, since time
 // caughtUp waits until the operator has completed that many passes and its queue is empty.
 func (b *bench) caughtUp(ctx context.Context, sets int) error {
 	return awaitEvery(ctx, scrapeInterval, "passes over all sets", func() (bool, error) {
-		code, text, err := get(ctx, b.operator.metrics)
+		code, text, err := get(ctx, b.operator.Metrics)
 		if err != nil || code != http.StatusOK {
 			return false, err
 		}
@@ -168,13 +169,11 @@ func (b *bench) fill(ctx context.Context) error {
 		return fmt.Errorf("make the first set: %w", err)
 	}
 	// Copies must not be changed by a webhook, nor reconciled before they are complete.
-	if err := b.operator.stop(); err != nil {
+	if err := b.operator.Stop(); err != nil {
 		return err
 	}
-	for _, kind := range []string{"mutating", "validating"} {
-		if err := kubectl(ctx, b.cluster, nil, "delete", kind+"webhookconfiguration", b.Feature+"-"+kind); err != nil {
-			return fmt.Errorf("remove webhooks: %w", err)
-		}
+	if err := b.operator.Uninstall(ctx, managers.IsWebhook); err != nil {
+		return fmt.Errorf("remove webhooks: %w", err)
 	}
 	var spaces []string
 	for range (b.Sets + setsPerNamespace - 1) / setsPerNamespace {

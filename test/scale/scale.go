@@ -135,7 +135,7 @@ func (b *bench) start(ctx context.Context) error {
 	}
 	b.tell("starting the operator")
 	var err error
-	if b.operator, err = newOperator(ctx, b.cluster, b.kube, b.folder, b.Options); err != nil {
+	if b.operator, err = newOperator(ctx, b.cluster, b.client, b.folder, b.Options); err != nil {
 		return err
 	}
 	return b.operator.start(ctx)

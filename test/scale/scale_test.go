@@ -46,25 +46,6 @@ func TestWritesOfOneControllerAreCounted(t *testing.T) {
 	assert.InDelta(t, 1.5, row.perPod(), 0)
 }
 
-func TestServicesBecomeURLs(t *testing.T) {
-	got, err := asProcess([]byte(`
-kind: ValidatingWebhookConfiguration
-apiVersion: v1
-webhooks:
-- clientConfig: {service: {name: a, path: /validate}}
----
-kind: Service
-apiVersion: v1
----
-kind: Deployment
-apiVersion: apps/v1
-`), "localhost:1")
-	require.NoError(t, err)
-	assert.JSONEq(t, `{"kind": "List", "apiVersion": "v1", "items": [
-		{"kind": "ValidatingWebhookConfiguration", "apiVersion": "v1", "webhooks": [{"clientConfig": {"url": "https://localhost:1/validate"}}]}
-	]}`, string(got))
-}
-
 func TestTheOwnProcessIsMeasured(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("processes are measured on Linux only")

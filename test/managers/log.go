@@ -1,0 +1,35 @@
+package managers
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Errors counts the errors in the log by where they come from and what they say. A line that is no JSON, such as that of
+// a panic, counts as an error, too.
+func (m *Manager) Errors() (map[string]int, error) {
+	text, err := os.ReadFile(m.Log)
+	if err != nil {
+		return nil, fmt.Errorf("read the log of %s: %w", m.Feature, err)
+	}
+	return errorsIn(string(text)), nil
+}
+
+func errorsIn(log string) map[string]int {
+	count := map[string]int{}
+	for line := range strings.Lines(log) {
+		var entry struct{ Level, Logger, Msg, Controller, Error string }
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		switch err := json.Unmarshal([]byte(line), &entry); {
+		case err != nil:
+			count[line]++
+		case entry.Level == "error":
+			count[strings.Join([]string{entry.Logger, entry.Controller, entry.Msg}, " ")]++
+		}
+	}
+	return count
+}

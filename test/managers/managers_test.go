@@ -1,0 +1,41 @@
+package managers
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/test/install"
+)
+
+func TestServicesBecomeURLs(t *testing.T) {
+	objects, err := install.Objects([]byte(`
+kind: ValidatingWebhookConfiguration
+apiVersion: v1
+webhooks:
+- clientConfig: {service: {name: a, path: /validate}}
+---
+kind: Service
+apiVersion: v1
+---
+kind: Deployment
+apiVersion: apps/v1
+`))
+	require.NoError(t, err)
+	objects = asProcess(objects, "localhost:1")
+	require.Len(t, objects, 1)
+	got, err := objects[0].MarshalJSON()
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"kind": "ValidatingWebhookConfiguration", "apiVersion": "v1",
+		"webhooks": [{"clientConfig": {"url": "https://localhost:1/validate"}}]}`, string(got))
+}
+
+func TestErrorsAreCountedByOrigin(t *testing.T) {
+	assert.Equal(t, map[string]int{"cloneset  reconciler error": 2, "panic: oops": 1}, errorsIn(`
+{"level":"info","msg":"started"}
+{"level":"error","logger":"cloneset","msg":"reconciler error","error":"a"}
+{"level":"error","logger":"cloneset","msg":"reconciler error","error":"b"}
+panic: oops
+`))
+}

@@ -1,0 +1,152 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-project/flotilla/core/testing/simnodes"
+
+	"github.com/flotilla-project/flotilla/test/cluster"
+	"github.com/flotilla-project/flotilla/test/managers"
+	"github.com/flotilla-project/flotilla/test/story"
+)
+
+const (
+	nodes = 3
+	// fewErrors is how often a manager may log the same error: conflicts and calls of webhooks that are not there yet are
+	// tried again, and end.
+	fewErrors = 3
+	// starts is how long a manager may wait for its certificates where seven of them start at once on a busy machine.
+	starts = 4 * time.Minute
+)
+
+// world is the control plane that all tests of the package share.
+var world story.World
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "operations:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	log.SetLogger(logr.Discard()) // warnings of the API server are not what these tests are about
+	options := cluster.Options{Name: fmt.Sprintf("alone-%d", os.Getpid()), Simulated: true, Nodes: cluster.NoNodes}
+	if !cluster.Built(options, cluster.ControlPlane) {
+		return m.Run(), nil // all tests are skipped
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	c, err := cluster.Start(ctx, options)
+	if err != nil {
+		return 1, fmt.Errorf("start the cluster: %w", err)
+	}
+	defer func() { err = errors.Join(err, c.Down(context.WithoutCancel(ctx))) }()
+	config := c.RESTConfig()
+	config.QPS = -1
+	simulation := rest.CopyConfig(config)
+	simulation.UserAgent = simnodes.UserAgent
+	_, err = simnodes.Start(ctx, simulation, simnodes.Options{
+		Nodes: nodes, Images: map[string]simnodes.Image{"app:done": {Exits: true}},
+	})
+	if err != nil {
+		return 1, fmt.Errorf("simulate nodes: %w", err)
+	}
+	api, err := client.NewWithWatch(config, client.Options{})
+	if err != nil {
+		return 1, fmt.Errorf("make a client: %w", err)
+	}
+	world = story.World{Cluster: c, Client: api}
+	return m.Run(), nil
+}
+
+// need skips the test where no control plane runs; where the variable CI is set, it fails the test.
+func need(t *testing.T) {
+	t.Helper()
+	const missing = "the binaries are not built yet: run `go run ./test/cluster/cmd/cluster build`"
+	switch {
+	case world.Cluster != nil:
+	case os.Getenv("CI") != "":
+		t.Fatal(missing)
+	default:
+		t.Skip(missing)
+	}
+}
+
+// built has the managers that were built, by work tree and feature: go build takes its time even for what is built.
+var built = map[string]string{}
+
+// fleet is the managers of several features.
+type fleet map[string]*managers.Manager
+
+// install installs the features of a work tree and starts their managers. At the end of the test all of it is removed,
+// and no manager may have logged the same error again and again.
+func install(t *testing.T, root string, features ...string) fleet {
+	t.Helper()
+	f, folder := fleet{}, t.TempDir()
+	for _, feature := range features {
+		m, err := managers.Install(t.Context(), managers.Options{
+			Cluster: world.Cluster, Client: world.Client, Feature: feature, Root: root, Binary: built[root+" "+feature], Folder: folder,
+			Arguments: []string{"--webhook-initialize-timeout=" + starts.String()},
+		})
+		require.NoError(t, err)
+		built[root+" "+feature] = m.Binary
+		f[feature] = m
+		t.Cleanup(func() { f.remove(t, feature) })
+	}
+	f.start(t, features...)
+	return f
+}
+
+func (f fleet) remove(t *testing.T, feature string) {
+	t.Helper()
+	m := f[feature]
+	assert.NoError(t, m.Stop())
+	logged, err := m.Errors()
+	require.NoError(t, err)
+	for what, times := range logged {
+		assert.LessOrEqual(t, times, fewErrors, "%s logs again and again: %s", feature, what)
+	}
+	assert.NoError(t, m.Uninstall(context.WithoutCancel(t.Context()), func(unstructured.Unstructured) bool { return true }))
+}
+
+func (f fleet) start(t *testing.T, features ...string) {
+	t.Helper()
+	f.each(t, features, func(m *managers.Manager) error { return m.Start(t.Context()) })
+}
+
+func (f fleet) stop(t *testing.T, features ...string) {
+	t.Helper()
+	f.each(t, features, (*managers.Manager).Stop)
+}
+
+func (f fleet) kill(t *testing.T, features ...string) {
+	t.Helper()
+	f.each(t, features, (*managers.Manager).Kill)
+}
+
+// each does something with the managers of the features, all at the same time.
+func (f fleet) each(t *testing.T, features []string, do func(*managers.Manager) error) {
+	t.Helper()
+	var all errgroup.Group
+	for _, feature := range features {
+		all.Go(func() error { return do(f[feature]) })
+	}
+	require.NoError(t, all.Wait())
+}
