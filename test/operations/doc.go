@@ -1,3 +1,4 @@
-// Package operations proves what those who run features ask for: each works alone, none stops when others are dead, and
-// pods outlive their operators. Its tests run the managers as processes against a control plane with simulated nodes.
+// Package operations proves what those who run features ask for: each works alone, none stops when others are dead, pods
+// outlive their operators, and alerts fire. Its tests run the managers as processes against a control plane with
+// simulated nodes.
 package operations
