@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -101,9 +102,12 @@ func TestTargetsAreValidated(t *testing.T) {
 	other := spread(t, "targetRef: {apiVersion: apps/v1beta1, kind: Deployment, name: taken}")
 	other.Name = "other"
 	w := &Spreads{
-		Spreads: &List{Clock: clock.RealClock{}, Cached: func(context.Context, string) ([]*v1beta1.WorkloadSpread, error) {
-			return []*v1beta1.WorkloadSpread{other}, nil
-		}},
+		Spreads: &List{
+			Clock: clock.RealClock{}, Admitted: func(context.Context, string) time.Time { return time.Time{} },
+			Cached: func(context.Context, string) ([]*v1beta1.WorkloadSpread, error) {
+				return []*v1beta1.WorkloadSpread{other}, nil
+			},
+		},
 		Kinds: &workloads.Config{Live: &shows{config: config}, Namespace: "system", Clock: clock.RealClock{}},
 	}
 	for ref, want := range map[string]string{
