@@ -28,14 +28,16 @@ type Options struct {
 	Push     bool
 	// Platforms are those of the images. Default: those of images.Managers.
 	Platforms []string
+	// Machines are those that the command is built for. Default: DefaultMachines.
+	Machines []string
 	// Revision is the commit, for the images' labels.
 	Revision string
 	Date     time.Time
 }
 
 // Build writes what users get of the releases: for each feature the images (an OCI layout in images), one file that installs
-// it (install-FEATURE.yaml) and an SBOM of each binary (sbom); for each module its changes (notes); and the checksums of all
-// (SHA256SUMS).
+// it (install-FEATURE.yaml) and an SBOM of each binary (sbom); the command as a plugin of kubectl, with its krew manifest
+// (plugin); for each module its changes (notes); and the checksums of all (SHA256SUMS).
 func Build(ctx context.Context, o Options, releases []Release) error {
 	if _, err := os.Stat(o.Output); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("build the release: folder %s exists", o.Output)
@@ -49,14 +51,22 @@ func Build(ctx context.Context, o Options, releases []Release) error {
 		if err := o.notes(r); err != nil {
 			return fmt.Errorf("write the notes of %s: %w", r.Tag(), err)
 		}
-		if _, err := os.Stat(filepath.Join(o.Root, r.Module, "cmd", "manager", "main.go")); err != nil {
+		build := o.feature
+		if has(o.Root, r.Module, "cmd", "flotilla", "main.go") {
+			build = o.plugin
+		} else if !has(o.Root, r.Module, "cmd", "manager", "main.go") {
 			continue
 		}
-		if err := o.feature(ctx, r); err != nil {
+		if err := build(ctx, r); err != nil {
 			return fmt.Errorf("build %s: %w", r.Tag(), err)
 		}
 	}
 	return checksums(o.Output)
+}
+
+func has(parts ...string) bool {
+	_, err := os.Stat(filepath.Join(parts...))
+	return err == nil
 }
 
 // notes writes the newest section of the module's changelog.

@@ -11,6 +11,9 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 )
 
+// release is the version that a released binary was built with.
+var release string
+
 // version tells which build this is.
 func version(_ genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
@@ -26,6 +29,9 @@ func version(_ genericclioptions.RESTClientGetter, streams genericiooptions.IOSt
 
 // buildVersion returns the version of the module, or that it was built from a checkout.
 func buildVersion() string {
+	if release != "" {
+		return release
+	}
 	build, ok := debug.ReadBuildInfo()
 	if !ok || build.Main.Version == "" {
 		return "(devel)"
