@@ -33,8 +33,8 @@ func TestThePastIsNotPlannedFrom(t *testing.T) {
 			givenNodes(t, simnodes.Options{Bind: true})
 			c := env.Client(t)
 			set := newSet(env.Namespace(t), 2, v1beta1.InPlaceIfPossible, maxUnavailable)
-			operators := newReplicas(t, set.Namespace)
-			stop := operators.start(t, pass)
+			replicas := newReplicas(t, set.Namespace)
+			stop := replicas.Start(t, pass)
 			require.NoError(t, c.Create(t.Context(), set))
 			settles(t, c, set)
 			past := faults.Record(t, env, set.Namespace)
@@ -53,7 +53,7 @@ func TestThePastIsNotPlannedFrom(t *testing.T) {
 
 			history := faults.Record(t, env, set.Namespace)
 			lag := faults.Lagging{Version: past.Version(), Old: tt.old}
-			operators.start(t, lag.Send)
+			replicas.Start(t, lag.Send)
 			settles(t, c, set)
 			assert.EqualValues(t, len(tt.old), lag.Lists(), "lists of the past")
 			history.Replay(t, func(pods []*corev1.Pod) {
