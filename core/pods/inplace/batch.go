@@ -84,7 +84,7 @@ func mayBeFollowed(pod *corev1.Pod, name string) bool {
 	case status == nil:
 		return false
 	}
-	return status.Ready || sidecarOf(pod, name) != nil && status.Started != nil && *status.Started
+	return status.Ready || sidecarOf(pod, name) != nil && status.State.Running != nil && !startsUp(status)
 }
 
 // startBatch writes the next batch of the changes and records it and what is left in the state. The

@@ -27,9 +27,11 @@ import (
 //  4. another one is shown with the old image ID under another name: either two names of one image,
 //     or the old container has crashed and was restarted just before the kubelet saw the change. The
 //     latter is replaced at once, so that what still runs after settleTime is the former. One that
-//     crashes is given unsureTime, and so is a native sidecar that has yet to pass its startup probe, before which
-//     the kubelet does not look at its image. One that is down otherwise waits for its wanted image, however
+//     crashes is given unsureTime. One that is down otherwise waits for its wanted image, however
 //     long that cannot be pulled.
+//
+// Of a native sidecar that runs nothing is concluded before it has passed its startup probe either: the kubelet does not
+// look at its image until then, and may still replace it, or keep it if the image changes back.
 //
 // Without a recorded container ID nothing ran that a new container could be told from: the old one was down, or an
 // earlier change was on its way. Rules 2 and 3 hold for a container that runs; rule 4 waits for unsureTime, because
@@ -119,6 +121,8 @@ func awaitImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 		return waitFor(ReasonKubelet, "the kubelet has not seen the pod's present spec yet")
 	case status == nil || status.ContainerID == "":
 		return waitFor(ReasonContainer, "container %s has not been started yet", name)
+	case sidecarOf(pod, name) != nil && startsUp(status):
+		return waitFor(ReasonContainer, "container %s has yet to pass its startup probe", name)
 	}
 	wanted := runs(status, spec.Image) || startedFrom(pod, spec, status)
 	if last.ContainerID == nil {
@@ -135,7 +139,7 @@ func awaitImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 	case !isStarted(status):
 		return waitFor(ReasonContainer, "container %s is not running with image %s yet", name, spec.Image)
 	}
-	return s.awaitProof(pod, spec, status, sure, now)
+	return s.awaitProof(spec, status, sure, now)
 }
 
 // awaitImageWithoutID is awaitImage for a state that OpenKruise wrote, which names no container.
@@ -144,7 +148,7 @@ func (s *State) awaitImageWithoutID(pod *corev1.Pod, spec *corev1.Container, sta
 	case wanted || !sameImageID(status.ImageID, s.LastContainerStatuses[spec.Name].ImageID):
 		return nil
 	case pod.Status.ObservedGeneration > 0 && status.State.Running != nil:
-		return s.awaitProof(pod, spec, status, false, now)
+		return s.awaitProof(spec, status, false, now)
 	}
 	return waitFor(ReasonContainer, "container %s has not been restarted with image %s yet", spec.Name, spec.Image)
 }
@@ -155,9 +159,9 @@ func otherImage(recorded, shown string) bool {
 }
 
 // awaitProof is what rule 4 waits for, nil when it waits no longer.
-func (s *State) awaitProof(pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, sure bool, now time.Time) *Progress {
+func (s *State) awaitProof(spec *corev1.Container, status *corev1.ContainerStatus, sure bool, now time.Time) *Progress {
 	wait := unsureTime
-	if sure && status.State.Running != nil && (sidecarOf(pod, spec.Name) == nil || mayBeFollowed(pod, spec.Name)) {
+	if sure && status.State.Running != nil {
 		wait = settleTime
 	}
 	left := s.writtenAt(spec.Name).Add(wait).Sub(now)
@@ -182,6 +186,11 @@ func (s *State) writtenAt(container string) time.Time {
 // isStarted reports whether the shown container is one that the kubelet keeps running.
 func isStarted(s *corev1.ContainerStatus) bool {
 	return s.State.Running != nil || s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff"
+}
+
+// startsUp reports whether the container runs and has yet to pass its startup probe, as far as the kubelet tells.
+func startsUp(s *corev1.ContainerStatus) bool {
+	return s.State.Running != nil && !s.Ready && s.Started != nil && !*s.Started
 }
 
 // startedFrom reports whether the node agent found the hash of the present spec on the shown container.
