@@ -185,14 +185,35 @@ func same(old, now []corev1.Pod) error {
 func (d *demo) tryNext(lines ...string) {
 	fmt.Printf("\n%s\n", d.ink.bold("What to try next"))
 	fmt.Printf("  export KUBECONFIG=%s\n", d.cluster.Kubeconfig())
-	for _, line := range append(lines, "kubectl -n demo get events --sort-by=.lastTimestamp      # what the operator did, in its words",
-		"make down                                                # remove the cluster") {
+	for _, line := range append(withCommand(d.kind), append(lines, "kubectl -n demo get events --sort-by=.lastTimestamp      # what the operator did, in its words",
+		"make down                                                # remove the cluster")...) {
 		fmt.Println("  " + line)
 	}
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		fmt.Printf("kubectl is %s\n", d.cluster.Kubectl())
 	}
 	fmt.Printf("\nThe demo took %.0f s; the cluster is still running.\n", time.Since(d.started).Seconds())
+}
+
+// withCommand returns how to build flotilla and three things to try with it: about the workload "web" of the kind, or about
+// what is installed where there is none.
+func withCommand(kind string) []string {
+	lines := []string{"go build -C kustomize -o ../bin/flotilla ./cmd/flotilla   # the command of Flotilla"}
+	if kind == "" {
+		return append(lines,
+			"bin/flotilla status                                      # what is installed and healthy",
+			"bin/flotilla versions                                    # of operators and kinds",
+			"bin/flotilla doctor                                      # what is wrong, and what helps",
+		)
+	}
+	for _, action := range []struct{ verb, what string }{
+		{"rollout watch", "a cell for each pod, while it is updated"},
+		{"rollout undo", "back to the earlier image"},
+		{"explain", "why it waits, if it does"},
+	} {
+		lines = append(lines, fmt.Sprintf("%-56s # %s", "bin/flotilla -n demo "+action.verb+" "+kind+"/web", action.what))
+	}
+	return lines
 }
 
 // kubectl shows a command and runs it.
