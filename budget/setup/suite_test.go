@@ -193,7 +193,7 @@ func (a *app) guarded(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	testenv.Eventually(t, func(check *assert.CollectT) {
 		probe := pod.DeepCopy()
-		assert.Error(check, a.Patch(t.Context(), probe, client.RawPatch(types.MergePatchType,
+		require.Error(check, a.Patch(t.Context(), probe, client.RawPatch(types.MergePatchType,
 			[]byte(`{"metadata":{"annotations":{"`+v1beta1.RelatedAnnotation+`":"other"}}}`)), client.DryRunAll))
 		if err := a.Delete(t.Context(), pod.DeepCopy(), client.DryRunAll); err != nil {
 			assert.NotContains(check, err.Error(), "numbers are being computed", "the webhook's cache lags")

@@ -11,10 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/test/story"
 )
@@ -60,64 +57,6 @@ func crowded(pods []corev1.Pod) (node string) {
 		}
 	}
 	return node
-}
-
-// The rollout itself would take all pods out of service at once.
-func TestARolloutKeepsToTheBudget(t *testing.T) {
-	t.Parallel()
-	for _, policy := range []clonesets.PodUpdatePolicy{clonesets.InPlaceOnly, clonesets.ReCreate} {
-		t.Run(string(policy), func(t *testing.T) {
-			t.Parallel()
-			set := newSet(world.Namespace(t), 3, policy)
-			require.NoError(t, world.Client.Create(t.Context(), set))
-			settles(t, set)
-			b := oneOf(set.Namespace, "apps.kruise.io/v1beta1", "CloneSet")
-			givenBudget(t, b, 3)
-			before := story.Identities(world.Pods(t, set.Namespace))
-
-			end := world.Always(t, set.Namespace, story.AtLeastReady(2))
-			story.Edit(t, world, set, func(set *clonesets.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = app + "v2" })
-			settles(t, set)
-			end()
-			after := story.Active(world.Pods(t, set.Namespace))
-			assert.Equal(t, []string{app + "v2", app + "v2", app + "v2"}, story.Images(after))
-			if policy == clonesets.InPlaceOnly {
-				assert.Equal(t, before, story.Identities(after))
-			}
-			guards(t, b, 3)
-		})
-	}
-}
-
-// newSet returns a CloneSet "web" that updates all its pods at once.
-func newSet(namespace string, replicas int32, policy clonesets.PodUpdatePolicy) *clonesets.CloneSet {
-	return &clonesets.CloneSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
-		Spec: clonesets.CloneSetSpec{
-			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels()},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels()}, Spec: podSpec("v1")},
-			UpdateStrategy: clonesets.CloneSetUpdateStrategy{
-				Type: clonesets.RollingUpdate,
-				RollingUpdate: &clonesets.RollingUpdateCloneSetStrategy{
-					PodUpdatePolicy: policy, MaxUnavailable: new(intstr.FromString("100%")),
-				},
-			},
-		},
-	}
-}
-
-// settles waits until the set's status is for its current spec and all its pods meet it.
-func settles(t *testing.T, set *clonesets.CloneSet) {
-	t.Helper()
-	story.Reaches(t, world, set, "the end of its rollout", func(set *clonesets.CloneSet) error {
-		s := set.Status
-		if s.ObservedGeneration != set.Generation {
-			return fmt.Errorf("status describes generation %d of %d", s.ObservedGeneration, set.Generation)
-		}
-		done := story.Condition(set, "Ready").Status == metav1.ConditionTrue && s.AvailableReplicas == *set.Spec.Replicas &&
-			s.UpdatedReplicas == *set.Spec.Replicas && len(story.Active(world.Pods(t, set.Namespace))) == int(*set.Spec.Replicas)
-		return story.Want(done, "status is %+v", s)
-	})
 }
 
 // Somebody evicts and deletes all pods of an application again and again, and the operator is killed meanwhile.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	statefulsets "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/test/story"
 )
@@ -16,9 +17,9 @@ var world story.World
 func TestMain(m *testing.M) {
 	world.Run(m, story.Suite{
 		Features: []string{"budget"},
-		Beside:   []string{"cloneset"},
-		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, clonesets.AddToScheme},
-		Kinds:    []string{"podunavailablebudgets", "clonesets", "deployments", "poddisruptionbudgets"},
+		Beside:   []string{"cloneset", "statefulset"},
+		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, clonesets.AddToScheme, statefulsets.AddToScheme},
+		Kinds:    []string{"podunavailablebudgets", "clonesets", "statefulsets.apps.kruise.io", "deployments", "poddisruptionbudgets"},
 		Spare:    spare(),
 	})
 }
