@@ -108,34 +108,20 @@ func TestSecretsAreCopiedAndRemoved(t *testing.T) {
 	c := givenController(t)
 	givenNodes(t, c, 1)
 	namespace := env.Namespace(t)
-	source := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "registry"},
-		Type:       corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")},
-	}
-	require.NoError(t, c.Create(t.Context(), source))
+	source := givenSecret(t, c, namespace)
 	with := func(name string) func(*v1beta1.ImagePullJob) {
 		return func(job *v1beta1.ImagePullJob) { job.Name, job.Spec.PullSecrets = name, []string{"registry"} }
 	}
 	first, second := givenJob(t, c, namespace, with("first")), givenJob(t, c, namespace, with("second"))
-	copies := func() (found []corev1.Secret) {
-		list := &corev1.SecretList{}
-		require.NoError(t, c.List(t.Context(), list, client.InNamespace(config)))
-		for _, s := range list.Items {
-			if s.Annotations[v1beta1.SecretSourceAnnotation] == namespace+"/registry" {
-				found = append(found, s)
-			}
-		}
-		return found
-	}
 	testenv.Eventually(t, func(collect *assert.CollectT) {
-		found := copies()
+		found := copiesOf(t.Context(), collect, c, namespace)
 		require.Len(collect, found, 1)
 		assert.Equal(collect, fmt.Sprintf("%s/first,%s/second", namespace, namespace), found[0].Annotations[v1beta1.SecretReferencesAnnotation])
 		assert.Equal(collect, source.Data, found[0].Data)
 	})
 	require.NoError(t, c.Delete(t.Context(), first))
 	testenv.Eventually(t, func(collect *assert.CollectT) {
-		found := copies()
+		found := copiesOf(t.Context(), collect, c, namespace)
 		require.Len(collect, found, 1)
 		assert.Equal(collect, namespace+"/second", found[0].Annotations[v1beta1.SecretReferencesAnnotation])
 		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(first), first)))
@@ -143,7 +129,7 @@ func TestSecretsAreCopiedAndRemoved(t *testing.T) {
 	givenAgents(t, c, nodeimage.ImageSucceeded)
 	eventually(t, c, second, completed)
 	testenv.Eventually(t, func(collect *assert.CollectT) {
-		assert.Empty(collect, copies(), "no credential outlives the job")
+		assert.Empty(collect, copiesOf(t.Context(), collect, c, namespace), "no credential outlives the job")
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(second), second))
 		assert.Empty(collect, second.Finalizers)
 	})
@@ -214,4 +200,32 @@ func answerAll(t *testing.T, c client.Client, names []string) {
 		}
 		assert.Positive(collect, asked, strings.Join(names, " "))
 	})
+}
+
+// Whichever write is the last one of a manager, no copy of a secret and no finalizer outlives the job.
+func TestAKilledManagerLeavesNoSecret(t *testing.T) {
+	givenNodeImages(t)
+	for writes := int64(1); writes <= 4; writes++ {
+		t.Run(fmt.Sprint(writes), func(t *testing.T) {
+			c, namespace := env.Client(t), env.Namespace(t)
+			givenNodes(t, c, 1)
+			givenSecret(t, c, namespace)
+			job := givenJob(t, c, namespace, func(job *v1beta1.ImagePullJob) { job.Spec.PullSecrets = []string{"registry"} })
+			send, dead := faults.Kill(writes)
+			t.Run("killed", func(t *testing.T) {
+				givenControllerOf(t, faults.Over(env, send))
+				select {
+				case <-dead:
+				case <-t.Context().Done():
+				}
+			})
+			givenAgents(t, c, nodeimage.ImageSucceeded)
+			givenControllerOf(t, env)
+			eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
+				completed(collect, job)
+				assert.Empty(collect, job.Finalizers)
+				assert.Empty(collect, copiesOf(t.Context(), collect, c, namespace))
+			})
+		})
+	}
 }

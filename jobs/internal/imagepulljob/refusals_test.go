@@ -8,9 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -71,10 +69,7 @@ func givenRefused(t *testing.T, c client.Client, err *apierrors.StatusError) *re
 		}
 		return about && faults.IsWrite(q) && !strings.HasSuffix(q.URL.Path, "/status")
 	}}
-	require.NoError(t, c.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "registry"},
-		Type:       corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")},
-	}))
+	givenSecret(t, c, namespace)
 	given := func(name, node string, change func(*v1beta1.ImagePullJobSpec)) *v1beta1.ImagePullJob {
 		return givenJob(t, c, namespace, func(job *v1beta1.ImagePullJob) {
 			job.Name, job.Spec.Selector = name, &v1beta1.ImagePullJobNodeSelector{Names: []string{node}}

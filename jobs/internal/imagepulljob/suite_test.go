@@ -167,3 +167,26 @@ func eventually(t *testing.T, c client.Client, job *v1beta1.ImagePullJob, check 
 func completed(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
 	assert.Equal(collect, "job has completed", job.Status.Message)
 }
+
+// givenSecret makes a pull secret.
+func givenSecret(t *testing.T, c client.Client, namespace string) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "registry"},
+		Type:       corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")},
+	}
+	require.NoError(t, c.Create(t.Context(), secret))
+	return secret
+}
+
+// copiesOf returns the copies of the pull secret of a namespace.
+func copiesOf(ctx context.Context, t require.TestingT, c client.Client, namespace string) (found []corev1.Secret) {
+	list := &corev1.SecretList{}
+	require.NoError(t, c.List(ctx, list, client.InNamespace(config)))
+	for _, s := range list.Items {
+		if s.Annotations[v1beta1.SecretSourceAnnotation] == namespace+"/registry" {
+			found = append(found, s)
+		}
+	}
+	return found
+}

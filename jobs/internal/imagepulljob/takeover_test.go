@@ -23,11 +23,7 @@ func TestWhatOpenKruiseHasMadeIsTakenOver(t *testing.T) {
 	givenNodeImages(t)
 	c := env.Client(t)
 	namespace, names := env.Namespace(t), givenNodes(t, c, 2)
-	source := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "registry"},
-		Type:       corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")},
-	}
-	require.NoError(t, c.Create(t.Context(), source))
+	source := givenSecret(t, c, namespace)
 	job := givenJob(t, c, namespace, func(job *v1beta1.ImagePullJob) {
 		job.Finalizers = []string{"apps.kruise.io/deletion-protection"}
 		job.Spec.PullSecrets, job.Spec.Parallelism = []string{"registry"}, new(intstr.FromInt32(2))
