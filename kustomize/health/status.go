@@ -20,29 +20,35 @@ import (
 
 // NewStatusCommand returns "flotilla status".
 func NewStatusCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
-	var output string
-	command := &cobra.Command{
+	return reporter(&cobra.Command{
 		Use:   "status",
 		Short: "Show which operators are installed, healthy and out of date",
 		Long:  "Show which operators are installed, healthy and out of date. The exit code is 3 when one that is installed is ill.",
-		Args:  cli.Arguments(cobra.NoArgs),
-		RunE: func(command *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
-			cluster, err := apply.Connect(flags)
-			if err != nil {
-				return err
-			}
-			reports, err := observeAll(command.Context(), cluster)
-			if err != nil {
-				return err
-			}
-			if err := write(streams.Out, output, reports, table); err != nil {
-				return err
-			}
-			return ill(reports)
-		},
+	}, flags, func(output string, reports []*Report) error {
+		if err := write(streams.Out, output, reports, table); err != nil {
+			return err
+		}
+		return ill(reports)
+	})
+}
+
+// reporter completes a command that tells about all features.
+func reporter(command *cobra.Command, flags genericclioptions.RESTClientGetter, tell func(output string, reports []*Report) error) *cobra.Command {
+	var output string
+	command.Args = cli.Arguments(cobra.NoArgs)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		if err := checkOutput(output); err != nil {
+			return err
+		}
+		cluster, err := apply.Connect(flags)
+		if err != nil {
+			return err
+		}
+		reports, err := observeAll(command.Context(), cluster)
+		if err != nil {
+			return err
+		}
+		return tell(output, reports)
 	}
 	addOutput(command, &output)
 	return command
@@ -139,32 +145,16 @@ type Versions struct {
 
 // NewVersionsCommand returns "flotilla versions".
 func NewVersionsCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
-	var output string
-	command := &cobra.Command{
+	return reporter(&cobra.Command{
 		Use:   "versions",
 		Short: "Show the versions of operators and of the kinds that the cluster serves",
-		Args:  cli.Arguments(cobra.NoArgs),
-		RunE: func(command *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
-			cluster, err := apply.Connect(flags)
-			if err != nil {
-				return err
-			}
-			reports, err := observeAll(command.Context(), cluster)
-			if err != nil {
-				return err
-			}
-			var all []Versions
-			for _, report := range reports {
-				all = append(all, versionsOf(report))
-			}
-			return write(streams.Out, output, all, versionTable)
-		},
-	}
-	addOutput(command, &output)
-	return command
+	}, flags, func(output string, reports []*Report) error {
+		var all []Versions
+		for _, report := range reports {
+			all = append(all, versionsOf(report))
+		}
+		return write(streams.Out, output, all, versionTable)
+	})
 }
 
 func versionsOf(report *Report) Versions {
