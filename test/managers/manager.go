@@ -132,7 +132,7 @@ func (m *Manager) ready(ctx context.Context) (bool, error) {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false, nil //nolint:nilerr // before it listens there is no answer
+		return false, nil // before it listens there is no answer
 	}
 	defer response.Body.Close()
 	return response.StatusCode == http.StatusOK, nil

@@ -30,9 +30,9 @@ var manifests embed.FS
 // stories are what a user does with each feature where no other one is installed.
 func stories() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
-		"cloneset":    func(t *testing.T) { updatesInPlace(t, given(t, world.Namespace(t), "cloneset")) },
-		"statefulset": func(t *testing.T) { updatesInPlace(t, given(t, world.Namespace(t), "statefulset")) },
-		"daemonset":   func(t *testing.T) { updatesInPlace(t, given(t, world.Namespace(t), "daemonset")) },
+		"cloneset":    updates("cloneset"),
+		"statefulset": updates("statefulset"),
+		"daemonset":   updates("daemonset"),
 		"jobs":        runsOnEveryNode,
 		"daemon":      startsByPriority,
 		"spread":      fillsSubsets,
@@ -69,6 +69,14 @@ func given(t *testing.T, namespace, file string) *unstructured.Unstructured {
 	o.SetNamespace(namespace)
 	story.Eventually(t, "a "+o.GetKind(), func(ctx context.Context) error { return world.Client.Create(ctx, o) })
 	return o
+}
+
+// updates returns the story of a set of the feature.
+func updates(feature string) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		updatesInPlace(t, given(t, world.Namespace(t), feature))
+	}
 }
 
 // updatesInPlace changes the image of a set, whose pods stay the same.
@@ -111,6 +119,7 @@ func field(t *testing.T, o *unstructured.Unstructured, want any, path ...string)
 }
 
 func runsOnEveryNode(t *testing.T) {
+	t.Helper()
 	job := given(t, world.Namespace(t), "jobs")
 	field(t, job, "completed", "phase")
 	field(t, job, int64(nodes), "succeeded")
@@ -118,6 +127,7 @@ func runsOnEveryNode(t *testing.T) {
 
 // startsByPriority sees a pod that waits for its second container, and the list of each node's images.
 func startsByPriority(t *testing.T) {
+	t.Helper()
 	o := given(t, world.Namespace(t), "daemon")
 	pod := &corev1.Pod{}
 	require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(o), pod))
@@ -133,6 +143,7 @@ func startsByPriority(t *testing.T) {
 }
 
 func fillsSubsets(t *testing.T) {
+	t.Helper()
 	spread := given(t, world.Namespace(t), "spread")
 	field(t, spread, spread.GetGeneration(), "observedGeneration")
 	given(t, spread.GetNamespace(), "deployment")
@@ -146,6 +157,7 @@ func fillsSubsets(t *testing.T) {
 }
 
 func refusesEvictions(t *testing.T) {
+	t.Helper()
 	namespace := world.Namespace(t)
 	field(t, given(t, namespace, "deployment"), int64(4), "availableReplicas")
 	budget := given(t, namespace, "budget")

@@ -117,13 +117,14 @@ func install(t *testing.T, root string, features ...string) fleet {
 func (f fleet) remove(t *testing.T, feature string) {
 	t.Helper()
 	m := f[feature]
-	assert.NoError(t, m.Stop())
+	stopped := m.Stop()
 	logged, err := m.Errors()
 	require.NoError(t, err)
 	for what, times := range logged {
 		assert.LessOrEqual(t, times, fewErrors, "%s logs again and again: %s", feature, what)
 	}
-	assert.NoError(t, m.Uninstall(context.WithoutCancel(t.Context()), func(unstructured.Unstructured) bool { return true }))
+	removed := m.Uninstall(context.WithoutCancel(t.Context()), func(unstructured.Unstructured) bool { return true })
+	require.NoError(t, errors.Join(stopped, removed))
 }
 
 func (f fleet) start(t *testing.T, features ...string) {
