@@ -26,7 +26,7 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 	givenCRDs(t)
 	assertAllowed := operators.Granted{
 		Env: &env, Operator: Operator(), Files: config.Files,
-		Roles: []string{"secrets/namespace.yaml", "rbac/manager_role.yaml", "rbac/namespace_role.yaml", "rbac/config_role.yaml"},
+		Roles: []string{"secrets/namespace.yaml", "rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml", "rbac/config_role.yaml"},
 	}.Start(t)
 
 	node := givenReadyNode(t, c, "node-roles")

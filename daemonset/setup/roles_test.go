@@ -28,7 +28,7 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 	require.NoError(t, err)
 	assertAllowed := operators.Granted{
 		Env: &env, Operator: Operator(), Files: config.Files,
-		Roles: []string{"rbac/manager_role.yaml", "rbac/namespace_role.yaml", "predownload/role.yaml"},
+		Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml", "predownload/role.yaml"},
 		Flags: []string{"--feature-gates=PreDownloadImageForDaemonSetUpdate=true"},
 	}.Start(t)
 

@@ -72,7 +72,7 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: nodeimage.DefaultConfigNamespace}})))
 	givenCopierRole(t, c)
 	assertAllowed := operators.Granted{
-		Env: &env, Operator: Operator(), Files: config.Files, Roles: []string{"rbac/manager_role.yaml", "rbac/namespace_role.yaml"},
+		Env: &env, Operator: Operator(), Files: config.Files, Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml"},
 	}.Start(t)
 	namespace := env.Namespace(t)
 	node := &nodeimage.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}

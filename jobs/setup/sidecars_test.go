@@ -23,7 +23,7 @@ func TestTheRoleOfTheTerminatorIsEnough(t *testing.T) {
 	c := env.Client(t)
 	assertAllowed := operators.Granted{
 		Env: &env, Operator: Operator(), Files: config.Files,
-		Roles: []string{"rbac/manager_role.yaml", "rbac/namespace_role.yaml", "sidecarterminator/role.yaml"},
+		Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml", "sidecarterminator/role.yaml"},
 		Flags: []string{"--feature-gates=SidecarTerminator=true", "--controllers=sidecarterminator"},
 	}.Start(t)
 	namespace := env.Namespace(t)
