@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/test/clitest"
 )
 
 // These are resources that tests look at.
@@ -39,35 +40,35 @@ var (
 
 // One life of an installation: there are no nodes, so that the test plays the manager.
 func TestInstallUpgradeAndUninstall(t *testing.T) {
-	needsServer(t)
-	client := objects(t)
+	clitest.NeedsServer(t)
+	client := clitest.Objects(t)
 
-	output, code := call(t, administrator, "install", "cloneset", "--diff")
+	output, code := call(t, clitest.Administrator, "install", "cloneset", "--diff")
 	assert.Equal(t, cli.NotSo, code, output)
 	assert.Contains(t, output, "Deployment flotilla-system/cloneset-manager: new\n")
-	output, code = call(t, administrator, "install", "cloneset", "--dry-run")
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--dry-run")
 	require.Equal(t, cli.Done, code, output)
 	assert.Regexp(t, `(?m)^cloneset CRDs: 1 of 1 objects would change \(`, output)
 	_, err := client.Resource(deployments).Namespace(install.Namespace).Get(t.Context(), "cloneset-manager", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "a dry run writes nothing")
 
-	output, code = call(t, administrator, "install", "cloneset", "--wait=false", "--registry", "registry.example")
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--wait=false", "--registry", "registry.example")
 	require.Equal(t, cli.Done, code, output)
 	assert.Regexp(t, `(?m)^cloneset CRDs: 1 of 1 objects changed \(`, output)
 	assert.Regexp(t, `(?m)^cloneset webhooks: 2 of 2 objects changed \(`, output)
 	require.NoError(t, awaitKind(t), "without a wait the kind may not be served yet")
-	output, code = call(t, administrator, "install", "cloneset", "--registry", "registry.example", "--timeout", "1ms")
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--registry", "registry.example", "--timeout", "1ms")
 	assert.Equal(t, cli.Failed, code)
 	assert.Contains(t, output, "error: install cloneset: not ready after 1ms: Deployment flotilla-system/cloneset-manager has no pod yet\n")
 	playManager(t)
 
-	output, code = call(t, administrator, "install", "cloneset", "--registry", "registry.example", "--timeout", "1m")
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--registry", "registry.example", "--timeout", "1m")
 	require.Equal(t, cli.Done, code, output)
 	assert.Regexp(t, `(?m)^cloneset: ready \(`, output)
 	assert.NotContains(t, output, "objects changed", "what is installed is not written again")
-	output, code = call(t, administrator, "install", "cloneset", "--registry", "registry.example", "--diff")
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--registry", "registry.example", "--diff")
 	assert.Equal(t, cli.Done, code, output)
-	output, code = call(t, administrator, "install", "cloneset", "--diff")
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--diff")
 	assert.Equal(t, cli.NotSo, code)
 	assert.Contains(t, output, `"registry.example/flotilla/cloneset-manager:v0.1.0" -> "flotilla/cloneset-manager:v0.1.0"`)
 
@@ -88,7 +89,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	_, err = client.Resource(sets).Namespace("default").Create(t.Context(), set, metav1.CreateOptions{})
 	require.NoError(t, err)
 
-	output, code = call(t, administrator, "uninstall", "cloneset")
+	output, code = call(t, clitest.Administrator, "uninstall", "cloneset")
 	require.Equal(t, cli.Done, code, output)
 	assert.Contains(t, output, "cloneset: CRDs, their objects and all pods stay\n")
 	_, err = client.Resource(deployments).Namespace(install.Namespace).Get(t.Context(), "cloneset-manager", metav1.GetOptions{})
@@ -98,13 +99,13 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	_, err = client.Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
 	require.NoError(t, err, "objects stay")
 
-	output, code = call(t, administrator, "uninstall", "cloneset", "--delete-crds")
+	output, code = call(t, clitest.Administrator, "uninstall", "cloneset", "--delete-crds")
 	assert.Equal(t, cli.Misused, code)
 	assert.Contains(t, output, "clonesets.apps.kruise.io: 1 objects would be deleted, with their pods\n")
 	_, err = client.Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
 	require.NoError(t, err, "asked once only")
 
-	output, code = call(t, administrator, "uninstall", "cloneset", "--delete-crds", "--yes", "--timeout", "1m")
+	output, code = call(t, clitest.Administrator, "uninstall", "cloneset", "--delete-crds", "--yes", "--timeout", "1m")
 	require.Equal(t, cli.Done, code, output)
 	_, err = client.Resource(definitions).Get(t.Context(), "clonesets.apps.kruise.io", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
@@ -113,7 +114,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 // awaitKind waits until CloneSets are served.
 func awaitKind(t *testing.T) error {
 	t.Helper()
-	client := objects(t)
+	client := clitest.Objects(t)
 	return apply.Await(t.Context(), time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
 		crd, err := client.Resource(definitions).Get(ctx, "clonesets.apps.kruise.io", metav1.GetOptions{})
 		return err == nil && apply.Established(crd), "", err
@@ -123,7 +124,7 @@ func awaitKind(t *testing.T) error {
 // playManager does what the Deployment's controller and the manager would do.
 func playManager(t *testing.T) {
 	t.Helper()
-	client := objects(t)
+	client := clitest.Objects(t)
 	manager, err := client.Resource(deployments).Namespace(install.Namespace).Get(t.Context(), "cloneset-manager", metav1.GetOptions{})
 	require.NoError(t, err)
 	manager.Object["status"] = map[string]any{
@@ -155,21 +156,21 @@ func authority(t *testing.T) string {
 }
 
 func TestErrorsSayWhatToDo(t *testing.T) {
-	needsServer(t)
+	clitest.NeedsServer(t)
 	cases := []struct {
 		name, kubeconfig string
 		args             []string
 		code             cli.Code
 		want             string
 	}{
-		{"no right", nobody, []string{"install", "budget"}, cli.Failed, "missing right: create deployments.apps\n"},
-		{"no right to look", nobody, []string{"uninstall", "budget"}, cli.Failed, "ask whoever manages the cluster for this right"},
-		{"a kind that is not served", administrator, []string{"install", "budget", "--component", "prometheus"}, cli.Failed, "the cluster does not serve kind ServiceMonitor.monitoring.coreos.com: install what brings it, or leave the component out"},
-		{"a namespace that is not there", administrator, []string{"install", "budget", "--only-namespace", "nowhere"}, cli.Failed, "there is no namespace nowhere: kubectl create namespace nowhere"},
-		{"no such feature", administrator, []string{"install", "sidecarset"}, cli.Misused, `there is no feature "sidecarset"; there are budget, cloneset`},
-		{"no feature", administrator, []string{"install"}, cli.Misused, "requires at least 1 arg(s)"},
-		{"a dry run of nobody", administrator, []string{"install", "budget", "--dry-run=maybe"}, cli.Misused, "there are none, client and server"},
-		{"yes to nothing", administrator, []string{"uninstall", "budget", "--yes"}, cli.Misused, "--yes is about --delete-crds"},
+		{"no right", clitest.Nobody, []string{"install", "budget"}, cli.Failed, "missing right: create deployments.apps\n"},
+		{"no right to look", clitest.Nobody, []string{"uninstall", "budget"}, cli.Failed, "ask whoever manages the cluster for this right"},
+		{"a kind that is not served", clitest.Administrator, []string{"install", "budget", "--component", "prometheus"}, cli.Failed, "the cluster does not serve kind ServiceMonitor.monitoring.coreos.com: install what brings it, or leave the component out"},
+		{"a namespace that is not there", clitest.Administrator, []string{"install", "budget", "--only-namespace", "nowhere"}, cli.Failed, "there is no namespace nowhere: kubectl create namespace nowhere"},
+		{"no such feature", clitest.Administrator, []string{"install", "sidecarset"}, cli.Misused, `there is no feature "sidecarset"; there are budget, cloneset`},
+		{"no feature", clitest.Administrator, []string{"install"}, cli.Misused, "requires at least 1 arg(s)"},
+		{"a dry run of nobody", clitest.Administrator, []string{"install", "budget", "--dry-run=maybe"}, cli.Misused, "there are none, client and server"},
+		{"yes to nothing", clitest.Administrator, []string{"uninstall", "budget", "--yes"}, cli.Misused, "--yes is about --delete-crds"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

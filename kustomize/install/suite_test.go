@@ -1,103 +1,17 @@
 package install_test
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
-
-	"github.com/spf13/cobra"
-	"github.com/stretchr/testify/require"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/test/clitest"
 )
 
-const assets = "KUBEBUILDER_ASSETS"
-
-// The kubeconfigs of an administrator and of somebody who has no right; empty without an API server.
-var administrator, nobody string
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	if os.Getenv(assets) == "" {
-		return m.Run()
-	}
-	folder, err := os.MkdirTemp("", "install")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "make a folder:", err)
-		return 1
-	}
-	defer os.RemoveAll(folder)
-	environment := &envtest.Environment{}
-	config, err := environment.Start()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "start the control plane:", err)
-		return 1
-	}
-	defer func() { _ = environment.Stop() }()
-	for file, user := range map[*string]envtest.User{
-		&administrator: {Name: "admin", Groups: []string{"system:masters"}}, &nobody: {Name: "nobody"},
-	} {
-		added, err := environment.AddUser(user, config)
-		if err == nil {
-			var text []byte
-			text, err = added.KubeConfig()
-			*file = filepath.Join(folder, user.Name)
-			if err == nil {
-				err = os.WriteFile(*file, text, 0o600)
-			}
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "add a user:", err)
-			return 1
-		}
-	}
-	return m.Run()
-}
-
-func needsServer(t *testing.T) {
-	t.Helper()
-	switch {
-	case administrator != "":
-	case os.Getenv("CI") != "":
-		t.Fatal(assets + " does not name the folder of etcd and kube-apiserver")
-	default:
-		t.Skip(assets + " does not name the folder of etcd and kube-apiserver")
-	}
-}
+func TestMain(m *testing.M) { clitest.Main(m) }
 
 // call runs flotilla as somebody who has the kubeconfig, as far as this package has commands.
 func call(t *testing.T, kubeconfig string, args ...string) (output string, code cli.Code) {
 	t.Helper()
-	var out bytes.Buffer
-	streams := genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out}
-	flags := genericclioptions.NewConfigFlags(true)
-	cache := t.TempDir()
-	flags.KubeConfig, flags.CacheDir = &kubeconfig, &cache
-	root := &cobra.Command{Use: "flotilla"}
-	root.SetOut(&out)
-	root.SetErr(&out)
-	root.AddCommand(install.NewCommand(flags, streams), install.NewUninstallCommand(flags, streams))
-	root.SetArgs(args)
-	code = cli.Run(t.Context(), root)
-	return out.String(), code
-}
-
-// objects reads what the commands wrote.
-func objects(t *testing.T) *dynamic.DynamicClient {
-	t.Helper()
-	flags := genericclioptions.NewConfigFlags(true)
-	flags.KubeConfig = &administrator
-	config, err := flags.ToRESTConfig()
-	require.NoError(t, err)
-	client, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	return client
+	return clitest.Commands{install.NewCommand, install.NewUninstallCommand}.Call(t, kubeconfig, args...)
 }

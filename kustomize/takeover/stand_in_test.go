@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/flotilla-project/flotilla/kustomize/test/clitest"
 )
 
 // oldUser is who OpenKruise's manager is.
@@ -35,7 +37,7 @@ type standIn struct {
 // newStandIn returns a manager that may do everything.
 func newStandIn(t *testing.T) standIn {
 	t.Helper()
-	config := rest.CopyConfig(configOf(t, administrator))
+	config := rest.CopyConfig(configOf(t, clitest.Administrator))
 	config.Impersonate = rest.ImpersonationConfig{UserName: oldUser}
 	objects, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)

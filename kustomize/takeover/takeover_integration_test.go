@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/test/clitest"
 )
 
 // These are resources that tests look at.
@@ -62,14 +63,14 @@ func configOf(t *testing.T, kubeconfig string) *rest.Config {
 
 // CloneSets change hands and back while OpenKruise's manager goes on: SidecarSets stay its own.
 func TestCloneSetsChangeHandsAndBack(t *testing.T) {
-	needsServer(t)
-	client := objects(t)
+	clitest.NeedsServer(t)
+	client := clitest.Objects(t)
 	old := newStandIn(t)
 	openKruise(t)
 	require.NoError(t, old.pass(t.Context()))
 	before := everything(t)
 
-	output, code := call(t, administrator, "takeover", "cloneset", "--dry-run")
+	output, code := call(t, clitest.Administrator, "takeover", "cloneset", "--dry-run")
 	require.Equal(t, cli.Done, code, output)
 	assert.Contains(t, output, "  CloneSet: 1 objects, 4 pods\n")
 	assert.Contains(t, output, "    MutatingWebhookConfiguration kruise-mutating-webhook-configuration: loses mcloneset.kb.io\n")
@@ -78,7 +79,7 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	require.NoError(t, touch(t, old, pods, "web-2f49m"), "the old manager still works")
 	before = everything(t)
 
-	output, code = call(t, administrator, "takeover", "cloneset", "--wait=false", "--settle=0", "--timeout=30s")
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--wait=false", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)
 	assert.Contains(t, output, "4 pods: none was written or restarted\n")
 	assert.Contains(t, output, "cloneset: the way back: flotilla takeover cloneset --undo\n")
@@ -112,11 +113,11 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	assert.True(t, apierrors.IsForbidden(touchStatus(t, old, sets, "subset")), "the status of any CloneSet is Flotilla's")
 	require.NoError(t, client.Resource(sets).Namespace("default").Delete(t.Context(), "subset", metav1.DeleteOptions{}))
 
-	output, code = call(t, administrator, "takeover", "cloneset", "--wait=false", "--settle=0", "--timeout=30s")
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--wait=false", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, "again: %s", output)
 	assert.Equal(t, "cloneset-webhook", converter(t))
 
-	output, code = call(t, administrator, "takeover", "cloneset", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)
 	eventually(t, func() error { return touch(t, old, pods, "web-2f49m") })
 	require.NoError(t, old.pass(t.Context()))
@@ -127,15 +128,15 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 			assert.Equal(t, before[name], after[name], name)
 		}
 	}
-	output, code = call(t, administrator, "takeover", "cloneset", "--undo")
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo")
 	assert.Equal(t, cli.Failed, code)
 	assert.Contains(t, output, "nothing was taken over, or it was given back")
 }
 
 // What a webhook for all pods does is turned off by its gate, and a CRD that OpenKruise did not have is guarded too.
 func TestGatesAreTurnedOffAndOn(t *testing.T) {
-	needsServer(t)
-	client := objects(t)
+	clitest.NeedsServer(t)
+	client := clitest.Objects(t)
 	for _, object := range decode(t, "testdata/deployment.yaml") {
 		require.NoError(t, create(t, client, object))
 	}
@@ -149,36 +150,36 @@ func TestGatesAreTurnedOffAndOn(t *testing.T) {
 		return found
 	}
 
-	output, code := call(t, administrator, "takeover", "spread", "--wait=false", "--settle=0", "--timeout=30s")
+	output, code := call(t, clitest.Administrator, "takeover", "spread", "--wait=false", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)
 	assert.Equal(t, []string{"--v=4", "--feature-gates=ImagePullJobGate=true,WorkloadSpread=false"}, arguments())
 	crd, err := client.Resource(definitions).Get(t.Context(), "workloadspreads.apps.kruise.io", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.True(t, apply.Guarded(crd))
-	output, code = call(t, administrator, "install", "spread", "--wait=false")
+	output, code = call(t, clitest.Administrator, "install", "spread", "--wait=false")
 	require.Equal(t, cli.Done, code, "nothing of it is somebody else's: %s", output)
 	crd, err = client.Resource(definitions).Get(t.Context(), "workloadspreads.apps.kruise.io", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.True(t, apply.Guarded(crd), "to install again keeps the guard")
 
-	output, code = call(t, administrator, "takeover", "spread", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
+	output, code = call(t, clitest.Administrator, "takeover", "spread", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)
 	assert.Equal(t, []string{"--v=4", "--feature-gates=ImagePullJobGate=true,WorkloadSpread=true"}, arguments())
 }
 
 func TestNothingIsBegunThatCannotBeEnded(t *testing.T) {
-	needsServer(t)
+	clitest.NeedsServer(t)
 	cases := []struct {
 		name, kubeconfig string
 		args             []string
 		code             cli.Code
 		want             string
 	}{
-		{"the node agent", administrator, []string{"daemon"}, cli.Misused, "both would act on a node"},
-		{"no such feature", administrator, []string{"sidecarset"}, cli.Misused, `there is no feature "sidecarset"`},
-		{"both ways", administrator, []string{"jobs", "--dry-run", "--undo"}, cli.Misused, "--dry-run is about taking over"},
-		{"no right to look", nobody, []string{"jobs", "--dry-run"}, cli.Failed, "ask whoever manages the cluster for this right"},
-		{"nothing to give back", administrator, []string{"jobs", "--undo"}, cli.Failed, "nothing was taken over"},
+		{"the node agent", clitest.Administrator, []string{"daemon"}, cli.Misused, "both would act on a node"},
+		{"no such feature", clitest.Administrator, []string{"sidecarset"}, cli.Misused, `there is no feature "sidecarset"`},
+		{"both ways", clitest.Administrator, []string{"jobs", "--dry-run", "--undo"}, cli.Misused, "--dry-run is about taking over"},
+		{"no right to look", clitest.Nobody, []string{"jobs", "--dry-run"}, cli.Failed, "ask whoever manages the cluster for this right"},
+		{"nothing to give back", clitest.Administrator, []string{"jobs", "--undo"}, cli.Failed, "nothing was taken over"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -193,7 +194,7 @@ func TestNothingIsBegunThatCannotBeEnded(t *testing.T) {
 func account(t *testing.T) {
 	t.Helper()
 	for _, object := range decode(t, "testdata/account.yaml") {
-		if err := create(t, objects(t), object); !apierrors.IsAlreadyExists(err) {
+		if err := create(t, clitest.Objects(t), object); !apierrors.IsAlreadyExists(err) {
 			require.NoError(t, err)
 		}
 	}
@@ -202,7 +203,7 @@ func account(t *testing.T) {
 // openKruise creates what OpenKruise has on a cluster: its account, webhooks, CRD, and a CloneSet with its pods.
 func openKruise(t *testing.T) {
 	t.Helper()
-	client := objects(t)
+	client := clitest.Objects(t)
 	features, err := catalog.Select("cloneset")
 	require.NoError(t, err)
 	manifests, err := install.Manifests(features[0], install.Settings{})
@@ -296,10 +297,10 @@ func touchStatus(t *testing.T, old standIn, resource schema.GroupVersionResource
 func withoutWebhooks(t *testing.T) {
 	t.Helper()
 	for resource, name := range map[schema.GroupVersionResource]string{webhooks[0]: "cloneset-mutating", webhooks[1]: "cloneset-validating"} {
-		require.NoError(t, objects(t).Resource(resource).Delete(t.Context(), name, metav1.DeleteOptions{}))
+		require.NoError(t, clitest.Objects(t).Resource(resource).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	}
 	eventually(t, func() error {
-		_, err := objects(t).Resource(sets).Namespace("default").Patch(t.Context(), "web", types.MergePatchType,
+		_, err := clitest.Objects(t).Resource(sets).Namespace("default").Patch(t.Context(), "web", types.MergePatchType,
 			[]byte(`{"metadata": {"annotations": {"touched": "not"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	})
@@ -310,7 +311,7 @@ func everything(t *testing.T) map[string]any {
 	t.Helper()
 	all := map[string]any{}
 	for _, resource := range []schema.GroupVersionResource{definitions, webhooks[0], webhooks[1], policies, sets, pods, revisions} {
-		list, err := objects(t).Resource(resource).List(t.Context(), metav1.ListOptions{})
+		list, err := clitest.Objects(t).Resource(resource).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
 		for _, object := range list.Items {
 			key := object.GetKind() + " " + object.GetName()
@@ -336,7 +337,7 @@ func everything(t *testing.T) map[string]any {
 // converter returns the Service that converts CloneSets.
 func converter(t *testing.T) string {
 	t.Helper()
-	crd, err := objects(t).Resource(definitions).Get(t.Context(), "clonesets.apps.kruise.io", metav1.GetOptions{})
+	crd, err := clitest.Objects(t).Resource(definitions).Get(t.Context(), "clonesets.apps.kruise.io", metav1.GetOptions{})
 	require.NoError(t, err)
 	service, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "webhook", "clientConfig", "service", "name")
 	return service

@@ -1,0 +1,111 @@
+// Package clitest runs commands against an API server, for tests alone.
+package clitest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+)
+
+const assets = "KUBEBUILDER_ASSETS"
+
+// Administrator and Nobody are the kubeconfigs of an administrator and of somebody who has no right; empty without an API
+// server.
+var Administrator, Nobody string
+
+// Main runs the tests of a package with an API server, where there is one.
+func Main(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if os.Getenv(assets) == "" {
+		return m.Run()
+	}
+	folder, err := os.MkdirTemp("", "flotilla")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "make a folder:", err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	environment := &envtest.Environment{}
+	config, err := environment.Start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "start the control plane:", err)
+		return 1
+	}
+	defer func() { _ = environment.Stop() }()
+	for file, user := range map[*string]envtest.User{
+		&Administrator: {Name: "admin", Groups: []string{"system:masters"}}, &Nobody: {Name: "nobody"},
+	} {
+		added, err := environment.AddUser(user, config)
+		if err == nil {
+			var text []byte
+			text, err = added.KubeConfig()
+			*file = filepath.Join(folder, user.Name)
+			if err == nil {
+				err = os.WriteFile(*file, text, 0o600)
+			}
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "add a user:", err)
+			return 1
+		}
+	}
+	return m.Run()
+}
+
+// NeedsServer skips a test without an API server.
+func NeedsServer(t *testing.T) {
+	t.Helper()
+	switch {
+	case Administrator != "":
+	case os.Getenv("CI") != "":
+		t.Fatal(assets + " does not name the folder of etcd and kube-apiserver")
+	default:
+		t.Skip(assets + " does not name the folder of etcd and kube-apiserver")
+	}
+}
+
+// Commands make the commands that a package has.
+type Commands []func(genericclioptions.RESTClientGetter, genericiooptions.IOStreams) *cobra.Command
+
+// Call runs flotilla, as far as it has the commands, as somebody who has the kubeconfig.
+func (c Commands) Call(t *testing.T, kubeconfig string, args ...string) (output string, code cli.Code) {
+	t.Helper()
+	var out bytes.Buffer
+	streams := genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out}
+	flags := genericclioptions.NewConfigFlags(true)
+	cache := t.TempDir()
+	flags.KubeConfig, flags.CacheDir = &kubeconfig, &cache
+	root := &cobra.Command{Use: "flotilla"}
+	root.SetOut(&out)
+	root.SetErr(&out)
+	for _, command := range c {
+		root.AddCommand(command(flags, streams))
+	}
+	root.SetArgs(args)
+	code = cli.Run(t.Context(), root)
+	return out.String(), code
+}
+
+// Objects reads what the commands wrote.
+func Objects(t *testing.T) *dynamic.DynamicClient {
+	t.Helper()
+	flags := genericclioptions.NewConfigFlags(true)
+	flags.KubeConfig = &Administrator
+	config, err := flags.ToRESTConfig()
+	require.NoError(t, err)
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	return client
+}
