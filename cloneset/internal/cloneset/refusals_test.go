@@ -21,6 +21,8 @@ import (
 // within a minute after that.
 func TestRefusals(t *testing.T) {
 	givenNodes(t, simnodes.Options{Bind: true})
+	role := testenv.ManifestsOf[rbacv1.ClusterRole](t, config.Files, "rbac/manager_role.yaml", "ClusterRole")[0]
+	role.Rules = append(role.Rules, testenv.ManifestsOf[rbacv1.ClusterRole](t, config.Files, "rbac/cluster_role.yaml", "ClusterRole")[0].Rules...)
 	refused := workloads.Refused{
 		Env: &env, UserAgent: userAgent, Resource: "clonesets",
 		FailedUpdate: v1beta1.CloneSetFailedUpdate, FailedScale: v1beta1.CloneSetFailedScale,
@@ -34,7 +36,7 @@ func TestRefusals(t *testing.T) {
 			over.Config = config
 			startControllerIn(t, over, namespace)
 		},
-		Role: testenv.ManifestsOf[rbacv1.ClusterRole](t, config.Files, "rbac/manager_role.yaml", "ClusterRole")[0],
+		Role: role,
 		New: func(namespace string, replicas int32) client.Object {
 			return newSet(namespace, replicas, v1beta1.InPlaceIfPossible, 1)
 		},

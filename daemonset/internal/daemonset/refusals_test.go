@@ -53,6 +53,8 @@ func givenMoreNodes(t *testing.T, count int) {
 func TestRefusals(t *testing.T) {
 	env.Need(t)
 	givenMoreNodes(t, 5)
+	role := testenv.ManifestsOf[rbacv1.ClusterRole](t, config.Files, "rbac/manager_role.yaml", "ClusterRole")[0]
+	role.Rules = append(role.Rules, testenv.ManifestsOf[rbacv1.ClusterRole](t, config.Files, "rbac/cluster_role.yaml", "ClusterRole")[0].Rules...)
 	refused := workloads.Refused{
 		Env: &env, UserAgent: userAgent, Resource: "daemonsets",
 		FailedUpdate: v1beta1.DaemonSetFailedUpdatePod, FailedScale: v1beta1.DaemonSetFailedCreatePod,
@@ -66,7 +68,7 @@ func TestRefusals(t *testing.T) {
 			over.Config = config
 			startController(t, over, namespace)
 		},
-		Role: testenv.ManifestsOf[rbacv1.ClusterRole](t, config.Files, "rbac/manager_role.yaml", "ClusterRole")[0],
+		Role: role,
 		New: func(namespace string, replicas int32) client.Object {
 			return newSet(namespace, inPlace, func(s *v1beta1.DaemonSet) {
 				s.Spec.Template.Spec.NodeSelector = map[string]string{fmt.Sprintf("example.com/among-%d", replicas): "true"}
