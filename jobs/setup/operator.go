@@ -153,9 +153,8 @@ func (s *settings) setUpSidecars(ctx context.Context, env *manager.Environment) 
 	return sidecarterminator.SetUp(ctx, env.Manager, env.Settings(sidecarterminator.ControllerName, s.sidecarWorkers))
 }
 
-// pulls reports whether the feature gates allow to pull images. NodeImages belong to no namespace, so that a manager that
-// is restricted to one leaves images alone, as that of the node agents does.
+// pulls reports whether the feature gates allow to pull images.
 func pulls(env *manager.Environment) bool {
 	on := env.Options.FeatureGates.Enabled
-	return env.Options.Namespace == "" && on(features.KruiseDaemon) && on(features.ImagePullJobGate)
+	return on(features.KruiseDaemon) && on(features.ImagePullJobGate)
 }
