@@ -30,7 +30,8 @@ func TestUpgradesAndDowngradesTouchNoPod(t *testing.T) {
 	running.update(t)
 }
 
-// checkOut puts the tree of a commit into a folder. A shallow clone has no other commits, so that the test is skipped.
+// checkOut puts the tree of a commit into a folder. Copies of the tree without its history have no other commits: there
+// the test is skipped.
 func checkOut(t *testing.T, commit string) (folder string) {
 	t.Helper()
 	root, err := images.FindRoot()
@@ -39,10 +40,7 @@ func checkOut(t *testing.T, commit string) (folder string) {
 		return exec.CommandContext(t.Context(), "git", append([]string{"-C", root}, args...)...).CombinedOutput()
 	}
 	if out, err := git("cat-file", "-e", commit+"^{commit}"); err != nil {
-		if shallow, _ := git("rev-parse", "--is-shallow-repository"); string(shallow) == "true\n" || os.Getenv("CI") == "" {
-			t.Skipf("this clone does not have commit %s: %s", commit, out)
-		}
-		t.Fatalf("find commit %s: %s", commit, out)
+		t.Skipf("this clone does not have commit %s: %s", commit, out)
 	}
 	folder = filepath.Join(t.TempDir(), "tree")
 	require.NoError(t, os.Mkdir(folder, 0o755))
