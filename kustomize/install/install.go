@@ -40,8 +40,8 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 		Use:   "install FEATURE...",
 		Short: "Install or upgrade operators",
 		Long: `Install or upgrade operators, each by itself: its namespace, CRDs, rights, manager and webhooks, in this order, and wait
-for each. What is given describes the whole installation of a feature: settings, gates and a registry that are left out
-when the command is run again are set back. Objects that a component added stay.
+for each. What an earlier install of a feature was told stays so: registry, version, components, gates and the namespace
+that are left out when the command is run again are those of before. --defaults begins without them.
 
 "all" stands for every feature. No pod of any workload is touched.`,
 		Example: `  flotilla install cloneset jobs --registry registry.example.com/team
@@ -56,6 +56,11 @@ when the command is run again are set back. Objects that a component added stay.
 			if err != nil {
 				return cli.MisuseErrorf("%s", err)
 			}
+			for _, flag := range []string{"registry", "only-namespace"} {
+				if given := command.Flags().Lookup(flag); given.Changed && given.Value.String() == "" {
+					return cli.MisuseErrorf("--%s is empty: to set it back, give --defaults and all that is to stay", flag)
+				}
+			}
 			i.settings, err = Read(features, choices)
 			if err != nil {
 				return err
@@ -68,7 +73,8 @@ when the command is run again are set back. Objects that a component added stay.
 	}
 	set := command.Flags()
 	choices.AddTo(set)
-	set.StringVar(&i.dryRun, "dry-run", dryRunNone, `"client" prints the manifests; "server" asks the cluster and writes nothing.`)
+	set.BoolVar(&i.defaults, "defaults", false, "Forget what earlier installs of the features chose.")
+	set.StringVar(&i.dryRun, "dry-run", dryRunNone, `"client" prints the manifests for these flags alone; "server" asks the cluster and writes nothing.`)
 	set.BoolVar(&i.diff, "diff", false, "Show what would change and write nothing; the exit code is 3 when something would.")
 	set.BoolVar(&i.force, "force-conflicts", false, "Take over fields that somebody else has set, such as kubectl.")
 	set.BoolVar(&i.wait, "wait", true, "Wait until what is installed does its work.")
@@ -104,8 +110,10 @@ func without(all []string, one string) []string {
 }
 
 type installer struct {
-	streams     genericiooptions.IOStreams
-	settings    Settings
+	streams  genericiooptions.IOStreams
+	settings Settings
+	// defaults begins without the settings of an earlier install.
+	defaults    bool
 	dryRun      string
 	diff        bool
 	force, wait bool
@@ -121,11 +129,11 @@ type part struct {
 }
 
 func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientGetter, features []catalog.Feature) error {
-	parts, err := i.parts(features)
-	if err != nil {
-		return err
-	}
 	if i.dryRun == dryRunClient {
+		parts, err := parts(features, func(catalog.Feature) (Settings, error) { return i.settings, nil })
+		if err != nil {
+			return err
+		}
 		return printAll(i.streams.Out, parts)
 	}
 	cluster, err := apply.Connect(flags)
@@ -135,6 +143,15 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 	if _, err := cluster.Version(); err != nil {
 		return err
 	}
+	var chosen []Settings
+	parts, err := parts(features, func(feature catalog.Feature) (Settings, error) {
+		settings, err := i.recall(ctx, cluster, feature)
+		chosen = append(chosen, settings)
+		return settings, err
+	})
+	if err != nil {
+		return err
+	}
 	var all []*unstructured.Unstructured
 	for _, p := range parts {
 		all = append(all, p.objects...)
@@ -142,7 +159,7 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 	if i.diff {
 		return i.compare(ctx, cluster, all)
 	}
-	if err := errors.Join(cluster.Check(ctx, all), i.settings.findNamespace(ctx, cluster)); err != nil {
+	if err := errors.Join(cluster.Check(ctx, all), findNamespaces(ctx, cluster, chosen)); err != nil {
 		return err
 	}
 	progress := newProgress(i.streams.Out)
@@ -154,15 +171,19 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 	return nil
 }
 
-// parts renders the namespace and then each feature.
-func (i *installer) parts(features []catalog.Feature) ([]part, error) {
+// parts renders the namespace and then each feature with its settings.
+func parts(features []catalog.Feature, settingsOf func(catalog.Feature) (Settings, error)) ([]part, error) {
 	base, err := Base()
 	if err != nil {
 		return nil, err
 	}
 	parts := []part{{name: Namespace, objects: base}}
 	for _, feature := range features {
-		objects, err := Manifests(feature, i.settings)
+		settings, err := settingsOf(feature)
+		if err != nil {
+			return nil, err
+		}
+		objects, err := Manifests(feature, settings)
 		if err != nil {
 			return nil, err
 		}

@@ -68,7 +68,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	assert.NotContains(t, output, "objects changed", "what is installed is not written again")
 	output, code = call(t, clitest.Administrator, "install", "cloneset", "--registry", "registry.example", "--diff")
 	assert.Equal(t, cli.Done, code, output)
-	output, code = call(t, clitest.Administrator, "install", "cloneset", "--diff")
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--diff", "--defaults")
 	assert.Equal(t, cli.NotSo, code)
 	assert.Contains(t, output, `"registry.example/flotilla/cloneset-manager:v0.1.0" -> "flotilla/cloneset-manager:v0.1.0"`)
 

@@ -71,7 +71,7 @@ func label(tag string) string {
 	return tag[:min(len(tag), most)]
 }
 
-// Manifests renders the objects of a feature with the settings.
+// Manifests renders the objects of a feature with the settings, which the manager's Deployment remembers.
 func Manifests(feature catalog.Feature, settings Settings) ([]*unstructured.Unstructured, error) {
 	text, err := marshal.Marshal(Kustomization(feature, settings))
 	if err != nil {
@@ -87,6 +87,9 @@ func Manifests(feature catalog.Feature, settings Settings) ([]*unstructured.Unst
 	objects, err := build(tree, folder)
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", feature.Name, err)
+	}
+	if err := remember(objects, feature, settings); err != nil {
+		return nil, err
 	}
 	return objects, nil
 }

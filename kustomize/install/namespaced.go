@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,20 +30,27 @@ func restrict(kustomization *types.Kustomization, namespace string) {
 	}}}
 }
 
-// findNamespace returns an error when the namespace that managers shall be restricted to is not there.
-func (s Settings) findNamespace(ctx context.Context, cluster *apply.Cluster) error {
-	if s.OnlyNamespace == "" {
-		return nil
+// findNamespaces returns an error when a namespace that managers shall be restricted to is not there.
+func findNamespaces(ctx context.Context, cluster *apply.Cluster, all []Settings) error {
+	asked := map[string]bool{"": true}
+	var faults []error
+	for _, settings := range all {
+		name := settings.OnlyNamespace
+		if asked[name] {
+			continue
+		}
+		asked[name] = true
+		namespace := &unstructured.Unstructured{}
+		namespace.SetAPIVersion("v1")
+		namespace.SetKind("Namespace")
+		namespace.SetName(name)
+		live, err := cluster.Get(ctx, namespace)
+		if err == nil && live == nil {
+			err = fmt.Errorf("there is no namespace %s: kubectl create namespace %s", name, name)
+		}
+		faults = append(faults, err)
 	}
-	namespace := &unstructured.Unstructured{}
-	namespace.SetAPIVersion("v1")
-	namespace.SetKind("Namespace")
-	namespace.SetName(s.OnlyNamespace)
-	live, err := cluster.Get(ctx, namespace)
-	if err == nil && live == nil {
-		err = fmt.Errorf("there is no namespace %s: kubectl create namespace %s", s.OnlyNamespace, s.OnlyNamespace)
-	}
-	return err
+	return errors.Join(faults...)
 }
 
 // Present returns the settings of what is installed of a feature, as far as they decide which objects there are.

@@ -30,8 +30,8 @@ type Settings struct {
 
 // Gate is a feature gate that is set.
 type Gate struct {
-	Name string
-	On   bool
+	Name string `json:"name"`
+	On   bool   `json:"on"`
 }
 
 // Choices are settings as flags give them.

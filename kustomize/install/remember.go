@@ -1,0 +1,184 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+)
+
+// SettingsAnnotation is where the Deployment of a manager has the settings that it was installed with.
+const SettingsAnnotation = "apps.kruise.io/installed-with"
+
+// memory is what is kept of the settings of one feature. The namespace that a manager is restricted to is not among
+// them: it is read from the manager itself, so that nobody's way to install widens its rights.
+type memory struct {
+	Registry string `json:"registry,omitempty"`
+	// Version is the tag that was chosen for the images, Manifests the version of the manifests that it was chosen for.
+	Version    string   `json:"version,omitempty"`
+	Manifests  string   `json:"manifests,omitempty"`
+	Components []string `json:"components,omitempty"`
+	Gates      []Gate   `json:"gates,omitempty"`
+}
+
+// remember writes the settings down in the manager's Deployment. Without any, nothing is written.
+func remember(objects []*unstructured.Unstructured, feature catalog.Feature, settings Settings) error {
+	kept := memory{Registry: settings.Registry, Components: settings.componentsFor(feature), Gates: settings.Gates[feature.Name]}
+	if tag, chosen := settings.Versions[feature.Name]; chosen {
+		kept.Version, kept.Manifests = tag, feature.Version
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return fmt.Errorf("write the settings of %s: %w", feature.Name, err)
+	}
+	if string(text) == "{}" {
+		return nil
+	}
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" && object.GetName() == feature.Name+"-manager" {
+			annotations := object.GetAnnotations()
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[SettingsAnnotation] = string(text)
+			object.SetAnnotations(annotations)
+		}
+	}
+	return nil
+}
+
+// Recall returns the settings that a feature was installed with, read from the Deployment of its manager, and what of them
+// does not fit these manifests, one sentence each. The Deployment may be nil.
+func Recall(feature catalog.Feature, manager *unstructured.Unstructured) (earlier Settings, lost []string, err error) {
+	if manager == nil {
+		return Settings{}, nil, nil
+	}
+	earlier.OnlyNamespace = restrictedTo(manager)
+	text, found := manager.GetAnnotations()[SettingsAnnotation]
+	if !found {
+		return earlier, nil, nil
+	}
+	var kept memory
+	if err := json.Unmarshal([]byte(text), &kept); err != nil {
+		return Settings{}, nil, fmt.Errorf("read with which settings %s was installed (--defaults begins without them): annotation %s of %s: %w",
+			feature.Name, SettingsAnnotation, apply.Describe(manager), err)
+	}
+	earlier.Registry = kept.Registry
+	if len(kept.Gates) > 0 {
+		earlier.Gates = map[string][]Gate{feature.Name: kept.Gates}
+	}
+	switch {
+	case kept.Version == "":
+	case kept.Manifests == feature.Version:
+		earlier.Versions = map[string]string{feature.Name: kept.Version}
+	default:
+		lost = append(lost, fmt.Sprintf("--version=%s was chosen for the manifests %s, and these are %s", kept.Version, kept.Manifests, feature.Version))
+	}
+	for _, component := range kept.Components {
+		if !fits(feature, component) {
+			lost = append(lost, fmt.Sprintf("there is no component %s any more", component))
+			continue
+		}
+		earlier.Components = append(earlier.Components, component)
+	}
+	return earlier, lost, nil
+}
+
+// Over returns the settings of one feature: these, and those of an earlier install that these say nothing about. Components
+// and gates are added to earlier ones.
+func (s Settings) Over(feature catalog.Feature, earlier Settings) Settings {
+	merged := Settings{
+		Registry: s.Registry, Versions: map[string]string{}, Gates: map[string][]Gate{}, OnlyNamespace: s.OnlyNamespace,
+		Components: slices.Clone(earlier.Components),
+	}
+	if merged.Registry == "" {
+		merged.Registry = earlier.Registry
+	}
+	if merged.OnlyNamespace == "" {
+		merged.OnlyNamespace = earlier.OnlyNamespace
+	}
+	for _, versions := range []map[string]string{earlier.Versions, s.Versions} {
+		if tag, chosen := versions[feature.Name]; chosen {
+			merged.Versions[feature.Name] = tag
+		}
+	}
+	for _, component := range s.componentsFor(feature) {
+		if !slices.Contains(merged.Components, component) {
+			merged.Components = append(merged.Components, component)
+		}
+	}
+	gates := slices.DeleteFunc(slices.Clone(earlier.Gates[feature.Name]), func(old Gate) bool {
+		return slices.ContainsFunc(s.Gates[feature.Name], func(g Gate) bool { return g.Name == old.Name })
+	})
+	if gates = append(gates, s.Gates[feature.Name]...); len(gates) > 0 {
+		merged.Gates[feature.Name] = gates
+	}
+	return merged
+}
+
+// componentsFor returns the components that are for a feature, in the order given.
+func (s Settings) componentsFor(feature catalog.Feature) []string {
+	var all []string
+	for _, component := range s.Components {
+		if fits(feature, component) {
+			all = append(all, component)
+		}
+	}
+	return all
+}
+
+// fits reports whether a feature can have a component.
+func fits(feature catalog.Feature, component string) bool {
+	return slices.Contains(Shared(), component) || slices.Contains(feature.Components, component)
+}
+
+// flags returns the settings of a feature as a user would give them.
+func (s Settings) flags(feature catalog.Feature) []string {
+	var all []string
+	if s.Registry != "" {
+		all = append(all, "--registry="+s.Registry)
+	}
+	if tag, chosen := s.Versions[feature.Name]; chosen {
+		all = append(all, "--version="+tag)
+	}
+	for _, component := range s.componentsFor(feature) {
+		all = append(all, "--component="+component)
+	}
+	for _, gate := range s.Gates[feature.Name] {
+		all = append(all, fmt.Sprintf("--feature-gates=%s=%t", gate.Name, gate.On))
+	}
+	if s.OnlyNamespace != "" {
+		all = append(all, "--only-namespace="+s.OnlyNamespace)
+	}
+	return all
+}
+
+// recall returns the settings of a feature with those that an earlier install chose, and tells which these are.
+func (i *installer) recall(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (Settings, error) {
+	if i.defaults {
+		return i.settings, nil
+	}
+	manager, err := cluster.Get(ctx, named("apps/v1", "Deployment", feature.Name+"-manager"))
+	if err != nil {
+		return Settings{}, err
+	}
+	earlier, lost, err := Recall(feature, manager)
+	if err != nil {
+		return Settings{}, err
+	}
+	merged, given := i.settings.Over(feature, earlier), i.settings.flags(feature)
+	kept := slices.DeleteFunc(merged.flags(feature), func(flag string) bool { return slices.Contains(given, flag) })
+	if len(kept) > 0 {
+		fmt.Fprintf(i.streams.Out, "%s keeps %s (--defaults begins anew)\n", feature.Name, strings.Join(kept, " "))
+	}
+	for _, sentence := range lost {
+		fmt.Fprintf(i.streams.Out, "%s: not kept: %s\n", feature.Name, sentence)
+	}
+	return merged, nil
+}
