@@ -94,8 +94,8 @@ func (c *Cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceI
 	return resource, mapping, nil
 }
 
-// Check returns an error that names every kind that is not served and every right that is missing to apply the objects.
-func (c *Cluster) Check(ctx context.Context, objects []*unstructured.Unstructured) error {
+// Check returns an error that names every kind that is not served and every right of these verbs that is missing.
+func (c *Cluster) Check(ctx context.Context, objects []*unstructured.Unstructured, verbs ...string) error {
 	var faults []error
 	asked := map[string]bool{}
 	for _, object := range objects {
@@ -110,7 +110,7 @@ func (c *Cluster) Check(ctx context.Context, objects []*unstructured.Unstructure
 		if err != nil {
 			return err
 		}
-		for _, verb := range []string{"create", "patch"} {
+		for _, verb := range verbs {
 			key := strings.Join([]string{mapping.Resource.String(), object.GetNamespace(), verb}, " ")
 			if asked[key] {
 				continue

@@ -41,7 +41,8 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 		Short: "Install or upgrade operators",
 		Long: `Install or upgrade operators, each by itself: its namespace, CRDs, rights, manager and webhooks, in this order, and wait
 for each. What an earlier install of a feature was told stays so: registry, version, components, gates and the namespace
-that are left out when the command is run again are those of before. --defaults begins without them.
+that are left out when the command is run again are those of before. --defaults begins without them. What an earlier
+install applied and these manifests have no longer is deleted, except CRDs and namespaces.
 
 "all" stands for every feature. No pod of any workload is touched.`,
 		Example: `  flotilla install cloneset jobs --registry registry.example.com/team
@@ -77,6 +78,7 @@ that are left out when the command is run again are those of before. --defaults 
 	set.StringVar(&i.dryRun, "dry-run", dryRunNone, `"client" prints the manifests for these flags alone; "server" asks the cluster and writes nothing.`)
 	set.BoolVar(&i.diff, "diff", false, "Show what would change and write nothing; the exit code is 3 when something would.")
 	set.BoolVar(&i.force, "force-conflicts", false, "Take over fields that somebody else has set, such as kubectl.")
+	set.BoolVar(&i.prune, "prune", true, "Delete what earlier installs applied and these manifests have no longer; never CRDs and namespaces.")
 	set.BoolVar(&i.wait, "wait", true, "Wait until what is installed does its work.")
 	set.DurationVar(&i.timeout, "timeout", patience, "How long to wait for each stage.")
 	set.Lookup("dry-run").NoOptDefVal = dryRunServer
@@ -117,6 +119,8 @@ type installer struct {
 	dryRun      string
 	diff        bool
 	force, wait bool
+	// prune deletes what the manifests have no longer.
+	prune bool
 	// guard makes OpenKruise's manager pass the CRDs over.
 	guard   bool
 	timeout time.Duration
@@ -126,6 +130,8 @@ type installer struct {
 type part struct {
 	name    string
 	objects []*unstructured.Unstructured
+	// stale are the objects that an earlier install applied and that are not among the objects any more.
+	stale []*unstructured.Unstructured
 }
 
 func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientGetter, features []catalog.Feature) error {
@@ -156,10 +162,17 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 	for _, p := range parts {
 		all = append(all, p.objects...)
 	}
-	if i.diff {
-		return i.compare(ctx, cluster, all)
+	if err := i.findStale(ctx, cluster, parts, all); err != nil {
+		return err
 	}
-	if err := errors.Join(cluster.Check(ctx, all), findNamespaces(ctx, cluster, chosen)); err != nil {
+	var stale []*unstructured.Unstructured
+	for _, p := range parts {
+		stale = append(stale, p.stale...)
+	}
+	if i.diff {
+		return i.compare(ctx, cluster, all, stale)
+	}
+	if err := errors.Join(cluster.Check(ctx, all, "create", "patch"), cluster.Check(ctx, stale, "delete"), findNamespaces(ctx, cluster, chosen)); err != nil {
 		return err
 	}
 	progress := newProgress(i.streams.Out)
@@ -207,15 +220,18 @@ func (i *installer) install(ctx context.Context, cluster *apply.Cluster, progres
 		}
 		progress.End(result(changed, len(stage.Objects), i.dryRun))
 	}
-	if !i.wait || i.dryRun != dryRunNone {
-		return nil
-	}
-	progress.Begin(p.name)
-	if err := apply.Await(ctx, i.timeout, progress.Tell, cluster.AllReady(p.objects)); err != nil {
+	if err := i.removeStale(ctx, cluster, progress, p, true); err != nil {
 		return err
 	}
-	progress.End("ready")
-	return nil
+	if i.wait && i.dryRun == dryRunNone {
+		progress.Begin(p.name)
+		if err := apply.Await(ctx, i.timeout, progress.Tell, cluster.AllReady(p.objects)); err != nil {
+			return err
+		}
+		progress.End("ready")
+	}
+	// The manager of before may need its rights until the new one is ready.
+	return i.removeStale(ctx, cluster, progress, p, false)
 }
 
 // check returns what a stage must reach before the next one is begun.
@@ -267,8 +283,8 @@ func result(changed, all int, dryRun string) string {
 }
 
 // compare shows what applying would change. It is an answer no when something would.
-func (i *installer) compare(ctx context.Context, cluster *apply.Cluster, objects []*unstructured.Unstructured) error {
-	differs := 0
+func (i *installer) compare(ctx context.Context, cluster *apply.Cluster, objects, stale []*unstructured.Unstructured) error {
+	differs := len(stale)
 	for _, object := range objects {
 		before, err := cluster.Get(ctx, object)
 		if err != nil {
@@ -288,8 +304,11 @@ func (i *installer) compare(ctx context.Context, cluster *apply.Cluster, objects
 			fmt.Fprintf(i.streams.Out, "%s:\n  %s\n", apply.Describe(object), strings.Join(lines, "\n  "))
 		}
 	}
+	for _, object := range stale {
+		fmt.Fprintf(i.streams.Out, "%s: would be deleted\n", apply.Describe(object))
+	}
 	if differs > 0 {
-		return cli.NoErrorf("%d of %d objects differ", differs, len(objects))
+		return cli.NoErrorf("%d of %d objects differ", differs, len(objects)+len(stale))
 	}
 	fmt.Fprintf(i.streams.Out, "all %d objects are as they would be installed\n", len(objects))
 	return nil

@@ -88,6 +88,7 @@ func Manifests(feature catalog.Feature, settings Settings) ([]*unstructured.Unst
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", feature.Name, err)
 	}
+	mark(objects, feature)
 	if err := remember(objects, feature, settings); err != nil {
 		return nil, err
 	}

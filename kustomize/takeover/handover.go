@@ -57,7 +57,7 @@ func (h *handover) feature() string { return h.replacement.Feature.Name }
 // allowed checks the rights before anything is written.
 func (h *handover) allowed(ctx context.Context) error {
 	objects := append(policy(h.feature(), h.old.user(), h.kinds), recordOf(h.feature()))
-	if err := h.cluster.Check(ctx, append(objects, h.manifests...)); err != nil {
+	if err := h.cluster.Check(ctx, append(objects, h.manifests...), "create", "patch"); err != nil {
 		return err
 	}
 	for _, right := range []struct {

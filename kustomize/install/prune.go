@@ -1,0 +1,132 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+)
+
+const (
+	// FeatureLabel has the name of the feature that an object is part of. What several features share has none.
+	FeatureLabel = "apps.kruise.io/feature"
+	// nameLabel has the name of what an object is part of.
+	nameLabel = "app.kubernetes.io/name"
+)
+
+// sharedNames are the names in nameLabel of what shared components add, once for all features.
+func sharedNames() []string { return []string{"flotilla", "flotilla-agents"} }
+
+// mark writes on each object of a feature whose it is.
+func mark(objects []*unstructured.Unstructured, feature catalog.Feature) {
+	for _, object := range objects {
+		labels := object.GetLabels()
+		if slices.Contains(sharedNames(), labels[nameLabel]) {
+			continue
+		}
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[FeatureLabel] = feature.Name
+		object.SetLabels(labels)
+	}
+}
+
+// Prunable returns the kinds whose objects go when the manifests have them no longer, in the order in which they go:
+// webhooks first, so that nobody waits for a manager that does not serve them. CRDs and namespaces are not among them,
+// since objects of users go with these.
+func Prunable() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, of := range []struct {
+		group, version string
+		kinds          []string
+	}{
+		{"admissionregistration.k8s.io", "v1", []string{
+			"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy",
+		}},
+		{"apps", "v1", []string{"Deployment", "DaemonSet"}},
+		{"policy", "v1", []string{"PodDisruptionBudget"}},
+		{"", "v1", []string{"Service", "ConfigMap"}},
+		{"networking.k8s.io", "v1", []string{"NetworkPolicy"}},
+		{"flowcontrol.apiserver.k8s.io", "v1", []string{"FlowSchema", "PriorityLevelConfiguration"}},
+		{"cert-manager.io", "v1", []string{"Certificate", "Issuer"}},
+		{"rbac.authorization.k8s.io", "v1", []string{"ClusterRoleBinding", "RoleBinding", "ClusterRole", "Role"}},
+		{"", "v1", []string{"ServiceAccount"}},
+	} {
+		for _, kind := range of.kinds {
+			kinds = append(kinds, schema.GroupVersionKind{Group: of.group, Version: of.version, Kind: kind})
+		}
+	}
+	return kinds
+}
+
+// Stale returns those of the live objects that an earlier install of a feature applied and that are not wanted any more,
+// in their order. Wanted is what is installed now, of all features: an object that has moved to another feature stays.
+func Stale(feature string, live, wanted []*unstructured.Unstructured) []*unstructured.Unstructured {
+	keep := map[string]bool{}
+	for _, object := range wanted {
+		keep[identity(object)] = true
+	}
+	var stale []*unstructured.Unstructured
+	for _, object := range live {
+		if object.GetLabels()[FeatureLabel] == feature && !keep[identity(object)] && apply.Applied(object) &&
+			slices.ContainsFunc(Prunable(), func(kind schema.GroupVersionKind) bool { return kind == object.GroupVersionKind() }) {
+			stale = append(stale, object)
+		}
+	}
+	return stale
+}
+
+// identity names an object whatever its version.
+func identity(object *unstructured.Unstructured) string {
+	return object.GroupVersionKind().Group + " " + apply.Describe(object)
+}
+
+// findStale finds out what each part leaves behind, before anything is written.
+func (i *installer) findStale(ctx context.Context, cluster *apply.Cluster, parts []part, wanted []*unstructured.Unstructured) error {
+	if !i.prune {
+		return nil
+	}
+	live, err := cluster.ListKinds(ctx, Prunable(), FeatureLabel)
+	if err != nil {
+		return fmt.Errorf("look for objects that are not needed any more (--prune=false leaves them): %w", err)
+	}
+	for k := range parts {
+		parts[k].stale = Stale(parts[k].name, live, wanted)
+	}
+	return nil
+}
+
+// removeStale deletes what a part leaves behind: webhooks, or all else.
+func (i *installer) removeStale(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, p part, webhooks bool) error {
+	var names []string
+	for _, object := range p.stale {
+		if (apply.StageOf(object) == apply.Webhooks) != webhooks {
+			continue
+		}
+		if len(names) == 0 {
+			progress.Begin(p.name + " leftovers")
+		}
+		names = append(names, apply.Describe(object))
+		if i.dryRun == dryRunServer {
+			continue
+		}
+		if _, err := cluster.Delete(ctx, object); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(names) == 0:
+	case i.dryRun == dryRunServer:
+		progress.End("would be deleted: " + strings.Join(names, ", "))
+	default:
+		progress.End("deleted: " + strings.Join(names, ", "))
+	}
+	return nil
+}
