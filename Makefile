@@ -95,5 +95,7 @@ down: ## stop it and remove every trace of it
 demo: ## watch a real pod change its image and stay itself
 	@go run ./test/cmd/demo --nodes $(NODES)
 
+demo-all: ## every feature on one cluster, one after the other
+
 demo-%: ## the same for another feature: demo-statefulset
 	@go run ./test/cmd/demo --nodes $(NODES) --feature $*

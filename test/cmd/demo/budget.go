@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,8 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
-
-	"github.com/flotilla-project/flotilla/test/install"
 )
 
 // budget is a CloneSet that would update all its pods at once, and a budget that lets none of them go.
@@ -35,8 +32,7 @@ func showBudget(ctx context.Context, d *demo) error {
 	if len(d.cluster.Nodes()) < 2 {
 		return errors.New("the pods of a drained node need another node: start two, or more")
 	}
-	d.title("The operator of cloneset, whose rollout is held up")
-	if err := install.Feature(ctx, d.cluster, "cloneset", os.Stdout); err != nil {
+	if err := d.need(ctx, "cloneset", "The operator of cloneset, whose rollout is held up"); err != nil {
 		return err
 	}
 	d.title("A CloneSet of four pods, and a budget that lets none of them go")

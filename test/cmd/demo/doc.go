@@ -7,6 +7,7 @@
 //	demo --feature jobs           pods on each node to their end, and images ahead of pods
 //	demo --feature budget         a rollout and a drain at once, which never go below a budget
 //	demo --feature spread         a Deployment over two zones, of which one has no node at the end
+//	demo --feature all            every feature installed, and all of these demos, one after the other
 //
 // It leaves the cluster running, for further experiments. It must fail if the cluster does not do what it shows.
 package main

@@ -4,11 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"os"
 	"strconv"
 	"time"
-
-	"github.com/flotilla-project/flotilla/test/install"
 )
 
 // jobsByNode are the jobs that are shown, and imagesByNode the images that are pulled, on every node.
@@ -21,8 +18,7 @@ var (
 
 // showJobs runs a pod on every node, has a schedule do it at once, and pulls images on every node.
 func showJobs(ctx context.Context, d *demo) error {
-	d.title("The node agents, which pull images")
-	if err := install.Feature(ctx, d.cluster, "daemon", os.Stdout); err != nil {
+	if err := d.need(ctx, "daemon", "The node agents, which pull images"); err != nil {
 		return err
 	}
 	d.title("A BroadcastJob: one pod on each node, to its end")

@@ -34,7 +34,7 @@ type show func(ctx context.Context, d *demo) error
 func shows() map[string]show {
 	return map[string]show{
 		"cloneset": showCloneSet, "statefulset": showStatefulSet, "daemonset": showDaemonSet, "jobs": showJobs,
-		"budget": showBudget, "spread": showSpread,
+		"budget": showBudget, "spread": showSpread, everything: showAll,
 	}
 }
 
@@ -45,7 +45,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	d := &demo{ink: newInk(os.Stdout), started: time.Now(), feature: *feature}
+	d := &demo{ink: newInk(os.Stdout), started: time.Now(), feature: *feature, installed: map[string]bool{}}
 	if err := d.run(ctx, cluster.Options{Name: *name, Nodes: *nodes, Out: os.Stdout}); err != nil {
 		fmt.Fprintln(os.Stderr, d.ink.red("demo: "+err.Error()))
 		if d.logs != "" {
@@ -63,6 +63,9 @@ type demo struct {
 	cluster *cluster.Cluster
 	api     kubernetes.Interface
 	logs    string // command that shows the log to look at when the present step fails
+
+	installed map[string]bool // features
+	within    bool            // the demo of all, which ends with its own suggestions
 }
 
 func (d *demo) run(ctx context.Context, o cluster.Options) error {
@@ -80,15 +83,40 @@ func (d *demo) run(ctx context.Context, o cluster.Options) error {
 	if d.api, err = kubernetes.NewForConfig(c.RESTConfig()); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	d.title("The operator of " + d.feature + ", from its overlay")
-	d.logs = d.kubectlLine("-n", install.Namespace, "logs", "deployment/"+d.feature+"-manager")
+	d.title("The images of the application that is shown")
 	if err := install.Apps(ctx, c, os.Stdout); err != nil {
 		return err
 	}
-	if err := install.Feature(ctx, c, d.feature, os.Stdout); err != nil {
-		return err
+	if d.feature != everything {
+		if err := d.operator(ctx, d.feature); err != nil {
+			return err
+		}
 	}
 	return show(ctx, d)
+}
+
+// operator installs the feature that is shown next.
+func (d *demo) operator(ctx context.Context, feature string) error {
+	d.logs = d.logsOf(feature)
+	return d.need(ctx, feature, "The operator of "+feature+", from its overlay")
+}
+
+// need installs a feature, unless this demo has done so.
+func (d *demo) need(ctx context.Context, feature, title string) error {
+	if d.installed[feature] {
+		return nil
+	}
+	d.title(title)
+	if err := install.Feature(ctx, d.cluster, feature, os.Stdout); err != nil {
+		return err
+	}
+	d.installed[feature] = true
+	return nil
+}
+
+// logsOf returns the command that shows the log of a feature's manager.
+func (d *demo) logsOf(feature string) string {
+	return d.kubectlLine("-n", install.Namespace, "logs", "deployment/"+feature+"-manager")
 }
 
 // begin recreates the sample, a workload "web" of the kind, and returns its pods when it is ready.
@@ -181,8 +209,11 @@ func same(old, now []corev1.Pod) error {
 	return nil
 }
 
-// tryNext ends the demo with suggestions for the cluster, which keeps running.
+// tryNext ends the demo with suggestions for the cluster, which keeps running. A demo within the one of all has none.
 func (d *demo) tryNext(lines ...string) {
+	if d.within {
+		return
+	}
 	fmt.Printf("\n%s\n", d.ink.bold("What to try next"))
 	fmt.Printf("  export KUBECONFIG=%s\n", d.cluster.Kubeconfig())
 	for _, line := range append(withCommand(d.kind), append(lines, "kubectl -n demo get events --sort-by=.lastTimestamp      # what the operator did, in its words",

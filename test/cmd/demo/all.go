@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// everything is the name of the demo of all features, one after the other on one cluster.
+const everything = "all"
+
+// features returns the features that the demo of all installs.
+func features() []string {
+	return []string{"cloneset", "statefulset", "daemonset", "daemon", "jobs", "spread", "budget"}
+}
+
+// turns returns the demos of which the one of all consists, in their order: that of jobs shows the agents of daemon, too. That
+// of budget comes last, because its budget holds up whoever removes its pods.
+func turns() []string {
+	return []string{"cloneset", "statefulset", "daemonset", "jobs", "spread", "budget"}
+}
+
+// showAll installs every feature and runs the demos one after the other. The first one that fails ends it.
+func showAll(ctx context.Context, d *demo) error {
+	if len(d.cluster.Nodes()) < 2 {
+		return errors.New("budgets and zones need another node: start two, or more")
+	}
+	for _, feature := range features() {
+		if err := d.operator(ctx, feature); err != nil {
+			return err
+		}
+	}
+	all := shows()
+	d.within = true
+	results := inTurn(turns(), time.Now, func(name string) error {
+		d.title("Now " + name)
+		d.logs = d.logsOf(name)
+		return all[name](ctx, d)
+	})
+	d.title("All features on one cluster")
+	fmt.Print(d.ink.summary(results))
+	if err := failure(results); err != nil {
+		return err
+	}
+	d.within, d.kind = false, ""
+	d.tryNext("kubectl -n flotilla-system get pods                      # managers and agents")
+	return nil
+}
+
+// result is how the demo of a feature ended.
+type result struct {
+	name  string
+	took  time.Duration
+	err   error
+	begun bool
+}
+
+// inTurn runs demos until one fails. Those that were not begun have a result, too.
+func inTurn(names []string, now func() time.Time, run func(name string) error) []result {
+	var results []result
+	failed := false
+	for _, name := range names {
+		r := result{name: name}
+		if !failed {
+			started := now()
+			r.begun, r.err = true, run(name)
+			r.took, failed = now().Sub(started), r.err != nil
+		}
+		results = append(results, r)
+	}
+	return results
+}
+
+// failure returns the error of the demo that failed, if one did.
+func failure(results []result) error {
+	for _, r := range results {
+		if r.err != nil {
+			return fmt.Errorf("demo of %s: %w", r.name, r.err)
+		}
+	}
+	return nil
+}
+
+// summary shows a line for each demo: green for what was shown, red for what failed.
+func (i ink) summary(results []result) string {
+	var b strings.Builder
+	for _, r := range results {
+		took := fmt.Sprintf("%3.0f s", r.took.Seconds())
+		switch {
+		case !r.begun:
+			b.WriteString(i.dim(fmt.Sprintf("- %-12s not shown", r.name)))
+		case r.err != nil:
+			b.WriteString(i.red(fmt.Sprintf("✗ %-12s %s  failed", r.name, took)))
+		default:
+			b.WriteString(i.green(fmt.Sprintf("✓ %-12s %s", r.name, took)))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
