@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	coremarks "github.com/flotilla-project/flotilla/core/controllers/marks"
@@ -86,11 +87,12 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	if err != nil {
 		return err
 	}
-	if err := podunavailablebudget.SetUp(ctx, env.Manager, env.Settings(podunavailablebudget.ControllerName, s.workers), reader); err != nil {
+	chosen := make(chan event.GenericEvent)
+	if err := podunavailablebudget.SetUp(ctx, env.Manager, env.Settings(podunavailablebudget.ControllerName, s.workers), reader, chosen); err != nil {
 		return fmt.Errorf("set up budgets: %w", err)
 	}
 	pods := podunavailablebudget.Pods(env.Options.Namespace)
-	if err := marks.SetUpPods(ctx, env.Manager, env.Settings(marks.PodController, 0), reader, pods); err != nil {
+	if err := marks.SetUpPods(ctx, env.Manager, env.Settings(marks.PodController, 0), reader, pods, chosen); err != nil {
 		return fmt.Errorf("set up marks of pods: %w", err)
 	}
 	err = coremarks.SetUp[v1beta1.PodUnavailableBudget](ctx, env.Manager, coremarks.Options{

@@ -30,7 +30,7 @@ var env testenv.Environment
 
 func TestMain(m *testing.M) {
 	env.Run(m, testenv.Options{
-		CRDs:     []string{"../config/crd/podunavailablebudgets.yaml"},
+		CRDs:     []string{"../config/crd/podunavailablebudgets.yaml", "testdata/fleets.yaml"},
 		Scheme:   testenv.Scheme(v1alpha1.AddToScheme, v1beta1.AddToScheme),
 		Webhooks: envtest.WebhookInstallOptions{Paths: []string{"../config/webhook"}},
 	})

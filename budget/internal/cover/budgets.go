@@ -78,9 +78,8 @@ func (o *owners) under(ctx context.Context, b *v1beta1.PodUnavailableBudget) (bo
 		return Selects(b, o.pod.Labels), nil
 	}
 	kind := KindOf(target)
-	if ref := metav1.GetControllerOfNoCopy(o.pod); ref == nil {
-		return false, nil
-	} else if ref.Name == target.Name && schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == kind {
+	if ref := metav1.GetControllerOfNoCopy(o.pod); ref != nil && ref.Name == target.Name &&
+		schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == kind {
 		return true, nil
 	}
 	if !o.known {
@@ -95,7 +94,11 @@ func (o *owners) under(ctx context.Context, b *v1beta1.PodUnavailableBudget) (bo
 	if o.err != nil && !isUnreadable(o.err) {
 		return false, fmt.Errorf("follow the owners of pod %s: %w", o.pod.Name, o.err)
 	}
-	return false, nil
+	chosen, err := o.reader.chooses(ctx, target, o.pod)
+	if err != nil {
+		return false, fmt.Errorf("find out whether %s %s selects pod %s: %w", target.Kind, target.Name, o.pod.Name, err)
+	}
+	return chosen, nil
 }
 
 // isUnreadable reports whether an owner cannot be read for reasons that do not pass: nobody above it can be a target.
@@ -106,7 +109,11 @@ func isUnreadable(err error) bool {
 // Selects reports whether the budget's selector matches the labels. An empty one, or one that cannot be read, matches
 // none.
 func Selects(b *v1beta1.PodUnavailableBudget, of map[string]string) bool {
-	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	return matches(b.Spec.Selector, of)
+}
+
+func matches(by *metav1.LabelSelector, of map[string]string) bool {
+	selector, err := metav1.LabelSelectorAsSelector(by)
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(of))
 }
 

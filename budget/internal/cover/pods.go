@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -70,42 +69,32 @@ func (r Reader) controlledBy(ctx context.Context, kind schema.GroupKind, name ty
 	}), nil
 }
 
-// below returns the pods that the target controls, also through others, if its scale has their selector.
+// below returns the pods that the target controls, also through others, if its scale has their selector. Where it
+// controls none, it may be those that its scale selects.
 func (r Reader) below(ctx context.Context, target *metav1.PartialObjectMetadata) ([]*corev1.Pod, error) {
-	pods, err := fastclient.Controlled[corev1.Pod](ctx, r.Cache, target)
-	if err != nil {
-		return nil, fmt.Errorf("list the pods of %s: %w", target.Name, err)
-	}
-	scale, err := r.Targets.Replicas(ctx, target)
-	if err != nil && !apierrors.IsNotFound(err) && isUnknown(err) == "" {
-		return nil, fmt.Errorf("find the pods of %s: %w", target.Name, err)
-	}
-	if err != nil || scale.Selector == "" {
-		return pods, nil //nolint:nilerr // Workloads tells of it
-	}
-	selector, err := metav1.ParseToLabelSelector(scale.Selector)
-	if err != nil {
-		return pods, nil //nolint:nilerr // no selector that Kubernetes knows
-	}
-	more, err := r.selected(ctx, target.Namespace, selector)
+	selector, err := r.scaleSelector(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	for _, pod := range more {
-		if metav1.IsControlledBy(pod, target) {
-			continue
-		}
-		chain, err := r.Targets.Owners(ctx, pod.Namespace, pod)
-		if err != nil && !isUnreadable(err) {
-			return nil, fmt.Errorf("follow the owners of pod %s: %w", pod.Name, err)
-		}
-		for _, owner := range chain {
-			if owner.UID == target.UID {
-				pods = append(pods, pod)
-			}
-		}
+	owned, selected, err := r.owned(ctx, target, selector)
+	return covered(target.GroupVersionKind().GroupKind(), owned, selected), err
+}
+
+// owned returns the pods that the target controls, also through others, and those that the selector of its scale, which
+// may be nil, matches.
+func (r Reader) owned(ctx context.Context, target *metav1.PartialObjectMetadata, by *metav1.LabelSelector) (owned, selected []*corev1.Pod, err error) {
+	owned, err = fastclient.Controlled[corev1.Pod](ctx, r.Cache, target)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the pods of %s: %w", target.Name, err)
 	}
-	return pods, nil
+	if by == nil {
+		return owned, nil, nil
+	}
+	if selected, err = r.selected(ctx, target.Namespace, by); err != nil {
+		return nil, nil, err
+	}
+	through, err := r.through(ctx, target, selected)
+	return append(owned, through...), selected, err
 }
 
 // selected returns the pods that the selector matches; none for an empty one.

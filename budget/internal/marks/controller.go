@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -53,8 +55,9 @@ type podMarks struct {
 	cover cover.Reader
 }
 
-// SetUpPods adds the controller that marks pods. pods is how they are cached.
-func SetUpPods(ctx context.Context, mgr ctrl.Manager, o base.Settings, reader *targets.Reader, pods cache.ByObject) error {
+// SetUpPods adds the controller that marks pods. pods is how they are cached; chosen has the budgets that may cover other
+// pods than before although neither they nor the pods have changed.
+func SetUpPods(ctx context.Context, mgr ctrl.Manager, o base.Settings, reader *targets.Reader, pods cache.ByObject, chosen <-chan event.GenericEvent) error {
 	b, err := base.New(ctx, mgr, base.Options{
 		Settings: o, Controller: PodController, EventSource: "podunavailablebudget-controller",
 		Kinds: map[client.Object]cache.ByObject{&corev1.Pod{}: pods, &v1beta1.PodUnavailableBudget{}: {}},
@@ -67,6 +70,7 @@ func SetUpPods(ctx context.Context, mgr ctrl.Manager, o base.Settings, reader *t
 		Named(PodController).
 		For(&corev1.Pod{}, builder.WithPredicates(changes())).
 		Watches(&v1beta1.PodUnavailableBudget{}, handler.EnqueueRequestsFromMapFunc(r.podsOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Channel(chosen, handler.EnqueueRequestsFromMapFunc(r.otherPodsOf))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 	if err != nil {
@@ -91,23 +95,47 @@ func changes() predicate.Predicate {
 
 // podsOf returns the pods that the budget covers, and those that have its mark.
 func (r *podMarks) podsOf(ctx context.Context, o client.Object) []reconcile.Request {
+	covered, marked := r.concerned(ctx, o)
+	return requests(append(covered, marked...))
+}
+
+// otherPodsOf returns the pods that the budget covers and that have another mark or none, and those that have its mark
+// and that it does not cover.
+func (r *podMarks) otherPodsOf(ctx context.Context, o client.Object) []reconcile.Request {
+	covered, marked := r.concerned(ctx, o)
+	is := make(map[types.UID]bool, len(covered))
+	for _, pod := range covered {
+		is[pod.UID] = true
+	}
+	return requests(append(
+		slices.DeleteFunc(covered, func(pod *corev1.Pod) bool { return cover.Mark(pod) == o.GetName() }),
+		slices.DeleteFunc(marked, func(pod *corev1.Pod) bool { return is[pod.UID] })...,
+	))
+}
+
+// concerned returns the pods that the budget covers, and those that have its mark.
+func (r *podMarks) concerned(ctx context.Context, o client.Object) (covered, marked []*corev1.Pod) {
 	b, ok := o.(*v1beta1.PodUnavailableBudget)
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	all, _, err := r.cover.Pods(ctx, b)
+	covered, _, err := r.cover.Pods(ctx, b)
 	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 		log.FromContext(ctx).Error(err, "The pods of a budget are not known yet", "budget", client.ObjectKeyFromObject(b))
 	}
-	marked, err := fastclient.ByIndex[corev1.Pod](ctx, r.Reader, b.Namespace, markIndex, b.Name)
+	marked, err = fastclient.ByIndex[corev1.Pod](ctx, r.Reader, b.Namespace, markIndex, b.Name)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "The pods with the mark of a budget are not known", "budget", client.ObjectKeyFromObject(b))
 	}
-	var requests []reconcile.Request
-	for _, pod := range append(all, marked...) {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(pod)})
+	return covered, marked
+}
+
+func requests(pods []*corev1.Pod) []reconcile.Request {
+	all := make([]reconcile.Request, len(pods))
+	for i, pod := range pods {
+		all[i].NamespacedName = client.ObjectKeyFromObject(pod)
 	}
-	return requests
+	return all
 }
 
 // Reconcile runs one pass over a pod.

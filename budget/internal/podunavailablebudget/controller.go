@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -23,6 +24,7 @@ type reconciler struct {
 	cover     cover.Reader
 	memory    *memory
 	workloads *workloads
+	chosen    chan<- event.GenericEvent
 }
 
 // Reconcile runs one pass over a budget.
@@ -36,8 +38,16 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		return base.Pass{}, err
 	}
 	todo := plan.Compute(snap)
-	if len(snap.Workloads) == 0 || drifts(snap.Workloads) {
+	t := snap.Budget.Spec.TargetReference
+	selects := t != nil && cover.MaySelect(cover.KindOf(t))
+	if len(snap.Workloads) == 0 || drifts(snap.Workloads) || selects {
 		todo.RequeueWithin(recheck)
+	}
+	if selects {
+		select {
+		case r.chosen <- event.GenericEvent{Object: snap.Budget}:
+		case <-ctx.Done():
+		}
 	}
 	pass := base.Pass{Object: snap.Budget, Plan: todo.Plan, Err: todo.Err}
 	pass.Status = func(action.Failures) client.Object {

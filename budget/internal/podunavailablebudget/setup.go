@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
@@ -26,13 +27,15 @@ const (
 	ControllerName = "podunavailablebudget"
 	// workers is how many budgets are reconciled at a time by default.
 	workers = 3
-	// recheck is how often a budget is looked at whose workloads send no events: they are not there, or cannot be read.
+	// recheck is how often a budget is looked at whose workloads send no events: they are not there, cannot be read, or may
+	// say in their status which pods they have.
 	recheck = 30 * time.Second
 )
 
 // SetUp adds the controller to the manager: events of a budget wake it, and those of pods and workloads that concern it.
-// The indexes of package cover must have been added.
-func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings, reader *targets.Reader) error {
+// The indexes of package cover must have been added. chosen, which somebody must read, gets the budgets after each pass
+// whose targets may say in their status which pods they have.
+func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings, reader *targets.Reader, chosen chan<- event.GenericEvent) error {
 	b, err := base.New(ctx, mgr, base.Options{
 		Settings: o, Controller: ControllerName, EventSource: "podunavailablebudget-controller",
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.PodUnavailableBudget{}: {}, &corev1.Pod{}: Pods(o.Namespace)},
@@ -43,6 +46,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings, reader *targe
 	r := &reconciler{
 		Controller: b, cover: cover.Reader{Cache: b.Reader, Targets: reader},
 		memory: &memory{of: map[types.NamespacedName]remembered{}}, workloads: newWorkloads(mgr),
+		chosen: chosen,
 	}
 	b.AddMemories(r.memory, r.workloads)
 	if err := mgr.Add(manager.RunnableFunc(r.workloads.run)); err != nil {
