@@ -1,0 +1,118 @@
+package setup
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/manager"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
+
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/cover"
+)
+
+// Whatever the server answers to writes of any kind, it hears little of the controllers, however much happens to the
+// budgets and pods, and what was wanted happens soon after. The answers are given side by side, each to an operator of
+// its own; another one answers the webhooks.
+func TestARefusedOperatorIsQuiet(t *testing.T) {
+	answerWebhooks(t)
+	c := env.Client(t)
+	plays := map[string]*refused{}
+	for name, err := range faults.Refusals() {
+		plays[name] = givenRefused(t, c, err)
+	}
+	for name := range plays {
+		plays[name].begin(t)
+	}
+	for i, over := 0, false; !over; i++ {
+		over = true
+		for name := range plays {
+			if plays[name].server.Over() {
+				continue
+			}
+			over = false
+			touch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"touched":"%d"}}}`, i))
+			require.NoError(t, c.Patch(t.Context(), plays[name].budget.DeepCopy(), touch))
+			require.NoError(t, c.Patch(t.Context(), plays[name].covered.DeepCopy(), touch))
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+	for name := range plays {
+		t.Run(name, func(t *testing.T) {
+			plays[name].assertDone(t, c)
+			assert.Equal(t, 4, plays[name].server.AssertQuiet(t, 2), "a budget, a pod to mark, a pod with a mark of nobody, and the namespace")
+		})
+	}
+}
+
+// refused is a namespace in which each kind of write is wanted, and the server that refuses them.
+type refused struct {
+	*app
+	server         *faults.Refusing
+	budget         *v1beta1.PodUnavailableBudget
+	covered, loose *corev1.Pod
+}
+
+// givenRefused makes a budget, a pod that it covers and a pod that has its mark without that.
+func givenRefused(t *testing.T, c client.Client, err *apierrors.StatusError) *refused {
+	t.Helper()
+	r := &refused{app: givenApp(t, c, 1)}
+	r.covered = r.pods[0]
+	r.server = &faults.Refusing{Err: err, For: 2 * time.Second, Of: func(q *http.Request) bool {
+		_, path, mine := strings.Cut(q.URL.Path, "/namespaces/"+r.namespace)
+		return faults.IsWrite(q) && mine && (path == "" || strings.HasPrefix(path, "/pods/") || strings.HasPrefix(path, "/podunavailablebudgets/"))
+	}}
+	r.loose = r.addPod(t, func(pod *corev1.Pod) {
+		pod.OwnerReferences, pod.Annotations = nil, map[string]string{v1beta1.RelatedAnnotation: "web", v1beta1.LegacyRelatedAnnotation: "web"}
+	})
+	r.budget = newBudget(r.namespace)
+	require.NoError(t, c.Create(t.Context(), r.budget))
+	r.budget.Status.DisruptedPods = map[string]metav1.Time{"gone": metav1.NewTime(time.Now().Add(-time.Hour))}
+	require.NoError(t, c.Status().Update(t.Context(), r.budget))
+	return r
+}
+
+// begin runs an operator for the namespace.
+func (r *refused) begin(t *testing.T) {
+	t.Helper()
+	over := faults.Over(env, r.server.Send)
+	mgr := over.Manager(t, func(o *ctrlmanager.Options) { o.Cache, o.WebhookServer = Cache(r.namespace), nil })
+	environment := &manager.Environment{
+		Feature: "budget", Manager: mgr, Clock: clock.RealClock{}, Log: mgr.GetLogger(),
+		Options: manager.Options{FeatureGates: features.Defaults(), Namespace: r.namespace},
+	}
+	require.NoError(t, (&settings{}).setup(t.Context(), environment))
+	env.Start(t, mgr)
+}
+
+// assertDone waits until everything has happened that was refused.
+func (r *refused) assertDone(t *testing.T, c client.Client) {
+	t.Helper()
+	testenv.EventuallyWithin(t, time.Minute, func(check *assert.CollectT) {
+		assert.Equal(check, [4]int32{1, 0, 1, 1}, r.numbers(check, r.budget))
+		assert.Equal(check, r.budget.Generation, r.budget.Status.ObservedGeneration)
+		assert.Empty(check, r.budget.Status.DisruptedPods, "a grant for a pod that is gone ends")
+		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(r.covered), r.covered))
+		assert.Equal(check, "web", cover.Mark(r.covered))
+		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(r.loose), r.loose))
+		assert.Empty(check, cover.Mark(r.loose))
+		ns := &corev1.Namespace{}
+		require.NoError(check, c.Get(t.Context(), client.ObjectKey{Name: r.namespace}, ns))
+		assert.Equal(check, "true", ns.Labels[v1beta1.NamespaceLabel])
+	})
+}
