@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
@@ -47,6 +49,20 @@ func TestWhatABudgetRefusesTooLateIsRehearsed(t *testing.T) {
 	m.RecordFailure(web, 1, &a, refusals.Failure{ByBudget: true, Late: true}, start)
 	m.RecordFailure(web, 1, &a, refusals.Failure{ByBudget: true}, start)
 	assert.False(t, m.For(web, refusals.Observation{Now: start, Generation: 1})[a.Purpose()].OnlyByBudget)
+}
+
+// The next write for a pod in its grace period, which is out of service, would be two writes for a pod that serves again.
+func TestWhatABudgetRefusesOutOfServiceIsRehearsed(t *testing.T) {
+	var m refusals.Tracker
+	a := update("a", "1")
+	serving := a.Object.(*corev1.Pod)
+	held := serving.DeepCopy()
+	held.Status.Conditions = []corev1.PodCondition{{Type: contract.InPlaceUpdateReady, Status: corev1.ConditionFalse}}
+	for _, pod := range []*corev1.Pod{held, serving} {
+		a.Object = pod
+		m.RecordFailure(web, 1, &a, refusals.Failure{ByBudget: true}, start)
+		assert.False(t, m.For(web, refusals.Observation{Now: start, Generation: 1})[a.Purpose()].OnlyByBudget)
+	}
 }
 
 // However many budgets cover pods of a workload, one that is used up does not keep others from being asked.

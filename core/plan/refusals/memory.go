@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
 const (
@@ -170,6 +171,7 @@ func (r *purposeState) target(a *action.Action) *target {
 func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	t.tries++
 	t.tried, t.message, t.late, t.unclear = now, f.Message, t.late || f.Late, t.unclear || f.MayHaveSucceeded
+	t.late = t.late || f.ByBudget && !inService(a.Object)
 	t.byBudget = f.ByBudget && !t.late
 	t.transient, t.version = f.Conflict && t.tries <= toleratedConflicts, ""
 	if !t.transient && t.since.IsZero() {
@@ -187,6 +189,13 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 		t.version = a.Object.GetResourceVersion()
 	}
 	return own
+}
+
+// inService reports whether the object is no pod that an update holds out of service. Once back in service it would leave
+// it again before the budget refuses the same write.
+func inService(o action.Object) bool {
+	pod, isPod := o.(*corev1.Pod)
+	return !isPod || !podstate.HeldByUpdate(pod)
 }
 
 // pause is the one after the present refusal of an action that waits for no turn. What a budget says depends on other pods:
