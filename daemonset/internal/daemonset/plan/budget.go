@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +12,8 @@ import (
 type budget struct {
 	maxUnavailable int
 	down           []*place // nodes without a pod in service
-	changing       []*place // nodes whose pod serves and is not available yet, or is being updated
+	changing       []*place // nodes whose pod serves and is not available yet
+	updating       []*place // nodes whose pod is available while an update of it is under way
 }
 
 // budgetOf counts the nodes of which counts says so.
@@ -21,6 +23,8 @@ func (p *pass) budgetOf(counts func(*place) bool) *budget {
 		l := &p.places[i]
 		switch {
 		case !counts(l) || l.isServing() || p.skips(l):
+		case l.isAvailable():
+			b.updating = append(b.updating, l)
 		case l.isUp():
 			b.changing = append(b.changing, l)
 		default:
@@ -31,22 +35,28 @@ func (p *pass) budgetOf(counts func(*place) bool) *budget {
 }
 
 // allows reports whether the pod of a node that is up may be taken out of service. One that counts already waits only
-// for those that are really down: a pod of the last update that is ready and not yet available may be replaced in the
-// place of another one, but never all of them at once.
+// for those that are worse: a pod of the last update that is ready and not yet available may be replaced in the
+// place of another one, but never all of them at once; one that is available while an update of it is under way, such as
+// a resize that its node puts off, makes one more unavailable.
 func (b *budget) allows(l *place) bool {
-	if !l.isServing() {
-		return len(b.down) < b.maxUnavailable
+	unavailable := len(b.down)
+	if l.isAvailable() {
+		unavailable += len(b.changing)
 	}
-	return len(b.down)+len(b.changing) < b.maxUnavailable
+	if l.isServing() {
+		unavailable += len(b.updating)
+	}
+	return unavailable < b.maxUnavailable
 }
 
-// spend counts a node whose pod goes out of service; served is whether it counted for nothing before.
-func (b *budget) spend(l *place, served bool) {
+// spend counts a node whose pod goes out of service.
+func (b *budget) spend(l *place) {
 	b.down = append(b.down, l)
-	if !served {
-		b.changing = without(b.changing, l)
-	}
+	b.changing, b.updating = without(b.changing, l), without(b.updating, l)
 }
+
+// used are the nodes that count.
+func (b *budget) used() []*place { return slices.Concat(b.down, b.changing, b.updating) }
 
 func without(list []*place, l *place) []*place {
 	var rest []*place

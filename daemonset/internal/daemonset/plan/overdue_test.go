@@ -40,17 +40,19 @@ func TestPodsThatWaitedForResourcesToTheDeadlineAreRecreated(t *testing.T) {
 		give *world
 		want []string
 	}{
-		"at the deadline":                {given(t, 2, asks("2"), inPlace, deadline).updated("n1").updated("n2", late), []string{"delete n2"}},
-		"not before":                     {given(t, 2, asks("2"), inPlace, deadline).updated("n1").updated("n2", awaiting(59*time.Second)), []string{}},
-		"never without a deadline":       {given(t, 2, asks("2"), inPlace).updated("n1").updated("n2", late), []string{}},
-		"never with type Standard":       {given(t, 2, asks("2"), deadline).updated("n1").updated("n2", late), []string{}},
-		"not while paused":               {given(t, 2, asks("2"), inPlace, deadline, pausing(true)).updated("n1").updated("n2", late), []string{}},
-		"one at a time":                  {given(t, 3, asks("2"), inPlace, deadline).updated("n1 n2 n3", late), []string{"delete n3"}},
-		"as many as may":                 {given(t, 3, asks("2"), inPlace, deadline, maxUnavailable("2")).updated("n1 n2 n3", late), []string{"delete n3", "delete n2"}},
-		"not beside one out of service":  {given(t, 2, asks("2"), inPlace, deadline).updated("n1", down).updated("n2", late), []string{}},
-		"one that is out of service":     {given(t, 2, asks("2"), inPlace, deadline).updated("n1").updated("n2", late, down), []string{"delete n2"}},
-		"before others are updated":      {given(t, 3, asks("2"), inPlace, deadline).old("n1 n2").updated("n3", late), []string{"delete n3"}},
-		"an old one is updated in place": {given(t, 2, asks("2"), inPlace, deadline).updated("n1").old("n2", late), []string{"update n2"}},
+		"at the deadline":                  {given(t, 2, asks("2"), inPlace, deadline).updated("n1").updated("n2", late), []string{"delete n2"}},
+		"not before":                       {given(t, 2, asks("2"), inPlace, deadline).updated("n1").updated("n2", awaiting(59*time.Second)), []string{}},
+		"never without a deadline":         {given(t, 2, asks("2"), inPlace).updated("n1").updated("n2", late), []string{}},
+		"never with type Standard":         {given(t, 2, asks("2"), deadline).updated("n1").updated("n2", late), []string{}},
+		"not while paused":                 {given(t, 2, asks("2"), inPlace, deadline, pausing(true)).updated("n1").updated("n2", late), []string{}},
+		"one at a time":                    {given(t, 3, asks("2"), inPlace, deadline).updated("n1 n2 n3", late), []string{"delete n3"}},
+		"as many as may":                   {given(t, 3, asks("2"), inPlace, deadline, maxUnavailable("2")).updated("n1 n2 n3", late), []string{"delete n3", "delete n2"}},
+		"not beside one out of service":    {given(t, 2, asks("2"), inPlace, deadline).updated("n1", down).updated("n2", late), []string{}},
+		"one that is out of service":       {given(t, 2, asks("2"), inPlace, deadline).updated("n1").updated("n2", late, down), []string{"delete n2"}},
+		"before others are updated":        {given(t, 3, asks("2"), inPlace, deadline).old("n1 n2").updated("n3", late), []string{"delete n3"}},
+		"an old one is updated in place":   {given(t, 2, asks("2"), inPlace, deadline).updated("n1").old("n2", late), []string{"update n2"}},
+		"not beside one that is too young": {given(t, 2, asks("2"), inPlace, deadline, minReady(10)).updated("n1", young).updated("n2", late), []string{}},
+		"an old one neither":               {given(t, 2, asks("2"), inPlace, deadline, minReady(10)).updated("n1", young).old("n2", late), []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.give.t, tt.give.featureGates.Resize = t, true

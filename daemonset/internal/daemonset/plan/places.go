@@ -77,7 +77,12 @@ func (l *place) staying() []*pod {
 // isUp reports whether a pod on the node is in service and stays so.
 func (l *place) isUp() bool { return slices.ContainsFunc(l.pods, (*pod).up) }
 
-// isServing reports whether a pod on the node is available and stays so.
+// isAvailable reports whether a pod on the node is available and stays so, though an update of it may be under way.
+func (l *place) isAvailable() bool {
+	return slices.ContainsFunc(l.pods, func(o *pod) bool { return o.stays() && o.Available })
+}
+
+// isServing reports whether a pod on the node is available and stays so, and no update of it is under way.
 func (l *place) isServing() bool { return slices.ContainsFunc(l.pods, (*pod).serving) }
 
 // findPlaces makes the places of all nodes and of those that only pods know.

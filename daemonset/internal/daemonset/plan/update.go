@@ -28,14 +28,14 @@ func deleteSpecified(p *pass) {
 			if b == nil {
 				b = p.budgetOf(func(l *place) bool { return l.node != nil && l.ShouldRun })
 			}
-			wasUp, served := l.isUp(), l.isServing()
+			wasUp := l.isUp()
 			if wasUp && !b.allows(l) {
-				p.waitForNodes(slices.Concat(b.down, b.changing), b.maxUnavailable, WaitMaxUnavailable,
+				p.waitForNodes(b.used(), b.maxUnavailable, WaitMaxUnavailable,
 					"maxUnavailable lets pod "+o.Pod.Name+", which is specified for deletion, not be deleted")
 				continue
 			}
 			if p.deletePod(&step, o, "SpecifiedDelete", "it is specified for deletion") && wasUp {
-				b.spend(l, served)
+				b.spend(l)
 			}
 		}
 	}
@@ -95,13 +95,12 @@ func (p *pass) roll(step *action.Step) {
 			}
 			break
 		}
-		served := l.isServing()
 		if p.replace(step, l, p.replaceable(l)) {
-			b.spend(l, served)
+			b.spend(l)
 		}
 	}
 	if waiting := p.stillWaiting(serving); waiting != nil {
-		p.waitForNodes(slices.Concat(b.down, b.changing), b.maxUnavailable, WaitMaxUnavailable,
+		p.waitForNodes(b.used(), b.maxUnavailable, WaitMaxUnavailable,
 			"maxUnavailable lets the pod of node "+waiting.name+" not be updated")
 	}
 }
