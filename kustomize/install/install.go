@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -155,6 +156,9 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 		chosen = append(chosen, settings)
 		return settings, err
 	})
+	if apierrors.IsForbidden(err) {
+		return errors.Join(err, i.checkRights(ctx, cluster, features))
+	}
 	if err != nil {
 		return err
 	}
@@ -182,6 +186,15 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 		}
 	}
 	return nil
+}
+
+// checkRights returns which rights are missing to install the features with the settings that were given.
+func (i *installer) checkRights(ctx context.Context, cluster *apply.Cluster, features []catalog.Feature) error {
+	parts, err := parts(features, func(catalog.Feature) (Settings, error) { return i.settings, nil })
+	for _, p := range parts {
+		err = errors.Join(err, cluster.Check(ctx, p.objects, "create", "patch"))
+	}
+	return err
 }
 
 // parts renders the namespace and then each feature with its settings.
