@@ -71,7 +71,7 @@ func TestEditsReplaceJobs(t *testing.T) {
 		now := listed(t.Context(), collect, c, list)
 		assert.Equal(collect, []string{"busybox", "redis"}, imagesOf(now))
 		for _, child := range now {
-			assert.Equal(collect, list.Spec.PullPolicy.TimeoutSeconds, child.Spec.PullPolicy.TimeoutSeconds)
+			assert.Equal(collect, list.Spec.PullPolicy, child.Spec.PullPolicy)
 		}
 	})
 	require.NoError(t, c.Delete(t.Context(), &children(t, c, list, "busybox", "redis")[0]))
