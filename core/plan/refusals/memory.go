@@ -1,14 +1,15 @@
 package refusals
 
 import (
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
-	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
 const (
@@ -195,7 +196,9 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 // it again before the budget refuses the same write.
 func inService(o action.Object) bool {
 	pod, isPod := o.(*corev1.Pod)
-	return !isPod || !podstate.HeldByUpdate(pod)
+	return !isPod || !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == contract.InPlaceUpdateReady && c.Status != corev1.ConditionTrue
+	})
 }
 
 // pause is the one after the present refusal of an action that waits for no turn. What a budget says depends on other pods:
