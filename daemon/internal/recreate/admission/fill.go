@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -114,9 +115,8 @@ func find(pod *corev1.Pod, name string) (*corev1.Container, *corev1.ContainerSta
 	}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		switch {
-		case c.Name == name && sidecar:
+		case c.Name == name && podspec.IsSidecar(c):
 			return c, statusOf(pod.Status.InitContainerStatuses, name), ""
 		case c.Name == name:
 			return nil, nil, fmt.Sprintf("container %q is an init container, which runs once", name)
