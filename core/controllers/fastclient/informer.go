@@ -22,10 +22,13 @@ type informer struct {
 	store *store
 }
 
+// GetStore is part of toolscache.SharedInformer.
 func (i *informer) GetStore() toolscache.Store { return i.store }
 
+// GetIndexer is part of toolscache.SharedIndexInformer.
 func (i *informer) GetIndexer() toolscache.Indexer { return i.store }
 
+// AddIndexers is part of toolscache.SharedIndexInformer.
 func (i *informer) AddIndexers(added toolscache.Indexers) error { return i.store.AddIndexers(added) }
 
 // store is the informer's, with indexers of its own.

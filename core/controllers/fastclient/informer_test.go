@@ -32,7 +32,7 @@ func TestIndexersAreAddedWhileOthersAreRead(t *testing.T) {
 	readers.Wait()
 	assert.Len(t, informer.GetIndexer().GetIndexers(), 101)
 	assert.Len(t, given, 1, "what was given stays")
-	assert.ErrorContains(t, informer.AddIndexers(toolscache.Indexers{"0": toolscache.MetaNamespaceIndexFunc}), "indexer conflict")
+	require.ErrorContains(t, informer.AddIndexers(toolscache.Indexers{"0": toolscache.MetaNamespaceIndexFunc}), "indexer conflict")
 	items, err := informer.GetIndexer().ByIndex("7", "shop")
 	require.NoError(t, err)
 	assert.Empty(t, items)

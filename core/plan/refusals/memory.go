@@ -171,13 +171,23 @@ func (r *purposeState) target(a *action.Action) *target {
 // which says nothing of other objects.
 func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	t.tries++
-	t.tried, t.message, t.late, t.unclear = now, f.Message, t.late || f.Late, t.unclear || f.MayHaveSucceeded
-	t.late = t.late || f.ByBudget && !inService(a.Object)
+	t.tried, t.message, t.unclear = now, f.Message, t.unclear || f.MayHaveSucceeded
+	t.late = t.late || f.Late || f.ByBudget && !inService(a.Object)
 	t.byBudget = f.ByBudget && !t.late
 	t.transient, t.version = f.Conflict && t.tries <= toleratedConflicts, ""
 	if !t.transient && t.since.IsZero() {
 		t.since = now
 	}
+	t.judgeNode(a, f, now)
+	own = t.transient && (f.Isolated || a.Verb != action.Create)
+	if own {
+		t.version = a.Object.GetResourceVersion()
+	}
+	return own
+}
+
+// judgeNode notes since when the node has been too small for the revision.
+func (t *target) judgeNode(a *action.Action, f Failure, now time.Time) {
 	switch {
 	case f.Conflict || f.MayHaveSucceeded: // nobody has looked at the node
 	case !f.NodeTooSmall:
@@ -185,11 +195,6 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	case t.tooSmall.Since.IsZero() || t.tooSmall.Revision != a.Revision:
 		t.tooSmall = action.NodeTooSmall{Since: now, Revision: a.Revision}
 	}
-	own = t.transient && (f.Isolated || a.Verb != action.Create)
-	if own {
-		t.version = a.Object.GetResourceVersion()
-	}
-	return own
 }
 
 // inService reports whether the object is no pod that an update holds out of service. Once back in service it would leave

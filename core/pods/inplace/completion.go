@@ -74,10 +74,11 @@ func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 			a.addEnv(c, s, container)
 		}
 		if s.touched(container.Name) && s.UpdateResources && o.Resize {
-			if p := awaitResources(c.Pod, container); p != nil && a.first == nil && resizeUnderWay(c.Pod, container) {
+			p := awaitResources(c.Pod, container)
+			if a.first == nil && resizeUnderWay(c.Pod, container) { // what follows it waits, a change of this container too
 				a.first = p
 			}
-			a.add(&a.resources, container.Name, awaitResources(c.Pod, container))
+			a.add(&a.resources, container.Name, p)
 		}
 	}
 	return a

@@ -40,10 +40,10 @@ func (l *BadLine) First(r *http.Request, next http.RoundTripper) (*http.Response
 		return nil, err
 	}
 	limit, _ := r.Context().Deadline()
+	late := r.Clone(context.WithoutCancel(r.Context()))
+	late.Body = io.NopCloser(bytes.NewReader(body))
 	l.arriving.Go(func() {
 		<-time.After(time.Until(limit) * 9 / 10)
-		late := r.Clone(context.WithoutCancel(r.Context()))
-		late.Body = io.NopCloser(bytes.NewReader(body))
 		if response, err := next.RoundTrip(late); err == nil {
 			_ = response.Body.Close()
 			if response.StatusCode < http.StatusMultipleChoices {
