@@ -38,7 +38,8 @@ const (
 	// node agent through pods/status, read by the in-place engine.
 	RuntimeContainersMetaAnnotation = "apps.kruise.io/runtime-containers-meta"
 	// RestartInPlaceAnnotation in a pod template restarts containers in place whenever its value changes: one word, any
-	// text that differs from the one before, and then the names of the containers, separated by spaces; none names all.
+	// text that differs from the one before, and then the names of containers and native sidecars, separated by spaces;
+	// none names all.
 	// Written by users, read by the in-place engine.
 	RestartInPlaceAnnotation = "apps.kruise.io/restart-in-place"
 	// ContainerLaunchPriorityAnnotation set to LaunchOrdered starts containers in list order.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/base"
@@ -113,6 +114,29 @@ func TestAWorkloadIsReadPlannedAndTold(t *testing.T) {
 	var pod corev1.Pod
 	require.NoError(t, c.Get(t.Context(), types.NamespacedName{Namespace: set.Namespace, Name: "member"}, &pod))
 	assert.True(t, metav1.IsControlledBy(&pod, set))
+
+	assert.Equal(t, []float64{1}, unavailable(t, set))
+	require.NoError(t, c.Delete(t.Context(), set))
+	testenv.Eventually(t, func(check *assert.CollectT) { assert.Empty(check, unavailable(t, set)) })
+}
+
+// unavailable returns what the metric of unavailable pods says of the set.
+func unavailable(t *testing.T, set *appsv1.ReplicaSet) (values []float64) {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if family.GetName() == "flotilla_workload_unavailable_pods" && labels["namespace"] == set.Namespace && labels["name"] == set.Name {
+				values = append(values, m.GetGauge().GetValue())
+			}
+		}
+	}
+	return values
 }
 
 func TestAnOperatorOfOneNamespaceCachesThatOneOnly(t *testing.T) {

@@ -15,8 +15,11 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/frame/meter"
 	"github.com/flotilla-project/flotilla/core/frame/orphans"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
@@ -48,12 +51,15 @@ func (r *reconciler[T, P, S]) look(ctx context.Context, name types.NamespacedNam
 	if err != nil {
 		return engine.Pass{}, err
 	}
+	began := r.engine.Clock.Now()
 	todo := r.Compute(seen)
+	r.engine.Meter.Planned(r.engine.Clock.Since(began))
 	pass := engine.Pass{
 		Workload: shared.Set, Plan: todo,
 		Status: func(done action.Failures) client.Object {
 			after := shared.Set.DeepCopyObject().(P)
 			r.Status(after, seen, todo, done)
+			r.observe(shared, todo, r.Describe(after))
 			return after
 		},
 	}
@@ -61,6 +67,20 @@ func (r *reconciler[T, P, S]) look(ctx context.Context, name types.NamespacedNam
 		pass.Update = update.Name
 	}
 	return pass, nil
+}
+
+// observe tells the meter of the set, of which the next status is described.
+func (r *reconciler[T, P, S]) observe(shared model.Snapshot[P], todo model.Plan, next Set) {
+	seen := meter.Observation{
+		Pods: shared.Pods, Wanted: ptr.Deref(next.Replicas, 1), Available: next.Available, MaxUnavailable: todo.MaxUnavailable,
+	}
+	if update := shared.Chosen.Update; update != nil {
+		seen.Update = podstate.ShortHash(update.Name)
+	}
+	if ready := conditions.Get(next.Conditions, conditions.Ready); ready != nil && ready.Status == corev1.ConditionFalse {
+		seen.WaitsFor = ready.Reason
+	}
+	r.engine.Meter.Observed(client.ObjectKeyFromObject(shared.Set), seen, r.engine.Clock.Now())
 }
 
 // read reads what all kinds need to know of a set, from the cache. Where nothing belongs to the set, the list is empty.

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/frame/engine"
@@ -75,8 +75,10 @@ type Set struct {
 	ClaimTemplates  []corev1.PersistentVolumeClaim
 	Replicas        *int32
 	MinReadySeconds int32
-	// Fields of the stored status. Pods is the number of pods in it.
+	// Fields of the stored status. Pods is the number of pods in it, Available of those that are available.
 	Pods               int32
+	Available          int32
+	Conditions         []workload.Condition
 	ObservedGeneration int64
 	CurrentRevision    string
 	CollisionCount     *int32
@@ -100,9 +102,6 @@ func (w *Workload[T, P, S]) CacheOptions(namespace string) cache.Options {
 // SetUp adds the controller to the manager, whose cache must be created with CacheOptions: every event of a set and of
 // its revisions wakes it, and events of its pods if they can change a plan. Call it before the cache starts.
 func (w *Workload[T, P, S]) SetUp(ctx context.Context, mgr ctrl.Manager, settings base.Settings) error {
-	if settings.Workers == 0 {
-		settings.Workers = defaultWorkers
-	}
 	e, err := engine.New(ctx, mgr, engine.Options{
 		Settings: settings, Controller: w.Name, EventSource: w.Name + "-controller",
 		Kind: P(new(T)), Cache: w.CacheOptions(settings.Namespace), PodLabel: w.PodLabel,
@@ -121,7 +120,7 @@ func (w *Workload[T, P, S]) SetUp(ctx context.Context, mgr ctrl.Manager, setting
 		For(P(new(T))).
 		Watches(&corev1.Pod{}, owners.Pods()).
 		Watches(&appsv1.ControllerRevision{}, owners.Objects()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: settings.Workers})
+		WithOptions(settings.Options(defaultWorkers))
 	if w.Watch != nil {
 		w.Watch(e, owners, b)
 	}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -37,4 +39,32 @@ func TestPodsOfNodesThatAreTooSmallAreRecreated(t *testing.T) {
 		assert.Equal(t, "100k", pods[i].Spec.Containers[0].Resources.Requests.Cpu().String())
 	}
 	assert.Equal(t, 2, audit.Writes(t, userAgent)["delete pods"])
+}
+
+// The server takes other resources of native sidecars, and nothing restarts for them.
+func TestNativeSidecarsAreResizedInPlace(t *testing.T) {
+	givenController(t)
+	c := env.Client(t)
+	proxy := func(cpu string) func(*v1beta1.CloneSet) {
+		return func(s *v1beta1.CloneSet) {
+			s.Spec.Template.Spec.InitContainers = []corev1.Container{{
+				Name: "proxy", Image: "proxy:1", RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+			}}
+		}
+	}
+	set := newSet(env.Namespace(t), 2, v1beta1.InPlaceOnly, 1)
+	proxy("100m")(set)
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	before, audit := testenv.Identities(env.Pods(t, set.Namespace)), env.Audit(t)
+	edit(t, c, set, proxy("200m"))
+	settles(t, c, set)
+	pods := env.Pods(t, set.Namespace)
+	assert.ElementsMatch(t, before, testenv.Identities(pods))
+	for i := range pods {
+		assert.Equal(t, "200m", pods[i].Spec.InitContainers[0].Resources.Requests.Cpu().String())
+		assert.Zero(t, pods[i].Status.InitContainerStatuses[0].RestartCount)
+	}
+	assert.Equal(t, 2, audit.Writes(t, userAgent)["patch pods/resize"])
 }

@@ -40,6 +40,8 @@ type Settings struct {
 	Namespace string
 	// UserAgent is the name under which the controller writes.
 	UserAgent string
+	// Retries is how soon passes that have failed are repeated.
+	Retries Retries
 }
 
 // Options describe one controller.
@@ -79,6 +81,7 @@ type Controller struct {
 	Clock clock.PassiveClock
 
 	memories []Memory
+	rests    rests
 }
 
 // Freshness delays passes over objects whose last writes the cache does not show yet. A freshness.Tracker implements
@@ -206,7 +209,7 @@ func (c *Controller) Forget(name types.NamespacedName) {
 	c.Freshness.Forget(name)
 	c.Refusals.Forget(name)
 	c.Executor.Forget(name)
-	c.Events.Forget(name)
+	c.rests.Forget(name)
 	for _, m := range c.memories {
 		m.Forget(name)
 	}

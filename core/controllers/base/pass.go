@@ -43,6 +43,8 @@ type Pass struct {
 	// Finally, unless nil, runs at the end; its failure has no consequences for the rest of the pass. It returns after how
 	// long to look at the object again at the latest, 0 for never.
 	Finally func(context.Context) time.Duration
+
+	took time.Duration // to read and to plan
 }
 
 // Notices are events on an object that is not the object of the pass.
@@ -52,16 +54,21 @@ type Notices struct {
 	Events []action.Notice
 }
 
-// Handle runs one pass over the object of a request, unless the cache does not show yet what was written for it. look
-// reads the object and all that belongs to it, and plans; its error satisfies IsNotFound only when the object itself is
-// gone.
+// Handle runs one pass over the object of a request, unless the last one is too short ago for what it cost, or the cache
+// does not show yet what was written for it. look reads the object and all that belongs to it, and plans; its error
+// satisfies IsNotFound only when the object itself is gone.
 func (c *Controller) Handle(
 	ctx context.Context, req ctrl.Request, look func(context.Context, types.NamespacedName) (Pass, error),
 ) (ctrl.Result, error) {
+	if rest := c.rests.left(req.NamespacedName, c.Clock.Now()); rest > 0 {
+		return ctrl.Result{RequeueAfter: rest}, nil
+	}
 	if wait := c.Freshness.Wait(ctx, req.NamespacedName); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
+	began := c.Clock.Now()
 	p, err := look(ctx, req.NamespacedName)
+	p.took = c.Clock.Since(began)
 	if apierrors.IsNotFound(err) {
 		c.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
@@ -91,6 +98,8 @@ func (c *Controller) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 	p.Plan.RequeueWithin(done.RetryAfter)
 	if done.Spent {
 		p.Plan.RequeueWithin(goOn)
+	} else {
+		c.rests.begin(client.ObjectKeyFromObject(p.Object), c.Clock.Now(), p.took)
 	}
 	p.Plan.RequeueWithin(again)
 	return p.end(ctx, errors.Join(done.Err, statusErr))

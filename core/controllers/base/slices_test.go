@@ -13,17 +13,26 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/execute"
 )
 
-// A pass whose time is up writes the status and is gone on with at once.
-func TestAPassWhoseTimeIsUpGoesOnAtOnce(t *testing.T) {
-	w := givenWorld(t)
+// spendAtOnce leaves passes time for one write.
+func (w *world) spendAtOnce(t *testing.T) {
+	t.Helper()
 	var err error
 	w.controller.Executor, err = execute.New(execute.Options{
 		Client: w.controller.Client, Live: w.controller.Live, Recorder: w, Metrics: prometheus.NewRegistry(), Controller: "test",
 		Refusals: w.controller.Refusals, Clock: w.clock, Pass: time.Nanosecond,
 	})
 	require.NoError(t, err)
-	p := w.pass(func(p *Pass) { p.Plan.Add(patch(&corev1.ConfigMap{ObjectMeta: metaOf("other")})) })
-	result, err := w.controller.Run(t.Context(), p)
+}
+
+func (w *world) twoWrites() Pass {
+	return w.pass(func(p *Pass) { p.Plan.Add(patch(&corev1.ConfigMap{ObjectMeta: metaOf("other")})) })
+}
+
+// A pass whose time is up writes the status and is gone on with at once.
+func TestAPassWhoseTimeIsUpGoesOnAtOnce(t *testing.T) {
+	w := givenWorld(t)
+	w.spendAtOnce(t)
+	result, err := w.controller.Run(t.Context(), w.twoWrites())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"child", "status"}, w.writes)
 	assert.Equal(t, goOn, result.RequeueAfter)

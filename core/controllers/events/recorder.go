@@ -3,14 +3,17 @@ package events
 import (
 	"cmp"
 	"sync"
+	"time"
 	"unicode/utf8"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/reference"
+	"k8s.io/utils/lru"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
@@ -18,8 +21,12 @@ import (
 
 const (
 	// PerPass is the largest number of events that one pass sends. More would only repeat each other, and each costs a
-	// write. Passes that go on with each other count as one, but for warnings.
+	// write.
 	PerPass = 20
+	// refill is how many events a second an owner's allowance gains.
+	refill = rate.Limit(1)
+	// owners is of how many owners the allowances are kept.
+	owners = 4096
 	// maxNote is the length in bytes that the API server accepts for a note.
 	maxNote = 1024
 	// noticeAction is the action of notices that name none.
@@ -31,74 +38,71 @@ type Recorder struct {
 	sink   clientevents.EventRecorder
 	scheme *runtime.Scheme
 
-	mu   sync.Mutex
-	sent map[types.NamespacedName]int // by owners whose last pass is to go on
+	mu         sync.Mutex
+	allowances *lru.Cache // *allowance by the owner's UID
 }
+
+// allowance bounds the events about one owner that are no warnings: 2*PerPass at once and one a second in the long run.
+// Those that say what became of an action leave PerPass of it to notices: a rollout has many of the former, and each of
+// the latter says something new.
+type allowance struct{ *rate.Limiter }
 
 // NewRecorder returns a recorder that sends to what Broadcast returned. The scheme knows the kinds of owners.
 func NewRecorder(sink clientevents.EventRecorder, scheme *runtime.Scheme) *Recorder {
-	return &Recorder{sink: sink, scheme: scheme}
+	return &Recorder{sink: sink, scheme: scheme, allowances: lru.New(owners)}
 }
 
 type event struct {
 	kind, reason, action, note string
 	related                    runtime.Object
+	ofAction                   bool
 }
 
 // Record sends the events of a pass on the owner: the plan's notices, then those of its actions. Of more than PerPass
-// it sends the first ones, warnings first. A stale action has no event.
+// it sends the first ones, warnings first, and of those that are no warnings as many as the owner's allowance leaves. A
+// stale action has no event.
 func (r *Recorder) Record(owner runtime.Object, notices []action.Notice, outcome *progress.Result) {
 	all := ofNotices(notices)
 	for i := range outcome.Outcomes {
 		all = appendResult(all, &outcome.Outcomes[i])
 	}
-	sent, about := 0, r.refer(owner)
-	before := r.sentBefore(owner)
+	sent, about, allowed, now := 0, r.refer(owner), r.of(owner), time.Now()
 	for _, kind := range []string{corev1.EventTypeWarning, corev1.EventTypeNormal} {
-		for _, e := range all {
-			if e.kind == kind && (sent < PerPass && kind == corev1.EventTypeWarning || before+sent < PerPass) {
-				r.sink.Eventf(about, r.refer(e.related), e.kind, e.reason, e.action, "%s", Shorten(e.note))
-				sent++
+		for i := range all {
+			e := &all[i]
+			if e.kind != kind || sent == PerPass || kind == corev1.EventTypeNormal && !allowed.spend(e, now) {
+				continue
 			}
+			r.sink.Eventf(about, r.refer(e.related), e.kind, e.reason, e.action, "%s", Shorten(e.note))
+			sent++
 		}
 	}
-	r.goOn(owner, before+sent, outcome.Spent)
 }
 
-// sentBefore returns how many events were sent by the passes about an owner that the present one goes on with.
-func (r *Recorder) sentBefore(owner runtime.Object) int {
+// spend reports whether the owner may be told one more thing that is no warning, and counts it.
+func (a *allowance) spend(e *event, now time.Time) bool {
+	if e.ofAction && a.TokensAt(now) < PerPass+1 {
+		return false
+	}
+	return a.AllowN(now, 1)
+}
+
+// of returns the allowance of the object.
+func (r *Recorder) of(o runtime.Object) *allowance {
+	var owner types.UID
+	if m, err := meta.Accessor(o); err == nil {
+		owner = m.GetUID()
+	} else if ref, ok := o.(*corev1.ObjectReference); ok {
+		owner = ref.UID
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sent[nameOf(owner)]
-}
-
-// goOn remembers how many events were sent if another pass goes on.
-func (r *Recorder) goOn(owner runtime.Object, sent int, goesOn bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !goesOn {
-		delete(r.sent, nameOf(owner))
-		return
+	if known, ok := r.allowances.Get(owner); ok {
+		return known.(*allowance)
 	}
-	if r.sent == nil {
-		r.sent = map[types.NamespacedName]int{}
-	}
-	r.sent[nameOf(owner)] = sent
-}
-
-// Forget drops what is remembered of an owner that is gone.
-func (r *Recorder) Forget(owner types.NamespacedName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.sent, owner)
-}
-
-func nameOf(o runtime.Object) types.NamespacedName {
-	m, err := meta.Accessor(o)
-	if err != nil { // a reference, about which no passes go on
-		return types.NamespacedName{}
-	}
-	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
+	fresh := &allowance{rate.NewLimiter(refill, 2*PerPass)}
+	r.allowances.Add(owner, fresh)
+	return fresh
 }
 
 // refer returns a reference to the object without its resourceVersion: events that differ only in that are aggregated.
@@ -132,7 +136,7 @@ func appendResult(all []event, result *progress.Outcome) []event {
 	if told == nil {
 		return all
 	}
-	e := event{action: string(result.Action.Verb)}
+	e := event{action: string(result.Action.Verb), ofAction: true}
 	switch {
 	case result.Object != nil:
 		e.related = result.Object // a created object has its UID only there

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -13,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -179,21 +179,31 @@ func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
 	assert.Empty(t, logged.About("gone-"))
 }
 
-// Passes that go on with each other send as many events as one, but no warning is kept back for that.
-func TestPassesThatGoOnCountAsOne(t *testing.T) {
-	var got sink
-	recorder := events.NewRecorder(&got, clientgoscheme.Scheme)
-	owner := pod("owner")
-	pass := func(kind string, goesOn bool) int {
-		got.sent = nil
-		recorder.Record(owner, slices.Repeat([]action.Notice{{Type: kind, Reason: "Told", Note: "note"}}, events.PerPass-1), &progress.Result{Spent: goesOn})
-		return len(got.sent)
-	}
-	assert.Equal(t, events.PerPass-1, pass(corev1.EventTypeNormal, true))
-	assert.Equal(t, 1, pass(corev1.EventTypeNormal, true))
-	assert.Equal(t, 0, pass(corev1.EventTypeNormal, true))
-	assert.Equal(t, events.PerPass-1, pass(corev1.EventTypeWarning, false))
-	assert.Equal(t, events.PerPass-1, pass(corev1.EventTypeNormal, true), "another plan")
-	recorder.Forget(types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name})
-	assert.Equal(t, events.PerPass-1, pass(corev1.EventTypeNormal, false), "another owner of that name")
+// A rollout of many pods sends some events at once and then one a second. It keeps back no warning, and nothing of what
+// the plan says.
+func TestManyActionsHaveFewEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got sink
+		recorder := events.NewRecorder(&got, clientgoscheme.Scheme)
+		owner, other := pod("owner"), pod("other")
+		owner.UID, other.UID = "1", "2"
+		pass := func(owner *corev1.Pod, state progress.State, notices int) int {
+			got.sent = nil
+			told := &action.Event{Succeeded: "Updated", Note: "note", Failed: "Failed"}
+			outcome := &progress.Result{Outcomes: slices.Repeat([]progress.Outcome{result("pod", state, told)}, events.PerPass-notices)}
+			recorder.Record(owner, slices.Repeat([]action.Notice{{Type: corev1.EventTypeNormal, Reason: "Told", Note: "note"}}, notices), outcome)
+			return len(got.sent)
+		}
+		assert.Equal(t, events.PerPass, pass(owner, progress.Done, 0))
+		assert.Equal(t, 0, pass(owner, progress.Done, 0))
+		assert.Equal(t, events.PerPass, pass(owner, progress.Failed, 0), "warnings")
+		assert.Equal(t, 3, pass(owner, progress.Done, 3), "notices")
+		assert.Equal(t, events.PerPass, pass(other, progress.Done, 0), "another owner")
+		time.Sleep(5 * time.Second)
+		assert.Equal(t, 2, pass(owner, progress.Done, 0), "what five seconds add, less what notices took")
+		time.Sleep(time.Hour)
+		assert.Equal(t, events.PerPass, pass(owner, progress.Done, 0))
+		assert.Equal(t, events.PerPass, pass(owner, progress.Done, events.PerPass))
+		assert.Equal(t, 0, pass(owner, progress.Done, events.PerPass))
+	})
 }

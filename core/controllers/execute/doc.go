@@ -5,7 +5,7 @@
 // action in a goroutine of its own. Every write names the UID and the resourceVersion that the plan was made from, ends
 // within a timeout well inside the leader's lease, and is recorded for the freshness tracker.
 //
-// A pass begins writes for about half a second; the rest is left to the next one.
+// A pass begins writes for DefaultPass; the rest is left to the next one.
 //
 // It never decides what to write, never reads what plans read, and never retries: the next plan decides again.
 package execute

@@ -20,9 +20,10 @@ import (
 // leader may start.
 const DefaultTimeout = 7 * time.Second
 
-// DefaultPass is how long the executor begins writes for one plan. The rest is left to the next pass, so that new pods
-// are put into service and the status is written meanwhile.
-const DefaultPass = 500 * time.Millisecond
+// DefaultPass is how long the executor begins writes for one plan; with the last answers and the status a pass takes
+// about half a second on a busy server. The rest is left to the next pass, so that new pods are put into service and the
+// status is written meanwhile.
+const DefaultPass = 300 * time.Millisecond
 
 // Recorder records every write. A freshness.Tracker implements it.
 type Recorder interface {
@@ -41,9 +42,9 @@ type Options struct {
 	Live client.Reader
 	// Recorder records every write.
 	Recorder Recorder
-	// Metrics is where the counter flotilla_noop_writes_total is registered.
+	// Metrics is where the counters flotilla_actions_total and flotilla_noop_writes_total are registered.
 	Metrics prometheus.Registerer
-	// Controller is the value of that counter's label "controller".
+	// Controller is the value of their label "controller".
 	Controller string
 	// Refusals remembers refused writes; nil for a memory of the executor's own.
 	Refusals *refusals.Tracker
@@ -66,6 +67,7 @@ type Options struct {
 type Executor struct {
 	options Options
 	noops   prometheus.Counter
+	actions *prometheus.CounterVec
 	paces   *progress.Paces
 	mounts  lists
 }
@@ -90,18 +92,34 @@ func New(o Options) (*Executor, error) {
 	if o.Stopwatch == nil {
 		o.Stopwatch = clock.RealClock{}
 	}
-	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
+	noops, err := counter(o, prometheus.CounterOpts{
 		Name: "flotilla_noop_writes_total",
-		Help: "Writes that changed nothing: the server returned the resourceVersion that the write was made for.",
-	}, []string{"controller"})
-	if err := o.Metrics.Register(counter); err != nil {
+		Help: "Writes that changed nothing: the server returned the resourceVersion that the write was made for. It should not grow.",
+	}, "controller")
+	if err != nil {
+		return nil, err
+	}
+	actions, err := counter(o, prometheus.CounterOpts{
+		Name: "flotilla_actions_total",
+		Help: "Actions of plans that were tried, by what they do and how they ended. Most are one write.",
+	}, "controller", "action", "result")
+	if err != nil {
+		return nil, err
+	}
+	return &Executor{options: o, noops: noops.WithLabelValues(), actions: actions, paces: &progress.Paces{}}, nil
+}
+
+// counter registers a counter, or finds that of another executor, and sets "controller", which is among the labels.
+func counter(o Options, describe prometheus.CounterOpts, labels ...string) (*prometheus.CounterVec, error) {
+	vec := prometheus.NewCounterVec(describe, labels)
+	if err := o.Metrics.Register(vec); err != nil {
 		var registered prometheus.AlreadyRegisteredError
 		if !errors.As(err, &registered) {
-			return nil, fmt.Errorf("register the counter of writes that change nothing: %w", err)
+			return nil, fmt.Errorf("register counter %s: %w", describe.Name, err)
 		}
-		counter = registered.ExistingCollector.(*prometheus.CounterVec)
+		vec = registered.ExistingCollector.(*prometheus.CounterVec)
 	}
-	return &Executor{options: o, noops: counter.WithLabelValues(o.Controller), paces: &progress.Paces{}}, nil
+	return vec.MustCurryWith(prometheus.Labels{"controller": o.Controller}), nil
 }
 
 // Run carries out the steps for the owner, which is the workload in the version that the plan was made from, as package
@@ -138,6 +156,10 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 			return watch.Since(began)-p.listed()+took > time.Duration(share*float64(e.options.Pass)) || e.options.Edited(owner)
 		},
 	})
+	for i := range out.Outcomes {
+		r := &out.Outcomes[i]
+		e.actions.WithLabelValues(string(r.Action.Verb), string(r.State)).Inc()
+	}
 	if out.Spent {
 		e.mounts.leave(p.workload, p.mounts)
 	} else if len(out.Outcomes) > 0 {

@@ -2,6 +2,7 @@ package execute_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -303,11 +304,33 @@ func TestAWriteThatChangesNothingIsCounted(t *testing.T) {
 	p := w.existing(t, "one")
 	out := w.Run(t.Context(), w.owner, []action.Step{step(label(p, nil))})
 	require.NoError(t, out.Err)
+	assert.Equal(t, []string{"PatchMetadata Done 1", "1"}, counted(t, w))
+}
+
+func TestActionsAreCountedByHowTheyEnded(t *testing.T) {
+	w := newWorld(t)
+	there, gone := w.existing(t, "there"), w.existing(t, "gone")
+	require.NoError(t, w.Delete(t.Context(), gone.DeepCopy()))
+	w.writes.list = nil
+	steps := []action.Step{step(label(there, "a"), label(gone, "a"), create(w.pod("new")))}
+	out := w.Run(t.Context(), w.owner, steps)
+	require.NoError(t, out.Err)
+	assert.Equal(t, []string{"Create Done 1", "PatchMetadata Done 1", "PatchMetadata Stale 1", "0"}, counted(t, w))
+}
+
+// counted returns the actions by their labels, and at the end the writes that changed nothing.
+func counted(t *testing.T, w *world) (all []string) {
+	t.Helper()
 	families, err := w.metric.Gather()
 	require.NoError(t, err)
-	require.Len(t, families, 1)
-	assert.Equal(t, "flotilla_noop_writes_total", families[0].GetName())
-	assert.InDelta(t, 1, families[0].GetMetric()[0].GetCounter().GetValue(), 0)
+	require.Len(t, families, 2)
+	assert.Equal(t, "flotilla_actions_total", families[0].GetName())
+	assert.Equal(t, "flotilla_noop_writes_total", families[1].GetName())
+	for _, m := range families[0].GetMetric() {
+		labels := m.GetLabel() // action, controller, result
+		all = append(all, fmt.Sprintf("%s %s %g", labels[0].GetValue(), labels[2].GetValue(), m.GetCounter().GetValue()))
+	}
+	return append(all, fmt.Sprint(families[1].GetMetric()[0].GetCounter().GetValue()))
 }
 
 func TestOnlyALivingOwnerAdopts(t *testing.T) {

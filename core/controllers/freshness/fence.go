@@ -135,6 +135,9 @@ func (t *Tracker) complete(ctx context.Context, s *source) error {
 	return nil
 }
 
+// keeper is a store that keeps not all of the objects that its settings select.
+type keeper interface{ Keeps(o metav1.Object) bool }
+
 // list reads the versions of all objects of the source from the server, by store key.
 func (t *Tracker) list(ctx context.Context, s *source) (map[string]string, string, error) {
 	live := map[string]string{}
@@ -144,12 +147,15 @@ func (t *Tracker) list(ctx context.Context, s *source) (map[string]string, strin
 	if s.settings.Field != nil { // the cache asks for that namespace, too, and may not ask for more
 		selected.Namespace, _ = s.settings.Field.RequiresExactMatch("metadata.namespace")
 	}
+	part, isPart := s.store.(keeper)
 	for {
 		if err := t.options.Live.List(ctx, page, selected); err != nil {
 			return nil, "", fmt.Errorf("list %s: %w", s.kind.Kind, err)
 		}
 		for i := range page.Items {
-			live[storeKey(&page.Items[i])] = page.Items[i].ResourceVersion
+			if !isPart || part.Keeps(&page.Items[i]) {
+				live[storeKey(&page.Items[i])] = page.Items[i].ResourceVersion
+			}
 		}
 		if page.Continue == "" {
 			return live, page.ResourceVersion, nil

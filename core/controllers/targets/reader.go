@@ -43,7 +43,12 @@ type Options struct {
 	Namespace string
 	// Follow reports whether owners of a kind are read. Nil means all.
 	Follow func(schema.GroupKind) bool
-	Clock  clock.PassiveClock
+	// Republishes reports whether workloads of a kind may publish another selector without an edit. Of these, replicas are
+	// asked for again when the cache shows another version of the workload. Nil means none.
+	Republishes func(schema.GroupKind) bool
+	// RepublishPause is the shortest time between two such questions about one workload.
+	RepublishPause time.Duration
+	Clock          clock.PassiveClock
 }
 
 // Reader reads workloads of any kind. It is safe for concurrent use.
@@ -58,7 +63,7 @@ type Reader struct {
 	kinds    *kinds
 	recent   *utilcache.LRUExpireCache // identity to what the server said of an object that the cache does not have
 	replicas *lru.Cache                // types.UID to *remembered
-	noScale  *utilcache.LRUExpireCache // schema.GroupKind
+	scaled   *utilcache.LRUExpireCache // schema.GroupKind to whether it has a scale
 	unscaled *utilcache.LRUExpireCache // types.UID to counted
 	asking   singleflight.Group
 }
@@ -79,7 +84,7 @@ func New(o Options) (*Reader, error) {
 		options: o, scales: scales, served: served, kinds: newKinds(o),
 		recent:   utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
 		replicas: lru.New(cacheSize),
-		noScale:  utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
+		scaled:   utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
 		unscaled: utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
 	}, nil
 }

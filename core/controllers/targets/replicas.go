@@ -10,10 +10,10 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -31,24 +31,26 @@ type Replicas struct {
 	Selector string
 }
 
-// remembered is a cached answer about one generation of a workload.
+// remembered is a cached answer about one generation of a workload, which was given when the cache had that version.
 type remembered struct {
-	generation int64
-	replicas   Replicas
-	err        error
-	until      time.Time
+	generation   int64
+	version      string
+	replicas     Replicas
+	err          error
+	asked, until time.Time
 }
 
 // Replicas returns the replicas of a workload that Get or Owners returned. For a Job, which has no scale subresource,
-// it is spec.parallelism. Spec and Selector follow each edit that the cache has seen.
+// it is spec.parallelism. Spec and Selector follow each edit that the cache has seen; where Options.Republishes says so,
+// all of it follows each version that the cache has seen.
 func (r *Reader) Replicas(ctx context.Context, workload *metav1.PartialObjectMetadata) (Replicas, error) {
 	known := r.remembered(workload)
-	if known != nil && r.options.Clock.Now().Before(known.until) {
+	if known != nil && r.options.Clock.Now().Before(known.until) && !r.isRepublished(known, workload) {
 		return known.replicas, known.err
 	}
-	key := string(workload.UID) + "/" + strconv.FormatInt(workload.Generation, 10)
+	key := string(workload.UID) + "/" + strconv.FormatInt(workload.Generation, 10) + "/" + workload.ResourceVersion
 	return ask(ctx, &r.asking, key, func(ctx context.Context) (Replicas, error) {
-		now := remembered{generation: workload.Generation}
+		now := remembered{generation: workload.Generation, version: workload.ResourceVersion, asked: r.options.Clock.Now()}
 		now.replicas, now.err = r.askReplicas(ctx, workload)
 		life := replicasTTL
 		if now.err != nil {
@@ -75,6 +77,13 @@ func (r *Reader) remembered(workload *metav1.PartialObjectMetadata) *remembered 
 	return nil
 }
 
+// isRepublished reports whether the workload may say something else than what is remembered, and can be asked again.
+func (r *Reader) isRepublished(known *remembered, workload *metav1.PartialObjectMetadata) bool {
+	republishes := r.options.Republishes
+	return republishes != nil && known.version != workload.ResourceVersion && republishes(workload.GroupVersionKind().GroupKind()) &&
+		r.options.Clock.Now().Sub(known.asked) >= r.options.RepublishPause
+}
+
 func (r *Reader) askReplicas(ctx context.Context, workload *metav1.PartialObjectMetadata) (Replicas, error) {
 	kind := workload.GroupVersionKind().GroupKind()
 	if kind == batchv1.SchemeGroupVersion.WithKind("Job").GroupKind() {
@@ -83,18 +92,14 @@ func (r *Reader) askReplicas(ctx context.Context, workload *metav1.PartialObject
 	fail := func(err error) (Replicas, error) {
 		return Replicas{}, fmt.Errorf("get the scale of %s %s/%s: %w", kind, workload.Namespace, workload.Name, err)
 	}
-	if _, known := r.noScale.Get(kind); known {
-		return fail(ErrNoScale)
-	}
 	mapping, err := r.kinds.get(ctx, kind)
 	if err != nil {
 		return fail(err)
 	}
-	answer, err := r.scales.Resource(mapping.Resource).Namespace(workload.Namespace).Get(ctx, workload.Name, metav1.GetOptions{}, "scale")
-	if apierrors.IsNotFound(err) && !r.hasScale(mapping) {
-		r.noScale.Add(kind, true, replicasTTL)
-		err = ErrNoScale
+	if !r.hasScale(kind, mapping) {
+		return fail(ErrNoScale)
 	}
+	answer, err := r.scales.Resource(mapping.Resource).Namespace(workload.Namespace).Get(ctx, workload.Name, metav1.GetOptions{}, "scale")
 	if err != nil {
 		return fail(err)
 	}
@@ -105,13 +110,21 @@ func (r *Reader) askReplicas(ctx context.Context, workload *metav1.PartialObject
 	return Replicas{Spec: scale.Spec.Replicas, Status: scale.Status.Replicas, Selector: scale.Status.Selector}, nil
 }
 
-// hasScale asks discovery whether a kind has a scale subresource. If discovery fails it returns true: a 404 then means
-// that the object was not found.
-func (r *Reader) hasScale(mapping *meta.RESTMapping) bool {
+// hasScale reports whether a kind has a scale subresource, as discovery said a while ago at most. The subresource itself
+// would not tell: without one the answer is that the operator may not get it. If discovery fails it returns true.
+func (r *Reader) hasScale(kind schema.GroupKind, mapping *meta.RESTMapping) bool {
+	if has, known := r.scaled.Get(kind); known {
+		return has.(bool)
+	}
 	resources, err := r.served.ServerResourcesForGroupVersion(mapping.GroupVersionKind.GroupVersion().String())
-	return err != nil || slices.ContainsFunc(resources.APIResources, func(a metav1.APIResource) bool {
+	if err != nil {
+		return true
+	}
+	has := slices.ContainsFunc(resources.APIResources, func(a metav1.APIResource) bool {
 		return a.Name == mapping.Resource.Resource+"/scale"
 	})
+	r.scaled.Add(kind, has, replicasTTL)
+	return has
 }
 
 func (r *Reader) askJob(ctx context.Context, workload *metav1.PartialObjectMetadata) (Replicas, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -74,6 +75,43 @@ func TestReplicasFollowAnEdit(t *testing.T) {
 	assert.Equal(t, targets.Replicas{Spec: 8, Status: 5, Selector: "app=web"}, got)
 }
 
+// Where a selector may be published late, it is read when the workload changes, and no more often than is allowed.
+func TestReplicasFollowWhatIsRepublished(t *testing.T) {
+	const pause = time.Second
+	w := given(t, func(o *targets.Options) {
+		o.Republishes, o.RepublishPause = func(kind schema.GroupKind) bool { return kind.Kind == "Fleet" }, pause
+	})
+	o := w.create(t, fleet, nil)
+	got, err := w.replicas(t, o)
+	require.NoError(t, err)
+	assert.Equal(t, targets.Replicas{Spec: 3}, got)
+	asksNothing(t, func() {
+		w.clock.SetTime(w.clock.Now().Add(pause))
+		_, err = w.replicas(t, o)
+		require.NoError(t, err)
+	})
+	for _, selector := range []string{"app=web", "app=api"} {
+		require.NoError(t, w.client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"labelSelector":%q}}`, selector))))
+		w.clock.SetTime(w.clock.Now().Add(pause))
+		require.Eventually(t, func() bool {
+			got, err = w.replicas(t, o)
+			return err == nil && got.Selector == selector
+		}, timeout, tick)
+	}
+	require.NoError(t, w.client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"status":{"replicas":1}}`))))
+	cached := func() string {
+		found, err := w.Get(t.Context(), kindOf(o), client.ObjectKeyFromObject(o))
+		require.NoError(t, err)
+		return found.ResourceVersion
+	}
+	require.Eventually(t, func() bool { return cached() == o.GetResourceVersion() }, timeout, tick)
+	asksNothing(t, func() {
+		got, err = w.replicas(t, o)
+		require.NoError(t, err)
+	})
+	assert.Equal(t, targets.Replicas{Spec: 3, Selector: "app=api"}, got, "it was asked a moment ago")
+}
+
 func TestAKindWithoutScale(t *testing.T) {
 	w := given(t)
 	one, other := w.create(t, crew, nil), w.create(t, "{apiVersion: example.com/v1, kind: Crew, metadata: {name: other}}", nil)
@@ -88,8 +126,12 @@ func TestAKindWithoutScale(t *testing.T) {
 	})
 
 	daemons := w.create(t, workload("DaemonSet", "web", ""), nil)
+	audit := env.Audit(t)
 	_, err = w.replicas(t, daemons)
-	assert.ErrorIs(t, err, targets.ErrNoScale)
+	require.ErrorIs(t, err, targets.ErrNoScale)
+	for _, r := range audit.Requests(t, agent) {
+		assert.NotEqual(t, "scale", r.Object.Subresource, "who may not ask for it is refused, and not told that there is none")
+	}
 }
 
 // Between two edits the spec is known: that the server does not answer changes nothing.

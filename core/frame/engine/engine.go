@@ -9,12 +9,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/frame/history"
+	"github.com/flotilla-project/flotilla/core/frame/meter"
 	"github.com/flotilla-project/flotilla/core/frame/orphans"
 	"github.com/flotilla-project/flotilla/core/frame/pulljobs"
 )
@@ -52,6 +54,8 @@ type Engine struct {
 	Orphans *orphans.Finder
 	// PullJobs manages image pull jobs.
 	PullJobs *pulljobs.Jobs
+	// Meter counts what the controller does.
+	Meter *meter.Meter
 }
 
 // New creates the parts of a workload controller and adds to the manager what must run with it. Call it before the
@@ -75,6 +79,10 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	counts, err := meter.New(metrics.Registry, o.Controller)
+	if err != nil {
+		return nil, err
+	}
 	templates := podtemplate.New(c.Client, c.Clock)
 	e := &Engine{
 		Controller: c,
@@ -85,8 +93,9 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 		PullJobs: pulljobs.New(pulljobs.Options{
 			Discovery: served, Cache: mgr.GetCache(), Executor: c.Executor, Events: c.Events, Clock: c.Clock,
 		}),
+		Meter: counts,
 	}
-	c.AddMemories(e.History, e.Orphans, e.PullJobs)
+	c.AddMemories(e.History, e.Orphans, e.PullJobs, e.Meter)
 	return e, nil
 }
 

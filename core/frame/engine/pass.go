@@ -37,13 +37,15 @@ func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context
 	})
 }
 
-// pass returns the pass for base.Controller, with what workloads add: lost pods are tracked, and image pull jobs are
-// written.
+// pass returns the pass for base.Controller, with what workloads add: lost pods are tracked, what is done is counted,
+// and image pull jobs are written.
 func (e *Engine) pass(p Pass) base.Pass {
 	all := base.Pass{
 		Object: p.Workload, Plan: p.Plan.Plan, Err: p.Plan.Err, Status: p.Status,
 		Executed: func(done *progress.Result) {
-			e.Orphans.Follow(client.ObjectKeyFromObject(p.Workload), done.Outcomes, e.Clock.Now())
+			name, now := client.ObjectKeyFromObject(p.Workload), e.Clock.Now()
+			e.Orphans.Follow(name, done.Outcomes, now)
+			e.Meter.Executed(name, done.Outcomes, now)
 		},
 	}
 	if p.Update != "" {

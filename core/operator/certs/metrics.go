@@ -10,7 +10,7 @@ import (
 func newWrites() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_webhook_certificate_writes_total",
-		Help: "Writes of the certificate controller, by the kind of what was written.",
+		Help: "Writes of the certificate controller, by the kind of what was written; one that grows all the time tells of somebody who overwrites them.",
 	}, []string{"kind"})
 }
 

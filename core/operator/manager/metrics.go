@@ -14,7 +14,7 @@ var version string
 func leaderGauge() prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "kruise_manager_is_leader",
-		Help: "1 if this replica is the leader, 0 otherwise.",
+		Help: "1 while this replica is the leader, 0 otherwise; the name is OpenKruise's.",
 	})
 }
 

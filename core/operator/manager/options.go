@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/operator/certs"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/process"
@@ -52,6 +53,8 @@ type Options struct {
 	// WebhookInitializeTimeout is how long the process waits for the certificates at the start.
 	WebhookInitializeTimeout time.Duration
 	process.Limits
+	// Retries is how soon controllers repeat passes that have failed.
+	Retries base.Retries
 
 	// DisableNoDeepCopy makes lists from the cache return deep copies.
 	DisableNoDeepCopy bool
@@ -163,6 +166,10 @@ func (o *Options) addFlags(set *pflag.FlagSet, operator Operator) {
 	set.DurationVar(&o.CacheSyncTimeout, "controller-cache-sync-timeout", 2*time.Minute, "How long a controller waits for its caches.")
 	set.DurationVar(&o.WebhookInitializeTimeout, "webhook-initialize-timeout", 60*time.Second, "How long the certificates may take at the start.")
 	o.Limits.AddFlags(set)
+	set.DurationVar(&o.Retries.BaseDelay, "rate-limiter-base-delay", 0, "Pause of an object after its first failed pass, which doubles with each more; 0 means 5ms.")
+	set.DurationVar(&o.Retries.MaxDelay, "rate-limiter-max-delay", 0, "Longest such pause; 0 means 1000s.")
+	set.Float64Var(&o.Retries.QPS, "rate-limiter-qps", 0, "Failed passes that a controller repeats in a second, with rate-limiter-bucket-size; 0 means no limit.")
+	set.IntVar(&o.Retries.BucketSize, "rate-limiter-bucket-size", 0, "Failed passes that a controller repeats at once, with rate-limiter-qps.")
 	set.BoolVar(&o.DisableNoDeepCopy, "disable-no-deepcopy", false, "Copy every object that is listed from the cache.")
 	set.BoolVar(&o.AllowPrivileged, "allow-privileged", true, "Accept privileged containers in pod templates.")
 }

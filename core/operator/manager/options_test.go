@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )
@@ -51,12 +52,16 @@ func TestParseReadsFlagsAndEnvironment(t *testing.T) {
 	}
 	parsed, err := parse(operator, []string{
 		"--feature-gates=CloneSetShortHash=true,DaemonSetPruneIneligibleNodes=true", "--cloneset-workers=7", "--rest-config-qps=30", "--rest-config-burst=50",
+		"--rate-limiter-base-delay=1s", "--rate-limiter-max-delay=1m", "--rate-limiter-qps=20", "--rate-limiter-bucket-size=200",
 		"--expectation-timeout=1m", "--logtostderr", "--leader-election-resource-lock=configmaps", "--zap-log-level=debug",
 	}, environment(map[string]string{"POD_NAMESPACE": "kruise-system", "WEBHOOK_CERT_DIR": "somewhere"}))
 	require.NoError(t, err)
 	assert.Equal(t, 7, workers)
 	assert.True(t, parsed.FeatureGates.Enabled(features.CloneSetShortHash))
 	assert.InDelta(t, 30, parsed.QPS, 0)
+	retries := base.Retries{BaseDelay: time.Second, MaxDelay: time.Minute, QPS: 20, BucketSize: 200}
+	assert.Equal(t, retries, parsed.Retries)
+	assert.Equal(t, retries, (&Environment{Options: parsed.Options}).Settings("cloneset", 0).Retries)
 	assert.Equal(t, "kruise-system", parsed.LeaderElection.Namespace, "the Lease lives where the operator lives")
 	assert.True(t, parsed.log.V(1).Enabled())
 	assert.ElementsMatch(t, []string{

@@ -14,5 +14,6 @@ func (e *Environment) Settings(controller string, workers int) base.Settings {
 		Fence:     e.fence,
 		Namespace: e.Options.Namespace,
 		UserAgent: userAgent(e.Feature, controller),
+		Retries:   e.Options.Retries,
 	}
 }

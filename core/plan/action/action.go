@@ -134,7 +134,7 @@ type Step struct {
 
 // MaxCreates is how many creates a step has at most: more than a pass has time for, so that a plan for thousands of pods
 // costs no more than what is made of it.
-const MaxCreates = 500
+const MaxCreates = 200
 
 // Wait says what did not happen, why, and which object is in the way.
 type Wait struct {

@@ -114,11 +114,11 @@ func (c *PodChange) Image(container string) string {
 	return ""
 }
 
-// SetResources changes the resources of a container. Only those quantities in r are written that
-// differ from what the container has; others of the container stay as they are. A second call for
-// the same container replaces the first.
+// SetResources changes the resources of a container or an init container. Only those quantities in r
+// are written that differ from what the container has; others of the container stay as they are. A
+// second call for the same container replaces the first. One that the pod does not have is ignored.
 func (c *PodChange) SetResources(container string, r corev1.ResourceRequirements) {
-	have := c.container(container)
+	have := c.anyContainer(container)
 	if have == nil {
 		return
 	}
@@ -168,12 +168,8 @@ func (c *PodChange) Empty() bool {
 		len(c.conditions)+len(c.images)+len(c.resources) == 0
 }
 
-func (c *PodChange) container(name string) *corev1.Container {
-	return named(c.Pod.Spec.Containers, name)
-}
-
 func (c *PodChange) anyContainer(name string) *corev1.Container {
-	if container := c.container(name); container != nil {
+	if container := named(c.Pod.Spec.Containers, name); container != nil {
 		return container
 	}
 	return named(c.Pod.Spec.InitContainers, name)

@@ -62,11 +62,14 @@ func TestWhatIsThereIsNotWritten(t *testing.T) {
 		"image there":               func(c *PodChange) { c.SetImage("a", "a:v1") },
 		"image and back":            func(c *PodChange) { c.SetImage("a", "a:v2"); c.SetImage("a", "a:v1") },
 		"init container's image":    func(c *PodChange) { c.SetImage("proxy", "proxy:v2"); c.SetImage("proxy", "proxy:v1") },
-		"init container's cpu":      func(c *PodChange) { c.SetResources("proxy", cpu("1")) },
-		"unknown container":         func(c *PodChange) { c.SetImage("x", "x:v1"); c.SetResources("x", cpu("1")) },
-		"resources there":           func(c *PodChange) { c.SetResources("a", cpu("1000m")) },
-		"resources and back":        func(c *PodChange) { c.SetResources("a", cpu("2")); c.SetResources("a", cpu("1")) },
-		"condition there":           func(c *PodChange) { c.SetCondition(readinessGate, corev1.ConditionTrue, "", "") },
+		"init container's there": func(c *PodChange) {
+			c.SetResources("proxy", cpu("1"))
+			c.SetResources("proxy", corev1.ResourceRequirements{})
+		},
+		"unknown container":  func(c *PodChange) { c.SetImage("x", "x:v1"); c.SetResources("x", cpu("1")) },
+		"resources there":    func(c *PodChange) { c.SetResources("a", cpu("1000m")) },
+		"resources and back": func(c *PodChange) { c.SetResources("a", cpu("2")); c.SetResources("a", cpu("1")) },
+		"condition there":    func(c *PodChange) { c.SetCondition(readinessGate, corev1.ConditionTrue, "", "") },
 		"condition and back": func(c *PodChange) {
 			c.SetCondition(readinessGate, corev1.ConditionFalse, "Why", "")
 			c.SetCondition(readinessGate, corev1.ConditionTrue, "", "")
@@ -150,11 +153,15 @@ func TestBodies(t *testing.T) {
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("2Gi")},
 		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m")},
 	})
+	c.SetResources("proxy", cpu("1"))
 	patches := c.Patches()
 	require.Len(t, patches, 2)
-	assert.Equal(t, map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "a", "resources": map[string]any{
-		"requests": map[string]any{"memory": "2Gi"}, "limits": map[string]any{"cpu": "1500m"},
-	}}}}}, patches[0].Body, "only what differs")
+	assert.Equal(t, map[string]any{"spec": map[string]any{
+		"initContainers": []any{map[string]any{"name": "proxy", "resources": map[string]any{"requests": map[string]any{"cpu": "1"}}}},
+		"containers": []any{map[string]any{"name": "a", "resources": map[string]any{
+			"requests": map[string]any{"memory": "2Gi"}, "limits": map[string]any{"cpu": "1500m"},
+		}}},
+	}}, patches[0].Body, "only what differs")
 	assert.Equal(t, map[string]any{
 		"metadata": map[string]any{
 			"labels":     map[string]any{"new": "1", "have": nil},

@@ -28,12 +28,12 @@ func (c *PodChange) Patches() []Patch {
 		patches = append(patches, Patch{Subresource: "status", Body: body})
 	}
 	if len(c.resources) > 0 {
-		patches = append(patches, Patch{Subresource: "resize", Body: map[string]any{"spec": map[string]any{"containers": c.resourceList()}}})
+		patches = append(patches, Patch{Subresource: "resize", Body: map[string]any{"spec": c.containerSpec(c.resourceList)}})
 	}
 	if needMain {
 		body := map[string]any{}
 		if len(c.images) > 0 {
-			body["spec"] = c.imageSpec()
+			body["spec"] = c.containerSpec(c.imageList)
 		}
 		if len(meta) > 0 {
 			body["metadata"] = meta
@@ -103,12 +103,13 @@ func (c *PodChange) unready() *corev1.PodCondition {
 	}
 }
 
-func (c *PodChange) imageSpec() map[string]any {
+// containerSpec returns what a list of changes says of the pod's containers of both kinds.
+func (c *PodChange) containerSpec(changes func([]corev1.Container) []any) map[string]any {
 	spec := map[string]any{}
-	if list := c.imageList(c.Pod.Spec.InitContainers); len(list) > 0 {
+	if list := changes(c.Pod.Spec.InitContainers); len(list) > 0 {
 		spec["initContainers"] = list
 	}
-	if list := c.imageList(c.Pod.Spec.Containers); len(list) > 0 {
+	if list := changes(c.Pod.Spec.Containers); len(list) > 0 {
 		spec["containers"] = list
 	}
 	return spec
@@ -124,10 +125,10 @@ func (c *PodChange) imageList(containers []corev1.Container) []any {
 	return list
 }
 
-func (c *PodChange) resourceList() []any {
+func (c *PodChange) resourceList(containers []corev1.Container) []any {
 	var list []any
-	for i := range c.Pod.Spec.Containers {
-		r, ok := c.resources[c.Pod.Spec.Containers[i].Name]
+	for i := range containers {
+		r, ok := c.resources[containers[i].Name]
 		if !ok {
 			continue
 		}
@@ -138,7 +139,7 @@ func (c *PodChange) resourceList() []any {
 		if len(r.Requests) > 0 {
 			resources["requests"] = quantities(r.Requests)
 		}
-		list = append(list, map[string]any{"name": c.Pod.Spec.Containers[i].Name, "resources": resources})
+		list = append(list, map[string]any{"name": containers[i].Name, "resources": resources})
 	}
 	return list
 }

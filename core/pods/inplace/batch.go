@@ -12,16 +12,22 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// chooseBatch picks the containers that go first, among those with changes and those that are on their way already: one
-// native sidecar after the other, as the kubelet starts them, and then those without launch priority and those of the
-// highest one. One key is written once, so containers that read a changed key of a chosen one come along.
-func chooseBatch(pod *corev1.Pod, ch changes, onTheirWay sets.Set[string]) sets.Set[string] {
-	names := ch.containers().Union(onTheirWay)
-	for i := range pod.Spec.InitContainers {
-		if name := pod.Spec.InitContainers[i].Name; names.Has(name) && sidecarOf(pod, name) != nil {
-			return sets.New(name)
+// chooseBatch picks the containers that go first, among those with changes and those that are on their way already: of
+// the native sidecars that restart one after the other, as the kubelet starts them, and then those without launch
+// priority and those of the highest one. One key is written once, so containers that read a changed key of a chosen one
+// come along. A sidecar that is only resized has no turn of its own: what it gets, a container may have to give.
+func chooseBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[string]) sets.Set[string] {
+	for i := range c.Pod.Spec.InitContainers {
+		name := c.Pod.Spec.InitContainers[i].Name
+		if sidecarOf(c.Pod, name) != nil && (ch.stops(c.Pod, name) || onTheirWay.Has(name) && s.restartAwaited(c, name) != nil) {
+			return ch.withReadersOfTheSameKeys(sets.New(name))
 		}
 	}
+	return ch.withReadersOfTheSameKeys(highestPriority(c.Pod, ch.containers().Union(onTheirWay)))
+}
+
+// highestPriority are those of the containers that have no launch priority, and those of the highest one.
+func highestPriority(pod *corev1.Pod, names sets.Set[string]) sets.Set[string] {
 	chosen, highest := sets.New[string](), sets.New[string]()
 	top, found := 0, false
 	for name := range names {
@@ -35,7 +41,10 @@ func chooseBatch(pod *corev1.Pod, ch changes, onTheirWay sets.Set[string]) sets.
 			highest.Insert(name)
 		}
 	}
-	chosen = chosen.Union(highest)
+	return chosen.Union(highest)
+}
+
+func (ch changes) withReadersOfTheSameKeys(chosen sets.Set[string]) sets.Set[string] {
 	for grown := true; grown; {
 		grown = false
 		for name, m := range ch.metadata {
@@ -88,12 +97,14 @@ func mayBeFollowed(pod *corev1.Pod, name string) bool {
 }
 
 // startBatch writes the next batch of the changes and records it and what is left in the state. The
-// containers on their way belong to it: it is not complete before they are. What waits for its resizes comes
-// with the next one, for which no container has to be ready: it is the rest of this one.
+// containers on their way belong to it: it is not complete before they are. What waits for its resizes, and resizes
+// that wait, come with the next one, for which no container has to be ready: it is the rest of this one.
 func startBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[string]) {
-	chosen := chooseBatch(c.Pod, ch, onTheirWay)
+	chosen := chooseBatch(c, s, ch, onTheirWay)
 	now, later := ch.split(chosen)
+	now, held := now.resizesLast(c, s)
 	now, behind := now.resizesFirst(c.Pod, onTheirWay)
+	behind.add(held)
 	later.add(behind)
 	for name := range now.images {
 		s.recordContainer(c, name)

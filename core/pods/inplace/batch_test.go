@@ -11,14 +11,14 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // told lets the node agent tell of the pod's containers: they run with their present environment,
 // but for those whose environment it does not know.
 func told(pod *corev1.Pod, unknown ...string) *corev1.Pod {
 	meta := RuntimeContainersMeta{}
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
+	for _, c := range podspec.LongRunning(&pod.Spec) {
 		entry := RuntimeContainer{Name: c.Name, ContainerID: statusOf(pod, c.Name).ContainerID}
 		if !sets.New(unknown...).Has(c.Name) {
 			entry.Hashes.ExtractedEnvFromMetadataHash = ExpectedEnvHash(c, pod)
@@ -156,11 +156,11 @@ func TestChooseBatch(t *testing.T) {
 		"nothing":                             {pod, newChanges(), nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.ElementsMatch(t, tt.want, chooseBatch(tt.pod, tt.ch, sets.New(tt.way...)).UnsortedList())
+			assert.ElementsMatch(t, tt.want, chooseBatch(action.NewPodChange(tt.pod, at(0)), &State{}, tt.ch, sets.New(tt.way...)).UnsortedList())
 		})
 	}
 	mixed := prioritised(runningPod(templateOf("a", "b", "c", "d"), "w-1"), map[string]string{"a": "p_10", "b": "p_1", "c": "odd"})
-	assert.ElementsMatch(t, []string{"a", "c", "d"}, chooseBatch(mixed, images("a", "b", "c", "d"), nil).UnsortedList(),
+	assert.ElementsMatch(t, []string{"a", "c", "d"}, chooseBatch(action.NewPodChange(mixed, at(0)), &State{}, images("a", "b", "c", "d"), nil).UnsortedList(),
 		"containers without priority go first, whatever their barrier is called")
 }
 

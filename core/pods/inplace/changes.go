@@ -31,8 +31,14 @@ func newChanges() changes {
 }
 
 func (ch changes) containers() sets.Set[string] {
-	names := sets.KeySet(ch.images)
+	names := ch.restarted()
 	insertKeys(names, ch.resources)
+	return names
+}
+
+// restarted are the containers that restart for something else than a resize.
+func (ch changes) restarted() sets.Set[string] {
+	names := sets.KeySet(ch.images)
 	insertKeys(names, ch.metadata)
 	insertKeys(names, ch.restarts)
 	return names
@@ -101,15 +107,18 @@ func (ch changes) missingOn(pod *corev1.Pod) changes {
 
 // interrupt reports whether writing the changes stops a container.
 func (ch changes) interrupt(pod *corev1.Pod) bool {
-	if len(ch.images)+len(ch.metadata)+ch.restarts.Len() > 0 {
-		return true
-	}
-	for name, r := range ch.resources {
-		if resizeRestarts(containerOf(pod, name), r) {
+	for name := range ch.containers() {
+		if ch.stops(pod, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// stops reports whether writing the changes stops the container.
+func (ch changes) stops(pod *corev1.Pod, name string) bool {
+	r, resized := ch.resources[name]
+	return ch.restarted().Has(name) || resized && resizeRestarts(containerOf(pod, name), r)
 }
 
 func (ch changes) write(c *action.PodChange) {

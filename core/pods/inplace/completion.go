@@ -9,6 +9,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
@@ -68,20 +69,33 @@ func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 			a.add(&a.restarts, name, s.awaitRestart(c.Pod, name))
 		}
 	}
-	for i := range c.Pod.Spec.Containers {
-		container := &c.Pod.Spec.Containers[i]
+	for _, container := range podspec.LongRunning(&c.Pod.Spec) {
 		if o.EnvFromMetadata && !isInService(c) {
 			a.addEnv(c, s, container)
 		}
 		if s.touched(container.Name) && s.UpdateResources && o.Resize {
-			p := awaitResources(c.Pod, container)
-			if a.first == nil && resizeUnderWay(c.Pod, container) { // what follows it waits, a change of this container too
-				a.first = p
-			}
-			a.add(&a.resources, container.Name, p)
+			a.addResources(c.Pod, s, container)
 		}
 	}
+	if a.first == nil {
+		a.first = s.resizeHeld(c)
+	}
 	return a
+}
+
+// addResources adds what the container's resize waits for. What follows a resize under way waits for it, a change of
+// this container too. What the node does not give to a native sidecar now holds up nothing that comes after it.
+func (a *awaited) addResources(pod *corev1.Pod, s *State, container *corev1.Container) {
+	p := awaitResources(pod, container)
+	underWay := resizeUnderWay(pod, container)
+	if p != nil && !underWay && s.hasNext() && sidecarOf(pod, container.Name) != nil {
+		a.resources = append(a.resources, container.Name)
+		return
+	}
+	if a.first == nil && underWay {
+		a.first = p
+	}
+	a.add(&a.resources, container.Name, p)
 }
 
 func (a *awaited) add(list *[]string, name string, p *Progress) {

@@ -127,8 +127,7 @@ func fixedParts(before, after *corev1.PodSpec, o Options) (was, is *corev1.PodSp
 func fixedPart(spec *corev1.PodSpec, o Options) *corev1.PodSpec {
 	fixed := spec.DeepCopy()
 	podspec.Default(fixed, o.DefaultPullPolicy)
-	for i := range fixed.Containers {
-		c := &fixed.Containers[i]
+	for _, c := range podspec.LongRunning(fixed) {
 		c.Image = ""
 		if o.Resize {
 			for _, list := range []corev1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
@@ -138,40 +137,43 @@ func fixedPart(spec *corev1.PodSpec, o Options) *corev1.PodSpec {
 			}
 		}
 	}
-	for i := range fixed.InitContainers {
-		if c := &fixed.InitContainers[i]; podspec.IsSidecar(c) {
-			c.Image = ""
-		}
-	}
 	return fixed
 }
 
 // addContainers adds what differs between two specs whose fixed parts are equal.
 func (s scope) addContainers(before, after *corev1.PodSpec, o Options) error {
 	for i := range after.InitContainers {
-		if now := &after.InitContainers[i]; podspec.IsSidecar(now) && before.InitContainers[i].Image != now.Image {
-			s.images.Insert(now.Name)
+		if !podspec.IsSidecar(&after.InitContainers[i]) {
+			continue
+		}
+		path := fmt.Sprintf("spec.initContainers[%d]", i)
+		if err := s.addContainer(&before.InitContainers[i], &after.InitContainers[i], path, o); err != nil {
+			return err
 		}
 	}
 	for i := range after.Containers {
-		old, now := &before.Containers[i], &after.Containers[i]
-		if old.Image != now.Image {
-			s.images.Insert(now.Name)
+		if err := s.addContainer(&before.Containers[i], &after.Containers[i], fmt.Sprintf("spec.containers[%d]", i), o); err != nil {
+			return err
 		}
-		if !o.Resize || equality.Semantic.DeepEqual(effective(old.Resources), effective(now.Resources)) {
-			continue
-		}
-		if path := removedQuantity(effective(old.Resources), effective(now.Resources)); path != "" {
-			return &NotPossibleError{
-				Path: fmt.Sprintf("spec.containers[%d].resources.%s", i, path), Message: "a request or limit cannot be removed",
-			}
-		}
-		s.resources.Insert(now.Name)
 	}
 	if was, is := qosClass(before), qosClass(after); s.resources.Len() > 0 && was != is {
 		return &NotPossibleError{
 			Path: "spec.containers[*].resources", Message: fmt.Sprintf("the QoS class would change from %s to %s", was, is),
 		}
 	}
+	return nil
+}
+
+func (s scope) addContainer(old, now *corev1.Container, path string, o Options) error {
+	if old.Image != now.Image {
+		s.images.Insert(now.Name)
+	}
+	if !o.Resize || equality.Semantic.DeepEqual(effective(old.Resources), effective(now.Resources)) {
+		return nil
+	}
+	if quantity := removedQuantity(effective(old.Resources), effective(now.Resources)); quantity != "" {
+		return &NotPossibleError{Path: path + ".resources." + quantity, Message: "a request or limit cannot be removed"}
+	}
+	s.resources.Insert(now.Name)
 	return nil
 }

@@ -90,7 +90,10 @@ func TestDiffVerdicts(t *testing.T) {
 		}, "spec.initContainers[0].resources.limits[cpu]"},
 		{"native sidecar's resources", burstable, func(t *corev1.PodTemplateSpec) {
 			t.Spec.InitContainers[1].Resources.Limits = quantities("1", "")
-		}, "spec.initContainers[1].resources.limits[cpu]"},
+		}, ""},
+		{"native sidecar's storage", burstable, func(t *corev1.PodTemplateSpec) {
+			t.Spec.InitContainers[1].Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1Gi")}
+		}, "spec.initContainers[1].resources.limits[ephemeral-storage]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

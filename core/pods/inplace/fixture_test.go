@@ -164,13 +164,13 @@ func applied(t testing.TB, pod *corev1.Pod, patches []action.Patch) *corev1.Pod 
 			require.True(t, equality.Semantic.DeepEqual(pod.Spec, next.Spec), "pods/status cannot change the spec")
 		case "resize":
 			require.True(t, equality.Semantic.DeepEqual(pod.ObjectMeta, next.ObjectMeta), "pods/resize cannot change metadata")
-			for i := range pod.Spec.Containers {
-				require.Equal(t, pod.Spec.Containers[i].Image, next.Spec.Containers[i].Image, "pods/resize cannot change images")
+			for i, c := range podspec.LongRunning(&pod.Spec) {
+				require.Equal(t, c.Image, podspec.LongRunning(&next.Spec)[i].Image, "pods/resize cannot change images")
 			}
 		default:
 			require.True(t, equality.Semantic.DeepEqual(pod.Status, next.Status), "a pod patch cannot change the status")
-			for i := range pod.Spec.Containers {
-				require.True(t, equality.Semantic.DeepEqual(pod.Spec.Containers[i].Resources, next.Spec.Containers[i].Resources))
+			for i, c := range podspec.LongRunning(&pod.Spec) {
+				require.True(t, equality.Semantic.DeepEqual(c.Resources, podspec.LongRunning(&next.Spec)[i].Resources))
 			}
 		}
 		if !equality.Semantic.DeepEqual(pod.Spec, next.Spec) {

@@ -38,6 +38,7 @@ func TestUpdatesConverge(t *testing.T) {
 	seeds.Each(t, 80, func(t *testing.T, seed uint64) {
 		t.Helper()
 		s := newStory(t, seed)
+		s.node.calm = seed%2 == 0
 		for range 60 {
 			if s.random.IntN(8) == 0 && !s.resized {
 				s.retarget()
@@ -51,6 +52,9 @@ func TestUpdatesConverge(t *testing.T) {
 		for range 3000 {
 			if s.round() {
 				s.requireAtTarget()
+				if seed%2 == 0 {
+					require.Empty(t, s.node.atOnce, "restarted and resized at once")
+				}
 				return
 			}
 		}
@@ -86,12 +90,12 @@ func (s *story) retarget() {
 		t.Spec = *s.target.Template.Spec.DeepCopy()
 	}
 	t.Annotations, t.Labels = map[string]string{}, map[string]string{}
-	for _, key := range []string{"cfg-a", "cfg-b", "plain"} {
+	for _, key := range []string{"cfg-a", "cfg-b", "cfg-x", "plain"} {
 		if v := s.random.IntN(3); v > 0 {
 			t.Annotations[key] = fmt.Sprint(v)
 		}
 	}
-	if value := []string{"", "1", "2", "1 a", "2 b c", "2 c nobody"}[s.random.IntN(6)]; value != "" {
+	if value := []string{"", "1", "2", "1 a", "2 b c", "2 c x", "2 y nobody"}[s.random.IntN(7)]; value != "" {
 		t.Annotations[contract.RestartInPlaceAnnotation] = value
 	}
 	if v := s.random.IntN(3); v > 0 {
@@ -107,14 +111,12 @@ func (s *story) containers() *corev1.PodTemplateSpec {
 	tags := []string{"v1", "v2", "v3", "v1b"}
 	for _, c := range podspec.LongRunning(&t.Spec) {
 		c.Image = c.Name + ":" + tags[s.random.IntN(len(tags))]
-	}
-	for i := range t.Spec.Containers {
-		c := &t.Spec.Containers[i]
 		c.Resources.Requests = quantities([]string{"100m", "200m"}[s.random.IntN(2)], "1Gi")
-		if c.Name == "b" {
+		if c.Name == "b" || c.Name == "y" {
 			c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
 		}
 	}
+	t.Spec.InitContainers[1].Env = []corev1.EnvVar{envFrom("CFG", "cfg-x")}
 	t.Spec.Containers[0].Env = []corev1.EnvVar{envFrom("CFG", "cfg-a"), envFrom("SHARED", "cfg-b")}
 	t.Spec.Containers[1].Env = []corev1.EnvVar{envFrom("SHARED", "cfg-b")}
 	return t
@@ -122,7 +124,7 @@ func (s *story) containers() *corev1.PodTemplateSpec {
 
 // annotate is a hand on the pod.
 func (s *story) annotate() {
-	key := []string{"cfg-a", "cfg-b"}[s.random.IntN(2)]
+	key := []string{"cfg-a", "cfg-b", "cfg-x"}[s.random.IntN(3)]
 	s.pod = s.pod.DeepCopy()
 	switch value, ok := s.target.Template.Annotations[key]; {
 	case s.random.IntN(2) == 0:
@@ -214,13 +216,13 @@ func (s *story) begun(from, to *corev1.PodTemplateSpec) {
 		require.Equal(s.t, sets.List(restartNames(to)), sets.List(planned), "restarts, by %v", s.pod.Annotations)
 	}
 	done := gateOf(s.pod) == corev1.ConditionTrue && before.pending() == nil && s.elapsed-s.annotated >= readTime
-	for _, key := range []string{"cfg-a", "cfg-b"} {
+	for _, key := range []string{"cfg-a", "cfg-b", "cfg-x"} {
 		if from.Annotations[key] == to.Annotations[key] {
 			continue
 		}
 		delete(s.byHand, key)
-		for i := range to.Spec.Containers {
-			c := containerOf(s.pod, to.Spec.Containers[i].Name)
+		for _, wanted := range podspec.LongRunning(&to.Spec) {
+			c := containerOf(s.pod, wanted.Name)
 			if done && readsMetadata(c, fieldAnnotations, key) {
 				require.Equal(s.t, ExpectedEnvHash(c, s.pod), s.node.real[c.Name].env, "environment of %s, which nobody will restart", c.Name)
 			}
@@ -267,13 +269,13 @@ func (s *story) requireEnvironments() {
 func (s *story) requireAtTarget() {
 	t := s.target.Template
 	require.Equal(s.t, corev1.ConditionTrue, gateOf(s.pod))
-	for i := range t.Spec.Containers {
-		c := containerOf(s.pod, t.Spec.Containers[i].Name)
-		require.Equal(s.t, t.Spec.Containers[i].Image, c.Image)
-		require.True(s.t, noQuantities(missingQuantities(c.Resources, t.Spec.Containers[i].Resources)))
+	for _, want := range podspec.LongRunning(&t.Spec) {
+		c := containerOf(s.pod, want.Name)
+		require.Equal(s.t, want.Image, c.Image)
+		require.True(s.t, noQuantities(missingQuantities(c.Resources, want.Resources)))
 		require.True(s.t, noQuantities(missingQuantities(s.node.real[c.Name].resources, c.Resources)))
 	}
-	for _, key := range []string{"cfg-a", "cfg-b", "plain"} {
+	for _, key := range []string{"cfg-a", "cfg-b", "cfg-x", "plain"} {
 		if s.byHand[key] {
 			continue
 		}

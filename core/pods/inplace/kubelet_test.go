@@ -40,7 +40,8 @@ type kubelet struct {
 	todo   []string // containers that the running sync still has to start
 	pull   int      // steps until the next one starts
 	serial int
-	calm   bool // no crashes
+	calm   bool     // no crashes
+	atOnce []string // containers of which a sync saw another image and other resources at once: their cgroups stay as they were
 }
 
 // runtimeName is the name by which the runtime knows the image, and contentOf its content: a tag
@@ -119,6 +120,9 @@ func (k *kubelet) sync() {
 			p.probes--
 			k.real[c.Name] = p
 		case p.dead, p.image != c.Image, !noQuantities(quantities) && resizeRestarts(c, quantities):
+			if !p.dead && p.image != c.Image && !noQuantities(quantities) {
+				k.atOnce = append(k.atOnce, p.id)
+			}
 			k.kill(c.Name)
 			k.todo = append(k.todo, c.Name)
 		default:
@@ -142,8 +146,7 @@ func (k *kubelet) work() {
 // with another environment or are to be restarted as they are, only while the readiness gate is False.
 func (k *kubelet) agent(pod *corev1.Pod) {
 	meta := RuntimeContainersMeta{}
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
+	for _, c := range podspec.LongRunning(&pod.Spec) {
 		status := statusOf(pod, c.Name)
 		if status == nil {
 			continue

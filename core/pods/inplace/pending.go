@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // PendingResizeSince returns when the pod was asked to take the resources of the template that its node puts off or can
@@ -23,8 +24,7 @@ func PendingResizeSince(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Opt
 		return time.Time{}
 	}
 	var since time.Time
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
+	for _, c := range podspec.LongRunning(&pod.Spec) {
 		if at := s.writtenAt(c.Name); s.touched(c.Name) && awaitResources(pod, c) != nil && at.After(since) {
 			since = at
 		}
@@ -34,8 +34,7 @@ func PendingResizeSince(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Opt
 
 // hasResources reports whether the pod asks for all the cpu and memory that the template names.
 func hasResources(pod *corev1.Pod, template *corev1.PodTemplateSpec) bool {
-	for i := range template.Spec.Containers {
-		want := &template.Spec.Containers[i]
+	for _, want := range podspec.LongRunning(&template.Spec) {
 		if c := containerOf(pod, want.Name); c == nil || !noQuantities(missingQuantities(c.Resources, effective(want.Resources))) {
 			return false
 		}

@@ -55,6 +55,9 @@ func Refresh(c *action.PodChange, o Options) Progress {
 		if p := nextBatch(c, s); p != nil {
 			return *p
 		}
+		if p := awaitedOf(c, s, o).first; p != nil {
+			return *p
+		}
 	}
 	putIntoService(c, true)
 	return Progress{Complete: true}

@@ -2,21 +2,62 @@ package inplace
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// resizesFirst divides a batch that resizes a running container and restarts it as well: its resizes go ahead, and all
-// else waits until the node has carried them out. A kubelet that sees both at once starts the container with its new
-// resources and leaves the cgroup of the pod as it was (computePodActions of Kubernetes 1.36): the container does not
-// start, or gets no more than before.
+// A kubelet that sees other resources of a container and a reason to restart it at once starts the container with its
+// new resources and leaves the cgroup of the pod as it was (computePodActions of Kubernetes 1.36): the container does not
+// start, or gets no more than before. So the two never go together:
 //
-// A container that does not run is not waited for, as nothing can be resized there.
+//   - of a container that runs, the resize goes first, and its restart waits until the node has carried the resize out;
+//   - of one that does not run the restart goes first, as nothing can be resized there, and the resize waits until the
+//     status shows another run;
+//   - so does a resize that comes while an earlier restart is under way.
+
+// resizesLast divides a batch: resizes of containers whose restart is under way, or that do not run and are to be
+// restarted, wait for that.
+func (ch changes) resizesLast(c *action.PodChange, s *State) (now, behind changes) {
+	now, behind = ch, newChanges()
+	now.resources = map[string]corev1.ResourceRequirements{}
+	restarted := ch.restarted()
+	for name, r := range ch.resources {
+		if s.restartAwaited(c, name) != nil || restarted.Has(name) && !isRunning(c.Pod, name) {
+			behind.resources[name] = r
+		} else {
+			now.resources[name] = r
+		}
+	}
+	return now, behind
+}
+
+// resizeHeld says what the resizes wait for that resizesLast has put behind, nil when there are none.
+func (s *State) resizeHeld(c *action.PodChange) *Progress {
+	if len(s.NextContainerResources) == 0 {
+		return nil
+	}
+	restarted := s.next().restarted()
+	for _, name := range slices.Sorted(maps.Keys(s.NextContainerResources)) {
+		if restarted.Has(name) {
+			continue
+		}
+		if p := s.restartAwaited(c, name); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// resizesFirst divides a batch that resizes a running container and restarts it as well: its resizes go ahead, and all
+// else waits until the node has carried them out.
 func (ch changes) resizesFirst(pod *corev1.Pod, onTheirWay sets.Set[string]) (ahead, behind changes) {
 	ahead, behind = ch, newChanges()
 	behind.images, behind.metadata, behind.restarts = ch.images, ch.metadata, ch.restarts
-	for name := range behind.containers() {
+	for name := range ch.restarted() {
 		_, written := ch.resources[name]
 		if written && isRunning(pod, name) || onTheirWay.Has(name) && resizeUnderWay(pod, containerOf(pod, name)) {
 			ahead = newChanges()
@@ -36,9 +77,9 @@ func (ch changes) add(o changes) {
 }
 
 // resizeUnderWay reports whether the node can be expected to give the container its resources now: the container runs,
-// and the node has neither put that off nor failed.
+// or is about to with what the kubelet knew before, and the node has neither put that off nor failed.
 func resizeUnderWay(pod *corev1.Pod, c *corev1.Container) bool {
-	if c == nil || !isRunning(pod, c.Name) || awaitResources(pod, c) == nil {
+	if c == nil || !isRunning(pod, c.Name) && !isStarting(pod, c.Name) || awaitResources(pod, c) == nil {
 		return false
 	}
 	if !observed(pod) {
@@ -51,4 +92,10 @@ func resizeUnderWay(pod *corev1.Pod, c *corev1.Container) bool {
 func isRunning(pod *corev1.Pod, container string) bool {
 	status := statusOf(pod, container)
 	return status != nil && status.State.Running != nil
+}
+
+// isStarting reports whether the kubelet is about to run the container anew and nothing is known that prevents it.
+func isStarting(pod *corev1.Pod, container string) bool {
+	status := statusOf(pod, container)
+	return status != nil && status.ContainerID != "" && status.State.Waiting != nil && status.State.Waiting.Reason == "ContainerCreating"
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // grown are two revisions of containers a and b: the second one resizes a and changes the images of both.
@@ -27,8 +28,8 @@ func grown() (v1, v2 *Revision) {
 
 // resized is the pod after its kubelet has carried the resize out.
 func resized(pod *corev1.Pod) *corev1.Pod {
-	for i := range pod.Spec.Containers {
-		statusOf(pod, pod.Spec.Containers[i].Name).Resources = pod.Spec.Containers[i].Resources.DeepCopy()
+	for _, c := range podspec.LongRunning(&pod.Spec) {
+		statusOf(pod, c.Name).Resources = c.Resources.DeepCopy()
 	}
 	pod.Status.ObservedGeneration = pod.Generation
 	return pod
@@ -98,19 +99,37 @@ func TestAnImageDoesNotWaitForAResizeThatTheNodePutsOff(t *testing.T) {
 	}
 }
 
-// Nothing can be resized where nothing runs: a container that crashes gets resources and image at once, and one that
-// crashes meanwhile is waited for no longer.
+// Nothing can be resized where nothing runs: a container that crashes gets its image at once, and its resources when it
+// has been started with it. One that crashes meanwhile is waited for no longer.
 func TestAnImageDoesNotWaitForAContainerThatIsDown(t *testing.T) {
 	down := func(pod *corev1.Pod) *corev1.Pod {
 		statusOf(pod, "a").State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 		return pod
 	}
 	v1, v2 := grown()
-	pod := written(t, begin(t, down(runningPod(v1.Template, "w-1")), v1, v2, 0, at(0)))
+	c := begin(t, down(runningPod(v1.Template, "w-1")), v1, v2, 0, at(0))
+	assert.Equal(t, []string{"status", "pod"}, subresources(c))
+	pod := written(t, c)
 	assert.Equal(t, "a:v2", pod.Spec.Containers[0].Image)
+	pod.Status.ObservedGeneration = pod.Generation
+	_, p, writes := refresh(t, pod, at(time.Second))
+	assert.Equal(t, ReasonContainer, p.Reason)
+	assert.Empty(t, writes)
+	restarted(pod, "b", "b-1")
+	restarted(pod, "a", "a-1")
+	down(pod)
+	pod, p, writes = refresh(t, pod, at(time.Second))
+	assert.Equal(t, ReasonBatch, p.Reason, "with its new image it crashes, too: perhaps the resources help")
+	assert.Equal(t, []string{"resize", "pod"}, writes)
+	restarted(pod, "a", "a-2")
+	_, p, _ = refresh(t, resized(pod), at(2*time.Second))
+	assert.True(t, p.Complete, p.Message)
 
 	pod = down(written(t, begin(t, runningPod(v1.Template, "w-1"), v1, v2, 0, at(0))))
-	pod, _, _ = refresh(t, pod, at(time.Second))
+	statusOf(pod, "a").State.Waiting.Reason = "ContainerCreating"
+	pod, _, writes = refresh(t, pod, at(time.Second))
+	assert.Empty(t, writes, "it is about to run with what the kubelet knew before")
+	pod, _, _ = refresh(t, down(pod), at(time.Second))
 	assert.Equal(t, "a:v2", pod.Spec.Containers[0].Image)
 }
 
@@ -178,4 +197,78 @@ func TestResizesGoAheadInEachBatch(t *testing.T) {
 	assert.Len(t, stateOf(t, pod).ContainerBatchesRecord, 4)
 	require.Empty(t, sets.List(readPrior(action.NewPodChange(pod, at(0))).state.next().containers()))
 	assert.NotEmpty(t, pod.Annotations[contract.InPlaceUpdateStateAnnotation])
+}
+
+// A resize that comes while something restarts its container waits until that has been seen.
+func TestAResizeWaitsForTheRestartOfAnEarlierUpdate(t *testing.T) {
+	base := variant(templateOf("a", "b"), func(t *corev1.PodTemplateSpec) {
+		t.Annotations = map[string]string{"cfg": "one"}
+		t.Spec.Containers[0].Env = []corev1.EnvVar{envFrom("CFG", "cfg")}
+		t.Spec.Containers[0].Resources.Requests = quantities("1", "1Gi")
+	})
+	more := func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Resources.Requests = quantities("2", "1Gi") }
+	moreAndImage := func(t *corev1.PodTemplateSpec) {
+		more(t)
+		t.Spec.Containers[0].Image = "a:v3"
+	}
+	for name, tt := range map[string]struct {
+		first, second func(*corev1.PodTemplateSpec)
+		grace         int32
+		image         string
+	}{
+		"an image":                               {func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = "a:v2" }, more, 0, "a:v2"},
+		"an environment":                         {func(t *corev1.PodTemplateSpec) { t.Annotations["cfg"] = "two" }, more, 0, "a:v1"},
+		"a restart as it is":                     {func(t *corev1.PodTemplateSpec) { t.Annotations[contract.RestartInPlaceAnnotation] = "1 a" }, more, 0, "a:v1"},
+		"an image, and another one comes along":  {func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = "a:v2" }, moreAndImage, 0, "a:v3"},
+		"an image, and another one with a grace": {func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = "a:v2" }, moreAndImage, 10, "a:v3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v1 := revisionOf("w-1", base)
+			v2 := revisionOf("w-2", variant(base, tt.first))
+			v3 := revisionOf("w-3", variant(v2.Template, tt.second))
+			pod := written(t, begin(t, told(runningPod(v1.Template, "w-1")), v1, v2, 0, at(0)))
+			c := begin(t, pod, v2, v3, tt.grace, at(time.Second))
+			assert.NotContains(t, subresources(c), "resize")
+			pod = written(t, c)
+			assert.Equal(t, "1", pod.Spec.Containers[0].Resources.Requests.Cpu().String())
+			pod.Status.ObservedGeneration = pod.Generation
+			if tt.image != pod.Spec.Containers[0].Image {
+				pod, _, _ = refresh(t, pod, at(time.Minute))
+				pod.Status.ObservedGeneration = pod.Generation
+			}
+			assert.Equal(t, tt.image, pod.Spec.Containers[0].Image)
+			pod, p, writes := refresh(t, pod, at(time.Minute))
+			assert.NotEqual(t, ReasonBatch, p.Reason)
+			assert.Empty(t, writes)
+
+			restarted(pod, "a", "a-1")
+			pod, p, writes = refresh(t, told(pod), at(2*time.Minute))
+			assert.Equal(t, ReasonBatch, p.Reason, p.Message)
+			assert.Equal(t, []string{"resize", "pod"}, writes)
+			assert.Equal(t, "2", pod.Spec.Containers[0].Resources.Requests.Cpu().String())
+			pod, p, _ = refresh(t, told(resized(pod)), at(3*time.Minute))
+			assert.True(t, p.Complete, p.Message)
+			assert.Equal(t, corev1.ConditionTrue, gateOf(pod))
+		})
+	}
+}
+
+// An image that can never run does not hold up the one that takes its place, though resources change with it.
+func TestABadImageHoldsUpNoOtherOne(t *testing.T) {
+	v1 := revisionOf("w-1", variant(templateOf("a"), resources(nil, quantities("1", ""))))
+	v2 := revisionOf("w-2", variant(v1.Template, func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = "a:none" }))
+	v3 := revisionOf("w-3", variant(v1.Template, func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers[0].Image = "a:v3"
+		t.Spec.Containers[0].Resources.Requests = quantities("2", "")
+	}))
+	pod := written(t, begin(t, runningPod(v1.Template, "w-1"), v1, v2, 0, at(0)))
+	pod.Status.ObservedGeneration = pod.Generation
+	statusOf(pod, "a").State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}
+	pod = written(t, begin(t, pod, v2, v3, 0, at(time.Hour)))
+	assert.Equal(t, "a:v3", pod.Spec.Containers[0].Image)
+	restarted(pod, "a", "a-1")
+	pod, _, writes := refresh(t, pod, at(time.Hour+time.Second))
+	assert.Equal(t, []string{"resize", "pod"}, writes)
+	_, p, _ := refresh(t, resized(pod), at(time.Hour+2*time.Second))
+	assert.True(t, p.Complete, p.Message)
 }

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // How a container is known to have been restarted.
@@ -16,8 +18,8 @@ import (
 // container that crashes before it is stopped has been restarted, too. One whose image changes as well is replaced by
 // the kubelet; the node agent waits for that.
 
-// ParseRestart reads the value of contract.RestartInPlaceAnnotation: the names of containers, all of them where there are
-// none. It is false for a value that asks for nothing.
+// ParseRestart reads the value of contract.RestartInPlaceAnnotation: the names of containers and native sidecars, all of
+// them where there are none. It is false for a value that asks for nothing.
 func ParseRestart(value string) (containers []string, ok bool) {
 	words := strings.Fields(value)
 	if len(words) == 0 {
@@ -41,12 +43,12 @@ func RestartsUnderWay(pod *corev1.Pod) map[string]string {
 	return s.pendingRestarts(pod)
 }
 
-// restartNames are the containers that the template's annotation names.
+// restartNames are the containers and native sidecars that the template's annotation names.
 func restartNames(t *corev1.PodTemplateSpec) sets.Set[string] {
 	names, ok := ParseRestart(t.Annotations[contract.RestartInPlaceAnnotation])
 	all := sets.New[string]()
-	for i := range t.Spec.Containers {
-		all.Insert(t.Spec.Containers[i].Name)
+	for _, c := range podspec.LongRunning(&t.Spec) {
+		all.Insert(c.Name)
 	}
 	switch {
 	case !ok:
@@ -131,4 +133,26 @@ func (s *State) awaitRestart(pod *corev1.Pod, name string) *Progress {
 		return waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", name)
 	}
 	return waitFor(ReasonContainer, "container %s has not been restarted yet", name)
+}
+
+// restartAwaited says what the container waits for if something written earlier restarts it, nil when nothing does or it
+// has been seen to have restarted.
+func (s *State) restartAwaited(c *action.PodChange, name string) *Progress {
+	if isInService(c) {
+		return nil
+	}
+	if _, changed := s.LastContainerStatuses[name]; changed {
+		if p := awaitImage(c.Pod, s, name, c.Now.Time); p != nil {
+			return p
+		}
+	}
+	if _, asked := s.Restarts[name]; asked {
+		if p := s.awaitRestart(c.Pod, name); p != nil {
+			return p
+		}
+	}
+	if container := containerOf(c.Pod, name); container != nil {
+		return s.awaitOtherEnv(c, container)
+	}
+	return nil
 }

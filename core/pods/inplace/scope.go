@@ -37,9 +37,7 @@ func (s scope) union(o scope) scope {
 func (s scope) addEverything(t *corev1.PodTemplateSpec) {
 	for _, c := range podspec.LongRunning(&t.Spec) {
 		s.images.Insert(c.Name)
-	}
-	for i := range t.Spec.Containers {
-		s.resources.Insert(t.Spec.Containers[i].Name)
+		s.resources.Insert(c.Name)
 	}
 	insertKeys(s.labels, t.Labels)
 	insertKeys(s.annotations, t.Annotations)
@@ -65,9 +63,9 @@ func (s *scope) addMetadata(from, to *corev1.PodTemplateSpec) {
 
 // readByEnv reports whether a container of the template reads a key of the scope.
 func (s scope) readByEnv(t *corev1.PodTemplateSpec) bool {
-	for i := range t.Spec.Containers {
-		for j := range t.Spec.Containers[i].Env {
-			field, key, ok := metadataReference(&t.Spec.Containers[i].Env[j])
+	for _, c := range podspec.LongRunning(&t.Spec) {
+		for i := range c.Env {
+			field, key, ok := metadataReference(&c.Env[i])
 			if ok && (field == fieldLabels && s.labels.Has(key) || field == fieldAnnotations && s.annotations.Has(key)) {
 				return true
 			}

@@ -169,8 +169,7 @@ func (u *Update) sortKeys(ch *changes, plain *plainChange, field string, keys se
 			value = &text
 		}
 		read := false
-		for i := range u.template.Spec.Containers {
-			c := &u.template.Spec.Containers[i]
+		for _, c := range podspec.LongRunning(&u.template.Spec) {
 			if u.options.EnvFromMetadata && readsMetadata(c, field, key) {
 				m := ch.metadata[c.Name]
 				m.set(field, key, value)

@@ -30,8 +30,9 @@ type agents struct {
 // NodeAgents gives every node an agent. It reports the environment of running containers in an annotation. While a pod
 // is out of service, it stops containers that were started with other values than the pod's metadata has now, and those
 // whose restart its in-place update asks for. From then on a pod whose metadata the operator wrote last must not come
-// back into service while a container runs with an outdated environment or is to be restarted, and no container may be
-// restarted twice for one change of the annotation that restarts it.
+// back into service while a container runs with an outdated environment or is to be restarted, no container may be
+// restarted twice for one change of the annotation that restarts it, and nothing is restarted together with a native
+// sidecar before it.
 func (w *World) NodeAgents() {
 	a := &agents{
 		world: w, started: map[string]uint64{}, stopped: map[string]bool{}, edited: map[types.UID]bool{}, shown: map[types.UID]*corev1.Pod{},
@@ -78,8 +79,7 @@ func (a *agents) report(key types.NamespacedName, uid types.UID) {
 		return
 	}
 	meta, reported := inplace.RuntimeContainersMeta{Containers: []inplace.RuntimeContainer{}}, false
-	for i := range pod.Status.ContainerStatuses {
-		s := &pod.Status.ContainerStatuses[i]
+	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
 		reported = reported || s.ContainerID != "" || s.State.Waiting != nil && s.State.Waiting.Reason != "ContainerCreating"
 		if s.ContainerID == "" {
 			continue
@@ -125,10 +125,12 @@ func (a *agents) stopOutdated(pod *corev1.Pod, r *podRuntime) {
 	}
 }
 
-// upToDate reports whether the container was started with the environment that the metadata of the pod gives. Agents do
-// not look at that of native sidecars.
+// stops reports whether an agent has told the runtime to stop the container that runs.
+func (a *agents) stops(c *containerRuntime) bool { return a != nil && a.stopped[c.id] }
+
+// upToDate reports whether the container was started with the environment that the metadata of the pod gives.
 func (a *agents) upToDate(pod *corev1.Pod, c *containerRuntime) bool {
-	return podspec.IsSidecar(c.spec) || !inplace.ReadsMetadata(c.spec) || a.started[c.id] == inplace.ExpectedEnvHash(c.spec, pod)
+	return !inplace.ReadsMetadata(c.spec) || a.started[c.id] == inplace.ExpectedEnvHash(c.spec, pod)
 }
 
 // watch checks pods that come back into service, and records who writes metadata.
@@ -151,8 +153,8 @@ func (a *agents) watch(actor string, old, pod *corev1.Pod) {
 }
 
 func (a *agents) metadataDiffers(old, pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
-		return inplace.ExpectedEnvHash(&c, old) != inplace.ExpectedEnvHash(&c, pod)
+	return slices.ContainsFunc(podspec.LongRunning(&pod.Spec), func(c *corev1.Container) bool {
+		return inplace.ExpectedEnvHash(c, old) != inplace.ExpectedEnvHash(c, pod)
 	})
 }
 

@@ -120,14 +120,14 @@ func (w *World) syncContainer(r *podRuntime, c *containerRuntime, spec *corev1.C
 	imageChanged, resized := c.spec.Image != spec.Image, !same(c.spec.Resources, spec.Resources)
 	c.spec = spec
 	switch {
-	case imageChanged && c.running && c.ran == spec.Image: // back before anything was stopped
+	case imageChanged && c.running && c.ran == spec.Image && !w.agents.stops(c): // back before anything was stopped
 		c.epoch++
 		if !c.ready {
 			w.settleContainer(r, c)
 		}
 	case imageChanged:
 		w.restart(r, c)
-	case resized && c.running && c.ran == spec.Image: // what is about to start takes the new quantities anyway
+	case resized && c.running && c.ran == spec.Image && !w.agents.stops(c): // what is about to start takes the new quantities anyway
 		w.resize(r, c)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
@@ -42,6 +43,7 @@ func (r *restarts) count(pod *corev1.Pod, c *containerRuntime) {
 // watch requires of a write of the operator that takes a pod back into service that the containers which the annotation
 // names run anew.
 func (r *restarts) watch(old, pod *corev1.Pod, back bool) {
+	r.inOrder(old, pod)
 	if old.Labels[contract.RevisionLabel] != pod.Labels[contract.RevisionLabel] {
 		r.began[pod.UID] = containerIDs(old)
 	}
@@ -58,10 +60,25 @@ func (r *restarts) watch(old, pod *corev1.Pod, back bool) {
 	delete(r.due, pod.UID)
 }
 
-// containerIDs returns the IDs of the containers that were started, by name.
+// inOrder requires of a write that asks for restarts that no native sidecar before them is being restarted.
+func (r *restarts) inOrder(old, pod *corev1.Pod) {
+	before, asked := inplace.RestartsUnderWay(old), inplace.RestartsUnderWay(pod)
+	sidecar := ""
+	for _, c := range podspec.LongRunning(&pod.Spec) {
+		id, is := asked[c.Name]
+		if is && before[c.Name] != id && sidecar != "" {
+			r.world.Violate("container %s of pod %s is to be restarted while native sidecar %s is", c.Name, pod.Name, sidecar)
+		}
+		if is && podspec.IsSidecar(c) {
+			sidecar = c.Name
+		}
+	}
+}
+
+// containerIDs returns the IDs of the containers and native sidecars that were started, by name.
 func containerIDs(pod *corev1.Pod) map[string]string {
 	ids := map[string]string{}
-	for _, s := range pod.Status.ContainerStatuses {
+	for _, s := range longRunning(pod) {
 		if s.ContainerID != "" {
 			ids[s.Name] = s.ContainerID
 		}
@@ -77,9 +94,14 @@ func namedForRestart(ids map[string]string, value string) map[string]string {
 	return named
 }
 
+// longRunning returns the statuses of containers and of native sidecars; kubelets of simulated worlds report no others.
+func longRunning(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+}
+
 func (r *restarts) notRestarted(pod *corev1.Pod) []string {
 	var names []string
-	for _, s := range pod.Status.ContainerStatuses {
+	for _, s := range longRunning(pod) {
 		if id, due := r.due[pod.UID][s.Name]; due && s.ContainerID == id {
 			names = append(names, s.Name)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // validateUpdate returns whether the change from old to n changes the spec, and the errors with which a server rejects
@@ -118,11 +119,12 @@ func validatePodSpec(subresource string, old, n *corev1.Pod) field.ErrorList {
 			}
 		}
 	case "resize":
-		for i := range bare.Containers {
-			if !resizable(old.Spec.Containers[i].Resources, bare.Containers[i].Resources) {
+		before := podspec.LongRunning(&old.Spec)
+		for i, c := range podspec.LongRunning(bare) {
+			if !resizable(before[i].Resources, c.Resources) {
 				errs = append(errs, forbidden("spec.containers.resources", "only cpu and memory can be set"))
 			}
-			bare.Containers[i].Resources = old.Spec.Containers[i].Resources
+			c.Resources = before[i].Resources
 		}
 		if quality(&old.Spec) != quality(&n.Spec) {
 			errs = append(errs, forbidden("spec", "the QoS class cannot change"))
@@ -194,8 +196,8 @@ func forbidden(path, text string) *field.Error { return field.Forbidden(field.Ne
 
 // fitsNode returns the server's refusal of a resize to more than a node has.
 func fitsNode(pod *corev1.Pod) error {
-	for i := range pod.Spec.Containers {
-		if cpu := pod.Spec.Containers[i].Resources.Requests.Cpu(); cpu.CmpInt64(maxCPU) > 0 {
+	for _, c := range podspec.LongRunning(&pod.Spec) {
+		if cpu := c.Resources.Requests.Cpu(); cpu.CmpInt64(maxCPU) > 0 {
 			refused := apierrors.NewForbidden(resourceOf(pod), pod.Name, fmt.Errorf("the node has less cpu than %s", cpu))
 			refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: progress.NodeCapacityCause}}
 			return refused

@@ -1,7 +1,7 @@
 package testenv
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,7 +24,7 @@ rules:
 - level: Metadata
 `
 
-const auditTimeout = 10 * time.Second
+const auditTimeout = 30 * time.Second
 
 // Request is an answered request in the audit log.
 type Request struct {
@@ -79,10 +79,15 @@ func (e *Environment) Audit(t testing.TB) *Audit {
 	t.Helper()
 	a := &Audit{path: e.audit, client: e.ClientAs(t, "audit-mark")}
 	a.settle(t)
+	a.offset = a.size(t)
+	return a
+}
+
+func (a *Audit) size(t testing.TB) int64 {
+	t.Helper()
 	info, err := os.Stat(a.path)
 	require.NoError(t, err)
-	a.offset = info.Size()
-	return a
+	return info.Size()
 }
 
 // AuditOf is Audit of the requests for objects of one namespace, for tests that run beside others.
@@ -132,29 +137,33 @@ func (a *Audit) Kinds(t testing.TB, userAgent, namespace string) []string {
 // settle makes a request and waits until the log has it, because the server writes an entry after it has answered.
 func (a *Audit) settle(t testing.TB) {
 	t.Helper()
-	name := fmt.Sprintf("mark-%d-%d", time.Now().UnixNano(), a.marks.Add(1))
+	name, from := fmt.Sprintf("mark-%d-%d", time.Now().UnixNano(), a.marks.Add(1)), a.size(t)
 	_ = a.client.Get(t.Context(), client.ObjectKey{Name: name}, &corev1.Namespace{})
 	require.Eventually(t, func() bool {
-		return slices.ContainsFunc(a.read(t), func(r Request) bool { return r.Object.Name == name })
+		return bytes.Contains(a.linesFrom(t, from), []byte(name))
 	}, auditTimeout, 10*time.Millisecond, "the audit log does not show the last request")
 }
 
-func (a *Audit) read(t testing.TB) []Request {
+// linesFrom returns the finished lines of the log from the offset on.
+func (a *Audit) linesFrom(t testing.TB, offset int64) []byte {
 	t.Helper()
 	file, err := os.Open(a.path)
 	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
-	_, err = file.Seek(a.offset, io.SeekStart)
+	_, err = file.Seek(offset, io.SeekStart)
 	require.NoError(t, err)
+	text, err := io.ReadAll(file)
+	require.NoError(t, err)
+	return text[:bytes.LastIndexByte(text, '\n')+1] // an unfinished last line is read next time
+}
+
+func (a *Audit) read(t testing.TB) []Request {
+	t.Helper()
 	var requests []Request
-	lines := bufio.NewReader(file)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			return requests // an unfinished last line is read next time
-		}
+	for line := range bytes.Lines(a.linesFrom(t, a.offset)) {
 		var r Request
 		require.NoError(t, json.Unmarshal(line, &r))
 		requests = append(requests, r)
 	}
+	return requests
 }

@@ -16,6 +16,8 @@ type Plan struct {
 	// Err says why the spec cannot be followed, in words for its author. Only what keeps running
 	// pods in order is planned then.
 	Err error
+	// MaxUnavailable is how many pods an update may have out of service, as a number. No write depends on it.
+	MaxUnavailable int32
 }
 
 // String is the plan as text, with what runs aside at its end.

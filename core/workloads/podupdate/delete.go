@@ -7,6 +7,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
+// DeleteToRecreate is the action reason of the delete of a pod that makes way for one of another revision.
+const DeleteToRecreate = "Recreate"
+
 // DeleteReason says why a pod is deleted.
 type DeleteReason struct {
 	// Reason is one word for machines, Message one sentence for people.

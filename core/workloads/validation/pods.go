@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // Selector validates the selector and the template's labels of a workload whose spec has the path. It wants a selector
@@ -54,13 +55,13 @@ func LongRunning(template *corev1.PodTemplateSpec, at *field.Path, kind string) 
 	return errs
 }
 
-// restartInPlace wants that an annotation that restarts containers names containers of the template.
+// restartInPlace wants that an annotation that restarts containers names containers or native sidecars of the template.
 func restartInPlace(template *corev1.PodTemplateSpec, at *field.Path) field.ErrorList {
 	value := template.Annotations[contract.RestartInPlaceAnnotation]
 	names, _ := inplace.ParseRestart(value)
 	var errs field.ErrorList
 	for _, name := range names {
-		if !slices.ContainsFunc(template.Spec.Containers, func(c corev1.Container) bool { return c.Name == name }) {
+		if !slices.ContainsFunc(podspec.LongRunning(&template.Spec), func(c *corev1.Container) bool { return c.Name == name }) {
 			errs = append(errs, field.Invalid(at, value, "there is no container "+name))
 		}
 	}

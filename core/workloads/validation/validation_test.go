@@ -106,9 +106,13 @@ func TestLongRunningPods(t *testing.T) {
 }
 
 func TestARestartNamesContainersOfTheTemplate(t *testing.T) {
-	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}, {Name: "proxy"}}}}
+	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "setup"}, {Name: "mesh", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}},
+		Containers:     []corev1.Container{{Name: "app"}, {Name: "proxy"}},
+	}}
 	for value, want := range map[string][]string{
-		"": nil, "2026-01-01T00:00:00Z": nil, "1 app": nil, "1  proxy app": nil,
+		"": nil, "2026-01-01T00:00:00Z": nil, "1 app": nil, "1  proxy app": nil, "1 mesh": nil,
+		"1 setup":      {`spec.metadata.annotations[apps.kruise.io/restart-in-place]: Invalid value: "1 setup": there is no container setup`},
 		"1 app nobody": {`spec.metadata.annotations[apps.kruise.io/restart-in-place]: Invalid value: "1 app nobody": there is no container nobody`},
 	} {
 		template.Annotations = map[string]string{contract.RestartInPlaceAnnotation: value}

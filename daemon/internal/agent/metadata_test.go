@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"
 )
@@ -38,7 +39,7 @@ func (n *node) eventuallyReported(pod *corev1.Pod) map[string]inplace.RuntimeCon
 		meta, err := inplace.ReadRuntimeContainersMeta(now)
 		require.NoError(c, err)
 		require.NotNil(c, meta)
-		require.Len(c, meta.Containers, len(now.Spec.Containers))
+		require.Len(c, meta.Containers, len(podspec.LongRunning(&now.Spec)))
 		clear(out)
 		for _, entry := range meta.Containers {
 			assert.Equal(c, containerID(now, entry.Name), entry.ContainerID)
@@ -94,6 +95,22 @@ func TestAContainerIsRestartedAsItIs(t *testing.T) {
 	}, patience, moment)
 	assert.Equal(t, []string{before["proxy"].ContainerID}, n.stopped())
 	assert.Equal(t, before["app"], n.eventuallyReported(pod)["app"])
+}
+
+func TestANativeSidecarIsReportedAndRestarted(t *testing.T) {
+	n := givenNode(t)
+	pod := n.podOfASet("web")
+	mesh := corev1.Container{Name: "mesh", Image: "mesh:1", RestartPolicy: new(corev1.ContainerRestartPolicyAlways), Env: pod.Spec.Containers[1].Env}
+	pod.Spec.Containers[1].Env = nil
+	pod.Spec.InitContainers = []corev1.Container{mesh}
+	pod = n.run(pod)
+	before := n.eventuallyReported(pod)
+	assert.Equal(t, uint64(4274367333), before["mesh"].Hashes.ExtractedEnvFromMetadataHash)
+	n.update(pod, "v2", corev1.ConditionFalse)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		assert.NotEqual(c, before["mesh"].Hashes.ExtractedEnvFromMetadataHash, n.eventuallyReported(pod)["mesh"].Hashes.ExtractedEnvFromMetadataHash)
+	}, patience, moment)
+	assert.Equal(t, []string{before["mesh"].ContainerID}, n.stopped(), "one restart of the one that reads the key")
 }
 
 func TestAValueThatAUserChangesRestartsNothing(t *testing.T) {

@@ -1,6 +1,8 @@
 package agent_test
 
 import (
+	"slices"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -65,7 +67,7 @@ func (n *node) fresh(pod *corev1.Pod) *corev1.Pod {
 }
 
 func containerID(pod *corev1.Pod, name string) string {
-	for _, status := range pod.Status.ContainerStatuses {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if status.Name == name {
 			return status.ContainerID
 		}

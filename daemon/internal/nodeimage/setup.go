@@ -1,7 +1,6 @@
 package nodeimage
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -59,7 +57,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Named(ControllerName).
 		For(&v1beta1.NodeImage{}).
 		Watches(&corev1.Node{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(nodeChanges())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
+		WithOptions(o.Options(workers)).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)

@@ -1,7 +1,6 @@
 package recreate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -9,7 +8,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -51,7 +49,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 		Named(ControllerName).
 		For(&v1beta1.ContainerRecreateRequest{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.requestsFor)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
+		WithOptions(o.Options(workers)).
 		Complete(r)
 }
 

@@ -40,7 +40,8 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet,
 			return frame.Set{
 				Selector: set.Spec.Selector, Template: &set.Spec.Template,
 				Replicas: &s.DesiredNumberScheduled, MinReadySeconds: set.Spec.MinReadySeconds,
-				Pods: s.CurrentNumberScheduled, ObservedGeneration: s.ObservedGeneration, CollisionCount: s.CollisionCount,
+				Pods: s.CurrentNumberScheduled, Available: s.NumberAvailable, Conditions: s.Conditions,
+				ObservedGeneration: s.ObservedGeneration, CollisionCount: s.CollisionCount,
 				InRollout: s.UpdatedNumberScheduled < s.DesiredNumberScheduled,
 			}
 		},

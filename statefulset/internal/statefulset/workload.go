@@ -42,8 +42,9 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSe
 			return frame.Set{
 				Selector: set.Spec.Selector, Template: &set.Spec.Template, ClaimTemplates: set.Spec.VolumeClaimTemplates,
 				Replicas: set.Spec.Replicas, MinReadySeconds: set.Spec.MinReadySeconds,
-				Pods: set.Status.Replicas, ObservedGeneration: set.Status.ObservedGeneration,
-				CurrentRevision: set.Status.CurrentRevision, CollisionCount: set.Status.CollisionCount,
+				Pods: set.Status.Replicas, Available: set.Status.AvailableReplicas, Conditions: set.Status.Conditions,
+				ObservedGeneration: set.Status.ObservedGeneration,
+				CurrentRevision:    set.Status.CurrentRevision, CollisionCount: set.Status.CollisionCount,
 			}
 		},
 		DefaultPullPolicy: plan.DefaultPullPolicy, SameTemplate: sameAsBuiltIn,

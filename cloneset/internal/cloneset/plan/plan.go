@@ -138,6 +138,7 @@ func newPass(s Snapshot) *pass {
 	}
 	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
 	p.numbers, p.plan.Err = readNumbers(s.Set)
+	p.plan.MaxUnavailable = p.numbers.maxUnavailable
 	p.revisions = podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), inplace.Options{
 		DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, Resize: s.FeatureGates.Resize, CompareClaims: p.comparesClaims(),
 	})

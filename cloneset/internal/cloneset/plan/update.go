@@ -239,7 +239,7 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 		return action.Action{}, errNoNewPods
 	}
 	return p.deletePod(o, podupdate.DeleteReason{
-		Reason: "Recreate", Message: p.updates.WhyNewPod(o.State, target),
+		Reason: podupdate.DeleteToRecreate, Message: p.updates.WhyNewPod(o.State, target),
 		Event: &action.Event{
 			Succeeded: EventRecreated, Failed: EventRecreateFailed,
 			Note: fmt.Sprintf("successfully delete pod %s for re-creation(revision %s)", o.Pod.Name, target.Name),

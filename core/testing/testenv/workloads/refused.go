@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
@@ -81,9 +82,7 @@ func (r Refused) TestUpdate(t *testing.T) {
 		r.eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:1")) })
 		allow = r.forbid(t, c, set, "app:2")
 		audit = r.Env.AuditOf(t, ns)
-		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
-		r.SetImage(set, "app:2")
-		require.NoError(t, c.Update(t.Context(), set))
+		r.edit(t, c, set, "app:2")
 		begun := time.Now()
 		r.eventually(t, func(collect *assert.CollectT) { assert.GreaterOrEqual(collect, r.trials(t, audit), 4) })
 		writes := audit.Writes(t, r.UserAgent)
@@ -160,9 +159,7 @@ func (r Refused) TestRights(t *testing.T) {
 	}
 	r.eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:1")) })
 	audit := r.Env.AuditOf(t, ns)
-	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
-	r.SetImage(set, "app:2")
-	require.NoError(t, c.Update(t.Context(), set))
+	r.edit(t, c, set, "app:2")
 	begun := time.Now()
 	r.eventually(t, func(collect *assert.CollectT) { assert.GreaterOrEqual(collect, r.trials(t, audit), 2) })
 	writes := audit.Writes(t, r.UserAgent)
@@ -179,6 +176,18 @@ func (r Refused) TestRights(t *testing.T) {
 	role.Rules = r.Role.Rules
 	require.NoError(t, c.Update(t.Context(), role))
 	r.eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:2")) })
+}
+
+// edit gives the pods of the set another image, again where the status was written meanwhile.
+func (r Refused) edit(t *testing.T, c client.Client, set client.Object, image string) {
+	t.Helper()
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+			return err
+		}
+		r.SetImage(set, image)
+		return c.Update(t.Context(), set)
+	}))
 }
 
 // without gives the user the role of the operator without one verb on a resource, until the end of the test.

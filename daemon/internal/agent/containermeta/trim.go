@@ -5,11 +5,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // trim leaves of a pod what this package reads. Of the metadata all but managed fields, what kubectl applied
-// last, and owners that do not control. Of each container name, image, and variables that read metadata. Of
-// the status: conditions, and names and IDs of containers, with the reasons for which they wait.
+// last, and owners that do not control. Of each container and native sidecar name, image, and variables that read
+// metadata. Of the status: conditions, and names and IDs of containers, with the reasons for which they wait.
 func trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -22,19 +24,40 @@ func trim(object any) (any, error) {
 		owners = []metav1.OwnerReference{*owner}
 	}
 	pod.OwnerReferences = owners
-	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: trimContainers(pod.Spec.Containers)}
+	sidecars, sidecarStatuses := sidecarsOf(pod)
+	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: trimContainers(pod.Spec.Containers), InitContainers: trimContainers(sidecars)}
 	pod.Status = corev1.PodStatus{
 		Phase: pod.Status.Phase, ContainerStatuses: trimStatuses(pod.Status.ContainerStatuses),
-		Conditions: trimConditions(pod.Status.Conditions),
+		InitContainerStatuses: trimStatuses(sidecarStatuses), Conditions: trimConditions(pod.Status.Conditions),
 	}
 	return pod, nil
 }
 
+// sidecarsOf returns the native sidecars of the pod and their statuses.
+func sidecarsOf(pod *corev1.Pod) (sidecars []corev1.Container, statuses []corev1.ContainerStatus) {
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if !podspec.IsSidecar(c) {
+			continue
+		}
+		sidecars = append(sidecars, *c)
+		for j := range pod.Status.InitContainerStatuses {
+			if pod.Status.InitContainerStatuses[j].Name == c.Name {
+				statuses = append(statuses, pod.Status.InitContainerStatuses[j])
+			}
+		}
+	}
+	return sidecars, statuses
+}
+
 func trimContainers(containers []corev1.Container) []corev1.Container {
+	if len(containers) == 0 {
+		return nil
+	}
 	out := make([]corev1.Container, len(containers))
 	for i := range containers {
 		c := &containers[i]
-		out[i] = corev1.Container{Name: c.Name, Image: c.Image}
+		out[i] = corev1.Container{Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy}
 		for _, env := range c.Env {
 			if env.ValueFrom != nil && env.ValueFrom.FieldRef != nil && strings.HasPrefix(env.ValueFrom.FieldRef.FieldPath, "metadata.") {
 				out[i].Env = append(out[i].Env, env)
@@ -45,6 +68,9 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 }
 
 func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	if len(statuses) == 0 {
+		return nil
+	}
 	out := make([]corev1.ContainerStatus, len(statuses))
 	for i := range statuses {
 		out[i] = corev1.ContainerStatus{Name: statuses[i].Name, ContainerID: statuses[i].ContainerID}

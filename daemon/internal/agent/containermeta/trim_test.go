@@ -27,3 +27,15 @@ func TestAPodThatCannotStartIsReportedFromTheCache(t *testing.T) {
 	todo := plan.Compute(plan.Snapshot{Pod: kept.(*corev1.Pod), EnvFromMetadata: true})
 	assert.JSONEq(t, `{"containers": []}`, todo.Annotation)
 }
+
+// Of init containers native sidecars are left, with what the plan reads of them.
+func TestNativeSidecarsStayInTheCache(t *testing.T) {
+	always := new(corev1.ContainerRestartPolicyAlways)
+	pod := &corev1.Pod{}
+	pod.Spec.InitContainers = []corev1.Container{{Name: "setup", Image: "setup:1"}, {Name: "mesh", Image: "mesh:1", RestartPolicy: always, Command: []string{"run"}}}
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "setup", ContainerID: "s"}, {Name: "mesh", ContainerID: "m", Image: "mesh:1"}}
+	kept, err := trim(pod)
+	require.NoError(t, err)
+	assert.Equal(t, []corev1.Container{{Name: "mesh", Image: "mesh:1", RestartPolicy: always}}, kept.(*corev1.Pod).Spec.InitContainers)
+	assert.Equal(t, []corev1.ContainerStatus{{Name: "mesh", ContainerID: "m"}}, kept.(*corev1.Pod).Status.InitContainerStatuses)
+}

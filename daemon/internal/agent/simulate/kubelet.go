@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/pods/hash"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // Kubelet keeps the containers of one pod running in a runtime and reports them.
@@ -57,8 +58,7 @@ func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 		return err
 	}
 	now, _ := k.Runtime.Containers(pod)
-	for i := range pod.Spec.Containers {
-		spec := &pod.Spec.Containers[i]
+	for _, spec := range podspec.LongRunning(&pod.Spec) {
 		running := slices.ContainsFunc(now, func(c Container) bool {
 			return c.Spec.Name == spec.Name && c.State == runtimev1.ContainerState_CONTAINER_RUNNING
 		})
@@ -78,12 +78,16 @@ func plainHash(spec *corev1.Container) uint64 {
 // report writes the status of the containers, sorted by name as kubelets do, and the pod's readiness.
 func (k *Kubelet) report(ctx context.Context, pod *corev1.Pod) error {
 	base := pod.DeepCopy()
-	pod.Status.Phase, pod.Status.ContainerStatuses = corev1.PodRunning, nil
+	pod.Status.Phase, pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = corev1.PodRunning, nil, nil
 	now, _ := k.Runtime.Containers(pod)
 	slices.SortFunc(now, func(a, b Container) int { return cmp.Compare(a.Spec.Name, b.Spec.Name) })
 	for i := range now {
 		c := &now[i]
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+		list := &pod.Status.ContainerStatuses
+		if podspec.IsSidecar(&c.Spec) {
+			list = &pod.Status.InitContainerStatuses
+		}
+		*list = append(*list, corev1.ContainerStatus{
 			Name: c.Spec.Name, Image: c.Spec.Image, ImageID: "sha256:" + c.Spec.Image, ContainerID: k.Runtime.Name + "://" + c.ID,
 			RestartCount: c.Restarts, Ready: true, Started: new(true),
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Time{Time: c.StartedAt}}},

@@ -109,6 +109,7 @@ func newPass(s Snapshot) *pass {
 	}
 	p.findPlaces()
 	p.numbers, p.plan.Err = readNumbers(s.Set, p.desired)
+	p.plan.MaxUnavailable = int32(p.numbers.maxUnavailable)
 	if p.selectsAll() {
 		p.plan.Err = errSelectsAll
 	}

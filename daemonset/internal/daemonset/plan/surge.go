@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
 // surge makes successors beside pods that are to be replaced: at once beside those out of service, beside others as far
@@ -95,5 +96,5 @@ func surgeReason(o *pod) string {
 	if o.SpecifiedDelete {
 		return "SpecifiedDelete"
 	}
-	return "Recreate"
+	return podupdate.DeleteToRecreate
 }

@@ -141,7 +141,7 @@ func (p *pass) replace(step *action.Step, l *place, o *pod) bool {
 	u := p.inPlaceUpdate(l, o)
 	target := p.target(l)
 	if u == nil {
-		return p.deletePod(step, o, "Recreate", p.workload.WhyNewPod(o.State, target))
+		return p.deletePod(step, o, podupdate.DeleteToRecreate, p.workload.WhyNewPod(o.State, target))
 	}
 	if p.left.inPlace == 0 {
 		step.More = true

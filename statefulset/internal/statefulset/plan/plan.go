@@ -138,6 +138,7 @@ func newPass(s Snapshot) *pass {
 	var reserved ordinals.Reserved
 	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
 	p.numbers, reserved, p.plan.Err = readNumbers(s.Set, s.FeatureGates)
+	p.plan.MaxUnavailable = int32(p.numbers.maxUnavailable)
 	options := inplace.Options{DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, Resize: s.FeatureGates.Resize}
 	p.workload = podupdate.Workload{
 		Revisions:     podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), options),

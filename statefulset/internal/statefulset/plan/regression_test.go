@@ -295,10 +295,10 @@ func TestMarkingAPodWithoutTheGateIsToldOf(t *testing.T) {
 // W24: pods were created one after the other. They are created in a slow start, and the plan of a pod
 // that cannot be created holds up no deletion and no update.
 func TestPodsAreCreatedInASlowStart(t *testing.T) {
-	for _, step := range given(t, 500).plan().Steps {
+	for _, step := range given(t, 100).plan().Steps {
 		if step.Name == stepCreate {
 			assert.True(t, step.SlowStart)
-			assert.Len(t, step.Actions, 500)
+			assert.Len(t, step.Actions, 100)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func TestAnInvalidReservationAddsAndRemovesNoPod(t *testing.T) {
 // a large one costs.
 func TestAPlanCreatesOnlySomeOfManyPods(t *testing.T) {
 	for replicas, more := range map[int32]bool{action.MaxCreates + 2: false, action.MaxCreates + 3: true, 2_000_000_000: true} {
-		todo := given(t, replicas).updated(at(0, 400)).plan()
+		todo := given(t, replicas).updated(at(0, 100)).plan()
 		require.Equal(t, action.MaxCreates, todo.Count(action.Create))
 		last := todo.Steps[len(todo.Steps)-1]
 		assert.Equal(t, stepCreate, last.Name)

@@ -185,9 +185,9 @@ func (p *pass) replace(step *action.Step, o *pod) bool {
 		o.touched, o.leaving = true, true
 		return true
 	case o.claims.needsRemount && o.updated:
-		return p.deletePod(step, o, "Recreate", "the file system of claim "+o.claims.fileSystemPending+" grows with the next mount")
+		return p.deletePod(step, o, podupdate.DeleteToRecreate, "the file system of claim "+o.claims.fileSystemPending+" grows with the next mount")
 	}
-	return p.deletePod(step, o, "Recreate", p.workload.WhyNewPod(o.State, p.Chosen.Update))
+	return p.deletePod(step, o, podupdate.DeleteToRecreate, p.workload.WhyNewPod(o.State, p.Chosen.Update))
 }
 
 // updatePath is how the pod gets to the update revision: in place, or by a new pod where there is no update.

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/hash"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 const (
@@ -49,8 +50,7 @@ func NeedEnv(s Snapshot) []string {
 	}
 	known := recorded(s.Pod)
 	var ids []string
-	for i := range s.Pod.Status.ContainerStatuses {
-		status := &s.Pod.Status.ContainerStatuses[i]
+	for _, status := range statuses(s.Pod) {
 		c, spec := containerOf(s.Containers, status), specOf(s.Pod, status.Name)
 		if c == nil || spec == nil || !c.Running || !inplace.ReadsMetadata(spec) {
 			continue
@@ -83,11 +83,11 @@ type pass struct {
 	plan Plan
 }
 
-// report makes the annotation: an entry for every container that the pod's status and the runtime both know.
+// report makes the annotation: an entry for every container that the pod's status and the runtime both know, native
+// sidecars last.
 func (p *pass) report() {
 	known := recorded(p.Pod)
-	for i := range p.Pod.Status.ContainerStatuses {
-		status := &p.Pod.Status.ContainerStatuses[i]
+	for _, status := range statuses(p.Pod) {
 		c, spec := containerOf(p.Containers, status), specOf(p.Pod, status.Name)
 		if c == nil || spec == nil {
 			continue
@@ -116,15 +116,19 @@ func (p *pass) report() {
 	}
 }
 
-// cannotStart reports whether a container that reads metadata waits because of an error, such as an image that cannot
-// be pulled: only an update may help, and the workload updates only pods that an agent has reported.
+// cannotStart reports whether a container that reads metadata, or a native sidecar that others wait for, waits because of
+// an error, such as an image that cannot be pulled: only an update may help, and the workload updates only pods that an
+// agent has reported.
 func (p *pass) cannotStart() bool {
-	return p.EnvFromMetadata && slices.ContainsFunc(p.Pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+	if !p.EnvFromMetadata || !slices.ContainsFunc(podspec.LongRunning(&p.Pod.Spec), inplace.ReadsMetadata) {
+		return false
+	}
+	return slices.ContainsFunc(statuses(p.Pod), func(s *corev1.ContainerStatus) bool {
 		spec, waits := specOf(p.Pod, s.Name), s.State.Waiting
 		if spec == nil || waits == nil || waits.Reason == "" || waits.Reason == "ContainerCreating" || waits.Reason == "PodInitializing" {
 			return false
 		}
-		return inplace.ReadsMetadata(spec)
+		return inplace.ReadsMetadata(spec) || podspec.IsSidecar(spec)
 	})
 }
 
@@ -225,10 +229,25 @@ func containerOf(containers []Container, status *corev1.ContainerStatus) *Contai
 	return &containers[i]
 }
 
+// specOf returns the container or native sidecar with the name, nil if there is none: other init containers are never
+// restarted.
 func specOf(pod *corev1.Pod, name string) *corev1.Container {
-	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
-	if i < 0 {
-		return nil
+	for _, c := range podspec.LongRunning(&pod.Spec) {
+		if c.Name == name {
+			return c
+		}
 	}
-	return &pod.Spec.Containers[i]
+	return nil
+}
+
+// statuses returns those of containers, and then those of init containers.
+func statuses(pod *corev1.Pod) []*corev1.ContainerStatus {
+	all := make([]*corev1.ContainerStatus, 0, len(pod.Status.ContainerStatuses)+len(pod.Status.InitContainerStatuses))
+	for i := range pod.Status.ContainerStatuses {
+		all = append(all, &pod.Status.ContainerStatuses[i])
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		all = append(all, &pod.Status.InitContainerStatuses[i])
+	}
+	return all
 }

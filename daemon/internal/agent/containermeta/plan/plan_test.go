@@ -167,6 +167,38 @@ func TestAContainerThatCannotBeStartedIsReportedAsNone(t *testing.T) {
 	}
 }
 
+// sidecars puts side among the init containers, as a native sidecar, after one that ends.
+func sidecars(p *corev1.Pod) {
+	p.Spec.InitContainers = []corev1.Container{{Name: "setup", Image: "setup:1"}, p.Spec.Containers[0]}
+	p.Spec.InitContainers[1].RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+	p.Spec.Containers = p.Spec.Containers[1:]
+	p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "setup", ContainerID: "containerd://u1"}, p.Status.ContainerStatuses[1]}
+	p.Status.ContainerStatuses = p.Status.ContainerStatuses[:1]
+}
+
+func TestNativeSidecarsAreReportedLastAndRestarted(t *testing.T) {
+	containers := append(running(), plan.Container{Name: "setup", ID: "containerd://u1"})
+	s := plan.Snapshot{Pod: pod(sidecars), Containers: containers, EnvFromMetadata: true}
+	assert.Equal(t, reported, compute(t, s).Annotation)
+
+	s.Pod = pod(sidecars, withAnnotation(reported), updating, asked(`{"side":"containerd://s1","setup":"containerd://u1"}`))
+	first := compute(t, s)
+	s.Now, s.Outdated = now.Add(15*time.Second), first.Outdated // the kubelet has its turn
+	assert.Equal(t, []string{"containerd://s1"}, compute(t, s).Stop)
+}
+
+// What reads metadata cannot start before a native sidecar whose image cannot be pulled.
+func TestANativeSidecarThatCannotBeStartedIsReportedAsNone(t *testing.T) {
+	stuck := pod(sidecars)
+	stuck.Status.ContainerStatuses[0] = corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}}
+	for name, want := range map[string]string{"setup": "", "side": `{"containers":[]}`} {
+		stuck.Status.InitContainerStatuses = []corev1.ContainerStatus{
+			{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}},
+		}
+		assert.Equal(t, want, compute(t, plan.Snapshot{Pod: stuck, EnvFromMetadata: true, Now: now}).Annotation, name)
+	}
+}
+
 func changed(p *corev1.Pod) { p.Annotations["app-config"] = "v2" }
 
 func TestAChangedValueRestartsItsReadersDuringAnInPlaceUpdate(t *testing.T) {

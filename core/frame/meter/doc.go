@@ -1,0 +1,7 @@
+// Package meter counts what the controller of a kind of workload does, for Prometheus: how long its plans take, how
+// pods change their revision, how long new ones take to become ready, and, of each workload, how many pods are
+// unavailable and in trouble and what it waits for.
+//
+// Values of labels come from closed sets, but for the namespace and the name of a workload: the series of a workload
+// end with it. docs/metrics.md names all of them.
+package meter

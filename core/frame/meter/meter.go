@@ -1,0 +1,156 @@
+package meter
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
+)
+
+// Meter counts for one controller. It is safe for concurrent use.
+type Meter struct {
+	series series
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]*record
+}
+
+// record is what is remembered of a workload.
+type record struct {
+	waitsFor string                  // reason, empty for nothing
+	trouble  map[trouble]int         // series of pods in trouble
+	starting map[types.UID]time.Time // when pods were created that have not been ready yet
+}
+
+// New makes the meter of a controller. Several may share one registerer.
+func New(registerer prometheus.Registerer, controller string) (*Meter, error) {
+	s, err := newSeries(registerer, controller)
+	if err != nil {
+		return nil, err
+	}
+	return &Meter{series: s, known: map[types.NamespacedName]*record{}}, nil
+}
+
+// Planned counts a plan that took so long to make.
+func (m *Meter) Planned(took time.Duration) { m.series.planning.Observe(took.Seconds()) }
+
+// Executed counts what became of the plan of a workload.
+func (m *Meter) Executed(workload types.NamespacedName, outcomes []progress.Outcome, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range outcomes {
+		o := &outcomes[i]
+		pod, isPod := o.Action.Object.(*corev1.Pod)
+		if !isPod || o.State != progress.Done {
+			continue
+		}
+		switch {
+		case o.Action.Verb == action.Create && o.Object != nil:
+			m.of(workload).starting[o.Object.GetUID()] = now
+		case o.Action.Reason == podupdate.DeleteToRecreate:
+			m.series.recreated.Inc()
+		case o.Action.Verb == action.UpdateInPlace && podstate.ShortHash(pod.Labels[revisionLabel]) != o.Action.Revision:
+			m.series.inPlace.Inc() // further containers of the pod follow under its new revision
+		}
+	}
+}
+
+// Observation is what a pass found of a workload.
+type Observation struct {
+	// Pods are all pods of the workload.
+	Pods []*corev1.Pod
+	// Update is the short hash of the update revision.
+	Update string
+	// Wanted is how many pods the workload should have, Available how many are available.
+	Wanted, Available int32
+	// MaxUnavailable is how many pods an update may have out of service.
+	MaxUnavailable int32
+	// WaitsFor is the reason why the workload is not as its spec wants it, empty where it is.
+	WaitsFor string
+}
+
+// Observed sets the series of a workload.
+func (m *Meter) Observed(workload types.NamespacedName, seen Observation, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.of(workload)
+	m.series.unavailable.WithLabelValues(workload.Namespace, workload.Name).Set(float64(max(seen.Wanted-seen.Available, 0)))
+	m.series.maxUnavailable.WithLabelValues(workload.Namespace, workload.Name).Set(float64(seen.MaxUnavailable))
+	m.waitsFor(r, seen.WaitsFor)
+	m.troubles(workload, r, troublesOf(seen))
+	m.started(r, seen.Pods, now)
+}
+
+// Forget ends the series of a workload that is gone.
+func (m *Meter) Forget(workload types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.known[workload]
+	if r == nil {
+		return
+	}
+	m.waitsFor(r, "")
+	m.troubles(workload, r, nil)
+	m.series.unavailable.DeleteLabelValues(workload.Namespace, workload.Name)
+	m.series.maxUnavailable.DeleteLabelValues(workload.Namespace, workload.Name)
+	delete(m.known, workload)
+}
+
+func (m *Meter) of(workload types.NamespacedName) *record {
+	if m.known[workload] == nil {
+		m.known[workload] = &record{starting: map[types.UID]time.Time{}}
+	}
+	return m.known[workload]
+}
+
+func (m *Meter) waitsFor(r *record, reason string) {
+	if r.waitsFor == reason {
+		return
+	}
+	if r.waitsFor != "" {
+		m.series.waiting.WithLabelValues(r.waitsFor).Dec()
+	}
+	if reason != "" {
+		m.series.waiting.WithLabelValues(reason).Inc()
+	}
+	r.waitsFor = reason
+}
+
+func (m *Meter) troubles(workload types.NamespacedName, r *record, found map[trouble]int) {
+	for t := range r.trouble {
+		if found[t] == 0 {
+			m.series.troubled.DeleteLabelValues(workload.Namespace, workload.Name, t.reason, t.revision)
+		}
+	}
+	for t, pods := range found {
+		m.series.troubled.WithLabelValues(workload.Namespace, workload.Name, t.reason, t.revision).Set(float64(pods))
+	}
+	r.trouble = found
+}
+
+// started measures the pods that have become ready, and drops those that are gone.
+func (m *Meter) started(r *record, pods []*corev1.Pod, now time.Time) {
+	if len(r.starting) == 0 {
+		return
+	}
+	left := map[types.UID]time.Time{}
+	for _, pod := range pods {
+		created, starting := r.starting[pod.UID]
+		if !starting || pod.DeletionTimestamp != nil {
+			continue
+		}
+		if ready := podstate.Condition(pod, corev1.PodReady); ready != nil && ready.Status == corev1.ConditionTrue {
+			m.series.starts.Observe(now.Sub(created).Seconds())
+			continue
+		}
+		left[pod.UID] = created
+	}
+	r.starting = left
+}

@@ -1,0 +1,80 @@
+package meter
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// series are the metrics of one controller.
+type series struct {
+	planning, starts                               prometheus.Observer
+	inPlace, recreated                             prometheus.Counter
+	waiting, unavailable, maxUnavailable, troubled *prometheus.GaugeVec
+}
+
+func newSeries(registerer prometheus.Registerer, controller string) (series, error) {
+	// In seconds: plans of small and large workloads, and pods whose images are there and are not.
+	planBuckets, startBuckets := prometheus.ExponentialBuckets(0.0001, 4, 8), []float64{0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600}
+	r := registry{registerer, prometheus.Labels{"controller": controller}, nil}
+	planning := r.histogram(prometheus.HistogramOpts{
+		Name: "flotilla_plan_seconds", Help: "How long making the plan of a pass took, without reading and writing.", Buckets: planBuckets,
+	}, "controller")
+	starts := r.histogram(prometheus.HistogramOpts{
+		Name: "flotilla_pod_start_seconds", Help: "Time from the creation of a pod until it was first seen ready.", Buckets: startBuckets,
+	}, "controller")
+	updates := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "flotilla_pod_updates_total", Help: "Pods that were moved to another revision, by the way: in place, or deleted for a new pod.",
+	}, []string{"controller", "way"})
+	r.register(updates, func(there prometheus.Collector) { updates = there.(*prometheus.CounterVec) })
+	s := series{
+		waiting: r.gauge(prometheus.GaugeOpts{
+			Name: "flotilla_waiting_workloads", Help: "Workloads that are not as their spec wants them, by the reason of condition Ready.",
+		}, "controller", "reason"),
+		unavailable: r.gauge(prometheus.GaugeOpts{
+			Name: "flotilla_workload_unavailable_pods", Help: "Pods that the workload wants and that are not available.",
+		}, "controller", "namespace", "name"),
+		maxUnavailable: r.gauge(prometheus.GaugeOpts{
+			Name: "flotilla_workload_max_unavailable_pods", Help: "Pods that an update of the workload may have out of service.",
+		}, "controller", "namespace", "name"),
+		troubled: r.gauge(prometheus.GaugeOpts{
+			Name: "flotilla_workload_troubled_pods", Help: "Pods of the workload that do not become ready, by what is wrong and by revision.",
+		}, "controller", "namespace", "name", "reason", "revision"),
+	}
+	if r.err != nil {
+		return s, fmt.Errorf("register the metrics of workloads: %w", r.err)
+	}
+	s.planning, s.starts = planning.WithLabelValues(controller), starts.WithLabelValues(controller)
+	s.inPlace, s.recreated = updates.WithLabelValues(controller, "in_place"), updates.WithLabelValues(controller, "recreate")
+	return s, nil
+}
+
+// registry registers metrics, or finds those that another controller of the process has registered.
+type registry struct {
+	prometheus.Registerer
+	controller prometheus.Labels
+	err        error
+}
+
+func (r *registry) register(c prometheus.Collector, found func(prometheus.Collector)) {
+	err := r.Register(c)
+	var there prometheus.AlreadyRegisteredError
+	if errors.As(err, &there) {
+		found(there.ExistingCollector)
+		return
+	}
+	r.err = errors.Join(r.err, err)
+}
+
+func (r *registry) histogram(o prometheus.HistogramOpts, labels ...string) *prometheus.HistogramVec {
+	vec := prometheus.NewHistogramVec(o, labels)
+	r.register(vec, func(there prometheus.Collector) { vec = there.(*prometheus.HistogramVec) })
+	return vec
+}
+
+func (r *registry) gauge(o prometheus.GaugeOpts, labels ...string) *prometheus.GaugeVec {
+	vec := prometheus.NewGaugeVec(o, labels)
+	r.register(vec, func(there prometheus.Collector) { vec = there.(*prometheus.GaugeVec) })
+	return vec.MustCurryWith(r.controller)
+}
