@@ -13,6 +13,7 @@ replace (
 require (
 	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/flotilla-project/flotilla/core v0.1.0
+	github.com/flotilla-project/flotilla/core/api v0.1.0
 	github.com/flotilla-project/flotilla/daemon/api v0.1.0
 	github.com/flotilla-project/flotilla/jobs/api v0.1.0
 	github.com/robfig/cron/v3 v3.0.1
@@ -37,7 +38,6 @@ require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/distribution/reference v0.6.0 // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
-	github.com/flotilla-project/flotilla/core/api v0.1.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect

@@ -48,6 +48,7 @@ type settings struct {
 	controllers      controllers
 	cronWorkers      int
 	broadcastWorkers int
+	byScheduler      bool // who binds the pods of BroadcastJobs
 	pullWorkers      int
 	ttl              ttlSeconds
 	sidecarWorkers   int // how many pods are reconciled at a time by the terminator of sidecars
@@ -72,6 +73,7 @@ func (s *settings) add(flags *pflag.FlagSet) {
 	flags.Var(&s.controllers, "controllers", "the controllers to run: * for all, name for one, -name for all others")
 	flags.IntVar(&s.cronWorkers, "advancedcronjob-workers", defaultWorkers, "how many AdvancedCronJobs of each kind of jobs are reconciled at a time")
 	flags.IntVar(&s.broadcastWorkers, "broadcastjob-workers", defaultWorkers, "how many BroadcastJobs are reconciled at a time")
+	flags.BoolVar(&s.byScheduler, "assign-bcj-pods-by-scheduler", true, "let the scheduler bind pods of BroadcastJobs to their nodes; otherwise they name them")
 	flags.IntVar(&s.pullWorkers, "imagepulljob-workers", defaultWorkers, "how many ImagePullJobs are reconciled at a time")
 	flags.IntVar(&s.sidecarWorkers, "sidecarterminator-workers", defaultWorkers, "how many pods with sidecars are reconciled at a time")
 	flags.Var(&s.ttl, "default-ttlseconds-for-always-nodeimage", "how much longer than its job a tag stays in NodeImages, in seconds")
@@ -132,7 +134,9 @@ func (s *settings) setUpCrons(ctx context.Context, env *manager.Environment) err
 }
 
 func (s *settings) setUpBroadcasts(ctx context.Context, env *manager.Environment) error {
-	return broadcastjob.SetUp(ctx, env.Manager, env.Settings(broadcastjob.ControllerName, s.broadcastWorkers))
+	return broadcastjob.SetUp(ctx, env.Manager, broadcastjob.Options{
+		Settings: env.Settings(broadcastjob.ControllerName, s.broadcastWorkers), Bind: !s.byScheduler,
+	})
 }
 
 func (s *settings) setUpPulls(ctx context.Context, env *manager.Environment) error {

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,6 +52,14 @@ func TestControllersAreChosen(t *testing.T) {
 	}
 	_, err := flags(t, "--controllers=cloneset")
 	require.ErrorContains(t, err, `unknown controller "cloneset"`)
+}
+
+func TestTheSchedulerBindsPodsUnlessToldOtherwise(t *testing.T) {
+	for argument, want := range map[string]bool{"": true, "--assign-bcj-pods-by-scheduler=false": false} {
+		s, err := flags(t, strings.Fields(argument)...)
+		require.NoError(t, err)
+		assert.Equal(t, want, s.byScheduler, argument)
+	}
 }
 
 func TestTheTimeOfTagsIsBounded(t *testing.T) {
@@ -131,11 +138,7 @@ func givenReplacingCron(t *testing.T, c client.Client, namespace string, kind v1
 // runsOnANode has a BroadcastJob run to its end, and its time go by.
 func runsOnANode(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
-	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10")}
-	require.NoError(t, c.Create(t.Context(), node))
-	node.Spec.Taints = nil // admission has marked it as not ready
-	require.NoError(t, c.Update(t.Context(), node))
+	givenEligibleNode(t, c, "n1", nil)
 	job := &v1beta1.BroadcastJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "job"}}
 	job.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(0))
 	job.Spec.Template.Spec = corev1.PodSpec{

@@ -79,7 +79,7 @@ type ImagePullJobTemplate struct {
 type ImagePullJobNodeSelector struct {
 	// names are names of nodes. They exclude matchLabels and matchExpressions.
 	// +optional
-	Names []string `json:"names,omitempty"`
+	Names []string `json:"names,omitzero"`
 
 	metav1.LabelSelector `json:",inline"`
 }

@@ -1,7 +1,6 @@
 package advancedcronjob
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -13,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
@@ -124,7 +122,7 @@ func newBase(ctx context.Context, mgr ctrl.Manager, o Options, name string, writ
 
 func add(mgr ctrl.Manager, name string, k *kind, o Options, r *reconciler, watch func(*builder.Builder) *builder.Builder) error {
 	err := watch(ctrl.NewControllerManagedBy(mgr).Named(name).For(&v1beta1.AdvancedCronJob{}, builder.WithPredicates(k.crons()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
+		WithOptions(o.Options(workers)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)

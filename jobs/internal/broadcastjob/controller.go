@@ -1,7 +1,6 @@
 package broadcastjob
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -11,7 +10,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -35,16 +33,24 @@ func kind() schema.GroupVersionKind { return v1beta1.GroupVersion.WithKind(v1bet
 type reconciler struct {
 	*base.Controller
 	eligible *memory
+	bind     bool
+}
+
+// Options change how the controller works.
+type Options struct {
+	base.Settings
+	// Bind has pods name their nodes themselves; otherwise the scheduler binds them.
+	Bind bool
 }
 
 // SetUp adds the controller to the manager: events of a job wake it, those of its pods, and those of nodes that become
 // something else to it.
-func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
+func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := fastclient.IndexOwners(ctx, mgr.GetFieldIndexer(), &corev1.Pod{}); err != nil {
 		return err
 	}
 	b, err := base.New(ctx, mgr, base.Options{
-		Settings: o, Controller: ControllerName, EventSource: "broadcastjob-controller",
+		Settings: o.Settings, Controller: ControllerName, EventSource: "broadcastjob-controller",
 		Kinds: map[client.Object]cache.ByObject{
 			&v1beta1.BroadcastJob{}: fastclient.Within(o.Namespace, cache.ByObject{}),
 			&corev1.Pod{}:           fastclient.Within(o.Namespace, Pods()),
@@ -53,14 +59,14 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Controller: b, eligible: newMemory()}
+	r := &reconciler{Controller: b, eligible: newMemory(), bind: o.Bind}
 	b.AddMemories(r.eligible)
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.BroadcastJob{}).
 		Watches(&corev1.Pod{}, podEvents()).
 		Watches(&corev1.Node{}, nodes.Events(r.nodeEvents)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
+		WithOptions(o.Options(workers)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)

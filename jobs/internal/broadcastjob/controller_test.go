@@ -89,12 +89,14 @@ func TestPodsAndNodesGo(t *testing.T) {
 	require.NoError(t, c.Delete(t.Context(), &pods[first][0]))
 	require.NoError(t, c.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: more[0]}}))
 	counts(2, 1, 1)
-	edit(t, c, job, func(job *v1beta1.BroadcastJob) {
-		job.Spec.CompletionPolicy.Type, job.Spec.Template.Spec.Containers[0].Image = v1beta1.CompletionAlways, succeeds
+	edit(t, c, job, func(job *v1beta1.BroadcastJob) { job.Spec.Template.Spec.Containers[0].Image = succeeds })
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+		assert.Equal(collect, job.Generation, job.Status.ObservedGeneration, "the next pod has the new image")
 	})
 	require.NoError(t, c.Delete(t.Context(), &pods[more[1]][0]))
-	eventually(t, c, job, phase(v1beta1.PhaseCompleted))
 	counts(2, 0, 2)
+	edit(t, c, job, func(job *v1beta1.BroadcastJob) { job.Spec.CompletionPolicy.Type = v1beta1.CompletionAlways })
+	eventually(t, c, job, phase(v1beta1.PhaseCompleted))
 	assert.Empty(t, podsOf(t.Context(), t, c, job)[first], "it ran once")
 }
 

@@ -23,7 +23,7 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	}
 	now := r.Clock.Now()
 	s := plan.Snapshot{
-		Job: job, Owner: *metav1.NewControllerRef(job, kind()), Now: now,
+		Job: job, Owner: *metav1.NewControllerRef(job, kind()), Now: now, Bind: r.bind,
 		Seed: rand.Uint64(), //nolint:gosec // a name needs no secrecy
 	}
 	if s.Pods, err = fastclient.Controlled[corev1.Pod](ctx, r.Reader, job); err != nil {

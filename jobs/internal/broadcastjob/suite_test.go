@@ -58,7 +58,9 @@ func givenControllerIn(t *testing.T, env testenv.Environment, namespace string) 
 		&corev1.Pod{}: fastclient.Within(namespace, broadcastjob.Pods()), &corev1.Node{}: nodes.CachedWithAllocatable(),
 	})
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-		return broadcastjob.SetUp(t.Context(), mgr, base.Settings{Reader: reader, UserAgent: userAgent, Namespace: namespace})
+		return broadcastjob.SetUp(t.Context(), mgr, broadcastjob.Options{
+			Settings: base.Settings{Reader: reader, UserAgent: userAgent, Namespace: namespace},
+		})
 	})
 }
 

@@ -1,7 +1,6 @@
 package imagelistpulljob
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -11,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -49,7 +47,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 		Named(ControllerName).
 		For(&v1beta1.ImageListPullJob{}).
 		Owns(&v1beta1.ImagePullJob{}, builder.WithPredicates(childChanges())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
+		WithOptions(o.Options(workers)).
 		Complete(&reconciler{b})
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)

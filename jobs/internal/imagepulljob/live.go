@@ -1,18 +1,16 @@
 package imagepulljob
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -123,8 +121,8 @@ type podList struct {
 	generation int64
 }
 
-// nodes returns the names of the nodes with matching pods, in the order in which their owner updates them: the highest
-// ordinal first for a StatefulSet, and by name otherwise.
+// nodes returns the names of the nodes with matching pods, in the order in which the workload that controls the job
+// updates them.
 func (l *podLists) nodes(ctx context.Context, job *v1beta1.ImagePullJob) ([]string, error) {
 	return l.lists.get(podList{job.UID, job.Generation}, func() ([]string, error) {
 		selector, err := metav1.LabelSelectorAsSelector(job.Spec.PodSelector)
@@ -138,31 +136,29 @@ func (l *podLists) nodes(ctx context.Context, job *v1beta1.ImagePullJob) ([]stri
 		if err != nil {
 			return nil, fmt.Errorf("list the pods of a job: %w", err)
 		}
-		owner := metav1.GetControllerOfNoCopy(job)
-		pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
-			return p.Spec.NodeName == "" || p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		})
-		ordinals := owner != nil && owner.Kind == "StatefulSet"
-		slices.SortFunc(pods, func(a, b corev1.Pod) int {
-			if ordinals {
-				if byOrdinal := cmp.Compare(ordinal(b.Name), ordinal(a.Name)); byOrdinal != 0 {
-					return byOrdinal
-				}
-			}
-			return cmp.Compare(a.Name, b.Name)
-		})
-		names := make([]string, len(pods))
-		for i := range pods {
-			names[i] = pods[i].Spec.NodeName
-		}
-		return names, nil
+		return l.order(ctx, job).NodesOf(list.Items, l.lists.clock.Now()), nil
 	})
 }
 
-func ordinal(pod string) int {
-	n, err := strconv.Atoi(pod[strings.LastIndexByte(pod, '-')+1:])
-	if err != nil {
-		return -1
+// order returns the order in which the workload that controls the job updates its pods. Where it cannot be read pods
+// are pulled for all the same, in another order.
+func (l *podLists) order(ctx context.Context, job *v1beta1.ImagePullJob) plan.Order {
+	owner := metav1.GetControllerOfNoCopy(job)
+	switch {
+	case owner == nil:
+		return plan.Order{}
+	case !plan.IsRead(owner):
+		return plan.OrderOf(owner, nil)
 	}
-	return n
+	workload := &unstructured.Unstructured{}
+	workload.SetAPIVersion(owner.APIVersion)
+	workload.SetKind(owner.Kind)
+	err := l.live.Get(ctx, types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}, workload)
+	switch {
+	case err == nil && workload.GetUID() == owner.UID:
+		return plan.OrderOf(owner, workload.Object)
+	case err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
+		log.FromContext(ctx).Error(err, "The order in which pods are updated cannot be read", "kind", owner.Kind, "workload", owner.Name)
+	}
+	return plan.OrderOf(owner, nil)
 }

@@ -1,7 +1,6 @@
 package imagepulljob
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -15,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -140,7 +138,7 @@ func start(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		For(&v1beta1.ImagePullJob{}).
 		Watches(&nodeimage.NodeImage{}, r.nodeImages()).
 		Watches(&corev1.Secret{}, copies(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
+		WithOptions(o.Options(workers)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)

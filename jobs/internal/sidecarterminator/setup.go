@@ -1,7 +1,6 @@
 package sidecarterminator
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -114,7 +112,7 @@ func start(ctx context.Context, mgr ctrl.Manager, o base.Settings, served bool, 
 	watch := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(&corev1.Pod{}, builder.WithPredicates(concerns())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)})
+		WithOptions(o.Options(workers))
 	if served {
 		watch = watch.Owns(&daemon.ContainerRecreateRequest{})
 	}

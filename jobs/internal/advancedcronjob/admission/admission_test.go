@@ -89,11 +89,21 @@ func TestNamesLeaveRoomForTimes(t *testing.T) {
 
 // What is stored does not prevent other changes.
 func TestOldFaultsAreNotJudged(t *testing.T) {
-	old := cron(t, `schedule: "@daily", timeZone: Nowhere, template: `+jobs)
-	now := cron(t, `schedule: "@daily", timeZone: Nowhere, paused: true, template: `+jobs)
+	old := cron(t, `schedule: "0 0 31 2 *", template: `+jobs)
+	now := cron(t, `schedule: "0 0 31 2 *", paused: true, template: `+jobs)
 	assert.Empty(t, Validate(now, old))
 	now.Spec.Schedule = "x"
 	assert.Len(t, Validate(now, old), 1)
+}
+
+// An AdvancedCronJob whose time zone is not known makes no job: whoever changes it mends that, too.
+func TestAnUnknownTimeZoneIsMendedFirst(t *testing.T) {
+	old := cron(t, `schedule: "@daily", timeZone: Nowhere, template: `+jobs)
+	now := cron(t, `schedule: "@daily", timeZone: Nowhere, paused: true, template: `+jobs)
+	assert.Empty(t, Validate(old, old), "finalizers and labels change all the same")
+	assert.Equal(t, []string{`spec.timeZone: Invalid value: "Nowhere": unknown time zone "Nowhere"`}, texts(Validate(now, old)))
+	now.Spec.TimeZone = nil
+	assert.Empty(t, Validate(now, old))
 }
 
 func TestDefaults(t *testing.T) {

@@ -3,6 +3,7 @@ package admission
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -25,7 +26,7 @@ const (
 
 // Validate returns what is wrong with an AdvancedCronJob, but for what the cluster knows about Jobs and pods, and for
 // fields that never change. Old is the stored one, nil on create: what is wrong with it, too, does not prevent other
-// changes.
+// changes, but for a time zone that is not known: no job would ever be made.
 func Validate(cron, old *v1beta1.AdvancedCronJob) field.ErrorList {
 	if old == nil {
 		return append(validateName(cron.Name, field.NewPath("metadata", "name")), ValidateSpec(&cron.Spec, field.NewPath("spec"))...)
@@ -33,7 +34,10 @@ func Validate(cron, old *v1beta1.AdvancedCronJob) field.ErrorList {
 	if equality.Semantic.DeepEqual(cron.Spec, old.Spec) {
 		return nil
 	}
-	return validation.WithoutStored(ValidateSpec(&cron.Spec, field.NewPath("spec")), ValidateSpec(&old.Spec, field.NewPath("spec")))
+	at := field.NewPath("spec")
+	stored := ValidateSpec(&old.Spec, at)
+	stored = slices.DeleteFunc(stored, func(err *field.Error) bool { return err.Field == at.Child("timeZone").String() })
+	return validation.WithoutStored(ValidateSpec(&cron.Spec, at), stored)
 }
 
 func validateName(name string, at *field.Path) field.ErrorList {

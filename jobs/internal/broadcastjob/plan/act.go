@@ -75,7 +75,11 @@ func (p *pass) newPod(node string) action.Action {
 		Labels:            map[string]string{v1beta1.BroadcastJobNameLabel: p.Job.Name, v1beta1.BroadcastJobUIDLabel: string(p.Job.UID)},
 		DefaultPullPolicy: podspec.PullAlways, Now: p.Now,
 	})
-	eligibility.Pin(&pod.Spec, node)
+	if p.Bind {
+		pod.Spec.NodeName = node
+	} else {
+		eligibility.Pin(&pod.Spec, node)
+	}
 	return action.Action{
 		Verb: action.Create, Object: pod, GeneratedName: true, Reason: "Broadcast", Message: "on node " + node,
 		Event: &action.Event{Succeeded: EventCreated, Failed: EventCreateFailed, Note: "Created pod: " + name},

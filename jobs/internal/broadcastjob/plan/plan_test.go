@@ -50,6 +50,12 @@ func TestWhatAJobWants(t *testing.T) {
 			"", "completed desired 1 active 0 succeeded 1 failed 0", []string{EventComplete}},
 		"the place of a pod that leaves is kept": {job(parallel("1")), []Node{node("n1"), node("n2")}, list{pod("a", "n1", running, terminating)},
 			"", "running desired 2 active 0 succeeded 0 failed 0", nil},
+		"a pod that is deleted does not keep the job from its end": {job(), []Node{node("n1"), node("n2")}, list{pod("a", "n1", running, terminating), pod("b", "n2", success)},
+			"", "completed desired 2 active 0 succeeded 1 failed 0", []string{EventComplete}},
+		"it is made anew where others are to come": {job(never), []Node{node("n1"), node("n2")}, list{pod("a", "n1", running, terminating), pod("b", "n2", success)},
+			"", "running desired 2 active 0 succeeded 1 failed 0", nil},
+		"it is made anew while others run": {job(), []Node{node("n1"), node("n2")}, list{pod("b", "n2", running)},
+			"Create on node n1; ", "running desired 2 active 1 succeeded 0 failed 0", nil},
 		"a pod that leaves after its end counts": {job(), []Node{node("n1")}, list{pod("a", "n1", success, terminating)},
 			"", "completed desired 1 active 0 succeeded 1 failed 0", []string{EventComplete}},
 		"no nodes": {job(), nil, nil, "", "running desired 0 active 0 succeeded 0 failed 0", nil},
@@ -110,6 +116,18 @@ func TestPodsAreMadeForTheirNodes(t *testing.T) {
 	assert.Equal(t, map[string]string{"app": "x", "broadcastjob-name": j.Name, "broadcastjob-controller-uid": "job-uid"}, o.Labels)
 	assert.Equal(t, corev1.PullAlways, o.Spec.Containers[0].ImagePullPolicy)
 	assert.Equal(t, types.UID("job-uid"), o.OwnerReferences[0].UID)
+}
+
+// Without the scheduler a pod names its node, and keeps the affinity that the user wrote.
+func TestPodsAreBoundWithoutTheScheduler(t *testing.T) {
+	j := job(func(j *v1beta1.BroadcastJob) { eligibility.Pin(&j.Spec.Template.Spec, "n1") })
+	s := given(j, []Node{node("n1")})
+	s.Bind = true
+	todo := compute(t, s)
+	require.Len(t, todo.Steps, 1)
+	o := todo.Steps[0].Actions[0].Object.(*corev1.Pod)
+	assert.Equal(t, "n1", o.Spec.NodeName)
+	assert.Equal(t, j.Spec.Template.Spec.Affinity, o.Spec.Affinity)
 }
 
 func TestFailuresAreTold(t *testing.T) {

@@ -22,6 +22,8 @@ type Snapshot struct {
 	Pods []*corev1.Pod
 	// Nodes are all nodes, in any order, with what each is to the job's template.
 	Nodes []Node
+	// Bind has new pods name their nodes themselves. Otherwise they are pinned to them, and the scheduler binds them.
+	Bind bool
 	// Refusals are what the server has refused before.
 	Refusals action.Refusals
 	// Now is the time of the pass.

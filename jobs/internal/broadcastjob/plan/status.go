@@ -71,13 +71,17 @@ func (p *pass) fail(event, message string) {
 	p.notice(corev1.EventTypeWarning, event, "The job has failed: %s", message)
 }
 
-// complete ends the job when all nodes have ended.
+// complete ends the job when no node lacks a pod and none runs one. A pod that somebody has deleted is not waited for: its
+// node may never say that it has gone.
 func (p *pass) complete() {
 	s := p.status
-	if p.never() || s.Desired == 0 || s.Succeeded+s.Failed < s.Desired {
+	if p.never() || s.Desired == 0 || s.Active > 0 || slices.ContainsFunc(p.places, (*place).waits) {
 		return
 	}
 	message := fmt.Sprintf("%d of %d nodes have succeeded, %d have failed", s.Succeeded, s.Desired, s.Failed)
+	if deleted := s.Desired - s.Succeeded - s.Failed; deleted > 0 {
+		message += fmt.Sprintf(", the pods of %d were deleted before their end", deleted)
+	}
 	p.end(v1beta1.PhaseCompleted, v1beta1.JobComplete, ReasonComplete, message)
 	p.notice(corev1.EventTypeNormal, EventComplete, "The job has completed: %s", message)
 }

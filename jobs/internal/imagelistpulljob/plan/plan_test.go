@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -71,6 +72,20 @@ func TestEachImageHasOneChild(t *testing.T) {
 	assert.Equal(t, made[0].Name, children(t, j)[0].Name, "a crash makes none twice")
 	p := Compute(Snapshot{Job: j, Children: made, Now: now})
 	assert.True(t, p.Empty(), p.String())
+}
+
+// A list without names selects nothing, and an absent one everything.
+func TestAnEmptyListOfNodesStaysOne(t *testing.T) {
+	for names, want := range map[string][]string{`{}`: nil, `{"names":[]}`: {}} {
+		j := list("a")
+		j.Spec.Selector = &v1beta1.ImagePullJobNodeSelector{}
+		require.NoError(t, json.Unmarshal([]byte(names), j.Spec.Selector))
+		sent, err := json.Marshal(children(t, j)[0])
+		require.NoError(t, err)
+		var stored v1beta1.ImagePullJob
+		require.NoError(t, json.Unmarshal(sent, &stored))
+		assert.Equal(t, want, stored.Spec.Selector.Names, names)
+	}
 }
 
 func TestStatusCountsImages(t *testing.T) {

@@ -78,7 +78,7 @@ func (p *pass) replaceImages() {
 	}
 	p.plan.Add(action.Step{Name: stepImage, Actions: []action.Action{{
 		Verb: action.UpdateInPlace, Object: p.Pod, Patches: change.Patches(), Reason: "MainContainersEnded",
-		Message: "the images of " + list(names) + " are replaced", Event: told("Main containers have ended: stopping %s by another image", list(names)),
+		Message: "the images of " + list(names) + " are replaced", Event: told("Main containers have ended: trying to terminate sidecar [%s] using in-place update", list(names)),
 	}}})
 }
 

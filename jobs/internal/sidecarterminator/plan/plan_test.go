@@ -235,6 +235,10 @@ func TestVirtualNodes(t *testing.T) {
 			p := Compute(s)
 			assert.Equal(t, test.want, asked(p))
 			assert.Empty(t, p.Notices)
+			for _, step := range p.Steps {
+				assert.Contains(t, step.Actions[0].Event.Note, "trying to terminate sidecar [")
+				assert.Contains(t, step.Actions[0].Event.Note, "] using in-place update")
+			}
 		})
 	}
 }
@@ -278,7 +282,7 @@ func TestARequest(t *testing.T) {
 		Strategy:              &daemon.RecreateStrategy{ForceRecreate: true, FailurePolicy: daemon.FailurePolicyIgnore},
 		ActiveDeadlineSeconds: new(int64(640)), TTLSecondsAfterFinished: new(int32(600)),
 	}, r.Spec)
-	assert.Equal(t, "Main containers have ended: stopping log, mesh using crr "+r.Name, a.Event.Note)
+	assert.Equal(t, "Main containers have ended: trying to terminate sidecar [log, mesh] using crr "+r.Name, a.Event.Note)
 }
 
 // request returns the n-th request for the pod, made some time ago.

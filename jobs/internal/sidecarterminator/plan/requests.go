@@ -68,7 +68,7 @@ func (p *pass) request(left []string, suffix string) {
 	r := p.newRequest(RequestName(p.Pod, suffix, n+1), running, n+1 == mostRequests)
 	p.plan.Add(action.Step{Name: stepRequest, Actions: []action.Action{{
 		Verb: action.Create, Object: r, Reason: "MainContainersEnded", Message: "to stop " + list(running),
-		Event: told("Main containers have ended: stopping %s using crr %s", list(running), r.Name),
+		Event: told("Main containers have ended: trying to terminate sidecar [%s] using crr %s", list(running), r.Name),
 	}}})
 }
 
