@@ -6,23 +6,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/operator/manager"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
 // manage runs the controllers of one more manager until the test ends, as one that has lost its Lease and does not know yet.
 func manage(t *testing.T) {
 	t.Helper()
-	mgr := env.Manager(t, func(o *ctrlmanager.Options) { o.Cache = Cache("") })
-	require.NoError(t, (&settings{}).setup(t.Context(), &manager.Environment{
-		Feature: "budget", Manager: mgr, Clock: clock.RealClock{}, Options: manager.Options{FeatureGates: features.Defaults()}, Log: mgr.GetLogger(),
-	}))
-	env.Start(t, mgr)
+	s, environment := replica(t, env, "", features.Defaults())
+	require.NoError(t, s.setup(t.Context(), environment))
+	env.Start(t, environment.Manager)
 }
 
 // Two managers that both count write over no grant, end with the same numbers, and do not write against each other.

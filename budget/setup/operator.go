@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
 	"github.com/flotilla-project/flotilla/budget/internal/marks"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget"
+	"github.com/flotilla-project/flotilla/budget/internal/scope"
 )
 
 // defaultWorkers is how many budgets are reconciled at a time.
@@ -32,11 +34,15 @@ type settings struct {
 	workers int
 	// logPath is OpenKruise's: refusals are in the log here.
 	logPath string
+	// scope is the set of namespaces whose pods are cached.
+	scope *scope.Scope
 }
+
+func newSettings() *settings { return &settings{scope: scope.New()} }
 
 // Operator returns the manager of budgets.
 func Operator() manager.Operator {
-	s := &settings{}
+	s := newSettings()
 	return manager.Operator{
 		Feature: "budget",
 		FeatureGates: []features.Name{
@@ -46,8 +52,8 @@ func Operator() manager.Operator {
 		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
 		CRDs:     []string{"podunavailablebudgets.policy.kruise.io"},
 		Flags:    s.add,
-		Cache:    func(env *manager.Environment) cache.Options { return Cache(env.Options.Namespace) },
-		Webhooks: webhooks,
+		Cache:    func(env *manager.Environment) cache.Options { return s.cache(env.Options.Namespace) },
+		Webhooks: s.webhooks,
 		Setup:    s.setup,
 	}
 }
@@ -57,13 +63,15 @@ func (s *settings) add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.logPath, "protection-log-path", "", "has no effect: refusals are in the log of the process")
 }
 
-// Cache defines what the operator caches: of pods what decides about budgets, and namespaces. An empty namespace means
-// all.
-func Cache(namespace string) cache.Options {
-	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
+// cache defines what the operator caches: of pods of the scope what decides about budgets, and namespaces. An empty
+// namespace means all.
+func (s *settings) cache(namespace string) cache.Options {
+	o := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}:       podunavailablebudget.Pods(namespace),
 		&corev1.Namespace{}: coremarks.Namespaces(namespace),
 	})
+	o.NewInformer = s.scope.Limit(o.NewInformer)
+	return o
 }
 
 // isOn reports whether budgets are enforced at all.
@@ -83,16 +91,24 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	if err := marks.AddIndexes(ctx, indexer); err != nil {
 		return fmt.Errorf("index pods by their marks: %w", err)
 	}
-	reader, err := newTargets(env, "targets")
+	if err := s.limit(env); err != nil {
+		return err
+	}
+	reader, err := newTargets(env, "targets", 0)
 	if err != nil {
 		return err
 	}
-	chosen := make(chan event.GenericEvent)
-	if err := podunavailablebudget.SetUp(ctx, env.Manager, env.Settings(podunavailablebudget.ControllerName, s.workers), reader, chosen); err != nil {
+	covers, chosen := cover.Reader{Targets: reader, Owning: cover.NewOwning(env.Clock)}, make(chan event.GenericEvent)
+	err = podunavailablebudget.SetUp(ctx, env.Manager, podunavailablebudget.Options{
+		Settings: env.Settings(podunavailablebudget.ControllerName, s.workers), Cover: covers, IsComplete: s.scope.Complete, Chosen: chosen,
+	})
+	if err != nil {
 		return fmt.Errorf("set up budgets: %w", err)
 	}
-	pods := podunavailablebudget.Pods(env.Options.Namespace)
-	if err := marks.SetUpPods(ctx, env.Manager, env.Settings(marks.PodController, 0), reader, pods, chosen); err != nil {
+	err = marks.SetUpPods(ctx, env.Manager, marks.Options{
+		Settings: env.Settings(marks.PodController, 0), Cover: covers, Pods: podunavailablebudget.Pods(env.Options.Namespace), Chosen: chosen,
+	})
+	if err != nil {
 		return fmt.Errorf("set up marks of pods: %w", err)
 	}
 	err = coremarks.SetUp[v1beta1.PodUnavailableBudget](ctx, env.Manager, coremarks.Options{
@@ -104,15 +120,16 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	return nil
 }
 
-// newTargets returns a reader of workloads of any kind, which asks the server as that part of the operator.
-func newTargets(env *manager.Environment, part string) (*targets.Reader, error) {
+// newTargets returns a reader of workloads of any kind, which asks the server as that part of the operator. pause is the
+// shortest time between two questions about a workload that has changed its status alone.
+func newTargets(env *manager.Environment, part string, pause time.Duration) (*targets.Reader, error) {
 	live, err := env.APIReader(part)
 	if err != nil {
 		return nil, fmt.Errorf("make a reader of workloads: %w", err)
 	}
 	reader, err := targets.New(targets.Options{
 		Cache: env.Manager.GetCache(), Live: live, Config: env.Manager.GetConfig(), Mapper: env.Manager.GetRESTMapper(),
-		Namespace: env.Options.Namespace, Clock: env.Clock,
+		Namespace: env.Options.Namespace, Clock: env.Clock, Republishes: cover.MaySelect, RepublishPause: pause,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make a reader of workloads: %w", err)

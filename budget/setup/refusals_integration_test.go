@@ -10,20 +10,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/operator/manager"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 // Whatever the server answers to writes of any kind, it hears little of the controllers, however much happens to the
@@ -90,14 +90,9 @@ func givenRefused(t *testing.T, c client.Client, err *apierrors.StatusError) *re
 // begin runs an operator for the namespace.
 func (r *refused) begin(t *testing.T) {
 	t.Helper()
-	over := faults.Over(env, r.server.Send)
-	mgr := over.Manager(t, func(o *ctrlmanager.Options) { o.Cache, o.WebhookServer = Cache(r.namespace), nil })
-	environment := &manager.Environment{
-		Feature: "budget", Manager: mgr, Clock: clock.RealClock{}, Log: mgr.GetLogger(),
-		Options: manager.Options{FeatureGates: features.Defaults(), Namespace: r.namespace},
-	}
-	require.NoError(t, (&settings{}).setup(t.Context(), environment))
-	env.Start(t, mgr)
+	s, environment := replica(t, faults.Over(env, r.server.Send), r.namespace, features.Defaults())
+	require.NoError(t, s.setup(t.Context(), environment))
+	env.Start(t, environment.Manager)
 }
 
 // assertDone waits until everything has happened that was refused.
@@ -115,4 +110,26 @@ func (r *refused) assertDone(t *testing.T, c client.Client) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKey{Name: r.namespace}, ns))
 		assert.Equal(check, "true", ns.Labels[v1beta1.NamespaceLabel])
 	})
+}
+
+// However often somebody asks, and whatever the budget's words are, refusals of one operation are one Event.
+func TestRefusalsOfAPodAreOneEvent(t *testing.T) {
+	a := givenApp(t, serve(t, features.Defaults()), 1)
+	a.budget(t, func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(0)) })
+	for range 30 {
+		require.True(t, apierrors.IsTooManyRequests(a.evict(t, a.pods[0])))
+	}
+	require.True(t, apierrors.IsForbidden(a.Delete(t.Context(), a.pods[0].DeepCopy())))
+	told := func(check require.TestingT) (actions []string) {
+		all := &eventsv1.EventList{}
+		require.NoError(check, a.List(t.Context(), all, client.InNamespace(a.namespace)))
+		for i := range all.Items {
+			if all.Items[i].Reason == plan.EventPrevented {
+				actions = append(actions, all.Items[i].Action)
+			}
+		}
+		return actions
+	}
+	testenv.Eventually(t, func(check *assert.CollectT) { assert.Contains(check, told(check), "DELETE") }) // the last one
+	assert.ElementsMatch(t, []string{"EVICT", "DELETE"}, told(t))
 }

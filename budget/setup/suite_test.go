@@ -18,9 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
@@ -37,30 +39,65 @@ func TestMain(m *testing.M) {
 }
 
 // serve runs the operator with these feature gates until the test ends, behind the shipped webhook configurations.
-func serve(t *testing.T, gates features.Set) client.Client {
+func serve(t testing.TB, gates features.Set) client.Client {
 	t.Helper()
-	mgr := env.Manager(t, func(o *ctrlmanager.Options) { o.Cache = Cache("") })
-	environment := &manager.Environment{
-		Feature: "budget", Manager: mgr, Clock: clock.RealClock{}, Options: manager.Options{FeatureGates: gates}, Log: mgr.GetLogger(),
-	}
-	all, err := webhooks(t.Context(), environment)
-	require.NoError(t, err)
-	all.Register(mgr.GetWebhookServer())
-	require.NoError(t, (&settings{}).setup(t.Context(), environment))
-	env.Start(t, mgr)
+	s, environment := answering(t, gates)
+	require.NoError(t, s.setup(t.Context(), environment))
+	env.Start(t, environment.Manager)
 	return env.Client(t)
+}
+
+// servedBy is serve with so many replicas that answer admission in turn, and that reach the server in their own way; only
+// the first has controllers.
+func servedBy(t testing.TB, replicas int, over testenv.Environment) client.Client {
+	t.Helper()
+	var mutating, validating [][]admission.Endpoint
+	var leading *manager.Environment
+	var all manager.Webhooks
+	for i := range replicas {
+		s, environment := replica(t, over, "", features.Defaults())
+		hooks, err := s.webhooks(t.Context(), environment)
+		require.NoError(t, err)
+		mutating, validating = append(mutating, hooks.Mutating), append(validating, hooks.Validating)
+		if i == 0 {
+			leading, all = environment, hooks
+			require.NoError(t, s.setup(t.Context(), environment))
+		} else {
+			env.Start(t, environment.Manager)
+		}
+	}
+	all.Mutating, all.Validating = operators.InTurn(mutating...), operators.InTurn(validating...)
+	all.Register(leading.Manager.GetWebhookServer())
+	env.Start(t, leading.Manager)
+	return env.Client(t)
+}
+
+// answering answers the webhooks until the test ends, once the manager of the environment has started.
+func answering(t testing.TB, gates features.Set) (*settings, *manager.Environment) {
+	t.Helper()
+	s, environment := replica(t, env, "", gates)
+	all, err := s.webhooks(t.Context(), environment)
+	require.NoError(t, err)
+	all.Register(environment.Manager.GetWebhookServer())
+	return s, environment
+}
+
+// replica is an operator that reaches the server in its own way, for one namespace or, when it is empty, for all.
+func replica(t testing.TB, over testenv.Environment, namespace string, gates features.Set) (*settings, *manager.Environment) {
+	t.Helper()
+	s := newSettings()
+	mgr := over.Manager(t, func(o *ctrlmanager.Options) { o.Cache = s.cache(namespace) })
+	return s, &manager.Environment{
+		Feature: "budget", Manager: mgr, Clock: clock.RealClock{}, Log: mgr.GetLogger(),
+		Options: manager.Options{FeatureGates: gates, Namespace: namespace},
+	}
 }
 
 // answerWebhooks answers the webhooks, and does nothing else, until the test ends.
 func answerWebhooks(t *testing.T) {
 	t.Helper()
-	mgr := env.Manager(t, func(o *ctrlmanager.Options) { o.Cache = Cache("") })
-	all, err := webhooks(t.Context(), &manager.Environment{
-		Feature: "budget", Manager: mgr, Clock: clock.RealClock{}, Options: manager.Options{FeatureGates: features.Defaults()}, Log: mgr.GetLogger(),
-	})
-	require.NoError(t, err)
-	all.Register(mgr.GetWebhookServer())
-	env.Start(t, mgr)
+	_, environment := answering(t, features.Defaults())
+	env.Start(t, environment.Manager)
 }
 
 // app is a Deployment with pods that a test makes, as no controllers run.
@@ -74,7 +111,7 @@ type app struct {
 var labels = map[string]string{"app": "web"}
 
 // givenApp makes a Deployment with that many ready pods.
-func givenApp(t *testing.T, c client.Client, replicas int) *app {
+func givenApp(t testing.TB, c client.Client, replicas int) *app {
 	t.Helper()
 	a := &app{Client: c, namespace: env.Namespace(t)}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
@@ -108,23 +145,28 @@ func spec() corev1.PodSpec {
 	}
 }
 
-func (a *app) deployment(t *testing.T) *appsv1.Deployment {
+func (a *app) deployment(t testing.TB) *appsv1.Deployment {
 	t.Helper()
 	d := &appsv1.Deployment{}
 	require.NoError(t, a.Get(t.Context(), client.ObjectKey{Namespace: a.namespace, Name: "web"}, d))
 	return d
 }
 
-// addPod makes a pod of the Deployment, and has it ready.
-func (a *app) addPod(t *testing.T, changes ...func(*corev1.Pod)) *corev1.Pod {
-	t.Helper()
-	pod := &corev1.Pod{
+// newPod returns a pod of the Deployment.
+func (a *app) newPod(number int) *corev1.Pod {
+	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: a.namespace, Name: fmt.Sprintf("web-%d", len(a.pods)), Labels: labels,
+			Namespace: a.namespace, Name: fmt.Sprintf("web-%d", number), Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(a.rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
 		},
 		Spec: spec(),
 	}
+}
+
+// addPod makes a pod of the Deployment, and has it ready.
+func (a *app) addPod(t testing.TB, changes ...func(*corev1.Pod)) *corev1.Pod {
+	t.Helper()
+	pod := a.newPod(len(a.pods))
 	for _, change := range changes {
 		change(pod)
 	}
@@ -134,7 +176,7 @@ func (a *app) addPod(t *testing.T, changes ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-func (a *app) setReady(t *testing.T, pod *corev1.Pod, ready corev1.ConditionStatus) {
+func (a *app) setReady(t testing.TB, pod *corev1.Pod, ready corev1.ConditionStatus) {
 	t.Helper()
 	before := client.MergeFrom(pod.DeepCopy())
 	pod.Status.Phase = corev1.PodRunning
@@ -189,7 +231,7 @@ func (a *app) budget(t *testing.T, changes ...func(*v1beta1.PodUnavailableBudget
 
 // guarded waits until the API server has noticed the mark of the namespace: then it calls the webhooks. These must have
 // seen the budget's numbers.
-func (a *app) guarded(t *testing.T, pod *corev1.Pod) {
+func (a *app) guarded(t testing.TB, pod *corev1.Pod) {
 	t.Helper()
 	testenv.Eventually(t, func(check *assert.CollectT) {
 		probe := pod.DeepCopy()
@@ -207,12 +249,12 @@ func (a *app) numbers(t require.TestingT, b *v1beta1.PodUnavailableBudget) [4]in
 	return [4]int32{b.Status.TotalReplicas, b.Status.DesiredAvailable, b.Status.CurrentAvailable, b.Status.UnavailableAllowed}
 }
 
-func (a *app) evict(t *testing.T, pod *corev1.Pod, options ...client.SubResourceCreateOption) error {
+func (a *app) evict(t testing.TB, pod *corev1.Pod, options ...client.SubResourceCreateOption) error {
 	t.Helper()
 	return a.SubResource("eviction").Create(t.Context(), pod, &policyv1.Eviction{}, options...)
 }
 
-func (a *app) patch(t *testing.T, pod *corev1.Pod, patch string) error {
+func (a *app) patch(t testing.TB, pod *corev1.Pod, patch string) error {
 	t.Helper()
 	return a.Patch(t.Context(), pod.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
 }

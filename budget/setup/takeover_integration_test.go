@@ -10,12 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/operator/manager"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
@@ -25,11 +22,9 @@ import (
 // count runs the controllers, without webhooks, until the test ends.
 func count(t *testing.T) {
 	t.Helper()
-	mgr := env.Manager(t, func(o *ctrlmanager.Options) { o.Cache = Cache("") })
-	require.NoError(t, (&settings{}).setup(t.Context(), &manager.Environment{
-		Feature: "budget", Manager: mgr, Clock: clock.RealClock{}, Options: manager.Options{FeatureGates: features.Defaults()}, Log: mgr.GetLogger(),
-	}))
-	env.Start(t, mgr)
+	s, environment := replica(t, env, "", features.Defaults())
+	require.NoError(t, s.setup(t.Context(), environment))
+	env.Start(t, environment.Manager)
 }
 
 // A budget of OpenKruise goes on where it is: pods that it has marked are not written, a granted update that the node has

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,4 +49,21 @@ func TestUsersAreWarned(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A budget with a selector beside one with a target: what both cover shows in the pods.
+func TestUsersAreWarnedOfPodsThatAreCoveredTwice(t *testing.T) {
+	a := givenApp(t, serve(t, features.Defaults()), 2)
+	a.budget(t)
+	c, warnings := env.Warned(t)
+	other := newBudget(a.namespace)
+	other.Name, other.Spec.TargetReference, other.Spec.Selector = "other", nil, &metav1.LabelSelector{MatchLabels: labels}
+	testenv.Eventually(t, func(check *assert.CollectT) {
+		warnings.Heard()
+		require.NoError(check, c.Create(t.Context(), other.DeepCopy(), client.DryRunAll))
+		assert.Equal(check, []string{"PodUnavailableBudget web covers pod web-0, too: each of both may refuse then"}, warnings.Heard())
+	})
+	other.Spec.Selector.MatchLabels = map[string]string{"app": "api"}
+	require.NoError(t, c.Create(t.Context(), other, client.DryRunAll))
+	assert.Empty(t, warnings.Heard())
 }

@@ -26,20 +26,23 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
+// republishPause is how old the selector of a workload's scale may be for a webhook after its status has changed.
+const republishPause = time.Second
+
 // readTimeout limits one read of a webhook, which has to answer before the API server's timeout.
 const readTimeout = 2 * time.Second
 
 // refusals counts what budgets have refused.
 var refusals = prometheus.NewCounterVec(prometheus.CounterOpts{ //nolint:gochecknoglobals // as the registry is
 	Name: "flotilla_budget_refusals_total",
-	Help: "Disruptions of pods that a PodUnavailableBudget has refused.",
+	Help: "Disruptions of pods that a PodUnavailableBudget has refused, dry runs left out.",
 }, []string{"namespace", "budget", "operation"})
 
 func init() { metrics.Registry.MustRegister(refusals) } //nolint:gochecknoinits // the registry is global
 
 // webhooks returns the same endpoints whatever the feature gates are: webhook configurations name them, and the API
 // server would refuse the request if an endpoint were absent.
-func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
+func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
 	const part = "admission"
 	live, err := env.APIReader(part)
 	if err != nil {
@@ -49,7 +52,10 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 	if err != nil {
 		return manager.Webhooks{}, fmt.Errorf("make a client for admission: %w", err)
 	}
-	reader, err := newTargets(env, part)
+	if err := s.limit(env); err != nil {
+		return manager.Webhooks{}, err
+	}
+	reader, err := newTargets(env, part, republishPause)
 	if err != nil {
 		return manager.Webhooks{}, err
 	}
@@ -58,8 +64,9 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 		return manager.Webhooks{}, err
 	}
 	cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{Copy: env.Options.DisableNoDeepCopy})
+	covers := cover.Reader{Cache: cached, Targets: reader, Owning: cover.NewOwning(env.Clock)}
 	pods := budgetadmission.Pods{
-		Cover:  cover.Reader{Cache: cached, Targets: reader},
+		Cover:  covers,
 		Ledger: &ledger.Ledger{Client: writer, Live: live, Clock: env.Clock},
 		Live:   limitedReader{Reader: live, limiter: coreadmission.QueryLimiter()},
 		Gates:  env.Options.FeatureGates, Refused: refused,
@@ -68,7 +75,7 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 	return manager.Webhooks{
 		Mutating: []coreadmission.Endpoint{orAllow(on, pods.Marking())},
 		Validating: []coreadmission.Endpoint{
-			budgetadmission.Budgets{Cache: cached, Targets: reader, Gates: env.Options.FeatureGates}.Validating(),
+			budgetadmission.Budgets{Cover: covers, Gates: env.Options.FeatureGates}.Validating(),
 			orAllow(on, pods.Validating()),
 		},
 		Converting: coreadmission.Converting(conversion.Convert),

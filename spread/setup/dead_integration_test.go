@@ -1,11 +1,6 @@
 package setup
 
 import (
-	"bufio"
-	"context"
-	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -14,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -32,7 +26,7 @@ func TestNobodyWaitsForADeadOperator(t *testing.T) {
 	createAndDelete := func(check require.TestingT, namespace string, n int, change func(*corev1.Pod)) (calls int) {
 		owner := newReplicaSet(namespace, 1)
 		owner.UID = "web"
-		before := failedCalls(t.Context(), check)
+		before := env.FailedCalls(t.Context(), check)
 		errs := make([]error, n)
 		var all sync.WaitGroup
 		for i := range errs {
@@ -48,7 +42,7 @@ func TestNobodyWaitsForADeadOperator(t *testing.T) {
 		for _, err := range errs {
 			require.NoError(check, err)
 		}
-		return failedCalls(t.Context(), check) - before
+		return env.FailedCalls(t.Context(), check) - before
 	}
 	asIs := func(*corev1.Pod) {}
 	testenv.Eventually(t, func(check *assert.CollectT) { // the API server has a watch of its own for labels
@@ -64,28 +58,4 @@ func TestNobodyWaitsForADeadOperator(t *testing.T) {
 	} {
 		assert.Zero(t, createAndDelete(t, there, 10, change), what)
 	}
-}
-
-// failedCalls is how often the API server went on without a webhook that does not answer.
-func failedCalls(ctx context.Context, check require.TestingT) (n int) {
-	transport, err := rest.HTTPClientFor(env.Config)
-	require.NoError(check, err)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(env.Config.Host, "/")+"/metrics", http.NoBody)
-	require.NoError(check, err)
-	response, err := transport.Do(request)
-	require.NoError(check, err)
-	defer func() { require.NoError(check, response.Body.Close()) }()
-	require.Equal(check, http.StatusOK, response.StatusCode)
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "apiserver_admission_webhook_fail_open_count{") {
-			value := lines.Text()[strings.LastIndex(lines.Text(), " ")+1:]
-			count, err := strconv.ParseFloat(value, 64)
-			require.NoError(check, err)
-			n += int(count)
-		}
-	}
-	require.NoError(check, lines.Err())
-	return n
 }

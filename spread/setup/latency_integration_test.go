@@ -2,7 +2,6 @@ package setup
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/testing/load"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 )
 
 // BenchmarkPodCreations measures how long so many creations of pods at once take, from the request to the API server's
@@ -43,7 +46,7 @@ func BenchmarkPodCreations(b *testing.B) {
 // measure creates n pods at once, each round in a new namespace.
 func measure(b *testing.B, c client.Client, n int, subset string, prepare func(*appsv1.ReplicaSet)) {
 	b.Helper()
-	var took []time.Duration
+	var took load.Times
 	for b.Loop() {
 		b.StopTimer()
 		owner := newReplicaSet(env.Namespace(b), int32(n))
@@ -74,7 +77,50 @@ func measure(b *testing.B, c client.Client, n int, subset string, prepare func(*
 		took = append(took, rounds...)
 		b.StartTimer()
 	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	took.Report(b)
+}
+
+// BenchmarkSteadyCreations measures how long each of 200 creations a second takes, for five seconds: of pods of which most
+// take a place in a spread, with so many replicas of the webhook; with one whose requests to the API server take 100 ms
+// longer; and of pods for which no webhook is called.
+func BenchmarkSteadyCreations(b *testing.B) {
+	const perSecond, n = 200, 1000
+	env.Need(b)
+	for _, c := range []struct {
+		name     string
+		replicas int
+		over     testenv.Environment
+	}{
+		{"1-replica", 1, env}, {"3-replicas", 3, env}, {"slow-server", 1, faults.Over(env, faults.Slow(100*time.Millisecond))},
+	} {
+		for _, spread := range []bool{true, false} {
+			b.Run(c.name+map[bool]string{true: "/spread", false: "/no-webhook"}[spread], func(b *testing.B) {
+				server := servedBy(b, c.replicas, c.over)
+				for b.Loop() {
+					owner := newReplicaSet(env.Namespace(b), n)
+					require.NoError(b, server.Create(b.Context(), owner))
+					if spread {
+						s := newSpread(owner.Namespace, intstr.FromInt32(n*9/10))
+						require.NoError(b, server.Create(b.Context(), s))
+						settled(b, server, s, fmt.Sprintf("0/%d 0/-1", n*9/10))
+					}
+					first := podOf(owner) // the API server is slow with the first pod of a new namespace
+					first.OwnerReferences = nil
+					require.NoError(b, server.Create(b.Context(), first))
+					pods := make([]*corev1.Pod, n)
+					load.Steady(b, perSecond, n, func(i int) error {
+						pods[i] = podOf(owner)
+						return server.Create(b.Context(), pods[i])
+					}).Report(b)
+					placed := 0
+					for _, pod := range pods {
+						if subsetOf(pod) != "" {
+							placed++
+						}
+					}
+					b.ReportMetric(float64(placed), "placed") // the others have not waited for the webhook any longer
+				}
+			})
+		}
+	}
 }

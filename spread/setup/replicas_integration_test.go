@@ -3,9 +3,7 @@ package setup
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,13 +15,16 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/operator/manager"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 )
 
 // Two replicas behind one address, of which the first leads, while pods come and go at the same time: the first subset
 // is never above its limit, and gets back what it has lost.
 func TestTwoReplicasShareThePlaces(t *testing.T) {
 	const limit, pods, leaving = 10, 40, 6
-	c := servedByTwo(t)
+	c := servedBy(t, 2, env)
 	namespace := env.Namespace(t)
 	owner, s := newReplicaSet(namespace, pods), newSpread(namespace, intstr.FromInt32(limit))
 	require.NoError(t, c.Create(t.Context(), owner))
@@ -47,33 +48,30 @@ func TestTwoReplicasShareThePlaces(t *testing.T) {
 	assert.Equal(t, limit-left, create(t, c, owner, leaving+1)["a"], "as many as there are places")
 }
 
-// servedByTwo is serving with two replicas that answer admission in turn; only the first has controllers.
-func servedByTwo(t *testing.T) client.Client {
+// servedBy is serving with so many replicas that answer admission in turn, and that reach the server in their own way; only
+// the first has controllers.
+func servedBy(t testing.TB, replicas int, over testenv.Environment) client.Client {
 	t.Helper()
 	installed(t)
-	leader, environment := replica(t, env, "", features.Defaults())
-	require.NoError(t, leader.setup(t.Context(), environment))
-	first, err := leader.webhooks(t.Context(), environment)
-	require.NoError(t, err)
-	other, standby := replica(t, env, "", features.Defaults())
-	second, err := other.webhooks(t.Context(), standby)
-	require.NoError(t, err)
-	first.Mutating, first.Validating = inTurn(first.Mutating, second.Mutating), inTurn(first.Validating, second.Validating)
-	first.Register(environment.Manager.GetWebhookServer())
-	env.Start(t, standby.Manager)
-	env.Start(t, environment.Manager)
-	return again{env.Client(t)}
-}
-
-// inTurn returns endpoints that send each second request to the other ones.
-func inTurn(one, other []admission.Endpoint) (both []admission.Endpoint) {
-	for i := range one {
-		var requests atomic.Int64
-		both = append(both, admission.Endpoint{Path: one[i].Path, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			[]http.Handler{one[i].Handler, other[i].Handler}[requests.Add(1)%2].ServeHTTP(w, r)
-		})})
+	var mutating, validating [][]admission.Endpoint
+	var leading *manager.Environment
+	var all manager.Webhooks
+	for i := range replicas {
+		s, environment := replica(t, over, "", features.Defaults())
+		hooks, err := s.webhooks(t.Context(), environment)
+		require.NoError(t, err)
+		mutating, validating = append(mutating, hooks.Mutating), append(validating, hooks.Validating)
+		if i == 0 {
+			leading, all = environment, hooks
+			require.NoError(t, s.setup(t.Context(), environment))
+		} else {
+			env.Start(t, environment.Manager)
+		}
 	}
-	return both
+	all.Mutating, all.Validating = operators.InTurn(mutating...), operators.InTurn(validating...)
+	all.Register(leading.Manager.GetWebhookServer())
+	env.Start(t, leading.Manager)
+	return again{env.Client(t)}
 }
 
 // again creates pods as controllers of workloads do: again, if the webhook has no place to give now.

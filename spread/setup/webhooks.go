@@ -57,7 +57,7 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 	}
 	marker := &marks.Marker{Label: label, Writer: writer, Cached: namespaces, Clock: env.Clock}
 	kind := (&spreadadmission.Spreads{
-		Spreads: list, Kinds: reader.Config(), Mark: marker.Mark, Pause: int32(s.pause / time.Second),
+		Spreads: list, Kinds: reader.Config(), Serves: reader.Serves, Mark: marker.Mark, Pause: int32(s.pause / time.Second),
 		Templates: reader, Cluster: podtemplate.NewLimited(writer, env.Clock, coreadmission.QueryLimiter()),
 	}).Webhook()
 	on := env.Options.FeatureGates.Enabled(features.WorkloadSpread)

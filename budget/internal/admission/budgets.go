@@ -8,20 +8,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/controllers/targets"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/conversion"
+	"github.com/flotilla-project/flotilla/budget/internal/cover"
 )
 
 // Budgets answers the API server about PodUnavailableBudgets.
 type Budgets struct {
-	Cache *fastclient.Reader
-	// Targets reads what budgets name, to warn of what is probably not meant.
-	Targets *targets.Reader
-	Gates   features.Set
+	// Cover reads budgets, and what they cover and name, to warn of what is probably not meant.
+	Cover cover.Reader
+	Gates features.Set
 }
 
 // Validating returns the endpoint that validates budgets.
@@ -39,7 +38,7 @@ func (w Budgets) validate(ctx context.Context, req admission.Request[*v1beta1.Po
 	if len(found.Errors) > 0 {
 		return found, nil
 	}
-	others, err := fastclient.All[v1beta1.PodUnavailableBudget](ctx, w.Cache, req.Namespace)
+	others, err := fastclient.All[v1beta1.PodUnavailableBudget](ctx, w.Cover.Cache, req.Namespace)
 	if err != nil {
 		return found, fmt.Errorf("list the budgets of namespace %s: %w", req.Namespace, err)
 	}
@@ -47,6 +46,9 @@ func (w Budgets) validate(ctx context.Context, req admission.Request[*v1beta1.Po
 		found.Warnings = w.warnOfTarget(ctx, req.New)
 	}
 	errs, warnings := Compare(req.New, req.Old, others)
+	if req.Old == nil && len(errs)+len(warnings) == 0 && len(others) > 0 {
+		warnings = w.warnOfOverlap(ctx, req)
+	}
 	found.Errors, found.Warnings = append(found.Errors, errs...), append(found.Warnings, warnings...)
 	return found, nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
+	"github.com/flotilla-project/flotilla/core/operator/admission"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -53,6 +54,24 @@ func WarnOfReplicas(b *v1beta1.PodUnavailableBudget, workload string, replicas i
 	return nil
 }
 
+// warnOfOverlap names another budget that covers a pod of a new one. What cannot be found out in time is nothing to warn
+// of: a condition tells later.
+func (w Budgets) warnOfOverlap(ctx context.Context, req admission.Request[*v1beta1.PodUnavailableBudget]) []string {
+	ctx, cancel := context.WithTimeout(ctx, warnTimeout)
+	defer cancel()
+	b := req.New.DeepCopy()
+	b.Namespace = req.Namespace
+	pods, _, err := w.Cover.Pods(ctx, b)
+	if err != nil {
+		return nil
+	}
+	other, pod, err := w.Cover.Overlap(ctx, b, pods)
+	if err != nil || pod == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("PodUnavailableBudget %s covers pod %s, too: each of both may refuse then", other, pod)}
+}
+
 // warnOfTarget returns what is probably not meant of the workload that the budget names. What cannot be found out in time
 // is nothing to warn of.
 func (w Budgets) warnOfTarget(ctx context.Context, b *v1beta1.PodUnavailableBudget) []string {
@@ -63,7 +82,7 @@ func (w Budgets) warnOfTarget(ctx context.Context, b *v1beta1.PodUnavailableBudg
 	ctx, cancel := context.WithTimeout(ctx, warnTimeout)
 	defer cancel()
 	workload := ref.Kind + " " + ref.Name
-	target, err := w.Targets.Get(ctx, cover.KindOf(ref), types.NamespacedName{Namespace: b.Namespace, Name: ref.Name})
+	target, err := w.Cover.Targets.Get(ctx, cover.KindOf(ref), types.NamespacedName{Namespace: b.Namespace, Name: ref.Name})
 	switch {
 	case apierrors.IsNotFound(err):
 		return []string{"spec.targetRef: there is no " + workload + ": the budget protects nothing until there is"}
@@ -75,9 +94,9 @@ func (w Budgets) warnOfTarget(ctx context.Context, b *v1beta1.PodUnavailableBudg
 	if b.Spec.ProtectTotalReplicas != nil {
 		return WarnOfReplicas(b, workload, ptr.Deref(b.Spec.ProtectTotalReplicas, 0))
 	}
-	replicas, err := w.Targets.Replicas(ctx, target)
+	replicas, err := w.Cover.Targets.Replicas(ctx, target)
 	if errors.Is(err, targets.ErrNoScale) {
-		replicas.Spec, err = w.Targets.Unscaled(ctx, target)
+		replicas.Spec, err = w.Cover.Targets.Unscaled(ctx, target)
 	}
 	if err != nil {
 		return nil

@@ -23,6 +23,8 @@ import (
 type Reader struct {
 	Cache   *fastclient.Reader
 	Targets *targets.Reader
+	// Owning, unless nil, is remembered between questions about pods.
+	Owning *Owning
 }
 
 // Budgets returns the budgets that cover the pod: first those with a target, then by name. An error means that it is not
@@ -77,8 +79,20 @@ func (o *owners) under(ctx context.Context, b *v1beta1.PodUnavailableBudget) (bo
 	case target == nil:
 		return Selects(b, o.pod.Labels), nil
 	}
-	kind := KindOf(target)
-	if ref := metav1.GetControllerOfNoCopy(o.pod); ref != nil && ref.Name == target.Name &&
+	is, err := o.include(ctx, KindOf(target), target.Name)
+	if is || err != nil {
+		return is, err
+	}
+	chosen, err := o.reader.chooses(ctx, target, o.pod)
+	if err != nil {
+		return false, fmt.Errorf("find out whether %s %s selects pod %s: %w", target.Kind, target.Name, o.pod.Name, err)
+	}
+	return chosen, nil
+}
+
+// include reports whether a workload of the kind and name is among the owners.
+func (o *owners) include(ctx context.Context, kind schema.GroupKind, name string) (bool, error) {
+	if ref := metav1.GetControllerOfNoCopy(o.pod); ref != nil && ref.Name == name &&
 		schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == kind {
 		return true, nil
 	}
@@ -87,18 +101,14 @@ func (o *owners) under(ctx context.Context, b *v1beta1.PodUnavailableBudget) (bo
 		o.chain, o.err = o.reader.Targets.Owners(ctx, o.pod.Namespace, o.pod)
 	}
 	for _, owner := range o.chain {
-		if owner.Name == target.Name && owner.GroupVersionKind().GroupKind() == kind {
+		if owner.Name == name && owner.GroupVersionKind().GroupKind() == kind {
 			return true, nil
 		}
 	}
 	if o.err != nil && !isUnreadable(o.err) {
 		return false, fmt.Errorf("follow the owners of pod %s: %w", o.pod.Name, o.err)
 	}
-	chosen, err := o.reader.chooses(ctx, target, o.pod)
-	if err != nil {
-		return false, fmt.Errorf("find out whether %s %s selects pod %s: %w", target.Kind, target.Name, o.pod.Name, err)
-	}
-	return chosen, nil
+	return false, nil
 }
 
 // isUnreadable reports whether an owner cannot be read for reasons that do not pass: nobody above it can be a target.

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 // labelIndex finds pods by each of their labels, as key=value.
@@ -77,12 +78,21 @@ func (r Reader) below(ctx context.Context, target *metav1.PartialObjectMetadata)
 		return nil, err
 	}
 	owned, selected, err := r.owned(ctx, target, selector)
-	return covered(target.GroupVersionKind().GroupKind(), owned, selected), err
+	if err != nil {
+		return nil, err
+	}
+	return covered(target.GroupVersionKind().GroupKind(), owned, selected), nil
 }
 
 // owned returns the pods that the target controls, also through others, and those that the selector of its scale, which
 // may be nil, matches.
 func (r Reader) owned(ctx context.Context, target *metav1.PartialObjectMetadata, by *metav1.LabelSelector) (owned, selected []*corev1.Pod, err error) {
+	begun := r.Owning.begin()
+	defer func() {
+		if err == nil {
+			r.Owning.set(target.UID, begun, slices.ContainsFunc(owned, plan.IsActive))
+		}
+	}()
 	owned, err = fastclient.Controlled[corev1.Pod](ctx, r.Cache, target)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the pods of %s: %w", target.Name, err)

@@ -102,6 +102,9 @@ func (r Reader) chooses(ctx context.Context, ref *v1beta1.TargetReference, pod *
 	if err != nil || selector == nil || !matches(selector, pod.Labels) {
 		return false, err
 	}
+	if owns, known := r.Owning.get(target.UID); known {
+		return !owns, nil
+	}
 	owned, _, err := r.owned(ctx, target, selector)
 	return err == nil && !slices.ContainsFunc(owned, plan.IsActive), err
 }

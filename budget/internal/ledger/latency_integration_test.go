@@ -2,13 +2,14 @@ package ledger_test
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/testing/load"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
@@ -48,7 +49,7 @@ func grant(b *testing.B, l *ledger.Ledger, pub *v1beta1.PodUnavailableBudget, i 
 // measure has n requests granted at once, each round by a new budget.
 func measure(b *testing.B, n int, ask func(pub *v1beta1.PodUnavailableBudget, i int) error) {
 	b.Helper()
-	var took []time.Duration
+	var took load.Times
 	for b.Loop() {
 		b.StopTimer()
 		pub := givenBudget(b, 1000, 0)
@@ -74,7 +75,5 @@ func measure(b *testing.B, n int, ask func(pub *v1beta1.PodUnavailableBudget, i 
 		require.NoError(b, env.Client(b).Delete(b.Context(), pub, client.GracePeriodSeconds(0)))
 		b.StartTimer()
 	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	took.Report(b)
 }

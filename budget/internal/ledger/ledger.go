@@ -76,6 +76,7 @@ type desk struct {
 	newest  *v1beta1.PodUnavailableBudget
 	waiting []*question
 	busy    bool
+	paused  pauses // of whoever works
 
 	recorded sync.Map // record to the time of its write
 }
@@ -134,12 +135,18 @@ func (l *Ledger) answer(ctx context.Context, d *desk, b *v1beta1.PodUnavailableB
 	live := false
 	for range attempts {
 		after, verdicts, confirm := d.decideAll(b, batch, l.Clock.Now())
-		var err error
+		writes := wants(verdicts)
+		if err := d.paused.err(l.Clock.Now()); writes && err != nil {
+			fail(batch, verdicts, err)
+			return
+		}
+		var refused error
 		switch {
-		case wants(verdicts):
+		case writes:
 			begun := l.Clock.Now()
 			var written *v1beta1.PodUnavailableBudget
-			if written, err = l.write(ctx, b, after); written != nil || err == nil && live {
+			if written, refused = l.write(ctx, b, after); written != nil || refused == nil && live {
+				d.paused.end()
 				d.keep(written)
 				d.remember(batch, verdicts, begun)
 				reply(batch, verdicts)
@@ -149,18 +156,25 @@ func (l *Ledger) answer(ctx context.Context, d *desk, b *v1beta1.PodUnavailableB
 			reply(batch, verdicts)
 			return
 		}
-		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			fail(batch, verdicts, err)
+		if refused != nil && !apierrors.IsConflict(refused) && !apierrors.IsNotFound(refused) {
+			d.paused.begin(refused, l.Clock.Now())
+			fail(batch, verdicts, refused)
 			return
 		}
 		fresh := &v1beta1.PodUnavailableBudget{}
-		err = l.Live.Get(ctx, client.ObjectKeyFromObject(after), fresh)
+		err := l.Live.Get(ctx, client.ObjectKeyFromObject(after), fresh)
 		if apierrors.IsNotFound(err) || err == nil && fresh.UID != after.UID {
 			reply(batch, make([]plan.Verdict, len(batch))) // nobody protects the pods any more
 			return
 		}
 		if err != nil {
-			fail(batch, verdicts, fmt.Errorf("read budget %s: %w", after.Name, err))
+			err = fmt.Errorf("read budget %s: %w", after.Name, err)
+		} else if refused != nil && fresh.ResourceVersion == b.ResourceVersion {
+			err = refused // it is no other writer who is in the way
+		}
+		if err != nil {
+			d.paused.begin(err, l.Clock.Now())
+			fail(batch, verdicts, err)
 			return
 		}
 		b, live = fresh, true

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -24,7 +23,6 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/controllers/targets"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -55,23 +53,34 @@ type podMarks struct {
 	cover cover.Reader
 }
 
-// SetUpPods adds the controller that marks pods. pods is how they are cached; chosen has the budgets that may cover other
-// pods than before although neither they nor the pods have changed.
-func SetUpPods(ctx context.Context, mgr ctrl.Manager, o base.Settings, reader *targets.Reader, pods cache.ByObject, chosen <-chan event.GenericEvent) error {
+// Options describe the controller that marks pods.
+type Options struct {
+	base.Settings
+	// Cover reads what budgets cover. Its Cache is set by SetUpPods.
+	Cover cover.Reader
+	// Pods is how pods are cached.
+	Pods cache.ByObject
+	// Chosen has the budgets that may cover other pods than before although neither they nor the pods have changed.
+	Chosen <-chan event.GenericEvent
+}
+
+// SetUpPods adds the controller that marks pods.
+func SetUpPods(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	b, err := base.New(ctx, mgr, base.Options{
-		Settings: o, Controller: PodController, EventSource: "podunavailablebudget-controller",
-		Kinds: map[client.Object]cache.ByObject{&corev1.Pod{}: pods, &v1beta1.PodUnavailableBudget{}: {}},
+		Settings: o.Settings, Controller: PodController, EventSource: "podunavailablebudget-controller",
+		Kinds: map[client.Object]cache.ByObject{&corev1.Pod{}: o.Pods, &v1beta1.PodUnavailableBudget{}: {}},
 	})
 	if err != nil {
 		return err
 	}
-	r := &podMarks{Controller: b, cover: cover.Reader{Cache: b.Reader, Targets: reader}}
+	o.Cover.Cache = b.Reader
+	r := &podMarks{Controller: b, cover: o.Cover}
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(PodController).
 		For(&corev1.Pod{}, builder.WithPredicates(changes())).
 		Watches(&v1beta1.PodUnavailableBudget{}, handler.EnqueueRequestsFromMapFunc(r.podsOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WatchesRawSource(source.Channel(chosen, handler.EnqueueRequestsFromMapFunc(r.otherPodsOf))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WatchesRawSource(source.Channel(o.Chosen, handler.EnqueueRequestsFromMapFunc(r.otherPodsOf))).
+		WithOptions(o.Options(workers)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("make the controller of marks on pods: %w", err)

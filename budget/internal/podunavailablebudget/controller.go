@@ -2,6 +2,7 @@ package podunavailablebudget
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,8 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
@@ -21,10 +24,11 @@ import (
 // process does without it.
 type reconciler struct {
 	*base.Controller
-	cover     cover.Reader
-	memory    *memory
-	workloads *workloads
-	chosen    chan<- event.GenericEvent
+	cover      cover.Reader
+	memory     *memory
+	workloads  *workloads
+	isComplete func(namespace string) bool
+	chosen     chan<- event.GenericEvent
 }
 
 // Reconcile runs one pass over a budget.
@@ -33,17 +37,24 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
-	snap, err := r.snapshot(ctx, key)
+	b, err := fastclient.Get[v1beta1.PodUnavailableBudget](ctx, r.Reader, key)
+	if err != nil {
+		return base.Pass{}, fmt.Errorf("read budget %s: %w", key, err)
+	}
+	if !r.isComplete(key.Namespace) {
+		p := base.Pass{Object: b}
+		p.Plan.RequeueWithin(loading)
+		return p, nil
+	}
+	snap, err := r.snapshot(ctx, b)
 	if err != nil {
 		return base.Pass{}, err
 	}
 	todo := plan.Compute(snap)
-	t := snap.Budget.Spec.TargetReference
-	selects := t != nil && cover.MaySelect(cover.KindOf(t))
-	if len(snap.Workloads) == 0 || drifts(snap.Workloads) || selects {
+	if len(snap.Workloads) == 0 || drifts(snap.Workloads) {
 		todo.RequeueWithin(recheck)
 	}
-	if selects {
+	if t := b.Spec.TargetReference; t != nil && cover.MaySelect(cover.KindOf(t)) {
 		select {
 		case r.chosen <- event.GenericEvent{Object: snap.Budget}:
 		case <-ctx.Done():

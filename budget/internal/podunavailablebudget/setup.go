@@ -1,7 +1,6 @@
 package podunavailablebudget
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -11,12 +10,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
-	"github.com/flotilla-project/flotilla/core/controllers/targets"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -27,26 +26,38 @@ const (
 	ControllerName = "podunavailablebudget"
 	// workers is how many budgets are reconciled at a time by default.
 	workers = 3
-	// recheck is how often a budget is looked at whose workloads send no events: they are not there, cannot be read, or may
-	// say in their status which pods they have.
+	// recheck is how often a budget is looked at whose workloads send no events: they are not there, or cannot be read.
 	recheck = 30 * time.Second
+	// loading is how often it is looked whether the cache has the pods of a namespace that has just got its first budget.
+	loading = 100 * time.Millisecond
 )
 
+// Options describe the controller.
+type Options struct {
+	base.Settings
+	// Cover reads what a budget covers. Its Cache is set by SetUp.
+	Cover cover.Reader
+	// IsComplete reports whether the cache has the pods of a namespace.
+	IsComplete func(namespace string) bool
+	// Chosen, which somebody must read, gets the budgets after each pass whose targets may say in their status which pods
+	// they have.
+	Chosen chan<- event.GenericEvent
+}
+
 // SetUp adds the controller to the manager: events of a budget wake it, and those of pods and workloads that concern it.
-// The indexes of package cover must have been added. chosen, which somebody must read, gets the budgets after each pass
-// whose targets may say in their status which pods they have.
-func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings, reader *targets.Reader, chosen chan<- event.GenericEvent) error {
+// The indexes of package cover must have been added.
+func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	b, err := base.New(ctx, mgr, base.Options{
-		Settings: o, Controller: ControllerName, EventSource: "podunavailablebudget-controller",
+		Settings: o.Settings, Controller: ControllerName, EventSource: "podunavailablebudget-controller",
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.PodUnavailableBudget{}: {}, &corev1.Pod{}: Pods(o.Namespace)},
 	})
 	if err != nil {
 		return err
 	}
+	o.Cover.Cache = b.Reader
 	r := &reconciler{
-		Controller: b, cover: cover.Reader{Cache: b.Reader, Targets: reader},
-		memory: &memory{of: map[types.NamespacedName]remembered{}}, workloads: newWorkloads(mgr),
-		chosen: chosen,
+		Controller: b, cover: o.Cover, memory: &memory{of: map[types.NamespacedName]remembered{}}, workloads: newWorkloads(mgr),
+		isComplete: o.IsComplete, chosen: o.Chosen,
 	}
 	b.AddMemories(r.memory, r.workloads)
 	if err := mgr.Add(manager.RunnableFunc(r.workloads.run)); err != nil {
@@ -57,8 +68,9 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings, reader *targe
 		For(&v1beta1.PodUnavailableBudget{}).
 		Watches(&v1beta1.PodUnavailableBudget{}, neighbours(b.Reader)).
 		Watches(&corev1.Pod{}, pods(r.cover)).
-		WatchesRawSource(r.workloads.source()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
+		WatchesRawSource(source.Channel(r.workloads.edited, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(r.workloads.changed, later(republished))).
+		WithOptions(o.Options(workers)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
@@ -16,19 +17,16 @@ import (
 )
 
 // snapshot reads what concerns one budget.
-func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
-	s := plan.Snapshot{Now: r.Clock.Now()}
-	b, err := fastclient.Get[v1beta1.PodUnavailableBudget](ctx, r.Reader, key)
-	if err != nil {
-		return s, fmt.Errorf("read budget %s: %w", key, err)
-	}
-	s.Budget = b
+func (r *reconciler) snapshot(ctx context.Context, b *v1beta1.PodUnavailableBudget) (plan.Snapshot, error) {
+	key := client.ObjectKeyFromObject(b)
+	s := plan.Snapshot{Budget: b, Now: r.Clock.Now()}
 	s.Refusals = r.KnownRefusals(b, nil, 0, s.Now)
-	if err := r.readWorkloads(ctx, &s, key); err != nil {
+	err := r.readWorkloads(ctx, &s, key)
+	if err != nil {
 		return s, err
 	}
-	if s.Shared, s.SharedPod, err = r.shared(ctx, b, s.Pods); err != nil {
-		return s, err
+	if s.Shared, s.SharedPod, err = r.cover.Overlap(ctx, b, s.Pods); err != nil {
+		return s, hide(err)
 	}
 	return s, r.look(ctx, &s, key)
 }
@@ -64,26 +62,6 @@ func hide(err error) error {
 		return fmt.Errorf("%v", err) //nolint:errorlint // that is the point
 	}
 	return err
-}
-
-// shared returns another budget that covers one of the pods, and that pod.
-func (r *reconciler) shared(ctx context.Context, b *v1beta1.PodUnavailableBudget, pods []*corev1.Pod) (other, pod string, err error) {
-	all, err := fastclient.All[v1beta1.PodUnavailableBudget](ctx, r.Reader, b.Namespace)
-	if err != nil || len(all) < 2 {
-		return "", "", err
-	}
-	for _, p := range pods {
-		budgets, err := r.cover.Budgets(ctx, p)
-		if err != nil {
-			return "", "", hide(err)
-		}
-		for _, o := range budgets {
-			if o.Name != b.Name {
-				return o.Name, p.Name, nil
-			}
-		}
-	}
-	return "", "", nil
 }
 
 // look asks the server about pods whose grants would end, and keeps what it says until the cache shows that.

@@ -4,28 +4,35 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
 )
 
+// republished is how long changes of a workload's status are gathered: most are no change of its selector.
+const republished = time.Second
+
 // workloads wakes budgets when the workloads change that their numbers follow from. Kinds are watched from the first
 // budget on that depends on one of them; of their objects only metadata are cached.
 type workloads struct {
-	mgr    ctrl.Manager
-	events chan event.GenericEvent
-	ended  chan struct{}
+	mgr     ctrl.Manager
+	edited  chan event.GenericEvent
+	changed chan event.GenericEvent // otherwise: they may say in their status which pods they have
+	ended   chan struct{}
 
 	mu      sync.Mutex
 	watched map[schema.GroupKind]bool
@@ -35,8 +42,9 @@ type workloads struct {
 
 func newWorkloads(mgr ctrl.Manager) *workloads {
 	return &workloads{
-		mgr: mgr, events: make(chan event.GenericEvent), ended: make(chan struct{}), watched: map[schema.GroupKind]bool{},
-		of: map[types.NamespacedName]map[cover.Object]bool{}, budgets: map[cover.Object]map[types.NamespacedName]bool{},
+		mgr: mgr, edited: make(chan event.GenericEvent), changed: make(chan event.GenericEvent), ended: make(chan struct{}),
+		watched: map[schema.GroupKind]bool{}, of: map[types.NamespacedName]map[cover.Object]bool{},
+		budgets: map[cover.Object]map[types.NamespacedName]bool{},
 	}
 }
 
@@ -47,8 +55,11 @@ func (w *workloads) run(ctx context.Context) error {
 	return nil
 }
 
-func (w *workloads) source() source.Source {
-	return source.Channel(w.events, &handler.EnqueueRequestForObject{})
+// later wakes objects after a while, once for all events until then.
+func later(after time.Duration) handler.EventHandler {
+	return handler.Funcs{GenericFunc: func(_ context.Context, e event.GenericEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}, after)
+	}}
 }
 
 // follow has the budget woken by these objects, and by no others.
@@ -112,29 +123,34 @@ func (w *workloads) watch(ctx context.Context, kind schema.GroupKind) error {
 }
 
 func (w *workloads) handler(kind schema.GroupKind) toolscache.ResourceEventHandler {
-	tell := func(o any) {
+	tellIn := func(events chan<- event.GenericEvent, o any) {
 		if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 			o = last.Obj
 		}
 		if m, ok := o.(metav1.Object); ok {
-			w.tell(cover.Object{Kind: kind, Name: types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}})
+			w.tell(events, cover.Object{Kind: kind, Name: types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}})
 		}
 	}
+	tell := func(o any) { tellIn(w.edited, o) }
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: tell, DeleteFunc: tell,
 		UpdateFunc: func(before, after any) {
 			b, okBefore := before.(metav1.Object)
 			a, okAfter := after.(metav1.Object)
-			if okBefore && okAfter && (b.GetUID() != a.GetUID() || b.GetGeneration() != a.GetGeneration() ||
-				(b.GetDeletionTimestamp() == nil) != (a.GetDeletionTimestamp() == nil)) {
+			switch {
+			case !okBefore || !okAfter:
+			case b.GetUID() != a.GetUID() || b.GetGeneration() != a.GetGeneration() ||
+				(b.GetDeletionTimestamp() == nil) != (a.GetDeletionTimestamp() == nil):
 				tell(after)
+			case cover.MaySelect(kind) && b.GetResourceVersion() != a.GetResourceVersion():
+				tellIn(w.changed, after)
 			}
 		},
 	}
 }
 
 // tell wakes the budgets that depend on the object.
-func (w *workloads) tell(o cover.Object) {
+func (w *workloads) tell(events chan<- event.GenericEvent, o cover.Object) {
 	w.mu.Lock()
 	budgets := make([]types.NamespacedName, 0, len(w.budgets[o]))
 	for b := range w.budgets[o] {
@@ -145,7 +161,7 @@ func (w *workloads) tell(o cover.Object) {
 		object := &v1beta1.PodUnavailableBudget{}
 		object.Namespace, object.Name = b.Namespace, b.Name
 		select {
-		case w.events <- event.GenericEvent{Object: object}:
+		case events <- event.GenericEvent{Object: object}:
 		case <-w.ended:
 			return
 		}

@@ -70,6 +70,12 @@ func KindOf(ref *v1beta1.TargetReference) schema.GroupKind {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
 }
 
+// Serves reports whether the cluster serves a kind; true if that cannot be found out now.
+func (r *Reader) Serves(kind schema.GroupKind) bool {
+	_, err := r.mapper.RESTMapping(kind)
+	return !meta.IsNoMatchError(err)
+}
+
 // Get returns the metadata of the target of a spread. It is nil if there is no such object, or the cluster does not
 // serve its kind.
 func (r *Reader) Get(ctx context.Context, spread *v1beta1.WorkloadSpread) (*metav1.PartialObjectMetadata, error) {

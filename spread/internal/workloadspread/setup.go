@@ -1,7 +1,6 @@
 package workloadspread
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -11,7 +10,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 
@@ -60,7 +58,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Watches(&v1beta1.WorkloadSpread{}, spreads()).
 		Watches(&corev1.Pod{}, r.podEvents()).
 		Watches(&corev1.ConfigMap{}, r.allowances()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(o.Workers, workers)}).
+		WithOptions(o.Options(workers)).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)

@@ -118,11 +118,13 @@ func inTheWay(b *v1beta1.PodUnavailableBudget, now time.Time) string {
 	s := &b.Status
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.DisruptedPods)) {
-		all = append(all, name+" (removal granted "+ago(s.DisruptedPods[name], now)+")")
+		at := s.DisruptedPods[name]
+		all = append(all, name+" (removal granted "+ago(at, now)+left(at, DisruptedLife, "at most", now)+")")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.UnavailablePods)) {
 		if _, twice := s.DisruptedPods[name]; !twice {
-			all = append(all, name+" (change granted "+ago(s.UnavailablePods[name], now)+")")
+			at := s.UnavailablePods[name]
+			all = append(all, name+" (change granted "+ago(at, now)+left(at, UnavailableLife, "at least", now)+")")
 		}
 	}
 	text := namesOf(all)
@@ -137,6 +139,15 @@ func inTheWay(b *v1beta1.PodUnavailableBudget, now time.Time) string {
 
 func ago(at metav1.Time, now time.Time) string {
 	return max(0, now.Sub(at.Time)).Truncate(time.Second).String() + " ago"
+}
+
+// left says how much longer a grant counts of which nothing is seen.
+func left(at metav1.Time, life time.Duration, bound string, now time.Time) string {
+	more := min(at.Add(life).Sub(now), life).Truncate(time.Second)
+	if more <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", counts %s %s more", bound, more)
 }
 
 // namesOf joins the first few texts.

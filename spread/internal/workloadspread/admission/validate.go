@@ -35,6 +35,8 @@ type Spreads struct {
 	Cluster   podtemplate.Cluster
 	// Kinds knows which workloads can be spread.
 	Kinds *workloads.Config
+	// Serves reports whether the cluster serves a kind.
+	Serves func(schema.GroupKind) bool
 	// Mark marks a namespace that is to have a WorkloadSpread, so that webhooks are called for its pods.
 	Mark func(ctx context.Context, namespace string) error
 	// Pause is how long a subset whose pods could not be scheduled gets no new ones.
@@ -59,7 +61,13 @@ func (w *Spreads) validate(ctx context.Context, req admission.Request[*v1beta1.W
 		}
 		findings.Errors, findings.Warnings = found.Errors, append(findings.Warnings, found.Warnings...)
 	}
-	if len(findings.Errors) > 0 || req.Operation != admissionv1.Create || req.DryRun {
+	if len(findings.Errors) > 0 || req.Operation != admissionv1.Create {
+		return findings, nil
+	}
+	if ref := req.New.Spec.TargetReference; !w.Serves(workloads.KindOf(ref)) {
+		findings.Warnings = append(findings.Warnings, fmt.Sprintf("spec.targetRef: the cluster does not serve kind %s of %s", ref.Kind, ref.APIVersion))
+	}
+	if req.DryRun {
 		return findings, nil
 	}
 	w.Spreads.expect(req.Namespace)

@@ -9,11 +9,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-project/flotilla/core/operator/admission"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
@@ -135,6 +139,19 @@ func TestTargetsAreValidated(t *testing.T) {
 	errs, err = w.validateTarget(t.Context(), spread(t, strings.Replace(target, "web", "api", 1)), before, "shop")
 	require.NoError(t, err)
 	assert.ErrorContains(t, errs.ToAggregate(), "immutable")
+
+	w.Serves = func(kind schema.GroupKind) bool { return kind.Kind == "Deployment" }
+	for ref, want := range map[string][]string{
+		"targetRef: {apiVersion: apps.kruise.io/v1beta1, kind: CloneSet, name: a}": {"spec.targetRef: the cluster does not serve kind CloneSet of apps.kruise.io/v1beta1"},
+		"targetRef: {apiVersion: apps/v1, kind: Deployment, name: a}":              nil,
+	} {
+		found, err := w.validate(t.Context(), admission.Request[*v1beta1.WorkloadSpread]{
+			Operation: admissionv1.Create, DryRun: true, Namespace: "shop", New: spread(t, ref+"\nsubsets: [{name: a}]"),
+		})
+		require.NoError(t, err)
+		assert.Empty(t, found.Errors)
+		assert.Equal(t, want, found.Warnings)
+	}
 }
 
 func TestWhatHasNoEffectIsToldOf(t *testing.T) {

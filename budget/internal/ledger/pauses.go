@@ -1,0 +1,38 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// firstPause is how long nothing is written after the first refusal of the server, or no answer.
+	firstPause = time.Second
+	// maxPause is how long it is in the long run.
+	maxPause = 30 * time.Second
+)
+
+// pauses keep a ledger quiet whose writes the server refuses: each is as long as all before it, while there is none that
+// succeeds. The zero value is none.
+type pauses struct {
+	last  time.Duration
+	until time.Time
+	why   error
+}
+
+// begin begins a pause.
+func (p *pauses) begin(why error, now time.Time) {
+	p.last = min(max(2*p.last, firstPause), maxPause)
+	p.until, p.why = now.Add(p.last), why
+}
+
+// end has the next refusal be the first one.
+func (p *pauses) end() { *p = pauses{} }
+
+// err is what to answer who wants something written; nil if there is no pause.
+func (p *pauses) err(now time.Time) error {
+	if left := p.until.Sub(now); left > 0 && left <= maxPause {
+		return fmt.Errorf("%w (the server is asked again in %s)", p.why, left.Round(time.Second/10))
+	}
+	return nil
+}
