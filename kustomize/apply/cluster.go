@@ -64,6 +64,14 @@ func ConnectAs(flags genericclioptions.RESTClientGetter, user string) (*Cluster,
 	return &Cluster{objects: objects, mapper: mapper, discovery: found}, nil
 }
 
+// Reach returns an error if the cluster does not answer.
+func (c *Cluster) Reach() error {
+	if _, err := c.discovery.ServerVersion(); err != nil {
+		return fmt.Errorf("ask the cluster for its version: %w", err)
+	}
+	return nil
+}
+
 // Version returns the version of the API server, and an error if operators do not run on it.
 func (c *Cluster) Version() (string, error) {
 	info, err := c.discovery.ServerVersion()

@@ -118,6 +118,9 @@ func faults(report *Report) []Finding {
 		help := "Install it again: flotilla install " + report.Feature + "."
 		if strings.HasPrefix(fault, "Deployment") || strings.HasPrefix(fault, "DaemonSet") {
 			help = "Look at its pods: kubectl -n " + install.Namespace + " describe pods -l app.kubernetes.io/part-of=flotilla."
+		} else if strings.HasSuffix(fault, "has no CA yet") {
+			help = "Its manager writes it; what keeps it from that is in its log: kubectl -n " + install.Namespace +
+				" logs deployment/" + report.Feature + "-manager."
 		}
 		findings = append(findings, Finding{About: report.Feature, Trouble: fault, Help: help})
 	}

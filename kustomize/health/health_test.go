@@ -229,3 +229,17 @@ func TestVersionsOfKinds(t *testing.T) {
 	versionTable(&out, []Versions{versions})
 	assert.Contains(t, out.String(), "BroadcastJob v1alpha1,v1beta1; ImageListPullJob")
 }
+
+// Installing again brings no CA: the manager does.
+func TestAMissingCAIsTheManagersAffair(t *testing.T) {
+	report := installed(t, "spread", func(live map[string]*unstructured.Unstructured) {
+		crd := live["CustomResourceDefinition workloadspreads.apps.kruise.io"]
+		require.NoError(t, unstructured.SetNestedField(crd.Object, "", "spec", "conversion", "webhook", "clientConfig", "caBundle"))
+	})
+
+	found := faults(report)
+
+	require.Len(t, found, 1)
+	assert.Contains(t, found[0].Trouble, "has no CA yet")
+	assert.Contains(t, found[0].Help, "kubectl -n flotilla-system logs deployment/spread-manager")
+}

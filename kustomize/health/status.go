@@ -44,6 +44,9 @@ func reporter(command *cobra.Command, flags genericclioptions.RESTClientGetter, 
 		if err != nil {
 			return err
 		}
+		if err := cluster.Reach(); err != nil {
+			return err
+		}
 		reports, err := observeAll(command.Context(), cluster)
 		if err != nil {
 			return err

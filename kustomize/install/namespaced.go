@@ -53,13 +53,18 @@ func findNamespaces(ctx context.Context, cluster *apply.Cluster, all []Settings)
 	return errors.Join(faults...)
 }
 
-// Present returns the settings of what is installed of a feature, as far as they decide which objects there are.
+// Present returns the settings of what is installed of a feature, as far as they decide which objects there are. Settings
+// that cannot be read are taken for none, except the namespace.
 func Present(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (Settings, error) {
 	manager, err := cluster.Get(ctx, named("apps/v1", "Deployment", feature.Name+"-manager"))
 	if err != nil || manager == nil {
 		return Settings{}, err
 	}
-	return Settings{OnlyNamespace: restrictedTo(manager)}, nil
+	earlier, _, err := Recall(feature, manager)
+	if err != nil {
+		return Settings{OnlyNamespace: restrictedTo(manager)}, nil //nolint:nilerr // install says what cannot be read
+	}
+	return earlier, nil
 }
 
 // restrictedTo returns the namespace that the manager of a Deployment is restricted to; empty for none.

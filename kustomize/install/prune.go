@@ -23,13 +23,18 @@ const (
 // sharedNames are the names in nameLabel of what shared components add, once for all features.
 func sharedNames() []string { return []string{"flotilla", "flotilla-agents"} }
 
+// shared reports whether several features have an object.
+func shared(object *unstructured.Unstructured) bool {
+	return slices.Contains(sharedNames(), object.GetLabels()[nameLabel])
+}
+
 // mark writes on each object of a feature whose it is.
 func mark(objects []*unstructured.Unstructured, feature catalog.Feature) {
 	for _, object := range objects {
-		labels := object.GetLabels()
-		if slices.Contains(sharedNames(), labels[nameLabel]) {
+		if shared(object) {
 			continue
 		}
+		labels := object.GetLabels()
 		if labels == nil {
 			labels = map[string]string{}
 		}

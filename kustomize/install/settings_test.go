@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
@@ -109,6 +110,39 @@ func TestManifests(t *testing.T) {
 		"- --feature-gates=Extra=true\n",
 	} {
 		assert.Contains(t, string(text), want)
+	}
+}
+
+// Who installs an operator, in which version and with which components is no reason to restart it: its pods change with their
+// image and their arguments alone.
+func TestLabelsOfPodsAreThoseOfTheManifests(t *testing.T) {
+	for _, feature := range selected(t, catalog.All) {
+		settings := install.Everything(feature)
+		settings.Registry, settings.Versions = "registry.example", map[string]string{feature.Name: "v0.1.9"}
+		settings.Components = append(install.Shared(), settings.Components...)
+		settings.Gates = map[string][]install.Gate{feature.Name: {{Name: "Extra", On: true}}}
+		labels := func(settings install.Settings) map[string]map[string]string {
+			objects, err := install.Manifests(feature, settings)
+			require.NoError(t, err)
+			found := map[string]map[string]string{}
+			for _, object := range objects {
+				if kind := object.GetKind(); kind == "Deployment" || kind == "DaemonSet" {
+					of, _, err := unstructured.NestedStringMap(object.Object, "spec", "template", "metadata", "labels")
+					require.NoError(t, err)
+					found[object.GetName()] = of
+				}
+			}
+			return found
+		}
+
+		with := labels(settings)
+
+		assert.Equal(t, labels(install.Settings{}), with)
+		for name, of := range with {
+			for label := range of {
+				assert.NotContains(t, []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/version", install.FeatureLabel}, label, name)
+			}
+		}
 	}
 }
 

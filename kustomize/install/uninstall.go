@@ -44,6 +44,9 @@ pods of these objects. The namespace stays.`,
 			if err != nil {
 				return err
 			}
+			if err := cluster.Reach(); err != nil {
+				return err
+			}
 			return u.run(command.Context(), cluster, features)
 		},
 	}
@@ -76,18 +79,11 @@ func (u *uninstaller) run(ctx context.Context, cluster *apply.Cluster, features 
 // warn tells what deleting the CRDs would take along, and deletes nothing.
 func (u *uninstaller) warn(ctx context.Context, cluster *apply.Cluster, features []catalog.Feature) error {
 	for _, feature := range features {
-		objects, err := Manifests(feature, Everything(feature))
+		objects, err := removable(ctx, cluster, feature)
 		if err != nil {
 			return err
 		}
 		for _, crd := range ofStage(objects, apply.CRDs) {
-			live, err := cluster.Get(ctx, crd)
-			if err != nil {
-				return err
-			}
-			if live == nil {
-				continue
-			}
 			resource := ResourceOf(crd)
 			found, err := cluster.List(ctx, resource, "", "")
 			if err != nil {
@@ -123,28 +119,85 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 	progress := newProgress(u.streams.Out)
 	if u.crds {
 		crds := ofStage(objects, apply.CRDs)
-		if err := u.removeStage(ctx, cluster, progress, feature.Name+" "+apply.CRDs, crds, true); err != nil {
+		if _, err := u.removeStage(ctx, cluster, progress, feature.Name+" "+apply.CRDs, crds, true); err != nil {
 			return err
 		}
 	}
-	kept := leftovers(feature)
+	kept, gone := leftovers(feature), 0
 	for _, stage := range []string{apply.Webhooks, apply.Managers, apply.Rights} {
 		members := ofStage(objects, stage)
 		if stage == apply.Managers {
 			members = append(members, kept...)
 		}
-		if err := u.removeStage(ctx, cluster, progress, feature.Name+" "+stage, members, false); err != nil {
+		n, err := u.removeStage(ctx, cluster, progress, feature.Name+" "+stage, members, false)
+		if err != nil {
 			return err
 		}
+		gone += n
 	}
-	if !u.crds {
+	switch {
+	case gone == 0:
+		fmt.Fprintf(u.streams.Out, "%s: there was no operator\n", feature.Name)
+	case !u.crds:
 		fmt.Fprintf(u.streams.Out, "%s: CRDs, their objects and all pods stay\n", feature.Name)
 	}
 	return nil
 }
 
-// removable returns all objects that a feature may have. A manager that is restricted to a namespace has roles there.
+// removable returns what there is of a feature, whatever its version and components: what install applied has its label.
+// Manifests that somebody else applied have none, and are known by their names: those that a component of the feature may
+// have brought, and the roles of a manager that is restricted to a namespace.
 func removable(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) ([]*unstructured.Unstructured, error) {
+	definitions := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	labelled, err := cluster.ListKinds(ctx, append(Prunable(), definitions), FeatureLabel+"="+feature.Name)
+	if err != nil {
+		return nil, err
+	}
+	named, err := everything(ctx, cluster, feature)
+	if err != nil {
+		return nil, err
+	}
+	var live []*unstructured.Unstructured
+	for _, object := range named {
+		found, err := cluster.Get(ctx, object)
+		if err != nil {
+			return nil, err
+		}
+		if found != nil {
+			live = append(live, found)
+		}
+	}
+	return Removable(feature, labelled, live), nil
+}
+
+// Removable returns which live objects go with a feature: those with its label that install applied, then those that have
+// the names of its manifests, unless another feature has labelled them or all features share them.
+func Removable(feature catalog.Feature, labelled, live []*unstructured.Unstructured) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	there := map[string]bool{}
+	add := func(object *unstructured.Unstructured) {
+		if name := identity(object); !there[name] {
+			there[name] = true
+			found = append(found, object)
+		}
+	}
+	for _, object := range labelled {
+		if apply.Applied(object) {
+			add(object)
+		}
+	}
+	for _, object := range live {
+		owner := object.GetLabels()[FeatureLabel]
+		if (owner == "" || owner == feature.Name) && !shared(object) {
+			add(object)
+		}
+	}
+	return found
+}
+
+// everything returns the manifests of a feature with all its components, for the whole cluster and for the namespace that
+// its manager is restricted to.
+func everything(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) ([]*unstructured.Unstructured, error) {
 	settings := Everything(feature)
 	objects, err := Manifests(feature, settings)
 	if err != nil {
@@ -156,53 +209,42 @@ func removable(ctx context.Context, cluster *apply.Cluster, feature catalog.Feat
 	}
 	settings.OnlyNamespace = present.OnlyNamespace
 	restricted, err := Manifests(feature, settings)
-	if err != nil {
-		return nil, err
-	}
-	there := map[string]bool{}
-	for _, object := range objects {
-		there[apply.Describe(object)] = true
-	}
-	for _, object := range restricted {
-		if !there[apply.Describe(object)] {
-			objects = append(objects, object)
-		}
-	}
-	return objects, nil
+	return append(objects, restricted...), err
 }
 
+// removeStage deletes objects and returns how many there were.
 func (u *uninstaller) removeStage(
 	ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, name string, objects []*unstructured.Unstructured, wait bool,
-) error {
+) (int, error) {
 	progress.Begin(name)
-	gone := 0
+	var gone []string
 	for _, object := range objects {
 		live, err := cluster.Get(ctx, object)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if live == nil {
 			continue
 		}
-		gone++
+		gone = append(gone, apply.Describe(object))
 		if u.dryRun {
 			continue
 		}
 		if _, err := cluster.Delete(ctx, object); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if u.dryRun {
-		progress.End(fmt.Sprintf("%d objects would be deleted", gone))
-		return nil
+		progress.End(strings.TrimSuffix(fmt.Sprintf("%d objects would be deleted: %s", len(gone), strings.Join(gone, ", ")), ": "))
+		return len(gone), nil
 	}
 	if wait {
 		if err := apply.Await(ctx, u.timeout, progress.Tell, allGone(cluster, objects)); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	progress.End(fmt.Sprintf("%d objects deleted", gone))
-	return nil
+	progress.End(fmt.Sprintf("%d objects deleted", len(gone)))
+	return len(gone), nil
 }
 
 func allGone(cluster *apply.Cluster, objects []*unstructured.Unstructured) apply.Check {

@@ -27,6 +27,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
 	"github.com/flotilla-project/flotilla/kustomize/test/clitest"
+	"github.com/flotilla-project/flotilla/kustomize/test/openkruise"
 )
 
 // These are resources that tests look at.
@@ -61,13 +62,21 @@ func configOf(t *testing.T, kubeconfig string) *rest.Config {
 	return config
 }
 
+// oldManager returns a manager that may do everything.
+func oldManager(t *testing.T) openkruise.Manager {
+	t.Helper()
+	manager, err := openkruise.New(configOf(t, clitest.Administrator))
+	require.NoError(t, err)
+	return manager
+}
+
 // CloneSets change hands and back while OpenKruise's manager goes on: SidecarSets stay its own.
 func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	clitest.NeedsServer(t)
 	client := clitest.Objects(t)
-	old := newStandIn(t)
-	openKruise(t)
-	require.NoError(t, old.pass(t.Context()))
+	old := oldManager(t)
+	openKruise(t, old)
+	require.NoError(t, old.Pass(t.Context()))
 	before := everything(t)
 
 	output, code := call(t, clitest.Administrator, "takeover", "cloneset", "--dry-run")
@@ -85,7 +94,7 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	assert.Contains(t, output, "cloneset: the way back: flotilla takeover cloneset --undo\n")
 
 	withoutWebhooks(t)
-	require.NoError(t, old.pass(t.Context()), "the old manager starts again")
+	require.NoError(t, old.Pass(t.Context()), "the old manager starts again")
 	for _, resource := range webhooks {
 		configuration, err := client.Resource(resource).Get(t.Context(), oldName[resource.Resource], metav1.GetOptions{})
 		require.NoError(t, err)
@@ -96,8 +105,8 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 		"a set":        touch(t, old, sets, "web"),
 		"a pod":        touch(t, old, pods, "web-2f49m"),
 		"a revision":   touch(t, old, revisions, "web-d554877cb"),
-		"a deletion":   old.objects.Resource(pods).Namespace("default").Delete(t.Context(), "web-2f49m", metav1.DeleteOptions{}),
-		"a new pod":    create(t, old.objects, copyOf(t, "Pod", "web-2f49m", "web-new")),
+		"a deletion":   old.Objects.Resource(pods).Namespace("default").Delete(t.Context(), "web-2f49m", metav1.DeleteOptions{}),
+		"a new pod":    create(t, old.Objects, copyOf(t, "Pod", "web-2f49m", "web-new")),
 		"pod's status": touchStatus(t, old, pods, "web-2f49m"),
 		"set's status": touchStatus(t, old, sets, "web"),
 	} {
@@ -108,7 +117,7 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	ofAnother.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: "apps.kruise.io/v1alpha1", Kind: "UnitedDeployment", Name: "united", UID: "1", Controller: new(true),
 	}})
-	require.NoError(t, create(t, old.objects, ofAnother), "a UnitedDeployment still makes CloneSets")
+	require.NoError(t, create(t, old.Objects, ofAnother), "a UnitedDeployment still makes CloneSets")
 	require.NoError(t, touch(t, old, sets, "subset"))
 	assert.True(t, apierrors.IsForbidden(touchStatus(t, old, sets, "subset")), "the status of any CloneSet is Flotilla's")
 	require.NoError(t, client.Resource(sets).Namespace("default").Delete(t.Context(), "subset", metav1.DeleteOptions{}))
@@ -120,7 +129,7 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)
 	eventually(t, func() error { return touch(t, old, pods, "web-2f49m") })
-	require.NoError(t, old.pass(t.Context()))
+	require.NoError(t, old.Pass(t.Context()))
 	assert.Equal(t, "kruise-webhook-service", converter(t))
 	after := everything(t)
 	for name := range before {
@@ -193,7 +202,7 @@ func TestNothingIsBegunThatCannotBeEnded(t *testing.T) {
 // account gives OpenKruise's manager its rights, once.
 func account(t *testing.T) {
 	t.Helper()
-	for _, object := range decode(t, "testdata/account.yaml") {
+	for _, object := range decode(t, "../test/openkruise/account.yaml") {
 		if err := create(t, clitest.Objects(t), object); !apierrors.IsAlreadyExists(err) {
 			require.NoError(t, err)
 		}
@@ -201,7 +210,7 @@ func account(t *testing.T) {
 }
 
 // openKruise creates what OpenKruise has on a cluster: its account, webhooks, CRD, and a CloneSet with its pods.
-func openKruise(t *testing.T) {
+func openKruise(t *testing.T, old openkruise.Manager) {
 	t.Helper()
 	client := clitest.Objects(t)
 	features, err := catalog.Select("cloneset")
@@ -212,7 +221,7 @@ func openKruise(t *testing.T) {
 		if object.GetKind() != "CustomResourceDefinition" {
 			continue
 		}
-		require.NoError(t, unstructured.SetNestedMap(object.Object, conversionBy("kruise-system", "kruise-webhook-service"), "spec", "conversion", "webhook"))
+		require.NoError(t, unstructured.SetNestedMap(object.Object, old.Conversion(), "spec", "conversion", "webhook"))
 		object.SetLabels(nil)
 		_, err := client.Resource(definitions).Create(t.Context(), object, metav1.CreateOptions{FieldManager: "helm"})
 		require.NoError(t, err)
@@ -228,7 +237,7 @@ func openKruise(t *testing.T) {
 		return err
 	})
 	account(t)
-	for _, file := range []string{"testdata/web.yaml", "testdata/manager.yaml"} {
+	for _, file := range []string{"testdata/web.yaml", "../test/openkruise/webhooks.yaml"} {
 		for _, object := range decode(t, file) {
 			require.NoError(t, create(t, client, object))
 		}
@@ -278,17 +287,17 @@ func copyOf(t *testing.T, kind, name, another string) *unstructured.Unstructured
 }
 
 // touch annotates an object as the old manager.
-func touch(t *testing.T, old standIn, resource schema.GroupVersionResource, name string) error {
+func touch(t *testing.T, old openkruise.Manager, resource schema.GroupVersionResource, name string) error {
 	t.Helper()
-	_, err := old.objects.Resource(resource).Namespace("default").Patch(t.Context(), name, types.MergePatchType,
+	_, err := old.Objects.Resource(resource).Namespace("default").Patch(t.Context(), name, types.MergePatchType,
 		[]byte(`{"metadata": {"annotations": {"touched": "`+time.Now().String()+`"}}}`), metav1.PatchOptions{})
 	return err
 }
 
 // touchStatus writes a status as the old manager.
-func touchStatus(t *testing.T, old standIn, resource schema.GroupVersionResource, name string) error {
+func touchStatus(t *testing.T, old openkruise.Manager, resource schema.GroupVersionResource, name string) error {
 	t.Helper()
-	_, err := old.objects.Resource(resource).Namespace("default").Patch(t.Context(), name, types.MergePatchType,
+	_, err := old.Objects.Resource(resource).Namespace("default").Patch(t.Context(), name, types.MergePatchType,
 		[]byte(`{"status": {"conditions": []}}`), metav1.PatchOptions{}, "status")
 	return err
 }

@@ -221,14 +221,18 @@ func (s *Set) Template() map[string]any {
 	return template
 }
 
-// Containers are the names of the template's containers.
+// Containers are the names of the template's native sidecars and containers, in the order in which they start.
 func (s *Set) Containers() []string {
 	var names []string
-	containers, _, _ := unstructured.NestedSlice(s.object, "spec", "template", "spec", "containers")
-	for _, container := range containers {
-		if c, ok := container.(map[string]any); ok {
+	for _, list := range []string{"initContainers", "containers"} {
+		containers, _, _ := unstructured.NestedSlice(s.object, "spec", "template", "spec", list)
+		for _, container := range containers {
+			c, _ := container.(map[string]any)
 			name, _, _ := unstructured.NestedString(c, "name")
-			names = append(names, name)
+			policy, _, _ := unstructured.NestedString(c, "restartPolicy")
+			if list == "containers" || policy == "Always" {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

@@ -115,3 +115,9 @@ func TestEditsNameTheFieldsOfTheVersion(t *testing.T) {
 	assert.JSONEq(t, `[{"op":"test","path":"/metadata/resourceVersion","value":"7"},
 		{"op":"replace","path":"/spec/template","value":{"spec":{"x":9007199254740993}}}]`, string(patch.Body))
 }
+
+func TestContainersAreThoseThatRunAsLongAsThePod(t *testing.T) {
+	assert.Equal(t, []string{"mesh", "main", "log"}, read(t, cloneSet+`spec: {template: {spec: {
+		initContainers: [{name: setup}, {name: retried, restartPolicy: OnFailure}, {name: mesh, restartPolicy: Always}],
+		containers: [{name: main}, {name: log}]}}}}`).Containers())
+}

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"io"
 	"path/filepath"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/drain"
@@ -19,6 +23,7 @@ import (
 
 // newRoot returns the command with all subcommands. It is called as the process was.
 func newRoot(program string, streams genericiooptions.IOStreams) *cobra.Command {
+	quieten(streams.ErrOut)
 	flags := genericclioptions.NewConfigFlags(true)
 	root := &cobra.Command{
 		Use:   "flotilla",
@@ -41,6 +46,13 @@ Exit codes: 0 done, 1 failed, 2 the command line makes no sense, 3 the answer is
 		root.AddCommand(newCommand(flags, streams))
 	}
 	return root
+}
+
+// quieten keeps the log of libraries away from users, who are told each error once, by the command. Warnings of the API server
+// are for users.
+func quieten(out io.Writer) {
+	klog.SetLogger(logr.Discard())
+	rest.SetDefaultWarningHandler(rest.NewWarningWriter(out, rest.WarningWriterOptions{Deduplicate: true}))
 }
 
 // commands returns the subcommands; a new one is a package and a line here.

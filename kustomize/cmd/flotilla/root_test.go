@@ -2,10 +2,16 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 )
@@ -34,6 +40,24 @@ func TestHelpShowsWhatUsersType(t *testing.T) {
 func TestUnknownCommandsAreMisuse(t *testing.T) {
 	_, code := call(t, "flotilla", "nothing")
 	assert.Equal(t, cli.Misused, code)
+}
+
+// Libraries log what they meet; users read one error, and no line of a log.
+func TestAClusterThatCannotBeReached(t *testing.T) {
+	var logged []string
+	klog.SetLogger(funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{}))
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(kubeconfig, []byte(`{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}]}`), 0o600))
+
+	for _, args := range [][]string{{"status"}, {"versions"}, {"doctor"}, {"install", "cloneset"}, {"uninstall", "cloneset"}} {
+		output, code := call(t, "flotilla", append(args, "--kubeconfig", kubeconfig, "--cache-dir", t.TempDir())...)
+		assert.Equal(t, cli.Failed, code, args)
+		assert.True(t, strings.HasPrefix(output, "error: ask the cluster for its version: "), output)
+		assert.Contains(t, output, "the cluster cannot be reached: look at the address of the kubeconfig's cluster", args)
+		assert.Equal(t, 1, strings.Count(output, "\n"), output)
+	}
+	assert.Empty(t, logged)
 }
 
 func TestVersion(t *testing.T) {
