@@ -17,7 +17,11 @@ export DURATION PLANS FROM PROCS
 # On which release of Kubernetes tests run; empty means the newest one.
 export FLOTILLA_KUBERNETES ?= $(KUBERNETES)
 
-CLUSTER = go run ./test/cluster/cmd/cluster
+# The cluster of `make demo KUBECONFIG=... REGISTRY=...`, which is there already; a KUBECONFIG of the environment alone is none.
+GIVEN = $(if $(REGISTRY)$(filter command%,$(origin KUBECONFIG)),--kubeconfig '$(KUBECONFIG)' --registry '$(REGISTRY)')
+
+# Builds a program of this repository and runs it. What go says, such as its downloads, is shown when it fails.
+run = .make/quiet "building $(notdir $1)" go build -o bin/cmd/$(notdir $1) $1 && bin/cmd/$(notdir $1)
 
 include .make/tools.mk
 
@@ -70,32 +74,32 @@ verify: generate $(MODCHECK) lint ## what must hold before a change is merged; l
 ##
 
 images: ## build every manager's image and push it to REGISTRY, or to the local cluster
-	@go run ./test/cmd/images --platforms $(PLATFORMS) $(if $(REGISTRY),--registry $(REGISTRY),--local)
+	@$(call run,./test/cmd/images) --platforms $(PLATFORMS) $(if $(REGISTRY),--registry $(REGISTRY),--local)
 
 release-plan: ## which modules changed since their tag, and which must follow, as what versions
-	@go run ./test/cmd/release plan
+	@$(call run,./test/cmd/release) plan
 
 release-prepare: ## changelogs and requirements of the planned versions, for a commit
-	@go run ./test/cmd/release prepare
+	@$(call run,./test/cmd/release) prepare
 
 release: ## images, install files, SBOMs and checksums of the prepared versions into TO=folder; REGISTRY names and PUSH=1 pushes the images
-	@go run ./test/cmd/release build $(TO) --platforms $(PLATFORMS) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(PUSH),--push)
+	@$(call run,./test/cmd/release) build $(TO) --platforms $(PLATFORMS) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(PUSH),--push)
 
 release-tag: ## the tags of the prepared versions; pushes none
-	@go run ./test/cmd/release tag
+	@$(call run,./test/cmd/release) tag
 
 ##
 
 up: ## start a real cluster on this machine
-	@$(CLUSTER) up --nodes $(NODES)
+	@$(call run,./test/cluster/cmd/cluster) up --nodes $(NODES)
 
 down: ## stop it and remove every trace of it
-	@$(CLUSTER) down
+	@$(call run,./test/cluster/cmd/cluster) down
 
-demo: ## watch a real pod change its image and stay itself
-	@go run ./test/cmd/demo --nodes $(NODES)
+demo: ## watch a real pod change its image and stay itself; KUBECONFIG=file REGISTRY=host/path for a cluster that is there
+	@$(call run,./test/cmd/demo) --nodes $(NODES) $(GIVEN)
 
 demo-all: ## every feature on one cluster, one after the other
 
 demo-%: ## the same for another feature: demo-statefulset
-	@go run ./test/cmd/demo --nodes $(NODES) --feature $*
+	@$(call run,./test/cmd/demo) --nodes $(NODES) $(GIVEN) --feature $*

@@ -13,8 +13,11 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize"
 )
 
-// key is the prefix of the keys of health checks in Argo CD's ConfigMap.
-const key = "resource.customizations.health."
+// healthKey and actionKey are the prefixes of keys in Argo CD's ConfigMap.
+const (
+	healthKey = "resource.customizations.health."
+	actionKey = "resource.customizations.actions."
+)
 
 // Health is what Argo CD shows of an object.
 type Health struct {
@@ -24,8 +27,11 @@ type Health struct {
 	Message string
 }
 
-// Checks returns the shipped scripts by group and kind.
-func Checks() (map[schema.GroupKind]string, error) {
+// Checks returns the shipped health checks by group and kind.
+func Checks() (map[schema.GroupKind]string, error) { return shipped(healthKey) }
+
+// shipped returns the values of the keys with a prefix, by group and kind.
+func shipped(prefix string) (map[schema.GroupKind]string, error) {
 	text, err := kustomize.Files.ReadFile("argocd/health.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("read the checks: %w", err)
@@ -34,34 +40,53 @@ func Checks() (map[schema.GroupKind]string, error) {
 	if err := yaml.UnmarshalStrict(text, &part); err != nil {
 		return nil, fmt.Errorf("read the checks: %w", err)
 	}
-	checks := map[schema.GroupKind]string{}
+	found := map[schema.GroupKind]string{}
 	for name, script := range part.Data {
-		group, kind, found := strings.Cut(strings.TrimPrefix(name, key), "_")
-		if !found || !strings.HasPrefix(name, key) {
-			return nil, fmt.Errorf("%s is no key of a health check", name)
+		if !strings.HasPrefix(name, healthKey) && !strings.HasPrefix(name, actionKey) {
+			return nil, fmt.Errorf("%s is no key of Argo CD", name)
 		}
-		checks[schema.GroupKind{Group: group, Kind: kind}] = script
+		rest, has := strings.CutPrefix(name, prefix)
+		if group, kind, _ := strings.Cut(rest, "_"); has {
+			found[schema.GroupKind{Group: group, Kind: kind}] = script
+		}
 	}
-	return checks, nil
+	return found, nil
 }
 
 // Evaluate runs the script on the object, which is JSON as encoding/json decodes it.
 func Evaluate(script string, object map[string]any) (Health, error) {
-	state := lua.NewState(lua.Options{SkipOpenLibs: true}) // Argo CD opens these and a part of os
+	answer, err := evaluate(script, object)
+	if err != nil {
+		return Health{}, err
+	}
+	return Health{Status: text(answer, "status"), Message: text(answer, "message")}, nil
+}
+
+// evaluate returns the table that a script answers with.
+func evaluate(script string, object map[string]any) (*lua.LTable, error) {
+	state := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer state.Close()
-	for _, open := range []lua.LGFunction{lua.OpenBase, lua.OpenTable, lua.OpenString, lua.OpenMath} {
-		state.Push(state.NewFunction(open))
-		state.Call(0, 0)
+	// Argo CD opens these, and of the last one the functions of time. The first one knows those that follow it.
+	for _, library := range []struct {
+		name string
+		open lua.LGFunction
+	}{
+		{lua.LoadLibName, lua.OpenPackage}, {lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable},
+		{lua.StringLibName, lua.OpenString}, {lua.MathLibName, lua.OpenMath}, {lua.OsLibName, lua.OpenOs},
+	} {
+		state.Push(state.NewFunction(library.open))
+		state.Push(lua.LString(library.name))
+		state.Call(1, 0)
 	}
 	state.SetGlobal("obj", value(state, object))
 	if err := state.DoString(script); err != nil {
-		return Health{}, fmt.Errorf("run the check: %w", err)
+		return nil, fmt.Errorf("run the script: %w", err)
 	}
 	answer, ok := state.Get(-1).(*lua.LTable)
 	if !ok {
-		return Health{}, errors.New("the check returns no table")
+		return nil, errors.New("the script returns no table")
 	}
-	return Health{Status: text(answer, "status"), Message: text(answer, "message")}, nil
+	return answer, nil
 }
 
 func text(table *lua.LTable, name string) string {

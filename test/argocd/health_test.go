@@ -12,14 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	budgetv1alpha1 "github.com/flotilla-project/flotilla/budget/api/v1alpha1"
+	budgetv1beta1 "github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	clonesetv1alpha1 "github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	clonesetv1beta1 "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	daemonv1alpha1 "github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
 	daemonv1beta1 "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	daemonsetv1alpha1 "github.com/flotilla-project/flotilla/daemonset/api/v1alpha1"
 	daemonsetv1beta1 "github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+	jobsv1alpha1 "github.com/flotilla-project/flotilla/jobs/api/v1alpha1"
+	jobsv1beta1 "github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 	"github.com/flotilla-project/flotilla/kustomize"
 	"github.com/flotilla-project/flotilla/kustomize/render"
+	spreadv1alpha1 "github.com/flotilla-project/flotilla/spread/api/v1alpha1"
+	spreadv1beta1 "github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	statefulsetv1alpha1 "github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
 	statefulsetv1beta1 "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
@@ -35,6 +41,12 @@ func types(kind, version string) any {
 		"NodeImage v1alpha1": new(daemonv1alpha1.NodeImage), "NodeImage v1beta1": new(daemonv1beta1.NodeImage),
 		"ContainerRecreateRequest v1alpha1": new(daemonv1alpha1.ContainerRecreateRequest),
 		"ContainerRecreateRequest v1beta1":  new(daemonv1beta1.ContainerRecreateRequest),
+		"BroadcastJob v1alpha1":             new(jobsv1alpha1.BroadcastJob), "BroadcastJob v1beta1": new(jobsv1beta1.BroadcastJob),
+		"AdvancedCronJob v1alpha1": new(jobsv1alpha1.AdvancedCronJob), "AdvancedCronJob v1beta1": new(jobsv1beta1.AdvancedCronJob),
+		"ImagePullJob v1alpha1": new(jobsv1alpha1.ImagePullJob), "ImagePullJob v1beta1": new(jobsv1beta1.ImagePullJob),
+		"ImageListPullJob v1alpha1": new(jobsv1alpha1.ImageListPullJob), "ImageListPullJob v1beta1": new(jobsv1beta1.ImageListPullJob),
+		"WorkloadSpread v1alpha1": new(spreadv1alpha1.WorkloadSpread), "WorkloadSpread v1beta1": new(spreadv1beta1.WorkloadSpread),
+		"PodUnavailableBudget v1alpha1": new(budgetv1alpha1.PodUnavailableBudget), "PodUnavailableBudget v1beta1": new(budgetv1beta1.PodUnavailableBudget),
 	}[kind+" "+version]
 }
 
@@ -50,12 +62,16 @@ func checkStates(t *testing.T, kind string, states []state, versions ...string) 
 	t.Helper()
 	checks, err := argocd.Checks()
 	require.NoError(t, err)
-	script := checks[schema.GroupKind{Group: "apps.kruise.io", Kind: kind}]
+	group := "apps.kruise.io"
+	if kind == "PodUnavailableBudget" {
+		group = "policy.kruise.io"
+	}
+	script := checks[schema.GroupKind{Group: group, Kind: kind}]
 	require.NotEmpty(t, script)
 	for _, version := range versions {
 		for _, s := range states {
 			t.Run(version+" "+s.name, func(t *testing.T) {
-				manifest := fmt.Sprintf("apiVersion: apps.kruise.io/%s\nkind: %s\n%s", version, kind, s.object)
+				manifest := fmt.Sprintf("apiVersion: %s/%s\nkind: %s\n%s", group, version, kind, s.object)
 				require.NoError(t, yaml.UnmarshalStrict([]byte(manifest), types(kind, version)), "no such object")
 				var object map[string]any
 				require.NoError(t, yaml.Unmarshal([]byte(manifest), &object))
@@ -202,11 +218,12 @@ func TestTheComponentAddsTheChecks(t *testing.T) {
 	require.NoError(t, yaml.UnmarshalStrict(manifests, &built))
 	checks, err := argocd.Checks()
 	require.NoError(t, err)
-	require.Len(t, checks, 5)
+	require.Len(t, checks, 11)
 	want := map[string]string{"url": "https://argocd.example"}
 	for kind, script := range checks {
 		want["resource.customizations.health."+kind.Group+"_"+kind.Kind] = script
 	}
 	assert.Equal(t, "argocd", built.Namespace)
-	assert.Equal(t, want, built.Data)
+	assert.Subset(t, built.Data, want)
+	assert.Contains(t, built.Data, "resource.customizations.actions.apps.kruise.io_CloneSet")
 }

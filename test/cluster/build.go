@@ -259,9 +259,15 @@ func goBuild(ctx context.Context, folder, output, pkg, linkerFlags string, cgo b
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, lastLines(out, 8))
+		return fmt.Errorf("%w: %s", err, saidByGo(out))
 	}
 	return os.Rename(output+".new", output)
+}
+
+// saidByGo returns what the go command said when it failed: all of it, but for the modules that it downloaded.
+func saidByGo(out []byte) string {
+	lines := strings.Split(string(bytes.TrimSpace(out)), "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "go: downloading ") }), "\n")
 }
 
 // lastLines returns the end of a program's output, which has the reason of its failure.

@@ -159,7 +159,7 @@ func installCommand(ctx context.Context, options Options, l layout) error {
 		source = filepath.Join(options.Cache, "bin", "cluster-command")
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", source, commandPackage)
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w: %s", commandPackage, err, lastLines(out, 8))
+			return fmt.Errorf("build %s: %w: %s", commandPackage, err, saidByGo(out))
 		}
 	}
 	if err := copyFile(source, l.command()); err != nil {

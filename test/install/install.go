@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
 
@@ -20,7 +21,52 @@ const patience = "120s"
 
 // Apps pushes versions v1 to v3 of the demo application to the cluster's registry.
 func Apps(ctx context.Context, c *cluster.Cluster, out io.Writer) error {
-	built, err := images.Apps(ctx, c.Registry(), "v1", "v2", "v3")
+	return Local(c).Apps(ctx, out)
+}
+
+// Feature builds the images of a feature, for its manager and its agent if it has one, applies its overlay with exactly
+// these images, and waits until the workloads of the overlay are available.
+func Feature(ctx context.Context, c *cluster.Cluster, feature string, out io.Writer) error {
+	return Local(c).Feature(ctx, feature, out)
+}
+
+// Target is a cluster to install on.
+type Target struct {
+	// Kubectl is the program, Kubeconfig the value of its variable KUBECONFIG.
+	Kubectl, Kubeconfig string
+	// Registry is where images are pushed: HOST[:PORT][/PATH].
+	Registry string
+	// Named means that the cluster pulls images from the registry by its name. Else they are there without one, too.
+	Named bool
+	// Platforms are those of the nodes, such as "linux/amd64".
+	Platforms []string
+}
+
+// Local returns the target that a local cluster is.
+func Local(c *cluster.Cluster) Target {
+	return Target{
+		Kubectl: c.Kubectl(), Kubeconfig: c.Kubeconfig(), Registry: c.Registry(), Platforms: []string{"linux/" + runtime.GOARCH},
+	}
+}
+
+// Image returns what pods call the image of a repository, such as "flotilla/demo-app".
+func (t Target) Image(repository string) string {
+	if t.Named {
+		return t.Registry + "/" + repository
+	}
+	return repository
+}
+
+// Command returns a run of kubectl on the cluster.
+func (t Target) Command(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, t.Kubectl, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+t.Kubeconfig)
+	return command
+}
+
+// Apps is like the function Apps.
+func (t Target) Apps(ctx context.Context, out io.Writer) error {
+	built, err := images.AppsTo(ctx, images.Options{Registry: t.Registry, Platforms: t.Platforms}, "v1", "v2", "v3")
 	if err != nil {
 		return fmt.Errorf("build the demo application: %w", err)
 	}
@@ -28,21 +74,23 @@ func Apps(ctx context.Context, c *cluster.Cluster, out io.Writer) error {
 	return nil
 }
 
-// Feature builds the images of a feature, for its manager and its agent if it has one, applies its overlay with exactly
-// these images, and waits until the workloads of the overlay are available.
-func Feature(ctx context.Context, c *cluster.Cluster, feature string, out io.Writer) error {
-	fmt.Fprintf(out, "installing %s...\n", feature)
-	built, err := images.Managers(ctx, images.Options{
-		Registry: c.Registry(), Only: []string{feature}, Platforms: []string{"linux/" + runtime.GOARCH},
-	})
+// Feature is like the function Feature.
+func (t Target) Feature(ctx context.Context, feature string, out io.Writer) error {
+	fmt.Fprintf(out, "building the images of %s...\n", feature)
+	built, err := images.Managers(ctx, images.Options{Registry: t.Registry, Only: []string{feature}, Platforms: t.Platforms})
 	if err != nil {
 		return fmt.Errorf("build the images of %s: %w", feature, err)
 	}
-	manifests, err := Manifests(feature, built...)
+	fmt.Fprintf(out, "installing %s...\n", feature)
+	registry := ""
+	if t.Named {
+		registry = t.Registry
+	}
+	manifests, err := ManifestsFrom(registry, feature, built...)
 	if err != nil {
 		return err
 	}
-	if err := kubectl(ctx, c, manifests, out, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+	if err := t.kubectl(ctx, manifests, out, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
 		return fmt.Errorf("apply overlay %s: %w", feature, err)
 	}
 	running, err := workloads(manifests)
@@ -50,7 +98,7 @@ func Feature(ctx context.Context, c *cluster.Cluster, feature string, out io.Wri
 		return err
 	}
 	for _, w := range running {
-		if err := kubectl(ctx, c, nil, out, "-n", Namespace, "rollout", "status", w, "--timeout="+patience); err != nil {
+		if err := t.kubectl(ctx, nil, out, "-n", Namespace, "rollout", "status", w, "--timeout="+patience); err != nil {
 			return fmt.Errorf("wait for %s: %w", w, err)
 		}
 	}
@@ -58,8 +106,8 @@ func Feature(ctx context.Context, c *cluster.Cluster, feature string, out io.Wri
 }
 
 // kubectl runs kubectl on the cluster. Its output is shown when it fails.
-func kubectl(ctx context.Context, c *cluster.Cluster, input []byte, out io.Writer, args ...string) error {
-	command := exec.CommandContext(ctx, c.Kubectl(), append([]string{"--kubeconfig", c.Kubeconfig()}, args...)...)
+func (t Target) kubectl(ctx context.Context, input []byte, out io.Writer, args ...string) error {
+	command := t.Command(ctx, args...)
 	command.Stdin = bytes.NewReader(input)
 	printed, err := command.CombinedOutput()
 	if err != nil {

@@ -25,7 +25,8 @@ func Manifests(feature string, built ...images.Image) ([]byte, error) {
 	return ManifestsFrom("", feature, built...)
 }
 
-// ManifestsFrom renders like Manifests, with images from a registry, which may have a path: ghcr.io/someone.
+// ManifestsFrom renders like Manifests, with images from a registry, which may have a path: ghcr.io/someone. The references of
+// the images may begin with it.
 func ManifestsFrom(registry, feature string, built ...images.Image) ([]byte, error) {
 	pins, err := pin(registry, built)
 	if err != nil {
@@ -64,7 +65,7 @@ func Render(root, kustomization string) ([]byte, error) {
 func pin(registry string, built []images.Image) (string, error) {
 	pins := strings.Builder{}
 	for _, image := range built {
-		reference, err := name.ParseReference(image.Reference)
+		reference, err := name.ParseReference(strings.TrimPrefix(image.Reference, registry+"/"))
 		if err != nil {
 			return "", fmt.Errorf("pin image %s: %w", image.Reference, err)
 		}

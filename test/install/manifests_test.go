@@ -23,6 +23,16 @@ func TestManifestsRunWhatWasBuilt(t *testing.T) {
 	assert.ErrorContains(t, err, "render overlay no-such-feature")
 }
 
+// A registry may have a path, and images may be named with it or without.
+func TestManifestsNameTheRegistry(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0", 64)
+	for _, reference := range []string{"registry.example/team/flotilla/cloneset-manager:dev", "flotilla/cloneset-manager:dev"} {
+		manifests, err := ManifestsFrom("registry.example/team", "cloneset", images.Image{Reference: reference, Digest: digest})
+		require.NoError(t, err)
+		assert.Contains(t, string(manifests), "image: registry.example/team/flotilla/cloneset-manager@"+digest)
+	}
+}
+
 func TestManagersAndAgentsAreAwaited(t *testing.T) {
 	running, err := workloads([]byte(`
 kind: Namespace

@@ -22,6 +22,11 @@ func TestStateMetricsReadWhatTheKindsHave(t *testing.T) {
 		LabelsFromPath map[string][]string `json:"labelsFromPath"`
 		ValueFrom      []string            `json:"valueFrom"`
 	}
+	type states struct {
+		LabelName string   `json:"labelName"`
+		Path      []string `json:"path"`
+		List      []string `json:"list"`
+	}
 	var config struct {
 		Kind string `json:"kind"`
 		Spec struct {
@@ -31,9 +36,11 @@ func TestStateMetricsReadWhatTheKindsHave(t *testing.T) {
 				Metrics          []struct {
 					Name string `json:"name"`
 					Help string `json:"help"`
+					Mute int    `json:"errorLogV"`
 					Each struct {
-						Type  string `json:"type"`
-						Gauge gauge  `json:"gauge"`
+						Type   string `json:"type"`
+						Gauge  gauge  `json:"gauge"`
+						States states `json:"stateSet"`
 					} `json:"each"`
 				} `json:"metrics"`
 			} `json:"resources"`
@@ -45,17 +52,29 @@ func TestStateMetricsReadWhatTheKindsHave(t *testing.T) {
 	for _, r := range config.Spec.Resources {
 		told[r.GroupVersionKind.Kind] = true
 		known := schemaOf(t, r.GroupVersionKind)
-		assert.Equal(t, map[string][]string{"namespace": {"metadata", "namespace"}, "name": {"metadata", "name"}}, r.LabelsFromPath)
+		labels := map[string][]string{"name": {"metadata", "name"}}
+		if namespaced(t, r.GroupVersionKind.Kind) {
+			labels["namespace"] = []string{"metadata", "namespace"}
+		}
+		assert.Equal(t, labels, r.LabelsFromPath)
 		require.NotEmpty(t, r.Metrics)
 		for _, m := range r.Metrics {
 			assert.NotEmpty(t, m.Help, m.Name)
+			if m.Each.Type == "StateSet" {
+				field := at(t, known, m.Each.States.Path...)
+				assert.Equal(t, "string", field["type"], m.Name)
+				assert.NotEmpty(t, m.Each.States.LabelName, m.Name)
+				assert.NotEmpty(t, m.Each.States.List, m.Name)
+				continue
+			}
 			assert.Equal(t, "Gauge", m.Each.Type, m.Name)
 			if m.Each.Gauge.Path[0] == "metadata" {
 				continue // schemas do not describe metadata
 			}
 			field := at(t, known, m.Each.Gauge.Path...)
 			if m.Each.Gauge.ValueFrom == nil {
-				assert.Equal(t, "integer", field["type"], m.Name)
+				number := field["type"] == "integer" || field["type"] == "boolean" || field["format"] == "date-time"
+				assert.True(t, number, "%s is %v", m.Name, field["type"])
 				continue
 			}
 			assert.Equal(t, "array", field["type"], m.Name)
@@ -66,23 +85,19 @@ func TestStateMetricsReadWhatTheKindsHave(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, rolledOut(t), told, "kinds that are rolled out")
+	for _, crd := range allCRDs(t) {
+		assert.True(t, told[kindOf(crd)], "nothing is told of %ss", kindOf(crd))
+	}
 }
 
-// rolledOut returns the kinds of the features that move their pods from one revision to the next.
-func rolledOut(t *testing.T) map[string]bool {
+func namespaced(t *testing.T, kind string) bool {
 	t.Helper()
-	kinds := map[string]bool{}
 	for _, crd := range allCRDs(t) {
-		for _, version := range versions(crd) {
-			known := version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
-			spec := known["properties"].(map[string]any)["spec"].(map[string]any)
-			if _, ok := spec["properties"].(map[string]any)["updateStrategy"]; ok {
-				kinds[kindOf(crd)] = true
-			}
+		if scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope"); kindOf(crd) == kind {
+			return scope == "Namespaced"
 		}
 	}
-	return kinds
+	return false
 }
 
 // schemaOf returns the schema of the kind in the CRD that one of the features installs.

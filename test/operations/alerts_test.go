@@ -19,9 +19,10 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// silent are metrics without data where no node agent runs and nothing is wrong for good.
+// silent reports whether the metric has no data where no node agent runs, no rollout is broken and nothing else is wrong for
+// good.
 func silent(metric string) bool {
-	return strings.HasPrefix(metric, "kruise_agent_")
+	return strings.HasPrefix(metric, "kruise_agent_") || metric == "flotilla_workload_troubled_pods"
 }
 
 // The rules of the docs load, they and the panels of the dashboard have data, and alerts fire when a rollout cannot go on

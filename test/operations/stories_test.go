@@ -62,12 +62,18 @@ func tell(t *testing.T, features ...string) {
 // given creates the object of the file in the namespace. Webhooks are called some time after their manager is ready.
 func given(t *testing.T, namespace, file string) *unstructured.Unstructured {
 	t.Helper()
+	o := read(t, file)
+	o.SetNamespace(namespace)
+	story.Eventually(t, "a "+o.GetKind(), func(ctx context.Context) error { return world.Client.Create(ctx, o) })
+	return o
+}
+
+func read(t *testing.T, file string) *unstructured.Unstructured {
+	t.Helper()
 	text, err := manifests.ReadFile("testdata/" + file + ".yaml")
 	require.NoError(t, err)
 	o := &unstructured.Unstructured{}
 	require.NoError(t, yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096).Decode(o))
-	o.SetNamespace(namespace)
-	story.Eventually(t, "a "+o.GetKind(), func(ctx context.Context) error { return world.Client.Create(ctx, o) })
 	return o
 }
 

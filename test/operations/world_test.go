@@ -63,7 +63,7 @@ func run(m *testing.M) (code int, err error) {
 	simulation := rest.CopyConfig(config)
 	simulation.UserAgent = simnodes.UserAgent
 	_, err = simnodes.Start(ctx, simulation, simnodes.Options{
-		Nodes: nodes, Images: map[string]simnodes.Image{"app:done": {Exits: true}},
+		Nodes: nodes, Images: behaviours(),
 	})
 	if err != nil {
 		return 1, fmt.Errorf("simulate nodes: %w", err)
@@ -74,6 +74,14 @@ func run(m *testing.M) (code int, err error) {
 	}
 	world = story.World{Cluster: c, Client: api}
 	return m.Run(), nil
+}
+
+// badImage is an image that cannot be pulled.
+const badImage = "app:bad"
+
+// behaviours are those of images that do not just run.
+func behaviours() map[string]simnodes.Image {
+	return map[string]simnodes.Image{"app:done": {Exits: true}, badImage: {PullFails: true}}
 }
 
 // need skips the test where no control plane runs; where the variable CI is set, it fails the test.

@@ -110,9 +110,6 @@ func (o Options) feature(ctx context.Context, r Release) error {
 }
 
 func (o Options) install(r Release, built []images.Image) error {
-	for i := range built { // whatever registry they were pushed to
-		built[i].Reference = strings.TrimPrefix(built[i].Reference, o.Registry+"/")
-	}
 	manifests, err := install.ManifestsFrom(o.Registry, r.Module, built...)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ const (
 
 // DefaultMachines are those of the people who use the command.
 func DefaultMachines() []string {
-	return []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
+	return []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 }
 
 // krew is the manifest of a plugin, as far as it is used here.
@@ -86,7 +86,11 @@ func (o Options) plugin(ctx context.Context, r Release) error {
 		if err != nil {
 			return err
 		}
-		packed, err := archive(map[string][]byte{plugin: binary, "LICENSE": license})
+		bin := plugin
+		if system == "windows" {
+			bin += ".exe"
+		}
+		packed, err := archive(bin, binary, license)
 		if err != nil {
 			return err
 		}
@@ -95,7 +99,7 @@ func (o Options) plugin(ctx context.Context, r Release) error {
 			return err
 		}
 		platform := krewPlatform{
-			URI: project + "/releases/download/" + url.PathEscape(r.Tag()) + "/" + name, SHA256: fmt.Sprintf("%x", sha256.Sum256(packed)), Bin: plugin,
+			URI: project + "/releases/download/" + url.PathEscape(r.Tag()) + "/" + name, SHA256: fmt.Sprintf("%x", sha256.Sum256(packed)), Bin: bin,
 		}
 		platform.Selector.MatchLabels = map[string]string{"os": system, "arch": architecture}
 		manifest.Spec.Platforms = append(manifest.Spec.Platforms, platform)
@@ -119,22 +123,22 @@ func (o Options) command(ctx context.Context, r Release, system, architecture st
 	return os.ReadFile(out)
 }
 
-// archive packs files; the same files give the same bytes.
-func archive(files map[string][]byte) ([]byte, error) {
+// archive packs the binary under its name, and the license; the same files give the same bytes.
+func archive(bin string, binary, license []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)
 	tape := tar.NewWriter(zipped)
-	for _, name := range []string{plugin, "LICENSE"} {
-		mode := int64(0o644)
-		if name == plugin {
-			mode = 0o755
-		}
-		err := tape.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: int64(len(files[name])), Format: tar.FormatUSTAR})
+	for _, file := range []struct {
+		name    string
+		mode    int64
+		content []byte
+	}{{bin, 0o755, binary}, {"LICENSE", 0o644, license}} {
+		err := tape.WriteHeader(&tar.Header{Name: file.name, Mode: file.mode, Size: int64(len(file.content)), Format: tar.FormatUSTAR})
 		if err != nil {
-			return nil, fmt.Errorf("pack %s: %w", name, err)
+			return nil, fmt.Errorf("pack %s: %w", file.name, err)
 		}
-		if _, err := tape.Write(files[name]); err != nil {
-			return nil, fmt.Errorf("pack %s: %w", name, err)
+		if _, err := tape.Write(file.content); err != nil {
+			return nil, fmt.Errorf("pack %s: %w", file.name, err)
 		}
 	}
 	if err := errors.Join(tape.Close(), zipped.Close()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -31,7 +32,7 @@ func TestThePluginIsReleased(t *testing.T) {
 	require.NoError(t, err)
 	o := release.Options{
 		Root: w.root, Output: filepath.Join(t.TempDir(), "v1"), Platforms: []string{"linux/" + runtime.GOARCH},
-		Machines: []string{runtime.GOOS + "/" + runtime.GOARCH},
+		Machines: []string{runtime.GOOS + "/" + runtime.GOARCH, "windows/" + runtime.GOARCH},
 	}
 	require.NoError(t, release.Build(t.Context(), o, prepared))
 
@@ -53,7 +54,7 @@ func TestThePluginIsReleased(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal([]byte(w.read("plugin/flotilla.yaml")), &manifest))
 	assert.Equal(t, "flotilla", manifest.Metadata.Name)
 	assert.Equal(t, "v0.1.0", manifest.Spec.Version)
-	require.Len(t, manifest.Spec.Platforms, 1)
+	require.Len(t, manifest.Spec.Platforms, 2)
 	platform := manifest.Spec.Platforms[0]
 	assert.Equal(t, map[string]string{"os": runtime.GOOS, "arch": runtime.GOARCH}, platform.Selector.MatchLabels)
 	name := "kubectl-flotilla-v0.1.0-" + runtime.GOOS + "_" + runtime.GOARCH + ".tar.gz"
@@ -68,4 +69,11 @@ func TestThePluginIsReleased(t *testing.T) {
 	out, err = exec.CommandContext(t.Context(), filepath.Join(unpacked, platform.Bin)).CombinedOutput()
 	require.NoError(t, err)
 	assert.Equal(t, "v0.1.0\n", string(out))
+
+	windows := manifest.Spec.Platforms[1]
+	assert.Equal(t, "windows", windows.Selector.MatchLabels["os"])
+	out, err = exec.CommandContext(t.Context(), "tar", "-tzf", filepath.Join(o.Output, "plugin", path.Base(windows.URI))).CombinedOutput()
+	require.NoError(t, err, string(out))
+	assert.Equal(t, "kubectl-flotilla.exe", windows.Bin, "Windows runs no file without this ending")
+	assert.Equal(t, windows.Bin+"\nLICENSE\n", string(out))
 }

@@ -23,8 +23,8 @@ const (
 	imageEnds = "ends:v1"
 	// pullImage is pulled, under this name and tag.
 	pullImage = "nginx"
-	// imagesPerPod is how many NodeImages there are for each pod of Options.
-	imagesPerPod = 2
+	// leastImages is how many NodeImages there are, or as many as pods of Options where these are more.
+	leastImages = 2000
 	// pullsAtATime is the parallelism of the ImagePullJob.
 	pullsAtATime = 100
 	// slow is the time between two looks at something that costs the server a list of all objects.
@@ -122,7 +122,7 @@ func (b *bench) broadcast(ctx context.Context) ([]Row, error) {
 
 // pull measures an ImagePullJob on NodeImages of nodes that pull in no time. The nodes need not exist otherwise.
 func (b *bench) pull(ctx context.Context) ([]Row, error) {
-	images := imagesPerPod * b.Pods
+	images := max(leastImages, b.Pods)
 	space, err := b.namespace(ctx)
 	if err != nil {
 		return nil, err

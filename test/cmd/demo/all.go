@@ -24,7 +24,7 @@ func turns() []string {
 
 // showAll installs every feature and runs the demos one after the other. The first one that fails ends it.
 func showAll(ctx context.Context, d *demo) error {
-	if len(d.cluster.Nodes()) < 2 {
+	if len(d.nodes) < 2 {
 		return errors.New("budgets and zones need another node: start two, or more")
 	}
 	for _, feature := range features() {

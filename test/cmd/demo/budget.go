@@ -29,7 +29,7 @@ const (
 // showBudget drains a node and changes the image of all pods, at once. The budget refuses both, then lets one pod be
 // unavailable at a time.
 func showBudget(ctx context.Context, d *demo) error {
-	if len(d.cluster.Nodes()) < 2 {
+	if len(d.nodes) < 2 {
 		return errors.New("the pods of a drained node need another node: start two, or more")
 	}
 	if err := d.need(ctx, "cloneset", "The operator of cloneset, whose rollout is held up"); err != nil {
@@ -43,7 +43,7 @@ func showBudget(ctx context.Context, d *demo) error {
 	if err := d.awaitGuard(ctx); err != nil {
 		return err
 	}
-	c := &course{ink: d.ink, node: crowded(old), least: len(old)}
+	c := &course{ink: d.ink, node: crowded(old), image: d.image("v2"), least: len(old)}
 	c.floor.Store(wanted)
 	started := time.Now()
 	err = errors.Join(d.drainAndUpdate(ctx, c), d.uncordon(ctx, c.node))
@@ -109,7 +109,7 @@ func (d *demo) drainAndUpdate(ctx context.Context, c *course) error {
 func (d *demo) actAndFree(ctx context.Context, group *errgroup.Group, c *course) error {
 	d.title("A new image and a drain at once, both refused")
 	if err := d.kubectl(ctx, "", "-n", namespace, "patch", d.kind, "web", "--type=json", "-p",
-		`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"`+after+`"}]`); err != nil {
+		`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"`+d.image("v2")+`"}]`); err != nil {
 		return err
 	}
 	said, err := d.awaitWords(ctx)
@@ -149,9 +149,9 @@ func (d *demo) awaitWords(ctx context.Context) (string, error) {
 	}
 }
 
-// drain empties the node of the demo's pods, shows what kubectl says, and calls refused when evictions are refused.
+// drain empties the node of the demo's pods, whatever else there is, shows what kubectl says, and calls refused when evictions are refused.
 func (d *demo) drain(ctx context.Context, c *course, refused func()) error {
-	args := []string{"drain", c.node, "--ignore-daemonsets", "--pod-selector=app=web"}
+	args := []string{"drain", c.node, "--ignore-daemonsets", "--pod-selector=" + ofDemo}
 	fmt.Println(d.ink.dim("$ kubectl " + strings.Join(args, " ")))
 	out := &lines{each: func(line string) {
 		if strings.Contains(line, refusal) {
@@ -173,6 +173,7 @@ func (d *demo) drain(ctx context.Context, c *course, refused func()) error {
 type course struct {
 	ink     ink
 	node    string       // that is drained
+	image   string       // that pods get
 	floor   atomic.Int32 // pods that must stay available
 	refused atomic.Int32 // evictions
 	least   int          // pods that were available at any time
@@ -198,7 +199,7 @@ func (c *course) tell(pods []*corev1.Pod) moment {
 		if o.Spec.NodeName != c.node {
 			away++
 		}
-		if o.Spec.Containers[0].Image == after {
+		if o.Spec.Containers[0].Image == c.image {
 			updated++
 		}
 	}

@@ -43,7 +43,7 @@ func TestTheViewOfTheBudget(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &course{node: "n1", least: wanted}
+			c := &course{node: "n1", image: after, least: wanted}
 			c.floor.Store(3)
 			got := c.tell(tt.pods)
 			if tt.fail != "" {
@@ -56,7 +56,7 @@ func TestTheViewOfTheBudget(t *testing.T) {
 }
 
 func TestTheLeastIsKept(t *testing.T) {
-	c := &course{node: "n1", least: wanted}
+	c := &course{node: "n1", image: after, least: wanted}
 	c.tell([]*corev1.Pod{pod("a", "n1", after)})
 	c.tell([]*corev1.Pod{pod("a", "n1", after), pod("b", "n1", after)})
 	assert.Equal(t, 1, c.least)

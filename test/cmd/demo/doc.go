@@ -9,5 +9,6 @@
 //	demo --feature spread         a Deployment over two zones, of which one has no node at the end
 //	demo --feature all            every feature installed, and all of these demos, one after the other
 //
-// It leaves the cluster running, for further experiments. It must fail if the cluster does not do what it shows.
+// With --kubeconfig and --registry it uses a cluster that is there and can pull from that registry, and builds none. It leaves
+// the cluster running, for further experiments. It must fail if the cluster does not do what it shows.
 package main

@@ -48,7 +48,7 @@ func showJobs(ctx context.Context, d *demo) error {
 		return err
 	}
 	d.title("An ImageListPullJob: images on each node before a pod needs them")
-	if err := d.kubectl(ctx, imagesByNode, "apply", "--server-side", "-f", "-"); err != nil {
+	if err := d.sample(ctx, imagesByNode); err != nil {
 		return err
 	}
 	if err := d.quietly(ctx, "-n", namespace, "wait", "imagelistpulljob/next", "--for=jsonpath={.status.completionTime}", "--timeout=120s"); err != nil {
@@ -91,8 +91,8 @@ func (d *demo) broadcast(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if n, err := strconv.Atoi(text); err != nil || n != len(d.cluster.Nodes()) {
-		return fmt.Errorf("%s of %d nodes ran a pod", text, len(d.cluster.Nodes()))
+	if n, err := strconv.Atoi(text); err != nil || n != len(d.nodes) {
+		return fmt.Errorf("%s of %d nodes ran a pod", text, len(d.nodes))
 	}
 	return nil
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
+// after is the image that pods are updated to.
+const after = "flotilla/demo-app:v2"
+
 // pod returns a running pod that is ready, with changes.
 func pod(name, node, image string, change ...func(*corev1.Pod)) *corev1.Pod {
 	o := &corev1.Pod{

@@ -19,12 +19,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/flotilla-project/flotilla/test/cluster"
+	"github.com/flotilla-project/flotilla/test/images"
 	"github.com/flotilla-project/flotilla/test/install"
 )
 
 const (
 	namespace = "demo"
-	after     = "flotilla/demo-app:v2"
+	// application is the repository of the images that pods run.
+	application = images.DemoApp
 )
 
 // show is the demo of a feature, run when the cluster and the operator are ready.
@@ -41,12 +43,20 @@ func shows() map[string]show {
 func main() {
 	nodes := flag.Int("nodes", cluster.DefaultNodes, "how many nodes to start")
 	name := flag.String("name", cluster.DefaultName, "name of the cluster")
+	kubeconfig := flag.String("kubeconfig", "", "use the cluster of this file, and start none")
+	registry := flag.String("registry", "", "with --kubeconfig: HOST[:PORT][/PATH] that images are pushed to, and that the cluster pulls from")
 	feature := flag.String("feature", "cloneset", "what to show: "+strings.Join(slices.Sorted(maps.Keys(shows())), ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	d := &demo{ink: newInk(os.Stdout), started: time.Now(), feature: *feature, installed: map[string]bool{}}
-	if err := d.run(ctx, cluster.Options{Name: *name, Nodes: *nodes, Out: os.Stdout}); err != nil {
+	reach := func(ctx context.Context) error {
+		return d.start(ctx, cluster.Options{Name: *name, Nodes: *nodes, Out: os.Stdout})
+	}
+	if *kubeconfig != "" || *registry != "" || isSet("kubeconfig") {
+		reach = func(ctx context.Context) error { return d.join(ctx, *kubeconfig, *registry) }
+	}
+	if err := d.run(ctx, reach); err != nil {
 		fmt.Fprintln(os.Stderr, d.ink.red("demo: "+err.Error()))
 		if d.logs != "" {
 			fmt.Fprintln(os.Stderr, "look at:", d.logs)
@@ -55,36 +65,38 @@ func main() {
 	}
 }
 
+// isSet reports whether a flag was given, also if it is empty.
+func isSet(name string) bool {
+	found := false
+	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
 type demo struct {
 	ink     ink
 	started time.Time
 	feature string
 	kind    string // of the workload, as kubectl names it
-	cluster *cluster.Cluster
+	target  install.Target
+	nodes   []string // that take pods
 	api     kubernetes.Interface
 	logs    string // command that shows the log to look at when the present step fails
 
+	joined    bool            // the cluster was there before
 	installed map[string]bool // features
 	within    bool            // the demo of all, which ends with its own suggestions
 }
 
-func (d *demo) run(ctx context.Context, o cluster.Options) error {
+func (d *demo) run(ctx context.Context, reach func(context.Context) error) error {
 	show, ok := shows()[d.feature]
 	if !ok {
 		return fmt.Errorf("there is no demo of %q", d.feature)
 	}
-	d.title("A real Kubernetes on this machine")
-	d.logs = "go run ./test/cluster/cmd/cluster logs"
-	c, err := cluster.Start(ctx, o)
-	if err != nil {
-		return fmt.Errorf("start the cluster: %w", err)
-	}
-	d.cluster = c
-	if d.api, err = kubernetes.NewForConfig(c.RESTConfig()); err != nil {
-		return fmt.Errorf("make a client: %w", err)
+	if err := reach(ctx); err != nil {
+		return err
 	}
 	d.title("The images of the application that is shown")
-	if err := install.Apps(ctx, c, os.Stdout); err != nil {
+	if err := d.target.Apps(ctx, os.Stdout); err != nil {
 		return err
 	}
 	if d.feature != everything {
@@ -94,6 +106,27 @@ func (d *demo) run(ctx context.Context, o cluster.Options) error {
 	}
 	return show(ctx, d)
 }
+
+// start starts a cluster on this machine.
+func (d *demo) start(ctx context.Context, o cluster.Options) error {
+	d.title("A real Kubernetes on this machine")
+	d.logs = "go run ./test/cluster/cmd/cluster logs"
+	c, err := cluster.Start(ctx, o)
+	if err != nil {
+		return fmt.Errorf("start the cluster: %w", err)
+	}
+	d.target = install.Local(c)
+	for _, node := range c.Nodes() {
+		d.nodes = append(d.nodes, node.Name())
+	}
+	if d.api, err = kubernetes.NewForConfig(c.RESTConfig()); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	return nil
+}
+
+// image returns what pods call a version of the application.
+func (d *demo) image(version string) string { return d.target.Image(application) + ":" + version }
 
 // operator installs the feature that is shown next.
 func (d *demo) operator(ctx context.Context, feature string) error {
@@ -107,7 +140,7 @@ func (d *demo) need(ctx context.Context, feature, title string) error {
 		return nil
 	}
 	d.title(title)
-	if err := install.Feature(ctx, d.cluster, feature, os.Stdout); err != nil {
+	if err := d.target.Feature(ctx, feature, os.Stdout); err != nil {
 		return err
 	}
 	d.installed[feature] = true
@@ -136,7 +169,16 @@ func (d *demo) apply(ctx context.Context, sample string) error {
 	if err := d.quietly(ctx, "create", "namespace", namespace); err != nil {
 		return err
 	}
-	return d.kubectl(ctx, sample, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	if err := d.quietly(ctx, "label", "namespace", namespace, ofDemo); err != nil {
+		return err
+	}
+	return d.sample(ctx, sample, "--force-conflicts")
+}
+
+// sample applies objects whose pods run the application.
+func (d *demo) sample(ctx context.Context, sample string, flags ...string) error {
+	text := strings.ReplaceAll(sample, application+":", d.target.Image(application)+":")
+	return d.kubectl(ctx, text, append([]string{"apply", "--server-side", "-f", "-"}, flags...)...)
 }
 
 // change patches the workload and returns its pods when it is ready again.
@@ -150,14 +192,14 @@ func (d *demo) change(ctx context.Context, kind, patch string) ([]corev1.Pod, er
 // newImage updates the pods to the other version and shows them before and after. It returns the duration.
 func (d *demo) newImage(ctx context.Context, old []corev1.Pod) (now []corev1.Pod, took time.Duration, err error) {
 	started := time.Now()
-	now, err = d.change(ctx, "json", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"`+after+`"}]`)
+	now, err = d.change(ctx, "json", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"`+d.image("v2")+`"}]`)
 	if err != nil {
 		return nil, 0, err
 	}
 	took = time.Since(started)
 	d.title("Before and after")
 	fmt.Print(d.table(old, now))
-	return now, took, same(old, now)
+	return now, took, same(old, now, d.image("v2"))
 }
 
 // settled waits until the workload meets its spec, and returns its pods.
@@ -192,8 +234,8 @@ func (d *demo) read(ctx context.Context, object, path string) (string, error) {
 	return string(out), nil
 }
 
-// same returns an error unless every pod has the new image and has kept what an in-place update keeps.
-func same(old, now []corev1.Pod) error {
+// same returns an error unless every pod has the image and has kept what an in-place update keeps.
+func same(old, now []corev1.Pod, image string) error {
 	if len(old) != len(now) {
 		return fmt.Errorf("there were %d pods and now there are %d", len(old), len(now))
 	}
@@ -202,8 +244,8 @@ func same(old, now []corev1.Pod) error {
 		if a.UID != b.UID || a.Name != b.Name || a.Status.PodIP != b.Status.PodIP || a.Spec.NodeName != b.Spec.NodeName {
 			return fmt.Errorf("pod %s (UID %s) did not stay itself: it is %s (UID %s) now", a.Name, a.UID, b.Name, b.UID)
 		}
-		if image := b.Spec.Containers[0].Image; image != after {
-			return fmt.Errorf("pod %s has image %s, not %s", b.Name, image, after)
+		if has := b.Spec.Containers[0].Image; has != image {
+			return fmt.Errorf("pod %s has image %s, not %s", b.Name, has, image)
 		}
 	}
 	return nil
@@ -215,15 +257,30 @@ func (d *demo) tryNext(lines ...string) {
 		return
 	}
 	fmt.Printf("\n%s\n", d.ink.bold("What to try next"))
-	fmt.Printf("  export KUBECONFIG=%s\n", d.cluster.Kubeconfig())
-	for _, line := range append(withCommand(d.kind), append(lines, "kubectl -n demo get events --sort-by=.lastTimestamp      # what the operator did, in its words",
-		"make down                                                # remove the cluster")...) {
+	fmt.Printf("  export KUBECONFIG=%s\n", d.target.Kubeconfig)
+	lines = append(lines, "kubectl -n demo get events --sort-by=.lastTimestamp      # what the operator did, in its words")
+	for _, line := range slices.Concat(withCommand(d.kind), lines, d.cleanUp()) {
 		fmt.Println("  " + line)
 	}
 	if _, err := exec.LookPath("kubectl"); err != nil {
-		fmt.Printf("kubectl is %s\n", d.cluster.Kubectl())
+		fmt.Printf("kubectl is %s\n", d.target.Kubectl)
 	}
 	fmt.Printf("\nThe demo took %.0f s; the cluster is still running.\n", time.Since(d.started).Seconds())
+}
+
+// cleanUp returns how to remove what the demo has made.
+func (d *demo) cleanUp() []string {
+	if !d.joined {
+		return []string{"make down                                                # remove the cluster"}
+	}
+	lines := []string{
+		"kubectl delete namespace demo                            # remove what was shown",
+		"bin/flotilla uninstall " + strings.Join(slices.Sorted(maps.Keys(d.installed)), " ") + "   # and the operators",
+	}
+	if d.installed["spread"] {
+		lines = append(lines, "kubectl label nodes --all "+zoneLabel+"-            # and the zones of nodes")
+	}
+	return lines
 }
 
 // withCommand returns how to build flotilla and three things to try with it: about the workload "web" of the kind, or about
@@ -267,11 +324,11 @@ func (d *demo) quietly(ctx context.Context, args ...string) error {
 }
 
 func (d *demo) command(ctx context.Context, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, d.cluster.Kubectl(), append([]string{"--kubeconfig", d.cluster.Kubeconfig()}, args...)...)
+	return d.target.Command(ctx, args...)
 }
 
 func (d *demo) kubectlLine(args ...string) string {
-	return strings.Join(append([]string{d.cluster.Kubectl(), "--kubeconfig", d.cluster.Kubeconfig()}, args...), " ")
+	return strings.Join(append([]string{"KUBECONFIG=" + d.target.Kubeconfig, d.target.Kubectl}, args...), " ")
 }
 
 func (d *demo) title(text string) {

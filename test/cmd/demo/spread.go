@@ -30,17 +30,17 @@ const (
 
 // showSpread scales a Deployment over two zones, out, in, and out again while one zone has no node.
 func showSpread(ctx context.Context, d *demo) error {
-	nodes := d.cluster.Nodes()
+	nodes := d.nodes
 	if len(nodes) < 2 {
 		return errors.New("two zones need two nodes, or more")
 	}
 	d.title("Two zones: labels of nodes")
 	z := zones{ink: d.ink, of: map[string]string{}}
-	labels := [][]string{{"label", "nodes", nodes[0].Name(), zoneLabel + "=a", "--overwrite"}, {"label", "nodes"}}
-	z.of[nodes[0].Name()] = "a"
+	labels := [][]string{{"label", "nodes", nodes[0], zoneLabel + "=a", "--overwrite"}, {"label", "nodes"}}
+	z.of[nodes[0]] = "a"
 	for _, node := range nodes[1:] {
-		z.of[node.Name()] = "b"
-		labels[1] = append(labels[1], node.Name())
+		z.of[node] = "b"
+		labels[1] = append(labels[1], node)
 	}
 	labels[1] = append(labels[1], zoneLabel+"=b", "--overwrite")
 	for _, args := range labels {
@@ -52,11 +52,11 @@ func showSpread(ctx context.Context, d *demo) error {
 		return err
 	}
 	d.title("The node of zone a takes no more pods")
-	if err := d.kubectl(ctx, "", "cordon", nodes[0].Name()); err != nil {
+	if err := d.kubectl(ctx, "", "cordon", nodes[0]); err != nil {
 		return err
 	}
 	started := time.Now()
-	err := errors.Join(d.fallBack(ctx, z), d.uncordon(ctx, nodes[0].Name()))
+	err := errors.Join(d.fallBack(ctx, z), d.uncordon(ctx, nodes[0]))
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func showSpread(ctx context.Context, d *demo) error {
 		"kubectl -n demo get pods -L zone -o wide                 # each pod's subset, by the label that it was given",
 		`kubectl -n demo patch ws web --type=json -p '[{"op":"replace","path":"/spec/subsets/0/maxReplicas","value":"50%"}]'`,
 		"kubectl -n demo scale deployment web --replicas=8        # after five minutes: half of the pods in zone a",
-		"kubectl -n demo set image deployment web main=flotilla/demo-app:v2",
+		"kubectl -n demo set image deployment web main="+d.image("v2"),
 	)
 	return nil
 }
@@ -83,7 +83,7 @@ func (d *demo) scaleOutAndIn(ctx context.Context, z zones) error {
 	}
 	d.title("A Deployment of four pods")
 	err := d.follow(ctx, z, map[string]int{"a": 2, "b": 2}, func() error {
-		return d.kubectl(ctx, deployment, "apply", "--server-side", "-f", "-")
+		return d.sample(ctx, deployment)
 	})
 	if err != nil {
 		return err

@@ -13,31 +13,56 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// Two of four pods are on one of three nodes, at least. Their drain is refused at first, goes on by itself, and ends.
+// Two of four pods are on one of three nodes, at least. Their drain is refused at first, goes on by itself, and ends. One
+// drain follows the other: they close nodes.
 func TestADrainWaitsForTheBudget(t *testing.T) {
 	t.Parallel()
 	const replicas = 4
-	d := givenDeployment(t, world.Namespace(t), replicas)
-	b := oneOf(d.Namespace, "apps/v1", "Deployment")
-	givenBudget(t, b, replicas)
-	before := story.Active(world.Pods(t, d.Namespace))
-	node := crowded(before)
+	t.Run("alone", func(t *testing.T) {
+		d := givenDeployment(t, world.Namespace(t), replicas)
+		b := oneOf(d.Namespace, "apps/v1", "Deployment")
+		givenBudget(t, b, replicas)
+		end := world.Always(t, d.Namespace, story.AtLeastReady(replicas-1))
+		node, out := drain(t, d.Namespace)
+		guards(t, b, replicas)
+		end()
+		assert.Contains(t, out, "PodUnavailableBudget "+b.Namespace+"/web refuses EVICT of pod web-")
+		assert.Contains(t, out, "will retry after 5s")
+		for _, o := range story.Active(world.Pods(t, d.Namespace)) {
+			assert.NotEqual(t, node, o.Spec.NodeName, o.Name)
+		}
+		assert.EqualValues(t, replicas, b.Status.TotalReplicas)
+		assert.EqualValues(t, 1, b.Status.UnavailableAllowed)
+	})
+	t.Run("beside a rollout", func(t *testing.T) {
+		set := newCloneSet(world.Namespace(t), replicas, clonesets.InPlaceIfPossible)
+		set.Spec.Template.Labels[storyLabel] = set.Namespace
+		require.NoError(t, world.Client.Create(t.Context(), set))
+		settles(t, set, "v1", replicas)
+		b := oneOf(set.Namespace, "apps.kruise.io/v1beta1", "CloneSet")
+		givenBudget(t, b, replicas)
+		end := world.Always(t, set.Namespace, story.AtLeastReady(replicas-1))
+		story.Edit(t, world, set, func(set *clonesets.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = app + "v2" })
+		drain(t, set.Namespace)
+		settles(t, set, "v2", replicas)
+		guards(t, b, replicas)
+		end()
+	})
+}
+
+// drain drains the node that has most pods of the namespace, of these, and returns what kubectl says.
+func drain(t *testing.T, namespace string) (node, out string) {
+	t.Helper()
+	node = crowded(story.Active(world.Pods(t, namespace)))
 	t.Cleanup(func() { uncordon(t, node) })
-	end := world.Always(t, d.Namespace, story.AtLeastReady(replicas-1))
-	out, err := world.Kubectl(t, "", "drain", node, "--ignore-daemonsets", "--pod-selector="+storyLabel+"="+d.Namespace, "--timeout=90s")
+	out, err := world.Kubectl(t, "", "drain", node, "--ignore-daemonsets", "--pod-selector="+storyLabel+"="+namespace, "--timeout=90s")
 	require.NoError(t, err, out)
-	guards(t, b, replicas)
-	end()
-	assert.Contains(t, out, "PodUnavailableBudget "+b.Namespace+"/web refuses EVICT of pod web-")
-	assert.Contains(t, out, "will retry after 5s")
-	for _, o := range story.Active(world.Pods(t, d.Namespace)) {
-		assert.NotEqual(t, node, o.Spec.NodeName, o.Name)
-	}
-	assert.EqualValues(t, replicas, b.Status.TotalReplicas)
-	assert.EqualValues(t, 1, b.Status.UnavailableAllowed)
+	return node, out
 }
 
 func uncordon(t *testing.T, node string) {

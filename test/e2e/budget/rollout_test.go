@@ -15,6 +15,7 @@ import (
 
 	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/core/contract"
+	daemonsets "github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 	statefulsets "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/test/story"
@@ -36,6 +37,11 @@ func TestARolloutKeepsToTheBudget(t *testing.T) {
 		t.Parallel()
 		set := newStatefulSet(world.Namespace(t), 2)
 		assert.True(t, rollout(t, set, "StatefulSet", 2, func(set *statefulsets.StatefulSet) *corev1.PodSpec { return &set.Spec.Template.Spec }))
+	})
+	t.Run("DaemonSet in place", func(t *testing.T) {
+		t.Parallel()
+		set, nodes := newDaemonSet(world.Namespace(t)), int32(len(world.Cluster.Nodes())) //nolint:gosec // they are few
+		assert.True(t, rollout(t, set, "DaemonSet", nodes, func(set *daemonsets.DaemonSet) *corev1.PodSpec { return &set.Spec.Template.Spec }))
 	})
 }
 
@@ -85,6 +91,8 @@ func observed(set client.Object) int64 {
 		return set.Status.ObservedGeneration
 	case *statefulsets.StatefulSet:
 		return set.Status.ObservedGeneration
+	case *daemonsets.DaemonSet:
+		return set.Status.ObservedGeneration
 	}
 	return 0
 }
@@ -119,6 +127,23 @@ func newStatefulSet(namespace string, replicas int32) *statefulsets.StatefulSet 
 				Type: appsv1.RollingUpdateStatefulSetStrategyType,
 				RollingUpdate: &statefulsets.RollingUpdateStatefulSetStrategy{
 					PodUpdatePolicy: statefulsets.InPlaceOnly, MaxUnavailable: new(intstr.FromString("100%")),
+				},
+			},
+		},
+	}
+}
+
+// newDaemonSet returns a DaemonSet "web" that updates all its pods at once, in place.
+func newDaemonSet(namespace string) *daemonsets.DaemonSet {
+	return &daemonsets.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
+		Spec: daemonsets.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels()},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels()}, Spec: podSpec("v1")},
+			UpdateStrategy: daemonsets.DaemonSetUpdateStrategy{
+				Type: daemonsets.RollingUpdateStrategyType,
+				RollingUpdate: &daemonsets.RollingUpdateDaemonSet{
+					RollingUpdateType: daemonsets.InPlaceRollingUpdateType, MaxUnavailable: new(intstr.FromString("100%")),
 				},
 			},
 		},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	daemonsets "github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 	statefulsets "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/test/story"
@@ -17,9 +18,9 @@ var world story.World
 func TestMain(m *testing.M) {
 	world.Run(m, story.Suite{
 		Features: []string{"budget"},
-		Beside:   []string{"cloneset", "statefulset"},
-		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, clonesets.AddToScheme, statefulsets.AddToScheme},
-		Kinds:    []string{"podunavailablebudgets", "clonesets", "statefulsets.apps.kruise.io", "deployments", "poddisruptionbudgets"},
+		Beside:   []string{"cloneset", "statefulset", "daemonset"},
+		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, clonesets.AddToScheme, statefulsets.AddToScheme, daemonsets.AddToScheme},
+		Kinds:    []string{"podunavailablebudgets", "clonesets", "statefulsets.apps.kruise.io", "daemonsets.apps.kruise.io", "deployments", "poddisruptionbudgets"},
 		Spare:    spare(),
 	})
 }
@@ -49,7 +50,7 @@ func spare() map[string]string {
 		all["get "+kind] = "an owner that the cache does not have yet is looked for"
 	}
 	for _, kind := range []string{
-		"statefulsets.apps", "daemonsets.apps", "replicationcontrollers", "jobs.batch", "statefulsets.apps.kruise.io", "daemonsets.apps.kruise.io",
+		"statefulsets.apps", "daemonsets.apps", "replicationcontrollers", "jobs.batch", "statefulsets.apps.kruise.io",
 		"broadcastjobs.apps.kruise.io",
 	} {
 		for _, verb := range []string{"get", "list", "watch"} {

@@ -24,7 +24,7 @@ func TestAnAutoscalerScalesTheSet(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1)
 	givenSet(t, set)
-	out, err := world.Kubectl(t, "", "-n", set.Namespace, "autoscale", "clone/web", "--min=2", "--max=4", "--cpu=50%")
+	out, err := world.Kubectl(t, "", "-n", set.Namespace, "autoscale", "clone/web", "--min=2", "--max=4", "--cpu-percent=50")
 	require.NoError(t, err, out)
 	scaler := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: set.Namespace}}
 	story.Reaches(t, world, scaler, "a look for metrics", func(s *autoscalingv2.HorizontalPodAutoscaler) error {

@@ -103,7 +103,11 @@ func TestARefusedResizeIsFixedForward(t *testing.T) {
 	before := podsOf(t, set)
 	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
 	edit(t, set, requests("100k"))
-	story.WaitsFor(t, world, set, "FailedUpdate", "web-")
+	reason := "ResizeInfeasible" // the kubelet says so
+	if world.Since(t, 36) {
+		reason = "FailedUpdate" // the API server does not accept it
+	}
+	story.WaitsFor(t, world, set, reason, "web-")
 	edit(t, set, requests("30m"))
 	settles(t, set)
 	end()

@@ -44,6 +44,23 @@ func TestOnlyTheNamedContainerIsRecreated(t *testing.T) {
 	})
 }
 
+func TestANativeSidecarIsRecreated(t *testing.T) {
+	t.Parallel()
+	o := newPod(world.Namespace(t), newContainer("main", 8080))
+	proxy := newContainer("proxy", 8081)
+	proxy.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+	o.Spec.InitContainers = []corev1.Container{proxy}
+	require.NoError(t, world.Client.Create(t.Context(), o))
+	isReady(t, o)
+	r := newRequest("restart", o, "proxy")
+	require.NoError(t, world.Client.Create(t.Context(), r))
+	completes(t, r)
+	assert.Equal(t, []v1beta1.RecreatePhase{v1beta1.RecreateSucceeded}, phases(r))
+	isReady(t, o)
+	assert.EqualValues(t, 1, o.Status.InitContainerStatuses[0].RestartCount)
+	assert.Equal(t, map[string]int32{"main": 0}, restarts(o))
+}
+
 func TestOrderedRecreateWaitsForEachContainer(t *testing.T) {
 	t.Parallel()
 	o := givenPod(t, newContainer("first", 8080, "-ready-after", "3s"), newContainer("second", 8081))

@@ -5,9 +5,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	budgets "github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	daemonsets "github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+	statefulsets "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/test/story"
 )
@@ -17,10 +20,14 @@ var world story.World
 func TestMain(m *testing.M) {
 	world.Run(m, story.Suite{
 		Features: []string{"daemon"},
-		Beside:   []string{"cloneset"},
-		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme, clonesets.AddToScheme},
-		Kinds:    []string{"containerrecreaterequests", "clonesets", "configmaps"},
-		Spare:    spare(),
+		Beside:   []string{"cloneset", "statefulset", "daemonset", "budget"},
+		Schemes: []func(*runtime.Scheme) error{
+			v1beta1.AddToScheme, v1alpha1.AddToScheme, clonesets.AddToScheme, statefulsets.AddToScheme, daemonsets.AddToScheme, budgets.AddToScheme,
+		},
+		Kinds: []string{
+			"containerrecreaterequests", "clonesets", "statefulsets.apps.kruise.io", "daemonsets.apps.kruise.io", "podunavailablebudgets", "configmaps",
+		},
+		Spare: spare(),
 	})
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,19 +45,10 @@ func TestImagesArePulledAheadOfAnUpdate(t *testing.T) {
 		set.Spec.UpdateStrategy.RollingUpdate.Partition = new(intstr.FromString("100%"))
 		set.Spec.Template.Spec.Containers[0].Image = after
 	})
-	job := pulled(t, set, after)
-	on := slices.Compact(nodesOf(pods))
-	assert.Equal(t, [3]int32{int32(len(on)), int32(len(on)), 0}, [3]int32{job.Status.Desired, job.Status.Succeeded, job.Status.Failed}, job.Status.Message)
-	assert.True(t, metav1.IsControlledBy(job, set))
-	for _, node := range on {
-		image := &daemon.NodeImage{}
-		require.NoError(t, world.Client.Get(t.Context(), client.ObjectKey{Name: node}, image))
-		assert.Equal(t, daemon.ImageSucceeded, phaseOf(image, "example.com/ahead/app", "v2"), node)
-	}
+	job := pulledAhead(t, set, before, after)
 	older := &v1alpha1.ImagePullJob{}
 	require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(job), older))
 	assert.Equal(t, after, older.Spec.Image, "clients of the older version read it")
-	assert.Equal(t, slices.Repeat([]string{before}, replicas), story.Images(world.Pods(t, set.Namespace)), "the update has not begun")
 
 	story.Edit(t, world, set, func(set *clonesets.CloneSet) { set.Spec.UpdateStrategy.RollingUpdate.Partition = nil })
 	story.Reaches(t, world, set, "updated", func(set *clonesets.CloneSet) error {
@@ -69,7 +60,7 @@ func TestImagesArePulledAheadOfAnUpdate(t *testing.T) {
 	assert.Equal(t, story.Identities(pods), story.Identities(world.Pods(t, set.Namespace)), "in place")
 	story.Gone(t, world, job)
 	story.Eventually(t, "the end of the entries of the job", func(context.Context) error {
-		for _, node := range on {
+		for _, node := range nodesOf(pods) {
 			image := &daemon.NodeImage{}
 			if err := world.Client.Get(t.Context(), client.ObjectKey{Name: node}, image); err != nil {
 				return err
@@ -87,13 +78,7 @@ func newSet(namespace, image string, replicas int32) *clonesets.CloneSet {
 	labels := map[string]string{"app": "web"}
 	set := &clonesets.CloneSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 	set.Spec.Replicas, set.Spec.Selector = &replicas, &metav1.LabelSelector{MatchLabels: labels}
-	set.Spec.Template = corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labels},
-		Spec: corev1.PodSpec{
-			TerminationGracePeriodSeconds: new(int64(1)),
-			Containers:                    []corev1.Container{{Name: "main", Image: image, ImagePullPolicy: corev1.PullIfNotPresent}},
-		},
-	}
+	set.Spec.Template = webTemplate(image)
 	set.Spec.UpdateStrategy.RollingUpdate = &clonesets.RollingUpdateCloneSetStrategy{
 		PodUpdatePolicy: clonesets.InPlaceIfPossible, MaxUnavailable: new(intstr.FromInt32(2)),
 		InPlaceUpdateStrategy: &workload.InPlaceUpdateStrategy{ImagePreDownloadParallelism: new(intstr.FromInt32(3))},
@@ -101,13 +86,32 @@ func newSet(namespace, image string, replicas int32) *clonesets.CloneSet {
 	return set
 }
 
-// pulled waits until the job of the set for the image has completed, and returns it.
-func pulled(t *testing.T, set *clonesets.CloneSet, image string) *v1beta1.ImagePullJob {
+// pulledAhead waits until the job of the workload for a new image has completed, and returns it. All nodes of its pods
+// have the image then, and no pod does.
+func pulledAhead(t *testing.T, owner client.Object, before, after string) *v1beta1.ImagePullJob {
+	t.Helper()
+	job := pulled(t, owner.GetNamespace(), after)
+	pods := world.Pods(t, owner.GetNamespace())
+	on := slices.Compact(nodesOf(pods))
+	assert.Equal(t, [3]int32{int32(len(on)), int32(len(on)), 0}, [3]int32{job.Status.Desired, job.Status.Succeeded, job.Status.Failed}, job.Status.Message)
+	assert.True(t, metav1.IsControlledBy(job, owner))
+	name, tag, _ := strings.Cut(after, ":")
+	for _, node := range on {
+		image := &daemon.NodeImage{}
+		require.NoError(t, world.Client.Get(t.Context(), client.ObjectKey{Name: node}, image))
+		assert.Equal(t, daemon.ImageSucceeded, phaseOf(image, name, tag), node)
+	}
+	assert.Equal(t, slices.Repeat([]string{before}, len(pods)), story.Images(pods), "the update has not begun")
+	return job
+}
+
+// pulled waits until the one job of the namespace, which is for the image, has completed, and returns it.
+func pulled(t *testing.T, namespace, image string) *v1beta1.ImagePullJob {
 	t.Helper()
 	var found *v1beta1.ImagePullJob
 	story.Eventually(t, "the image on the nodes", func(ctx context.Context) error {
 		list := &v1beta1.ImagePullJobList{}
-		if err := world.Client.List(ctx, list, client.InNamespace(set.Namespace)); err != nil {
+		if err := world.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
 		if len(list.Items) != 1 {

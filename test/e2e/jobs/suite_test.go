@@ -19,8 +19,10 @@ import (
 
 	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	daemonsets "github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	statefulsets "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/test/install"
 	"github.com/flotilla-project/flotilla/test/story"
@@ -37,10 +39,13 @@ var world story.World
 func TestMain(m *testing.M) {
 	world.Run(m, story.Suite{
 		Features: []string{"jobs"},
-		Beside:   []string{"daemon", "cloneset"},
-		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme, daemon.AddToScheme, clonesets.AddToScheme},
+		Beside:   []string{"daemon", "cloneset", "statefulset", "daemonset"},
+		Schemes: []func(*runtime.Scheme) error{
+			v1beta1.AddToScheme, v1alpha1.AddToScheme, daemon.AddToScheme, clonesets.AddToScheme, statefulsets.AddToScheme, daemonsets.AddToScheme,
+		},
 		Kinds: []string{
 			"jobs", "containerrecreaterequests", "imagelistpulljobs", "imagepulljobs", "broadcastjobs", "advancedcronjobs", "clonesets",
+			"statefulsets.apps.kruise.io", "daemonsets.apps.kruise.io",
 		},
 		Roles: []string{sidecarRole},
 		Spare: spare(),
@@ -53,6 +58,7 @@ func spare() map[string]string {
 		"delete containerrecreaterequests.apps.kruise.io": "a request that the next one waits for is in its way",
 		"get secrets":                             "pull secrets of jobs",
 		"get namespaces":                          "where these are copied to",
+		"get statefulsets.apps.kruise.io":         "images are pulled in the order in which its pods are updated",
 		"patch events.events.k8s.io":              "events that repeat become one with a count",
 		"list leases.coordination.k8s.io":         "without leader election the version of a list is the fence",
 		"update secrets":                          "certificates are renewed after months",
@@ -89,9 +95,15 @@ func spare() map[string]string {
 // administrator does.
 func givenTerminator(t *testing.T) {
 	t.Helper()
-	out, err := world.Kubectl(t, "", "apply", "-f", sidecarRole)
-	require.NoError(t, err, out)
+	givenRole(t, sidecarRole)
 	givenGate(t, "jobs-manager", "SidecarTerminator")
+}
+
+// givenRole grants a role that a manager needs besides where a gate is on.
+func givenRole(t *testing.T, file string) {
+	t.Helper()
+	out, err := world.Kubectl(t, "", "apply", "-f", file)
+	require.NoError(t, err, out)
 }
 
 // givenGate turns on a feature gate of a manager for the rest of the suite: the next one installs its features anew.

@@ -28,57 +28,48 @@ import (
 
 const app = "flotilla/demo-app:"
 
-// kind makes workloads "web" of one kind.
+// kind is a kind of workloads.
 type kind struct {
 	apiVersion, name string
-	newWorkload      func(namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object
+	empty            func() client.Object
 }
 
 func meta(namespace string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: "web", Namespace: namespace}
 }
 
-func selector() *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
-}
-
 func deployments() kind {
-	return kind{"apps/v1", "Deployment", func(namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object {
-		return &appsv1.Deployment{
-			ObjectMeta: meta(namespace), Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector(), Template: template},
-		}
-	}}
-}
-
-func cloneSets() kind {
-	return kind{"apps.kruise.io/v1beta1", "CloneSet", func(namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object {
-		return &clonesets.CloneSet{
-			ObjectMeta: meta(namespace), Spec: clonesets.CloneSetSpec{Replicas: &replicas, Selector: selector(), Template: template},
-		}
-	}}
+	return kind{"apps/v1", "Deployment", func() client.Object { return &appsv1.Deployment{} }}
 }
 
 func replicaSets() kind {
-	return kind{"apps/v1", "ReplicaSet", func(namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object {
-		return &appsv1.ReplicaSet{
-			ObjectMeta: meta(namespace), Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: selector(), Template: template},
-		}
-	}}
+	return kind{"apps/v1", "ReplicaSet", func() client.Object { return &appsv1.ReplicaSet{} }}
 }
 
 func statefulSets() kind {
-	return kind{"apps/v1", "StatefulSet", func(namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object {
-		return &appsv1.StatefulSet{
-			ObjectMeta: meta(namespace), Spec: appsv1.StatefulSetSpec{Replicas: &replicas, Selector: selector(), Template: template},
-		}
-	}}
+	return kind{"apps/v1", "StatefulSet", func() client.Object { return &appsv1.StatefulSet{} }}
 }
 
-func jobs() kind {
-	return kind{"batch/v1", "Job", func(namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object {
+func cloneSets() kind {
+	return kind{"apps.kruise.io/v1beta1", "CloneSet", func() client.Object { return &clonesets.CloneSet{} }}
+}
+
+func jobs() kind { return kind{"batch/v1", "Job", func() client.Object { return &batchv1.Job{} }} }
+
+// newWorkload returns a workload "web" of the kind.
+func (k kind) newWorkload(t *testing.T, namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object {
+	t.Helper()
+	spec := map[string]any{"replicas": replicas, "selector": metav1.LabelSelector{MatchLabels: template.Labels}}
+	if k.name == "Job" {
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever
-		return &batchv1.Job{ObjectMeta: meta(namespace), Spec: batchv1.JobSpec{Parallelism: &replicas, Completions: &replicas, Template: template}}
-	}}
+		spec = map[string]any{"parallelism": replicas, "completions": replicas}
+	}
+	spec["template"] = template
+	text, err := json.Marshal(map[string]any{"metadata": meta(namespace), "spec": spec})
+	require.NoError(t, err)
+	o := k.empty()
+	require.NoError(t, json.Unmarshal(text, o))
+	return o
 }
 
 // forKinds tells a story of workloads of each of the kinds.
@@ -106,7 +97,7 @@ func newTemplate() corev1.PodTemplateSpec {
 // givenWorkload creates a workload of the kind.
 func (k kind) givenWorkload(t *testing.T, namespace string, replicas int32) client.Object {
 	t.Helper()
-	o := k.newWorkload(namespace, replicas, newTemplate())
+	o := k.newWorkload(t, namespace, replicas, newTemplate())
 	require.NoError(t, world.Client.Create(t.Context(), o))
 	return o
 }

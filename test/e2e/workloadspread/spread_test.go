@@ -125,7 +125,7 @@ func TestRunningPodsComeInAndOutlastTheSpread(t *testing.T) {
 		label := zones(t, namespace)
 		template := newTemplate()
 		template.Spec.NodeSelector = map[string]string{label: "a"}
-		workload := k.newWorkload(namespace, 3, template)
+		workload := k.newWorkload(t, namespace, 3, template)
 		require.NoError(t, world.Client.Create(t.Context(), workload))
 		story.Eventually(t, "pods without a subset", func(context.Context) error {
 			return areReady(t, world.Pods(t, namespace), map[string]int{" in zone a": 3})

@@ -1,0 +1,2 @@
+// Package make proves what the scripts behind the Makefile promise.
+package make
