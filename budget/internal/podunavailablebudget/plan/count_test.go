@@ -118,6 +118,27 @@ func TestConditionsTellWhatIsInTheWay(t *testing.T) {
 	assert.Equal(t, metav1.ConditionFalse, p.Status.Conditions[0].Status)
 }
 
+// Also after the grant of a removal has been carried out, a refused user reads what the budget waits for.
+func TestPodsThatLeaveAndPodsToComeAreInTheWay(t *testing.T) {
+	leaving := pods("leaving", 1, gen.Ready(gen.Epoch()), gen.Terminating())
+	for name, tc := range map[string]struct {
+		pods []*corev1.Pod
+		want string
+	}{
+		"a pod leaves":                      {slices.Concat(ready(2), leaving), "leaving-000 (terminating)"},
+		"a pod is missing":                  {ready(2), "1 of 3 not created"},
+		"both":                              {slices.Concat(ready(1), leaving), "leaving-000 (terminating), 1 of 3 not created"},
+		"a pod that has ended is no longer": {slices.Concat(ready(2), pods("ended", 1, gen.Phase(corev1.PodFailed))), "1 of 3 not created"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := compute(t, Snapshot{Budget: budget(maxUnavailable("1")), Pods: tc.pods, Workloads: workload(3)})
+			c := meta.FindStatusCondition(p.Status.Conditions, ConditionExhausted)
+			require.NotNil(t, c)
+			assert.Equal(t, tc.want, c.Message)
+		})
+	}
+}
+
 func TestEventsAreAboutNewSpecs(t *testing.T) {
 	fresh := func(b *v1beta1.PodUnavailableBudget) { b.Status.ObservedGeneration = 0 }
 	p := compute(t, Snapshot{Budget: budget(maxUnavailable("1"), fresh)})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,10 +49,11 @@ type Plan struct {
 // Compute returns the next status of a budget.
 func Compute(s Snapshot) Plan {
 	p := Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Status: *s.Budget.Status.DeepCopy()}
-	pods := s.pods()
+	covered := s.covered()
+	pods := slices.DeleteFunc(slices.Clone(covered), func(pod *corev1.Pod) bool { return !IsActive(pod) })
 	p.expire(&s, pods)
 	p.count(&s, pods)
-	p.conditions(&s, pods)
+	p.conditions(&s, covered)
 	p.Status.ObservedGeneration = s.Budget.Generation
 	if s.Budget.Status.ObservedGeneration != s.Budget.Generation {
 		p.tell(len(pods))
@@ -74,11 +76,11 @@ func LookAt(status *v1beta1.PodUnavailableBudgetStatus, pods map[string]*corev1.
 	return slices.Compact(names)
 }
 
-// pods returns the active pods that the budget covers, as the server has them where it was asked.
-func (s *Snapshot) pods() []*corev1.Pod {
+// covered returns the pods that the budget covers, as the server has them where it was asked.
+func (s *Snapshot) covered() []*corev1.Pod {
 	all := make([]*corev1.Pod, 0, len(s.Pods))
 	for _, pod := range s.Pods {
-		if pod = s.Looks.Newest(pod.Name, pod); pod != nil && IsActive(pod) {
+		if pod = s.Looks.Newest(pod.Name, pod); pod != nil {
 			all = append(all, pod)
 		}
 	}
@@ -156,13 +158,13 @@ func protectedTotal(b *v1beta1.PodUnavailableBudget) *int32 {
 	return &n
 }
 
-func (p *Plan) conditions(s *Snapshot, pods []*corev1.Pod) {
+func (p *Plan) conditions(s *Snapshot, covered []*corev1.Pod) {
 	exhausted := metav1.Condition{Type: ConditionExhausted, Status: metav1.ConditionFalse, Reason: ReasonSufficientPods}
 	switch {
 	case p.Err != nil:
 		exhausted.Status, exhausted.Reason, exhausted.Message = metav1.ConditionTrue, ReasonInvalidSpec, p.Err.Error()
 	case p.Status.DesiredAvailable > 0 && p.Status.CurrentAvailable <= p.Status.DesiredAvailable:
-		exhausted.Status, exhausted.Reason, exhausted.Message = metav1.ConditionTrue, ReasonInsufficientPods, p.unavailable(pods)
+		exhausted.Status, exhausted.Reason, exhausted.Message = metav1.ConditionTrue, ReasonInsufficientPods, p.unavailable(covered)
 	}
 	p.set(s, exhausted)
 	p.setOrRemove(s, unknown(s))
@@ -173,15 +175,25 @@ func (p *Plan) conditions(s *Snapshot, pods []*corev1.Pod) {
 	p.setOrRemove(s, conflict)
 }
 
-// unavailable names the pods that are not available and have no grant.
-func (p *Plan) unavailable(pods []*corev1.Pod) string {
+// unavailable names the pods that are not available and have no grant, those that leave among them, and says how many are
+// not there at all.
+func (p *Plan) unavailable(covered []*corev1.Pod) string {
 	var all []string
-	for _, pod := range pods {
+	missing := int(p.Status.TotalReplicas)
+	for _, pod := range covered {
+		if isFinished(pod) {
+			continue
+		}
+		missing--
 		if why := unavailability(pod); why != "" && !hasGrant(&p.Status, pod) {
 			all = append(all, pod.Name+" ("+why+")")
 		}
 	}
-	return namesOf(all)
+	text := namesOf(all)
+	if missing > 0 {
+		text = strings.TrimPrefix(fmt.Sprintf("%s, %d of %d not created", text, missing, p.Status.TotalReplicas), ", ")
+	}
+	return text
 }
 
 func unknown(s *Snapshot) metav1.Condition {

@@ -18,8 +18,10 @@ func GuardedConditions() []corev1.PodConditionType {
 }
 
 // IsActive reports whether the pod is neither terminating nor finished.
-func IsActive(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+func IsActive(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !isFinished(pod) }
+
+func isFinished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // IsProtected reports whether the pod serves its application, as the API server has it: disruptions of other pods are
