@@ -118,6 +118,9 @@ func (cp controlPlane) controllerManager() Process {
 	} else {
 		args = append(args, "--enable-hostpath-provisioner=true")
 	}
+	if grace := cp.state.NodeGrace; grace > 0 {
+		args = append(args, "--node-monitor-grace-period="+grace.String())
+	}
 	return cp.process("kube-controller-manager", cp.ready(), args...)
 }
 

@@ -54,6 +54,8 @@ type Options struct {
 	// HostPorts are ports on the control plane's loopback that lead to the same port on this machine's, so that an
 	// operator run as a plain process can serve webhooks by the URL https://127.0.0.1:PORT/.
 	HostPorts []int
+	// NodeGrace is for how long a node may be silent before it counts as not ready; 0 for the default of Kubernetes, 50 s.
+	NodeGrace time.Duration
 	// Simulated starts the control plane alone, as plain processes on loopback. It needs neither root nor Linux.
 	Simulated bool
 	// SimulatedNodes, if set, runs the nodes of a simulated cluster until the context of Start ends. Clusters that the

@@ -44,7 +44,7 @@ func prepare(ctx context.Context, options Options, binaries Binaries, runc runti
 		return p, err
 	}
 	p.state = state{
-		Name: options.Name, Kubernetes: options.Kubernetes, Nodes: options.nodeCount(), Simulated: options.Simulated,
+		Name: options.Name, Kubernetes: options.Kubernetes, Nodes: options.nodeCount(), Simulated: options.Simulated, NodeGrace: options.NodeGrace,
 		Folder: string(l), Binaries: binaries.Kubernetes, Containerd: binaries.containerd,
 		SandboxProgram: binaries.pause, HostPorts: options.HostPorts,
 	}

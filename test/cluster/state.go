@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // state describes a prepared cluster: the supervisor runs it from this, and later commands find it by this.
@@ -15,6 +16,7 @@ type state struct {
 	Kubernetes string
 	Nodes      int
 	Simulated  bool
+	NodeGrace  time.Duration
 	Folder     string
 	// Binaries is the folder of kubectl and the control plane.
 	Binaries string
