@@ -5,7 +5,7 @@
 
 RUN ?= .
 # How long the tests of one package may take.
-TIMEOUT ?= 20m
+TIMEOUT ?= 30m
 # The workspace gives all modules one list of dependencies and would hide that one does not stand alone.
 export GOWORK := off
 

@@ -21,7 +21,7 @@ func TestUpgradesAndDowngradesTouchNoPod(t *testing.T) {
 	before := checkOut(t, *from)
 	f := install(t, before, all()...)
 	running := givenRunning(t)
-	for _, release := range []string{"", before, ""} {
+	for _, release := range []string{"", before} {
 		f.stop(t, all()...)
 		f = install(t, release, all()...)
 		tell(t, all()...)

@@ -12,7 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -20,6 +23,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 
 	"github.com/flotilla-project/flotilla/test/cluster"
+	testinstall "github.com/flotilla-project/flotilla/test/install"
 	"github.com/flotilla-project/flotilla/test/managers"
 	"github.com/flotilla-project/flotilla/test/story"
 )
@@ -103,10 +107,12 @@ var built = map[string]string{}
 // fleet is the managers of several features.
 type fleet map[string]*managers.Manager
 
-// install installs the features of a work tree and starts their managers. At the end of the test all of it is removed,
-// and no manager may have logged the same error again and again.
+// install installs the features of a work tree and starts their managers. At the end of the test all of it is removed but
+// the definitions of kinds, which take the API server longest, and no manager may have logged the same error again and
+// again.
 func install(t *testing.T, root string, features ...string) fleet {
 	t.Helper()
+	t.Cleanup(func() { removeObjects(t) }) // the managers of the next test would go on with them
 	f, folder := fleet{}, t.TempDir()
 	for _, feature := range features {
 		m, err := managers.Install(t.Context(), managers.Options{
@@ -131,8 +137,31 @@ func (f fleet) remove(t *testing.T, feature string) {
 	for what, times := range logged {
 		assert.LessOrEqual(t, times, fewErrors, "%s logs again and again: %s", feature, what)
 	}
-	removed := m.Uninstall(context.WithoutCancel(t.Context()), func(unstructured.Unstructured) bool { return true })
-	require.NoError(t, errors.Join(stopped, removed))
+	ctx := context.WithoutCancel(t.Context())
+	removed := m.Uninstall(ctx, func(o unstructured.Unstructured) bool { return !managers.IsDefinition(o) })
+	// Who was killed holds its Lease, for which the next manager would wait.
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: testinstall.Namespace, Name: feature + "-manager"}}
+	require.NoError(t, errors.Join(stopped, removed, client.IgnoreNotFound(world.Client.Delete(ctx, lease))))
+}
+
+// removeObjects deletes the objects of all our kinds.
+func removeObjects(t *testing.T) {
+	t.Helper()
+	story.Eventually(t, "the end of all objects", func(ctx context.Context) error {
+		var left error
+		for _, kind := range definitions(t) {
+			list := &unstructured.UnstructuredList{}
+			group, _, _ := unstructured.NestedString(kind.Object, "spec", "group")
+			name, _, _ := unstructured.NestedString(kind.Object, "spec", "names", "listKind")
+			list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1beta1", Kind: name})
+			left = errors.Join(left, world.Client.List(ctx, list))
+			for i := range list.Items {
+				o := &list.Items[i]
+				left = errors.Join(left, fmt.Errorf("%s %s is there", o.GetKind(), o.GetName()), client.IgnoreNotFound(world.Client.Delete(ctx, o)))
+			}
+		}
+		return left
+	})
 }
 
 func (f fleet) start(t *testing.T, features ...string) {

@@ -21,10 +21,10 @@ const (
 	interval = 100 * time.Millisecond
 )
 
-// Eventually waits until the check returns nil, and fails the test with its last error.
+// Eventually waits until the check returns nil, and fails the test with its last error. It can be used in a cleanup, too.
 func Eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	eventually(t.Context(), t, what, check)
+	eventually(context.WithoutCancel(t.Context()), t, what, check)
 }
 
 func eventually(ctx context.Context, t *testing.T, what string, check func(ctx context.Context) error) {
