@@ -1,6 +1,7 @@
 package v1beta1
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -55,6 +56,12 @@ type BroadcastJobSpec struct {
 	// failurePolicy says what follows when a pod fails.
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty,omitzero"`
+	// podFailurePolicy says of pods by how they have failed what follows, by the rules of a Job, of which the first that
+	// matches counts: FailJob fails the job, whatever failurePolicy says; Ignore has the pod replaced, 10 s after its end,
+	// and it is in no number; Count leaves it to failurePolicy, as do pods that no rule matches. FailIndex is not
+	// supported. The template's restartPolicy must be Never.
+	// +optional
+	PodFailurePolicy *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`
 }
 
 // FailurePolicyType says what follows when a pod fails.

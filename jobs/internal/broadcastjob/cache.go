@@ -36,7 +36,7 @@ func trimPod(object any) (any, error) {
 			NodeName: s.NodeName, Affinity: pin(s), RestartPolicy: s.RestartPolicy, ActiveDeadlineSeconds: s.ActiveDeadlineSeconds,
 		},
 		Status: corev1.PodStatus{
-			Phase: st.Phase, Reason: st.Reason, Message: begin(st.Message),
+			Phase: st.Phase, Reason: st.Reason, Message: begin(st.Message), Conditions: trimConditions(st),
 			InitContainerStatuses: trimStatuses(st.InitContainerStatuses), ContainerStatuses: trimStatuses(st.ContainerStatuses),
 		},
 	}, nil
@@ -69,7 +69,20 @@ func trimEnd(end *corev1.ContainerStateTerminated) *corev1.ContainerStateTermina
 	if end == nil {
 		return nil
 	}
-	return &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: end.Reason, Message: begin(end.Message)}
+	return &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: end.Reason, Message: begin(end.Message), FinishedAt: end.FinishedAt}
+}
+
+// trimConditions keeps what rules of podFailurePolicy read, of pods that have failed.
+func trimConditions(st *corev1.PodStatus) []corev1.PodCondition {
+	if st.Phase != corev1.PodFailed {
+		return nil
+	}
+	var trimmed []corev1.PodCondition
+	for i := range st.Conditions {
+		c := &st.Conditions[i]
+		trimmed = append(trimmed, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+	}
+	return trimmed
 }
 
 func begin(text string) string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,6 +127,39 @@ func TestAFailedPodFailsTheJob(t *testing.T) {
 		assert.Len(collect, left, 1)
 		assert.Len(collect, left[other[0]], 1, "the failed pod stays, with its logs")
 	})
+}
+
+// A failure that a rule ignores is tried again on its node, and one that a rule is strict about ends the job at once.
+func TestRulesOfPodFailuresAreFollowed(t *testing.T) {
+	c := givenController(t, env)
+	node := givenNodes(t, "", 1)[0]
+	rule := func(do batchv1.PodFailurePolicyAction) func(*v1beta1.BroadcastJob) {
+		return func(job *v1beta1.BroadcastJob) {
+			job.Spec.FailurePolicy.Type = v1beta1.FailContinue
+			job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+				Action: do, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{3}},
+			}}}
+		}
+	}
+	patient, strict := givenJob(t, c, fails, rule(batchv1.PodFailurePolicyActionIgnore)), givenJob(t, c, fails, rule(batchv1.PodFailurePolicyActionFailJob))
+	eventually(t, c, strict, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+		phase(v1beta1.PhaseFailed)(collect, job)
+		assert.Contains(collect, job.Status.Message, "podFailurePolicy rule 0")
+	})
+	eventually(t, c, patient, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+		assert.Contains(collect, job.Status.Message, "whose failure is ignored")
+		assert.Zero(collect, job.Status.Failed)
+	})
+	first := podsOf(t.Context(), t, c, patient)[node]
+	edit(t, c, patient, func(job *v1beta1.BroadcastJob) { job.Spec.Template.Spec.Containers[0].Image = succeeds })
+	eventually(t, c, patient, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+		phase(v1beta1.PhaseCompleted)(collect, job)
+		assert.EqualValues(collect, 1, job.Status.Succeeded)
+	})
+	last := podsOf(t.Context(), t, c, patient)[node]
+	require.Len(t, first, 1)
+	require.Len(t, last, 1)
+	assert.NotEqual(t, first[0].UID, last[0].UID)
 }
 
 func TestAFailedPodPausesTheJob(t *testing.T) {

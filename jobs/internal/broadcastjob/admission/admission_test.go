@@ -66,6 +66,39 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+func TestPodFailurePoliciesAreThoseOfJobs(t *testing.T) {
+	const at = "spec.podFailurePolicy.rules[0]"
+	for rule, want := range map[string][]string{
+		`{action: Ignore, onPodConditions: [{type: DisruptionTarget}]}`:                                nil,
+		`{action: FailJob, onExitCodes: {containerName: main, operator: In, values: [1, 42]}}`:         nil,
+		`{action: Count, onExitCodes: {operator: NotIn, values: [0, 1]}}`:                              nil,
+		`{action: FailIndex, onPodConditions: [{type: Ready, status: "False"}]}`:                       {at + `.action: Unsupported value: "FailIndex": supported values: "Count", "FailJob", "Ignore"`},
+		`{onPodConditions: [{type: Ready}]}`:                                                           {at + ".action: Required value"},
+		`{action: Ignore}`:                                                                             {at + ": Invalid value: specify one of onExitCodes and onPodConditions"},
+		`{action: Ignore, onExitCodes: {operator: In, values: [1]}, onPodConditions: [{type: Ready}]}`: {at + ": Invalid value: specify one of onExitCodes and onPodConditions"},
+		`{action: Ignore, onExitCodes: {containerName: other, operator: In, values: [1]}}`:             {at + `.onExitCodes.containerName: Invalid value: "other"`},
+		`{action: Ignore, onExitCodes: {operator: Near, values: [1]}}`:                                 {at + `.onExitCodes.operator: Unsupported value: "Near"`},
+		`{action: Ignore, onExitCodes: {values: [1]}}`:                                                 {at + ".onExitCodes.operator: Required value"},
+		`{action: Ignore, onExitCodes: {operator: In, values: []}}`:                                    {at + ".onExitCodes.values: Required value"},
+		`{action: Ignore, onExitCodes: {operator: In, values: [0]}}`:                                   {at + ".onExitCodes.values[0]: Invalid value: 0"},
+		`{action: Ignore, onExitCodes: {operator: In, values: [1, 1]}}`:                                {at + ".onExitCodes.values[1]: Duplicate value: 1"},
+		`{action: Ignore, onExitCodes: {operator: In, values: [2, 1]}}`:                                {at + ".onExitCodes.values: Invalid value: [2,1]: must be ordered"},
+		`{action: Ignore, onPodConditions: [{status: "Maybe"}]}`:                                       {at + ".onPodConditions[0].type: Required value", at + `.onPodConditions[0].status: Unsupported value: "Maybe"`},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			spec := `{podFailurePolicy: {rules: [` + rule + `]}, template: {spec: {restartPolicy: Never, containers: [{name: main, image: busybox}]}}}`
+			errs := Validate(job(t, spec), nil)
+			require.Len(t, errs, len(want), errs.ToAggregate())
+			for i := range want {
+				assert.Contains(t, errs[i].Error(), want[i])
+			}
+		})
+	}
+	errs := Validate(job(t, `{podFailurePolicy: {rules: []}, template: {spec: {restartPolicy: OnFailure}}}`), nil)
+	require.Len(t, errs, 1)
+	assert.Contains(t, errs[0].Error(), "spec.podFailurePolicy: Forbidden: can only be set when spec.template.spec.restartPolicy is Never")
+}
+
 func TestNamesAreValuesOfLabels(t *testing.T) {
 	for name, valid := range map[string]bool{"a": true, "a.b-c": true, strings.Repeat("a", 63): true, strings.Repeat("a", 64): false} {
 		j := job(t, `{}`)

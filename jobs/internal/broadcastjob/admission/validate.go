@@ -42,6 +42,7 @@ func ValidateSpec(spec *v1beta1.BroadcastJobSpec, at *field.Path) field.ErrorLis
 	errs := validateParallelism(spec.Parallelism, at.Child("parallelism"))
 	errs = append(errs, validateCompletion(&spec.CompletionPolicy, at.Child("completionPolicy"))...)
 	errs = append(errs, validateFailure(&spec.FailurePolicy, at.Child("failurePolicy"))...)
+	errs = append(errs, validatePodFailure(spec, at.Child("podFailurePolicy"))...)
 	return append(errs, validateTemplate(&spec.Template, at.Child("template"))...)
 }
 

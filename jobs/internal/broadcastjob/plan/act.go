@@ -28,13 +28,16 @@ func (p *pass) create() {
 	if !ok {
 		return
 	}
-	free, waiting, leaving := limit-int(p.status.Active), 0, 0
+	free, waiting, leaving, retrying := limit-int(p.status.Active), 0, 0, 0
 	if free < 0 && p.Job.Status.ObservedGeneration != p.Job.Generation {
 		p.notice(corev1.EventTypeWarning, EventTooMany, "%d pods run, parallelism allows %d", p.status.Active, limit)
 	}
 	for _, l := range p.places {
 		if l.leaving() {
 			free, leaving = free-1, leaving+1
+		}
+		if l.retries() {
+			retrying++
 		}
 	}
 	step := action.Step{Name: "create", SlowStart: true}
@@ -51,11 +54,11 @@ func (p *pass) create() {
 		}
 	}
 	p.plan.Add(step)
-	p.explain(limit, waiting, leaving)
+	p.explain(limit, waiting, leaving, retrying)
 }
 
 // explain says for what a job that runs waits.
-func (p *pass) explain(limit, waiting, leaving int) {
+func (p *pass) explain(limit, waiting, leaving, retrying int) {
 	switch s := p.status; {
 	case s.Desired == 0:
 		s.Message = MessageNoNodes
@@ -63,6 +66,8 @@ func (p *pass) explain(limit, waiting, leaving int) {
 		s.Message = fmt.Sprintf("%d nodes wait: parallelism allows %d pods at a time", waiting, limit)
 	case leaving > 0:
 		s.Message = fmt.Sprintf("%d nodes wait until pods that are being deleted have gone", leaving)
+	case retrying > 0:
+		s.Message = fmt.Sprintf("%d nodes get a new pod in place of one whose failure is ignored", retrying)
 	case p.never() && s.Succeeded+s.Failed == s.Desired:
 		s.Message = MessageServing
 	}
@@ -184,11 +189,7 @@ func (p *pass) namesOfFailed() string {
 	var names []string
 	for i := range min(most, len(p.status.Failures)) {
 		f := &p.status.Failures[i]
-		text := fmt.Sprintf("pod %s on node %s", f.Pod, f.Node)
-		if f.ExitCode != nil {
-			text += fmt.Sprintf(" (exit code %d)", *f.ExitCode)
-		}
-		names = append(names, text)
+		names = append(names, fmt.Sprintf("pod %s on node %s%s", f.Pod, f.Node, withExitCode(f.ExitCode)))
 	}
 	if more := int(p.status.Failed) - most; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))

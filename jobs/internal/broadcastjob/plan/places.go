@@ -40,8 +40,14 @@ func (l *place) leaving() bool { return !l.recorded && l.pod != nil && l.state =
 // desired reports whether the node counts: it has run a pod, runs one or gets one.
 func (l *place) desired() bool { return l.done() || l.active() || l.fits() }
 
+// retries reports whether the node gets a pod in place of one whose failure is ignored.
+func (l *place) retries() bool { return !l.recorded && l.pod != nil && l.state == ignored && l.fits() }
+
 // waits reports whether the node lacks a pod.
 func (l *place) waits() bool { return !l.recorded && l.pod == nil && l.fits() }
+
+// lacks reports whether the node is to get a pod, now or later.
+func (l *place) lacks() bool { return l.waits() || l.retries() }
 
 // stays reports whether a pod that is active there may go on.
 func (l *place) stays() bool { return l.node != nil && l.node.ShouldContinue }
@@ -65,30 +71,32 @@ func (s *Snapshot) placesOf() []*place {
 		}
 		l.pods = append(l.pods, pod)
 	}
-	limit := s.Job.Spec.FailurePolicy.RestartLimit
+	r := rulesOf(s.Job)
 	for _, l := range all {
-		l.choose(limit)
+		l.choose(r)
 	}
 	slices.SortFunc(all, func(a, b *place) int { return cmp.Compare(a.name, b.name) })
 	return all
 }
 
-// choose sorts the pods: the one that counts comes first. A success counts more than a pod that runs, and that more than
-// a failure; among pods that run the one that has its node, and then the older one, counts.
-func (l *place) choose(restartLimit int32) {
+// choose sorts the pods: the one that counts comes first. A success counts more than a pod that runs, that more than a
+// failure, and that more than one that is ignored; among pods that run the one that has its node, and then the older one, counts.
+func (l *place) choose(r rules) {
 	if len(l.pods) == 0 {
 		return
 	}
 	rank := func(pod *corev1.Pod) int {
-		switch stateOf(pod, restartLimit) {
+		switch stateOf(pod, r) {
 		case succeeded:
 			return 0
 		case active:
 			return 1
 		case leaving:
 			return 2
-		default:
+		case failed:
 			return 3
+		default:
+			return 4
 		}
 	}
 	slices.SortFunc(l.pods, func(a, b *corev1.Pod) int {
@@ -99,5 +107,5 @@ func (l *place) choose(restartLimit int32) {
 			cmp.Compare(a.Name, b.Name),
 		)
 	})
-	l.pod, l.state = l.pods[0], stateOf(l.pods[0], restartLimit)
+	l.pod, l.state = l.pods[0], stateOf(l.pods[0], r)
 }

@@ -69,11 +69,12 @@ func (p *pass) run() {
 	case p.paused():
 		p.stopFailed()
 		return
-	case p.failFast(), p.deadline():
+	case p.failByPolicy(), p.failFast(), p.deadline():
 		return
 	}
 	p.removeSurplus()
 	p.stopFailed()
+	p.retry()
 	p.create()
 	p.complete()
 }

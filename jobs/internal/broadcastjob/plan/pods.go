@@ -3,6 +3,7 @@ package plan
 import (
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -19,18 +20,22 @@ const (
 	failed
 	active
 	leaving // terminating before it has ended
+	ignored // has failed, which does not count
 )
 
 // stateOf: a pod that was restarted too often has failed, although it runs.
-func stateOf(pod *corev1.Pod, restartLimit int32) state {
+func stateOf(pod *corev1.Pod, r rules) state {
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded:
 		return succeeded
 	case pod.Status.Phase == corev1.PodFailed:
+		if _, do := matching(r.policy, pod); do == batchv1.PodFailurePolicyActionIgnore {
+			return ignored
+		}
 		return failed
 	case pod.DeletionTimestamp != nil:
 		return leaving
-	case pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && restarts(pod) > restartLimit:
+	case pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && restarts(pod) > r.restartLimit:
 		return failed
 	}
 	return active

@@ -24,6 +24,8 @@ const (
 	EventContinue = "Continue"
 	// EventFailedPod says that the job has failed because a pod has.
 	EventFailedPod = "FailedPodFound"
+	// EventPolicy says that the job has failed because a rule of podFailurePolicy wants that of a failed pod.
+	EventPolicy = "PodFailurePolicy"
 	// EventDeadline says that the job has failed because activeDeadlineSeconds have passed.
 	EventDeadline = "DeadlineExceeded"
 	// EventComplete says that the pods of all nodes have ended.
@@ -62,7 +64,7 @@ const (
 var (
 	Reasons = []string{
 		EventCreated, EventCreateFailed, EventDeleted, EventDeleteFailed, EventStopped, EventStopFailed, EventDuplicate, EventTooMany,
-		EventPaused, EventContinue, EventFailedPod, EventDeadline, EventComplete, EventUnreadable,
+		EventPaused, EventContinue, EventFailedPod, EventPolicy, EventDeadline, EventComplete, EventUnreadable,
 		ReasonComplete, ReasonFailed, FailureRestarts, FailureGivenUp,
 	}
 	Messages = []string{MessageNoNodes, MessagePaused, MessageServing}

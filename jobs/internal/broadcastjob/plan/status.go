@@ -75,7 +75,7 @@ func (p *pass) fail(event, message string) {
 // node may never say that it has gone.
 func (p *pass) complete() {
 	s := p.status
-	if p.never() || s.Desired == 0 || s.Active > 0 || slices.ContainsFunc(p.places, (*place).waits) {
+	if p.never() || s.Desired == 0 || s.Active > 0 || slices.ContainsFunc(p.places, (*place).lacks) {
 		return
 	}
 	message := fmt.Sprintf("%d of %d nodes have succeeded, %d have failed", s.Succeeded, s.Desired, s.Failed)
@@ -115,7 +115,7 @@ func (p *pass) expire() {
 // pauseForFailures pauses the job for failed pods that did not pause it before, and reports whether it does. Pods that
 // fail during a pause are acknowledged, too: who ends the pause has read of them.
 func (p *pass) pauseForFailures() bool {
-	if p.Job.Spec.FailurePolicy.Type != v1beta1.FailPause {
+	if p.Job.Spec.FailurePolicy.Type != v1beta1.FailPause || !p.Job.Spec.Paused && p.fatal() {
 		return false
 	}
 	known, fresh := p.acknowledged(), false

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,6 +64,12 @@ func newWorld(t *testing.T, seed uint64) *world {
 		j.Spec.FailurePolicy.Type = []v1beta1.FailurePolicyType{"", v1beta1.FailFast, v1beta1.FailContinue, v1beta1.FailContinue, v1beta1.FailPause}[w.IntN(5)]
 		if w.IntN(2) == 0 {
 			restarting(j)
+		} else if w.IntN(2) == 0 {
+			failing(
+				onExit(batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyOnExitCodesOpIn, 1),
+				onExit(batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyOnExitCodesOpIn, 2, 3),
+				onDisruption(batchv1.PodFailurePolicyActionIgnore),
+			)(j)
 		}
 		if w.IntN(3) == 0 {
 			never(j)
@@ -155,7 +162,7 @@ func (w *world) write(a *action.Action) error {
 		require.False(w, w.at.Before(w.job.Status.CompletionTime.Add(ttl)), "the job is deleted too early (I-BCJ-5)")
 		w.job = nil
 	case a.Verb == action.Delete:
-		require.False(w, ended(w.pods[pod.Name]), "what has ended is kept")
+		w.judgeEnded(w.pods[pod.Name])
 		require.False(w, w.calmed[pod.Name] && w.job.Status.Phase != v1beta1.PhaseFailed, "it was created for nothing (G11)")
 		w.remove(pod.Name)
 	case a.Verb == action.PatchSpec:
@@ -177,6 +184,14 @@ func (w *world) write(a *action.Action) error {
 	return nil
 }
 
+// judgeEnded holds that what has ended is kept, but for a failure that is ignored, some time after it.
+func (w *world) judgeEnded(o *corev1.Pod) {
+	if ended(o) {
+		require.Equal(w, ignored, stateOf(o, rulesOf(w.job)), "what has ended is kept")
+		require.False(w, w.at.Before(endOf(o).Add(RetryDelay)), "it is tried again too early")
+	}
+}
+
 // create judges a new pod: I-BCJ-1, I-BCJ-2, and that no node runs it twice with success.
 func (w *world) create(pod *corev1.Pod) {
 	name := eligibility.NodeOf(pod)
@@ -187,7 +202,7 @@ func (w *world) create(pod *corev1.Pod) {
 	runs := 1
 	for _, o := range w.pods {
 		require.False(w, eligibility.NodeOf(o) == name && o.Status.Phase != corev1.PodFailed, "the node has a pod (I-BCJ-1)")
-		if stateOf(o, w.job.Spec.FailurePolicy.RestartLimit) == active {
+		if stateOf(o, rulesOf(w.job)) == active {
 			runs++
 		}
 	}
@@ -225,7 +240,7 @@ func (w *world) recount() [3]int32 {
 	}
 	var recount [3]int32
 	for _, o := range w.pods {
-		if s := stateOf(o, w.job.Spec.FailurePolicy.RestartLimit); s != leaving {
+		if s := stateOf(o, rulesOf(w.job)); s < leaving {
 			recount[s]++
 		}
 	}
@@ -287,8 +302,11 @@ func (w *world) kubelet(name string) {
 		o.Status.Phase = corev1.PodSucceeded
 	case o.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
 		restarted(restarts(o) + 1)(o)
+	case w.IntN(2) == 0:
+		o.Status.Phase = corev1.PodFailed
+		o.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.at)}}
 	default:
-		failure(o)
+		exited(int32(1+w.IntN(4)), now.Sub(w.at))(o) //nolint:gosec // it is small
 	}
 	w.pods[name], w.dirty = o, true
 }
