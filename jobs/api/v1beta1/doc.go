@@ -10,8 +10,8 @@ package v1beta1
 
 //go:generate ../../../.tools/bin/controller-gen object paths=../...
 //go:generate ../../../.tools/bin/controller-gen crd paths=../... output:crd:dir=../../config/crd
-//go:generate sh -c "cd ../../config/crd && ../../../.tools/bin/crdschema -conversion-service jobs-webhook -embedded spec.template.jobTemplate -embedded spec.template.broadcastJobTemplate.metadata -embedded spec.template.broadcastJobTemplate.spec.template -embedded spec.template.imageListPullJobTemplate.metadata < apps.kruise.io_advancedcronjobs.yaml > advancedcronjobs.yaml"
-//go:generate sh -c "cd ../../config/crd && ../../../.tools/bin/crdschema -conversion-service jobs-webhook -embedded spec.template < apps.kruise.io_broadcastjobs.yaml > broadcastjobs.yaml"
+//go:generate sh -c "cd ../../config/crd && ../../../.tools/bin/crdschema -conversion-service jobs-webhook -embedded spec.template.jobTemplate -embedded spec.template.broadcastJobTemplate.metadata -embedded spec.template.broadcastJobTemplate.spec.template -embedded spec.template.broadcastJobTemplate.spec.podFailurePolicy -embedded spec.template.imageListPullJobTemplate.metadata < apps.kruise.io_advancedcronjobs.yaml > advancedcronjobs.yaml"
+//go:generate sh -c "cd ../../config/crd && ../../../.tools/bin/crdschema -conversion-service jobs-webhook -embedded spec.template -embedded spec.podFailurePolicy < apps.kruise.io_broadcastjobs.yaml > broadcastjobs.yaml"
 //go:generate sh -c "cd ../../config/crd && ../../../.tools/bin/crdschema -conversion-service jobs-webhook < apps.kruise.io_imagepulljobs.yaml > imagepulljobs.yaml"
 //go:generate sh -c "cd ../../config/crd && ../../../.tools/bin/crdschema -conversion-service jobs-webhook < apps.kruise.io_imagelistpulljobs.yaml > imagelistpulljobs.yaml"
 //go:generate sh -c "rm ../../config/crd/apps.kruise.io_*.yaml"
