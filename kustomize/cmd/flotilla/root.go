@@ -45,7 +45,24 @@ Exit codes: 0 done, 1 failed, 2 the command line makes no sense, 3 the answer is
 	for _, newCommand := range commands() {
 		root.AddCommand(newCommand(flags, streams))
 	}
+	root.SetHelpCommand(help())
 	return root
+}
+
+// help prints the help of a command. Asked about what is none, cobra's own would print that of the root, and succeed.
+func help() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Print the help of a command",
+		RunE: func(command *cobra.Command, args []string) error {
+			found, left, err := command.Root().Find(args)
+			if err != nil || len(left) > 0 {
+				return cli.MisuseErrorf("there is no command %q", strings.Join(args, " "))
+			}
+			found.InitDefaultHelpFlag()
+			return found.Help()
+		},
+	}
 }
 
 // quieten keeps the log of libraries away from users, who are told each error once, by the command. Warnings of the API server

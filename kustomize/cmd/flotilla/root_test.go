@@ -42,6 +42,19 @@ func TestUnknownCommandsAreMisuse(t *testing.T) {
 	assert.Equal(t, cli.Misused, code)
 }
 
+func TestHelpOfCommands(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"help", "rollout"}, {"help", "rollout", "status"}, {"help", "completion", "bash"}} {
+		output, code := call(t, "flotilla", args...)
+		assert.Equal(t, cli.Done, code, args)
+		assert.Contains(t, output, "Usage:\n  "+strings.Join(append([]string{"flotilla"}, args[1:]...), " "), args)
+	}
+	for _, args := range [][]string{{"help", "nothing"}, {"help", "rollout", "nothing"}} {
+		output, code := call(t, "flotilla", args...)
+		assert.Equal(t, cli.Misused, code, args)
+		assert.Contains(t, output, "there is no command \""+strings.Join(args[1:], " ")+"\"")
+	}
+}
+
 // Libraries log what they meet; users read one error, and no line of a log.
 func TestAClusterThatCannotBeReached(t *testing.T) {
 	var logged []string
