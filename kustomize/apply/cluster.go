@@ -161,7 +161,8 @@ type Options struct {
 	DryRun bool
 }
 
-// Apply writes the fields that an object has, and returns what is stored then.
+// Apply writes the fields that an object has, and returns what is stored then. Labels that say who manages the object are
+// taken over from others.
 func (c *Cluster) Apply(ctx context.Context, object *unstructured.Unstructured, o Options) (*unstructured.Unstructured, error) {
 	resource, _, err := c.resource(object)
 	if err != nil {
@@ -172,6 +173,14 @@ func (c *Cluster) Apply(ctx context.Context, object *unstructured.Unstructured, 
 		options.DryRun = []string{metav1.DryRunAll}
 	}
 	stored, err := resource.Apply(ctx, object.GetName(), object, options)
+	if signedByOther(err) {
+		if options.Force = o.DryRun; !o.DryRun { // what a dry run has signed is not kept
+			err = sign(ctx, resource, object)
+		}
+		if o.DryRun || err == nil {
+			stored, err = resource.Apply(ctx, object.GetName(), object, options)
+		}
+	}
 	switch {
 	case apierrors.IsConflict(err):
 		return nil, fmt.Errorf("apply %s: somebody else has set fields of it, --force-conflicts takes them over: %w", Describe(object), err)

@@ -181,6 +181,50 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
+// Who has installed with kubectl goes on with the command; what kubectl has set to something else is theirs.
+func TestInstallOverWhatKubectlHasApplied(t *testing.T) {
+	clitest.NeedsServer(t)
+	client := clitest.Objects(t)
+	const kubectl = "kubectl-client-side-apply"
+	t.Cleanup(func() { call(t, clitest.Administrator, "uninstall", "spread") })
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	namespace := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": install.Namespace},
+	}}
+	if _, err := client.Resource(namespaces).Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		require.True(t, apierrors.IsAlreadyExists(err), err)
+	}
+	accounts := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}).Namespace(install.Namespace)
+	account := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{
+			"name": "spread-manager", "labels": map[string]any{"app.kubernetes.io/managed-by": "kustomize", "app.kubernetes.io/version": "v0.0.1"},
+		},
+	}}
+	_, err := accounts.Create(t.Context(), account, metav1.CreateOptions{FieldManager: kubectl})
+	require.NoError(t, err)
+
+	output, code := call(t, clitest.Administrator, "install", "spread", "--wait=false", "--dry-run")
+	require.Equal(t, cli.Done, code, output)
+	output, code = call(t, clitest.Administrator, "install", "spread", "--wait=false")
+	require.Equal(t, cli.Done, code, output)
+	stored, err := accounts.Get(t.Context(), "spread-manager", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "flotilla", stored.GetLabels()["app.kubernetes.io/managed-by"])
+
+	_, err = client.Resource(deployments).Namespace(install.Namespace).Patch(t.Context(), "spread-manager", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"kustomize"}},"spec":{"replicas":3}}`), metav1.PatchOptions{FieldManager: kubectl})
+	require.NoError(t, err)
+	output, code = call(t, clitest.Administrator, "install", "spread", "--wait=false")
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, output, "apply Deployment flotilla-system/spread-manager: somebody else has set fields of it, --force-conflicts takes them over")
+	assert.Contains(t, output, ".spec.replicas")
+	manager, err := client.Resource(deployments).Namespace(install.Namespace).Get(t.Context(), "spread-manager", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "kustomize", manager.GetLabels()["app.kubernetes.io/managed-by"], "nothing of it was written")
+	output, code = call(t, clitest.Administrator, "install", "spread", "--wait=false", "--force-conflicts")
+	assert.Equal(t, cli.Done, code, output)
+}
+
 // A cluster is not needed to see the manifests.
 func TestManifestsCanBePrinted(t *testing.T) {
 	output, code := call(t, "/nonexistent", "install", "spread", "--dry-run=client", "--registry", "registry.example")
