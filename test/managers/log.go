@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,17 @@ func (m *Manager) Errors() (map[string]int, error) {
 		return nil, fmt.Errorf("read the log of %s: %w", m.Feature, err)
 	}
 	return errorsIn(string(text)), nil
+}
+
+// lastLines is the end of the log.
+func (m *Manager) lastLines() string {
+	const most = 10
+	text, err := os.ReadFile(m.Log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := slices.Collect(strings.Lines(string(text)))
+	return strings.Join(lines[max(0, len(lines)-most):], "")
 }
 
 func errorsIn(log string) map[string]int {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -123,7 +124,7 @@ func (m *Manager) ready(ctx context.Context) (bool, error) {
 	select {
 	case err := <-m.ended:
 		m.ended <- err
-		return false, fmt.Errorf("it has ended: %w", err)
+		return false, fmt.Errorf("it has ended: %w\n%s", err, m.lastLines())
 	default:
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.health, nil)
@@ -200,16 +201,21 @@ func (m *Manager) writeKubeconfig(ctx context.Context, file string) error {
 	return clientcmd.WriteToFile(*config, file)
 }
 
-// freePorts returns free ports on loopback.
+// freePorts returns different ports that nobody listens at. They are none of those that the system gives to connections,
+// one of which could have taken it before the manager listens.
 func freePorts(ctx context.Context, n int) ([]int, error) {
+	const first, last, attempts = 20000, 32767, 100
 	var ports []int
-	for range n {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	for range attempts {
+		port := first + rand.IntN(last-first+1) //nolint:gosec // it is no secret
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
+			continue
 		}
 		defer listener.Close() // only now, so that all are different
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+		if ports = append(ports, port); len(ports) == n {
+			return ports, nil
+		}
 	}
-	return ports, nil
+	return nil, fmt.Errorf("find %d free ports between %d and %d: tried %d times", n, first, last, attempts)
 }
