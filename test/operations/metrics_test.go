@@ -19,11 +19,8 @@ import (
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// silent reports whether the metric has no data where no node agent runs, no rollout is broken and nothing else is wrong for
-// good.
-func silent(metric string) bool {
-	return strings.HasPrefix(metric, "kruise_agent_") || metric == "flotilla_workload_troubled_pods"
-}
+// silent reports whether the metric has no data where no node agent runs.
+func silent(metric string) bool { return strings.HasPrefix(metric, "kruise_agent_") }
 
 // The rules of the docs load, they and the panels of the dashboard have data, and alerts fire when a rollout cannot go on
 // and when an operator dies. `for` is shortened, and time runs fast.
@@ -35,6 +32,10 @@ func TestAlertsFireAndPanelsHaveData(t *testing.T) {
 	isReady(t, set)
 	tell(t, all()...)
 
+	broken := given(t, world.Namespace(t), "cloneset")
+	isReady(t, broken)
+	story.Edit(t, world, broken, func(set *unstructured.Unstructured) { require.NoError(t, image(badImage)(set)) })
+	p.fires(t, "FlotillaRolloutBroken", "cloneset")
 	require.NoError(t, f["cloneset"].Uninstall(t.Context(), func(o unstructured.Unstructured) bool { return o.GetKind() == "ClusterRoleBinding" }))
 	out, err := world.Kubectl(t, "", "-n", set.GetNamespace(), "scale", "clonesets.apps.kruise.io/web", "--replicas=5")
 	require.NoError(t, err, out)
