@@ -41,7 +41,8 @@ func wholeSuite() bool {
 }
 
 // unneeded compares the permissions of the suite's operators with their requests in the cluster's audit log since its
-// start. It returns the permissions that they need and lack, and those that they have and do not need.
+// start. It returns the permissions that they have needed and lack since the suite's stories began, as those of suites before
+// may have granted them more, and those that they have and never needed.
 func (w World) unneeded() ([]string, error) {
 	granted, installed := map[string]permissions{}, map[string]bool{}
 	for _, feature := range w.suite.Features {
@@ -78,17 +79,20 @@ func (w World) unneeded() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	used := map[string]permissions{}
+	used, needed := map[string]permissions{}, map[string]permissions{}
 	for _, r := range requests {
-		name := account(r)
+		name, p := account(r), permission(r.Verb, r.Object.Group, r.Resource())
 		if used[name] == nil {
-			used[name] = permissions{}
+			used[name], needed[name] = permissions{}, permissions{}
 		}
-		used[name][permission(r.Verb, r.Object.Group, r.Resource())] = true
+		used[name][p] = true
+		if r.Received.After(w.began) {
+			needed[name][p] = true
+		}
 	}
 	wrong := ungranted(granted, w.suite.Spare)
 	for _, name := range slices.Sorted(maps.Keys(granted)) {
-		for _, w := range compare(granted[name], used[name], w.suite.Spare) {
+		for _, w := range compare(granted[name], used[name], needed[name], w.suite.Spare) {
 			wrong = append(wrong, name+": "+w)
 		}
 	}
@@ -158,16 +162,16 @@ func (p permissions) add(rules []rbacv1.PolicyRule) {
 	}
 }
 
-// compare returns the differences between granted and used permissions. Spare permissions are granted for a reason that
-// no story shows.
-func compare(granted, used permissions, spare map[string]string) []string {
+// compare returns which granted permissions were never used, and which needed ones are not granted. Spare permissions are
+// granted for a reason that no story shows.
+func compare(granted, used, needed permissions, spare map[string]string) []string {
 	var wrong []string
 	for _, p := range slices.Sorted(maps.Keys(granted)) {
 		if !used[p] && spare[p] == "" {
 			wrong = append(wrong, p+" is granted, and nothing needs it")
 		}
 	}
-	for _, p := range slices.Sorted(maps.Keys(used)) {
+	for _, p := range slices.Sorted(maps.Keys(needed)) {
 		if !granted[p] {
 			wrong = append(wrong, p+" is needed, and not granted")
 		}

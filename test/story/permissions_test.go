@@ -12,11 +12,13 @@ import (
 func TestPermissionsAreThoseThatAreUsed(t *testing.T) {
 	granted := permissions{"get pods": true, "patch pods/status": true, "delete pods": true, "update sets.example.com/finalizers": true}
 	used := permissions{"get pods": true, "patch pods/status": true, "list nodes": true}
+	needed := permissions{"get pods": true, "list nodes": true}
+	used["create jobs"] = true // by a suite before
 	spare := map[string]string{"update sets.example.com/finalizers": "some clusters ask for it", "patch pods/status": "not in every run", "get nodes": "of old"}
 	assert.Equal(t, []string{
 		"delete pods is granted, and nothing needs it",
 		"list nodes is needed, and not granted",
-	}, compare(granted, used, spare))
+	}, compare(granted, used, needed, spare))
 	assert.Equal(t, []string{"nobody: get nodes is listed as spare, and not granted"},
 		ungranted(map[string]permissions{"one": {}, "two": granted}, spare))
 }

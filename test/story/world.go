@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -49,7 +50,8 @@ type World struct {
 	Cluster *cluster.Cluster
 
 	suite Suite
-	token string // of somebody who may read metrics
+	began time.Time // of the stories
+	token string    // of somebody who may read metrics
 }
 
 // Run installs the suite's features on the running cluster, runs the tests of the package and ends the process. Without
@@ -111,6 +113,7 @@ func (w *World) setUp(ctx context.Context, s Suite) error {
 	}
 	*w = World{Client: api, Cluster: c, suite: s}
 	w.token, err = w.newReader(ctx)
+	w.began = time.Now()
 	return err
 }
 
