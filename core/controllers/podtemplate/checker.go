@@ -20,7 +20,7 @@ import (
 
 const (
 	// timeout bounds one request: admission has to answer within the webhook's own timeout.
-	timeout = 2 * time.Second
+	timeout = 4 * time.Second
 	// remembered is how many bytes of answers are cached, and rememberedFor for how long: an upgraded API server may
 	// answer differently.
 	remembered    = 8 << 20
