@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,19 +32,47 @@ func TestAStatefulSetIsRestartedInPlace(t *testing.T) {
 
 func TestADaemonSetIsRestartedInPlace(t *testing.T) {
 	t.Parallel()
-	set := &daemonsets.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: world.Namespace(t)},
-		Spec: daemonsets.DaemonSetSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, Template: twoContainers(),
-			UpdateStrategy: daemonsets.DaemonSetUpdateStrategy{
-				Type: daemonsets.RollingUpdateStrategyType,
-				RollingUpdate: &daemonsets.RollingUpdateDaemonSet{
-					RollingUpdateType: daemonsets.InPlaceRollingUpdateType, MaxUnavailable: new(intstr.FromInt32(1)),
-				},
-			},
-		},
-	}
+	set := newDaemonSet(world.Namespace(t))
 	restartsInPlace(t, set, &set.Spec.Template)
+}
+
+// Without the node agent nothing is restarted in place: InPlaceOnly waits with a reason, and where the policy allows it the
+// pods are recreated, one after the other.
+func TestWithoutTheNodeAgentNothingIsRestartedInPlace(t *testing.T) {
+	world.KeepAgentsAway(t, "daemon")
+	stateful, daemon := newStatefulSet(world.Namespace(t), intstr.FromInt32(1)), newDaemonSet(world.Namespace(t))
+	require.NoError(t, world.Client.Create(t.Context(), stateful))
+	require.NoError(t, world.Client.Create(t.Context(), daemon))
+	isDone(t, stateful)
+	isDone(t, daemon)
+	ofStateful, ofDaemon := world.Pods(t, stateful.Namespace), world.Pods(t, daemon.Namespace)
+	restart := map[string]string{contract.RestartInPlaceAnnotation: "1 main"}
+
+	story.Edit(t, world, stateful, func(set *statefulsets.StatefulSet) { set.Spec.Template.Annotations = restart })
+	isRecreated(t, daemon, ofDaemon, func(set *daemonsets.DaemonSet) { set.Spec.Template.Annotations = restart })
+	story.WaitsFor(t, world, stateful, "NodeAgentMissing", "web-1")
+	assert.Equal(t, story.Identities(ofStateful), story.Identities(world.Pods(t, stateful.Namespace)))
+	isRecreated(t, stateful, ofStateful, func(set *statefulsets.StatefulSet) {
+		set.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = statefulsets.InPlaceIfPossible
+	})
+}
+
+// isRecreated edits a set of which one pod may be out of service, and waits until none of its pods is left.
+func isRecreated[T client.Object](t *testing.T, set T, before []corev1.Pod, change func(T)) {
+	t.Helper()
+	end := world.Always(t, set.GetNamespace(), story.AtLeastReady(len(before)-1))
+	story.Edit(t, world, set, change)
+	isDone(t, set)
+	end()
+	uids := map[types.UID]bool{}
+	for i := range before {
+		uids[before[i].UID] = true
+	}
+	after := story.Active(world.Pods(t, set.GetNamespace()))
+	assert.Len(t, after, len(before))
+	for i := range after {
+		assert.False(t, uids[after[i].UID], after[i].Name)
+	}
 }
 
 // restartsInPlace restarts container main of the pods of a set of which one may be out of service: each of them once, and
@@ -179,6 +208,22 @@ func twoContainers() corev1.PodTemplateSpec {
 			ReadinessGates:                []corev1.PodReadinessGate{{ConditionType: contract.InPlaceUpdateReady}},
 			Containers:                    []corev1.Container{newContainer("main", 8080), newContainer("other", 8081)},
 			TerminationGracePeriodSeconds: new(int64(5)),
+		},
+	}
+}
+
+// newDaemonSet returns a DaemonSet "web", updated in place, one pod after the other.
+func newDaemonSet(namespace string) *daemonsets.DaemonSet {
+	return &daemonsets.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
+		Spec: daemonsets.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, Template: twoContainers(),
+			UpdateStrategy: daemonsets.DaemonSetUpdateStrategy{
+				Type: daemonsets.RollingUpdateStrategyType,
+				RollingUpdate: &daemonsets.RollingUpdateDaemonSet{
+					RollingUpdateType: daemonsets.InPlaceRollingUpdateType, MaxUnavailable: new(intstr.FromInt32(1)),
+				},
+			},
 		},
 	}
 }
