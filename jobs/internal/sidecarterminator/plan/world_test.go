@@ -218,12 +218,17 @@ func (w *world) collect() {
 		over := r.Status.CompletionTime != nil && r.Spec.TTLSecondsAfterFinished != nil &&
 			w.at.Sub(r.Status.CompletionTime.Time) >= time.Duration(*r.Spec.TTLSecondsAfterFinished)*time.Second
 		if over || w.odds(60) {
-			delete(w.requests, name)
-			for i := range r.Spec.Containers {
-				w.named[r.Spec.Containers[i].Name]--
-			}
+			w.forget(name)
 		}
 	}
+}
+
+// forget deletes a request, which counts no more: how often a sidecar was stopped is read from the requests that there are.
+func (w *world) forget(name string) {
+	for _, c := range w.requests[name].Spec.Containers {
+		w.named[c.Name]--
+	}
+	delete(w.requests, name)
 }
 
 // operate is one pass.
@@ -298,7 +303,7 @@ func (w *world) write(a *action.Action) {
 		require.Equal(w, NodeReal, w.node)
 		w.requests[r.Name] = r
 	case action.Delete:
-		delete(w.requests, a.Object.GetName())
+		w.forget(a.Object.GetName())
 	case action.UpdateInPlace:
 		require.Equal(w, NodeVirtual, w.node)
 		w.replace(a.Patches[0].Body)
