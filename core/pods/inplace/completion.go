@@ -121,6 +121,12 @@ func (a awaited) containers() sets.Set[string] {
 	return sets.New(slices.Concat(a.images, a.env, a.resources)...)
 }
 
+// interrupts reports whether the pod cannot serve as it is: something is awaited, or a container, even one that a later
+// batch changes again, does not run what was written.
+func (a awaited) interrupts() bool {
+	return a.first != nil || len(a.images)+len(a.env)+len(a.restarts) > 0
+}
+
 // observed reports whether the status is about the present spec, as far as the kubelet tells.
 func observed(pod *corev1.Pod) bool {
 	return pod.Status.ObservedGeneration == 0 || pod.Status.ObservedGeneration >= pod.Generation

@@ -309,3 +309,30 @@ func TestResizeWhoseRecordWasLostIsAwaited(t *testing.T) {
 	_, p, _ = refresh(t, pod, at(2*time.Second))
 	assert.True(t, p.Complete)
 }
+
+// A container that a later batch changes again holds up no other one, but the pod cannot serve before it runs what its
+// pod says.
+func TestAPodServesOnlyWithWhatWasWritten(t *testing.T) {
+	v1 := revisionOf("w-1", templateOf("a", "b"))
+	image := func(name, a, b string) *Revision {
+		return revisionOf(name, variant(v1.Template, func(t *corev1.PodTemplateSpec) {
+			t.Spec.Containers[0].Image, t.Spec.Containers[1].Image = a, b
+		}))
+	}
+	v2, v3 := image("w-2", "a:bad", "b:v1"), image("w-3", "a:v3", "b:v2")
+	pod := runningPod(v1.Template, "w-1")
+	pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, barrier("p_1"))
+	pod.Spec.Containers[1].Env = append(pod.Spec.Containers[1].Env, barrier("p_2"))
+	pod = written(t, begin(t, pod, v1, v2, 0, at(0)))
+	status := statusOf(pod, "a")
+	status.State, status.ContainerID, status.Ready = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}, "", false
+	pod.Status.ObservedGeneration = pod.Generation
+	pod = written(t, begin(t, pod, v2, v3, 0, at(time.Minute)))
+	restarted(pod, "b", "b-1")
+	pod.Status.ObservedGeneration = pod.Generation
+	require.Equal(t, "a:bad", pod.Spec.Containers[0].Image, "b goes first")
+
+	c := action.NewPodChange(pod, at(time.Minute+time.Second))
+	PutIntoService(c, allGates)
+	assert.Empty(t, subresources(c))
+}

@@ -67,7 +67,7 @@ func Refresh(c *action.PodChange, o Options) Progress {
 // written so far is done. The write of the next containers sets it False again.
 func PutIntoService(c *action.PodChange, o Options) {
 	before := readPrior(c)
-	if before.unreadable() || before.state != nil && awaitedOf(c, before.state, o).first != nil {
+	if before.unreadable() || before.state != nil && awaitedOf(c, before.state, o).interrupts() {
 		return
 	}
 	putIntoService(c, false)
@@ -122,7 +122,8 @@ func refreshGrace(c *action.PodChange, before prior) Progress {
 	if len(rest.metadata)+len(s.ContainerBatchesRecord) == 0 { // somebody else has renewed the environments meanwhile
 		s.UpdateEnvFromMetadata = false
 	}
-	way := sets.KeySet(s.LastContainerStatuses).Union(sets.KeySet(s.Restarts)).Union(resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest))
+	way := sets.KeySet(s.LastContainerStatuses).Union(sets.KeySet(s.Restarts)).Union(s.resizesUnderWay(c.Pod))
+	way = way.Union(resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest))
 	startBatch(c, s, rest, way)
 	return *waitFor(ReasonBatch, "the grace period is over")
 }

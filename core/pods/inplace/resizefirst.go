@@ -89,6 +89,19 @@ func resizeUnderWay(pod *corev1.Pod, c *corev1.Container) bool {
 	return trueCondition(pod, corev1.PodResizePending) == nil && (inProgress == nil || inProgress.Reason != corev1.PodReasonError)
 }
 
+// resizesUnderWay are the recorded containers that the node is about to give their resources.
+func (s *State) resizesUnderWay(pod *corev1.Pod) sets.Set[string] {
+	names := sets.New[string]()
+	for _, b := range s.ContainerBatchesRecord {
+		for _, name := range b.Containers {
+			if resizeUnderWay(pod, containerOf(pod, name)) {
+				names.Insert(name)
+			}
+		}
+	}
+	return names
+}
+
 func isRunning(pod *corev1.Pod, container string) bool {
 	status := statusOf(pod, container)
 	return status != nil && status.State.Running != nil

@@ -159,6 +159,24 @@ func TestAnImageWaitsForTheResizeOfAnEarlierUpdate(t *testing.T) {
 	assert.Equal(t, "a:v2", pod.Spec.Containers[0].Image)
 }
 
+// The grace period of the later update may end before the node has acted.
+func TestAfterItsGraceAnImageWaitsForTheResizeOfAnEarlierUpdate(t *testing.T) {
+	v1, v2 := grown()
+	v3 := revisionOf("w-3", variant(v2.Template, func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = "a:v3" }))
+	pod := written(t, begin(t, runningPod(v1.Template, "w-1"), v1, v2, 0, at(0)))
+	pod = written(t, begin(t, pod, v2, v3, 1, at(time.Second)))
+
+	pod, p, _ := refresh(t, pod, at(3*time.Second))
+	assert.Equal(t, ReasonBatch, p.Reason)
+	assert.Equal(t, "a:v1", pod.Spec.Containers[0].Image)
+	_, p, _ = refresh(t, pod, at(4*time.Second))
+	assert.Equal(t, ReasonKubelet, p.Reason)
+	pod, p, _ = refresh(t, resized(pod), at(5*time.Second))
+	assert.Equal(t, ReasonBatch, p.Reason)
+	assert.Equal(t, "a:v3", pod.Spec.Containers[0].Image)
+	assert.Equal(t, "b:v2", pod.Spec.Containers[1].Image)
+}
+
 // The node agent's restarts wait like the kubelet's, and the order of launch priorities holds.
 func TestResizesGoAheadInEachBatch(t *testing.T) {
 	v1 := revisionOf("w-1", variant(templateOf("first", "second"), func(t *corev1.PodTemplateSpec) {
