@@ -9,9 +9,6 @@ TIMEOUT ?= 30m
 # The workspace gives all modules one list of dependencies and would hide that one does not stand alone.
 export GOWORK := off
 
-# The first seed of random worlds (core/testing/seeds): that of the commit's tree, so that each commit walks worlds of its own.
-export FLOTILLA_SEED ?= $(shell git rev-parse 'HEAD^{tree}' 2>/dev/null)
-
 PACKAGES ?= $(shell go list ./...)
 # Pure packages start no goroutine, so the race detector has nothing to find in them and would only
 # make their many random worlds ten times slower.

@@ -38,7 +38,7 @@ func TestPodsOfNodesThatAreTooSmallAreRecreated(t *testing.T) {
 	for i := range pods {
 		assert.Equal(t, "100k", pods[i].Spec.Containers[0].Resources.Requests.Cpu().String())
 	}
-	assert.Equal(t, 2, audit.Writes(t, userAgent)["delete pods"])
+	assert.Equal(t, 2, audit.Done(t, userAgent)["delete pods"])
 }
 
 // The server takes other resources of native sidecars, and nothing restarts for them.

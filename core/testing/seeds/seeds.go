@@ -18,9 +18,9 @@ const Variable = "FLOTILLA_SEED"
 const ReportPrefix = "walked "
 
 var (
-	first  = flag.Uint64("walk", 0, "the seed of the first random world; 0: the one of the commit") //nolint:gochecknoglobals // a flag
-	worlds = flag.Int("walks", 0, "how many random worlds each test plays; 0: as many as it wants") //nolint:gochecknoglobals // a flag
-	soak   = flag.Duration("soak", 0, "for how long each test plays random worlds, however many")   //nolint:gochecknoglobals // a flag
+	first  = flag.Uint64("walk", 0, "the seed of the first random world; 0: the one of FLOTILLA_SEED") //nolint:gochecknoglobals // a flag
+	worlds = flag.Int("walks", 0, "how many random worlds each test plays; 0: as many as it wants")    //nolint:gochecknoglobals // a flag
+	soak   = flag.Duration("soak", 0, "for how long each test plays random worlds, however many")      //nolint:gochecknoglobals // a flag
 )
 
 // mostFailed is how many worlds may fail before a soak gives up a test.

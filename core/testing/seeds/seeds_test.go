@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestSeedsOfACommitAreItsOwn(t *testing.T) {
+func TestSeedsOfATextAreItsOwn(t *testing.T) {
 	t.Setenv(Variable, "7d1f0f2b7c5f3a0e9b1c8d6e5f4a3b2c1d0e9f8a")
 	one := firstSeed()
 	assert.Equal(t, one, firstSeed())

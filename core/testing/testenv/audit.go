@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -115,6 +116,18 @@ func (a *Audit) Writes(t testing.TB, userAgent string) map[string]int {
 	count := map[string]int{}
 	for _, r := range a.Requests(t, userAgent) {
 		if r.Write() {
+			count[r.String()]++
+		}
+	}
+	return count
+}
+
+// Done is Writes without what the server refused, such as a write on a version that is old.
+func (a *Audit) Done(t testing.TB, userAgent string) map[string]int {
+	t.Helper()
+	count := map[string]int{}
+	for _, r := range a.Requests(t, userAgent) {
+		if r.Write() && r.Response.Code < http.StatusMultipleChoices {
 			count[r.String()]++
 		}
 	}

@@ -41,5 +41,5 @@ func TestPodsWithoutTheirResourcesAreRecreated(t *testing.T) {
 		}
 	})
 	settles(t, c, set, nodeCount, nodeCount)
-	assert.Equal(t, nodeCount, audit.Writes(t, userAgent)["delete pods"])
+	assert.Equal(t, nodeCount, audit.Done(t, userAgent)["delete pods"])
 }

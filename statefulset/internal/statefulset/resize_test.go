@@ -44,7 +44,7 @@ func TestPodsWithoutTheirResourcesAreRecreated(t *testing.T) {
 			for i := range pods {
 				assert.Equal(t, cpu, pods[i].Spec.Containers[0].Resources.Requests.Cpu().String())
 			}
-			assert.Equal(t, 2, audit.Writes(t, userAgent)["delete pods"])
+			assert.Equal(t, 2, audit.Done(t, userAgent)["delete pods"])
 		})
 	}
 }
