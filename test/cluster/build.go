@@ -59,23 +59,24 @@ const (
 )
 
 // Build builds the binaries of a scope that are not in the cache yet, and returns their folders. Only one process
-// builds at a time; others wait.
+// builds at a time; others wait, unless the cache has all that they need.
 func Build(ctx context.Context, options Options, scope Scope) (Binaries, error) {
 	options, err := options.complete()
 	if err != nil {
 		return Binaries{}, err
 	}
-	unlock, err := lockFile(ctx, filepath.Join(options.Cache, "build.lock"), func() {
-		fmt.Fprintln(options.Out, "waiting for another build to end")
-	})
-	if err != nil {
-		return Binaries{}, err
-	}
-	defer unlock()
-
 	b, recipes := newBuilder(options), recipesFor(options, scope)
-	if err := b.run(ctx, recipes); err != nil {
-		return Binaries{}, err
+	if !b.has(recipes) {
+		unlock, err := lockFile(ctx, filepath.Join(options.Cache, "build.lock"), func() {
+			fmt.Fprintln(options.Out, "waiting for another build to end")
+		})
+		if err != nil {
+			return Binaries{}, err
+		}
+		defer unlock()
+		if err := b.run(ctx, recipes); err != nil {
+			return Binaries{}, err
+		}
 	}
 	result := Binaries{Kubernetes: filepath.Join(b.root, recipes[0].folder)}
 	if scope == Everything {
@@ -92,8 +93,7 @@ func Built(options Options, scope Scope) bool {
 	if err != nil {
 		return false
 	}
-	b := newBuilder(options)
-	return !slices.ContainsFunc(recipesFor(options, scope), func(r recipe) bool { return len(b.missing(r)) > 0 })
+	return newBuilder(options).has(recipesFor(options, scope))
 }
 
 func recipesFor(options Options, scope Scope) []recipe {
@@ -191,6 +191,10 @@ type builder struct {
 
 func newBuilder(options Options) builder {
 	return builder{root: filepath.Join(options.Cache, "bin", runtime.GOOS+"-"+runtime.GOARCH), out: options.Out}
+}
+
+func (b builder) has(recipes []recipe) bool {
+	return !slices.ContainsFunc(recipes, func(r recipe) bool { return len(b.missing(r)) > 0 })
 }
 
 func (b builder) missing(r recipe) []binary {
