@@ -192,7 +192,10 @@ type ContainerRecreateState struct {
 	// isKilled says that the container was stopped for this request, or had restarted by itself.
 	// +optional
 	IsKilled bool `json:"isKilled,omitempty"`
-	// message says why the container is in this phase.
+	// containerID is the run that is being stopped: during its preStop hook, and with isKilled once it is told to stop.
+	// +optional
+	ContainerID string `json:"containerID,omitempty"`
+	// message says what went wrong with the container.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

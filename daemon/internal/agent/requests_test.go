@@ -185,16 +185,18 @@ func TestAStopThatHasBegunOutlastsTheDeadline(t *testing.T) {
 	request := n.requestFor(pod, "app", "proxy")
 	request.Spec.ActiveDeadlineSeconds = new(int64(3))
 	request.Spec.Containers[0].PreStop = &v1beta1.PreStopHandler{Sleep: &corev1.SleepAction{Seconds: 8}}
-	phases, result := n.eventuallyCompleted(n.ask(request))
+	_, result := n.eventuallyCompleted(n.ask(request))
 	assert.Equal(t, "recreating has exceeded the activeDeadlineSeconds", result.Message)
-	assert.Equal(t, []v1beta1.RecreatePhase{v1beta1.RecreatePending, v1beta1.RecreatePending}, phases)
-	assert.Equal(t, "in the preStop hook of "+containerID(pod, "app"), result.ContainerRecreateStates[0].Message)
+	assert.Equal(t, []v1beta1.ContainerRecreateState{
+		{Name: "app", Phase: v1beta1.RecreatePending, ContainerID: containerID(pod, "app")},
+		{Name: "proxy", Phase: v1beta1.RecreatePending},
+	}, result.ContainerRecreateStates)
 	assert.Empty(t, n.stopped(), "the hook runs")
 
 	require.Eventually(t, func() bool { return len(n.stopped()) > 0 }, patience, moment)
 	_, after := n.eventuallyCompleted(request)
 	assert.Equal(t, []v1beta1.ContainerRecreateState{
-		{Name: "app", Phase: v1beta1.RecreateRecreating, IsKilled: true, Message: "recreating " + containerID(pod, "app")},
+		{Name: "app", Phase: v1beta1.RecreateRecreating, IsKilled: true, ContainerID: containerID(pod, "app")},
 		{Name: "proxy", Phase: v1beta1.RecreatePending},
 	}, after.ContainerRecreateStates)
 	assert.Equal(t, result.CompletionTime, after.CompletionTime)

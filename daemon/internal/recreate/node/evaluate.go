@@ -3,17 +3,9 @@ package node
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
-)
-
-// Prefixes of the messages of a container that is stopped, before its ID. By them an agent that has restarted knows
-// which run was meant, and whether its hook is over.
-const (
-	hookPrefix   = "in the preStop hook of "
-	recordPrefix = "recreating "
 )
 
 // stopSettles is for how long a stopped container may still be listed as running.
@@ -71,23 +63,23 @@ func (j evaluated) missing() evaluated {
 	if j.state.IsKilled {
 		return j.recreating(lookAgain)
 	}
-	j.state.Phase, j.state.Message = v1beta1.RecreatePending, MessageNotFound
+	j.state.Phase, j.state.ContainerID, j.state.Message = v1beta1.RecreatePending, "", MessageNotFound
 	j.standing, j.wake = moving, lookAgain
 	return j
 }
 
 // recreating: the old run has ended, the new one is not ready yet. It is not stopped any more.
 func (j evaluated) recreating(wake time.Duration) evaluated {
-	if !strings.HasPrefix(j.state.Message, recordPrefix) {
-		j.state.Message = ""
+	if !j.state.IsKilled {
+		j.state.ContainerID = ""
 	}
-	j.state.Phase, j.state.IsKilled = v1beta1.RecreateRecreating, true
+	j.state.Phase, j.state.IsKilled, j.state.Message = v1beta1.RecreateRecreating, true, ""
 	j.standing, j.wake = moving, wake
 	return j
 }
 
 func (j evaluated) fail(message string) evaluated {
-	j.state.Phase, j.state.Message = v1beta1.RecreateFailed, message
+	j.state.Phase, j.state.ContainerID, j.state.Message = v1beta1.RecreateFailed, "", message
 	j.standing, j.wake = failed, 0
 	return j
 }
@@ -127,17 +119,14 @@ func (p *pass) fresh(j evaluated) evaluated {
 		j.wake = min(least-ran+time.Millisecond, lookAgainAtMost)
 		return j
 	}
-	j.state.Phase, j.state.Message = v1beta1.RecreateSucceeded, ""
+	j.state.Phase, j.state.ContainerID = v1beta1.RecreateSucceeded, ""
 	j.standing, j.wake = succeeded, 0
 	return j
 }
 
 // untouched: the run that is meant. One that does not run yet is about to.
 func (p *pass) untouched(j evaluated) evaluated {
-	j.state.Phase, j.state.IsKilled = v1beta1.RecreatePending, false
-	if j.state.Message != hookPrefix+j.run.ID {
-		j.state.Message = ""
-	}
+	j.state.Phase, j.state.IsKilled, j.state.Message = v1beta1.RecreatePending, false, ""
 	stop, begun := p.Stops[j.run.ID]
 	mine := stop.Request == p.request.UID
 	switch {
@@ -208,20 +197,19 @@ func restarted(run Container, context *v1beta1.ContainerStatusContext) bool {
 
 // endedInHook reports whether the run is another one than that whose hook had begun.
 func endedInHook(was v1beta1.ContainerRecreateState, run Container) bool {
-	id, begun := strings.CutPrefix(was.Message, hookPrefix)
-	return begun && run.ID != id
+	return inHook(was) && run.ID != was.ContainerID
 }
+
+// inHook reports whether the state marks a run whose hook has begun and that is not told to stop yet.
+func inHook(state v1beta1.ContainerRecreateState) bool { return !state.IsKilled && state.ContainerID != "" }
 
 // mark records that the run is told to stop.
 func mark(state *v1beta1.ContainerRecreateState, run string) {
-	state.Phase, state.IsKilled, state.Message = v1beta1.RecreateRecreating, true, recordPrefix+run
+	state.Phase, state.IsKilled, state.ContainerID, state.Message = v1beta1.RecreateRecreating, true, run, ""
 }
 
 // recorded returns the run that the state marks. Marks of other agents have no record and mean the run of the time of
 // the request.
 func recorded(state v1beta1.ContainerRecreateState, context *v1beta1.ContainerStatusContext) string {
-	if id, ok := strings.CutPrefix(state.Message, recordPrefix); ok {
-		return id
-	}
-	return context.ContainerID
+	return cmp.Or(state.ContainerID, context.ContainerID)
 }

@@ -57,8 +57,8 @@ func (w *world) judgeState(old, now *v1beta1.ContainerRecreateRequest, i int, wa
 	if mine && state.Phase == v1beta1.RecreateSucceeded && was.Phase != state.Phase {
 		w.must(w.newest(state.Name).ID != w.picked[key], "%s of %s has succeeded and runs as before", state.Name, now.Name)
 	}
-	if id, told := strings.CutPrefix(state.Message, "recreating "); told && !was.IsKilled && spec.PreStop != nil {
-		stop := w.stops[id]
+	if state.IsKilled && state.ContainerID != "" && !was.IsKilled && spec.PreStop != nil {
+		stop := w.stops[state.ContainerID]
 		w.must(stop.Stage == node.AfterHook && stop.Request == now.UID, "%s of %s is marked before its hook is over", state.Name, now.Name)
 	}
 }
@@ -71,9 +71,9 @@ func (w *world) judgeKill(kill *node.Kill, hook bool) {
 	w.must(stored != nil && stored.DeletionTimestamp == nil, "%s is stopped for nobody", kill.ContainerID)
 	w.must(stored.Status.Phase != v1beta1.RecreateCompleted || goesOn && !hook, "%s is stopped for a request that is over", kill.ContainerID)
 	w.must(!goesOn || w.object.DeletionTimestamp == nil, "%s is stopped in a pod that is going", kill.ContainerID)
-	want := v1beta1.ContainerRecreateState{Name: kill.Container, Phase: v1beta1.RecreateRecreating, IsKilled: true, Message: "recreating " + kill.ContainerID}
+	want := v1beta1.ContainerRecreateState{Name: kill.Container, Phase: v1beta1.RecreateRecreating, IsKilled: true, ContainerID: kill.ContainerID}
 	if hook {
-		want = v1beta1.ContainerRecreateState{Name: kill.Container, Phase: v1beta1.RecreatePending, Message: "in the preStop hook of " + kill.ContainerID}
+		want = v1beta1.ContainerRecreateState{Name: kill.Container, Phase: v1beta1.RecreatePending, ContainerID: kill.ContainerID}
 	}
 	w.must(slices.Contains(stored.Status.ContainerRecreateStates, want), "%s is stopped before that is written", kill.ContainerID)
 	named := false

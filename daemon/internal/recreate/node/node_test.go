@@ -92,12 +92,12 @@ func pending(name string) v1beta1.ContainerRecreateState {
 
 // marked returns a container of which the run is stopped, or was.
 func marked(name string, run int32) v1beta1.ContainerRecreateState {
-	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateRecreating, IsKilled: true, Message: "recreating " + id(name, run)}
+	return v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateRecreating, IsKilled: true, ContainerID: id(name, run)}
 }
 
 // hooked returns container a while the hook of its first run is under way.
 func hooked() v1beta1.ContainerRecreateState {
-	return v1beta1.ContainerRecreateState{Name: "a", Phase: v1beta1.RecreatePending, Message: "in the preStop hook of " + id("a", 0)}
+	return v1beta1.ContainerRecreateState{Name: "a", Phase: v1beta1.RecreatePending, ContainerID: id("a", 0)}
 }
 
 // moved returns a container that restarts by itself.

@@ -185,7 +185,7 @@ func (p *pass) begin(j *evaluated) {
 	kill := killOf(p.request, &p.request.Spec.Containers[i], j.run.ID)
 	hookOver := j.state.IsKilled || p.Stops[j.run.ID].Stage == AfterHook
 	if kill.PreStop != nil && kill.Grace > 0 && !hookOver {
-		j.state.Message = hookPrefix + j.run.ID
+		j.state.ContainerID = j.run.ID
 		p.plan.Hook = kill
 		return
 	}

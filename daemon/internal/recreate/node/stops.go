@@ -50,7 +50,8 @@ func abandoned(s Snapshot) []string {
 			continue
 		}
 		r := s.requestOf(stop)
-		owed := r != nil && recordOf(r, hookPrefix+id) >= 0
+		at := recordOf(r, id)
+		owed := at >= 0 && inHook(r.Status.ContainerRecreateStates[at])
 		if r == nil || s.PodGone || !s.running(id) && !owed {
 			ids = append(ids, id)
 		}
@@ -68,7 +69,7 @@ func carryThrough(s Snapshot, plan *Plan) {
 			continue
 		}
 		states := slices.Clone(r.Status.ContainerRecreateStates)
-		i := max(recordOf(r, hookPrefix+id), recordOf(r, recordPrefix+id))
+		i := recordOf(r, id)
 		if i < 0 {
 			continue
 		}
@@ -82,7 +83,10 @@ func carryThrough(s Snapshot, plan *Plan) {
 	}
 }
 
-// recordOf returns the index of the state with the message, -1 when there is none.
-func recordOf(r *v1beta1.ContainerRecreateRequest, message string) int {
-	return slices.IndexFunc(r.Status.ContainerRecreateStates, func(s v1beta1.ContainerRecreateState) bool { return s.Message == message })
+// recordOf returns the index of the state that marks the run, -1 when there is none or no request.
+func recordOf(r *v1beta1.ContainerRecreateRequest, id string) int {
+	if r == nil {
+		return -1
+	}
+	return slices.IndexFunc(r.Status.ContainerRecreateStates, func(s v1beta1.ContainerRecreateState) bool { return s.ContainerID == id })
 }
