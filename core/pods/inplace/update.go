@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,8 @@ import (
 type NodeAgentMissingError struct {
 	// Container is the first container that the node agent has not told about.
 	Container string
+	// StartedAt is when it was started, by its node's clock; zero unless it runs.
+	StartedAt time.Time
 }
 
 // Error names the container.
@@ -49,10 +52,18 @@ func (u *Update) Check(pod *corev1.Pod) error {
 	}
 	for _, name := range sets.List(byAgent) {
 		if _, known := startedWith(pod, name); !known && !yetToStart(pod, name) {
-			return &NodeAgentMissingError{Container: name}
+			return missingAgent(pod, name)
 		}
 	}
 	return nil
+}
+
+func missingAgent(pod *corev1.Pod, container string) *NodeAgentMissingError {
+	e := &NodeAgentMissingError{Container: container}
+	if s := statusOf(pod, container); s != nil && s.State.Running != nil {
+		e.StartedAt = s.State.Running.StartedAt.Time
+	}
+	return e
 }
 
 // Interrupts reports whether the update stops a container of this pod. One that does not, a change of

@@ -3,6 +3,7 @@ package podupdate
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -50,8 +51,13 @@ func WaitReason(err error) string {
 	return WaitNotInPlace
 }
 
+// agentPatience is how long a container may have run before a node agent that says nothing of it counts as missing. An
+// agent that is there takes a few seconds.
+const agentPatience = 30 * time.Second
+
 // UpdatePath returns the in-place update that brings the pod to the target under the policy, or nil if it needs a new
-// pod, be it because it has waited for its resources to the deadline. The error is a *NotInPlaceError.
+// pod, be it because it has waited for its resources to the deadline. The error is a *NotInPlaceError, or an
+// *inplace.NodeAgentMissingError for a moment in which a node agent may yet tell about a container.
 func (w *Workload) UpdatePath(o podstate.State, target *appsv1.ControllerRevision) (*inplace.Update, error) {
 	if !w.Policy.InPlace() || w.waitedInVain(o, target) {
 		return nil, nil
@@ -60,7 +66,25 @@ func (w *Workload) UpdatePath(o podstate.State, target *appsv1.ControllerRevisio
 	if err != nil && w.Policy == InPlaceOnly {
 		return nil, &NotInPlaceError{Pod: o.Pod.Name, Cause: err}
 	}
+	if w.mayHearOfAgent(err) {
+		return nil, err
+	}
 	return u, nil
+}
+
+// mayHearOfAgent reports whether the error is that no node agent knows a container which was started only a moment ago,
+// and has the plan look again when that is over. Whatever the two clocks say, it lasts twice agentPatience at most.
+func (w *Workload) mayHearOfAgent(err error) bool {
+	missing, ok := errors.AsType[*inplace.NodeAgentMissingError](err)
+	if !ok || missing.StartedAt.IsZero() {
+		return false
+	}
+	ran := w.Now.Sub(missing.StartedAt)
+	if ran.Abs() >= agentPatience {
+		return false
+	}
+	w.Plan.RequeueWithin(agentPatience - ran)
+	return true
 }
 
 // NeedsNewPod reports whether the pod cannot get to the target in place, whether or not the policy lets it be
@@ -70,7 +94,7 @@ func (w *Workload) NeedsNewPod(o podstate.State, target *appsv1.ControllerRevisi
 		return true
 	}
 	_, err := w.inPlace(o, target)
-	return err != nil
+	return err != nil && !w.mayHearOfAgent(err)
 }
 
 func (w *Workload) inPlace(o podstate.State, target *appsv1.ControllerRevision) (*inplace.Update, error) {

@@ -108,6 +108,64 @@ func TestThePolicyDecidesTheWay(t *testing.T) {
 	}
 }
 
+// A node agent takes a moment to tell about a container that was just started. Without one the pod is recreated.
+func TestPodsThatWereJustStartedWaitForTheNodeAgent(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy Policy
+		ran    time.Duration
+		waits  time.Duration
+	}{
+		"started just now":            {InPlaceIfPossible, 2 * time.Second, 28 * time.Second},
+		"by a clock that is ahead":    {InPlaceIfPossible, -2 * time.Second, 32 * time.Second},
+		"a while ago":                 {InPlaceIfPossible, 30 * time.Second, 0},
+		"by a clock that is far off":  {InPlaceIfPossible, -time.Hour, 0},
+		"never recreated":             {InPlaceOnly, time.Hour, 0},
+		"recreated whatever is known": {ReCreate, 2 * time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := givenWorkload(t, c.policy, nil)
+			from, to := g.readingRevisions(t)
+			o := g.pod(t, gen.FromTemplate(templateOf(t, from)), gen.Revision(from.Name), gen.ReadinessGate(contract.InPlaceUpdateReady), gen.Change(func(pod *corev1.Pod) {
+				pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-c.ran))}
+			}))
+			u, err := g.UpdatePath(o, to)
+			assert.Nil(t, u)
+			assert.Equal(t, c.waits == 0, g.NeedsNewPod(o, to))
+			assert.Equal(t, c.waits, g.plan.RequeueAfter)
+			if c.waits == 0 && c.policy != InPlaceOnly {
+				require.NoError(t, err)
+				return
+			}
+			assert.Equal(t, WaitNodeAgentMissing, WaitReason(err))
+		})
+	}
+}
+
+// readingRevisions adds two revisions whose container reads an annotation of different values.
+func (g *given) readingRevisions(t *testing.T) (from, to *appsv1.ControllerRevision) {
+	t.Helper()
+	owner := &metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "web-uid"}
+	both := make([]*appsv1.ControllerRevision, 2)
+	for i := range both {
+		template := gen.Template(gen.Label("app", "web"), gen.Image("main", "app:1"), gen.Annotation("config", fmt.Sprint(i)))
+		template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "CONFIG", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['config']"},
+		}}}
+		r, err := revision.New(owner, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Web"}, &template, int64(i+4), 0)
+		require.NoError(t, err)
+		both[i] = r
+	}
+	g.Revisions = NewRevisions(both, inplace.Options{EnvFromMetadata: true})
+	return both[0], both[1]
+}
+
+func templateOf(t *testing.T, r *appsv1.ControllerRevision) corev1.PodTemplateSpec {
+	t.Helper()
+	template, err := revision.Template(r)
+	require.NoError(t, err)
+	return *template
+}
+
 func TestPodsOfForgottenRevisionsNeedNewPods(t *testing.T) {
 	g := givenWorkload(t, InPlaceIfPossible, nil)
 	assert.True(t, g.NeedsNewPod(g.pod(t, gen.Revision("web-gone")), g.revisions[1]))

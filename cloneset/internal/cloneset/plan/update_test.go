@@ -1,15 +1,19 @@
 package plan
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -127,6 +131,26 @@ func TestInPlaceIfPossibleRecreatesWhatCannotBeDone(t *testing.T) {
 	w.set.Spec.Template = template
 	w.revisions[1] = revisionOf(t, w, template)
 	require.Equal(t, outcome{deleteOld: 1}, w.outcome())
+}
+
+// A node agent tells about a container within seconds of its start, and not at once. An update that comes in between does
+// not cost the pod; without an agent it does, once that time is over.
+func TestInPlaceIfPossibleWaitsForTheNodeAgentOfNewContainers(t *testing.T) {
+	started := func(ago time.Duration) gen.PodOption {
+		return gen.Change(func(pod *corev1.Pod) {
+			pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-ago))}
+		})
+	}
+	for ago, want := range map[time.Duration]outcome{2 * time.Second: {}, time.Minute: {createNew: 1}} { // the surge
+		w := given(t, 2, policy(v1beta1.InPlaceIfPossible), maxSurge("1"), readsConfig).old(2, started(ago))
+		template := *w.set.Spec.Template.DeepCopy()
+		template.Annotations[simulate.ConfigAnnotation] = "2"
+		template.Spec.Containers[0].Image = "app:1"
+		w.set.Spec.Template = template
+		w.revisions[1] = revisionOf(t, w, template)
+		require.Equal(t, want, w.outcome(), ago)
+		require.Equal(t, ago < time.Minute, slices.Contains(w.waits(), "NodeAgentMissing"), ago)
+	}
 }
 
 func TestHookHoldsTheUpdate(t *testing.T) {

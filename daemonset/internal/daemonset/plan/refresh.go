@@ -64,5 +64,9 @@ func (p *pass) isReplaced(l *place, o *pod) bool {
 
 // wantsNewPod reports whether the update replaces the pod rather than changing it.
 func (p *pass) wantsNewPod(l *place, o *pod) bool {
-	return p.outdated(l, o) && p.inPlaceUpdate(l, o) == nil
+	if !p.outdated(l, o) {
+		return false
+	}
+	u, err := p.inPlaceUpdate(l, o)
+	return u == nil && err == nil
 }

@@ -138,8 +138,12 @@ func (p *pass) replaceable(l *place) *pod {
 // replace brings a pod to the revision that its node is to have, in place or by deleting it; the missing pod is made
 // again by a later pass. It reports whether the pod goes out of service.
 func (p *pass) replace(step *action.Step, l *place, o *pod) bool {
-	u := p.inPlaceUpdate(l, o)
+	u, err := p.inPlaceUpdate(l, o)
 	target := p.target(l)
+	if err != nil {
+		p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
+		return false
+	}
 	if u == nil {
 		return p.deletePod(step, o, podupdate.DeleteToRecreate, p.workload.WhyNewPod(o.State, target))
 	}
@@ -159,16 +163,12 @@ func (p *pass) replace(step *action.Step, l *place, o *pod) bool {
 	return true
 }
 
-// inPlaceUpdate is how the pod gets to the revision of its node in place; nil where it needs a new pod. One without the
-// readiness gate could not be taken out of service for it.
-func (p *pass) inPlaceUpdate(l *place, o *pod) *inplace.Update {
+// inPlaceUpdate is how the pod gets to the revision of its node in place; nil where it needs a new pod, and an error where
+// it waits to be told. One without the readiness gate could not be taken out of service for it.
+func (p *pass) inPlaceUpdate(l *place, o *pod) (*inplace.Update, error) {
 	target := p.target(l)
 	if target == nil || o.SpecifiedDelete || !podstate.HasReadinessGate(o.Pod, contract.InPlaceUpdateReady) {
-		return nil
+		return nil, nil
 	}
-	u, err := p.workload.UpdatePath(o.State, target)
-	if err != nil {
-		return nil
-	}
-	return u
+	return p.workload.UpdatePath(o.State, target)
 }
