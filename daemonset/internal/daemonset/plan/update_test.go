@@ -228,6 +228,22 @@ func TestWhatChangesInPlace(t *testing.T) {
 	}
 }
 
+// A node agent tells about a container within seconds of its start, and not at once.
+func TestUpdatesInPlaceWaitForTheNodeAgentOfNewContainers(t *testing.T) {
+	for ago, want := range map[time.Duration][]string{2 * time.Second: {}, time.Minute: {"delete n1"}} {
+		w := given(t, 1, inPlace, func(s *v1beta1.DaemonSet) { simulate.ReadConfig(&s.Spec.Template.Spec) })
+		w.featureGates.EnvFromMetadata = true
+		w.revisions[0] = w.revision(w.set.Spec.Template, 1)
+		w.set.Spec.Template.Annotations = map[string]string{simulate.ConfigAnnotation: "2"}
+		w.revisions[1] = w.revision(w.set.Spec.Template, 2)
+		w.old("n1", gen.Change(func(pod *corev1.Pod) {
+			pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-ago))}
+		}))
+		assert.Equal(t, want, w.did(), ago)
+		assert.Equal(t, ago < time.Minute, slices.Contains(w.waits(), "NodeAgentMissing"), ago)
+	}
+}
+
 func TestSpecifiedPodsAreReplaced(t *testing.T) {
 	named := gen.SpecifiedDelete()
 	cases := []struct {

@@ -120,6 +120,24 @@ func TestSpecifiedDelete(t *testing.T) {
 	})
 }
 
+// A node agent tells about a container within seconds of its start, and not at once.
+func TestUpdatesInPlaceWaitForTheNodeAgentOfNewContainers(t *testing.T) {
+	reads := func(ago time.Duration, options ...setOption) *world {
+		w := given(t, 2, append(options, policy(v1beta1.InPlaceIfPossible), func(s *v1beta1.StatefulSet) { simulate.ReadConfig(&s.Spec.Template.Spec) })...)
+		w.revisions[0] = w.revision(w.set.Spec.Template, 1)
+		w.set.Spec.Template.Annotations = map[string]string{simulate.ConfigAnnotation: "2"}
+		return w.changed().old(span(0, 1), gen.Change(func(pod *corev1.Pod) {
+			pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-ago))}
+		}))
+	}
+	check(t, []row{
+		{"started just now", reads(2 * time.Second), []string{}},
+		{"in order", reads(2*time.Second, inOrder()), []string{}},
+		{"a while ago", reads(time.Minute), []string{"delete 1"}},
+	})
+	assert.Contains(t, reads(2*time.Second).waits(), "NodeAgentMissing web-1")
+}
+
 func TestUpdatesInPlace(t *testing.T) {
 	inPlace := policy(v1beta1.InPlaceIfPossible)
 	recreates := func(way v1beta1.PodUpdatePolicy) *world {
