@@ -201,7 +201,9 @@ func endedInHook(was v1beta1.ContainerRecreateState, run Container) bool {
 }
 
 // inHook reports whether the state marks a run whose hook has begun and that is not told to stop yet.
-func inHook(state v1beta1.ContainerRecreateState) bool { return !state.IsKilled && state.ContainerID != "" }
+func inHook(state v1beta1.ContainerRecreateState) bool {
+	return !state.IsKilled && state.ContainerID != ""
+}
 
 // mark records that the run is told to stop.
 func mark(state *v1beta1.ContainerRecreateState, run string) {
