@@ -126,6 +126,7 @@ func TestADeadlineEndsTheRequest(t *testing.T) {
 	require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(r), r))
 	assert.Equal(t, []v1beta1.RecreatePhase{v1beta1.RecreateRecreating, v1beta1.RecreatePending}, phases(r))
 	assert.True(t, r.Status.ContainerRecreateStates[0].IsKilled)
+	assert.Empty(t, r.Status.ContainerRecreateStates[0].Message)
 }
 
 func TestPreStopComesBeforeTheStop(t *testing.T) {
