@@ -147,7 +147,7 @@ func appendResult(all []event, result *progress.Outcome) []event {
 	case progress.Done:
 		e.kind, e.reason, e.note = corev1.EventTypeNormal, told.Succeeded, told.Note
 	case progress.Blocked, progress.Failed:
-		e.kind, e.reason, e.note = corev1.EventTypeWarning, told.Failed, result.FailureText()
+		e.kind, e.reason, e.note = corev1.EventTypeWarning, told.Failed, told.FailedNote+result.FailureText()
 	case progress.Stale: // nothing was written, and the next pass plans again
 	}
 	if e.reason == "" {

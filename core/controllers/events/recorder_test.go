@@ -69,6 +69,7 @@ func TestTellSendsWarningsFirst(t *testing.T) {
 		result("stale", progress.Stale, told),
 		result("blocked", progress.Blocked, told),
 		result("failed", progress.Failed, told),
+		result("begun", progress.Failed, &action.Event{Failed: "FailedCreate", FailedNote: "Error creating: "}),
 	}}
 	var got sink
 	events.NewRecorder(&got, clientgoscheme.Scheme).Record(pod("owner"), []action.Notice{
@@ -79,6 +80,7 @@ func TestTellSendsWarningsFirst(t *testing.T) {
 		"Warning PodFailed Reconcile pod x failed (x)",
 		"Warning FailedCreate Create create pod blocked: 100% refused",
 		"Warning FailedCreate Create create pod failed: 100% refused",
+		"Warning FailedCreate Create Error creating: create pod begun: 100% refused",
 		"Normal Note Reconcile something",
 		"Normal SuccessfulCreate Create succeed to create pod %s (done)",
 	}, got.sent)

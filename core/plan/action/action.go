@@ -114,6 +114,8 @@ type Event struct {
 	Note string
 	// Failed is the reason of the Warning event after a failure; empty sends none.
 	Failed string
+	// FailedNote begins the text of the Warning event; what went wrong follows.
+	FailedNote string
 }
 
 // Step is a list of actions that do not depend on each other. They may run at the same time.

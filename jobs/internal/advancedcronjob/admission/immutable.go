@@ -3,13 +3,11 @@ package admission
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -77,9 +75,6 @@ func forbidDifference(before, after any, at *field.Path) (field.ErrorList, error
 func withBroadcastDefaults(t *v1beta1.BroadcastJobTemplateSpec) *v1beta1.BroadcastJobTemplateSpec {
 	template := t.DeepCopy()
 	broadcastadmission.DefaultSpec(&template.Spec)
-	if template.Spec.Parallelism == nil {
-		template.Spec.Parallelism = new(intstr.FromInt32(math.MaxInt32))
-	}
 	pod := &template.Spec.Template.Spec
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -41,15 +40,10 @@ func Validate(cron, old *v1beta1.AdvancedCronJob) field.ErrorList {
 }
 
 func validateName(name string, at *field.Path) field.ErrorList {
-	switch {
-	case name == "": // the server is about to generate one
-		return nil
-	case len(name) > longestName:
+	if len(name) > longestName {
 		return field.ErrorList{field.Invalid(at, name, fmt.Sprintf("must be no more than %d characters so that the names of its jobs fit 63", longestName))}
-	case !regexp.MustCompile(`^[a-zA-Z0-9-]+$`).MatchString(name):
-		return field.ErrorList{field.Invalid(at, name, "must consist of letters, digits and '-'")}
 	}
-	return nil
+	return broadcastadmission.ValidateName(name, at)
 }
 
 // ValidateSpec returns what is wrong with a spec, with the exceptions of Validate.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
@@ -100,10 +101,19 @@ func TestPodFailurePoliciesAreThoseOfJobs(t *testing.T) {
 }
 
 func TestNamesAreValuesOfLabels(t *testing.T) {
-	for name, valid := range map[string]bool{"a": true, "a.b-c": true, strings.Repeat("a", 63): true, strings.Repeat("a", 64): false} {
+	for name, want := range map[string]string{
+		"a": "", "a-1": "", "": "", strings.Repeat("a", 63): "",
+		"a.b-c":                 "must consist of letters, digits and '-'",
+		strings.Repeat("a", 64): "must be no more than 63 characters",
+	} {
 		j := job(t, `{}`)
 		j.Name = name
-		assert.Equal(t, valid, len(Validate(j, nil)) == 0, name)
+		errs := Validate(j, nil)
+		if want == "" {
+			assert.Empty(t, errs, name)
+		} else if assert.Len(t, errs, 1, name) {
+			assert.Contains(t, errs[0].Error(), "metadata.name: Invalid value: \""+name+"\": "+want)
+		}
 		j.Spec.Paused = true
 		assert.Empty(t, Validate(j, job(t, `{}`)), "a stored name stays")
 	}
@@ -124,11 +134,12 @@ func TestDefaults(t *testing.T) {
 	Default(j)
 	assert.Equal(t, v1beta1.CompletionAlways, j.Spec.CompletionPolicy.Type)
 	assert.Equal(t, v1beta1.FailFast, j.Spec.FailurePolicy.Type)
+	assert.Equal(t, new(intstr.FromInt32(2147483647)), j.Spec.Parallelism)
 	assert.Equal(t, before.Spec.Template, j.Spec.Template, "templates are stored as they were written")
 	once := j.DeepCopy()
 	Default(j)
 	assert.Equal(t, once, j)
-	chosen := job(t, `{completionPolicy: {type: Never}, failurePolicy: {type: Continue}}`)
+	chosen := job(t, `{parallelism: 10%, completionPolicy: {type: Never}, failurePolicy: {type: Continue}}`)
 	want := chosen.DeepCopy()
 	Default(chosen)
 	assert.Equal(t, want, chosen)

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"fmt"
 	"regexp"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,15 +26,21 @@ func Validate(job, old *v1beta1.BroadcastJob) field.ErrorList {
 	return append(errs, ValidateSpec(&job.Spec, field.NewPath("spec"))...)
 }
 
-// ValidateName returns what is wrong with the name of a job, which becomes the value of a label of its pods.
+// longestName is that of a name that is the value of a label of pods.
+const longestName = validation.LabelValueMaxLength
+
+// ValidateName returns what is wrong with the name of a job, which begins the names of its pods and is the value of a
+// label of theirs.
 func ValidateName(name string, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if name != "" {
-		for _, wrong := range validation.IsValidLabelValue(name) {
-			errs = append(errs, field.Invalid(at, name, wrong))
-		}
+	switch {
+	case name == "": // the server is about to generate one
+		return nil
+	case len(name) > longestName:
+		return field.ErrorList{field.Invalid(at, name, fmt.Sprintf("must be no more than %d characters", longestName))}
+	case !regexp.MustCompile(`^[a-zA-Z0-9-]+$`).MatchString(name):
+		return field.ErrorList{field.Invalid(at, name, "must consist of letters, digits and '-'")}
 	}
-	return errs
+	return nil
 }
 
 // ValidateSpec returns what is wrong with a spec, but for the rules of pods, which the cluster knows

@@ -56,6 +56,7 @@ func TestWebhooks(t *testing.T) {
 			o := sent(t, version, valid)
 			want := testenv.Fields(t, valid)
 			want["completionPolicy"], want["failurePolicy"] = map[string]any{"type": "Always"}, map[string]any{"type": "FailFast"}
+			want["parallelism"] = int64(2147483647)
 			require.NoError(t, c.Create(t.Context(), o, client.FieldValidation(metav1.FieldValidationStrict)))
 			assert.Equal(t, want, o.Object["spec"])
 			require.NoError(t, unstructured.SetNestedField(o.Object, "2", "spec", "parallelism"))

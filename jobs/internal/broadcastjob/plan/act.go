@@ -87,7 +87,9 @@ func (p *pass) newPod(node string) action.Action {
 	}
 	return action.Action{
 		Verb: action.Create, Object: pod, GeneratedName: true, Reason: "Broadcast", Message: "on node " + node,
-		Event: &action.Event{Succeeded: EventCreated, Failed: EventCreateFailed, Note: "Created pod: " + name},
+		Event: &action.Event{
+			Succeeded: EventCreated, Note: "Created pod: " + name, Failed: EventCreateFailed, FailedNote: "Error creating: ",
+		},
 	}
 }
 

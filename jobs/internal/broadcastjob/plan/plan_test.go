@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -116,6 +117,10 @@ func TestPodsAreMadeForTheirNodes(t *testing.T) {
 	assert.Equal(t, map[string]string{"app": "x", "broadcastjob-name": j.Name, "broadcastjob-controller-uid": "job-uid"}, o.Labels)
 	assert.Equal(t, corev1.PullAlways, o.Spec.Containers[0].ImagePullPolicy)
 	assert.Equal(t, types.UID("job-uid"), o.OwnerReferences[0].UID)
+	assert.Equal(t, strings.Repeat("a", 56)+"-", o.GenerateName)
+	assert.Equal(t, &action.Event{
+		Succeeded: "SuccessfulCreate", Note: "Created pod: " + o.Name, Failed: "FailedCreate", FailedNote: "Error creating: ",
+	}, todo.Steps[0].Actions[0].Event)
 }
 
 // Without the scheduler a pod names its node, and keeps the affinity that the user wrote.
