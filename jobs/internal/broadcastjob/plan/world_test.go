@@ -45,6 +45,7 @@ type world struct {
 	uids  int
 
 	calm    bool
+	rested  time.Time   // when all pauses after refusals are over, once the world is calm
 	refused action.Verb // what the server refuses
 	memory  *refusals.Tracker
 	tries   simulate.Tries
@@ -73,8 +74,13 @@ func newWorld(t *testing.T, seed uint64) *world {
 		}
 		if w.IntN(3) == 0 {
 			never(j)
-		} else if w.IntN(4) == 0 {
-			deadline(int64(20 + w.IntN(60)))(j)
+		} else {
+			if w.IntN(4) == 0 {
+				deadline(int64(20 + w.IntN(60)))(j)
+			}
+			if w.IntN(3) == 0 {
+				ttl(int32(w.IntN(40)))(j)
+			}
 		}
 		if w.IntN(2) == 0 {
 			parallel([]string{"1", "2", "40%", "0"}[w.IntN(4)])(j)
@@ -389,4 +395,13 @@ func (w *world) onTime() {
 	}
 	run := w.at.Sub(w.job.Status.StartTime.Time) - time.Duration(w.job.Status.PausedSeconds)*time.Second
 	require.Less(w, run, time.Duration(*limit+1)*time.Second, "the job outlives its deadline (I-BCJ-5)")
+}
+
+// inTime holds that a job that has ended goes when its time is over (I-BCJ-5).
+func (w *world) inTime() {
+	if w.job == nil || w.ended == nil || w.job.Spec.CompletionPolicy.TTLSecondsAfterFinished == nil || w.at.Before(w.rested) {
+		return
+	}
+	over := w.ended.CompletionTime.Add(time.Duration(*w.job.Spec.CompletionPolicy.TTLSecondsAfterFinished) * time.Second)
+	require.Less(w, w.at.Sub(over), time.Second, "the job outlives its time (I-BCJ-5)")
 }
