@@ -228,6 +228,27 @@ func TestJobsAreMadeFromTheTemplateAsItIs(t *testing.T) {
 	}
 }
 
+// Two managers that see the world at different times give a run's job the same name, so that the server takes one
+// (I-ACJ-1).
+func TestWhateverAManagerSeesARunHasOneName(t *testing.T) {
+	active := func(cron *v1beta1.AdvancedCronJob) {
+		cron.Generation, cron.ResourceVersion, cron.Spec.TimeZone = 3, "7", new("Asia/Shanghai")
+		cron.Status.Active = []corev1.ObjectReference{{Kind: "Job", Name: "another"}}
+	}
+	want := fmt.Sprintf("cron-%d", after("5m").Unix())
+	for name, s := range map[string]Snapshot{
+		"in time":    {Cron: every5(), Now: after("5m")},
+		"late":       {Cron: every5(), Now: after("9m59.9s")},
+		"runs ago":   {Cron: every5(func(cron *v1beta1.AdvancedCronJob) { cron.Status.LastScheduleTime = metaTime(after("-1h")) }), Now: after("6m")},
+		"with a job": {Cron: every5(active), Now: after("6m"), Children: []Child{child(every5(), noon, Active), child(every5(), after("-5m"), Failed)}},
+	} {
+		p := Compute(s)
+		require.Equal(t, 1, p.Count(action.Create), name)
+		steps := p.Steps
+		assert.Equal(t, want, steps[len(steps)-1].Actions[0].Object.GetName(), name)
+	}
+}
+
 // The kind decides what happens where nothing is said: images that are pulled twice at a time are of no use.
 func TestTheDefaultPolicyOfImageListsIsReplace(t *testing.T) {
 	cron := every5(func(cron *v1beta1.AdvancedCronJob) {
