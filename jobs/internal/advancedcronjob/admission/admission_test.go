@@ -121,6 +121,20 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// A template without a type of completion was not thought about: it gets what an ImageListPullJob gets.
+func TestAListOfImagesIsCompleted(t *testing.T) {
+	const schedule = `schedule: "@daily", template: {imageListPullJobTemplate: {spec: `
+	for given, want := range map[string]string{
+		`{images: [a]}`: `{images: [a], completionPolicy: {type: Always}, pullPolicy: {timeoutSeconds: 600, backoffLimit: 3}, imagePullPolicy: IfNotPresent}`,
+		`{images: [a], pullPolicy: {backoffLimit: 1}, imagePullPolicy: Always}`: `{images: [a], completionPolicy: {type: Always}, pullPolicy: {timeoutSeconds: 600, backoffLimit: 1}, imagePullPolicy: Always}`,
+		`{images: [a], completionPolicy: {type: Always}}`:                       `{images: [a], completionPolicy: {type: Always}}`,
+	} {
+		c := cron(t, schedule+given+"}}")
+		Default(c)
+		assert.Equal(t, cron(t, schedule+want+"}}").Spec.Template, c.Spec.Template, given)
+	}
+}
+
 func TestTheFirstDifferenceIsNamed(t *testing.T) {
 	at := field.NewPath("spec", "template", "jobTemplate")
 	before := cron(t, "schedule: x, template: "+jobs).Spec.Template.JobTemplate

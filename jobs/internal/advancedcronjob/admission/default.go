@@ -5,9 +5,11 @@ import (
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob/plan"
+	pulladmission "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/admission"
 )
 
-// Default sets absent fields to their defaults, but for those of the template. It is idempotent.
+// Default sets absent fields to their defaults. The templates of Jobs and BroadcastJobs stay as they were written. It is
+// idempotent.
 func Default(cron *v1beta1.AdvancedCronJob) {
 	spec := &cron.Spec
 	policy := v1beta1.AllowConcurrent
@@ -24,4 +26,17 @@ func Default(cron *v1beta1.AdvancedCronJob) {
 	if spec.FailedJobsHistoryLimit == nil {
 		spec.FailedJobsHistoryLimit = new(int32(plan.DefaultFailedJobs))
 	}
+	if t := spec.Template.ImageListPullJobTemplate; t != nil {
+		defaultImageList(&t.Spec)
+	}
+}
+
+// defaultImageList sets absent fields to their defaults where not even the type of completion is given, as OpenKruise
+// does.
+func defaultImageList(spec *v1beta1.ImageListPullJobSpec) {
+	if spec.CompletionPolicy.Type != "" {
+		return
+	}
+	pulladmission.DefaultTemplate(&spec.ImagePullJobTemplate)
+	spec.ImagePullPolicy = cmp.Or(spec.ImagePullPolicy, v1beta1.PullIfNotPresent)
 }
