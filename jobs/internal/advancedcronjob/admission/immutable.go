@@ -1,10 +1,12 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -68,6 +70,24 @@ func forbidDifference(before, after any, at *field.Path) (field.ErrorList, error
 		return field.ErrorList{field.Forbidden(found, immutable)}, nil
 	}
 	return nil, nil
+}
+
+// asStored returns the template with what OpenKruise had filled in before: of containers it read an absent
+// imagePullPolicy as Always. Whoever writes the same manifest again changes nothing.
+func asStored(before, after *batchv1.JobTemplateSpec) *batchv1.JobTemplateSpec {
+	template := after.DeepCopy()
+	stored, pod := &before.Spec.Template.Spec, &template.Spec.Template.Spec
+	keepAlways(stored.InitContainers, pod.InitContainers)
+	keepAlways(stored.Containers, pod.Containers)
+	return template
+}
+
+func keepAlways(before, after []corev1.Container) {
+	for i := range min(len(before), len(after)) {
+		if before[i].ImagePullPolicy == corev1.PullAlways {
+			after[i].ImagePullPolicy = cmp.Or(after[i].ImagePullPolicy, corev1.PullAlways)
+		}
+	}
 }
 
 // withBroadcastDefaults returns the template with the defaults that its jobs get, but for those of the cluster. Of

@@ -77,7 +77,8 @@ func (r Rules) change(ctx context.Context, req admission.Request[*v1beta1.Advanc
 }
 
 func (r Rules) jobChange(ctx context.Context, req admission.Request[*v1beta1.AdvancedCronJob], at *field.Path) (field.ErrorList, error) {
-	before, after := req.Old.Spec.Template.JobTemplate, req.New.Spec.Template.JobTemplate
+	before := req.Old.Spec.Template.JobTemplate
+	after := asStored(before, req.New.Spec.Template.JobTemplate)
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil, nil
 	}

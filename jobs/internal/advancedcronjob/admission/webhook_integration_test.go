@@ -140,6 +140,18 @@ func testChange(t *testing.T, c client.Client) {
 	err = set(t, c, o, testenv.Fields(t, each)["broadcastJobTemplate"], "broadcastJobTemplate")
 	require.ErrorContains(t, err, "spec.template.broadcastJobTemplate: Forbidden: there is jobTemplate already")
 
+	job := []string{"jobTemplate", "spec", "template", "spec", "containers"}
+	filled := testenv.Fields(t, `{name: main, image: "busybox:1", imagePullPolicy: Always}`)
+	o = cron(t, "v1beta1", jobs)
+	require.NoError(t, unstructured.SetNestedSlice(o.Object, []any{filled}, append([]string{"spec", "template"}, job...)...))
+	o = create(t, c, o)
+	filled["imagePullPolicy"] = "IfNotPresent"
+	require.ErrorContains(t, set(t, c, o, []any{filled}, job...), "containers[0].imagePullPolicy: Forbidden: immutable")
+	delete(filled, "imagePullPolicy")
+	require.NoError(t, set(t, c, o, []any{filled}, job...), "OpenKruise had filled it in")
+	filled["imagePullPolicy"] = "Always"
+	require.ErrorContains(t, set(t, c, o, []any{filled}, job...), "containers[0].imagePullPolicy: Forbidden: immutable", "now it is the server's")
+
 	o = create(t, c, cron(t, "v1beta1", each))
 	main := testenv.Fields(t, `{name: main, image: busybox, imagePullPolicy: Always, terminationMessagePath: /dev/termination-log}`)
 	pod := []string{"broadcastJobTemplate", "spec", "template", "spec", "containers"}
