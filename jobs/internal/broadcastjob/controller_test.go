@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,6 +100,33 @@ func TestPodsAndNodesGo(t *testing.T) {
 	edit(t, c, job, func(job *v1beta1.BroadcastJob) { job.Spec.CompletionPolicy.Type = v1beta1.CompletionAlways })
 	eventually(t, c, job, phase(v1beta1.PhaseCompleted))
 	assert.Empty(t, podsOf(t.Context(), t, c, job)[first], "it ran once")
+}
+
+// A node whose kubelet never runs the pod holds the job up as long as it is there. Its pod, which nobody ends, does not.
+func TestANodeThatRunsNothingHoldsTheJobUpUntilItGoes(t *testing.T) {
+	c := givenController(t, env)
+	givenNodes(t, "", 2)
+	mute := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: labelOf(t) + "-mute", Labels: map[string]string{"test": labelOf(t)}}}
+	mute.Spec.Taints = []corev1.Taint{{Key: "mute", Value: "a", Effect: corev1.TaintEffectNoSchedule}}
+	mute.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10")}
+	require.NoError(t, c.Create(t.Context(), mute))
+	edit(t, c, mute, func(n *corev1.Node) { n.Spec.Taints = n.Spec.Taints[:1] }) // admission has marked it as not ready
+	job := givenJob(t, c, succeeds, func(job *v1beta1.BroadcastJob) {
+		job.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "mute", Operator: corev1.TolerationOpEqual, Value: "a", Effect: corev1.TaintEffectNoSchedule}}
+	})
+	counts := func(want v1beta1.BroadcastJobPhase, desired, active, succeeded int32) {
+		t.Helper()
+		eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+			phase(want)(collect, job)
+			assert.Equal(collect, [4]int32{desired, active, succeeded, 0}, [4]int32{job.Status.Desired, job.Status.Active, job.Status.Succeeded, job.Status.Failed})
+		})
+	}
+	counts(v1beta1.PhaseRunning, 3, 1, 2)
+	pending := podsOf(t.Context(), t, c, job)[""]
+	require.Len(t, pending, 1)
+	require.NoError(t, c.SubResource("binding").Create(t.Context(), &pending[0], &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: mute.Name}}))
+	require.NoError(t, c.Delete(t.Context(), mute))
+	counts(v1beta1.PhaseCompleted, 2, 0, 2)
 }
 
 func TestAFailedPodFailsTheJob(t *testing.T) {
