@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// dryRunTimeout bounds one question: admission has to answer within the webhook's own timeout.
-	dryRunTimeout = 2 * time.Second
+	// dryRunTimeout bounds one question, of which there are two at most: admission has to answer within the webhook's own
+	// timeout.
+	dryRunTimeout = 4 * time.Second
 	// dryRunName is the prefix of the names of Jobs that are never stored, as seen in the audit log.
 	dryRunName = "flotilla-dry-run-"
 )

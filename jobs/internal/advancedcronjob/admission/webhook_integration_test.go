@@ -1,7 +1,10 @@
 package admission_test
 
 import (
+	"net/http"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,6 +21,7 @@ import (
 	coreadmission "github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -34,12 +38,13 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// serve answers the webhooks until the test ends.
-func serve(t *testing.T) client.Client {
+// serve answers the webhooks until the test ends. What they ask the cluster is sent as send does.
+func serve(t *testing.T, send faults.Send) client.Client {
 	t.Helper()
 	env.Need(t)
 	mgr := env.Manager(t)
-	asker := env.ClientAs(t, "operator")
+	asked := faults.Over(env, send)
+	asker := asked.ClientAs(t, "operator")
 	manager.WebhooksOf(admission.NewWebhook(admission.Rules{
 		Pods: podtemplate.Validator{Cluster: podtemplate.New(asker, clock.RealClock{})},
 		Jobs: admission.Jobs{Client: asker, Limit: coreadmission.QueryLimiter()},
@@ -74,7 +79,7 @@ func create(t *testing.T, c client.Client, o *unstructured.Unstructured) *unstru
 }
 
 func TestWebhooks(t *testing.T) {
-	c := serve(t)
+	c := serve(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) { return next.RoundTrip(r) })
 	for name, test := range map[string]func(*testing.T, client.Client){
 		"new objects":              testNew,
 		"templates are untouched":  testStored,
@@ -86,6 +91,19 @@ func TestWebhooks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c) })
 	}
+}
+
+// A server that takes its time finds good objects good.
+func TestASlowServerIsWaitedFor(t *testing.T) {
+	var slow atomic.Bool
+	c := serve(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if slow.Load() && r.URL.Query().Has("dryRun") {
+			<-time.After(2500 * time.Millisecond)
+		}
+		return next.RoundTrip(r)
+	})
+	slow.Store(true)
+	create(t, c, cron(t, "v1beta1", `{jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: slow, image: busybox}]}}}}}`))
 }
 
 func testNew(t *testing.T, c client.Client) {
