@@ -28,16 +28,34 @@ func Fields(t testing.TB, text string) map[string]any {
 }
 
 // ConvertHere makes the API server convert the objects of a CRD by the webhook server of the environment, at path
-// /convert, which a manager must already serve. It returns when the server accepts the probe, an object in a version
-// that is not stored.
+// /convert, which a manager must already serve. The probe is an object in a version that is not stored. A server that
+// has not noticed yet takes it, too, without what that version lacks: so it is first told of a path that nobody serves,
+// and has noticed when it refuses the probe.
 func (e *Environment) ConvertHere(t testing.TB, crd string, probe client.Object) {
+	t.Helper()
+	c := e.Client(t)
+	create := func() error {
+		return c.Create(t.Context(), probe.DeepCopyObject().(client.Object), client.DryRunAll)
+	}
+	e.convertAt(t, c, crd, "/nowhere")
+	require.EventuallyWithT(t, func(check *assert.CollectT) {
+		assert.ErrorContains(check, create(), "conversion webhook")
+	}, 20*time.Second, 50*time.Millisecond, "the API server does not notice that conversion is a matter of a webhook")
+	e.convertAt(t, c, crd, "/convert")
+	require.EventuallyWithT(t, func(check *assert.CollectT) {
+		assert.NoError(check, create())
+	}, 20*time.Second, 50*time.Millisecond, "the API server does not notice the conversion webhook")
+}
+
+// convertAt makes a path of the webhook server the conversion webhook of a CRD.
+func (e *Environment) convertAt(t testing.TB, c client.Client, crd, path string) {
 	t.Helper()
 	hooks := e.envtest.WebhookInstallOptions
 	address := net.JoinHostPort(hooks.LocalServingHost, strconv.Itoa(hooks.LocalServingPort))
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{
 		"strategy": "Webhook",
 		"webhook": map[string]any{
-			"clientConfig":             map[string]any{"service": nil, "url": "https://" + address + "/convert", "caBundle": hooks.LocalServingCAData},
+			"clientConfig":             map[string]any{"service": nil, "url": "https://" + address + path, "caBundle": hooks.LocalServingCAData},
 			"conversionReviewVersions": []string{"v1"},
 		},
 	}}})
@@ -46,10 +64,5 @@ func (e *Environment) ConvertHere(t testing.TB, crd string, probe client.Object)
 	definition.SetAPIVersion("apiextensions.k8s.io/v1")
 	definition.SetKind("CustomResourceDefinition")
 	definition.SetName(crd)
-	c := e.Client(t)
 	require.NoError(t, c.Patch(t.Context(), definition, client.RawPatch(types.MergePatchType, patch)))
-
-	require.EventuallyWithT(t, func(check *assert.CollectT) {
-		assert.NoError(check, c.Create(t.Context(), probe.DeepCopyObject().(client.Object), client.DryRunAll))
-	}, 20*time.Second, 50*time.Millisecond, "the API server does not notice the conversion webhook")
 }
