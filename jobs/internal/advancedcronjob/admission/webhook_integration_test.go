@@ -209,6 +209,17 @@ func testSpoke(t *testing.T, c client.Client) {
 	require.NoError(t, c.Update(t.Context(), old))
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
 	assert.Equal(t, testenv.Fields(t, images), o.Object["spec"].(map[string]any)["template"])
+
+	// One that is restored from a backup of that version is completed as one of the newer version.
+	restored := cron(t, "v1alpha1", "{}")
+	restored.SetAnnotations(map[string]string{v1beta1.TemplateAnnotation: `{"spec": {"images": ["nginx"], "completionPolicy": {}}}`})
+	create(t, c, restored)
+	stored := &v1beta1.AdvancedCronJob{}
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(restored), stored))
+	require.NotNil(t, stored.Spec.Template.ImageListPullJobTemplate)
+	assert.Equal(t, v1beta1.CompletionAlways, stored.Spec.Template.ImageListPullJobTemplate.Spec.CompletionPolicy.Type)
+	assert.Equal(t, v1beta1.ReplaceConcurrent, stored.Spec.ConcurrencyPolicy)
+	assert.Empty(t, stored.Annotations)
 }
 
 func testDeleted(t *testing.T, c client.Client) {
