@@ -6,9 +6,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	pulladmission "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/admission"
 )
 
 func TestImagesAreValidated(t *testing.T) {
@@ -38,4 +40,16 @@ func TestImagesAreValidated(t *testing.T) {
 			assert.Contains(t, errs[0].Error(), test.want)
 		})
 	}
+}
+
+// What older releases have stored lacks fields that are set today whenever it is written.
+func TestDefaultsAreNoChange(t *testing.T) {
+	stored := &v1beta1.ImageListPullJob{}
+	stored.Spec.Images, stored.Spec.Parallelism = []string{"a"}, new(intstr.FromString("10%"))
+	labelled := stored.DeepCopy()
+	pulladmission.DefaultTemplate(&labelled.Spec.ImagePullJobTemplate)
+	labelled.Labels = map[string]string{"a": "b"}
+	assert.Empty(t, Validate(labelled, stored))
+	labelled.Spec.Images = []string{"b"}
+	assert.Len(t, Validate(labelled, stored), 1)
 }

@@ -20,12 +20,24 @@ func NewWebhook() admission.Webhook[*v1beta1.ImageListPullJob] {
 		Kind: conversion.ImageListPullJobs(), Convert: conversion.Convert,
 		Default: func(job *v1beta1.ImageListPullJob) { pulladmission.DefaultTemplate(&job.Spec.ImagePullJobTemplate) },
 		Validate: func(_ context.Context, req admission.Request[*v1beta1.ImageListPullJob]) (admission.Findings, error) {
-			if req.Old != nil && equality.Semantic.DeepEqual(req.New.Spec, req.Old.Spec) {
-				return admission.Findings{}, nil
-			}
-			return admission.Findings{Errors: ValidateSpec(&req.New.Spec, field.NewPath("spec"))}, nil
+			return admission.Findings{Errors: Validate(req.New, req.Old)}, nil
 		},
 	}
+}
+
+// Validate returns what is wrong with a job. Old is the stored one, nil on create. A spec that is stored already does not
+// prevent other changes, and what defaults add to it is none.
+func Validate(job, old *v1beta1.ImageListPullJob) field.ErrorList {
+	if old != nil && equality.Semantic.DeepEqual(defaulted(&job.Spec), defaulted(&old.Spec)) {
+		return nil
+	}
+	return ValidateSpec(&job.Spec, field.NewPath("spec"))
+}
+
+func defaulted(spec *v1beta1.ImageListPullJobSpec) *v1beta1.ImageListPullJobSpec {
+	out := spec.DeepCopy()
+	pulladmission.DefaultTemplate(&out.ImagePullJobTemplate)
+	return out
 }
 
 // ValidateSpec returns what is wrong with a spec.

@@ -79,6 +79,27 @@ func TestUpdates(t *testing.T) {
 	assert.Empty(t, Validate(job(t, `{completionPolicy: {ttlSecondsAfterFinished: 5}}`), done))
 }
 
+// What older releases have stored lacks fields that are set today whenever it is written.
+func TestDefaultsAreNoChange(t *testing.T) {
+	for name, stored := range map[string]*v1beta1.ImagePullJob{
+		"a job that has completed": job(t, `{}`), "a job that nobody could make today": job(t, `{parallelism: 10%}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored.Status.CompletionTime = new(metav1.NewTime(time.Unix(1, 0)))
+			labelled := stored.DeepCopy()
+			Default(labelled)
+			labelled.Labels = map[string]string{"a": "b"}
+			assert.Empty(t, Validate(labelled, stored))
+			labelled.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(5))
+			for _, err := range Validate(labelled, stored) {
+				assert.NotContains(t, err.Error(), "the job has completed")
+			}
+			labelled.Spec.ImagePullPolicy = v1beta1.PullAlways
+			assert.Contains(t, Validate(labelled, stored).ToAggregate().Error(), "the job has completed")
+		})
+	}
+}
+
 func TestDefault(t *testing.T) {
 	j := job(t, `{pullPolicy: {timeoutSeconds: 30}}`)
 	Default(j)

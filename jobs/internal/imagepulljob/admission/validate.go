@@ -16,9 +16,9 @@ import (
 )
 
 // Validate returns what is wrong with a job. Old is the stored one, nil on create. A spec that is stored already does not
-// prevent other changes.
+// prevent other changes, and what defaults add to it is none.
 func Validate(job, old *v1beta1.ImagePullJob) field.ErrorList {
-	if old != nil && equality.Semantic.DeepEqual(job.Spec, old.Spec) {
+	if old != nil && equality.Semantic.DeepEqual(defaulted(job), defaulted(old)) {
 		return nil
 	}
 	at := field.NewPath("spec")
@@ -41,9 +41,15 @@ func completedAndChanged(job, old *v1beta1.ImagePullJob) bool {
 	if old.Status.CompletionTime == nil {
 		return false
 	}
-	now := *job.Spec.DeepCopy()
-	now.CompletionPolicy.TTLSecondsAfterFinished = old.Spec.CompletionPolicy.TTLSecondsAfterFinished
-	return !equality.Semantic.DeepEqual(now, old.Spec)
+	now, before := defaulted(job), defaulted(old)
+	now.CompletionPolicy.TTLSecondsAfterFinished = before.CompletionPolicy.TTLSecondsAfterFinished
+	return !equality.Semantic.DeepEqual(now, before)
+}
+
+func defaulted(job *v1beta1.ImagePullJob) v1beta1.ImagePullJobSpec {
+	out := job.DeepCopy()
+	Default(out)
+	return out.Spec
 }
 
 // ValidateImage returns what is wrong with the reference of an image.
