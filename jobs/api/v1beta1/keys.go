@@ -51,6 +51,6 @@ const (
 	SecretModeAnnotation = "imagepulljobs.kruise.io/mode"
 	// SecretModeBatch marks a copy that all jobs share.
 	SecretModeBatch = "batch"
-	// SecretSourceUIDLabel marks copies of older releases, which were made for one job.
+	// SecretSourceUIDLabel is the UID of the secret that was copied. It alone marks copies of older releases.
 	SecretSourceUIDLabel = "imagepulljobs.kruise.io/source-uid"
 )

@@ -2,6 +2,7 @@ package imagepulljob_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -228,4 +229,73 @@ func TestAKilledManagerLeavesNoSecret(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A job that goes without giving up its secrets, because somebody has removed its finalizer, leaves no copy behind:
+// neither while the manager runs nor while it is away.
+func TestNoCopyOutlivesAJobThatIsGone(t *testing.T) {
+	givenNodeImages(t)
+	c, namespace := env.Client(t), env.Namespace(t)
+	givenNodes(t, c, 1)
+	source := givenSecret(t, c, namespace)
+	leftOver := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: config, GenerateName: "registry-", Annotations: map[string]string{
+			v1beta1.SecretSourceAnnotation: namespace + "/registry", v1beta1.SecretReferencesAnnotation: namespace + "/gone",
+			v1beta1.SecretModeAnnotation: v1beta1.SecretModeBatch,
+		}},
+		Type: source.Type, Data: source.Data,
+	}
+	foreign := leftOver.DeepCopy()
+	delete(foreign.Annotations, v1beta1.SecretModeAnnotation)
+	require.NoError(t, c.Create(t.Context(), leftOver))
+	require.NoError(t, c.Create(t.Context(), foreign))
+	givenControllerOf(t, env)
+	testenv.Eventually(t, func(collect *assert.CollectT) {
+		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(leftOver), leftOver)))
+	})
+	require.NoError(t, c.Delete(t.Context(), foreign), "what is no copy stays")
+
+	with := func(name string) func(*v1beta1.ImagePullJob) {
+		return func(job *v1beta1.ImagePullJob) { job.Name, job.Spec.PullSecrets = name, []string{"registry"} }
+	}
+	first := givenJob(t, c, namespace, with("first"))
+	givenJob(t, c, namespace, with("second"))
+	usedBy := func(want string) {
+		t.Helper()
+		testenv.Eventually(t, func(collect *assert.CollectT) {
+			found := copiesOf(t.Context(), collect, c, namespace)
+			require.Len(collect, found, 1)
+			assert.Equal(collect, want, found[0].Annotations[v1beta1.SecretReferencesAnnotation])
+		})
+	}
+	usedBy(fmt.Sprintf("%s/first,%s/second", namespace, namespace))
+	found := copiesOf(t.Context(), t, c, namespace)[0]
+	found.Annotations[v1beta1.SecretReferencesAnnotation] += "," + namespace + "/third"
+	require.NoError(t, c.Update(t.Context(), &found))
+	usedBy(fmt.Sprintf("%s/first,%s/second", namespace, namespace))
+	require.NoError(t, c.Delete(t.Context(), first))
+	usedBy(namespace + "/second")
+}
+
+// A node that goes while it pulls is waited for by nobody.
+func TestANodeThatGoesIsNotWaitedFor(t *testing.T) {
+	c := givenController(t)
+	names := slices.Sorted(slices.Values(givenNodes(t, c, 2)))
+	job := givenJob(t, c, env.Namespace(t))
+	asked := func(name string) bool {
+		image := &nodeimage.NodeImage{}
+		require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: name}, image))
+		return len(image.Spec.Images) > 0
+	}
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
+		assert.EqualValues(collect, 1, job.Status.Active)
+	})
+	assert.Equal(t, [2]bool{true, false}, [2]bool{asked(names[0]), asked(names[1])}, "one at a time")
+	require.NoError(t, c.Delete(t.Context(), &nodeimage.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: names[0]}}))
+	testenv.Eventually(t, func(collect *assert.CollectT) { assert.True(collect, asked(names[1])) })
+	pulls(t, c, names[1], nodeimage.ImageSucceeded)
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
+		completed(collect, job)
+		assert.Equal(collect, [2]int32{1, 1}, [2]int32{job.Status.Desired, job.Status.Succeeded})
+	})
 }

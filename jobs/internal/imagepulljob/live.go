@@ -23,13 +23,15 @@ import (
 const (
 	// podRecheck is how often the pods of a job with a podSelector are listed.
 	podRecheck = 10 * time.Second
-	// answerAge is how long an answer of the server is used. It is a little less than what passes ask for.
-	answerAge = plan.SecretRecheck - 2*time.Second
+	// podAge and secretAge are how long answers of the server are used. They are a little less than what passes ask for.
+	podAge    = podRecheck - 2*time.Second
+	secretAge = plan.SecretRecheck - time.Second
 )
 
 // answers caches answers of the server. Jobs share secrets, and passes come more often than answers change.
 type answers[K comparable, V any] struct {
 	clock clock.PassiveClock
+	age   time.Duration // how long an answer is used
 
 	mu    sync.Mutex
 	known map[K]answer[V]
@@ -46,7 +48,7 @@ func (a *answers[K, V]) get(key K, ask func() (V, error)) (V, error) {
 	a.mu.Lock()
 	last, known := a.known[key]
 	a.mu.Unlock()
-	if known && now.Sub(last.at) < answerAge {
+	if known && now.Sub(last.at) < a.age {
 		return last.value, nil
 	}
 	value, err := ask()
@@ -59,7 +61,7 @@ func (a *answers[K, V]) get(key K, ask func() (V, error)) (V, error) {
 		a.known = map[K]answer[V]{}
 	}
 	for other, old := range a.known {
-		if now.Sub(old.at) >= answerAge {
+		if now.Sub(old.at) >= a.age {
 			delete(a.known, other)
 		}
 	}
@@ -73,6 +75,14 @@ type sources struct {
 	namespace string // of the copies
 	secrets   answers[types.NamespacedName, *corev1.Secret]
 	ready     answers[string, bool]
+}
+
+func newSources(live client.Reader, namespace string, clock clock.PassiveClock) *sources {
+	return &sources{
+		live: live, namespace: namespace,
+		secrets: answers[types.NamespacedName, *corev1.Secret]{clock: clock, age: secretAge},
+		ready:   answers[string, bool]{clock: clock, age: secretAge},
+	}
 }
 
 // get returns a secret, nil if it is absent; false if nothing is known.

@@ -129,10 +129,9 @@ func start(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	r := &reconciler{
 		Controller: b, ttl: o.TTL, namespace: o.ConfigNamespace,
-		secrets: &sources{live: b.Live, namespace: o.ConfigNamespace},
-		pods:    &podLists{live: b.Live},
+		secrets: newSources(b.Live, o.ConfigNamespace, b.Clock),
+		pods:    &podLists{live: b.Live, lists: answers[podList, []string]{clock: b.Clock, age: podAge}},
 	}
-	r.secrets.secrets.clock, r.secrets.ready.clock, r.pods.lists.clock = b.Clock, b.Clock, b.Clock
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.ImagePullJob{}).
@@ -143,5 +142,5 @@ func start(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)
 	}
-	return nil
+	return setUpCopies(ctx, mgr, o)
 }

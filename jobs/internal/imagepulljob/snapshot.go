@@ -119,6 +119,11 @@ func (r *reconciler) readSecrets(ctx context.Context, job *v1beta1.ImagePullJob,
 			if secret, known := r.secrets.get(ctx, key); known {
 				s.Sources[name] = secret
 			}
+			taken, err := r.takenNames(ctx, key)
+			if err != nil {
+				return s, err
+			}
+			s.Taken = append(s.Taken, taken...)
 		}
 	}
 	for _, key := range keys {
@@ -135,4 +140,18 @@ func (r *reconciler) readSecrets(ctx context.Context, job *v1beta1.ImagePullJob,
 	}
 	slices.SortFunc(s.Copies, func(a, b *corev1.Secret) int { return cmp.Compare(a.Name, b.Name) })
 	return s, nil
+}
+
+// takenNames returns which names of a copy of the secret others have.
+func (r *reconciler) takenNames(ctx context.Context, source types.NamespacedName) (taken []string, err error) {
+	for _, name := range plan.CopyNames(source) {
+		other, err := fastclient.Get[corev1.Secret](ctx, r.Reader, types.NamespacedName{Namespace: r.namespace, Name: name})
+		switch {
+		case err == nil && !plan.IsCopyOf(other, source):
+			taken = append(taken, name)
+		case err != nil && !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("read secret %s: %w", name, err)
+		}
+	}
+	return taken, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -189,8 +188,7 @@ func copies() handler.EventHandler {
 		}
 		var requests []reconcile.Request
 		for _, job := range plan.References(secret) {
-			namespace, name, _ := strings.Cut(job, "/")
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}})
+			requests = append(requests, reconcile.Request{NamespacedName: plan.JobOf(job)})
 		}
 		return requests
 	})

@@ -54,10 +54,10 @@ func Compute(s Snapshot) Plan {
 
 // release gives up the copies of secrets, and then lets the job go.
 func (p *pass) release() {
+	p.plan.Add(action.Step{Name: "release", Actions: p.releaseCopies(nil)})
 	if !slices.Contains(p.Job.Finalizers, v1beta1.ProtectionFinalizer) {
 		return
 	}
-	p.plan.Add(action.Step{Name: "release", Actions: p.releaseCopies(nil)})
 	others := slices.DeleteFunc(slices.Clone(p.Job.Finalizers), func(f string) bool { return f == v1beta1.ProtectionFinalizer })
 	p.plan.Add(p.setFinalizers("Released", "the job needs no secrets any more", others))
 }

@@ -326,6 +326,7 @@ func TestSecretsAreCopiedOnceAndReleased(t *testing.T) {
 	assert.Equal(t, map[string]string{
 		"a": "b", v1beta1.SecretSourceAnnotation: "default/s", v1beta1.SecretReferencesAnnotation: "default/warm", v1beta1.SecretModeAnnotation: "batch",
 	}, made.Annotations)
+	assert.Equal(t, map[string]string{v1beta1.SecretSourceUIDLabel: string(source.UID)}, made.Labels, "clients list by it")
 	node := written(t, &p, image("n0"))
 	assert.Equal(t, []nodeimage.SecretReference{{Namespace: config, Name: made.Name, Mode: nodeimage.SecretBatch}}, node.Spec.Images["nginx"].PullSecrets)
 
@@ -348,6 +349,14 @@ func TestSecretsAreCopiedOnceAndReleased(t *testing.T) {
 	secrets.Copies = []*corev1.Secret{made}
 	p = Compute(Snapshot{Job: job(withSecret, protected, ended(time.Hour)), Secrets: secrets, Now: now})
 	assert.Contains(t, p.String(), "Delete secret "+made.Name)
+	p = Compute(Snapshot{Job: job(withSecret, ended(time.Hour)), Secrets: secrets, Now: now})
+	assert.Equal(t, "release:\n  Delete secret "+made.Name+" (ReleaseSecret): no job uses it\n", p.String(), "somebody has removed the finalizer")
+
+	again := source.DeepCopy()
+	again.UID = "again"
+	secrets.Sources = map[string]*corev1.Secret{"s": again}
+	p = Compute(Snapshot{Job: j, Secrets: secrets, Now: now})
+	assert.Equal(t, map[string]any{"metadata": map[string]any{"labels": map[string]any{v1beta1.SecretSourceUIDLabel: "again"}}}, p.Steps[0].Actions[0].Patches[0].Body)
 
 	changed := secret("default", "s", map[string][]byte{"other": []byte("x")})
 	secrets.Sources = map[string]*corev1.Secret{"s": changed}
@@ -355,6 +364,7 @@ func TestSecretsAreCopiedOnceAndReleased(t *testing.T) {
 	assert.Equal(t, map[string]any{"data": map[string]any{".dockerconfigjson": nil, "other": []byte("x")}}, p.Steps[0].Actions[0].Patches[0].Body)
 
 	foreign := made.DeepCopy()
+	foreign.Labels = nil
 	delete(foreign.Annotations, v1beta1.SecretModeAnnotation)
 	secrets.Copies = []*corev1.Secret{foreign}
 	p = Compute(Snapshot{Job: j, Secrets: secrets, Now: now})
@@ -377,6 +387,19 @@ func TestMissingSecretsAreTold(t *testing.T) {
 	inside := job(withSecret, func(j *v1beta1.ImagePullJob) { j.Namespace = config })
 	p = compute(t, Snapshot{Job: inside, Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: Secrets{Namespace: config}, Now: now})
 	assert.Equal(t, []nodeimage.SecretReference{{Namespace: config, Name: "s", Mode: nodeimage.SecretBatch}}, written(t, &p, image("n0")).Spec.Images["nginx"].PullSecrets)
+}
+
+// Six digits are few: of some thousand namespaces with a secret of the same name, two may have the same.
+func TestAnotherNameIsTakenWhereOneIsTaken(t *testing.T) {
+	source := secret("default", "s", nil)
+	names := CopyNames(types.NamespacedName{Namespace: "default", Name: "s"})
+	for i, want := range []string{names[0], names[1], names[2]} {
+		secrets := Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": source}, Taken: names[:i]}
+		p := compute(t, Snapshot{Job: job(withSecret, protected), Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: secrets, Now: now})
+		assert.Equal(t, want, p.Steps[0].Actions[0].Object.GetName())
+		assert.Regexp(t, "^s-[0-9a-f]{6}$", want)
+		assert.Equal(t, want, written(t, &p, image("n0")).Spec.Images["nginx"].PullSecrets[0].Name)
+	}
 }
 
 func TestNamesOfCopiesFit(t *testing.T) {

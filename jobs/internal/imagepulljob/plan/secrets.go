@@ -22,11 +22,17 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-// SecretRecheck is how often the secrets of an unfinished job are read again.
-const SecretRecheck = 10 * time.Second
+// SecretRecheck is how often the secrets of an unfinished job are read again. Users see a change within ten seconds, also
+// where the answer that is used was given to another job shortly before.
+const SecretRecheck = 5 * time.Second
 
-// suffixLength is that of the names of copies.
-const suffixLength = 6
+const (
+	// suffixLength is that of the names of copies.
+	suffixLength = 6
+	// mostNames is how many names a copy may have. Where thousands of namespaces have a secret of the same name, two of
+	// the first ones are equal.
+	mostNames = 4
+)
 
 // copySecrets has the secrets of the job copied to where node agents may read them. It returns the references to the
 // copies, and whether the job may go on.
@@ -113,7 +119,7 @@ func reference(secret *corev1.Secret) nodeimage.SecretReference {
 func (p *pass) chooseCopy(source *corev1.Secret) *corev1.Secret {
 	var copies []*corev1.Secret
 	for _, c := range p.Secrets.Copies {
-		if isCopy(c) && c.DeletionTimestamp == nil && c.Annotations[v1beta1.SecretSourceAnnotation] == source.Namespace+"/"+source.Name {
+		if c.DeletionTimestamp == nil && IsCopyOf(c, types.NamespacedName{Namespace: source.Namespace, Name: source.Name}) {
 			copies = append(copies, c)
 		}
 	}
@@ -134,6 +140,11 @@ func isCopy(secret *corev1.Secret) bool {
 	return old || secret.Annotations[v1beta1.SecretModeAnnotation] == v1beta1.SecretModeBatch
 }
 
+// IsCopyOf reports whether a secret is a copy of that one.
+func IsCopyOf(secret *corev1.Secret, source types.NamespacedName) bool {
+	return isCopy(secret) && secret.Annotations[v1beta1.SecretSourceAnnotation] == source.String()
+}
+
 // References returns the jobs that use a copy, as namespace/name.
 func References(secret *corev1.Secret) []string {
 	text := secret.Annotations[v1beta1.SecretReferencesAnnotation]
@@ -143,23 +154,48 @@ func References(secret *corev1.Secret) []string {
 	return strings.Split(text, ",")
 }
 
+// JobOf returns the name of a job that a copy refers to.
+func JobOf(reference string) types.NamespacedName {
+	namespace, name, _ := strings.Cut(reference, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
 func (p *pass) key() string { return p.Job.Namespace + "/" + p.Job.Name }
 
-// newCopy returns a copy under a name that follows from the secret's, so that there is one copy however often it is made.
-func (p *pass) newCopy(source *corev1.Secret) *corev1.Secret {
-	sum := sha256.Sum256([]byte(source.Namespace + "/" + source.Name))
-	suffix := hex.EncodeToString(sum[:])[:suffixLength]
+// CopyNames returns the names that the copy of a secret may have, the first of which is free as a rule. They follow from
+// the secret's, so that there is one copy however often it is made.
+func CopyNames(source types.NamespacedName) []string {
+	sum := sha256.Sum256([]byte(source.String()))
+	digits := hex.EncodeToString(sum[:])
 	name := source.Name
 	if longest := validation.DNS1123SubdomainMaxLength - 1 - suffixLength; len(name) > longest {
 		name = strings.TrimRight(name[:longest], "-.")
 	}
+	names := make([]string, mostNames)
+	for i := range names {
+		names[i] = name + "-" + digits[i*suffixLength:][:suffixLength]
+	}
+	return names
+}
+
+// newCopy returns a copy under the first name that nobody else has.
+func (p *pass) newCopy(source *corev1.Secret) *corev1.Secret {
+	names := CopyNames(types.NamespacedName{Namespace: source.Namespace, Name: source.Name})
+	name := names[max(0, slices.IndexFunc(names, func(n string) bool { return !slices.Contains(p.Secrets.Taken, n) }))]
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.Secrets.Namespace, Name: name + "-" + suffix,
-			Labels: maps.Clone(source.Labels), Annotations: p.marks(source, nil),
+			Namespace: p.Secrets.Namespace, Name: name, Labels: labelsOf(source), Annotations: p.marks(source, nil),
 		},
 		Type: source.Type, Data: source.Data,
 	}
+}
+
+// labelsOf returns the labels of a new copy: those of its source, and one by which clients find it.
+func labelsOf(source *corev1.Secret) map[string]string {
+	labels := map[string]string{}
+	maps.Copy(labels, source.Labels)
+	labels[v1beta1.SecretSourceUIDLabel] = string(source.UID)
+	return labels
 }
 
 // marks returns the annotations of a copy: those of its source, and by what it is known.
@@ -178,7 +214,11 @@ func (p *pass) marks(source *corev1.Secret, references []string) map[string]stri
 // renewal returns the merge patch that makes a copy equal to its source and refer to the job.
 func (p *pass) renewal(source, shown *corev1.Secret) map[string]any {
 	body, meta := map[string]any{}, map[string]any{}
-	if changes := added(shown.Labels, source.Labels); len(changes) > 0 {
+	labels := labelsOf(source)
+	if _, marked := shown.Labels[v1beta1.SecretSourceUIDLabel]; !marked { // made by a release that does not
+		delete(labels, v1beta1.SecretSourceUIDLabel)
+	}
+	if changes := added(shown.Labels, labels); len(changes) > 0 {
 		meta["labels"] = changes
 	}
 	if changes := added(shown.Annotations, p.marks(source, References(shown))); len(changes) > 0 {
@@ -215,19 +255,33 @@ func added(have, want map[string]string) map[string]any {
 func (p *pass) releaseCopies(used map[types.UID]bool) []action.Action {
 	var actions []action.Action
 	for _, c := range p.Secrets.Copies {
-		references := References(c)
-		if used[c.UID] || !isCopy(c) || c.DeletionTimestamp != nil || !slices.Contains(references, p.key()) {
-			continue
+		if !used[c.UID] {
+			actions = append(actions, without(c, []string{p.key()})...)
 		}
-		others := slices.DeleteFunc(references, func(r string) bool { return r == p.key() })
-		a := action.Action{Verb: action.Delete, Object: c, Reason: "ReleaseSecret", Message: "no job uses it"}
-		if len(others) > 0 {
-			a.Verb, a.Message = action.PatchMetadata, fmt.Sprintf("%d other jobs use it", len(others))
-			a.Patches = []action.Patch{{Type: types.MergePatchType, Body: map[string]any{"metadata": map[string]any{
-				"annotations": map[string]any{v1beta1.SecretReferencesAnnotation: strings.Join(others, ",")},
-			}}}}
-		}
-		actions = append(actions, a)
 	}
 	return actions
+}
+
+// Release is the plan that takes jobs out of a copy of a secret.
+func Release(shown *corev1.Secret, jobs []string, known action.Refusals, now time.Time) action.Plan {
+	plan := action.Plan{Refusals: known, Now: now}
+	plan.Add(action.Step{Name: "release", Actions: without(shown, jobs)})
+	return plan
+}
+
+// without returns the write that takes jobs out of a copy, which is its deletion if no other job uses it.
+func without(shown *corev1.Secret, jobs []string) []action.Action {
+	references := References(shown)
+	others := slices.DeleteFunc(slices.Clone(references), func(r string) bool { return slices.Contains(jobs, r) })
+	if !isCopy(shown) || shown.DeletionTimestamp != nil || len(others) == len(references) {
+		return nil
+	}
+	a := action.Action{Verb: action.Delete, Object: shown, Reason: "ReleaseSecret", Message: "no job uses it"}
+	if len(others) > 0 {
+		a.Verb, a.Message = action.PatchMetadata, fmt.Sprintf("%d other jobs use it", len(others))
+		a.Patches = []action.Patch{{Type: types.MergePatchType, Body: map[string]any{"metadata": map[string]any{
+			"annotations": map[string]any{v1beta1.SecretReferencesAnnotation: strings.Join(others, ",")},
+		}}}}
+	}
+	return []action.Action{a}
 }

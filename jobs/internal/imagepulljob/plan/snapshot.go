@@ -42,4 +42,6 @@ type Secrets struct {
 	Sources map[string]*corev1.Secret
 	// Copies are the copies of these secrets, and all that the job refers to.
 	Copies []*corev1.Secret
+	// Taken are the CopyNames of these secrets that other secrets have.
+	Taken []string
 }
