@@ -157,6 +157,7 @@ func TestWhoIsStoppedAndWhen(t *testing.T) {
 			pod.Spec.Containers, pod.Status.ContainerStatuses = pod.Spec.Containers[1:], pod.Status.ContainerStatuses[1:]
 		}), ""},
 		"restartPolicy Always":          {job(container("log", stopped), exits("main", 0), policy(corev1.RestartPolicyAlways)), ""},
+		"Always, main's own is Never":   {job(container("log", stopped), exits("main", 0), policy(corev1.RestartPolicyAlways), changeMain(func(c *corev1.Container) { c.RestartPolicy = &never })), ""},
 		"OnFailure, main has ended":     {job(container("log", stopped), exits("main", 0), onFailure), "Create  log"},
 		"OnFailure, main has failed":    {job(container("log", stopped), exits("main", 1), onFailure), ""},
 		"main's own policy is Always":   {job(container("log", stopped), exits("main", 0), changeMain(func(c *corev1.Container) { c.RestartPolicy = &always })), ""},
