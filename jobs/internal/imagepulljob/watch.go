@@ -28,7 +28,7 @@ import (
 const (
 	// jobIndex finds NodeImages by the UIDs of the owners of their tags.
 	jobIndex = "spec.images.tags.ownerReferences.uid"
-	// imageIndex finds the jobs that have not completed by their image.
+	// imageIndex finds the jobs that have not completed by their image, with its tag and without.
 	imageIndex = "spec.image"
 	// copyIndex finds copies of secrets by their source and by the jobs that use them.
 	copyIndex = "copy"
@@ -82,7 +82,7 @@ func images(o client.Object) []string {
 	if err != nil {
 		return nil
 	}
-	return []string{everyImage, ref.Name}
+	return []string{everyImage, ref.Name, ref.String()}
 }
 
 func copyKeys(o client.Object) []string {
@@ -144,8 +144,8 @@ func (r *reconciler) nodeImages() handler.EventHandler {
 					return selects(job, after.Name, before.Labels) != selects(job, after.Name, after.Labels)
 				})
 			}
-			for _, image := range changedImages(before, after) {
-				wake(ctx, q, image, all)
+			for _, key := range changes(before, after) {
+				wake(ctx, q, key, all)
 			}
 		},
 	}
@@ -163,20 +163,36 @@ func selects(job *v1beta1.ImagePullJob, node string, labels map[string]string) b
 	return err == nil && matches(labels)
 }
 
-// changedImages returns the images whose entries or states differ.
-func changedImages(before, after *nodeimage.NodeImage) []string {
-	changed := map[string]bool{}
-	for name := range before.Spec.Images {
-		changed[name] = true
+// changes returns the keys in imageIndex of what differs: of an image as the node is asked for it, and of each tag of
+// which the node tells something else.
+func changes(before, after *nodeimage.NodeImage) []string {
+	keys := map[string]bool{}
+	for _, o := range []*nodeimage.NodeImage{before, after} {
+		for name := range o.Spec.Images {
+			if !equality.Semantic.DeepEqual(before.Spec.Images[name], after.Spec.Images[name]) {
+				keys[name] = true
+			}
+		}
+		for name := range o.Status.ImageStatuses {
+			was, is := told(before, name), told(after, name)
+			for tag := range told(o, name) {
+				if !keys[name] && !equality.Semantic.DeepEqual(was[tag], is[tag]) {
+					keys[imageref.Ref{Name: name, Tag: tag}.String()] = true
+				}
+			}
+		}
 	}
-	for name := range after.Spec.Images {
-		changed[name] = true
+	return slices.Collect(maps.Keys(keys))
+}
+
+// told returns what a node tells of the tags of an image.
+func told(o *nodeimage.NodeImage, image string) map[string]*nodeimage.ImageTagStatus {
+	tags := o.Status.ImageStatuses[image].Tags
+	states := make(map[string]*nodeimage.ImageTagStatus, len(tags))
+	for i := range tags {
+		states[tags[i].Tag] = &tags[i]
 	}
-	maps.DeleteFunc(changed, func(name string, _ bool) bool {
-		return equality.Semantic.DeepEqual(before.Spec.Images[name], after.Spec.Images[name]) &&
-			equality.Semantic.DeepEqual(before.Status.ImageStatuses[name], after.Status.ImageStatuses[name])
-	})
-	return slices.Collect(maps.Keys(changed))
+	return states
 }
 
 // copies wakes the jobs that use a copy of a secret.

@@ -1,0 +1,127 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+)
+
+func secret(namespace, name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name), Annotations: map[string]string{
+			"a": "b", corev1.LastAppliedConfigAnnotation: "secret",
+		}},
+		Type: corev1.SecretTypeDockerConfigJson, Data: data,
+	}
+}
+
+func withSecret(j *v1beta1.ImagePullJob) { j.Spec.PullSecrets = []string{"s"} }
+
+func TestSecretsAreCopiedOnceAndReleased(t *testing.T) {
+	data := map[string][]byte{".dockerconfigjson": []byte("{}")}
+	source := secret("default", "s", data)
+	secrets := Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": source}}
+	j := job(withSecret)
+	p := compute(t, Snapshot{Job: j, Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: secrets, Now: now})
+	require.Len(t, p.Steps, 3, p.String())
+	assert.Equal(t, action.PatchMetadata, p.Steps[0].Actions[0].Verb, "the finalizer comes first")
+	made := p.Steps[1].Actions[0].Object.(*corev1.Secret).DeepCopy()
+	assert.Equal(t, config, made.Namespace)
+	assert.Equal(t, data, made.Data)
+	assert.Equal(t, map[string]string{
+		"a": "b", v1beta1.SecretSourceAnnotation: "default/s", v1beta1.SecretReferencesAnnotation: "default/warm", v1beta1.SecretModeAnnotation: "batch",
+	}, made.Annotations)
+	assert.Equal(t, map[string]string{v1beta1.SecretSourceUIDLabel: string(source.UID)}, made.Labels, "clients list by it")
+	node := written(t, &p, image("n0"))
+	assert.Equal(t, []nodeimage.SecretReference{{Namespace: config, Name: made.Name, Mode: nodeimage.SecretBatch}}, node.Spec.Images["nginx"].PullSecrets)
+
+	made.UID = "copy"
+	protected(j)
+	secrets.Copies = []*corev1.Secret{made}
+	p = compute(t, Snapshot{Job: j, Targets: []*nodeimage.NodeImage{node}, Secrets: secrets, Now: now})
+	assert.True(t, p.Empty(), p.String())
+
+	other := job(withSecret, protected, func(j *v1beta1.ImagePullJob) { j.Name = "other" })
+	p = compute(t, Snapshot{Job: other, Secrets: secrets, Now: now})
+	assert.Contains(t, fmt.Sprint(p.Steps[0].Actions[0].Patches[0].Body), "default/other,default/warm")
+
+	shared := made.DeepCopy()
+	shared.Annotations[v1beta1.SecretReferencesAnnotation] = "default/other,default/warm"
+	secrets.Copies = []*corev1.Secret{shared}
+	p = Compute(Snapshot{Job: job(withSecret, protected, ended(time.Hour)), Secrets: secrets, Now: now})
+	assert.Equal(t, "release:\n  PatchMetadata secret "+made.Name+" (ReleaseSecret): 1 other jobs use it\n"+
+		"finalizer:\n  PatchMetadata imagepulljob warm (Released): the job needs no secrets any more\n", p.String())
+	secrets.Copies = []*corev1.Secret{made}
+	p = Compute(Snapshot{Job: job(withSecret, protected, ended(time.Hour)), Secrets: secrets, Now: now})
+	assert.Contains(t, p.String(), "Delete secret "+made.Name)
+	p = Compute(Snapshot{Job: job(withSecret, ended(time.Hour)), Secrets: secrets, Now: now})
+	assert.Equal(t, "release:\n  Delete secret "+made.Name+" (ReleaseSecret): no job uses it\n", p.String(), "somebody has removed the finalizer")
+
+	again := source.DeepCopy()
+	again.UID = "again"
+	secrets.Sources = map[string]*corev1.Secret{"s": again}
+	p = Compute(Snapshot{Job: j, Secrets: secrets, Now: now})
+	assert.Equal(t, map[string]any{"metadata": map[string]any{"labels": map[string]any{v1beta1.SecretSourceUIDLabel: "again"}}}, p.Steps[0].Actions[0].Patches[0].Body)
+
+	changed := secret("default", "s", map[string][]byte{"other": []byte("x")})
+	secrets.Sources = map[string]*corev1.Secret{"s": changed}
+	p = Compute(Snapshot{Job: j, Secrets: secrets, Now: now})
+	assert.Equal(t, map[string]any{"data": map[string]any{".dockerconfigjson": nil, "other": []byte("x")}}, p.Steps[0].Actions[0].Patches[0].Body)
+
+	foreign := made.DeepCopy()
+	foreign.Labels = nil
+	delete(foreign.Annotations, v1beta1.SecretModeAnnotation)
+	secrets.Copies = []*corev1.Secret{foreign}
+	p = Compute(Snapshot{Job: j, Secrets: secrets, Now: now})
+	assert.Equal(t, action.Create, p.Steps[0].Actions[0].Verb, "what has no mark is no copy")
+}
+
+func TestMissingSecretsAreTold(t *testing.T) {
+	absent := Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": nil}}
+	p := compute(t, Snapshot{Job: job(withSecret, protected), Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: absent, Now: now})
+	assert.Equal(t, "job is running, progress 0.0%; secret s is not found", p.Status.Message)
+	require.Len(t, p.Notices, 1)
+	assert.Equal(t, EventSecretNotFound, p.Notices[0].Reason)
+	assert.Equal(t, 1, p.Count(action.PatchSpec), "the job goes on without it")
+
+	p = compute(t, Snapshot{Job: job(withSecret), Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: Secrets{Namespace: config}, Now: now})
+	assert.Equal(t, "job is running, progress 0.0%; namespace kruise-daemon-config is missing", p.Status.Message)
+	assert.True(t, p.Empty())
+	assert.Equal(t, SecretRecheck, p.RequeueAfter)
+
+	inside := job(withSecret, func(j *v1beta1.ImagePullJob) { j.Namespace = config })
+	p = compute(t, Snapshot{Job: inside, Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: Secrets{Namespace: config}, Now: now})
+	assert.Equal(t, []nodeimage.SecretReference{{Namespace: config, Name: "s", Mode: nodeimage.SecretBatch}}, written(t, &p, image("n0")).Spec.Images["nginx"].PullSecrets)
+}
+
+// Six digits are few: of some thousand namespaces with a secret of the same name, two may have the same.
+func TestAnotherNameIsTakenWhereOneIsTaken(t *testing.T) {
+	source := secret("default", "s", nil)
+	names := CopyNames(types.NamespacedName{Namespace: "default", Name: "s"})
+	for i, want := range []string{names[0], names[1], names[2]} {
+		secrets := Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": source}, Taken: names[:i]}
+		p := compute(t, Snapshot{Job: job(withSecret, protected), Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: secrets, Now: now})
+		assert.Equal(t, want, p.Steps[0].Actions[0].Object.GetName())
+		assert.Regexp(t, "^s-[0-9a-f]{6}$", want)
+		assert.Equal(t, want, written(t, &p, image("n0")).Spec.Images["nginx"].PullSecrets[0].Name)
+	}
+}
+
+func TestNamesOfCopiesFit(t *testing.T) {
+	source := secret("default", strings.Repeat("a", 253), nil)
+	p := compute(t, Snapshot{Job: job(withSecret, protected, func(j *v1beta1.ImagePullJob) { j.Spec.PullSecrets = []string{source.Name} }),
+		Secrets: Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{source.Name: source}}, Now: now})
+	assert.Len(t, p.Steps[0].Actions[0].Object.GetName(), 253)
+}
