@@ -155,5 +155,6 @@ func TestWhatOpenKruiseHasMadeIsTakenOver(t *testing.T) {
 		assert.Equal(collect, child.UID, now[0].UID)
 		assert.NotEqual(collect, child.Labels, now[0].Labels)
 		assert.Equal(collect, list.Labels, now[0].Labels)
+		assert.Nil(collect, now[0].Spec.CompletionPolicy.TTLSecondsAfterFinished, "it goes with the list")
 	})
 }

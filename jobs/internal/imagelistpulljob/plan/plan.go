@@ -99,24 +99,28 @@ func run(s Snapshot, p *Plan) {
 }
 
 // labels returns the writes that put the hash of the template on the job, and on children that follow it under another
-// hash.
+// hash. A child that OpenKruise made goes with the job from then on, too: one that went by itself would be made again.
 func labels(job *v1beta1.ImageListPullJob, byImage map[string]*v1beta1.ImagePullJob, hash string) []action.Action {
 	var actions []action.Action
-	add := func(o action.Object) {
-		if o.GetLabels()[contract.RevisionLabel] == hash {
-			return
+	add := func(o action.Object, verb action.Verb, body map[string]any) {
+		if o.GetLabels()[contract.RevisionLabel] != hash {
+			body["metadata"] = map[string]any{"labels": map[string]string{contract.RevisionLabel: hash}}
 		}
-		actions = append(actions, action.Action{
-			Verb: action.PatchMetadata, Object: o, Reason: "Label", Message: "of the template",
-			Patches: []action.Patch{{Type: types.MergePatchType, AnyVersion: true, Body: map[string]any{
-				"metadata": map[string]any{"labels": map[string]string{contract.RevisionLabel: hash}},
-			}}},
-		})
+		if len(body) > 0 {
+			actions = append(actions, action.Action{
+				Verb: verb, Object: o, Reason: "Label", Message: "of the template",
+				Patches: []action.Patch{{Type: types.MergePatchType, AnyVersion: true, Body: body}},
+			})
+		}
 	}
-	add(job)
+	add(job, action.PatchMetadata, map[string]any{})
 	for _, image := range job.Spec.Images {
-		if child := byImage[image]; child != nil {
-			add(child)
+		switch child := byImage[image]; {
+		case child == nil:
+		case child.Spec.CompletionPolicy.TTLSecondsAfterFinished != nil:
+			add(child, action.PatchSpec, map[string]any{"spec": map[string]any{"completionPolicy": map[string]any{"ttlSecondsAfterFinished": nil}}})
+		default:
+			add(child, action.PatchMetadata, map[string]any{})
 		}
 	}
 	return actions

@@ -135,11 +135,16 @@ func TestChildrenOfOpenKruiseStay(t *testing.T) {
 	child.Spec.PullPolicy = &v1beta1.PullPolicy{TimeoutSeconds: new(int32(600)), BackoffLimit: new(int32(3))}
 	child.Spec.ImagePullPolicy = v1beta1.PullIfNotPresent
 	p := Compute(Snapshot{Job: j, Children: []*v1beta1.ImagePullJob{child}, Now: now})
-	assert.Equal(t, "label:\n  PatchMetadata imagepulljob list-x7kq2 (Label): of the template\n", p.String())
-	assert.Equal(t, map[string]any{"metadata": map[string]any{"labels": map[string]string{contract.RevisionLabel: j.Labels[contract.RevisionLabel]}}},
-		p.Steps[0].Actions[0].Patches[0].Body)
+	assert.Equal(t, "label:\n  PatchSpec imagepulljob list-x7kq2 (Label): of the template\n", p.String())
+	assert.Equal(t, map[string]any{
+		"metadata": map[string]any{"labels": map[string]string{contract.RevisionLabel: j.Labels[contract.RevisionLabel]}},
+		"spec":     map[string]any{"completionPolicy": map[string]any{"ttlSecondsAfterFinished": nil}},
+	}, p.Steps[0].Actions[0].Patches[0].Body, "it would go before its siblings and be made again")
 
 	child.Labels = children(t, j)[0].Labels
+	p = Compute(Snapshot{Job: j, Children: []*v1beta1.ImagePullJob{child}, Now: now})
+	assert.Equal(t, 1, p.Count(action.PatchSpec), "an earlier release has labelled it")
+	child.Spec.CompletionPolicy.TTLSecondsAfterFinished = nil
 	j.Labels = map[string]string{contract.RevisionLabel: "5d8f7c9b5d"}
 	p = Compute(Snapshot{Job: j, Children: []*v1beta1.ImagePullJob{child}, Now: now})
 	assert.Equal(t, "label:\n  PatchMetadata imagelistpulljob list (Label): of the template\n", p.String())
