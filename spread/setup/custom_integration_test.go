@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,13 +24,17 @@ func gameServerSet() metav1.TypeMeta {
 }
 
 // allow lets kind GameServerSet be spread until the end of the test; its replicas are at the path, empty for its scale.
-// The operator has to start after the first call.
 func allow(t *testing.T, path string) {
+	t.Helper()
+	allowAll(t, fmt.Sprintf(`{"Group":"example.io","Version":"v1","Kind":"GameServerSet","replicasPath":%q}`, path))
+}
+
+// allowAll lets these kinds be spread until the end of the test. The operator has to start after the first call.
+func allowAll(t *testing.T, kinds ...string) {
 	t.Helper()
 	m := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: workloads.ConfigMapName},
-		Data: map[string]string{workloads.ConfigMapKey: fmt.Sprintf(
-			`{"workloads":[{"Group":"example.io","Version":"v1","Kind":"GameServerSet","replicasPath":%q}]}`, path)},
+		Data:       map[string]string{workloads.ConfigMapKey: `{"workloads":[` + strings.Join(kinds, ",") + `]}`},
 	}
 	c := env.Client(t)
 	if err := c.Create(t.Context(), m); err == nil {

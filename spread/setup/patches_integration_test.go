@@ -6,7 +6,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,4 +58,26 @@ func TestSubsetsWithoutNodesForTheTargetAreToldOf(t *testing.T) {
 		s.Spec.Subsets[1].Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	})
 	assert.Empty(t, warnings.Heard(), "subset a has not changed")
+}
+
+// The server computes the priority of a pod anew that a patch gives another class, and all else that comes from the class.
+func TestAPatchGivesAPodThePriorityOfItsClass(t *testing.T) {
+	c := serve(t)
+	namespace := env.Namespace(t)
+	for name, policy := range map[string]*corev1.PreemptionPolicy{"lower": nil, "never": new(corev1.PreemptNever)} {
+		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name}, Value: 7, PreemptionPolicy: policy}
+		require.NoError(t, c.Create(t.Context(), class))
+	}
+	owner, s := newReplicaSet(namespace, 3), newSpread(namespace, intstr.FromInt32(1))
+	s.Spec.Subsets[0].Patch.Raw = []byte(`{"spec":{"priorityClassName":"` + namespace + `-lower"}}`)
+	s.Spec.Subsets[1].Patch.Raw = []byte(`{"spec":{"priorityClassName":"` + namespace + `-never"}}`)
+	require.NoError(t, c.Create(t.Context(), owner))
+	require.NoError(t, c.Create(t.Context(), s))
+	settled(t, c, s, "0/1 0/-1")
+	for _, want := range []corev1.PreemptionPolicy{corev1.PreemptLowerPriority, corev1.PreemptNever} {
+		pod := podOf(owner)
+		require.NoError(t, c.Create(t.Context(), pod))
+		assert.EqualValues(t, 7, *pod.Spec.Priority)
+		assert.Equal(t, want, *pod.Spec.PreemptionPolicy)
+	}
 }

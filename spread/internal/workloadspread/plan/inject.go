@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
@@ -56,8 +57,8 @@ func narrowed(selector *corev1.NodeSelector, by *corev1.NodeSelectorTerm) *corev
 	return out
 }
 
-// Patch applies a strategic merge patch to the pod. A priority that the API server has computed from another priority
-// class is removed, so that it computes it anew.
+// Patch applies a strategic merge patch to the pod. What the API server has computed from another priority class is
+// removed, so that it computes it anew: it refuses a pod with anything else than what comes from its class.
 func Patch(pod *corev1.Pod, patch []byte) error {
 	if len(patch) == 0 || string(patch) == "null" {
 		return nil
@@ -76,6 +77,9 @@ func Patch(pod *corev1.Pod, patch []byte) error {
 	}
 	if patched.Spec.PriorityClassName != pod.Spec.PriorityClassName {
 		patched.Spec.Priority = nil
+		if ptr.Equal(patched.Spec.PreemptionPolicy, pod.Spec.PreemptionPolicy) {
+			patched.Spec.PreemptionPolicy = nil
+		}
 	}
 	*pod = *patched
 	return nil

@@ -60,15 +60,24 @@ func TestEachRequiredTermIsNarrowed(t *testing.T) {
 }
 
 func TestAnotherPriorityClassHasAnotherPriority(t *testing.T) {
-	for patch, want := range map[string]*int32{
-		`{"spec":{"priorityClassName":"high"}}`: nil, `{"spec":{"priorityClassName":"low"}}`: new(int32(5)), ``: new(int32(5)), `null`: new(int32(5)),
+	preempts, never := new(corev1.PreemptLowerPriority), new(corev1.PreemptNever)
+	for patch, want := range map[string]struct {
+		priority *int32
+		policy   *corev1.PreemptionPolicy
+	}{
+		`{"spec":{"priorityClassName":"high"}}`:                            {},
+		`{"spec":{"priorityClassName":"high","preemptionPolicy":"Never"}}`: {policy: never},
+		`{"spec":{"priorityClassName":"low"}}`:                             {new(int32(5)), preempts},
+		``:                                                                 {new(int32(5)), preempts},
+		`null`:                                                             {new(int32(5)), preempts},
 	} {
 		pod := gen.Pod("p")
-		pod.Spec.PriorityClassName, pod.Spec.Priority = "low", new(int32(5))
+		pod.Spec.PriorityClassName, pod.Spec.Priority, pod.Spec.PreemptionPolicy = "low", new(int32(5)), preempts
 		subset := v1beta1.WorkloadSpreadSubset{Name: "a"}
 		subset.Patch.Raw = []byte(patch)
 		require.NoError(t, Inject(pod, &subset, match))
-		assert.Equal(t, want, pod.Spec.Priority, patch)
+		assert.Equal(t, want.priority, pod.Spec.Priority, patch)
+		assert.Equal(t, want.policy, pod.Spec.PreemptionPolicy, patch)
 	}
 }
 
