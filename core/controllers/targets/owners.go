@@ -28,6 +28,24 @@ func (r *Reader) Get(ctx context.Context, kind schema.GroupKind, name types.Name
 	return r.find(ctx, identity{kind: kind, name: name})
 }
 
+// List returns the metadata of all objects of a kind in the namespace. It belongs to the cache and must not be changed.
+func (r *Reader) List(ctx context.Context, kind schema.GroupKind, namespace string) ([]*metav1.PartialObjectMetadata, error) {
+	mapping, err := r.kinds.get(ctx, kind)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", kind, err)
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := r.options.Cache.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list %s: %w", kind, err)
+	}
+	found := make([]*metav1.PartialObjectMetadata, len(list.Items))
+	for i := range list.Items {
+		found[i] = &list.Items[i]
+	}
+	return found, nil
+}
+
 // Owners returns the controller of an object in the namespace, the controller of that one, and so on up to the topmost,
 // or up to the first of a wanted kind. The chain ends below an owner of a kind that Options.Follow excludes. With an
 // error come the owners found so far: the error is about the owner of the last one. An owner of the same name with

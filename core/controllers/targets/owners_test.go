@@ -168,6 +168,8 @@ func TestReadsThatAreForbidden(t *testing.T) {
 		_, err := w.Owners(t.Context(), w.namespace, pod)
 		assert.True(t, apierrors.IsForbidden(err), "%v", err)
 		assert.ErrorContains(t, err, "get Fleet.example.com "+w.namespace+"/web")
+		_, err = w.List(t.Context(), schema.GroupKind{Group: "example.com", Kind: "Fleet"}, w.namespace)
+		assert.True(t, apierrors.IsForbidden(err), "%v", err)
 	}
 	forbidden()
 	asksNothing(t, forbidden)
@@ -189,6 +191,9 @@ func TestReadsThatAreForbidden(t *testing.T) {
 
 	chain, err := w.Owners(t.Context(), w.namespace, pod)
 	require.NoError(t, err)
+	all, err := w.List(t.Context(), schema.GroupKind{Group: "example.com", Kind: "Fleet"}, w.namespace)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Fleet web"}, names(all))
 	scale := func() {
 		_, err = w.Replicas(t.Context(), chain[0])
 		assert.True(t, apierrors.IsForbidden(err), "%v", err)

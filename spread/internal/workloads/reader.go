@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
@@ -34,7 +33,6 @@ type Reader struct {
 	config  *Config
 	targets *targets.Reader
 	live    client.Reader
-	cache   cache.Cache
 	mapper  meta.RESTMapper
 	specs   *lru.Cache // types.UID to spec
 	updates *lru.Cache // types.UID to update
@@ -54,7 +52,7 @@ func NewReader(ctx context.Context, config *Config, o targets.Options) (*Reader,
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{config: config, targets: made, live: o.Live, cache: o.Cache, mapper: o.Mapper, specs: lru.New(rememberedSpecs),
+	return &Reader{config: config, targets: made, live: o.Live, mapper: o.Mapper, specs: lru.New(rememberedSpecs),
 		updates: lru.New(rememberedSpecs),
 	}, nil
 }
@@ -208,8 +206,8 @@ func (r *Reader) Children(ctx context.Context, workload *metav1.PartialObjectMet
 	}
 	var candidates []*metav1.PartialObjectMetadata
 	for _, kind := range kinds {
-		found, err := r.list(ctx, kind, workload.Namespace)
-		if err != nil {
+		found, err := r.targets.List(ctx, kind, workload.Namespace)
+		if err != nil && !meta.IsNoMatchError(err) {
 			return nil, err
 		}
 		candidates = append(candidates, found...)
@@ -238,24 +236,4 @@ func (r *Reader) Between(ctx context.Context, kind schema.GroupKind) ([]schema.G
 		kinds = append(kinds, schema.GroupKind{Group: s.Group, Kind: s.Kind})
 	}
 	return kinds, err
-}
-
-func (r *Reader) list(ctx context.Context, kind schema.GroupKind, namespace string) ([]*metav1.PartialObjectMetadata, error) {
-	mapping, err := r.mapper.RESTMapping(kind)
-	if meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find kind %s: %w", kind, err)
-	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := r.cache.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list %s: %w", kind, err)
-	}
-	found := make([]*metav1.PartialObjectMetadata, len(list.Items))
-	for i := range list.Items {
-		found[i] = &list.Items[i]
-	}
-	return found, nil
 }
