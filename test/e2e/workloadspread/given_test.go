@@ -14,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,46 +29,39 @@ import (
 
 const app = "flotilla/demo-app:"
 
-// kind is a kind of workloads.
-type kind struct {
-	apiVersion, name string
-	empty            func() client.Object
+// kind is a kind of workloads: it returns one without content.
+type kind func() client.Object
+
+func deployments() client.Object  { return &appsv1.Deployment{} }
+func replicaSets() client.Object  { return &appsv1.ReplicaSet{} }
+func statefulSets() client.Object { return &appsv1.StatefulSet{} }
+func cloneSets() client.Object    { return &clonesets.CloneSet{} }
+func jobs() client.Object         { return &batchv1.Job{} }
+
+// named returns how the cluster names the kind.
+func (k kind) named(t *testing.T) schema.GroupVersionKind {
+	t.Helper()
+	named, err := world.Client.GroupVersionKindFor(k())
+	require.NoError(t, err)
+	return named
 }
 
 func meta(namespace string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: "web", Namespace: namespace}
 }
 
-func deployments() kind {
-	return kind{"apps/v1", "Deployment", func() client.Object { return &appsv1.Deployment{} }}
-}
-
-func replicaSets() kind {
-	return kind{"apps/v1", "ReplicaSet", func() client.Object { return &appsv1.ReplicaSet{} }}
-}
-
-func statefulSets() kind {
-	return kind{"apps/v1", "StatefulSet", func() client.Object { return &appsv1.StatefulSet{} }}
-}
-
-func cloneSets() kind {
-	return kind{"apps.kruise.io/v1beta1", "CloneSet", func() client.Object { return &clonesets.CloneSet{} }}
-}
-
-func jobs() kind { return kind{"batch/v1", "Job", func() client.Object { return &batchv1.Job{} }} }
-
 // newWorkload returns a workload "web" of the kind.
 func (k kind) newWorkload(t *testing.T, namespace string, replicas int32, template corev1.PodTemplateSpec) client.Object {
 	t.Helper()
 	spec := map[string]any{"replicas": replicas, "selector": metav1.LabelSelector{MatchLabels: template.Labels}}
-	if k.name == "Job" {
+	if k.named(t).Kind == "Job" {
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever
 		spec = map[string]any{"parallelism": replicas, "completions": replicas}
 	}
 	spec["template"] = template
 	text, err := json.Marshal(map[string]any{"metadata": meta(namespace), "spec": spec})
 	require.NoError(t, err)
-	o := k.empty()
+	o := k()
 	require.NoError(t, json.Unmarshal(text, o))
 	return o
 }
@@ -77,7 +71,7 @@ func forKinds(t *testing.T, kinds []kind, tell func(*testing.T, kind)) {
 	t.Helper()
 	t.Parallel()
 	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) {
+		t.Run(k.named(t).Kind, func(t *testing.T) {
 			t.Parallel()
 			tell(t, k)
 		})
@@ -112,8 +106,9 @@ func scale(t *testing.T, o client.Object, replicas int) {
 // givenSpread creates a WorkloadSpread "web" of workload "web", and waits until the operator knows it.
 func (k kind) givenSpread(t *testing.T, namespace string, subsets []v1beta1.WorkloadSpreadSubset, change ...func(*v1beta1.WorkloadSpread)) *v1beta1.WorkloadSpread {
 	t.Helper()
+	version, name := k.named(t).ToAPIVersionAndKind()
 	spread := &v1beta1.WorkloadSpread{ObjectMeta: meta(namespace), Spec: v1beta1.WorkloadSpreadSpec{
-		TargetReference: &v1beta1.TargetReference{APIVersion: k.apiVersion, Kind: k.name, Name: "web"}, Subsets: subsets,
+		TargetReference: &v1beta1.TargetReference{APIVersion: version, Kind: name, Name: "web"}, Subsets: subsets,
 	}}
 	for _, c := range change {
 		c(spread)

@@ -22,7 +22,7 @@ func twoThenTheRest(label string) []v1beta1.WorkloadSpreadSubset {
 
 // Pods fill the first subset and go on to the next, and those that came last go first.
 func TestSubsetsFillInOrderAndEmptyFromTheLast(t *testing.T) {
-	forKinds(t, []kind{deployments(), cloneSets()}, func(t *testing.T, k kind) {
+	forKinds(t, []kind{deployments, cloneSets}, func(t *testing.T, k kind) {
 		t.Helper()
 		namespace := world.Namespace(t)
 		spread := k.givenSpread(t, namespace, twoThenTheRest(zones(t, namespace)))
@@ -44,7 +44,7 @@ func TestSubsetsFillInOrderAndEmptyFromTheLast(t *testing.T) {
 
 // A lowered limit deletes nothing: pods beyond it are the first to go.
 func TestPodsBeyondALoweredLimitGoFirst(t *testing.T) {
-	forKinds(t, []kind{deployments(), cloneSets()}, func(t *testing.T, k kind) {
+	forKinds(t, []kind{deployments, cloneSets}, func(t *testing.T, k kind) {
 		t.Helper()
 		namespace := world.Namespace(t)
 		spread := k.givenSpread(t, namespace, twoThenTheRest(zones(t, namespace)))
@@ -59,7 +59,7 @@ func TestPodsBeyondALoweredLimitGoFirst(t *testing.T) {
 
 // Percentages follow the replicas of the workload.
 func TestPercentagesFollowReplicas(t *testing.T) {
-	forKinds(t, []kind{deployments(), cloneSets()}, func(t *testing.T, k kind) {
+	forKinds(t, []kind{deployments, cloneSets}, func(t *testing.T, k kind) {
 		t.Helper()
 		namespace := world.Namespace(t)
 		label := zones(t, namespace)
@@ -75,7 +75,7 @@ func TestPercentagesFollowReplicas(t *testing.T) {
 
 // Pods that no node of their subset can take are replaced by pods of a later one, and no others are.
 func TestPodsMoveOnFromASubsetWithoutNodes(t *testing.T) {
-	forKinds(t, []kind{deployments(), cloneSets()}, func(t *testing.T, k kind) {
+	forKinds(t, []kind{deployments, cloneSets}, func(t *testing.T, k kind) {
 		t.Helper()
 		namespace := world.Namespace(t)
 		label := zones(t, namespace)
@@ -99,7 +99,7 @@ func TestPodsMoveOnFromASubsetWithoutNodes(t *testing.T) {
 
 // Each revision of a Deployment has the full room: a rollout with a surge ends as it began.
 func TestARolloutKeepsTheSpread(t *testing.T) {
-	forKinds(t, []kind{deployments()}, func(t *testing.T, k kind) {
+	forKinds(t, []kind{deployments}, func(t *testing.T, k kind) {
 		t.Helper()
 		namespace := world.Namespace(t)
 		spread := k.givenSpread(t, namespace, twoThenTheRest(zones(t, namespace)))
@@ -119,7 +119,7 @@ func TestARolloutKeepsTheSpread(t *testing.T) {
 
 // Pods that ran before come into the subset of their node, and go on running when the WorkloadSpread is deleted.
 func TestRunningPodsComeInAndOutlastTheSpread(t *testing.T) {
-	forKinds(t, []kind{deployments(), cloneSets()}, func(t *testing.T, k kind) {
+	forKinds(t, []kind{deployments, cloneSets}, func(t *testing.T, k kind) {
 		t.Helper()
 		namespace := world.Namespace(t)
 		label := zones(t, namespace)
@@ -156,11 +156,11 @@ func TestOtherKindsAreSpread(t *testing.T) {
 	costs := map[string]int{"a in zone a, cost 200": 2, "b in zone b, cost 100": 1}
 	none := map[string]int{"a in zone a": 2, "b in zone b": 1}
 	want := map[string]map[string]int{"ReplicaSet": costs, "StatefulSet": none, "Job": none}
-	forKinds(t, []kind{replicaSets(), statefulSets(), jobs()}, func(t *testing.T, k kind) {
+	forKinds(t, []kind{replicaSets, statefulSets, jobs}, func(t *testing.T, k kind) {
 		t.Helper()
 		namespace := world.Namespace(t)
 		spread := k.givenSpread(t, namespace, twoThenTheRest(zones(t, namespace)))
 		k.givenWorkload(t, namespace, 3)
-		settlesWith(t, spread, want[k.name])
+		settlesWith(t, spread, want[k.named(t).Kind])
 	})
 }
