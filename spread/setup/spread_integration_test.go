@@ -193,9 +193,11 @@ func TestPercentagesFollowTheReplicas(t *testing.T) {
 	assert.Equal(t, map[string]int{"a": 2, "b": 2}, create(t, c, owner, 4))
 }
 
+// I-WS-4: neither admission nor the controller touches a pod of another workload, whatever its annotations say.
 func TestPodsOfOthersAreLeftAlone(t *testing.T) {
 	c := serve(t)
 	namespace := env.Namespace(t)
+	node := givenNode(t, c, namespace, "a")
 	owner, s := newReplicaSet(namespace, 1), newSpread(namespace, intstr.FromInt32(1))
 	other := newReplicaSet(namespace, 1)
 	other.Name = "other"
@@ -215,7 +217,21 @@ func TestPodsOfOthersAreLeftAlone(t *testing.T) {
 	dry := podOf(owner)
 	require.NoError(t, c.Create(t.Context(), dry, client.DryRunAll))
 	assert.Empty(t, subsetOf(dry))
-	settled(t, c, s, "0/1 0/-1")
+
+	pretender := podOf(other)
+	pretender.Spec.NodeName = node
+	pretender.Annotations = map[string]string{v1beta1.MatchedAnnotation: `{"name":"web","subset":"a"}`}
+	require.NoError(t, c.Create(t.Context(), pretender))
+	before := podsOf(t, c, namespace)
+	mine := podOf(owner)
+	mine.Spec.NodeName = node
+	require.NoError(t, c.Create(t.Context(), mine))
+	settled(t, c, s, "1/0 0/-1")
+	testenv.Eventually(t, func(check *assert.CollectT) {
+		assert.Equal(check, 1, costs(t.Context(), check, c, namespace)["a 200"])
+	})
+	after := podsOf(t, c, namespace)
+	assert.Subset(t, after, before)
 }
 
 func TestAdaptiveMovesPodsAndComesBack(t *testing.T) {
@@ -252,14 +268,21 @@ func TestAdaptiveMovesPodsAndComesBack(t *testing.T) {
 	assert.Equal(t, map[string]int{"a": 1}, create(t, c, owner, 1))
 }
 
+// givenNode creates a node in a zone that no other test uses, and returns its name.
+func givenNode(t *testing.T, c client.Client, namespace, zone string) (name string) {
+	t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + zone, Labels: map[string]string{"zone": zone}}}
+	require.NoError(t, c.Create(t.Context(), node))
+	node.Spec.Taints = nil // the API server marks new nodes as not ready
+	require.NoError(t, c.Update(t.Context(), node))
+	return node.Name
+}
+
 func TestRunningPodsAreTakenIn(t *testing.T) {
 	c := serve(t)
 	namespace := env.Namespace(t)
 	for _, zone := range []string{"a", "b"} {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + zone, Labels: map[string]string{"zone": zone}}}
-		require.NoError(t, c.Create(t.Context(), node))
-		node.Spec.Taints = nil // the API server marks new nodes as not ready
-		require.NoError(t, c.Update(t.Context(), node))
+		givenNode(t, c, namespace, zone)
 	}
 	owner := newReplicaSet(namespace, 4)
 	require.NoError(t, c.Create(t.Context(), owner))
