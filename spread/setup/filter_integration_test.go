@@ -119,3 +119,17 @@ func TestPodsAreFoundThroughWhatIsBetween(t *testing.T) {
 	}
 	settled(t, c, s, "1/0 1/-1")
 }
+
+// A ConfigMap that cannot be understood is the trouble of the kinds that it names alone.
+func TestABrokenConfigMapConcernsNoBuiltInKind(t *testing.T) {
+	env.Need(t)
+	allowAll(t, "{")
+	c := serve(t)
+	namespace := env.Namespace(t)
+	owner, s := newReplicaSet(namespace, 4), newSpread(namespace, intstr.FromString("50%"))
+	require.NoError(t, c.Create(t.Context(), owner))
+	require.NoError(t, c.Create(t.Context(), s))
+	settled(t, c, s, "0/2 0/-1")
+	assert.Equal(t, map[string]int{"a": 2, "b": 2}, create(t, c, owner, 4))
+	settled(t, c, s, "2/0 2/-1")
+}

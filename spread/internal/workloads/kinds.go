@@ -144,8 +144,11 @@ func (c *Config) Forget() {
 	c.until = time.Time{}
 }
 
-// find returns what the ConfigMap says of a kind of workloads.
+// find returns what the ConfigMap says of a kind of workloads. Of kinds that are known without it nothing is asked.
 func (c *Config) find(ctx context.Context, kind schema.GroupKind) (Allowed, bool, error) {
+	if slices.Contains(BuiltIn(), kind) {
+		return Allowed{}, false, nil
+	}
 	all, err := c.Allowed(ctx)
 	i := slices.IndexFunc(all, func(a Allowed) bool { return a.GroupKind() == kind })
 	if i < 0 {

@@ -7,11 +7,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -66,6 +68,31 @@ func TestTheConfigMapIsRead(t *testing.T) {
 	none, err := ParseAllowed("")
 	require.NoError(t, err)
 	assert.Empty(t, none)
+}
+
+// broken answers with a ConfigMap that nobody understands.
+type broken struct{ client.Reader }
+
+func (broken) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	m, ok := o.(*corev1.ConfigMap)
+	if !ok {
+		return fmt.Errorf("asked for a %T", o)
+	}
+	m.Data = map[string]string{ConfigMapKey: "{"}
+	return nil
+}
+
+func TestABrokenConfigMapConcernsNoBuiltInKind(t *testing.T) {
+	r := &Reader{config: &Config{Live: broken{}, Clock: clock.RealClock{}}}
+	for _, kind := range BuiltIn() {
+		_, err := r.Between(t.Context(), kind)
+		require.NoError(t, err, kind)
+		known, err := r.config.Knows(t.Context(), kind)
+		require.NoError(t, err, kind)
+		assert.True(t, known && r.config.Follows(t.Context(), kind), kind)
+	}
+	_, err := r.Between(t.Context(), schema.GroupKind{Group: "example.io", Kind: "GameServerSet"})
+	assert.ErrorContains(t, err, ConfigMapKey)
 }
 
 func TestWhichPodsAScaleSelects(t *testing.T) {

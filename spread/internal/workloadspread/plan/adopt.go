@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -151,16 +150,23 @@ func (c *computation) mark(change *action.PodChange, i int) {
 	subset := &c.Spread.Spec.Subsets[i]
 	if !ignoresMetadata(c.Spread) {
 		var patch struct {
-			Metadata metav1.ObjectMeta `json:"metadata"`
+			Metadata struct{ Labels, Annotations map[string]*string } `json:"metadata"`
 		}
 		if json.Unmarshal(subset.Patch.Raw, &patch) == nil {
-			for key, value := range patch.Metadata.Labels {
-				change.SetLabel(key, value)
-			}
-			for key, value := range patch.Metadata.Annotations {
-				change.SetAnnotation(key, value)
-			}
+			merge(patch.Metadata.Labels, change.SetLabel, change.RemoveLabel)
+			merge(patch.Metadata.Annotations, change.SetAnnotation, change.RemoveAnnotation)
 		}
 	}
 	change.SetAnnotation(v1beta1.MatchedAnnotation, textOf(v1beta1.Match{Name: c.Spread.Name, Subset: subset.Name}))
+}
+
+// merge sets what a patch gives a value, and removes what it gives null and is known: of annotations only our own are.
+func merge(patch map[string]*string, set func(key, value string), remove func(key string)) {
+	for key, value := range patch {
+		if value == nil {
+			remove(key)
+			continue
+		}
+		set(key, *value)
+	}
 }

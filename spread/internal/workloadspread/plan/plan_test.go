@@ -256,6 +256,17 @@ func TestAdoptedPodsGetTheMetadataOfThePatch(t *testing.T) {
 	assert.NotContains(t, written(), "labels")
 }
 
+// null takes a label away, as it does from a new pod, and gives nothing an empty value.
+func TestAdoptedPodsLoseWhatThePatchTakesAway(t *testing.T) {
+	s := snapshot(given("a"), ready("1", gen.OnNode("node-a"), gen.Label("old", "x")))
+	s.Spread.Spec.Subsets[0].Patch.Raw = []byte(`{"metadata":{"labels":{"old":null,"none":null},"annotations":{"none":null}}}`)
+	written := compute(t, s).Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)
+	assert.Equal(t, map[string]any{"old": nil}, written["labels"])
+	assert.Equal(t, map[string]any{
+		v1beta1.MatchedAnnotation: `{"name":"web","subset":"a"}`, contract.PodDeletionCostAnnotation: "100",
+	}, written["annotations"])
+}
+
 // Admission would not know of a place that is taken in one pass: the place is noted first.
 func TestLaterPodsComeIntoSubsetsWithRoom(t *testing.T) {
 	later := func(name, zone string) *corev1.Pod {
