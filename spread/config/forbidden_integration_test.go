@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -59,6 +60,15 @@ func TestAKindThatMayNotBeListedKeepsNobodyWaiting(t *testing.T) {
 	waiting := create("v1", "ReplicationController", "waiting")
 	known(create("apps/v1", "ReplicaSet", "other"))
 	assert.Zero(t, waiting.Status.ObservedGeneration)
+	testenv.Eventually(t, func(check *assert.CollectT) {
+		var events eventsv1.EventList
+		require.NoError(check, c.List(t.Context(), &events, client.InNamespace(namespace)))
+		require.NotEmpty(check, events.Items)
+		for _, e := range events.Items {
+			assert.Equal(check, "waiting TargetUnknown", e.Regarding.Name+" "+e.Reason)
+			assert.Contains(check, e.Note, "cannot list resource \"controllerrevisions\"")
+		}
+	})
 	grant(t, c, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"controllerrevisions"}, Verbs: []string{"get", "list", "watch"}})
 	known(waiting)
 }

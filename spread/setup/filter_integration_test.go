@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -13,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
 func trainingJob() metav1.TypeMeta {
@@ -93,6 +95,31 @@ func TestAPartOfAWorkloadIsSpread(t *testing.T) {
 			settled(t, c, s, story.want)
 		})
 	}
+}
+
+// Where a path leads to no number no pod is refused: the percentages leave no room, and an event says why.
+func TestAPathToNoNumberRefusesNoPod(t *testing.T) {
+	env.Need(t)
+	allowAll(t, `{"Group":"example.io","Version":"v1","Kind":"TrainingJob","replicasPath":"spec.none"}`)
+	c := serve(t)
+	namespace := env.Namespace(t)
+	job := training(t, namespace)
+	require.NoError(t, c.Create(t.Context(), job))
+	s := spreadOf(namespace, trainingJob(), 0)
+	limits(s, "50%")
+	require.NoError(t, c.Create(t.Context(), s))
+	settled(t, c, s, "0/0 0/-1")
+	pod := newPod(job, trainingJob(), "", nil)
+	require.NoError(t, c.Create(t.Context(), pod))
+	assert.Equal(t, "b", subsetOf(pod))
+	settled(t, c, s, "0/0 1/-1")
+	testenv.Eventually(t, func(check *assert.CollectT) {
+		var events eventsv1.EventList
+		require.NoError(check, c.List(t.Context(), &events, client.InNamespace(namespace)))
+		require.NotEmpty(check, events.Items)
+		assert.Equal(check, plan.EventTargetUnknown, events.Items[0].Reason)
+		assert.Contains(check, events.Items[0].Note, "no number of replicas at path spec.none: there is no none")
+	})
 }
 
 // What the ConfigMap names may stand between a workload and its pods.

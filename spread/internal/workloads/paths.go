@@ -1,10 +1,14 @@
 package workloads
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 )
+
+// errNumber means that there is no number of replicas where a path says.
+var errNumber = errors.New("no number of replicas")
 
 // Sum returns the sum of the integers at the paths in an object, such as spec.groups.1.replicas. An empty path counts 0.
 func Sum(object map[string]any, paths ...string) (int32, error) {
@@ -20,7 +24,7 @@ func Sum(object map[string]any, paths ...string) (int32, error) {
 		sum += n
 	}
 	if sum < 0 || sum > 1<<31-1 {
-		return 0, fmt.Errorf("the sum %d is no number of replicas", sum)
+		return 0, fmt.Errorf("%w: the sum is %d", errNumber, sum)
 	}
 	return int32(sum), nil
 }
@@ -32,22 +36,22 @@ func integerAt(object map[string]any, path string) (int64, error) {
 		case map[string]any:
 			next, ok := v[name]
 			if !ok {
-				return 0, fmt.Errorf("path %s: there is no %s", path, name)
+				return 0, fmt.Errorf("%w at path %s: there is no %s", errNumber, path, name)
 			}
 			at = next
 		case []any:
 			i, err := strconv.Atoi(name)
 			if err != nil || i < 0 || i >= len(v) {
-				return 0, fmt.Errorf("path %s: %s is no index of a list of %d", path, name, len(v))
+				return 0, fmt.Errorf("%w at path %s: %s is no index of a list of %d", errNumber, path, name, len(v))
 			}
 			at = v[i]
 		default:
-			return 0, fmt.Errorf("path %s: there is nothing below %s", path, name)
+			return 0, fmt.Errorf("%w at path %s: there is nothing below %s", errNumber, path, name)
 		}
 	}
 	n, ok := at.(int64)
 	if !ok {
-		return 0, fmt.Errorf("path %s: it is no integer", path)
+		return 0, fmt.Errorf("%w at path %s: it is no integer", errNumber, path)
 	}
 	return n, nil
 }

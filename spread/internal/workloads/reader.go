@@ -133,6 +133,10 @@ func (r *Reader) Replicas(ctx context.Context, spread *v1beta1.WorkloadSpread, w
 	return &scale.Spec, err
 }
 
+// IsHopeless reports whether an error of reading a workload does not go by trying again: the operator may not read it, or
+// its replicas are not where the user says.
+func IsHopeless(err error) bool { return errors.Is(err, errNumber) || apierrors.IsForbidden(err) }
+
 // Selector returns what selects the pods of a workload, as its scale says, if it is of a kind that the ConfigMap allows:
 // such pods need not have owner references. It is nil of other workloads, and where there is no scale to read. published
 // is false while the workload's own controller has yet to say it.

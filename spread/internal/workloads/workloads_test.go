@@ -43,7 +43,7 @@ func TestPathsAreSummed(t *testing.T) {
 		{[]string{"spec.none"}, 0, "there is no none"},
 		{[]string{"spec.text"}, 0, "it is no integer"},
 		{[]string{"spec.replicas.x"}, 0, "there is nothing below x"},
-		{[]string{"spec.negative"}, 0, "is no number of replicas"},
+		{[]string{"spec.negative"}, 0, "no number of replicas: the sum is -9"},
 	} {
 		got, err := Sum(object, c.paths...)
 		assert.Equal(t, c.want, got, c.paths)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +34,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
 	snap, again, err := r.snapshot(ctx, key)
+	if apierrors.IsForbidden(err) {
+		return base.Pass{Object: snap.Spread, Plan: plan.Unread(err, unknownRetry), Err: err}, nil
+	}
 	if err != nil {
 		return base.Pass{}, err
 	}

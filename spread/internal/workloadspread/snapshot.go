@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// unknownRetry is how long to wait for a workload of a kind that the cluster does not serve: nothing tells when it does.
+	// unknownRetry is how long to wait for a workload of a kind that the cluster does not serve, or that the operator may not
+	// read: nothing tells when that changes.
 	unknownRetry = 30 * time.Second
 	// latestRetry is how long to wait for the revision of new pods: a status that tells it wakes nobody.
 	latestRetry = time.Second
@@ -75,11 +76,12 @@ func (r *reconciler) readTarget(
 		return hidden("read the revision of the target", err)
 	}
 	if plan.NeedsReplicas(s.Spread) && !workloads.HasOrdinals(kind) {
-		if s.Target.Replicas, err = r.workloads.Replicas(ctx, s.Spread, workload); err != nil {
-			return hidden("read the replicas of the target", err)
+		s.Target.Replicas, err = r.workloads.Replicas(ctx, s.Spread, workload)
+		if err = hidden("read the replicas of the target", err); workloads.IsHopeless(err) {
+			s.Target.Replicas, s.Target.Unknown, err = nil, err, nil
 		}
 	}
-	return nil
+	return err
 }
 
 // readPods reads the pods of the workload and what decides about them. Where no pod names the workload, or what is
@@ -127,9 +129,12 @@ func (r *reconciler) whole(ctx context.Context, pods []*corev1.Pod) (map[types.U
 	return found, nil
 }
 
-// hidden returns an error that does not satisfy IsNotFound, which would mean that the spread is gone.
+// hidden returns nil for nil, and else an error that does not satisfy IsNotFound, which would mean that the spread is gone.
 func hidden(what string, err error) error {
-	if apierrors.IsNotFound(err) {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s: %s", what, err.Error())
 	}
 	return fmt.Errorf("%s: %w", what, err)

@@ -198,12 +198,17 @@ func (w *Pods) byRoom(ctx context.Context, m *member, pod *corev1.Pod, match *v1
 	return used, i, nil
 }
 
-// replicas returns how many pods the workload wants, if that matters.
+// replicas returns how many pods the workload wants, if that matters. They are unknown where they cannot be found out: no
+// pod is refused for that, and the controller tells of it.
 func (w *Pods) replicas(ctx context.Context, m *member) (*int32, error) {
 	if !plan.NeedsReplicas(m.spread) {
 		return nil, nil
 	}
-	return w.Workloads.Replicas(ctx, m.spread, m.workload)
+	n, err := w.Workloads.Replicas(ctx, m.spread, m.workload)
+	if workloads.IsHopeless(err) {
+		return nil, nil
+	}
+	return n, err
 }
 
 // remove notes a deletion.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +33,21 @@ func Compute(s Snapshot) Plan {
 	c.plan.Add(action.Step{Name: "mark", Actions: c.marks()})
 	c.reschedule()
 	c.report()
+	if s.Target.Unknown != nil {
+		c.plan.Notices = append(c.plan.Notices, unread(s.Target.Unknown))
+	}
 	return c.plan
+}
+
+// Unread is the plan of a pass that could not read the target, and that is to be repeated.
+func Unread(err error, again time.Duration) action.Plan {
+	p := action.Plan{Notices: []action.Notice{unread(err)}}
+	p.RequeueWithin(again)
+	return p
+}
+
+func unread(err error) action.Notice {
+	return action.Notice{Type: corev1.EventTypeWarning, Reason: EventTargetUnknown, Note: err.Error()}
 }
 
 // computation is a plan in the making.

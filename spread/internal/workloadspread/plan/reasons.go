@@ -13,7 +13,9 @@ const (
 	EventRecovered = "RecoverSchedulable"
 	// EventCostFailed says that a pod's subset or its deletion cost could not be written.
 	EventCostFailed = "PatchPodDeletionCostFailed"
+	// EventTargetUnknown says that the operator may not read the target, or finds no number of replicas where the user says.
+	EventTargetUnknown = "TargetUnknown"
 )
 
 // Reasons are all reasons of events, in the order in which the feature's page explains them.
-var Reasons = []string{EventCreatePodFailed, EventDeletePodFailed, EventRescheduled, EventRecovered, EventCostFailed}
+var Reasons = []string{EventCreatePodFailed, EventDeletePodFailed, EventRescheduled, EventRecovered, EventCostFailed, EventTargetUnknown}

@@ -31,6 +31,8 @@ type Snapshot struct {
 type Target struct {
 	// Replicas is how many pods are wanted; nil if that is unknown.
 	Replicas *int32
+	// Unknown is why it cannot be found out; nil if the workload says no number, or need not.
+	Unknown error
 	// HasCosts is true if the workload scales in by deletion costs.
 	HasCosts bool
 	// Versioned are the kinds each of whose revisions of pods has places of its own.
