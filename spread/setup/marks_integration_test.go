@@ -87,3 +87,29 @@ func TestPodsThatAreAboutToGoAreNoted(t *testing.T) {
 	assert.ElementsMatch(t, []string{pods[0].Name, pods[1].Name}, leaving())
 	assert.Equal(t, map[string]int{"a": 2, "b": 1}, create(t, c, owner, 3), "the places of both are free at once")
 }
+
+// A WorkloadSpread that is deleted and created again has its pods: nothing but admission runs here, and its status counts
+// none yet.
+func TestASpreadThatIsCreatedAgainHasItsPods(t *testing.T) {
+	c, cached := admitting(t)
+	namespace := env.Namespace(t)
+	owner, s := newReplicaSet(namespace, 4), newSpread(namespace, intstr.FromInt32(3))
+	require.NoError(t, c.Create(t.Context(), owner))
+	require.NoError(t, c.Create(t.Context(), s))
+	assert.Equal(t, map[string]int{"a": 2}, create(t, c, owner, 2))
+	require.NoError(t, c.Delete(t.Context(), s))
+	s = newSpread(namespace, intstr.FromInt32(3))
+	require.NoError(t, c.Create(t.Context(), s))
+	daemons := podOf(owner)
+	daemons.OwnerReferences[0].Kind = "DaemonSet"
+	require.NoError(t, c.Create(t.Context(), daemons), "the cache keeps the name of such a pod alone")
+	testenv.Eventually(t, func(check *assert.CollectT) {
+		seen := &v1beta1.WorkloadSpread{}
+		require.NoError(check, cached.Get(t.Context(), client.ObjectKeyFromObject(s), seen))
+		assert.Equal(check, s.UID, seen.UID)
+		for _, pod := range inSubset(podsOf(t, c, namespace), "a") {
+			assert.NoError(check, cached.Get(t.Context(), client.ObjectKeyFromObject(&pod), &corev1.Pod{}))
+		}
+	})
+	assert.Equal(t, map[string]int{"a": 1, "b": 1}, create(t, c, owner, 2))
+}

@@ -51,6 +51,9 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 	}
 	pods := &spreadadmission.Pods{
 		Spreads: list, Workloads: reader, Versioned: s.versioned.kinds, Clock: env.Clock, Cached: cachedBy[corev1.Pod](cached),
+		All: func(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+			return fastclient.All[corev1.Pod](ctx, cached, namespace)
+		},
 		Keeper: &spreadadmission.Keeper{
 			Cached: cachedBy[v1beta1.WorkloadSpread](cached), Live: live, Writer: writer, Clock: env.Clock,
 		},

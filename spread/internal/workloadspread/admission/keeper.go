@@ -58,6 +58,7 @@ type request struct {
 	replicas *int32
 	pod      string // to be looked up before, empty for none
 	enter    func(b *plan.Books, gone func(pod string) bool)
+	counted  func(version string) map[string]int32 // as plan.Books have it; nil of a deletion
 	done     chan error
 }
 
@@ -144,6 +145,7 @@ func (k *Keeper) write(ctx context.Context, key types.NamespacedName, q *queue, 
 		pods := k.look(ctx, key.Namespace, group)
 		after := base.DeepCopy()
 		books := plan.Open(after, plan.Limits(after, replicasOf(group)))
+		books.Counted = countedBy(group)
 		for _, r := range group {
 			r.enter(books, func(pod string) bool { return pods.gone(ctx, pod) })
 		}
@@ -175,6 +177,16 @@ func replicasOf(group []*request) (replicas *int32) {
 		}
 	}
 	return replicas
+}
+
+// countedBy is how a request counts pods: all do it alike, but for deletions, which need not.
+func countedBy(group []*request) func(version string) map[string]int32 {
+	for _, r := range group {
+		if r.counted != nil {
+			return r.counted
+		}
+	}
+	return nil
 }
 
 // newer returns the newer of two versions of an object, of which the second may be nil or of an older object.

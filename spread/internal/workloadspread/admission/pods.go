@@ -30,8 +30,9 @@ type Pods struct {
 	Spreads *List
 	// Workloads reads the owners of pods.
 	Workloads *workloads.Reader
-	// Cached returns a pod from the cache.
+	// Cached returns a pod from the cache, and All those of a namespace.
 	Cached func(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error)
+	All    func(ctx context.Context, namespace string) ([]*corev1.Pod, error)
 	// Keeper keeps the places of subsets.
 	Keeper *Keeper
 	// Versioned are the kinds of workloads each of whose revisions has places of its own.
@@ -188,14 +189,32 @@ func (w *Pods) byRoom(ctx context.Context, m *member, pod *corev1.Pod, match *v1
 	}
 	var used *v1beta1.WorkloadSpread
 	i := plan.None
-	err = w.Keeper.Enter(ctx, client.ObjectKeyFromObject(m.spread), request{replicas: replicas, enter: func(b *plan.Books, gone func(string) bool) {
-		used = b.Spread()
-		i = b.Ledger(m.version).Admit(id, metav1.NewTime(w.Clock.Now()).Rfc3339Copy(), gone)
-	}})
+	err = w.Keeper.Enter(ctx, client.ObjectKeyFromObject(m.spread), request{
+		replicas: replicas, counted: func(version string) map[string]int32 { return w.counted(ctx, m.spread, version) },
+		enter: func(b *plan.Books, gone func(string) bool) {
+			used = b.Spread()
+			i = b.Ledger(m.version).Admit(id, metav1.NewTime(w.Clock.Now()).Rfc3339Copy(), gone)
+		},
+	})
 	if err != nil { // the request may still be under way
 		return nil, plan.None, err
 	}
 	return used, i, nil
+}
+
+// counted returns how many active pods of a version name the spread, by subset.
+func (w *Pods) counted(ctx context.Context, spread *v1beta1.WorkloadSpread, version string) map[string]int32 {
+	pods, err := w.All(ctx, spread.Namespace)
+	if err != nil {
+		log.FromContext(ctx).Info("Pods are not counted", "workloadspread", spread.Namespace+"/"+spread.Name, "error", err.Error())
+	}
+	n := map[string]int32{}
+	for _, pod := range pods {
+		if m, ok := plan.MatchOf(pod); ok && m.Name == spread.Name && plan.IsActive(pod) && plan.VersionOf(pod, w.Versioned) == version {
+			n[m.Subset]++
+		}
+	}
+	return n
 }
 
 // replicas returns how many pods the workload wants, if that matters. They are unknown where they cannot be found out: no

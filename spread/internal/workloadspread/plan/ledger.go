@@ -23,6 +23,10 @@ const None = -1
 
 // Books have the ledgers of all versions of the pods.
 type Books struct {
+	// Counted returns how many active pods of a version there are by subset, for subsets that the status does not know yet:
+	// those of a spread that was created again have their pods already. Nil means none.
+	Counted func(version string) map[string]int32
+
 	spread  *v1beta1.WorkloadSpread
 	limits  []int32
 	ledgers map[string]*Ledger
@@ -41,9 +45,27 @@ func (b *Books) Ledger(version string) *Ledger {
 	l := b.ledgers[version]
 	if l == nil {
 		l = &Ledger{limits: b.limits, entries: entries(b.spread, b.spread.Status.VersionedSubsetStatuses[version])}
+		b.count(version, l.entries)
 		b.ledgers[version] = l
 	}
 	return l
+}
+
+// count counts the pods of the subsets that the status does not know.
+func (b *Books) count(version string, all []v1beta1.SubsetStatus) {
+	known := b.spread.Status.VersionedSubsetStatuses[version]
+	var counted map[string]int32
+	for i := range all {
+		e := &all[i]
+		isKnown := slices.ContainsFunc(known, func(s v1beta1.SubsetStatus) bool { return s.Name == e.Name })
+		if isKnown || b.limits[i] == Unlimited || b.Counted == nil {
+			continue
+		}
+		if counted == nil {
+			counted = b.Counted(version)
+		}
+		e.Replicas = counted[e.Name]
+	}
 }
 
 // Close writes what has changed into the status, and reports whether anything has.

@@ -40,6 +40,20 @@ func TestPodsFillSubsetsInOrder(t *testing.T) {
 	assert.Equal(t, []string{"-"}, admit(Open(given("a=0"), []int32{0}), nobody, "1"), "there is no room")
 }
 
+// A spread, a revision or a subset that is new to the status may have pods already: one that was deleted and created again.
+func TestPodsThatTheStatusDoesNotCountTakePlaces(t *testing.T) {
+	s := given("a=2 b=2 c")
+	s.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {{Name: "b", Replicas: 1}}}
+	b := Open(s, Limits(s, nil))
+	b.Counted = func(version string) map[string]int32 {
+		assert.Equal(t, v1beta1.VersionIgnored, version)
+		return map[string]int32{"a": 1, "b": 2}
+	}
+	assert.Equal(t, []string{"a", "b", "c"}, admit(b, nobody, "1", "2", "3"))
+	assert.True(t, b.Close())
+	assert.Equal(t, "a 1/0 +1 b 1/0 +1 c 0/-1", count(s.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]))
+}
+
 func TestSubsetsWithoutLimitWriteNothing(t *testing.T) {
 	s := given("a b=2")
 	b := Open(s, Limits(s, nil))
