@@ -122,6 +122,7 @@ func TestPodsOfVanishedNodesAreFree(t *testing.T) {
 	})
 	require.ErrorContains(t, a.Delete(t.Context(), a.pods[0].DeepCopy()), "refuses DELETE of pod web-0")
 	require.NoError(t, a.Delete(t.Context(), lost.DeepCopy(), client.DryRunAll))
+	require.NoError(t, a.evict(t, lost, client.DryRunAll))
 	require.ErrorContains(t, a.patch(t, lost, newImage), "refuses UPDATE", "nobody has to change it")
 	require.NoError(t, a.Delete(t.Context(), lost.DeepCopy(), client.GracePeriodSeconds(0)))
 	testenv.Eventually(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 3, 2, 0}, a.numbers(check, b)) })
@@ -238,6 +239,18 @@ func TestBudgetsAreRefusedWithWords(t *testing.T) {
 		[]byte(`{"metadata":{"annotations":{"kruise.io/pub-protect-operations":"BOGUS"}}}`)))
 	assert.True(t, apierrors.IsInvalid(err), err)
 	require.ErrorContains(t, err, "metadata.annotations[kruise.io/pub-protect-operations]")
+	err = c.Patch(t.Context(), first.DeepCopy(), client.RawPatch("application/merge-patch+json",
+		[]byte(`{"metadata":{"annotations":{"pub.kruise.io/ignored-pod-selector":"{\"matchLabels\":5}"}}}`)))
+	assert.True(t, apierrors.IsInvalid(err), err)
+	require.ErrorContains(t, err, "metadata.annotations[pub.kruise.io/ignored-pod-selector]")
+	require.NoError(t, c.Patch(t.Context(), hub, client.RawPatch("application/merge-patch+json",
+		[]byte(`{"spec":{"ignoredPodSelector":{"matchLabels":{"canary":"yes"}}}}`))))
+	forgets := first.DeepCopy()
+	forgets.ResourceVersion = hub.ResourceVersion
+	err = c.Update(t.Context(), forgets)
+	assert.True(t, apierrors.IsInvalid(err), err)
+	require.ErrorContains(t, err, "metadata.annotations[pub.kruise.io/ignored-pod-selector]: Forbidden: v1alpha1 cannot say ignoredPodSelector")
+
 	err = c.Patch(t.Context(), hub, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"selector":{"matchLabels":{"app":"api"}}}}`)))
 	assert.ErrorContains(t, err, "spec.selector: Forbidden: is immutable")
 }

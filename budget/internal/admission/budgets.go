@@ -35,6 +35,7 @@ func (w Budgets) validate(ctx context.Context, req admission.Request[*v1beta1.Po
 			fmt.Errorf("feature-gates %s and %s are not enabled", features.PodUnavailableBudgetDeleteGate, features.PodUnavailableBudgetUpdateGate))
 	}
 	found := admission.Findings{Errors: Validate(req.New, req.Old), Warnings: Warn(req.New)}
+	found.Errors = append(found.Errors, Lost(req.New, req.Old, req.Version)...)
 	if len(found.Errors) > 0 {
 		return found, nil
 	}

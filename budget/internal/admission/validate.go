@@ -11,9 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flotilla-project/flotilla/budget/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/conversion"
 )
+
+// ignoresNone is what is wrong with an empty selector of pods to ignore.
+const ignoresNone = "an empty selector would ignore no pod"
 
 // Validate returns what is wrong with a budget. Old is the stored one, nil on create. A spec that is stored already does
 // not prevent other changes.
@@ -29,7 +33,7 @@ func Validate(b, old *v1beta1.PodUnavailableBudget) field.ErrorList {
 		errs = append(errs, field.Invalid(at.Child("protectTotalReplicas"), *n, "must be at least 1"))
 	}
 	if s := b.Spec.IgnoredPodSelector; s != nil {
-		errs = append(errs, validateSelector(s, at.Child("ignoredPodSelector"), "an empty selector would ignore no pod")...)
+		errs = append(errs, validateSelector(s, at.Child("ignoredPodSelector"), ignoresNone)...)
 	}
 	if old != nil {
 		errs = append(errs, validateChange(&b.Spec, &old.Spec, at)...)
@@ -119,7 +123,26 @@ func validateOperations(b *v1beta1.PodUnavailableBudget, at *field.Path) field.E
 			errs = append(errs, field.Invalid(annotations.Key(v1beta1.ProtectTotalReplicasAnnotation), text, err.Error()))
 		}
 	}
+	if text, ok := b.Annotations[v1beta1.IgnoredPodSelectorAnnotation]; ok && b.Spec.IgnoredPodSelector == nil {
+		key := annotations.Key(v1beta1.IgnoredPodSelectorAnnotation)
+		if s, err := conversion.IgnoredPods(text); err != nil {
+			errs = append(errs, field.Invalid(key, text, err.Error()))
+		} else {
+			errs = append(errs, validateSelector(s, key, ignoresNone)...)
+		}
+	}
 	return errs
+}
+
+// Lost returns what an update in that version would take away although its client does not know of it.
+func Lost(b, old *v1beta1.PodUnavailableBudget, version string) field.ErrorList {
+	if old == nil || version != v1alpha1.GroupVersion.Version {
+		return nil
+	}
+	if lost := conversion.Lost(old, b); lost != "" {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "ignoredPodSelector"), lost)}
+	}
+	return nil
 }
 
 func validateChange(spec, old *v1beta1.PodUnavailableBudgetSpec, at *field.Path) field.ErrorList {

@@ -74,6 +74,10 @@ func TestValidation(t *testing.T) {
 		{"operations in an annotation", budget(annotation(v1beta1.ProtectOperationsAnnotation, "DELETE, UPDATE")), ""},
 		{"unknown ones", budget(annotation(v1beta1.ProtectOperationsAnnotation, "xxxxx")), "metadata.annotations[kruise.io/pub-protect-operations]: Invalid value"},
 		{"replicas in an annotation", budget(annotation(v1beta1.ProtectTotalReplicasAnnotation, "many")), "metadata.annotations[pub.kruise.io/protect-total-replicas]: Invalid value"},
+		{"pods to ignore in an annotation", budget(annotation(v1beta1.IgnoredPodSelectorAnnotation, `{"matchLabels":{"canary":"yes"}}`)), ""},
+		{"pods to ignore that cannot be read", budget(annotation(v1beta1.IgnoredPodSelectorAnnotation, `{"matchLabels":5}`)), "metadata.annotations[pub.kruise.io/ignored-pod-selector]: Invalid value"},
+		{"pods to ignore with a typing error", budget(annotation(v1beta1.IgnoredPodSelectorAnnotation, `{"matchLables":{"canary":"yes"}}`)), "metadata.annotations[pub.kruise.io/ignored-pod-selector]: Invalid value"},
+		{"nothing to ignore in an annotation", budget(annotation(v1beta1.IgnoredPodSelectorAnnotation, `{}`)), "metadata.annotations[pub.kruise.io/ignored-pod-selector]: Invalid value"},
 		{"an annotation beside its field", budget(annotation(v1beta1.ProtectTotalReplicasAnnotation, "3"), func(b *v1beta1.PodUnavailableBudget) { b.Spec.ProtectTotalReplicas = new(int32(5)) }), ""},
 	}
 	for _, tc := range cases {
@@ -95,6 +99,23 @@ func TestWhatIsCoveredNeverChanges(t *testing.T) {
 	errs := Validate(budget(target("apps/v1", "Deployment", "web")), budget())
 	assert.Len(t, errs, 2)
 	assert.Empty(t, Validate(budget(limit(intstr.FromString("50%"))), budget()))
+}
+
+// A client of v1alpha1 that writes an object as it knows it does not switch the protection of more pods on unawares.
+func TestWhatV1alpha1CannotSayIsNotLost(t *testing.T) {
+	ignoring := func(b *v1beta1.PodUnavailableBudget) {
+		b.Spec.IgnoredPodSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"canary": "yes"}}
+	}
+	const older, newer = "v1alpha1", "v1beta1"
+	assert.Empty(t, Lost(budget(ignoring), budget(ignoring), older))
+	assert.Empty(t, Lost(budget(), budget(), newer))
+	assert.Empty(t, Lost(budget(), budget(ignoring), newer), "the version has a field for it")
+	assert.Empty(t, Lost(budget(annotation("apps.kruise.io/accept-v1alpha1-loss", "true")), budget(ignoring), older))
+	errs := Lost(budget(), budget(ignoring), older)
+	if assert.Len(t, errs, 1) {
+		assert.Equal(t, "spec.ignoredPodSelector: Forbidden: v1alpha1 cannot say ignoredPodSelector, and this update would take it away: "+
+			"keep annotation pub.kruise.io/ignored-pod-selector, use v1beta1, or set annotation apps.kruise.io/accept-v1alpha1-loss to \"true\"", errs[0].Error())
+	}
 }
 
 func TestBudgetsThatStopDrainsAreWarnedAbout(t *testing.T) {

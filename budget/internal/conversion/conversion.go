@@ -2,12 +2,15 @@ package conversion
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/conversion"
@@ -130,6 +133,28 @@ func Replicas(text string) (int32, error) {
 	return int32(n), nil
 }
 
+// IgnoredPods returns the selector that a text has as JSON. What the field does not have is an error.
+func IgnoredPods(text string) (*metav1.LabelSelector, error) {
+	var selector *metav1.LabelSelector
+	unknown, err := kjson.UnmarshalStrict([]byte(text), &selector)
+	if err = errors.Join(append(unknown, err)...); err != nil {
+		return nil, fmt.Errorf("must be a label selector as JSON: %w", err)
+	}
+	if selector == nil {
+		return nil, errors.New("must be a label selector as JSON")
+	}
+	return selector, nil
+}
+
+// Lost says what an update through v1alpha1 would take away because the client has dropped the annotation that has it. It
+// is empty if nothing is lost, or if the object accepts that.
+func Lost(stored, updated *v1beta1.PodUnavailableBudget) string {
+	if stored.Spec.IgnoredPodSelector == nil || updated.Spec.IgnoredPodSelector != nil || conversion.AcceptsLoss(updated) {
+		return ""
+	}
+	return conversion.Loss("ignoredPodSelector, and this update would take it away", v1beta1.IgnoredPodSelectorAnnotation)
+}
+
 func readOperations(text string) (any, bool) {
 	all, err := Operations(text)
 	if err != nil || len(all) == 0 {
@@ -163,9 +188,12 @@ func writeReplicas(value any) (string, bool) {
 }
 
 func readSelector(text string) (any, bool) {
+	if _, err := IgnoredPods(text); err != nil {
+		return nil, false
+	}
 	var selector map[string]any
 	err := json.Unmarshal([]byte(text), &selector)
-	return selector, err == nil && selector != nil
+	return selector, err == nil
 }
 
 func writeJSON(value any) (string, bool) {

@@ -104,6 +104,16 @@ func TestAnnotationsBecomeFields(t *testing.T) {
 			hub:   `"metadata":{},"spec":{"ignoredPodSelector":{"matchLabels":{"a":"b"}}}`,
 			back:  `"metadata":{"annotations":{` + ignored + `:"{\"matchLabels\":{\"a\":\"b\"}}"}},"spec":{}`,
 		},
+		"pods to ignore that the field may not have": {
+			spoke: `"metadata":{"annotations":{` + ignored + `:"{\"matchLabels\":5}"}}`,
+			hub:   `"metadata":{"annotations":{` + ignored + `:"{\"matchLabels\":5}"}}`,
+			back:  `"metadata":{"annotations":{` + ignored + `:"{\"matchLabels\":5}"}}`,
+		},
+		"a selector with members that the field does not have": {
+			spoke: `"metadata":{"annotations":{` + ignored + `:"{\"matchLables\":{\"a\":\"b\"}}"}}`,
+			hub:   `"metadata":{"annotations":{` + ignored + `:"{\"matchLables\":{\"a\":\"b\"}}"}}`,
+			back:  `"metadata":{"annotations":{` + ignored + `:"{\"matchLables\":{\"a\":\"b\"}}"}}`,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

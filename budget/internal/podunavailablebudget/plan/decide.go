@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/conversion"
 )
 
 // FreshFor is how long an entry covers further requests for its pod. Later ones renew it, so that it outlives them.
@@ -86,7 +87,11 @@ func isFull(s *v1beta1.PodUnavailableBudgetStatus) bool {
 // isIgnored reports whether the budget's ignoredPodSelector matches the pod. One that cannot be read, or is empty,
 // matches none.
 func isIgnored(b *v1beta1.PodUnavailableBudget, pod *corev1.Pod) bool {
-	selector, err := metav1.LabelSelectorAsSelector(b.Spec.IgnoredPodSelector)
+	by := b.Spec.IgnoredPodSelector
+	if text, ok := b.Annotations[v1beta1.IgnoredPodSelectorAnnotation]; ok && by == nil {
+		by, _ = conversion.IgnoredPods(text)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(by)
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels))
 }
 

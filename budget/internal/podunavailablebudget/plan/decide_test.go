@@ -54,6 +54,9 @@ func TestDecisions(t *testing.T) {
 		{"labelled as unavailable", budget(limit, numbersOf(2, 2)), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Label(v1beta1.UnavailableLabelPrefix+"a", "")), upd, "free"},
 		{"exempted by its owner", budget(limit, numbersOf(2, 2)), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Annotation(v1beta1.NoProtectAnnotation, "T")), del, "granted"},
 		{"ignored", budget(limit, numbersOf(2, 2), ignoring), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Label("canary", "yes")), evict, "granted"},
+		{"ignored by the annotation", budget(limit, numbersOf(2, 2), func(b *v1beta1.PodUnavailableBudget) {
+			b.Annotations = map[string]string{v1beta1.IgnoredPodSelectorAnnotation: `{"matchLabels":{"canary":"yes"}}`}
+		}), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Label("canary", "yes")), evict, "granted"},
 		{"not ignored", budget(limit, numbersOf(2, 2), ignoring), web, evict, "refuses EVICT"},
 		{"not protected", budget(limit, numbersOf(2, 2), operations(del)), web, upd, "granted"},
 		{"protected by the annotation", budget(limit, numbersOf(2, 2), func(b *v1beta1.PodUnavailableBudget) {
