@@ -173,9 +173,9 @@ func (w Pods) ask(ctx context.Context, budgets []*v1beta1.PodUnavailableBudget, 
 	return nil, "", nil
 }
 
-// isLost reports whether the pod is deleted, as the garbage collector of pods does, because its node is gone.
+// isLost reports whether the pod is removed, as the garbage collector of pods does, while its node is gone.
 func (w Pods) isLost(ctx context.Context, d disruption) bool {
-	if d.op != v1beta1.DeleteOperation || d.pod.Spec.NodeName == "" {
+	if removes := d.op == v1beta1.DeleteOperation || d.op == v1beta1.EvictOperation; !removes || d.pod.Spec.NodeName == "" {
 		return false
 	}
 	_, err := w.Cover.Targets.Get(ctx, schema.GroupKind{Kind: "Node"}, types.NamespacedName{Name: d.pod.Spec.NodeName})
