@@ -89,6 +89,7 @@ func (r *Reader) find(ctx context.Context, id identity) (*metav1.PartialObjectMe
 	object := metadataOf(mapping)
 	err = r.options.Cache.Get(ctx, id.name, object, client.UnsafeDisableDeepCopyOption(true))
 	if err == nil && (id.uid == "" || id.uid == object.UID) {
+		r.recent.Remove(id) // once the cache has it, the cache will tell when it goes
 		return object, nil
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -99,7 +100,11 @@ func (r *Reader) find(ctx context.Context, id identity) (*metav1.PartialObjectMe
 	}
 	return ask(ctx, &r.asking, id.String(), func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 		object, err := r.askFor(ctx, mapping, id)
-		r.recent.Add(id, answer{object, err}, retryInterval)
+		life := retryInterval
+		if err == nil {
+			life = youngTTL
+		}
+		r.recent.Add(id, answer{object, err}, life)
 		return object, err
 	})
 }

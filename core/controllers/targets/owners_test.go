@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -126,7 +127,8 @@ func (blind) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...
 
 func TestAnOwnerYoungerThanTheCacheIsAskedForOnce(t *testing.T) {
 	w := given(t, func(o *targets.Options) { o.Cache = blind{o.Cache} })
-	pod := w.create(t, pod, w.create(t, fleet, nil))
+	owner := w.create(t, fleet, nil)
+	pod := w.create(t, pod, owner)
 	found := func() {
 		chain, err := w.Owners(t.Context(), w.namespace, pod)
 		require.NoError(t, err)
@@ -134,6 +136,43 @@ func TestAnOwnerYoungerThanTheCacheIsAskedForOnce(t *testing.T) {
 	}
 	found()
 	asksNothing(t, found)
+
+	require.NoError(t, w.client.Delete(t.Context(), owner))
+	w.clock.SetTime(w.clock.Now().Add(2 * time.Second))
+	_, err := w.Owners(t.Context(), w.namespace, pod)
+	assert.True(t, apierrors.IsNotFound(err), "%v", err)
+}
+
+// late is a cache that sees objects from a moment on.
+type late struct {
+	cache.Cache
+
+	sees *atomic.Bool
+}
+
+func (c late) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if !c.sees.Load() {
+		return blind{}.Get(ctx, key, o, options...)
+	}
+	return c.Cache.Get(ctx, key, o, options...)
+}
+
+// What the server had before the cache says nothing any more once the cache has had it.
+func TestAnOwnerThatWasYoungIsGone(t *testing.T) {
+	var sees atomic.Bool
+	w := given(t, func(o *targets.Options) { o.Cache = late{o.Cache, &sees} })
+	owner := w.create(t, fleet, nil)
+	pod := w.create(t, pod, owner)
+	_, err := w.Owners(t.Context(), w.namespace, pod)
+	require.NoError(t, err)
+	sees.Store(true)
+	_, err = w.Owners(t.Context(), w.namespace, pod)
+	require.NoError(t, err)
+	require.NoError(t, w.client.Delete(t.Context(), owner))
+	assert.Eventually(t, func() bool {
+		_, err := w.Owners(t.Context(), w.namespace, pod)
+		return apierrors.IsNotFound(err)
+	}, timeout, tick)
 }
 
 // counted is discovery whose questions are counted.

@@ -21,8 +21,10 @@ import (
 const (
 	// answerTimeout is how long an answer may take.
 	answerTimeout = 2 * time.Second
-	// retryInterval is how long an error, and an object that only the server has, is cached.
+	// retryInterval is how long an error is cached.
 	retryInterval = 10 * time.Second
+	// youngTTL is how long an object is cached that only the server has: it may go before the cache has seen it.
+	youngTTL = time.Second
 	// replicasTTL is how long replicas are cached while the workload's generation stays the same.
 	replicasTTL = time.Minute
 	// cacheSize is how many answers of each sort are cached.
