@@ -158,6 +158,10 @@ func TestProtectedOperations(t *testing.T) {
 	}
 }
 
+func requests(name corev1.ResourceName, quantity string) *corev1.ResourceRequirements {
+	return &corev1.ResourceRequirements{Requests: corev1.ResourceList{name: resource.MustParse(quantity)}}
+}
+
 func TestUpdatesAreClassified(t *testing.T) {
 	base := func(changes ...gen.PodOption) *corev1.Pod {
 		pod := gen.Pod("web", gen.Ready(gen.Epoch()))
@@ -189,6 +193,9 @@ func TestUpdatesAreClassified(t *testing.T) {
 		{"its end", base(gen.Label(v1beta1.UnavailableLabelPrefix+"a", "")), base(), ""},
 		{"more cpu", base(), base(func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("2") }), resize},
 		{"more memory, with a restart", base(), base(func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests["memory"] = resource.MustParse("2Gi") }), upd},
+		{"more cpu for the pod as a whole", base(), base(func(p *corev1.Pod) { p.Spec.Resources = requests("cpu", "4") }), resize},
+		{"more memory for it, with a restart", base(), base(func(p *corev1.Pod) { p.Spec.Resources = requests("memory", "4Gi") }), upd},
+		{"what it has had", base(func(p *corev1.Pod) { p.Spec.Resources = requests("cpu", "4") }), base(func(p *corev1.Pod) { p.Spec.Resources = requests("cpu", "4000m") }), ""},
 		{"the same quantity in other words", base(), base(func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("1000m") }), ""},
 	}
 	for _, tc := range cases {

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 
@@ -24,17 +25,19 @@ func OfUpdate(before, after *corev1.Pod) v1beta1.PubOperation {
 	return OfResize(before, after)
 }
 
-// OfResize returns which operation a change of resources is: RESIZE if all containers keep running, UPDATE if one
-// restarts, empty if nothing changes.
+// OfResize returns which operation a change of resources is, those of the pod as a whole among them: RESIZE if all
+// containers keep running, UPDATE if one restarts, empty if nothing changes.
 func OfResize(before, after *corev1.Pod) v1beta1.PubOperation {
 	var op v1beta1.PubOperation
+	var none corev1.ResourceRequirements
+	shared := changedResources(ptr.Deref(before.Spec.Resources, none), ptr.Deref(after.Spec.Resources, none))
 	containers := podspec.LongRunning(&after.Spec)
 	for _, was := range podspec.LongRunning(&before.Spec) {
 		i := slices.IndexFunc(containers, func(c *corev1.Container) bool { return c.Name == was.Name })
 		if i < 0 {
 			return v1beta1.UpdateOperation
 		}
-		for _, name := range changedResources(was, containers[i]) {
+		for _, name := range append(changedResources(was.Resources, containers[i].Resources), shared...) {
 			if restartsFor(was, name) {
 				return v1beta1.UpdateOperation
 			}
@@ -71,11 +74,9 @@ func isShortened(before, after *int64) bool {
 	return after != nil && (before == nil || *after < *before)
 }
 
-func changedResources(was, is *corev1.Container) []corev1.ResourceName {
+func changedResources(was, is corev1.ResourceRequirements) []corev1.ResourceName {
 	var changed []corev1.ResourceName
-	for _, lists := range [][2]corev1.ResourceList{
-		{was.Resources.Requests, is.Resources.Requests}, {was.Resources.Limits, is.Resources.Limits},
-	} {
+	for _, lists := range [][2]corev1.ResourceList{{was.Requests, is.Requests}, {was.Limits, is.Limits}} {
 		for _, list := range lists {
 			for name := range list {
 				before, had := lists[0][name]
