@@ -92,9 +92,10 @@ type memory struct {
 }
 
 type remembered struct {
-	uid    types.UID
-	sights plan.Sights
-	looks  plan.Looks
+	uid          types.UID
+	sights       plan.Sights
+	looks        plan.Looks
+	replacements plan.Replacements
 }
 
 func (m *memory) get(key types.NamespacedName, uid types.UID) remembered {

@@ -68,7 +68,7 @@ func hide(err error) error {
 func (r *reconciler) look(ctx context.Context, s *plan.Snapshot, key types.NamespacedName) error {
 	known := r.memory.get(key, s.Budget.UID)
 	st := &s.Budget.Status
-	s.Sights = known.sights.Next(st, s.Now)
+	s.Sights, s.Replacements = known.sights.Next(st, s.Now), known.replacements
 	cached := func(name string) *corev1.Pod {
 		pod, err := fastclient.Get[corev1.Pod](ctx, r.Reader, types.NamespacedName{Namespace: key.Namespace, Name: name})
 		if err != nil {
@@ -83,7 +83,7 @@ func (r *reconciler) look(ctx context.Context, s *plan.Snapshot, key types.Names
 			pods[g.Pod] = pod
 		}
 	}
-	for _, name := range plan.LookAt(st, pods, s.Sights, s.Now) {
+	for _, name := range s.LookAt(pods) {
 		pod := &corev1.Pod{}
 		err := r.Live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name}, pod)
 		if apierrors.IsNotFound(err) {
@@ -94,6 +94,7 @@ func (r *reconciler) look(ctx context.Context, s *plan.Snapshot, key types.Names
 		}
 		s.Looks[name] = plan.NewLook(pod, st.PodUIDs[name], cached(name))
 	}
-	r.memory.set(key, remembered{uid: s.Budget.UID, sights: s.Sights, looks: s.Looks})
+	s.Replacements = s.Replacements.Next(st, s.Looks, s.Now)
+	r.memory.set(key, remembered{uid: s.Budget.UID, sights: s.Sights, looks: s.Looks, replacements: s.Replacements})
 	return nil
 }

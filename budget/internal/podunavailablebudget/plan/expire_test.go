@@ -46,13 +46,13 @@ func TestGrantsExpire(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			// The time in the entry says nothing: it is of another machine's clock.
 			b := budget(maxUnavailable("1"), granted(named("web-1"), tc.op, time.Hour))
-			s := Snapshot{Budget: b, Pods: []*corev1.Pod{named("web-2")}, Workloads: workload(2), Sights: seen(b, tc.seen)}
+			s := Snapshot{Budget: b, Pods: []*corev1.Pod{named("web-2")}, Workloads: workload(2), Sights: seen(b, tc.seen), Now: now}
 			cached := map[string]*corev1.Pod{}
 			if tc.pod != nil {
 				s.Pods = append(s.Pods, tc.pod)
 				cached[tc.pod.Name] = tc.pod
 			}
-			look := LookAt(&b.Status, cached, s.Sights, now)
+			look := s.LookAt(cached)
 			assert.Equal(t, tc.look, len(look) > 0)
 			if tc.looked != nil {
 				tc.looked.ResourceVersion = "2"

@@ -32,8 +32,10 @@ type Snapshot struct {
 	// Shared names another budget and a pod that both cover; empty if there is none.
 	Shared, SharedPod string
 	Sights            Sights
-	Now               time.Time
-	Refusals          action.Refusals
+	// Replacements follow from Looks, too.
+	Replacements Replacements
+	Now          time.Time
+	Refusals     action.Refusals
 }
 
 // Plan is what follows from a snapshot.
@@ -63,17 +65,24 @@ func Compute(s Snapshot) Plan {
 
 // LookAt returns the names of pods that the server must be asked about before a grant is dropped: the caches may lag.
 // Pods are those of the namespace that the ledger names, as far as they are known.
-func LookAt(status *v1beta1.PodUnavailableBudgetStatus, pods map[string]*corev1.Pod, sights Sights, now time.Time) []string {
+func (s *Snapshot) LookAt(pods map[string]*corev1.Pod) []string {
 	var names []string
-	for _, g := range Grants(status) {
+	for _, g := range Grants(&s.Budget.Status) {
 		pod := pods[g.Pod]
-		isOther := pod == nil || g.UID != "" && pod.UID != g.UID
-		if isOther || IsActive(pod) && sights.isDue(g, now) && (g.Disrupts || isSettled(pod)) {
+		if pod == nil || g.UID != "" && pod.UID != g.UID || s.ends(g, pod) {
 			names = append(names, g.Pod)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// ends reports whether the grant ends by what the caches show of its pod.
+func (s *Snapshot) ends(g Grant, pod *corev1.Pod) bool {
+	if !IsActive(pod) || !s.Sights.isDue(g, s.Now) {
+		return false
+	}
+	return g.Disrupts || isSettled(pod) && !s.Replacements.areFresh(g, s.Now)
 }
 
 // covered returns the pods that the budget covers, as the server has them where it was asked.
@@ -108,7 +117,11 @@ func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 			p.drop(g)
 			p.Undone = append(p.Undone, pod)
 		case isSettled(pod):
-			p.drop(g)
+			if left := s.Replacements.left(g, s.Now); left > 0 {
+				p.RequeueWithin(min(left, askAgain))
+			} else {
+				p.drop(g)
+			}
 		default:
 			p.RequeueWithin(recheck)
 		}

@@ -37,6 +37,7 @@ type world struct {
 	view     map[string]*corev1.Pod // what the controller has seen of the pods
 	looks    Looks
 	sights   Sights
+	replaced Replacements
 	skew     time.Duration // of the controller's clock
 	calm     bool          // no more requests, failures and faults
 }
@@ -45,7 +46,8 @@ type world struct {
 type simPod struct {
 	*corev1.Pod
 	failed   bool      // by itself
-	restarts time.Time // when its node begins to carry out an update; zero for never
+	known    time.Time // when its node says that it knows of an update; zero for never
+	restarts time.Time // when its container ends for it, at most its grace period later; zero for never
 	next     time.Time // when it becomes ready, or goes
 }
 
@@ -138,13 +140,23 @@ func (w *world) nodes() {
 			}
 			w.create(name).failed = p.failed // whoever replaces a failed pod has not served yet
 		case !p.restarts.IsZero() && !w.now.Before(p.restarts):
-			p.restarts, p.next = time.Time{}, w.now.Add(w.upTo(20))
-			w.set(p, gen.NotReady(gen.Epoch()), func(pod *corev1.Pod) { pod.Status.ObservedGeneration = pod.Generation })
+			p.known, p.restarts, p.next = time.Time{}, time.Time{}, w.now.Add(w.upTo(20))
+			w.set(p, gen.NotReady(gen.Epoch()), knows, runsItsImage)
+		case !p.known.IsZero() && !w.now.Before(p.known):
+			p.known = time.Time{}
+			w.set(p, knows)
 		case p.DeletionTimestamp == nil && p.restarts.IsZero() && statusOf(p.Pod, corev1.PodReady) != "True" && !w.now.Before(p.next):
 			p.failed = false
-			w.set(p, gen.Ready(gen.Epoch()), func(pod *corev1.Pod) { pod.Status.ObservedGeneration = pod.Generation })
+			w.set(p, gen.Ready(gen.Epoch()), knows, runsItsImage)
 		}
 	}
+}
+
+// knows is what a node says of a pod whose spec it has seen.
+func knows(pod *corev1.Pod) { pod.Status.ObservedGeneration = pod.Generation }
+
+func runsItsImage(pod *corev1.Pod) {
+	pod.Status.ContainerStatuses[0].Image = pod.Spec.Containers[0].Image
 }
 
 // carryOut does what was granted.
@@ -154,14 +166,18 @@ func (w *world) carryOut(r *request) {
 		return
 	}
 	if r.op == del || r.op == evict {
-		p.next, p.restarts = w.now.Add(w.upTo(30)), time.Time{}
+		p.next, p.known, p.restarts = w.now.Add(w.upTo(30)), time.Time{}, time.Time{}
 		w.set(p, gen.Terminating())
 		return
 	}
 	if statusOf(p.Pod, corev1.PodReady) == "True" && p.restarts.IsZero() {
-		p.restarts = w.now.Add(w.upTo(40))
+		p.known = w.now.Add(w.upTo(40))
+		p.restarts = p.known.Add(w.upTo(30))
 	}
-	w.set(p, func(pod *corev1.Pod) { pod.Generation++ })
+	w.set(p, func(pod *corev1.Pod) {
+		pod.Generation++
+		pod.Spec.Containers[0].Image = fmt.Sprint("app:", pod.Generation)
+	})
 }
 
 // ask lets a replica of the webhook handle a request, one step at a time.
@@ -207,7 +223,7 @@ func (w *world) count() {
 	b := w.versions[version]
 	w.sights = w.sights.Next(&b.Status, at)
 	s := Snapshot{
-		Budget: b, Workloads: workload(int32(w.replicas)), Sights: w.sights, Now: at, //nolint:gosec // it is small
+		Budget: b, Workloads: workload(int32(w.replicas)), Sights: w.sights, Replacements: w.replaced, Now: at, //nolint:gosec // it is small
 	}
 	w.looks = w.looks.StillNeeded(func(name string) *corev1.Pod { return w.view[name] })
 	known := map[string]*corev1.Pod{}
@@ -216,7 +232,7 @@ func (w *world) count() {
 			known[g.Pod] = pod
 		}
 	}
-	for _, name := range LookAt(&b.Status, known, w.sights, at) {
+	for _, name := range s.LookAt(known) {
 		var pod *corev1.Pod
 		if p, ok := w.pods[name]; ok {
 			pod = p.Pod
@@ -224,6 +240,8 @@ func (w *world) count() {
 		w.looks[name] = NewLook(pod, b.Status.PodUIDs[name], w.view[name])
 	}
 	s.Looks = w.looks
+	w.replaced = w.replaced.Next(&b.Status, w.looks, at)
+	s.Replacements = w.replaced
 	for _, pod := range w.view {
 		s.Pods = append(s.Pods, pod)
 	}
@@ -294,7 +312,7 @@ func (w *world) mishap() {
 	}
 	switch w.rand.IntN(20) {
 	case 0: // a new leader
-		w.sights, w.looks = Sights{}, Looks{}
+		w.sights, w.looks, w.replaced = Sights{}, Looks{}, nil
 		w.see(true)
 	case 1: // a pod fails
 		names := sortedNames(w.pods)
