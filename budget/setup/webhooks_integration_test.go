@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -81,6 +82,32 @@ func TestEveryPathOfDisruptionStopsAtTheFloor(t *testing.T) {
 	assert.Equal(t, a.pods[1].UID, b.Status.PodUIDs["web-1"])
 	require.Error(t, a.Delete(t.Context(), a.pods[2].DeepCopy()))
 	require.NoError(t, a.Delete(t.Context(), a.pods[1].DeepCopy()), "it has a grant")
+}
+
+// A pod that a user has labelled is out of service, and what may be done to the others follows from the budget as it is now.
+func TestALabelTakesAPodOutOfService(t *testing.T) {
+	const label, noLabel = `{"metadata":{"labels":{"unavailable-pod.kruise.io/data":"true"}}}`, `{"metadata":{"labels":{"unavailable-pod.kruise.io/data":null}}}`
+	a := givenApp(t, serve(t, features.Defaults()), 2)
+	b := a.budget(t)
+	labelled, other := a.pods[0], a.pods[1]
+	require.NoError(t, a.patch(t, labelled, label))
+	testenv.Eventually(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 1, 1, 0}, a.numbers(check, b)) })
+	require.NoError(t, a.patch(t, labelled, newImage), "it does not serve")
+	require.NoError(t, a.patch(t, labelled, `{"metadata":{"labels":{"unavailable-pod.kruise.io/more":"true"}}}`))
+	require.NoError(t, a.patch(t, labelled, `{"metadata":{"labels":{"unavailable-pod.kruise.io/more":null}}}`))
+	require.ErrorContains(t, a.patch(t, other, label), "refuses UPDATE of pod web-1: 1 available, 1 required of 2")
+	require.ErrorContains(t, a.patch(t, other, newImage), "refuses UPDATE of pod web-1")
+
+	deletions := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"protectOperations":["DELETE"]}}`))
+	require.NoError(t, a.Patch(t.Context(), b, deletions))
+	testenv.EventuallyWithin(t, 3*time.Second, func(check *assert.CollectT) {
+		image := client.RawPatch("application/strategic-merge-patch+json", []byte(newImage))
+		assert.NoError(check, a.Patch(t.Context(), other.DeepCopy(), image, client.DryRunAll))
+	})
+	require.ErrorContains(t, a.Delete(t.Context(), other.DeepCopy(), client.DryRunAll), "refuses DELETE of pod web-1")
+	require.NoError(t, a.patch(t, other, newImage))
+	require.NoError(t, a.patch(t, labelled, noLabel))
+	testenv.EventuallyWithin(t, time.Minute, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 1, 2, 1}, a.numbers(check, b)) })
 }
 
 // Two replicas of the webhook and forty requests at once: as many are granted as the budget has.
