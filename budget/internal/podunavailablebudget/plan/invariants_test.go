@@ -29,6 +29,7 @@ func (w *world) judge(t *testing.T, floor int) {
 		}
 	}
 	require.GreaterOrEqual(t, serving+failed, floor, "pods serve, or have failed")
+	require.False(t, w.wronged, "what does not serve is free, and a refusal leaves no trace")
 	s := &w.budget().Status
 	require.GreaterOrEqual(t, s.UnavailableAllowed, int32(0))
 	require.LessOrEqual(t, s.UnavailableAllowed, max(0, s.TotalReplicas-s.DesiredAvailable))

@@ -40,6 +40,7 @@ type world struct {
 	replaced Replacements
 	skew     time.Duration // of the controller's clock
 	calm     bool          // no more requests, failures and faults
+	wronged  bool          // somebody was refused what is free, or a refusal was to leave a trace
 }
 
 // simPod is a pod and what is to become of it.
@@ -195,6 +196,7 @@ func (w *world) ask(r *request) (done bool) {
 	})
 	switch {
 	case v.Refused != "":
+		w.wronged = w.wronged || !IsProtected(r.pod) || v.Next != nil || v.Confirm
 		return true
 	case v.Next == nil:
 		// Deletions and updates are carried out on the version that was judged.
