@@ -84,6 +84,18 @@ func TestEveryPathOfDisruptionStopsAtTheFloor(t *testing.T) {
 	require.NoError(t, a.Delete(t.Context(), a.pods[1].DeepCopy()), "it has a grant")
 }
 
+// The request for an eviction holds no pod, and the cache may not have it yet as its owner has just exempted it.
+func TestAPodThatIsExemptedNowCanBeEvictedNow(t *testing.T) {
+	a := givenApp(t, serve(t, features.Defaults()), 1)
+	a.budget(t, func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(0)) })
+	for range 50 {
+		require.NoError(t, a.patch(t, a.pods[0], `{"metadata":{"annotations":{"pub.kruise.io/no-protect":"false"}}}`))
+		testenv.Eventually(t, func(check *assert.CollectT) { assert.Error(check, a.evict(t, a.pods[0], client.DryRunAll)) })
+		require.NoError(t, a.patch(t, a.pods[0], `{"metadata":{"annotations":{"pub.kruise.io/no-protect":"true"}}}`))
+		require.NoError(t, a.evict(t, a.pods[0], client.DryRunAll))
+	}
+}
+
 // A pod that a user has labelled is out of service, and what may be done to the others follows from the budget as it is now.
 func TestALabelTakesAPodOutOfService(t *testing.T) {
 	const label, noLabel = `{"metadata":{"labels":{"unavailable-pod.kruise.io/data":"true"}}}`, `{"metadata":{"labels":{"unavailable-pod.kruise.io/data":null}}}`

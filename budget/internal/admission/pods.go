@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,9 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
+
+// newerTimeout is how long a refusal waits for what the server has.
+const newerTimeout = 300 * time.Millisecond
 
 func podKind() admission.Kind[*corev1.Pod] {
 	return admission.NewKind("", "Pod", admission.Hub[corev1.Pod]("v1"))
@@ -57,6 +61,8 @@ type disruption struct {
 	op     v1beta1.PubOperation
 	user   string
 	dryRun bool
+	// cached is true if the server may have a newer pod.
+	cached bool
 }
 
 // Validating returns the endpoint for pods and their subresources eviction, resize and status.
@@ -95,10 +101,10 @@ func (w Pods) evict(ctx context.Context, req admission.Request[*policyv1.Evictio
 	if req.Operation != admissionv1.Create || !w.isOn(v1beta1.EvictOperation) {
 		return admission.Findings{}, nil
 	}
-	name := types.NamespacedName{Namespace: req.Namespace, Name: req.Name}
+	name, cached := types.NamespacedName{Namespace: req.Namespace, Name: req.Name}, true
 	pod, err := fastclient.Get[corev1.Pod](ctx, w.Cover.Cache, name)
 	if apierrors.IsNotFound(err) || err == nil && pod.DeletionTimestamp == nil && !plan.IsProtected(pod) {
-		pod = &corev1.Pod{}
+		pod, cached = &corev1.Pod{}, false
 		err = w.Live.Get(ctx, name, pod)
 	}
 	if apierrors.IsNotFound(err) {
@@ -108,7 +114,7 @@ func (w Pods) evict(ctx context.Context, req admission.Request[*policyv1.Evictio
 		return admission.Findings{}, fmt.Errorf("read pod %s: %w", name, err)
 	}
 	dryRun := req.DryRun || req.New.DeleteOptions != nil && slices.Contains(req.New.DeleteOptions.DryRun, metav1.DryRunAll)
-	return admission.Findings{}, w.judge(ctx, disruption{pod: pod, op: v1beta1.EvictOperation, user: req.User.Username, dryRun: dryRun})
+	return admission.Findings{}, w.judge(ctx, disruption{pod: pod, op: v1beta1.EvictOperation, user: req.User.Username, dryRun: dryRun, cached: cached})
 }
 
 // isOn reports whether the operation is checked at all.
@@ -143,6 +149,12 @@ func (w Pods) judge(ctx context.Context, d disruption) error {
 		request.Lost = true
 		by, why, err = w.ask(ctx, budgets, request, d.dryRun)
 	}
+	if err == nil && by != nil && d.cached {
+		if newer := w.newer(ctx, d.pod); newer != nil {
+			d.pod, d.cached = newer, false
+			return w.judge(ctx, d)
+		}
+	}
 	switch {
 	case err != nil:
 		return failed(d, err)
@@ -150,6 +162,18 @@ func (w Pods) judge(ctx context.Context, d disruption) error {
 		return w.refuse(d, by, why)
 	}
 	return nil
+}
+
+// newer returns the pod as the server has it if that differs from what the cache has, for instance because its owner has
+// just exempted it; nil if it does not, or if the server has no time to tell.
+func (w Pods) newer(ctx context.Context, cached *corev1.Pod) *corev1.Pod {
+	ctx, cancel := context.WithTimeout(ctx, newerTimeout)
+	defer cancel()
+	pod := &corev1.Pod{}
+	if err := w.Live.Get(ctx, client.ObjectKeyFromObject(cached), pod); err != nil || pod.ResourceVersion == cached.ResourceVersion {
+		return nil
+	}
+	return pod
 }
 
 // ask returns the budget that refuses the request, and why; nil if all grant it. All of them are asked before one is
