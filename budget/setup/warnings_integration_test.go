@@ -34,6 +34,12 @@ func TestUsersAreWarned(t *testing.T) {
 			[]string{"spec.targetRef: there is no Deployment api: the budget protects nothing until there is"},
 		},
 		"no such kind": {target("example.com/v1", "Shop", "web"), []string{"spec.targetRef: the cluster does not serve kind Shop of example.com/v1"}},
+		"a namespace that no webhook is called for": {
+			func(b *v1beta1.PodUnavailableBudget) {
+				b.Namespace, b.Spec.TargetReference, b.Spec.Selector = "kube-system", nil, &metav1.LabelSelector{MatchLabels: labels}
+			},
+			[]string{"namespace kube-system is never guarded: the budget counts its pods there and refuses nothing"},
+		},
 		"all may go": {
 			func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(3)) },
 			[]string{"spec.maxUnavailable: with 3 of 3 replicas no pod of Deployment web is protected"},

@@ -46,6 +46,9 @@ func (w Budgets) validate(ctx context.Context, req admission.Request[*v1beta1.Po
 	if len(found.Warnings) == 0 && (req.Old == nil || !equality.Semantic.DeepEqual(req.New.Spec, req.Old.Spec)) {
 		found.Warnings = w.warnOfTarget(ctx, req.New)
 	}
+	if req.Old == nil {
+		found.Warnings = append(found.Warnings, w.warnOfNamespace(ctx, req.Namespace)...)
+	}
 	errs, warnings := Compare(req.New, req.Old, others)
 	if req.Old == nil && len(errs)+len(warnings) == 0 && len(others) > 0 {
 		warnings = w.warnOfOverlap(ctx, req)

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 
@@ -50,6 +53,18 @@ func WarnOfReplicas(b *v1beta1.PodUnavailableBudget, workload string, replicas i
 	case desired >= replicas:
 		return []string{fmt.Sprintf("%s: with %s of %d replicas no pod of %s can be evicted or updated: drains of nodes wait for ever",
 			at, limit, replicas, workload)}
+	}
+	return nil
+}
+
+// warnOfNamespace tells of a namespace that the webhooks are not called for, as config/webhook says.
+func (w Budgets) warnOfNamespace(ctx context.Context, name string) []string {
+	ns, err := fastclient.Get[corev1.Namespace](ctx, w.Cover.Cache, types.NamespacedName{Name: name})
+	if err != nil {
+		return nil
+	}
+	if _, exempt := ns.Labels["control-plane"]; exempt || name == metav1.NamespaceSystem {
+		return []string{"namespace " + name + " is never guarded: the budget counts its pods there and refuses nothing"}
 	}
 	return nil
 }
