@@ -211,6 +211,35 @@ func TestLayoutHoldsTheNewestOfEachName(t *testing.T) {
 	assert.ElementsMatch(t, newest, held)
 }
 
+// Whoever pushes images to a registry and applies manifests with that registry gets these images.
+func TestImagesHaveTheTagOfTheirManifests(t *testing.T) {
+	root := workspace(t)
+	config := filepath.Join(root, "daemon", "config", "default")
+	require.NoError(t, os.MkdirAll(config, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(config, "kustomization.yaml"), []byte("images:\n- {name: flotilla/daemon-manager, newTag: v0.3.0}\n"), 0o600))
+	cases := []struct {
+		name string
+		o    images.Options
+		want []string
+	}{
+		{"without a choice", images.Options{}, []string{"fleet-manager:dev", "daemon-manager:v0.3.0", "daemon-agent:v0.3.0", "daemon-quick-exit:v0.3.0"}},
+		{"a version", images.Options{Version: "v1"}, []string{"fleet-manager:v1", "daemon-manager:v1", "daemon-agent:v1", "daemon-quick-exit:v1"}},
+		{"a tag", images.Options{Version: "v1", Tag: "new"}, []string{"fleet-manager:new", "daemon-manager:new", "daemon-agent:new", "daemon-quick-exit:new"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.Root, c.o.Output, c.o.Platforms = root, t.TempDir(), []string{"linux/" + runtime.GOARCH}
+			built, err := images.Managers(t.Context(), c.o)
+			require.NoError(t, err)
+			var got []string
+			for _, image := range built {
+				got = append(got, strings.TrimPrefix(image.Reference, "flotilla/"))
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
 func TestMistakesAreNamed(t *testing.T) {
 	root := workspace(t)
 	broken := workspace(t)

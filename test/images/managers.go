@@ -1,8 +1,15 @@
 package images
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
 )
 
 // Managers builds the image flotilla/<module>-manager of every module of the workspace that has a cmd/manager, and
@@ -40,5 +47,31 @@ func (o Options) manager(ctx context.Context, c command) ([]Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build image %s: %w", title, err)
 	}
-	return o.store(ctx, c.repository(), a, o.Tag)
+	tag := o.Tag
+	if tag == "" {
+		if tag, err = tagOfManifests(c.module); err != nil {
+			return nil, fmt.Errorf("choose the tag of image %s: %w", title, err)
+		}
+	}
+	return o.store(ctx, c.repository(), a, cmp.Or(tag, o.Version))
+}
+
+// tagOfManifests returns the tag that the manifests of a module name, empty if it has none.
+func tagOfManifests(module string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(module, "config", "default", "kustomization.yaml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var manifests struct {
+		Images []struct {
+			NewTag string `json:"newTag"`
+		} `json:"images"`
+	}
+	if err := yaml.Unmarshal(text, &manifests); err != nil || len(manifests.Images) == 0 {
+		return "", err
+	}
+	return manifests.Images[0].NewTag, nil
 }

@@ -31,7 +31,8 @@ type Options struct {
 	Only []string
 	// Version goes into labels and into the binaries, as their version. Default: "dev".
 	Version string
-	// Tag is the images' tag. Default: Version.
+	// Tag is the images' tag. Default: Version, and without one the tag that the manifests of the module name, so that
+	// these find the images.
 	Tag string
 	// Revision is the commit, for the labels.
 	Revision string
@@ -71,8 +72,8 @@ func (o Options) complete() (Options, error) {
 		}
 		o.Root = root
 	}
-	o.Version = cmp.Or(o.Version, "dev")
 	o.Tag = cmp.Or(o.Tag, o.Version)
+	o.Version = cmp.Or(o.Version, "dev")
 	o.Binaries = cmp.Or(o.Binaries, filepath.Join(o.Root, "bin", "images"))
 	return o, nil
 }

@@ -37,8 +37,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringSliceVar(&o.Platforms, "platforms", nil, "what to build for; default: "+
 		strings.Join(images.DefaultPlatforms(), ",")+", for the demo application that of this machine")
 	flags.StringSliceVar(&o.Only, "only", nil, "modules to build; default: all that ship a manager")
-	flags.StringVar(&o.Version, "version", "dev", "version of what is built")
-	flags.StringVar(&o.Tag, "tag", "", "tag of the images; default: the version")
+	flags.StringVar(&o.Version, "version", "", "version of what is built; default: dev")
+	flags.StringVar(&o.Tag, "tag", "", "tag of the images; default: the version, and without one that of the manifests")
 	flags.StringVar(&o.Revision, "revision", "", "commit of what is built; default: that of the work tree")
 	apps := flags.StringSlice("apps", nil, "versions of the demo application to build in place of managers")
 	if err := flags.Parse(args); err != nil {
