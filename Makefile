@@ -79,7 +79,7 @@ images: ## build every manager's image and push it to REGISTRY, or to the local 
 release-plan: ## which modules changed since their tag, and which must follow, as what versions
 	@$(call run,./test/cmd/release) plan
 
-release-prepare: ## changelogs and requirements of the planned versions, for a commit
+release-prepare: ## changelogs, manifests and requirements of the planned versions, for a commit
 	@$(call run,./test/cmd/release) prepare
 
 release: ## images, install files, SBOMs and checksums of the prepared versions into TO=folder; REGISTRY names and PUSH=1 pushes the images

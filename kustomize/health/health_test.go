@@ -222,8 +222,9 @@ func TestTagsOfImages(t *testing.T) {
 }
 
 func TestVersionsOfKinds(t *testing.T) {
-	versions := versionsOf(installed(t, "jobs", nil))
-	assert.Equal(t, "v0.1.0", versions.Installed)
+	report := installed(t, "jobs", nil)
+	versions := versionsOf(report)
+	assert.Equal(t, report.Available, versions.Installed)
 	assert.Equal(t, []string{"v1alpha1", "v1beta1"}, versions.Kinds["BroadcastJob"])
 	var out bytes.Buffer
 	versionTable(&out, []Versions{versions})

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"testing"
 	"time"
@@ -70,7 +71,8 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	assert.Equal(t, cli.Done, code, output)
 	output, code = call(t, clitest.Administrator, "install", "cloneset", "--diff", "--defaults")
 	assert.Equal(t, cli.NotSo, code)
-	assert.Contains(t, output, `"registry.example/flotilla/cloneset-manager:v0.1.0" -> "flotilla/cloneset-manager:v0.1.0"`)
+	image := "flotilla/cloneset-manager:" + selected(t, "cloneset")[0].Version
+	assert.Contains(t, output, fmt.Sprintf("%q -> %q", "registry.example/"+image, image))
 
 	// The webhook of the test's manager does not answer.
 	for _, resource := range webhooks {
@@ -230,6 +232,6 @@ func TestManifestsCanBePrinted(t *testing.T) {
 	output, code := call(t, "/nonexistent", "install", "spread", "--dry-run=client", "--registry", "registry.example")
 
 	require.Equal(t, cli.Done, code, output)
-	assert.Contains(t, output, "image: registry.example/flotilla/spread-manager:v0.1.0\n")
+	assert.Contains(t, output, "image: registry.example/flotilla/spread-manager:"+selected(t, "spread")[0].Version+"\n")
 	assert.Contains(t, output, "---\napiVersion: v1\nkind: Namespace\n")
 }

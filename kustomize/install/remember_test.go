@@ -16,7 +16,7 @@ import (
 // What a user said of a feature, and says now, together.
 func TestEarlierSettings(t *testing.T) {
 	earlier := install.Settings{
-		Registry: "old.example", Versions: map[string]string{"jobs": "v0.1.1"}, Components: []string{"highavailability"},
+		Registry: "old.example", Versions: map[string]string{"jobs": another(t, "jobs", "old")}, Components: []string{"highavailability"},
 		Gates: map[string][]install.Gate{"jobs": {{Name: "A", On: true}, {Name: "B", On: true}}}, OnlyNamespace: "team",
 	}
 	cases := []struct {
@@ -29,10 +29,10 @@ func TestEarlierSettings(t *testing.T) {
 			Registry: "new.example", Versions: earlier.Versions, Components: earlier.Components, Gates: earlier.Gates, OnlyNamespace: "team",
 		}},
 		{"all else", install.Choices{
-			Versions: []string{"v0.1.2"}, Components: []string{"networkpolicy", "highavailability"},
+			Versions: []string{another(t, "jobs", "new")}, Components: []string{"networkpolicy", "highavailability"},
 			Gates: []string{"A=false", "C=true"}, OnlyNamespace: "other",
 		}, install.Settings{
-			Registry: "old.example", Versions: map[string]string{"jobs": "v0.1.2"}, Components: []string{"highavailability", "networkpolicy"},
+			Registry: "old.example", Versions: map[string]string{"jobs": another(t, "jobs", "new")}, Components: []string{"highavailability", "networkpolicy"},
 			Gates:         map[string][]install.Gate{"jobs": {{Name: "B", On: true}, {Name: "A"}, {Name: "C", On: true}}},
 			OnlyNamespace: "other",
 		}},
@@ -64,7 +64,7 @@ func managerOf(t *testing.T, objects []*unstructured.Unstructured) *unstructured
 func TestSettingsAreRecalled(t *testing.T) {
 	features := selected(t, "cloneset", "jobs")
 	chosen, err := install.Read(features, install.Choices{
-		Registry: "registry.example", Versions: []string{"jobs=v0.1.1"}, Components: []string{"highavailability", "sidecarterminator"},
+		Registry: "registry.example", Versions: []string{"jobs=" + another(t, "jobs", "new")}, Components: []string{"highavailability", "sidecarterminator"},
 		Gates: []string{"jobs:Extra=true"}, OnlyNamespace: "team",
 	})
 	require.NoError(t, err)
@@ -122,20 +122,21 @@ func TestSettingsAreKept(t *testing.T) {
 	output, code = call(t, clitest.Administrator, "install", "jobs", "--diff")
 	assert.Equal(t, cli.Done, code, output)
 	assert.Contains(t, output, "jobs keeps --registry=registry.example --component=highavailability --feature-gates=SidecarTerminator=true (--defaults begins anew)\n")
-	output, code = call(t, clitest.Administrator, "install", "jobs", "--wait=false", "--version", "v0.1.9")
+	tag := another(t, "jobs", "new")
+	output, code = call(t, clitest.Administrator, "install", "jobs", "--wait=false", "--version", tag)
 	require.Equal(t, cli.Done, code, output)
 	manager, err := clitest.Objects(t).Resource(deployments).Namespace(install.Namespace).Get(t.Context(), "jobs-manager", metav1.GetOptions{})
 	require.NoError(t, err)
 	containers, _, err := unstructured.NestedSlice(manager.Object, "spec", "template", "spec", "containers")
 	require.NoError(t, err)
 	container, _ := containers[0].(map[string]any)
-	assert.Equal(t, "registry.example/flotilla/jobs-manager:v0.1.9", container["image"])
+	assert.Equal(t, "registry.example/flotilla/jobs-manager:"+tag, container["image"])
 	assert.Contains(t, container["args"], "--feature-gates=SidecarTerminator=true")
 
 	output, code = call(t, clitest.Administrator, "install", "jobs", "--diff", "--defaults")
 	assert.Equal(t, cli.NotSo, code, output)
 	assert.NotContains(t, output, "keeps")
-	assert.Contains(t, output, `"registry.example/flotilla/jobs-manager:v0.1.9" -> "flotilla/jobs-manager:`)
+	assert.Contains(t, output, `"registry.example/flotilla/jobs-manager:`+tag+`" -> "flotilla/jobs-manager:`)
 	assert.Contains(t, output, `- metadata.annotations: {"`+install.SettingsAnnotation)
 	output, code = call(t, clitest.Administrator, "install", "jobs", "--registry", "")
 	assert.Equal(t, cli.Misused, code)

@@ -21,13 +21,19 @@ func selected(t *testing.T, names ...string) []catalog.Feature {
 	return features
 }
 
+// another returns a tag that fits the manifests of a feature and is not theirs: its version and a word.
+func another(t *testing.T, feature, word string) string {
+	t.Helper()
+	return selected(t, feature)[0].Version + "-" + word
+}
+
 func TestSettingsThatMakeNoSense(t *testing.T) {
 	cases := []struct {
 		name                        string
 		versions, components, gates []string
 		namespace, want             string
 	}{
-		{"another minor version", []string{"cloneset=v0.9.0"}, nil, nil, "", "v0.9.0 is another minor version: use the command of that version"},
+		{"another minor version", []string{"cloneset=v0.999.0"}, nil, nil, "", "v0.999.0 is another minor version: use the command of that version"},
 		{"the version of nothing", []string{"budget=v0.1.0"}, nil, nil, "", "budget is not among the features to install"},
 		{"no version", []string{"cloneset="}, nil, nil, "", "--version cloneset= names no version"},
 		{"no such component", nil, []string{"helm"}, nil, "", `there is no component "helm"; there are certmanager, `},
@@ -52,16 +58,16 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 
 // The kustomization is what a user would have written.
 func TestKustomization(t *testing.T) {
-	features := selected(t, "cloneset", "jobs")
+	features, tag := selected(t, "cloneset", "jobs"), another(t, "jobs", "new")
 	settings, err := install.Read(features, install.Choices{
-		Registry: "registry.example/team/", Versions: []string{"jobs=v0.1.7"},
+		Registry: "registry.example/team/", Versions: []string{"jobs=" + tag},
 		Components: []string{"highavailability", "flowcontrol"}, Gates: []string{"SidecarTerminator=true", "cloneset:Other=false"},
 	})
 	require.NoError(t, err)
 
 	text, err := yaml.Marshal(install.Kustomization(features[1], settings))
 	require.NoError(t, err)
-	assert.Equal(t, strings.TrimLeft(`
+	assert.Equal(t, strings.ReplaceAll(strings.TrimLeft(`
 apiVersion: kustomize.config.k8s.io/v1beta1
 components:
 - ../kustomize/components/highavailability
@@ -70,16 +76,16 @@ components:
 images:
 - name: flotilla/jobs-manager
   newName: registry.example/team/flotilla/jobs-manager
-  newTag: v0.1.7
+  newTag: VERSION
 kind: Kustomization
 labels:
 - pairs:
     app.kubernetes.io/managed-by: flotilla
     app.kubernetes.io/part-of: flotilla
-    app.kubernetes.io/version: v0.1.7
+    app.kubernetes.io/version: VERSION
 resources:
 - ../jobs/config/default
-`, "\n"), string(text))
+`, "\n"), "VERSION", tag), string(text))
 
 	other := install.Kustomization(features[0], settings)
 	require.Len(t, other.Patches, 1)
@@ -118,7 +124,7 @@ func TestManifests(t *testing.T) {
 func TestLabelsOfPodsAreThoseOfTheManifests(t *testing.T) {
 	for _, feature := range selected(t, catalog.All) {
 		settings := install.Everything(feature)
-		settings.Registry, settings.Versions = "registry.example", map[string]string{feature.Name: "v0.1.9"}
+		settings.Registry, settings.Versions = "registry.example", map[string]string{feature.Name: another(t, feature.Name, "new")}
 		settings.Components = append(install.Shared(), settings.Components...)
 		settings.Gates = map[string][]install.Gate{feature.Name: {{Name: "Extra", On: true}}}
 		labels := func(settings install.Settings) map[string]map[string]string {

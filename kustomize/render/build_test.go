@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -93,9 +94,19 @@ func features(t *testing.T) []string {
 func TestOverlays(t *testing.T) {
 	for _, feature := range features(t) {
 		t.Run(feature, func(t *testing.T) {
-			assertGolden(t, feature+".yaml", withoutCRDs(build(t, "kustomize/overlays/"+feature)))
+			assertGolden(t, feature+".yaml", unversioned(t, feature, withoutCRDs(build(t, "kustomize/overlays/"+feature))))
 		})
 	}
+}
+
+// unversioned replaces the version of a feature, which each release raises.
+func unversioned(t *testing.T, feature, manifests string) string {
+	t.Helper()
+	description, err := fs.ReadFile(repository(t)[feature+"/config"], "feature.yaml")
+	require.NoError(t, err)
+	version := regexp.MustCompile(`(?m)^version: (\S+)`).FindStringSubmatch(string(description))
+	require.NotNil(t, version)
+	return strings.ReplaceAll(manifests, version[1], "VERSION")
 }
 
 func withoutCRDs(manifests string) string {

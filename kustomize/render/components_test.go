@@ -93,7 +93,7 @@ func TestComponents(t *testing.T) {
 
 			with := buildMine(t, "resources: [../cloneset/config/default]\n"+team+"components: ["+component+"]\n")
 
-			assertGolden(t, "components/"+filepath.Base(component)+".yaml", added(without, with))
+			assertGolden(t, "components/"+filepath.Base(component)+".yaml", unversioned(t, "cloneset", added(without, with)))
 		})
 	}
 }

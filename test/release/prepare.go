@@ -14,11 +14,11 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Prepare changes the work tree to that of the releases: changelogs have their sections, and each go.mod that requires a
-// released module names its new version. What is tagged is the commit of these changes.
+// Prepare changes the work tree to that of the releases: changelogs have their sections, manifests name the version of their
+// module, and each go.mod that requires a released module names its new version. What is tagged is the commit of these changes.
 func Prepare(root string, plan []Release, date time.Time) error {
 	for _, r := range plan {
-		if err := r.fold(root, date); err != nil {
+		if err := errors.Join(r.fold(root, date), r.install(root)); err != nil {
 			return fmt.Errorf("prepare %s: %w", r.Tag(), err)
 		}
 	}

@@ -145,6 +145,25 @@ func TestModulesRequireWhatIsReleased(t *testing.T) {
 	assert.Empty(t, w.plan())
 }
 
+// What is installed has the version that is released: flotilla status compares it, and images are pulled by it.
+func TestManifestsNameTheReleasedVersion(t *testing.T) {
+	w := given(t)
+	w.write("fleet/config/feature.yaml", "# Why.\nversion: v0.1.0 # raised\ncrds: [fleets]\n")
+	w.write("fleet/config/default/kustomization.yaml", "# Generated.\nresources: [../crd]\nlabels:\n- pairs:\n    app.kubernetes.io/version: v0.1.0\n"+
+		"images:\n- name: flotilla/fleet-manager\n  newTag: v0.1.0\n- name: flotilla/fleet-agent\n  newTag: v0.1.0\n")
+	w.commit()
+	for _, tag := range names(w.plan()) {
+		w.git("tag", tag)
+	}
+	w.write("fleet/fleet.go", "package fleet")
+	w.write("fleet/.changes/feature-more.md", "More.")
+	w.commit()
+	require.NoError(t, release.Prepare(w.root, w.plan(), time.Now()))
+	assert.Equal(t, "# Why.\nversion: v0.2.0 # raised\ncrds: [fleets]\n", w.read("fleet/config/feature.yaml"))
+	assert.Equal(t, "# Generated.\nresources: [../crd]\nlabels:\n- pairs:\n    app.kubernetes.io/version: v0.2.0\n"+
+		"images:\n- name: flotilla/fleet-manager\n  newTag: v0.2.0\n- name: flotilla/fleet-agent\n  newTag: v0.2.0\n", w.read("fleet/config/default/kustomization.yaml"))
+}
+
 func TestANoteWithAWrongName(t *testing.T) {
 	for _, name := range []string{"names.md", "follow-core.md", "fix-names.txt"} {
 		w := given(t)

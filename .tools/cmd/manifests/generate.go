@@ -23,6 +23,8 @@ const workloadGroup = "apps.kruise.io"
 type Feature struct {
 	// Name is the folder of the module.
 	Name string `yaml:"-"`
+	// Version is that of the module: the tag of its images.
+	Version string `yaml:"version"`
 	// Group is the API group of the feature's kinds; empty means apps.kruise.io, the group of all workloads.
 	Group string `yaml:"group"`
 	// CRDs are the plural names of the feature's kinds.
@@ -72,6 +74,9 @@ func Parse(name string, text []byte) (Feature, error) {
 	feature := Feature{Name: name, Group: workloadGroup}
 	if err := decoder.Decode(&feature); err != nil {
 		return Feature{}, err
+	}
+	if feature.Version == "" {
+		return Feature{}, errors.New("it names no version")
 	}
 	if len(feature.CRDs) == 0 {
 		return Feature{}, errors.New("it names no CRD")

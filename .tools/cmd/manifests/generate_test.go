@@ -11,6 +11,7 @@ import (
 )
 
 const description = `
+version: v0.3.0
 crds: [webs]
 rules:
 # Why a pod is read.
@@ -29,10 +30,11 @@ gates:
 
 func templates() fstest.MapFS {
 	return fstest.MapFS{
-		"feature/rbac/role.yaml":     {Data: []byte("name: {{.Name}}-manager\nrules:\n{{yaml .Rules}}{{yaml .OptionalRules}}- crds: {{.CRDs}}\n")},
-		"workload/users.yaml":        {Data: []byte("name: {{.Name}}-edit\n{{if not .Unscaled}}scale: true\n{{end}}")},
-		"gate/role.yaml":             {Data: []byte("gate: {{.Gate.Name}}\n{{range .Gate.Roles}}rules{{.Suffix}}:\n{{yaml .Rules}}{{end}}")},
-		"overlay/kustomization.yaml": {Data: []byte("resources: [../../../{{.Name}}/config/default]\n")},
+		"feature/rbac/role.yaml":             {Data: []byte("name: {{.Name}}-manager\nrules:\n{{yaml .Rules}}{{yaml .OptionalRules}}- crds: {{.CRDs}}\n")},
+		"workload/users.yaml":                {Data: []byte("name: {{.Name}}-edit\n{{if not .Unscaled}}scale: true\n{{end}}")},
+		"gate/role.yaml":                     {Data: []byte("gate: {{.Gate.Name}}\n{{range .Gate.Roles}}rules{{.Suffix}}:\n{{yaml .Rules}}{{end}}")},
+		"overlay/kustomization.yaml":         {Data: []byte("resources: [../../../{{.Name}}/config/default]\n")},
+		"feature/default/kustomization.yaml": {Data: []byte("images: [{newTag: {{.Version}}}]\n")},
 	}
 }
 
@@ -58,6 +60,7 @@ rules:
   verbs: [get, list]
 - crds: [webs]
 `,
+		"web/config/default/kustomization.yaml": by + "feature/default/kustomization.yaml. DO NOT EDIT.\nimages: [{newTag: v0.3.0}]\n",
 		"web/config/more/role.yaml": by + `gate/role.yaml. DO NOT EDIT.
 gate: WebGate
 rules:
@@ -70,21 +73,22 @@ rules-cluster:
 }
 
 func TestWorkloadsGetWhatWorkloadsShare(t *testing.T) {
-	files, err := Generate(templates(), parsed(t, "crds: [webs]\nworkload: true\n"))
+	files, err := Generate(templates(), parsed(t, "version: v0.3.0\ncrds: [webs]\nworkload: true\n"))
 
 	require.NoError(t, err)
 	assert.Contains(t, files["web/config/users.yaml"], "\nname: web-edit\nscale: true\n")
 
-	files, err = Generate(templates(), parsed(t, "crds: [webs]\nworkload: true\nunscaled: true\n"))
+	files, err = Generate(templates(), parsed(t, "version: v0.3.0\ncrds: [webs]\nworkload: true\nunscaled: true\n"))
 	require.NoError(t, err)
 	assert.NotContains(t, files["web/config/users.yaml"], "scale")
 }
 
 func TestParseRefuses(t *testing.T) {
 	cases := []struct{ name, text, want string }{
-		{"an unknown field", "crds: [webs]\nrulez: []\n", "rulez"},
-		{"a feature without a kind", "rules: []\n", "names no CRD"},
-		{"a workload of another name", "crds: [sets]\nworkload: true\n", "a workload has one, webs"},
+		{"an unknown field", "version: v0.3.0\ncrds: [webs]\nrulez: []\n", "rulez"},
+		{"no version", "crds: [webs]\n", "names no version"},
+		{"a feature without a kind", "version: v0.3.0\nrules: []\n", "names no CRD"},
+		{"a workload of another name", "version: v0.3.0\ncrds: [sets]\nworkload: true\n", "a workload has one, webs"},
 		{"nothing at all", "", "EOF"},
 	}
 	for _, c := range cases {
@@ -99,7 +103,7 @@ func TestGenerateNamesTheTemplateThatIsWrong(t *testing.T) {
 	broken := templates()
 	broken["workload/users.yaml"].Data = []byte("{{.Nobody}}")
 
-	_, err := Generate(broken, parsed(t, "crds: [webs]\nworkload: true\n"))
+	_, err := Generate(broken, parsed(t, "version: v0.3.0\ncrds: [webs]\nworkload: true\n"))
 
 	assert.ErrorContains(t, err, "workload/users.yaml")
 }

@@ -1,7 +1,7 @@
 // Command release says what to release, and does it step by step.
 //
 //	release plan            which modules have changed since their tag, which must follow, as what version
-//	release prepare         changelogs and requirements of these versions, to be committed
+//	release prepare         changelogs, manifests and requirements of these versions, to be committed
 //	release build FOLDER    images, install files, SBOMs, notes and checksums of what is prepared
 //	release tag             the tags of what is prepared; it pushes none
 package main
