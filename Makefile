@@ -68,6 +68,7 @@ lint: $(GOLANGCI_LINT) ## the linters of .golangci.yaml on every module
 verify: generate $(MODCHECK) lint ## what must hold before a change is merged; leaves no diff
 	@$(MODCHECK) .
 	@for m in $(MODULES); do $(MAKE) --no-print-directory -C $$m vet tidy-check || exit 1; done
+	@echo "render every overlay"; cd kustomize && GOWORK=off go test -run 'Overlay|Component' ./render
 	@git diff --exit-code -- . || { echo "verify: generated files differ from what is committed" >&2; exit 1; }
 	@echo "verify: clean"
 
