@@ -102,7 +102,8 @@ func (c *Cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceI
 	return resource, mapping, nil
 }
 
-// Check returns an error that names every kind that is not served and every right of these verbs that is missing.
+// Check returns an error that names every kind that is not served and every right of these verbs that is missing, the
+// verbs for one resource together.
 func (c *Cluster) Check(ctx context.Context, objects []*unstructured.Unstructured, verbs ...string) error {
 	var faults []error
 	asked := map[string]bool{}
@@ -118,22 +119,34 @@ func (c *Cluster) Check(ctx context.Context, objects []*unstructured.Unstructure
 		if err != nil {
 			return err
 		}
+		key := mapping.Resource.String() + " " + object.GetNamespace()
+		if asked[key] {
+			continue
+		}
+		asked[key] = true
+		var missing []string
 		for _, verb := range verbs {
-			key := strings.Join([]string{mapping.Resource.String(), object.GetNamespace(), verb}, " ")
-			if asked[key] {
-				continue
-			}
-			asked[key] = true
 			allowed, err := c.May(ctx, verb, mapping.Resource, object.GetNamespace())
 			if err != nil {
 				return err
 			}
 			if !allowed {
-				faults = append(faults, fmt.Errorf("missing right: %s %s", verb, mapping.Resource.GroupResource()))
+				missing = append(missing, verb)
 			}
+		}
+		if len(missing) > 0 {
+			faults = append(faults, missingRight(missing, mapping, object.GetNamespace()))
 		}
 	}
 	return errors.Join(faults...)
+}
+
+func missingRight(verbs []string, mapping *meta.RESTMapping, namespace string) error {
+	where := ""
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		where = " in namespace " + namespace
+	}
+	return fmt.Errorf("missing right: %s %s%s", strings.Join(verbs, ", "), mapping.Resource.GroupResource(), where)
 }
 
 // May reports whether the user has a right; the namespace is empty for objects of the cluster.

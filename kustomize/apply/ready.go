@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// NoCA is what a webhook configuration or a CRD waits for until somebody writes whom the API server may trust.
+const NoCA = "has no CA yet"
+
 // Ready reports whether a live object does its work, and if not, what it waits for. Kinds that do nothing are ready.
 func Ready(object *unstructured.Unstructured) (ready bool, waitsFor string) {
 	switch object.GetKind() {
@@ -23,7 +26,7 @@ func Ready(object *unstructured.Unstructured) (ready bool, waitsFor string) {
 	if trusted(object) {
 		return true, ""
 	}
-	return false, "has no CA yet"
+	return false, NoCA
 }
 
 // rolledOut reads the counts of a workload; the fields are below status.

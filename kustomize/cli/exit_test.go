@@ -37,6 +37,10 @@ func TestRunTellsHowItEnds(t *testing.T) {
 			"error: list pods: pods is forbidden: no; ask whoever manages the cluster for this right, or choose other credentials with --context\n",
 		},
 		{
+			"no right, in several lines", nil, fmt.Errorf("several:\n%w\nand more", apierrors.NewForbidden(pods, "", errors.New("no"))), cli.Failed,
+			"error: several:\npods is forbidden: no\nand more\nask whoever manages the cluster for this right, or choose other credentials with --context\n",
+		},
+		{
 			"no cluster", nil, unreachable, cli.Failed,
 			"error: Get \"https://127.0.0.1:1/api\": dial: refused; the cluster cannot be reached: look at the address of the kubeconfig's cluster\n",
 		},

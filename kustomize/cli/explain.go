@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/clientcmd"
@@ -13,6 +14,11 @@ import (
 // Explain returns an error as a user reads it: what happened, and for the troubles that everyone meets what to look at.
 func Explain(err error) string {
 	text := err.Error()
+	// Advice after several lines has one of its own.
+	next := "; "
+	if strings.Contains(text, "\n") {
+		next = "\n"
+	}
 	var request *url.Error
 	var dial *net.OpError
 	switch {
@@ -21,11 +27,11 @@ func Explain(err error) string {
 	case errors.Is(err, context.Canceled):
 		return "interrupted: " + text
 	case apierrors.IsUnauthorized(err):
-		return text + "; the cluster does not know these credentials: log in again, or choose others with --context"
+		return text + next + "the cluster does not know these credentials: log in again, or choose others with --context"
 	case apierrors.IsForbidden(err):
-		return text + "; ask whoever manages the cluster for this right, or choose other credentials with --context"
+		return text + next + "ask whoever manages the cluster for this right, or choose other credentials with --context"
 	case errors.As(err, &request) && errors.As(err, &dial):
-		return text + "; the cluster cannot be reached: look at the address of the kubeconfig's cluster"
+		return text + next + "the cluster cannot be reached: look at the address of the kubeconfig's cluster"
 	}
 	return text
 }

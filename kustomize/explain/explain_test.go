@@ -114,6 +114,18 @@ func TestEachCauseIsFound(t *testing.T) {
 			"kubectl -n flotilla-system describe deployment cloneset-manager",
 		},
 		{
+			"an operator that is not installed",
+			world(func(w *World) {
+				w.Set.Observed, w.Manager = 1, &Manager{Namespace: "flotilla-system", Name: "cloneset-manager", Absent: true}
+			}),
+			[]string{"Its operator, cloneset-manager, has not seen the latest edit."},
+			"There is no Deployment cloneset-manager in namespace flotilla-system. Where nobody else looks after the kind: flotilla install cloneset",
+		},
+		{
+			"a partition, a pause or OnDelete of a set without old pods",
+			world(func(w *World) { w.Set.Pods, w.Set.Target, w.Set.Paused, w.Set.OnDelete = 2, 2, true, true }), nil, "",
+		},
+		{
 			"a pause", world(func(w *World) { w.Set.Paused = true }),
 			[]string{"Its update is paused, and 3 pods are of an older revision."}, "flotilla rollout resume cloneset/web",
 		},

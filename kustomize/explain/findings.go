@@ -39,7 +39,9 @@ type Budget struct {
 // Manager is the Deployment of an operator.
 type Manager struct {
 	Namespace, Name string
-	Ready           int
+	// Absent means that there is none.
+	Absent bool
+	Ready  int
 }
 
 // Finding is one cause why a workload waits.
@@ -99,9 +101,14 @@ func unseen(w World) []Finding {
 	name := w.Set.Kind.Feature + "-manager"
 	f := Finding{
 		Why:  fmt.Sprintf("Its operator, %s, has not seen the latest edit.", name),
-		Help: "If that lasts, see whether the operator runs: flotilla status.",
+		Help: "If that lasts, see whether the operator runs: flotilla status",
 	}
-	if m := w.Manager; m != nil && m.Ready == 0 {
+	switch m := w.Manager; {
+	case m == nil:
+	case m.Absent:
+		f.Help = fmt.Sprintf("There is no Deployment %s in namespace %s. Where nobody else looks after the kind: flotilla install %s",
+			m.Name, m.Namespace, w.Set.Kind.Feature)
+	case m.Ready == 0:
 		f.Why = fmt.Sprintf("Its operator does not run: no pod of Deployment %s in namespace %s is ready.", m.Name, m.Namespace)
 		f.Help = fmt.Sprintf("See why: kubectl -n %s describe deployment %s", m.Namespace, m.Name)
 		f.Objects = []string{"deployment/" + m.Name}
@@ -110,7 +117,7 @@ func unseen(w World) []Finding {
 }
 
 func paused(w World) []Finding {
-	if left := outdated(w); w.Set.Paused && left > 0 {
+	if left := w.Set.Old(); w.Set.Paused && left > 0 {
 		return []Finding{{
 			Why:  fmt.Sprintf("Its update is paused, and %s of an older revision.", count(left, "pod is", "pods are")),
 			Help: "To let it go on: flotilla rollout resume " + w.Set.String(),
@@ -121,7 +128,7 @@ func paused(w World) []Finding {
 
 // kept tells of old pods that are meant to stay.
 func kept(w World) []Finding {
-	old := outdated(w)
+	old := w.Set.Old()
 	switch {
 	case w.Set.Paused || old == 0:
 		return nil
@@ -140,8 +147,6 @@ func kept(w World) []Finding {
 	}
 	return nil
 }
-
-func outdated(w World) int { return max(w.Set.Wanted-w.Set.Updated, 0) }
 
 // failing tells what the operator says of writes that fail and of what it cannot do.
 func failing(w World) []Finding {

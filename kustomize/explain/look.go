@@ -197,8 +197,10 @@ func (l *looker) manager(ctx context.Context) error {
 	if s.Observed >= s.Generation {
 		return nil
 	}
-	d, err := l.client.Core.AppsV1().Deployments(systemNamespace).Get(ctx, s.Kind.Feature+"-manager", metav1.GetOptions{})
+	name := s.Kind.Feature + "-manager"
+	d, err := l.client.Core.AppsV1().Deployments(systemNamespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
+		l.world.Manager = &Manager{Namespace: systemNamespace, Name: name, Absent: true}
 		return nil
 	}
 	if err != nil {

@@ -104,7 +104,7 @@ func explainTrouble(s *workload.Set, t *workload.Trouble) Finding {
 	}
 	return Finding{
 		Why:  fmt.Sprintf("%%s: %s says %s: %s", cmp.Or(containerName(t.Container), "the scheduler"), t.Reason, cmp.Or(sentence(t.Message), "no more.")),
-		Help: "See more: kubectl describe pod.",
+		Help: "See more: kubectl describe pod",
 	}
 }
 

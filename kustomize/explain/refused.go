@@ -66,7 +66,7 @@ func budgets(w World, texts []string) []Finding {
 	var all []Finding
 	for _, b := range w.Budgets {
 		named := mentions(texts, b.Name) && mentions(texts, b.Kind)
-		if b.Allowed > 0 && !named || !named && (b.Kind != "PodUnavailableBudget" || outdated(w) == 0 || len(texts) == 0) {
+		if b.Allowed > 0 && !named || !named && (b.Kind != "PodUnavailableBudget" || w.Set.Old() == 0 || len(texts) == 0) {
 			continue
 		}
 		all = append(all, Finding{

@@ -49,11 +49,11 @@ written. The exit code is 3 when something is wrong.`,
 			if err != nil {
 				return err
 			}
-			findings, err := examine(command.Context(), cluster, clock.RealClock{})
+			findings, installed, err := examine(command.Context(), cluster, clock.RealClock{})
 			if err != nil {
 				return err
 			}
-			if err := write(streams.Out, output, findings, tell); err != nil {
+			if err := write(streams.Out, output, findings, tell(installed)); err != nil {
 				return err
 			}
 			if len(findings) > 0 {
@@ -66,41 +66,48 @@ written. The exit code is 3 when something is wrong.`,
 	return command
 }
 
-func tell(out io.Writer, findings []Finding) {
-	if len(findings) == 0 {
-		fmt.Fprintln(out, "nothing is wrong with what is installed")
-		return
-	}
-	for _, finding := range findings {
-		fmt.Fprintf(out, "%s: %s\n", finding.About, finding.Trouble)
-		if finding.Help != "" {
-			fmt.Fprintf(out, "  %s\n", finding.Help)
+// tell tells people what was found with so many operators that are installed.
+func tell(installed int) func(io.Writer, []Finding) {
+	return func(out io.Writer, findings []Finding) {
+		switch {
+		case len(findings) > 0:
+		case installed == 0:
+			fmt.Fprintln(out, "no operator is installed: flotilla install all, or those that you need")
+		default:
+			fmt.Fprintln(out, "nothing is wrong with what is installed")
+		}
+		for _, finding := range findings {
+			fmt.Fprintf(out, "%s: %s\n", finding.About, finding.Trouble)
+			if finding.Help != "" {
+				fmt.Fprintf(out, "  %s\n", finding.Help)
+			}
 		}
 	}
 }
 
-// examine looks at the cluster and at every feature that is installed. Findings are never nil.
-func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClock) ([]Finding, error) {
-	findings := []Finding{}
+// examine looks at the cluster and at every feature that is installed, and counts these. Findings are never nil.
+func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClock) (findings []Finding, installed int, err error) {
+	findings = []Finding{}
 	if found, err := cluster.Version(); err != nil {
 		if found == "" {
-			return nil, err
+			return nil, 0, err
 		}
 		findings = append(findings, Finding{About: "cluster", Trouble: err.Error()})
 	}
 	reports, err := observeAll(ctx, cluster)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	foreign, err := configurations(ctx, cluster)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for _, report := range reports {
 		findings = append(findings, owners(report, foreign)...)
 		if !report.Installed {
 			continue
 		}
+		installed++
 		findings = append(findings, faults(report)...)
 		findings = append(findings, certificates(report, clock.Now())...)
 		findings = append(findings, rights(report)...)
@@ -108,23 +115,43 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClo
 			findings = append(findings, reach(ctx, cluster, report)...)
 		}
 	}
-	return append(findings, skew(reports)...), nil
+	return append(findings, skew(reports)...), installed, nil
 }
 
-// faults are objects that are missing or do not work.
+// faults are objects that are missing or do not work. Those that lack a CA have one cause, and are told together.
 func faults(report *Report) []Finding {
 	var findings []Finding
+	var untrusted []string
 	for _, fault := range report.Faults {
-		help := "Install it again: flotilla install " + report.Feature + "."
-		if strings.HasPrefix(fault, "Deployment") || strings.HasPrefix(fault, "DaemonSet") {
-			help = "Look at its pods: kubectl -n " + install.Namespace + " describe pods -l app.kubernetes.io/part-of=flotilla."
-		} else if strings.HasSuffix(fault, "has no CA yet") {
-			help = "Its manager writes it; what keeps it from that is in its log: kubectl -n " + install.Namespace +
-				" logs deployment/" + report.Feature + "-manager."
+		if strings.HasSuffix(fault, " "+apply.NoCA) {
+			untrusted = append(untrusted, fault)
+			continue
+		}
+		help := "Install it again: flotilla install " + report.Feature
+		if name := podsOf(report, fault); name != "" {
+			help = "Look at its pods: kubectl -n " + install.Namespace + " describe pods -l app.kubernetes.io/name=" + name
 		}
 		findings = append(findings, Finding{About: report.Feature, Trouble: fault, Help: help})
 	}
+	if len(untrusted) > 0 {
+		findings = append(findings, Finding{
+			About: report.Feature, Trouble: summary(untrusted),
+			Help: "Its manager writes it; what keeps it from that is in its log: kubectl -n " + install.Namespace +
+				" logs deployment/" + report.Feature + "-manager",
+		})
+	}
 	return findings
+}
+
+// podsOf returns the name in the label of the pods that a fault is about, empty if it is about none.
+func podsOf(report *Report, fault string) string {
+	for name, live := range report.live {
+		if strings.HasPrefix(fault, name+" ") {
+			labels, _, _ := unstructured.NestedStringMap(live.Object, "spec", "template", "metadata", "labels")
+			return labels["app.kubernetes.io/name"]
+		}
+	}
+	return ""
 }
 
 // rights finds roles and bindings that differ from the manifests.
@@ -139,7 +166,7 @@ func rights(report *Report) []Finding {
 			if want, has := wanted.Object[field]; has && !covers(live.Object[field], want) {
 				findings = append(findings, Finding{
 					About: report.Feature, Trouble: apply.Describe(wanted) + " has not the " + field + " of the manifests",
-					Help: "See what differs: flotilla install " + report.Feature + " --diff.",
+					Help: "See what differs: flotilla install " + report.Feature + " --diff",
 				})
 			}
 		}
@@ -198,7 +225,7 @@ func skew(reports []*Report) []Finding {
 		if report.OutOfDate {
 			findings = append(findings, Finding{
 				About: report.Feature, Trouble: "version " + report.Version + " is out of date",
-				Help: "Install " + report.Available + ": flotilla install " + report.Feature + ".",
+				Help: "Install " + report.Available + ": flotilla install " + report.Feature,
 			})
 		}
 	}

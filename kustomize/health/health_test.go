@@ -231,6 +231,42 @@ func TestVersionsOfKinds(t *testing.T) {
 	assert.Contains(t, out.String(), "BroadcastJob v1alpha1,v1beta1; ImageListPullJob")
 }
 
+// Whoever types a command that is told gets what it says: it ends the line, and is about the one manager.
+func TestWhatDoesNotWorkComesFirst(t *testing.T) {
+	report := installed(t, "jobs", func(live map[string]*unstructured.Unstructured) {
+		delete(live["Deployment flotilla-system/jobs-manager"].Object, "status")
+		for _, object := range live {
+			if object.GetKind() == "CustomResourceDefinition" {
+				require.NoError(t, unstructured.SetNestedField(object.Object, "", "spec", "conversion", "webhook", "clientConfig", "caBundle"))
+			}
+		}
+	})
+
+	found := faults(report)
+
+	assert.Equal(t, []Finding{
+		{
+			About: "jobs", Trouble: "Deployment flotilla-system/jobs-manager 0 of 1 pods are updated",
+			Help: "Look at its pods: kubectl -n flotilla-system describe pods -l app.kubernetes.io/name=jobs-manager",
+		},
+		{
+			About: "jobs", Trouble: "CustomResourceDefinition advancedcronjobs.apps.kruise.io has no CA yet, and 3 more",
+			Help: "Its manager writes it; what keeps it from that is in its log: kubectl -n flotilla-system logs deployment/jobs-manager",
+		},
+	}, found)
+	assert.Equal(t, "Deployment flotilla-system/jobs-manager 0 of 1 pods are updated, and 4 more", summary(report.Faults))
+}
+
+func TestTheDoctorOfNothing(t *testing.T) {
+	for installed, want := range map[int]string{
+		0: "no operator is installed: flotilla install all, or those that you need\n", 1: "nothing is wrong with what is installed\n",
+	} {
+		var out bytes.Buffer
+		tell(installed)(&out, nil)
+		assert.Equal(t, want, out.String())
+	}
+}
+
 // Installing again brings no CA: the manager does.
 func TestAMissingCAIsTheManagersAffair(t *testing.T) {
 	report := installed(t, "spread", func(live map[string]*unstructured.Unstructured) {

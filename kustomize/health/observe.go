@@ -1,7 +1,9 @@
 package health
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -79,7 +81,16 @@ func (r *Report) judge() {
 			r.Faults = append(r.Faults, name+" "+waitsFor)
 		}
 	}
+	// Managers and agents that do not work are the cause of other faults.
+	slices.SortStableFunc(r.Faults, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	r.Healthy = len(r.Faults) == 0
+}
+
+func rank(fault string) int {
+	if strings.HasPrefix(fault, "Deployment ") || strings.HasPrefix(fault, "DaemonSet ") {
+		return 0
+	}
+	return 1
 }
 
 // tag returns the tag of a Deployment's image, or its digest.

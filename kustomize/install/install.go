@@ -51,7 +51,7 @@ install applied and these manifests have no longer is deleted, except CRDs and n
   flotilla install jobs --feature-gates SidecarTerminator=true --diff
   flotilla install cloneset --only-namespace team
   flotilla install cloneset --dry-run=client > cloneset.yaml`,
-		Args:              cli.Arguments(cobra.MinimumNArgs(1)),
+		Args:              cli.Arguments(Features),
 		ValidArgsFunction: completeFeatures,
 		RunE: func(command *cobra.Command, names []string) error {
 			features, err := catalog.Select(names...)
@@ -84,6 +84,22 @@ install applied and these manifests have no longer is deleted, except CRDs and n
 	set.DurationVar(&i.timeout, "timeout", patience, "How long to wait for each stage.")
 	set.Lookup("dry-run").NoOptDefVal = dryRunServer
 	return command
+}
+
+// Features is the check of arguments that name features: there is one at least.
+func Features(_ *cobra.Command, names []string) error {
+	if len(names) > 0 {
+		return nil
+	}
+	features, err := catalog.Features()
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, feature := range features {
+		known = append(known, feature.Name)
+	}
+	return fmt.Errorf("name a feature: %s, or %s for every one", strings.Join(known, ", "), catalog.All)
 }
 
 // completeFeatures offers the features that are not named yet.
@@ -236,7 +252,7 @@ func (i *installer) install(ctx context.Context, cluster *apply.Cluster, progres
 	if err := i.removeStale(ctx, cluster, progress, p, true); err != nil {
 		return err
 	}
-	if i.wait && i.dryRun == dryRunNone {
+	if i.wait && i.dryRun == dryRunNone && p.name != Namespace {
 		progress.Begin(p.name)
 		if err := apply.Await(ctx, i.timeout, progress.Tell, cluster.AllReady(p.objects)); err != nil {
 			return err

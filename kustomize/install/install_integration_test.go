@@ -66,6 +66,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	output, code = call(t, clitest.Administrator, "install", "cloneset", "--registry", "registry.example", "--timeout", "1m")
 	require.Equal(t, cli.Done, code, output)
 	assert.Regexp(t, `(?m)^cloneset: ready \(`, output)
+	assert.NotContains(t, output, "flotilla-system: ready", "a namespace is there or not")
 	assert.NotContains(t, output, "objects changed", "what is installed is not written again")
 	output, code = call(t, clitest.Administrator, "install", "cloneset", "--registry", "registry.example", "--diff")
 	assert.Equal(t, cli.Done, code, output)
@@ -165,12 +166,13 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		code             cli.Code
 		want             string
 	}{
-		{"no right", clitest.Nobody, []string{"install", "budget"}, cli.Failed, "missing right: create deployments.apps\n"},
+		{"no right", clitest.Nobody, []string{"install", "budget"}, cli.Failed, "\nmissing right: create, patch deployments.apps in namespace flotilla-system\n"},
 		{"no right to look", clitest.Nobody, []string{"uninstall", "budget"}, cli.Failed, "ask whoever manages the cluster for this right"},
 		{"a kind that is not served", clitest.Administrator, []string{"install", "budget", "--component", "prometheus"}, cli.Failed, "the cluster does not serve kind ServiceMonitor.monitoring.coreos.com: install what brings it, or leave the component out"},
 		{"a namespace that is not there", clitest.Administrator, []string{"install", "budget", "--only-namespace", "nowhere"}, cli.Failed, "there is no namespace nowhere: kubectl create namespace nowhere"},
 		{"no such feature", clitest.Administrator, []string{"install", "sidecarset"}, cli.Misused, `there is no feature "sidecarset"; there are budget, cloneset`},
-		{"no feature", clitest.Administrator, []string{"install"}, cli.Misused, "requires at least 1 arg(s)"},
+		{"no feature", clitest.Administrator, []string{"install"}, cli.Misused, "name a feature: budget, cloneset, daemon, daemonset, jobs, spread, statefulset, or all for every one"},
+		{"nothing to remove", clitest.Administrator, []string{"uninstall", "budget"}, cli.Done, "budget: there was no operator\n"},
 		{"a dry run of nobody", clitest.Administrator, []string{"install", "budget", "--dry-run=maybe"}, cli.Misused, "there are none, client and server"},
 		{"yes to nothing", clitest.Administrator, []string{"uninstall", "budget", "--yes"}, cli.Misused, "--yes is about --delete-crds"},
 	}
@@ -179,6 +181,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			output, code := call(t, c.kubeconfig, c.args...)
 			assert.Equal(t, c.code, code)
 			assert.Contains(t, output, c.want)
+			assert.NotContains(t, output, " 0 objects")
 		})
 	}
 }

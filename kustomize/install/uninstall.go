@@ -30,7 +30,7 @@ pods of these objects. The namespace stays.`,
 		Example: `  flotilla uninstall cloneset
   flotilla uninstall cloneset --delete-crds         # tells what would be lost
   flotilla uninstall cloneset --delete-crds --yes`,
-		Args:              cli.Arguments(cobra.MinimumNArgs(1)),
+		Args:              cli.Arguments(Features),
 		ValidArgsFunction: completeFeatures,
 		RunE: func(command *cobra.Command, names []string) error {
 			features, err := catalog.Select(names...)
@@ -212,11 +212,10 @@ func everything(ctx context.Context, cluster *apply.Cluster, feature catalog.Fea
 	return append(objects, restricted...), err
 }
 
-// removeStage deletes objects and returns how many there were.
+// removeStage deletes objects and returns how many there were. A stage without any is not told of.
 func (u *uninstaller) removeStage(
 	ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, name string, objects []*unstructured.Unstructured, wait bool,
 ) (int, error) {
-	progress.Begin(name)
 	var gone []string
 	for _, object := range objects {
 		live, err := cluster.Get(ctx, object)
@@ -226,6 +225,9 @@ func (u *uninstaller) removeStage(
 		if live == nil {
 			continue
 		}
+		if len(gone) == 0 {
+			progress.Begin(name)
+		}
 		gone = append(gone, apply.Describe(object))
 		if u.dryRun {
 			continue
@@ -234,8 +236,11 @@ func (u *uninstaller) removeStage(
 			return 0, err
 		}
 	}
+	if len(gone) == 0 {
+		return 0, nil
+	}
 	if u.dryRun {
-		progress.End(strings.TrimSuffix(fmt.Sprintf("%d objects would be deleted: %s", len(gone), strings.Join(gone, ", ")), ": "))
+		progress.End(fmt.Sprintf("%d objects would be deleted: %s", len(gone), strings.Join(gone, ", ")))
 		return len(gone), nil
 	}
 	if wait {

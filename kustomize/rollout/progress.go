@@ -55,7 +55,7 @@ func Judge(s *workload.Set) Progress {
 func judge(s *workload.Set) (Phase, string) {
 	stalled := s.Condition("Stalled")
 	deadline := s.Condition("Progressing")
-	old := s.Wanted - s.Updated
+	old := s.Old()
 	switch {
 	case s.Deleting:
 		return Failed, "it is being deleted"
@@ -90,7 +90,7 @@ func reached(s *workload.Set) (Phase, string) {
 			s.Updated, s.Wanted, s.Kind.Pods, old)
 	case done:
 		return Complete, fmt.Sprintf("all %d %s are updated and available", s.Wanted, s.Kind.Pods)
-	case s.Paused && (s.Target == workload.Unknown || s.Updated < s.Target):
+	case s.Paused && s.Old() > 0 && (s.Target == workload.Unknown || s.Updated < s.Target):
 		return Paused, fmt.Sprintf("it is paused, with %s; flotilla rollout resume %s lets it go on", counts(s), s)
 	case ready != nil && ready.Status != "True":
 		return Progressing, fmt.Sprintf("%s: %s", counts(s), told(ready))

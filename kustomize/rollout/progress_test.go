@@ -86,6 +86,16 @@ func TestJudge(t *testing.T) {
 			func(s *workload.Set) { s.OnDelete = true; s.Conditions = is("Ready", "True", "Available", "") },
 			Failed, "its strategy is OnDelete: 3 of 5 pods stay at an older revision until their pods are deleted",
 		},
+		{
+			"OnDelete with pods that are not there yet",
+			func(s *workload.Set) { s.OnDelete, s.Pods = true, 2 },
+			Progressing, "2 of 5 pods updated, 4 of 5 available",
+		},
+		{
+			"paused with pods that are not there yet",
+			func(s *workload.Set) { s.Paused, s.Pods = true, 2 },
+			Progressing, "2 of 5 pods updated, 4 of 5 available",
+		},
 		{"deleted", func(s *workload.Set) { all(s); s.Deleting = true }, Failed, "it is being deleted"},
 		{
 			"a selector of nodes",

@@ -46,7 +46,7 @@ OpenKruise's other kinds go on working. --undo gives a feature back.
 		Example: `  flotilla takeover all --dry-run
   flotilla takeover cloneset --registry registry.example.com/team
   flotilla takeover cloneset --undo`,
-		Args: cli.Arguments(cobra.MinimumNArgs(1)),
+		Args: cli.Arguments(install.Features),
 		RunE: func(command *cobra.Command, names []string) error {
 			features, err := selected(names)
 			if err != nil {

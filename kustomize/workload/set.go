@@ -212,6 +212,9 @@ func (s *Set) Kept() int {
 	return s.Wanted - s.Target
 }
 
+// Old is how many pods there are that an update of all would change; pods that are missing will be new.
+func (s *Set) Old() int { return max(min(s.Wanted, s.Pods)-s.Updated, 0) }
+
 // RollingUpdatePath is where the spec has the partition.
 func (s *Set) RollingUpdatePath() []string { return s.Kind.rollingUpdate(s.Version) }
 
