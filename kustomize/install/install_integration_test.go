@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -8,22 +9,29 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io"
 	"math/big"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/render"
 	"github.com/flotilla-project/flotilla/kustomize/test/clitest"
 )
 
@@ -227,6 +235,41 @@ func TestInstallOverWhatKubectlHasApplied(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "kustomize", manager.GetLabels()["app.kubernetes.io/managed-by"], "nothing of it was written")
 	output, code = call(t, clitest.Administrator, "install", "spread", "--wait=false", "--force-conflicts")
+	assert.Equal(t, cli.Done, code, output)
+}
+
+// Manifests set nothing that the server stores as something else: to the server that is another value, which another tool has set.
+func TestInstallOverOverlaysThatKubectlHasApplied(t *testing.T) {
+	clitest.NeedsServer(t)
+	client := clitest.Objects(t)
+	folders, err := render.Folders(os.DirFS(filepath.Join("..", "..")))
+	require.NoError(t, err)
+	tree, err := render.NewTree(folders)
+	require.NoError(t, err)
+	var renderer render.Renderer
+	features := []string{"budget", "daemon"}
+	t.Cleanup(func() { call(t, clitest.Administrator, append([]string{"uninstall"}, features...)...) })
+	for _, feature := range features {
+		manifests, err := renderer.Build(tree, "kustomize/overlays/"+feature)
+		require.NoError(t, err)
+		for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096); ; {
+			object := &unstructured.Unstructured{}
+			if err := documents.Decode(object); errors.Is(err, io.EOF) {
+				break
+			} else {
+				require.NoError(t, err)
+			}
+			resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
+			_, err := client.Resource(resource).Namespace(object.GetNamespace()).Apply(t.Context(), object.GetName(), object,
+				metav1.ApplyOptions{FieldManager: "kubectl", Force: true})
+			require.NoError(t, err, object.GetName())
+		}
+	}
+
+	output, code := call(t, clitest.Administrator, append([]string{"install", "--wait=false"}, features...)...)
+
+	require.Equal(t, cli.Done, code, output)
+	output, code = call(t, clitest.Administrator, append([]string{"install", "--diff"}, features...)...)
 	assert.Equal(t, cli.Done, code, output)
 }
 

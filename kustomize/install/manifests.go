@@ -88,11 +88,31 @@ func Manifests(feature catalog.Feature, settings Settings) ([]*unstructured.Unst
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", feature.Name, err)
 	}
+	dropEmptyArguments(objects)
 	mark(objects, feature)
 	if err := remember(objects, feature, settings); err != nil {
 		return nil, err
 	}
 	return objects, nil
+}
+
+// dropEmptyArguments removes lists of arguments that no component has appended to. The server stores none, and where kubectl has
+// applied the manifests as they are, none and an empty list are values of two managers.
+func dropEmptyArguments(objects []*unstructured.Unstructured) {
+	path := []string{"spec", "template", "spec", "containers"}
+	for _, object := range objects {
+		containers, found, _ := unstructured.NestedSlice(object.Object, path...)
+		if !found {
+			continue
+		}
+		for _, container := range containers {
+			fields, _ := container.(map[string]any)
+			if arguments, ok := fields["args"].([]any); ok && len(arguments) == 0 {
+				delete(fields, "args")
+			}
+		}
+		_ = unstructured.SetNestedSlice(object.Object, containers, path...) // it was read from there
+	}
 }
 
 // Base renders what all features share: the namespace.

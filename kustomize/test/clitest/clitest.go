@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
@@ -19,6 +20,9 @@ import (
 )
 
 const assets = "KUBEBUILDER_ASSETS"
+
+// startTimeout is long enough for a machine that builds and tests something else.
+const startTimeout = 2 * time.Minute
 
 // Administrator and Nobody are the kubeconfigs of an administrator and of somebody who has no right; empty without an API
 // server.
@@ -37,7 +41,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(folder)
-	environment := &envtest.Environment{}
+	environment := &envtest.Environment{ControlPlaneStartTimeout: startTimeout}
 	config, err := environment.Start()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "start the control plane:", err)
