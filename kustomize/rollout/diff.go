@@ -28,7 +28,7 @@ A line begins with + where a field is added, with - where it is removed and with
 			if err != nil {
 				return err
 			}
-			next, name := s.Template(), "the template"
+			next, name := workload.Plain(s.Template()), "the template"
 			if to != 0 {
 				newer, err := numbered(s, revisions, to)
 				if err != nil {

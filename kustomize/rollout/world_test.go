@@ -185,7 +185,7 @@ func (w *world) report(kind workload.Kind, updated int, ready string) {
 func (w *world) remember(owner *unstructured.Unstructured, name string, number int64, image string) {
 	w.t.Helper()
 	data := fmt.Sprintf(`{"spec": {"template": {"$patch": "replace", "metadata": {"creationTimestamp": null, "labels": {"app": "web"},
-		"annotations": {"kubernetes.io/change-cause": "to %s"}}, "spec": {"containers": [{"name": "main", "image": %[1]q}]}}}}`, image)
+		"annotations": {"kubernetes.io/change-cause": "to %s"}}, "spec": {"containers": [{"name": "main", "image": %[1]q, "resources": {}}]}}}}`, image)
 	_, err := w.client.Core.AppsV1().ControllerRevisions(w.client.Namespace).Create(w.t.Context(), &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{
 			*metav1.NewControllerRef(owner, owner.GroupVersionKind()),

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -21,7 +22,7 @@ type Revision struct {
 	// Number grows with time; a template that comes back takes the highest one.
 	Number int64
 	Name   string
-	// Template is the pod template as it was stored.
+	// Template is the pod template, without what the operator's libraries have added.
 	Template map[string]any
 }
 
@@ -70,7 +71,7 @@ func (c *Client) Revisions(ctx context.Context, s *Set) ([]*Revision, error) {
 }
 
 // readRevision reads the data of a ControllerRevision, a patch that replaces spec.template. What marks it as a patch is
-// left out, and so are the creation times that older libraries wrote.
+// left out.
 func readRevision(r *appsv1.ControllerRevision) (*Revision, error) {
 	var data map[string]any
 	if err := utiljson.Unmarshal(r.Data.Raw, &data); err != nil {
@@ -81,21 +82,38 @@ func readRevision(r *appsv1.ControllerRevision) (*Revision, error) {
 		return nil, fmt.Errorf("read revision %s: it holds no pod template", r.Name)
 	}
 	delete(template, "$patch")
-	dropCreationTime(template)
-	volumes, _, _ := unstructured.NestedSlice(template, "spec", "volumes")
+	return &Revision{Number: r.Revision, Name: r.Name, Template: Plain(template)}, nil
+}
+
+// Plain returns a copy of a pod template without what libraries write though nobody has set it: creation times, and requirements
+// of resources that require nothing.
+func Plain(template map[string]any) map[string]any {
+	plain := runtime.DeepCopyJSON(template)
+	dropCreationTime(plain)
+	spec, _ := plain["spec"].(map[string]any)
+	for _, list := range []string{"initContainers", "containers"} {
+		containers, _ := spec[list].([]any)
+		for _, container := range containers {
+			dropNoResources(container)
+		}
+	}
+	volumes, _ := spec["volumes"].([]any)
 	for _, volume := range volumes {
 		v, _ := volume.(map[string]any)
 		ephemeral, _ := v["ephemeral"].(map[string]any)
 		if claim, ok := ephemeral["volumeClaimTemplate"].(map[string]any); ok {
 			dropCreationTime(claim)
+			dropNoResources(claim["spec"])
 		}
 	}
-	if volumes != nil {
-		if err := unstructured.SetNestedSlice(template, volumes, "spec", "volumes"); err != nil {
-			return nil, fmt.Errorf("read revision %s: %w", r.Name, err)
-		}
+	return plain
+}
+
+func dropNoResources(object any) {
+	fields, _ := object.(map[string]any)
+	if resources, ok := fields["resources"].(map[string]any); ok && len(resources) == 0 {
+		delete(fields, "resources")
 	}
-	return &Revision{Number: r.Revision, Name: r.Name, Template: template}, nil
 }
 
 func dropCreationTime(object map[string]any) {
@@ -109,9 +127,9 @@ func dropCreationTime(object map[string]any) {
 	}
 }
 
-// SameTemplate reports whether two templates are written alike.
+// SameTemplate reports whether two templates say the same.
 func SameTemplate(a, b map[string]any) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
+	x, errX := json.Marshal(Plain(a))
+	y, errY := json.Marshal(Plain(b))
 	return errX == nil && errY == nil && string(x) == string(y)
 }
