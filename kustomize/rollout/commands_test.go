@@ -45,7 +45,7 @@ func TestStatusEndsAtThePartition(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(got.out), &p), got.out)
 			assert.Equal(t, rollout.Complete, p.Phase)
 			assert.Equal(t, new(1), p.Target)
-			assert.Equal(t, "it has reached its partition: 1 of 2 "+kind.Pods+" are updated, 1 stay at an older revision", p.Message)
+			assert.Equal(t, "it has reached its partition: 1 of 2 "+kind.Pods+" are updated, 1 stays at an older revision", p.Message)
 		})
 	}
 }

@@ -86,8 +86,12 @@ func reached(s *workload.Set) (Phase, string) {
 	old := s.Wanted - s.Updated
 	switch {
 	case done && old > 0:
-		return Complete, fmt.Sprintf("it has reached its partition: %d of %d %s are updated, %d stay at an older revision",
-			s.Updated, s.Wanted, s.Kind.Pods, old)
+		stay := "stay"
+		if old == 1 {
+			stay = "stays"
+		}
+		return Complete, fmt.Sprintf("it has reached its partition: %d of %d %s are updated, %d %s at an older revision",
+			s.Updated, s.Wanted, s.Kind.Pods, old, stay)
 	case done:
 		return Complete, fmt.Sprintf("all %d %s are updated and available", s.Wanted, s.Kind.Pods)
 	case s.Paused && s.Old() > 0 && (s.Target == workload.Unknown || s.Updated < s.Target):

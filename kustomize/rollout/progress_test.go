@@ -51,6 +51,11 @@ func TestJudge(t *testing.T) {
 			Complete, "it has reached its partition: 2 of 5 pods are updated, 3 stay at an older revision",
 		},
 		{
+			"the partition keeps one",
+			func(s *workload.Set) { s.Target, s.Updated, s.Available = 4, 4, 5 },
+			Complete, "it has reached its partition: 4 of 5 pods are updated, 1 stays at an older revision",
+		},
+		{
 			"the spec is newer than the status",
 			func(s *workload.Set) { all(s); s.Observed = 1 },
 			Progressing, "its operator has not seen the latest edit yet",
