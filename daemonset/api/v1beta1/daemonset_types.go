@@ -63,7 +63,8 @@ type DaemonSetSpec struct {
 	// +optional
 	// +kubebuilder:default=250
 	BurstReplicas *intstr.IntOrString `json:"burstReplicas,omitempty"`
-	// revisionHistoryLimit is the number of unused revisions that are kept. The default is 10.
+	// revisionHistoryLimit is the number of older revisions that are kept. Those that pods are of count, and are never
+	// deleted. The default is 10.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"

@@ -1,17 +1,28 @@
 package plan
 
 import (
+	"fmt"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
 
-// explain tells the user what keeps the set from what it wants, once: as long as condition Progressing gives the reason
-// already, nothing is told again.
+// explain tells the user what keeps the set from what it wants.
 func explain(p *pass) {
+	explainProgress(p)
+	explainPlacement(p)
+}
+
+// explainProgress tells what condition Progressing says, once: as long as it gives the reason already, nothing is told
+// again.
+func explainProgress(p *pass) {
 	s := p.progress(p.plan)
 	n := action.Notice{Type: corev1.EventTypeNormal, Reason: s.Reason, Note: s.Message, WithStatus: true}
 	switch s.Reason {
@@ -28,5 +39,34 @@ func explain(p *pass) {
 	}
 	if old := conditions.Get(p.Set.Status.Conditions, v1beta1.DaemonSetProgressing); old == nil || old.Reason != s.Reason {
 		p.plan.Notices = append(p.plan.Notices, n)
+	}
+}
+
+// explainPlacement tells of a pod for which its node has no room, in the scheduler's words, once: when condition Ready
+// begins to name it.
+func explainPlacement(p *pass) {
+	said := ""
+	if ready := conditions.Get(p.Set.Status.Conditions, conditions.Ready); ready != nil {
+		said = ready.Message
+	}
+	next := ""
+	for i := range p.pods {
+		o := &p.pods[i]
+		scheduled := podstate.Condition(o.Pod, corev1.PodScheduled)
+		if podstate.TroubleOf(o.Pod).Reason != corev1.PodReasonUnschedulable || scheduled == nil {
+			continue
+		}
+		if next == "" {
+			status := p.Set.Status
+			p.countInto(&status)
+			next = p.summary(status, p.plan, action.Failures{}).Message
+		}
+		trouble := podstate.FirstTrouble(1, func(int) (*podstate.State, bool) { return p.state(i) })
+		if strings.Contains(next, trouble) && !strings.Contains(said, trouble) {
+			p.plan.Notices = append(p.plan.Notices, action.Notice{
+				Type: corev1.EventTypeWarning, Reason: EventPlacementFailed, Related: o.Pod, WithStatus: true,
+				Note: fmt.Sprintf("Pod %s finds no room on node %s: %s", o.Pod.Name, eligibility.NodeOf(o.Pod), scheduled.Message),
+			})
+		}
 	}
 }

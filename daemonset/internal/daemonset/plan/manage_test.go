@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
@@ -115,7 +116,7 @@ func TestNewPods(t *testing.T) {
 	assert.Empty(t, o.Spec.NodeName)
 	assert.Len(t, o.Spec.Tolerations, 6)
 	assert.Equal(t, []metav1.OwnerReference{controllerRef(w.set)}, o.OwnerReferences)
-	assert.Equal(t, map[string]string{"app": "web", contract.RevisionLabel: w.snapshot().Chosen.Update.Labels[contract.RevisionHashLabel]}, o.Labels)
+	assert.Equal(t, map[string]string{"app": "web", contract.RevisionLabel: revision.Hash(w.snapshot().Chosen.Update)}, o.Labels)
 	assert.Equal(t, []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}}, o.Spec.ReadinessGates)
 	assert.Empty(t, o.Annotations)
 	assert.Empty(t, o.Spec.Containers[0].ImagePullPolicy)

@@ -16,6 +16,8 @@ const (
 	EventPodFailed = "FailedDaemonPod"
 	// EventPodSucceeded tells of a pod that has ended by itself and that another one replaces.
 	EventPodSucceeded = "SucceededDaemonPod"
+	// EventPlacementFailed tells of a pod for which its node has no room.
+	EventPlacementFailed = "FailedPlacement"
 	// EventSelectsAll tells that the selector is empty.
 	EventSelectsAll = "SelectingAll"
 	// EventDeleteCancelled tells that a pod that a hook held back from deletion is needed again.
@@ -37,6 +39,6 @@ const (
 // Reasons are all that users read of this package.
 var Reasons = []string{
 	EventCreated, EventCreateFailed, EventDeleted, EventDeleteFailed, EventUpdateFailed, EventPodFailed, EventPodSucceeded,
-	EventSelectsAll, EventDeleteCancelled, EventGateMissing,
+	EventPlacementFailed, EventSelectsAll, EventDeleteCancelled, EventGateMissing,
 	WaitMaxUnavailable, WaitMaxSurge, WaitFailedPod,
 }

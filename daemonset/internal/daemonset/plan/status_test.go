@@ -149,6 +149,27 @@ func TestUsersAreToldOnce(t *testing.T) {
 	assert.Empty(t, given(t, 2).old("n1").updated("n2", down).plan().Notices, "that a pod takes its time is not worth a word")
 }
 
+// The scheduler knows why a pod waits, and tells it of a pod that nobody looks at. The set tells it once, with the node.
+func TestUsersAreToldOfPodsThatFindNoRoom(t *testing.T) {
+	noRoom := gen.Change(func(o *corev1.Pod) {
+		unassigned(o)
+		gen.Unschedulable(corev1.PodReasonUnschedulable, now)(o)
+	})
+	w := given(t, 2).updated("n1").updated("n2", noRoom)
+	require.Len(t, w.plan().Notices, 1)
+	n := w.plan().Notices[0]
+	assert.Equal(t, []string{corev1.EventTypeWarning, EventPlacementFailed}, []string{n.Type, n.Reason})
+	assert.Equal(t, "Pod web-n2-1 finds no room on node n2: 0/3 nodes are available", n.Note)
+	assert.Equal(t, "web-n2-1", n.Related.GetName())
+	assert.True(t, n.WithStatus)
+
+	w.set.Status = w.status()
+	assert.Empty(t, w.plan().Notices)
+	gated := gen.Unschedulable(corev1.PodReasonSchedulingGated, now)
+	assert.Empty(t, given(t, 1).updated("n1", unassigned, gated).plan().Notices, "somebody holds it")
+	assert.Empty(t, given(t, 1).node("n1", tainted(corev1.TaintEffectNoSchedule)).updated("n1", noRoom).plan().Notices, "nobody waits for it")
+}
+
 func TestNextLooks(t *testing.T) {
 	assert.Equal(t, 8*time.Second, given(t, 1, minReady(10)).updated("n1", young).plan().RequeueAfter, "when minReadySeconds end")
 	assert.Equal(t, 50*time.Second, given(t, 2).old("n1").updated("n2", down).plan().RequeueAfter, "when a wait is worth a word")

@@ -81,6 +81,8 @@ func given(t testing.TB, nodes int, options ...setOption) *world {
 func (w *world) revision(template corev1.PodTemplateSpec, number int64) *appsv1.ControllerRevision {
 	r, err := revision.New(w.set, v1beta1.GroupVersion.WithKind(v1beta1.Kind), &template, number, 0)
 	require.NoError(w.t, err)
+	delete(r.Labels, contract.RevisionHashLabel)
+	r.Labels[contract.RevisionLabel] = revision.Hash(r)
 	return r
 }
 
