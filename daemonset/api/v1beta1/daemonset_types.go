@@ -63,7 +63,7 @@ type DaemonSetSpec struct {
 	// +optional
 	// +kubebuilder:default=250
 	BurstReplicas *intstr.IntOrString `json:"burstReplicas,omitempty"`
-	// revisionHistoryLimit is the number of older revisions that are kept. Those that pods are of count, and are never
+	// revisionHistoryLimit is the number of older revisions that are kept. Those in use count, too, and are never
 	// deleted. The default is 10.
 	// +optional
 	// +kubebuilder:default=10

@@ -51,7 +51,7 @@ func (p *pass) liveHashes() map[string]bool {
 }
 
 // truncateHistory deletes revisions that say the same as the update revision, and the oldest of the others beyond
-// spec.revisionHistoryLimit. Those that pods need count against the limit, and stay.
+// spec.revisionHistoryLimit. Those in use count against the limit, and stay.
 func truncateHistory(p *pass) {
 	live, limit := p.liveHashes(), ptr.Deref(p.Set.Spec.RevisionHistoryLimit, revision.DefaultHistoryLimit)
 	var old []*appsv1.ControllerRevision
