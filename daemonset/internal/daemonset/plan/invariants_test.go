@@ -34,6 +34,14 @@ func TestRandomEditsKeepToSelectedNodes(t *testing.T) {
 	w.Run(t)
 }
 
+// And with a partition.
+func TestRandomEditsKeepToThePartition(t *testing.T) {
+	t.Parallel()
+	w := worlds(partition("1"))
+	w.Count = 50
+	w.Run(t)
+}
+
 // explore walks through random worlds under the faults.
 func explore(t *testing.T, faults func(seed uint64) simulate.Faults) {
 	t.Helper()

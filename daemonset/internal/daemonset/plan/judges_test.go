@@ -173,6 +173,9 @@ func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
 			wrong = append(wrong, a.String())
 		}
 	}
+	for _, former := range surged(s, todo) {
+		wrong = append(wrong, "a successor of "+former.Name)
+	}
 	return wrong
 }
 

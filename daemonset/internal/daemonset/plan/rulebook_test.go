@@ -157,11 +157,12 @@ func readNode(s Snapshot, node, update string) (found *nodeReading, stage int, s
 }
 
 func matches(selector *metav1.LabelSelector, node *corev1.Node) bool {
-	if selector == nil {
-		return true
-	}
+	return selector == nil || matchesLabels(selector, node.Labels)
+}
+
+func matchesLabels(selector *metav1.LabelSelector, all map[string]string) bool {
 	s, err := metav1.LabelSelectorAsSelector(selector)
-	return err == nil && s.Matches(labels.Set(node.Labels))
+	return err == nil && s.Matches(labels.Set(all))
 }
 
 func nodeIsReady(node *corev1.Node) bool {
@@ -183,6 +184,26 @@ func replaced(todo Plan) map[*corev1.Pod]string {
 	return all
 }
 
+// surged are the pods beside which the plan creates another one for its update: nothing else takes them away.
+func surged(s Snapshot, todo Plan) []*corev1.Pod {
+	gets, gone := map[string]bool{}, map[string]bool{}
+	for a := range simulate.Actions(todo.Steps, "") {
+		state, _ := simulate.LabelIn(a, contract.LifecycleStateLabel)
+		switch o, ok := a.Object.(*corev1.Pod); {
+		case !ok:
+		case a.Verb == action.Create:
+			gets[eligibility.NodeOf(o)] = true
+		case a.Verb == action.Delete, state == contract.LifecyclePreparingDelete:
+			gone[o.Name] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(s.Pods), func(o *corev1.Pod) bool {
+		state := podstate.Of(o, s.Now, 0)
+		return !gets[eligibility.NodeOf(o)] || gone[o.Name] || !matchesLabels(s.Set.Spec.Selector, o.Labels) ||
+			!state.Active || state.SpecifiedDelete || state.Lifecycle == contract.LifecyclePreparingDelete
+	})
+}
+
 // rangeHolds, I-ADS-4: pods of nodes that partition and selector leave out keep their revision, or return to the one
 // before the update revision where the policy says so. New pods there have that one, too.
 func rangeHolds(s Snapshot, todo Plan) []string {
@@ -199,6 +220,13 @@ func rangeHolds(s Snapshot, todo Plan) []string {
 		}
 		if n != nil && n.inReach && label != "" && label != r.update {
 			wrong = append(wrong, "within reach, and not updated: "+o.Name)
+		}
+	}
+	for _, former := range surged(s, todo) {
+		n := r.nodes[eligibility.NodeOf(former)]
+		returns := r.reverting && podstate.ShortHash(former.Labels[contract.RevisionLabel]) == r.update
+		if n == nil || !n.inReach && !returns {
+			wrong = append(wrong, "out of reach, and gets a successor: "+former.Name)
 		}
 	}
 	for a := range simulate.Actions(todo.Steps, "") {
