@@ -24,9 +24,15 @@ type Meter struct {
 
 // record is what is remembered of a workload.
 type record struct {
-	waitsFor string                  // reason, empty for nothing
-	trouble  map[trouble]int         // series of pods in trouble
-	starting map[types.UID]time.Time // when pods were created that have not been ready yet
+	waitsFor string              // reason, empty for nothing
+	trouble  map[trouble]int     // series of pods in trouble
+	starting map[types.UID]start // pods that have not been ready yet
+}
+
+// start is that of a pod.
+type start struct {
+	created time.Time
+	told    bool // whether an observation has come since; the one of the pass that created the pod is without it
 }
 
 // New makes the meter of a controller. Several may share one registerer.
@@ -53,7 +59,7 @@ func (m *Meter) Executed(workload types.NamespacedName, outcomes []progress.Outc
 		}
 		switch {
 		case o.Action.Verb == action.Create && o.Object != nil:
-			m.of(workload).starting[o.Object.GetUID()] = now
+			m.of(workload).starting[o.Object.GetUID()] = start{created: now}
 		case o.Action.Reason == podupdate.DeleteToRecreate:
 			m.series.recreated.Inc()
 		case o.Action.Verb == action.UpdateInPlace && podstate.ShortHash(pod.Labels[revisionLabel]) != o.Action.Revision:
@@ -105,7 +111,7 @@ func (m *Meter) Forget(workload types.NamespacedName) {
 
 func (m *Meter) of(workload types.NamespacedName) *record {
 	if m.known[workload] == nil {
-		m.known[workload] = &record{starting: map[types.UID]time.Time{}}
+		m.known[workload] = &record{starting: map[types.UID]start{}}
 	}
 	return m.known[workload]
 }
@@ -140,17 +146,26 @@ func (m *Meter) started(r *record, pods []*corev1.Pod, now time.Time) {
 	if len(r.starting) == 0 {
 		return
 	}
-	left := map[types.UID]time.Time{}
+	left := map[types.UID]start{}
 	for _, pod := range pods {
-		created, starting := r.starting[pod.UID]
-		if !starting || pod.DeletionTimestamp != nil {
+		s, starting := r.starting[pod.UID]
+		if !starting {
+			continue
+		}
+		delete(r.starting, pod.UID)
+		if pod.DeletionTimestamp != nil {
 			continue
 		}
 		if ready := podstate.Condition(pod, corev1.PodReady); ready != nil && ready.Status == corev1.ConditionTrue {
-			m.series.starts.Observe(now.Sub(created).Seconds())
+			m.series.starts.Observe(now.Sub(s.created).Seconds())
 			continue
 		}
-		left[pod.UID] = created
+		left[pod.UID] = start{s.created, true}
+	}
+	for uid, s := range r.starting {
+		if !s.told {
+			left[uid] = start{s.created, true}
+		}
 	}
 	r.starting = left
 }

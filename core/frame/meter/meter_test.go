@@ -94,6 +94,7 @@ func TestAPodStartsOnce(t *testing.T) {
 	w.Executed(web, []progress.Outcome{
 		outcome(action.Create, "ScaleOut", "", gen.Pod("a")), outcome(action.Create, "ScaleOut", "", gen.Pod("b")), outcome(action.Create, "ScaleOut", "", gen.Pod("c")),
 	}, born)
+	w.Observed(web, Observation{Pods: []*corev1.Pod{gen.Pod("found")}}, at(1)) // by the pass that has created them
 	ready, other := gen.Pod("a", gen.Ready(at(2))), gen.Pod("found", gen.Ready(at(2)))
 	w.Observed(web, Observation{Pods: []*corev1.Pod{ready, other, gen.Pod("b"), gen.Pod("c")}}, at(3))
 	assert.Equal(t, []string{"1 of 3s"}, w.has(t, "flotilla_pod_start_seconds"))
@@ -102,6 +103,12 @@ func TestAPodStartsOnce(t *testing.T) {
 	w.Observed(web, Observation{Pods: []*corev1.Pod{gen.Pod("a", gen.NotReady(at(4))), gen.Pod("b"), ended}}, at(5))
 	w.Observed(web, Observation{Pods: []*corev1.Pod{ready, gen.Pod("b", gen.Ready(at(6))), gen.Pod("c", gen.Ready(at(6)))}}, at(7))
 	assert.Equal(t, []string{"2 of 10s"}, w.has(t, "flotilla_pod_start_seconds"))
+
+	w.Executed(web, []progress.Outcome{outcome(action.Create, "ScaleOut", "", gen.Pod("gone"))}, at(8))
+	w.Observed(web, Observation{}, at(8))
+	w.Observed(web, Observation{}, at(9))
+	w.Observed(web, Observation{Pods: []*corev1.Pod{gen.Pod("gone", gen.Ready(at(10)))}}, at(10))
+	assert.Equal(t, []string{"2 of 10s"}, w.has(t, "flotilla_pod_start_seconds"), "nothing is kept of what is gone")
 }
 
 func TestUnavailablePodsStandBesideWhatIsAllowed(t *testing.T) {

@@ -29,6 +29,7 @@ func TestMetricsOfThePageAreServed(t *testing.T) {
 			assert.Contains(t, served, "\n"+name, name)
 		}
 	}
+	assert.NotContains(t, served, "\n"+`flotilla_pod_start_seconds_count{controller="cloneset"} 0`, "the pod is ready, and its start was not measured")
 }
 
 func TestMetricsAreForReaders(t *testing.T) {
