@@ -27,7 +27,8 @@ func silent(metric string) bool { return strings.HasPrefix(metric, "kruise_agent
 func TestAlertsFireAndPanelsHaveData(t *testing.T) {
 	need(t)
 	f := install(t, "", all()...)
-	p := startPrometheus(t, f)
+	file, draw := drawn(t)
+	p := startPrometheus(t, f, draw...)
 	set := given(t, world.Namespace(t), "cloneset")
 	isReady(t, set)
 	tell(t, all()...)
@@ -52,6 +53,7 @@ func TestAlertsFireAndPanelsHaveData(t *testing.T) {
 			}
 		}
 	}
+	hasPanels(t, file)
 }
 
 // prometheus is a running command of test/prometheus.
@@ -68,8 +70,8 @@ type line struct {
 	Selectors map[string]int
 }
 
-// startPrometheus lets Prometheus' engine watch the managers until the end of the test.
-func startPrometheus(t *testing.T, f fleet) prometheus {
+// startPrometheus lets Prometheus' engine watch the managers until the end of the test; further are more arguments.
+func startPrometheus(t *testing.T, f fleet, further ...string) prometheus {
 	t.Helper()
 	root, err := images.FindRoot()
 	require.NoError(t, err)
@@ -80,7 +82,7 @@ func startPrometheus(t *testing.T, f fleet) prometheus {
 	require.NoError(t, err, string(out))
 
 	docs := filepath.Join(root, "docs")
-	arguments := []string{"-rules", filepath.Join(docs, "alerts.yaml"), "-dashboard", filepath.Join(docs, "dashboard.json")}
+	arguments := append([]string{"-rules", filepath.Join(docs, "alerts.yaml"), "-dashboard", filepath.Join(docs, "dashboard.json")}, further...)
 	for feature, m := range f {
 		arguments = append(arguments, feature+"="+m.Metrics)
 	}

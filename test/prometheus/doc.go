@@ -4,5 +4,6 @@
 //
 // Time runs faster than real time: each scrape counts as a step of 15 seconds, so that expressions over an hour have
 // their data in seconds. It prints a line of JSON for each alert that fires, and, when its input ends, one for each
-// expression with how much data each of its selectors has.
+// expression with how much data each of its selectors has. With flag draw it writes a picture of the dashboard, for which
+// a step is best as long as the real time between two scrapes.
 package main

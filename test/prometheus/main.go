@@ -15,14 +15,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-const (
-	// step is how long a scrape counts.
-	step = 15 * time.Second
-	// pause is the real time between two scrapes.
-	pause = 50 * time.Millisecond
-	// longestWait bounds the `for` of alerts.
-	longestWait = time.Minute
-)
+// longestWait bounds the `for` of alerts.
+const longestWait = time.Minute
 
 func main() {
 	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
@@ -34,7 +28,10 @@ func main() {
 func run(arguments []string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("prometheus", flag.ContinueOnError)
 	rules := flags.String("rules", "", "file of rules")
-	dashboard := flags.String("dashboard", "", "file of a dashboard")
+	file := flags.String("dashboard", "", "file of a dashboard")
+	step := flags.Duration("step", 15*time.Second, "how long a scrape counts")
+	pause := flags.Duration("pause", 50*time.Millisecond, "the real time between two scrapes")
+	picture := flags.String("draw", "", "file for a picture of the dashboard")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -43,7 +40,7 @@ func run(arguments []string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	panels, err := readDashboard(*dashboard)
+	board, err := readDashboard(*file)
 	if err != nil {
 		return err
 	}
@@ -52,36 +49,55 @@ func run(arguments []string, in io.Reader, out io.Writer) error {
 		_, _ = io.Copy(io.Discard, in)
 		stop()
 	}()
+	now := time.Now()
 	s := &server{
-		store: store{map[string]*series{}}, targets: flags.Args(), now: time.Now(), out: json.NewEncoder(out), parser: expressions,
+		store: store{map[string]*series{}}, targets: flags.Args(), began: now, now: now, step: *step,
+		out: json.NewEncoder(out), parser: expressions,
 		engine: promql.NewEngine(promql.EngineOpts{
 			MaxSamples: 50e6, Timeout: time.Minute, LookbackDelta: 5 * time.Minute, Parser: expressions,
 			NoStepSubqueryIntervalFn: func(int64) int64 { return step.Milliseconds() },
 		}),
 	}
-	return s.serve(ctx, alerts, panels)
+	if err := s.serve(ctx, *pause, alerts); err != nil {
+		return err
+	}
+	ctx = context.Background()
+	if *picture != "" {
+		if err := s.draw(ctx, *picture, board); err != nil {
+			return err
+		}
+	}
+	return s.report(ctx, append(alerts, board.expressions(s.fill)...))
 }
 
 // server scrapes targets, of the form OPERATOR=URL, and evaluates.
 type server struct {
 	store   store
 	targets []string
+	began   time.Time
 	now     time.Time
+	step    time.Duration
 	engine  *promql.Engine
 	parser  parser.Parser
 	out     *json.Encoder
 }
 
-// serve runs until ctx ends.
-func (s *server) serve(ctx context.Context, alerts, panels []*expression) error {
+// fill sets the variables of a dashboard to what selects everything.
+func (s *server) fill(expression string) string {
+	window := fmt.Sprintf("%ds", int(8*s.step.Seconds()))
+	return strings.NewReplacer("$__rate_interval", window, "$__range", "1h", "$__interval", "1m", "$operator", ".+", "${operator}", ".+").Replace(expression)
+}
+
+// serve scrapes and watches over the alerts until ctx ends.
+func (s *server) serve(ctx context.Context, pause time.Duration, alerts []*expression) error {
 	last := context.WithoutCancel(ctx)
 	for ticker := time.NewTicker(pause); ; {
 		select {
 		case <-ctx.Done():
-			return s.report(last, append(alerts, panels...))
+			return nil
 		case <-ticker.C:
 		}
-		s.now = s.now.Add(step)
+		s.now = s.now.Add(s.step)
 		for _, target := range s.targets {
 			operator, url, _ := strings.Cut(target, "=")
 			if err := s.store.scrape(last, operator, url, s.now.UnixMilli()); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -45,27 +44,47 @@ func readRules(file string, longest time.Duration, p parser.Parser) ([]*expressi
 	return all, nil
 }
 
-// readDashboard reads the expressions of a dashboard, with its variables set to what selects everything.
-func readDashboard(file string) ([]*expression, error) {
+// dashboard is what is read of a dashboard's JSON.
+type dashboard struct {
+	Title  string
+	Panels []panel
+}
+
+type panel struct {
+	Title, Type string
+	GridPos     struct{ X, Y, W, H float64 }
+	FieldConfig struct{ Defaults struct{ Unit string } }
+	Targets     []struct{ Expr, LegendFormat string }
+}
+
+func readDashboard(file string) (d dashboard, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the dashboard: %w", err)
+		return d, fmt.Errorf("read the dashboard: %w", err)
 	}
-	var dashboard struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
+	if err := json.Unmarshal(text, &d); err != nil {
+		return d, fmt.Errorf("decode the dashboard: %w", err)
+	}
+	return d, nil
+}
+
+// rows returns the panels row by row, each with its title first.
+func (d dashboard) rows() (rows [][]panel) {
+	for _, p := range d.Panels {
+		if p.Type == "row" {
+			rows = append(rows, nil)
+		}
+		rows[len(rows)-1] = append(rows[len(rows)-1], p)
+	}
+	return rows
+}
+
+// expressions returns those of all panels.
+func (d dashboard) expressions(fill func(string) string) (all []*expression) {
+	for _, p := range d.Panels {
+		for _, target := range p.Targets {
+			all = append(all, &expression{From: p.Title, Expr: fill(target.Expr)})
 		}
 	}
-	if err := json.Unmarshal(text, &dashboard); err != nil {
-		return nil, fmt.Errorf("decode the dashboard: %w", err)
-	}
-	variables := strings.NewReplacer("$__rate_interval", "2m", "$__range", "1h", "$__interval", "1m", "$operator", ".+", "${operator}", ".+")
-	var all []*expression
-	for _, panel := range dashboard.Panels {
-		for _, target := range panel.Targets {
-			all = append(all, &expression{From: panel.Title, Expr: variables.Replace(target.Expr)})
-		}
-	}
-	return all, nil
+	return all
 }
