@@ -53,7 +53,7 @@ func TestAnAgentThatIsKilledInAHookIsFollowedByAnother(t *testing.T) {
 	require.NoError(t, world.Client.Create(t.Context(), r))
 	story.Reaches(t, world, r, "in its hook", func(r *v1beta1.ContainerRecreateRequest) error {
 		states := r.Status.ContainerRecreateStates
-		return story.Want(len(states) == 1 && states[0].Message != "", "states are %+v", states)
+		return story.Want(len(states) == 1 && states[0].ContainerID != "", "states are %+v", states)
 	})
 	world.KillAgents(t, "daemon")
 	completes(t, r)
