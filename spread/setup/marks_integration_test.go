@@ -97,6 +97,12 @@ func TestASpreadThatIsCreatedAgainHasItsPods(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), owner))
 	require.NoError(t, c.Create(t.Context(), s))
 	assert.Equal(t, map[string]int{"a": 2}, create(t, c, owner, 2))
+	other := newReplicaSet(namespace, 1)
+	other.Name = "other"
+	require.NoError(t, c.Create(t.Context(), other))
+	pretender := podOf(other)
+	pretender.Annotations = map[string]string{v1beta1.MatchedAnnotation: `{"name":"web","subset":"a"}`}
+	require.NoError(t, c.Create(t.Context(), pretender), "a pod of another workload takes no place")
 	require.NoError(t, c.Delete(t.Context(), s))
 	s = newSpread(namespace, intstr.FromInt32(3))
 	require.NoError(t, c.Create(t.Context(), s))

@@ -202,7 +202,8 @@ func (w *Pods) byRoom(ctx context.Context, m *member, pod *corev1.Pod, match *v1
 	return used, i, nil
 }
 
-// counted returns how many active pods of a version name the spread, by subset.
+// counted returns how many active pods of a version name the spread, by subset. Pods that are known to be of another
+// workload are none of its, whatever they name.
 func (w *Pods) counted(ctx context.Context, spread *v1beta1.WorkloadSpread, version string) map[string]int32 {
 	pods, err := w.All(ctx, spread.Namespace)
 	if err != nil {
@@ -210,7 +211,12 @@ func (w *Pods) counted(ctx context.Context, spread *v1beta1.WorkloadSpread, vers
 	}
 	n := map[string]int32{}
 	for _, pod := range pods {
-		if m, ok := plan.MatchOf(pod); ok && m.Name == spread.Name && plan.IsActive(pod) && plan.VersionOf(pod, w.Versioned) == version {
+		m, ok := plan.MatchOf(pod)
+		if !ok || m.Name != spread.Name || !plan.IsActive(pod) || plan.VersionOf(pod, w.Versioned) != version {
+			continue
+		}
+		owners, err := w.Workloads.Owners(ctx, spread.Namespace, pod)
+		if err != nil || targetAmong(owners, spread) != nil {
 			n[m.Subset]++
 		}
 	}
