@@ -97,7 +97,7 @@ func (cp controlPlane) apiServer() Process {
 		"--kubelet-preferred-address-types=InternalIP",
 		"--audit-policy-file="+l.path("audit-policy.yaml"),
 		"--audit-log-path="+l.path("audit.log"),
-		"--audit-log-maxsize=0", // one file, so that writes can be counted
+		"--audit-log-maxsize=1000000", // in megabytes: one file, so that writes can be counted; with 0 a new one begins after 100
 		"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000")
 }
 
