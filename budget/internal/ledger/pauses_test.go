@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // However often somebody asks, the server hears of it at most ten times in ten seconds and twice a minute in the long run.
@@ -31,10 +32,10 @@ func TestPausesGrow(t *testing.T) {
 	for minute := 1; minute < 10; minute++ {
 		assert.Equal(t, 2, within(time.Duration(minute)*time.Minute, time.Duration(minute+1)*time.Minute), minute)
 	}
-	assert.ErrorContains(t, p.err(p.until.Add(-1200*time.Millisecond)), "refused (the server is asked again in 1.2s)")
+	require.ErrorContains(t, p.err(p.until.Add(-1200*time.Millisecond)), "refused (the server is asked again in 1.2s)")
 	p.end()
-	assert.NoError(t, p.err(start))
+	require.NoError(t, p.err(start))
 	p.begin(errors.New("again"), start)
-	assert.NoError(t, p.err(start.Add(firstPause)))
-	assert.Error(t, p.err(start.Add(firstPause-1)))
+	require.NoError(t, p.err(start.Add(firstPause)))
+	require.Error(t, p.err(start.Add(firstPause-1)))
 }
