@@ -11,7 +11,9 @@ import (
 
 // manifests are the files of a module that name its version: the description that make generate reads, and what it writes, or
 // the module itself has written.
-func manifests() []string { return []string{"config/feature.yaml", "config/default/kustomization.yaml"} }
+func manifests() []string {
+	return []string{"config/feature.yaml", "config/default/kustomization.yaml"}
+}
 
 // versions are the lines of these files that do, up to the version.
 var versions = regexp.MustCompile(`(?m)^( *(?:version|newTag|app\.kubernetes\.io/version): )v\S+`)
