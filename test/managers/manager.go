@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -201,21 +200,3 @@ func (m *Manager) writeKubeconfig(ctx context.Context, file string) error {
 	return clientcmd.WriteToFile(*config, file)
 }
 
-// freePorts returns different ports that nobody listens at. They are none of those that the system gives to connections,
-// one of which could have taken it before the manager listens.
-func freePorts(ctx context.Context, n int) ([]int, error) {
-	const first, last, attempts = 20000, 32767, 100
-	var ports []int
-	for range attempts {
-		port := first + rand.IntN(last-first+1) //nolint:gosec // it is no secret
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			continue
-		}
-		defer listener.Close() // only now, so that all are different
-		if ports = append(ports, port); len(ports) == n {
-			return ports, nil
-		}
-	}
-	return nil, fmt.Errorf("find %d free ports between %d and %d: tried %d times", n, first, last, attempts)
-}
