@@ -199,4 +199,3 @@ func (m *Manager) writeKubeconfig(ctx context.Context, file string) error {
 	config.CurrentContext = "manager"
 	return clientcmd.WriteToFile(*config, file)
 }
-

@@ -59,7 +59,8 @@ func (k kind) newWorkload(t *testing.T, namespace string, replicas int32, templa
 		spec = map[string]any{"parallelism": replicas, "completions": replicas}
 	}
 	spec["template"] = template
-	text, err := json.Marshal(map[string]any{"metadata": meta(namespace), "spec": spec})
+	version, name := k.named(t).ToAPIVersionAndKind()
+	text, err := json.Marshal(map[string]any{"apiVersion": version, "kind": name, "metadata": meta(namespace), "spec": spec})
 	require.NoError(t, err)
 	o := k()
 	require.NoError(t, json.Unmarshal(text, o))

@@ -18,6 +18,7 @@ func TestMain(m *testing.M) {
 		Features: []string{"spread"},
 		Beside:   []string{"cloneset"},
 		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, clonesets.AddToScheme},
+		Roles:    []string{gameServers},
 		Kinds:    []string{"workloadspreads", "clonesets", "deployments", "statefulsets.apps", "jobs", "replicasets"},
 		Spare:    spare(),
 	})
@@ -30,12 +31,10 @@ func spare() map[string]string {
 		listed = "where the server begins no watch with a list, there is one before"
 		young  = "an owner, or a spread, that the cache does not have yet is looked for"
 		share  = "percentages are of Deployments and CloneSets in these stories"
-		others = "kinds of workloads that a ConfigMap names are spread in tests with an API server (spread/setup)"
 		absent = "where Advanced StatefulSets are served, which are numbered and spread as the built-in ones"
 	)
 	return map[string]string{
 		"get pods":                            lost,
-		"get configmaps":                      others,
 		"get namespaces":                      lost,
 		"list namespaces":                     listed,
 		"get deployments.apps":                young,
