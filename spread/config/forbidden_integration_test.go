@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -31,11 +32,11 @@ func TestAKindThatMayNotBeListedKeepsNobodyWaiting(t *testing.T) {
 		Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml", "rbac/kinds_role.yaml"},
 	}.Start(t)
 	c, namespace := env.Client(t), env.Namespace(t)
-	require.NoError(t, c.Create(t.Context(), &corev1.ConfigMap{
+	makeFor(t, c, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "flotilla-system", Name: workloads.ConfigMapName},
 		Data: map[string]string{workloads.ConfigMapKey: `{"workloads":[{"Version":"v1","Kind":"ReplicationController",
 			"subResources":[{"Group":"apps","Version":"v1","Kind":"ControllerRevision"}]}]}`},
-	}))
+	})
 	grant(t, c, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"replicationcontrollers"}, Verbs: []string{"get", "list", "watch"}})
 	require.NoError(t, c.Create(t.Context(), &corev1.ReplicationController{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
@@ -48,7 +49,7 @@ func TestAKindThatMayNotBeListedKeepsNobodyWaiting(t *testing.T) {
 		s := &v1beta1.WorkloadSpread{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		s.Spec.TargetReference = &v1beta1.TargetReference{APIVersion: apiVersion, Kind: kind, Name: "web"}
 		s.Spec.Subsets = []v1beta1.WorkloadSpreadSubset{{Name: "all", MaxReplicas: new(intstr.FromInt32(1))}}
-		require.NoError(t, c.Create(t.Context(), s))
+		makeFor(t, c, s)
 		return s
 	}
 	known := func(s *v1beta1.WorkloadSpread) {
@@ -77,10 +78,17 @@ func TestAKindThatMayNotBeListedKeepsNobodyWaiting(t *testing.T) {
 func grant(t *testing.T, c client.Client, rule rbacv1.PolicyRule) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "more-"}, Rules: []rbacv1.PolicyRule{rule}}
-	require.NoError(t, c.Create(t.Context(), role))
-	require.NoError(t, c.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+	makeFor(t, c, role)
+	makeFor(t, c, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "flotilla-system", Name: "spread-manager"}},
-	}))
+	})
+}
+
+// makeFor creates an object and deletes it at the end of the test: operators of other tests would see it too.
+func makeFor(t *testing.T, c client.Client, object client.Object) {
+	t.Helper()
+	require.NoError(t, c.Create(t.Context(), object))
+	t.Cleanup(func() { assert.NoError(t, c.Delete(context.WithoutCancel(t.Context()), object)) })
 }

@@ -24,7 +24,7 @@ func TestPodsOfNodesThatAreTooSmallAreRecreated(t *testing.T) {
 	set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{ResizeDeadlineSeconds: new(int32(1))}
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	before, audit := testenv.Identities(env.Pods(t, set.Namespace)), env.Audit(t)
+	before, audit := testenv.Identities(env.Pods(t, set.Namespace)), env.AuditOf(t, set.Namespace)
 	edit(t, c, set, asks("200m"))
 	settles(t, c, set)
 	require.ElementsMatch(t, before, testenv.Identities(env.Pods(t, set.Namespace)), "what a node has it gives")
@@ -57,7 +57,7 @@ func TestNativeSidecarsAreResizedInPlace(t *testing.T) {
 	proxy("100m")(set)
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
-	before, audit := testenv.Identities(env.Pods(t, set.Namespace)), env.Audit(t)
+	before, audit := testenv.Identities(env.Pods(t, set.Namespace)), env.AuditOf(t, set.Namespace)
 	edit(t, c, set, proxy("200m"))
 	settles(t, c, set)
 	pods := env.Pods(t, set.Namespace)

@@ -24,14 +24,15 @@ func asks(cpu string) change {
 // Nodes put resizes off. Past the deadline the pods are recreated.
 func TestPodsWithoutTheirResourcesAreRecreated(t *testing.T) {
 	givenNodes(t, simnodes.Options{Images: map[string]simnodes.Image{"app:1": {RefuseResize: corev1.PodReasonDeferred}}})
-	startController(t, env, "")
+	namespace := env.Namespace(t)
+	startController(t, env, namespace)
 	c := env.Client(t)
-	set := newSet(env.Namespace(t), inPlace, asks("100m"), rolling(func(r *v1beta1.RollingUpdateDaemonSet) {
+	set := newSet(namespace, inPlace, asks("100m"), rolling(func(r *v1beta1.RollingUpdateDaemonSet) {
 		r.InPlaceUpdateStrategy = &v1beta1.InPlaceUpdateStrategy{ResizeDeadlineSeconds: new(int32(1))}
 	}))
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set, nodeCount, nodeCount)
-	before, audit := testenv.Identities(env.Pods(t, set.Namespace)), env.Audit(t)
+	before, audit := testenv.Identities(env.Pods(t, set.Namespace)), env.AuditOf(t, set.Namespace)
 	testenv.Edit(t, c, set, asks("200m"))
 	eventually(t, c, set, func(collect *assert.CollectT) {
 		pods := active(env.Pods(t, set.Namespace))

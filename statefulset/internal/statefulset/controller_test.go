@@ -204,9 +204,10 @@ func TestPodsThatLoseAllLabelsAreReleased(t *testing.T) {
 // A claim that is deleted under a pod that has not started comes back: nothing but the claim's end can
 // wake the set then.
 func TestMissingClaimsComeBack(t *testing.T) {
-	startController(t, env, "") // no node: pods stay pending
+	namespace := env.Namespace(t)
+	startController(t, env, namespace) // no node: pods stay pending
 	c := env.Client(t)
-	set := newSet(env.Namespace(t), 2, v1beta1.ReCreate, 1)
+	set := newSet(namespace, 2, v1beta1.ReCreate, 1)
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{gen.Claim("the-data", "1Gi")}
 	require.NoError(t, c.Create(t.Context(), set))
 	wanted := func(collect *assert.CollectT) {

@@ -25,16 +25,17 @@ func asks(cpu string) func(*v1beta1.StatefulSet) {
 // Nodes put resizes off, and the server refuses what they could never give. Past the deadline the pods are recreated.
 func TestPodsWithoutTheirResourcesAreRecreated(t *testing.T) {
 	givenNodes(t, simnodes.Options{Bind: true, Images: map[string]simnodes.Image{"app:1": {RefuseResize: corev1.PodReasonDeferred}}})
-	startController(t, env, "")
 	c := env.Client(t)
 	for name, cpu := range map[string]string{"put off": "200m", "refused": "100k"} {
 		t.Run(name, func(t *testing.T) {
-			set := newSet(env.Namespace(t), 2, v1beta1.InPlaceIfPossible, 1)
+			namespace := env.Namespace(t)
+			startController(t, env, namespace)
+			set := newSet(namespace, 2, v1beta1.InPlaceIfPossible, 1)
 			asks("100m")(set)
 			set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{ResizeDeadlineSeconds: new(int32(1))}
 			require.NoError(t, c.Create(t.Context(), set))
 			settles(t, c, set)
-			before, audit := testenv.Identities(env.Pods(t, set.Namespace)), env.Audit(t)
+			before, audit := testenv.Identities(env.Pods(t, set.Namespace)), env.AuditOf(t, set.Namespace)
 			testenv.Edit(t, c, set, asks(cpu))
 			settles(t, c, set)
 			pods := env.Pods(t, set.Namespace)

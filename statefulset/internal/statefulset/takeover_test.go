@@ -40,7 +40,7 @@ func TestTakingOverWritesStatusesOnly(t *testing.T) {
 			pods, revisions := env.Pods(t, namespace), revisionsOf(t, namespace)
 			audit := env.Audit(t)
 
-			startController(t, env, "")
+			startController(t, env, namespace)
 			set := database(namespace)
 			settles(t, c, set)
 			// Another pass over everything, forced by an edit that concerns no pod.
@@ -62,7 +62,7 @@ func TestTakenOverPodsAreUpdatedInPlace(t *testing.T) {
 	namespace := givenLeftovers(t, "settled")
 	c := env.Client(t)
 	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
-	startController(t, env, "")
+	startController(t, env, namespace)
 	set := database(namespace)
 	settles(t, c, set)
 	before := testenv.Identities(env.Pods(t, namespace))
@@ -80,7 +80,7 @@ func TestTakenOverRolloutsGoOn(t *testing.T) {
 	namespace := givenLeftovers(t, "updating")
 	c := env.Client(t)
 	givenNodes(t, simnodes.Options{Prefix: "sim-000"})
-	startController(t, env, "")
+	startController(t, env, namespace)
 	set := database(namespace)
 	settles(t, c, set)
 	before, revisions := testenv.Identities(env.Pods(t, namespace)), revisionsOf(t, namespace)
@@ -129,7 +129,7 @@ func TestSwitchFromTheBuiltInKindRestartsNothing(t *testing.T) {
 	namespace := givenLeftovers(t, "built-in")
 	c := env.Client(t)
 	givenNodes(t, simnodes.Options{Prefix: "sim-000", Bind: true})
-	startController(t, env, "")
+	startController(t, env, namespace)
 	before := testenv.Identities(env.Pods(t, namespace))
 	set := newSet(namespace, 2, v1beta1.ReCreate, 1)
 	set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
