@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/pods/imageref"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
@@ -88,10 +89,15 @@ func isReplacing(pod *corev1.Pod) bool {
 // runs reports whether the container is known to run the image.
 func runs(s *corev1.ContainerStatus, image string) bool {
 	_, digest, pinned := strings.Cut(image, "@")
-	return short(s.Image) == short(image) || pinned && strings.HasSuffix(s.ImageID, digest)
+	return pinned && strings.HasSuffix(s.ImageID, digest) || s.Image == image || isSame(s.Image, image)
 }
 
-// short returns a reference without what runtimes add to it.
-func short(image string) string {
-	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(image, "docker.io/"), "library/"), ":latest")
+// isSame reports whether two references name one image.
+func isSame(a, b string) bool {
+	first, err := imageref.Parse(a)
+	if err != nil {
+		return false
+	}
+	second, err := imageref.Parse(b)
+	return err == nil && first == second
 }

@@ -24,6 +24,7 @@ func TestAChangeCountsUntilItsContainersHaveEnded(t *testing.T) {
 		"the new one runs":                        {"app:2", "docker.io/library/app:2", 0, false},
 		"the new one runs without a tag":          {"app", "docker.io/library/app:latest", 0, false},
 		"the new one runs, of another registry":   {"example.io/app:2", "example.io/app:2", 0, false},
+		"the new one runs, named in full":         {"index.docker.io/app:2", "docker.io/library/app:2", 0, false},
 		"the new one runs, told by its digest":    {"app@sha256:aa", "app:2", 0, false},
 		"the one before runs, told by its digest": {"app@sha256:bb", "app:2", 0, true},
 	} {
