@@ -81,7 +81,8 @@ func (a *app) addPods(b *testing.B, n int, changes ...func(*corev1.Pod)) {
 				for _, change := range changes {
 					change(pod)
 				}
-				if !assert.NoError(b, a.Create(b.Context(), pod)) {
+				if err := a.Create(b.Context(), pod); err != nil {
+					b.Error(err)
 					return
 				}
 				a.setReady(b, pod, corev1.ConditionTrue)

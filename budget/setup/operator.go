@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -38,7 +39,7 @@ type settings struct {
 	scope *scope.Scope
 }
 
-func newSettings() *settings { return &settings{scope: scope.New()} }
+func newSettings() *settings { return &settings{scope: scope.New(clock.RealClock{})} }
 
 // Operator returns the manager of budgets.
 func Operator() manager.Operator {

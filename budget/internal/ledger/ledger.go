@@ -156,31 +156,39 @@ func (l *Ledger) answer(ctx context.Context, d *desk, b *v1beta1.PodUnavailableB
 			reply(batch, verdicts)
 			return
 		}
-		if refused != nil && !apierrors.IsConflict(refused) && !apierrors.IsNotFound(refused) {
-			d.paused.begin(refused, l.Clock.Now())
-			fail(batch, verdicts, refused)
-			return
-		}
-		fresh := &v1beta1.PodUnavailableBudget{}
-		err := l.Live.Get(ctx, client.ObjectKeyFromObject(after), fresh)
-		if apierrors.IsNotFound(err) || err == nil && fresh.UID != after.UID {
-			reply(batch, make([]plan.Verdict, len(batch))) // nobody protects the pods any more
-			return
-		}
-		if err != nil {
-			err = fmt.Errorf("read budget %s: %w", after.Name, err)
-		} else if refused != nil && fresh.ResourceVersion == b.ResourceVersion {
-			err = refused // it is no other writer who is in the way
-		}
+		fresh, err := l.reread(ctx, b, refused)
 		if err != nil {
 			d.paused.begin(err, l.Clock.Now())
 			fail(batch, verdicts, err)
+			return
+		}
+		if fresh == nil {
+			reply(batch, make([]plan.Verdict, len(batch))) // nobody protects the pods any more
 			return
 		}
 		b, live = fresh, true
 		d.keep(b)
 	}
 	fail(batch, nil, fmt.Errorf("record a grant of budget %s: others write it all the time", b.Name))
+}
+
+// reread returns the budget as the server has it, after a write of its status was refused if refused is not nil. It is nil
+// if the budget is gone. It returns an error if the write was not refused for what others have written.
+func (l *Ledger) reread(ctx context.Context, b *v1beta1.PodUnavailableBudget, refused error) (*v1beta1.PodUnavailableBudget, error) {
+	if refused != nil && !apierrors.IsConflict(refused) && !apierrors.IsNotFound(refused) {
+		return nil, refused
+	}
+	fresh := &v1beta1.PodUnavailableBudget{}
+	err := l.Live.Get(ctx, client.ObjectKeyFromObject(b), fresh)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && fresh.UID != b.UID:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read budget %s: %w", b.Name, err)
+	case refused != nil && fresh.ResourceVersion == b.ResourceVersion:
+		return nil, refused // it is no other writer who is in the way
+	}
+	return fresh, nil
 }
 
 // write writes the status over the version that was read, and returns the budget as the server has it now; nil if there

@@ -49,7 +49,9 @@ func TestARefusedLedgerIsQuiet(t *testing.T) {
 					if server.Over() {
 						return
 					}
-					assert.Error(t, err, "nobody knows whether it is recorded")
+					if err == nil {
+						t.Error("nobody knows whether it is recorded")
+					}
 					<-time.After(20 * time.Millisecond)
 				}
 			})
@@ -60,7 +62,7 @@ func TestARefusedLedgerIsQuiet(t *testing.T) {
 		assert.Contains(t, why, "100 available, 100 required")
 		testenv.EventuallyWithin(t, time.Minute, func(check *assert.CollectT) {
 			why, err := ask(b, 1)
-			assert.NoError(check, err)
+			require.NoError(check, err)
 			assert.Empty(check, why)
 		})
 		assert.Contains(t, stored(t, b), "web-1")

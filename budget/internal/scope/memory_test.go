@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -40,7 +41,7 @@ func BenchmarkHeapOfPods(b *testing.B) {
 func heapOf(b *testing.B, n int, namespace string) uint64 {
 	b.Helper()
 	s := newServer()
-	scope := New()
+	scope := New(clock.RealClock{})
 	scope.From(Source{Namespaces: func(context.Context, func(string)) ([]string, error) { return []string{"shop"}, nil }})
 	ctx, stop := context.WithCancel(b.Context())
 	defer stop()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 )
 
 // NewInformer makes an informer, as cache.Options.NewInformer does.
@@ -30,6 +31,7 @@ type Source struct {
 // Scope is the set of namespaces whose pods are cached. It is safe for concurrent use.
 type Scope struct {
 	mu     sync.Mutex
+	clock  clock.Clock
 	source Source
 	store  toolscache.Store
 	open   map[string]*delivery // by namespace
@@ -44,8 +46,8 @@ type delivery struct {
 }
 
 // New returns a scope without namespaces.
-func New() *Scope {
-	return &Scope{open: map[string]*delivery{}, asked: map[string]bool{}, wake: make(chan struct{}, 1)}
+func New(c clock.Clock) *Scope {
+	return &Scope{clock: c, open: map[string]*delivery{}, asked: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
 // From sets what the scope reads. Call it before the cache starts.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
@@ -115,7 +116,7 @@ func (s *server) listWatch() *toolscache.ListWatch {
 // given starts a cache of the pods of a server, at first of the named namespaces.
 func given(t *testing.T, s *server, namespaces ...string) (*Scope, toolscache.SharedIndexInformer) {
 	t.Helper()
-	scope := New()
+	scope := New(clock.RealClock{})
 	scope.From(Source{
 		Namespaces: func(context.Context, func(string)) ([]string, error) { return namespaces, nil },
 		List: func(_ context.Context, namespace, version string) (*corev1.PodList, error) {

@@ -205,7 +205,7 @@ func (p *pump) openAll(ctx context.Context) (again <-chan time.Time, goOn bool) 
 			return nil, false
 		case err != nil:
 			log.FromContext(ctx).Error(err, "The pods of a namespace cannot be listed yet", "namespace", namespace)
-			return time.After(retryAfter), true
+			return p.scope.clock.After(retryAfter), true
 		}
 		p.scope.opened(namespace, list.Items)
 		for i := range list.Items {
