@@ -102,7 +102,8 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 
 	output, code = call(t, clitest.Administrator, "uninstall", "cloneset")
 	require.Equal(t, cli.Done, code, output)
-	assert.Contains(t, output, "cloneset: CRDs, their objects and all pods stay\n")
+	assert.Contains(t, output, "cloneset: CRDs, their objects and all pods stay\n"+
+		"clonesets.apps.kruise.io: until an operator is there again, requests succeed in v1beta1 only\n")
 	_, err = client.Resource(deployments).Namespace(install.Namespace).Get(t.Context(), "cloneset-manager", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err))
 	_, err = client.Resource(roles).Get(t.Context(), "cloneset-manager", metav1.GetOptions{})

@@ -140,6 +140,11 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 		fmt.Fprintf(u.streams.Out, "%s: there was no operator\n", feature.Name)
 	case !u.crds:
 		fmt.Fprintf(u.streams.Out, "%s: CRDs, their objects and all pods stay\n", feature.Name)
+		for _, crd := range ofStage(objects, apply.CRDs) {
+			if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy == "Webhook" {
+				fmt.Fprintf(u.streams.Out, "%s: until an operator is there again, requests succeed in %s only\n", crd.GetName(), ResourceOf(crd).Version)
+			}
+		}
 	}
 	return nil
 }
