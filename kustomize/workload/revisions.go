@@ -24,6 +24,8 @@ type Revision struct {
 	Name   string
 	// Template is the pod template, without what the operator's libraries have added.
 	Template map[string]any
+	// Note is the revision's own annotation kubernetes.io/change-cause, which DaemonSets write.
+	Note string
 }
 
 // Images are the images of the template's containers, in order.
@@ -41,10 +43,10 @@ func (r *Revision) Images() []string {
 	return images
 }
 
-// Cause is the template's note why it was changed.
+// Cause is why the template was changed: what the template notes, or else the revision.
 func (r *Revision) Cause() string {
 	cause, _, _ := unstructured.NestedString(r.Template, "metadata", "annotations", causeAnnotation)
-	return cause
+	return cmp.Or(cause, r.Note)
 }
 
 // Revisions lists the history of a workload, from old to new.
@@ -82,7 +84,7 @@ func readRevision(r *appsv1.ControllerRevision) (*Revision, error) {
 		return nil, fmt.Errorf("read revision %s: it holds no pod template", r.Name)
 	}
 	delete(template, "$patch")
-	return &Revision{Number: r.Revision, Name: r.Name, Template: Plain(template)}, nil
+	return &Revision{Number: r.Revision, Name: r.Name, Template: Plain(template), Note: r.Annotations[causeAnnotation]}, nil
 }
 
 // Plain returns a copy of a pod template without what libraries write though nobody has set it: creation times, and requirements

@@ -37,3 +37,24 @@ func TestRevisionsHaveWhatUsersHaveWritten(t *testing.T) {
 	assert.Contains(t, written["spec"].(map[string]any)["containers"].([]any)[0], "resources", "and keep it")
 	assert.False(t, SameTemplate(revision.Template, read(`{"spec":{"containers":[{"name":"main","image":"app:2"}]}}`)))
 }
+
+// A DaemonSet's revision has the note of the object, and a template its own.
+func TestTheCauseIsThatOfTheTemplateOrTheRevision(t *testing.T) {
+	noted := `{"metadata": {"annotations": {"kubernetes.io/change-cause": "of the template"}}}`
+	for want, r := range map[string]*appsv1.ControllerRevision{
+		"of the template": revisionOf(noted, "of the revision"),
+		"of the revision": revisionOf(`{}`, "of the revision"),
+		"":                revisionOf(`{}`, ""),
+	} {
+		got, err := readRevision(r)
+		require.NoError(t, err)
+		assert.Equal(t, want, got.Cause())
+	}
+}
+
+func revisionOf(template, cause string) *appsv1.ControllerRevision {
+	return &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{causeAnnotation: cause}},
+		Data:       runtime.RawExtension{Raw: []byte(`{"spec": {"template": ` + template + `}}`)},
+	}
+}
