@@ -99,10 +99,20 @@ func (t Target) Feature(ctx context.Context, feature string, out io.Writer) erro
 	}
 	for _, w := range running {
 		if err := t.kubectl(ctx, nil, out, "-n", Namespace, "rollout", "status", w, "--timeout="+patience); err != nil {
+			t.tellWhatPodsWaitFor(ctx, out)
 			return fmt.Errorf("wait for %s: %w", w, err)
 		}
 	}
 	return nil
+}
+
+// tellWhatPodsWaitFor prints why containers of operators do not run, such as a registry that nodes cannot reach.
+func (t Target) tellWhatPodsWaitFor(ctx context.Context, out io.Writer) {
+	const waiting = "{range .items[*]}{.metadata.name}{range .status.containerStatuses[*].state.waiting}: {.reason} {.message}{end}\n{end}"
+	told, err := t.Command(ctx, "-n", Namespace, "get", "pods", "-o", "jsonpath="+waiting).Output()
+	if err == nil {
+		fmt.Fprintf(out, "%s", told)
+	}
 }
 
 // kubectl runs kubectl on the cluster. Its output is shown when it fails.
