@@ -1,7 +1,7 @@
 package explain
 
 // helpFor says what helps where an operator gives the reason; empty where waiting does.
-func helpFor(reason string) string {
+func helpFor(reason string) string { //nolint:gocyclo // a table
 	switch reason {
 	case "InvalidSpec":
 		return "Correct the field that the message names; running pods are kept meanwhile."

@@ -76,30 +76,38 @@ func judge(s *workload.Set) (Phase, string) {
 // the counts tell.
 func reached(s *workload.Set) (Phase, string) {
 	ready := s.Condition("Ready")
-	done := ready != nil && ready.Status == "True" && ready.Reason != "Paused"
-	if ready == nil {
-		if s.Target == workload.Unknown {
-			return Failed, "its operator does not say whether the update has reached the selected nodes: it has no condition Ready"
-		}
-		done = s.Updated >= s.Target && s.Available >= s.Wanted && s.Pods <= s.Wanted
+	if ready == nil && s.Target == workload.Unknown {
+		return Failed, "its operator does not say whether the update has reached the selected nodes: it has no condition Ready"
 	}
-	old := s.Wanted - s.Updated
 	switch {
-	case done && old > 0:
-		stay := "stay"
-		if old == 1 {
-			stay = "stays"
-		}
-		return Complete, fmt.Sprintf("it has reached its partition: %d of %d %s are updated, %d %s at an older revision",
-			s.Updated, s.Wanted, s.Kind.Pods, old, stay)
-	case done:
-		return Complete, fmt.Sprintf("all %d %s are updated and available", s.Wanted, s.Kind.Pods)
+	case isDone(s, ready):
+		return Complete, end(s)
 	case s.Paused && s.Old() > 0 && (s.Target == workload.Unknown || s.Updated < s.Target):
 		return Paused, fmt.Sprintf("it is paused, with %s; flotilla rollout resume %s lets it go on", counts(s), s)
 	case ready != nil && ready.Status != "True":
 		return Progressing, fmt.Sprintf("%s: %s", counts(s), told(ready))
 	}
 	return Progressing, counts(s)
+}
+
+func isDone(s *workload.Set, ready *workload.Condition) bool {
+	if ready == nil {
+		return s.Updated >= s.Target && s.Available >= s.Wanted && s.Pods <= s.Wanted
+	}
+	return ready.Status == "True" && ready.Reason != "Paused"
+}
+
+// end tells of a workload whose rollout is done.
+func end(s *workload.Set) string {
+	old := s.Wanted - s.Updated
+	if old <= 0 {
+		return fmt.Sprintf("all %d %s are updated and available", s.Wanted, s.Kind.Pods)
+	}
+	stay := "stay"
+	if old == 1 {
+		stay = "stays"
+	}
+	return fmt.Sprintf("it has reached its partition: %d of %d %s are updated, %d %s at an older revision", s.Updated, s.Wanted, s.Kind.Pods, old, stay)
 }
 
 func counts(s *workload.Set) string {

@@ -8,7 +8,7 @@ import (
 )
 
 // reserved has what keeps the ports of this process.
-var reserved []net.Listener
+var reserved []net.Listener //nolint:gochecknoglobals // they belong to the process
 
 // freePorts returns n different ports that nobody listens at, and keeps them for this process. They are none of those
 // that Linux gives to connections by default, one of which could have taken it before the manager listens.

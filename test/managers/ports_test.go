@@ -1,7 +1,6 @@
 package managers
 
 import (
-	"fmt"
 	"net"
 	"testing"
 
@@ -27,6 +26,6 @@ func TestPortsInUseAreNotGiven(t *testing.T) {
 		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(address, "0"))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = listener.Close() })
-		assert.False(t, reserve(t.Context(), listener.Addr().(*net.TCPAddr).Port), fmt.Sprintf("in use at %s", address))
+		assert.False(t, reserve(t.Context(), listener.Addr().(*net.TCPAddr).Port), "in use at %s", address)
 	}
 }

@@ -44,6 +44,39 @@ func wholeSuite() bool {
 // start. It returns the permissions that they have needed and lack since the suite's stories began, as those of suites before
 // may have granted them more, and those that they have and never needed.
 func (w World) unneeded() ([]string, error) {
+	granted, err := w.granted()
+	if err != nil {
+		return nil, err
+	}
+	requests, err := (&audit.Log{Path: w.Cluster.AuditLog()}).Read(func(r audit.Request) bool {
+		return r.Object.Resource != "" && granted[account(r)] != nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	used, needed := map[string]permissions{}, map[string]permissions{}
+	for _, r := range requests {
+		name, p := account(r), permission(r.Verb, r.Object.Group, r.Resource())
+		if used[name] == nil {
+			used[name], needed[name] = permissions{}, permissions{}
+		}
+		used[name][p] = true
+		if r.Received.After(w.began) {
+			needed[name][p] = true
+		}
+	}
+	wrong := ungranted(granted, w.suite.Spare)
+	for _, name := range slices.Sorted(maps.Keys(granted)) {
+		for _, w := range compare(granted[name], used[name], needed[name], w.suite.Spare) {
+			wrong = append(wrong, name+": "+w)
+		}
+	}
+	return wrong, nil
+}
+
+// granted returns what the accounts of the suite's features have, by the manifests of these features and by those that
+// stories apply.
+func (w World) granted() (map[string]permissions, error) {
 	granted, installed := map[string]permissions{}, map[string]bool{}
 	for _, feature := range w.suite.Features {
 		manifests, err := install.Manifests(feature)
@@ -73,30 +106,7 @@ func (w World) unneeded() ([]string, error) {
 			return nil, fmt.Errorf("read the roles in %s: %w", file, err)
 		}
 	}
-	requests, err := (&audit.Log{Path: w.Cluster.AuditLog()}).Read(func(r audit.Request) bool {
-		return r.Object.Resource != "" && granted[account(r)] != nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	used, needed := map[string]permissions{}, map[string]permissions{}
-	for _, r := range requests {
-		name, p := account(r), permission(r.Verb, r.Object.Group, r.Resource())
-		if used[name] == nil {
-			used[name], needed[name] = permissions{}, permissions{}
-		}
-		used[name][p] = true
-		if r.Received.After(w.began) {
-			needed[name][p] = true
-		}
-	}
-	wrong := ungranted(granted, w.suite.Spare)
-	for _, name := range slices.Sorted(maps.Keys(granted)) {
-		for _, w := range compare(granted[name], used[name], needed[name], w.suite.Spare) {
-			wrong = append(wrong, name+": "+w)
-		}
-	}
-	return wrong, nil
+	return granted, nil
 }
 
 // account returns the operator's account that made the request, or an empty string for other clients.

@@ -155,7 +155,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 		Refusals:  memory,
 		Executor:  executor,
 		Status:    status.Writer{Client: writer, Recorder: tracker},
-		Events:    events.NewRecorder(recorder, mgr.GetScheme()),
+		Events:    events.NewRecorder(recorder, mgr.GetScheme(), clock.RealClock{}),
 		Clock:     clock.RealClock{},
 	}, nil
 }

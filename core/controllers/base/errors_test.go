@@ -69,7 +69,7 @@ func givenWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	w.controller = &Controller{
 		Client: c, Live: c, Freshness: w, Refusals: memory, Executor: executor, Status: status.Writer{Client: c, Recorder: w},
-		Events: events.NewRecorder(w.events, clientgoscheme.Scheme), Clock: w.clock,
+		Events: events.NewRecorder(w.events, clientgoscheme.Scheme, w.clock), Clock: w.clock,
 	}
 	return w
 }

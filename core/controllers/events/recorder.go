@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/reference"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -37,6 +38,7 @@ const (
 type Recorder struct {
 	sink   clientevents.EventRecorder
 	scheme *runtime.Scheme
+	clock  clock.PassiveClock
 
 	mu         sync.Mutex
 	allowances *lru.Cache // *allowance by the owner's UID
@@ -48,8 +50,8 @@ type Recorder struct {
 type allowance struct{ *rate.Limiter }
 
 // NewRecorder returns a recorder that sends to what Broadcast returned. The scheme knows the kinds of owners.
-func NewRecorder(sink clientevents.EventRecorder, scheme *runtime.Scheme) *Recorder {
-	return &Recorder{sink: sink, scheme: scheme, allowances: lru.New(owners)}
+func NewRecorder(sink clientevents.EventRecorder, scheme *runtime.Scheme, c clock.PassiveClock) *Recorder {
+	return &Recorder{sink: sink, scheme: scheme, clock: c, allowances: lru.New(owners)}
 }
 
 type event struct {
@@ -66,7 +68,7 @@ func (r *Recorder) Record(owner runtime.Object, notices []action.Notice, outcome
 	for i := range outcome.Outcomes {
 		all = appendResult(all, &outcome.Outcomes[i])
 	}
-	sent, about, allowed, now := 0, r.refer(owner), r.of(owner), time.Now()
+	sent, about, allowed, now := 0, r.refer(owner), r.of(owner), r.clock.Now()
 	for _, kind := range []string{corev1.EventTypeWarning, corev1.EventTypeNormal} {
 		for i := range all {
 			e := &all[i]

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/events"
@@ -72,7 +73,7 @@ func TestTellSendsWarningsFirst(t *testing.T) {
 		result("begun", progress.Failed, &action.Event{Failed: "FailedCreate", FailedNote: "Error creating: "}),
 	}}
 	var got sink
-	events.NewRecorder(&got, clientgoscheme.Scheme).Record(pod("owner"), []action.Notice{
+	events.NewRecorder(&got, clientgoscheme.Scheme, clock.RealClock{}).Record(pod("owner"), []action.Notice{
 		{Type: corev1.EventTypeNormal, Reason: "Note", Note: "something"},
 		{Type: corev1.EventTypeWarning, Reason: "PodFailed", Note: "pod x failed", Related: pod("x")},
 	}, outcome)
@@ -93,7 +94,7 @@ func TestTellHasACapPerPass(t *testing.T) {
 	}
 	outcome.Outcomes = append(outcome.Outcomes, result("last", progress.Failed, &action.Event{Failed: "Failed"}))
 	var got sink
-	events.NewRecorder(&got, clientgoscheme.Scheme).Record(pod("owner"), nil, outcome)
+	events.NewRecorder(&got, clientgoscheme.Scheme, clock.RealClock{}).Record(pod("owner"), nil, outcome)
 	require.Len(t, got.sent, events.PerPass)
 	assert.Contains(t, got.sent[0], "last")
 }
@@ -101,7 +102,7 @@ func TestTellHasACapPerPass(t *testing.T) {
 func TestNoticesSayWhatWasDone(t *testing.T) {
 	owner := &corev1.ObjectReference{Kind: "Pod", Name: "owner", ResourceVersion: "7"}
 	var got sink
-	events.NewRecorder(&got, clientgoscheme.Scheme).Record(owner, []action.Notice{
+	events.NewRecorder(&got, clientgoscheme.Scheme, clock.RealClock{}).Record(owner, []action.Notice{
 		{Type: corev1.EventTypeNormal, Reason: "Note", Action: "PullImage", Note: "something", Related: pod("x")},
 	}, &progress.Result{})
 	assert.Equal(t, []string{"Normal Note PullImage something (x)"}, got.sent)
@@ -127,7 +128,7 @@ func TestEventsAreVisibleAsCoreEvents(t *testing.T) {
 	long := strings.Repeat("ü", 1000)
 	notices := []action.Notice{{Type: corev1.EventTypeWarning, Reason: "Long", Note: long}}
 
-	events.NewRecorder(sink, mgr.GetScheme()).Record(owner, notices, outcome)
+	events.NewRecorder(sink, mgr.GetScheme(), clock.RealClock{}).Record(owner, notices, outcome)
 
 	var list corev1.EventList
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {
@@ -167,7 +168,7 @@ func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
 	as.Start(t, mgr)
 	tell := func(namespace, name, reason string) {
 		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-		events.NewRecorder(sink, mgr.GetScheme()).Record(owner, []action.Notice{{Type: corev1.EventTypeWarning, Reason: reason, Note: "no"}}, &progress.Result{})
+		events.NewRecorder(sink, mgr.GetScheme(), clock.RealClock{}).Record(owner, []action.Notice{{Type: corev1.EventTypeWarning, Reason: reason, Note: "no"}}, &progress.Result{})
 	}
 	for _, namespace := range []string{going, "gone"} {
 		for i := range 10 {
@@ -186,7 +187,7 @@ func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
 func TestManyActionsHaveFewEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got sink
-		recorder := events.NewRecorder(&got, clientgoscheme.Scheme)
+		recorder := events.NewRecorder(&got, clientgoscheme.Scheme, clock.RealClock{})
 		owner, other := pod("owner"), pod("other")
 		owner.UID, other.UID = "1", "2"
 		pass := func(owner *corev1.Pod, state progress.State, notices int) int {

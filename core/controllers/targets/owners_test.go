@@ -206,7 +206,7 @@ func TestReadsThatAreForbidden(t *testing.T) {
 	forbidden := func() {
 		_, err := w.Owners(t.Context(), w.namespace, pod)
 		assert.True(t, apierrors.IsForbidden(err), "%v", err)
-		assert.ErrorContains(t, err, "get Fleet.example.com "+w.namespace+"/web")
+		require.ErrorContains(t, err, "get Fleet.example.com "+w.namespace+"/web")
 		_, err = w.List(t.Context(), schema.GroupKind{Group: "example.com", Kind: "Fleet"}, w.namespace)
 		assert.True(t, apierrors.IsForbidden(err), "%v", err)
 	}

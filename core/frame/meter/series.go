@@ -59,8 +59,7 @@ type registry struct {
 
 func (r *registry) register(c prometheus.Collector, found func(prometheus.Collector)) {
 	err := r.Register(c)
-	var there prometheus.AlreadyRegisteredError
-	if errors.As(err, &there) {
+	if there, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
 		found(there.ExistingCollector)
 		return
 	}

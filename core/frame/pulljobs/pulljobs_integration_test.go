@@ -56,7 +56,7 @@ func givenJobsIn(t *testing.T, env testenv.Environment) (*Jobs, *clocktesting.Fa
 	require.NoError(t, err)
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	jobs := New(Options{
-		Discovery: d, Cache: mgr.GetCache(), Executor: executor, Events: events.NewRecorder(clientevents.NewFakeRecorder(100), mgr.GetScheme()), Clock: clock,
+		Discovery: d, Cache: mgr.GetCache(), Executor: executor, Events: events.NewRecorder(clientevents.NewFakeRecorder(100), mgr.GetScheme(), clock), Clock: clock,
 	})
 	env.Start(t, mgr)
 	return jobs, clock

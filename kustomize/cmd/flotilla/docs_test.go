@@ -25,7 +25,9 @@ func TestEveryCommandOfTheDocsCanBeTyped(t *testing.T) {
 			require.NoError(t, err)
 			for _, found := range command.FindAllStringSubmatch(string(text), -1) {
 				typed++
-				assert.NoError(t, parse(strings.Fields(found[1]+found[2]), found[1] != ""), "%s: %s", page, found[0])
+				if err := parse(strings.Fields(found[1]+found[2]), found[1] != ""); err != nil {
+					t.Errorf("%s: %s: %v", page, found[0], err)
+				}
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // release is the version that a released binary was built with.
-var release string
+var release string //nolint:gochecknoglobals // the linker sets it
 
 // version tells which build this is.
 func version(_ genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {

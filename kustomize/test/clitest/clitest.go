@@ -24,9 +24,11 @@ const assets = "KUBEBUILDER_ASSETS"
 // startTimeout is long enough for a machine that builds and tests something else.
 const startTimeout = 2 * time.Minute
 
-// Administrator and Nobody are the kubeconfigs of an administrator and of somebody who has no right; empty without an API
-// server.
-var Administrator, Nobody string
+// Administrator is the kubeconfig of an administrator; empty without an API server.
+var Administrator string
+
+// Nobody is the kubeconfig of somebody who has no right; empty without an API server.
+var Nobody string
 
 // Main runs the tests of a package with an API server, where there is one.
 func Main(m *testing.M) { os.Exit(run(m)) }

@@ -27,12 +27,15 @@ import (
 const (
 	// Account is who the manager is.
 	Account = "system:serviceaccount:kruise-system:kruise-manager"
-	// Namespace and Service are where its webhooks are.
+	// Namespace is where its webhooks are.
 	Namespace = "kruise-system"
-	Service   = "kruise-webhook-service"
+	// Service is how they are reached.
+	Service = "kruise-webhook-service"
 )
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{ //nolint:gochecknoglobals // a constant
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+}
 
 // configurations returns the names of the manager's webhook configurations, by resource.
 func configurations() map[schema.GroupVersionResource]string {

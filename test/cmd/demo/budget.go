@@ -43,7 +43,7 @@ func showBudget(ctx context.Context, d *demo) error {
 	if err := d.awaitGuard(ctx); err != nil {
 		return err
 	}
-	c := &course{ink: d.ink, node: crowded(old), image: d.image("v2"), least: len(old)}
+	c := &course{ink: d.ink, node: crowded(old), image: d.updatedImage(), least: len(old)}
 	c.floor.Store(wanted)
 	started := time.Now()
 	err = errors.Join(d.drainAndUpdate(ctx, c), d.uncordon(ctx, c.node))
@@ -109,7 +109,7 @@ func (d *demo) drainAndUpdate(ctx context.Context, c *course) error {
 func (d *demo) actAndFree(ctx context.Context, group *errgroup.Group, c *course) error {
 	d.title("A new image and a drain at once, both refused")
 	if err := d.kubectl(ctx, "", "-n", namespace, "patch", d.kind, "web", "--type=json", "-p",
-		`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"`+d.image("v2")+`"}]`); err != nil {
+		`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"`+d.updatedImage()+`"}]`); err != nil {
 		return err
 	}
 	said, err := d.awaitWords(ctx)

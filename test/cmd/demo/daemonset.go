@@ -31,7 +31,7 @@ func showDaemonSet(ctx context.Context, d *demo) error {
 		return err
 	}
 	fmt.Print(d.table(now, back))
-	if n := withImage(back, d.image("v2")); n != len(back)-1 {
+	if n := withImage(back, d.updatedImage()); n != len(back)-1 {
 		return fmt.Errorf("%d of %d pods have the new image, not all but one", n, len(back))
 	}
 	fmt.Printf("\n%s in %.1f s each node's pod restarted its one container with the new image and kept its name, UID, IP and\n"+

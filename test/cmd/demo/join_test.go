@@ -59,7 +59,7 @@ func TestCleanUp(t *testing.T) {
 
 func TestPodsRunWhatTheClusterCanPull(t *testing.T) {
 	d := demo{target: install.Target{Registry: "registry.example/team"}}
-	assert.Equal(t, "flotilla/demo-app:v2", d.image("v2"))
+	assert.Equal(t, "flotilla/demo-app:v2", d.updatedImage())
 	d.target.Named = true
-	assert.Equal(t, "registry.example/team/flotilla/demo-app:v2", d.image("v2"))
+	assert.Equal(t, "registry.example/team/flotilla/demo-app:v2", d.updatedImage())
 }

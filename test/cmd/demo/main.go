@@ -125,8 +125,8 @@ func (d *demo) start(ctx context.Context, o cluster.Options) error {
 	return nil
 }
 
-// image returns what pods call a version of the application.
-func (d *demo) image(version string) string { return d.target.Image(application) + ":" + version }
+// updatedImage returns what pods call the second version of the application.
+func (d *demo) updatedImage() string { return d.target.Image(application) + ":v2" }
 
 // operator installs the feature that is shown next.
 func (d *demo) operator(ctx context.Context, feature string) error {
@@ -192,14 +192,14 @@ func (d *demo) change(ctx context.Context, kind, patch string) ([]corev1.Pod, er
 // newImage updates the pods to the other version and shows them before and after. It returns the duration.
 func (d *demo) newImage(ctx context.Context, old []corev1.Pod) (now []corev1.Pod, took time.Duration, err error) {
 	started := time.Now()
-	now, err = d.change(ctx, "json", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"`+d.image("v2")+`"}]`)
+	now, err = d.change(ctx, "json", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"`+d.updatedImage()+`"}]`)
 	if err != nil {
 		return nil, 0, err
 	}
 	took = time.Since(started)
 	d.title("Before and after")
 	fmt.Print(d.table(old, now))
-	return now, took, same(old, now, d.image("v2"))
+	return now, took, same(old, now, d.updatedImage())
 }
 
 // settled waits until the workload meets its spec, and returns its pods.

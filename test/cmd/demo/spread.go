@@ -67,7 +67,7 @@ func showSpread(ctx context.Context, d *demo) error {
 		"kubectl -n demo get pods -L zone -o wide                 # each pod's subset, by the label that it was given",
 		`kubectl -n demo patch ws web --type=json -p '[{"op":"replace","path":"/spec/subsets/0/maxReplicas","value":"50%"}]'`,
 		"kubectl -n demo scale deployment web --replicas=8        # after five minutes: half of the pods in zone a",
-		"kubectl -n demo set image deployment web main="+d.image("v2"),
+		"kubectl -n demo set image deployment web main="+d.updatedImage(),
 	)
 	return nil
 }

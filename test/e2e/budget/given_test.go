@@ -22,15 +22,15 @@ const app = "flotilla/demo-app:"
 // labels are those of all pods of the stories.
 func labels() map[string]string { return map[string]string{"app": "web"} }
 
-func podSpec(version string) corev1.PodSpec {
+func podSpec() corev1.PodSpec {
 	return corev1.PodSpec{
-		Containers:                    []corev1.Container{{Name: "main", Image: app + version}},
+		Containers:                    []corev1.Container{{Name: "main", Image: app + "v1"}},
 		TerminationGracePeriodSeconds: new(int64(5)),
 	}
 }
 
 func newPod(namespace, name string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels()}, Spec: podSpec("v1")}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels()}, Spec: podSpec()}
 }
 
 // givenPods creates pods without a workload, so that nothing replaces them, and waits until they are ready.
@@ -66,7 +66,7 @@ func givenDeployment(t *testing.T, namespace string, replicas int32) *appsv1.Dep
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels()},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: all}, Spec: podSpec("v1")},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: all}, Spec: podSpec()},
 		},
 	}
 	require.NoError(t, world.Client.Create(t.Context(), d))

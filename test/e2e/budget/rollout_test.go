@@ -103,7 +103,7 @@ func newCloneSet(namespace string, replicas int32, policy clonesets.PodUpdatePol
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
 		Spec: clonesets.CloneSetSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels()},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels()}, Spec: podSpec("v1")},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels()}, Spec: podSpec()},
 			UpdateStrategy: clonesets.CloneSetUpdateStrategy{
 				Type: clonesets.RollingUpdate,
 				RollingUpdate: &clonesets.RollingUpdateCloneSetStrategy{
@@ -116,7 +116,7 @@ func newCloneSet(namespace string, replicas int32, policy clonesets.PodUpdatePol
 
 // newStatefulSet returns a StatefulSet "web" that updates all its pods at once, in place.
 func newStatefulSet(namespace string, replicas int32) *statefulsets.StatefulSet {
-	spec := podSpec("v1")
+	spec := podSpec()
 	spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.InPlaceUpdateReady}}
 	return &statefulsets.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
@@ -139,7 +139,7 @@ func newDaemonSet(namespace string) *daemonsets.DaemonSet {
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
 		Spec: daemonsets.DaemonSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels()},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels()}, Spec: podSpec("v1")},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels()}, Spec: podSpec()},
 			UpdateStrategy: daemonsets.DaemonSetUpdateStrategy{
 				Type: daemonsets.RollingUpdateStrategyType,
 				RollingUpdate: &daemonsets.RollingUpdateDaemonSet{

@@ -18,9 +18,9 @@ func onExit(do batchv1.PodFailurePolicyAction, operator batchv1.PodFailurePolicy
 	}
 }
 
-func onDisruption(do batchv1.PodFailurePolicyAction) batchv1.PodFailurePolicyRule {
+func ignoreDisruption() batchv1.PodFailurePolicyRule {
 	return batchv1.PodFailurePolicyRule{
-		Action: do, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
+		Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
 	}
 }
 
@@ -61,9 +61,9 @@ func TestRulesMatchFailures(t *testing.T) {
 		"success is no code":             {[]batchv1.PodFailurePolicyRule{onExit(fail, notIn, 1, 2)}, exited(0, 0), ""},
 		"another container":              {[]batchv1.PodFailurePolicyRule{other}, exited(3, 0), ""},
 		"the first rule that matches":    {[]batchv1.PodFailurePolicyRule{onExit(count, in, 3), onExit(fail, notIn, 1)}, exited(3, 0), count},
-		"a condition":                    {[]batchv1.PodFailurePolicyRule{onDisruption(ignore)}, disrupted(0), ignore},
-		"no condition":                   {[]batchv1.PodFailurePolicyRule{onDisruption(ignore)}, exited(3, 0), ""},
-		"a pod that runs has not failed": {[]batchv1.PodFailurePolicyRule{onDisruption(ignore)}, func(o *corev1.Pod) { disrupted(0)(o); running(o) }, ""},
+		"a condition":                    {[]batchv1.PodFailurePolicyRule{ignoreDisruption()}, disrupted(0), ignore},
+		"no condition":                   {[]batchv1.PodFailurePolicyRule{ignoreDisruption()}, exited(3, 0), ""},
+		"a pod that runs has not failed": {[]batchv1.PodFailurePolicyRule{ignoreDisruption()}, func(o *corev1.Pod) { disrupted(0)(o); running(o) }, ""},
 		"no rules":                       {nil, exited(3, 0), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestRulesMatchFailures(t *testing.T) {
 func TestPoliciesOfPodFailures(t *testing.T) {
 	rules := failing(
 		onExit(batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyOnExitCodesOpIn, 42),
-		onDisruption(batchv1.PodFailurePolicyActionIgnore),
+		ignoreDisruption(),
 		onExit(batchv1.PodFailurePolicyActionCount, batchv1.PodFailurePolicyOnExitCodesOpIn, 3),
 	)
 	two := []Node{node("n1"), node("n2")}

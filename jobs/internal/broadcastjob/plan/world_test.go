@@ -69,7 +69,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 			failing(
 				onExit(batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyOnExitCodesOpIn, 1),
 				onExit(batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyOnExitCodesOpIn, 2, 3),
-				onDisruption(batchv1.PodFailurePolicyActionIgnore),
+				ignoreDisruption(),
 			)(j)
 		}
 		if w.IntN(3) == 0 {

@@ -80,10 +80,10 @@ type orderedWorkload struct {
 				ScatterStrategy  workload.UpdateScatterStrategy   `json:"scatterStrategy,omitempty"`
 				UnorderedUpdate  struct {
 					PriorityStrategy *workload.UpdatePriorityStrategy `json:"priorityStrategy,omitempty"`
-				} `json:"unorderedUpdate,omitempty"`
-			} `json:"rollingUpdate,omitempty"`
-		} `json:"updateStrategy,omitempty"`
-	} `json:"spec,omitempty"`
+				} `json:"unorderedUpdate"`
+			} `json:"rollingUpdate"`
+		} `json:"updateStrategy"`
+	} `json:"spec"`
 }
 
 // NodesOf returns the nodes of the active pods in the order of the update, each once.

@@ -62,7 +62,7 @@ func TestNodesComeInTheOrderOfTheUpdate(t *testing.T) {
 				order = OrderOf(&metav1.OwnerReference{APIVersion: c.version, Kind: c.kind}, object)
 			}
 			want := make([]string, 0, len(c.pods))
-			for _, name := range strings.Fields(c.want) {
+			for name := range strings.FieldsSeq(c.want) {
 				want = append(want, "node-of-"+name)
 			}
 			assert.Equal(t, want, order.NodesOf(c.pods, gen.Epoch()))

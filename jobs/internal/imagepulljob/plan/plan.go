@@ -224,8 +224,8 @@ type Obstacle struct{ Event, Message string }
 
 // The obstacles.
 var (
-	NotInstalled = Obstacle{EventNotInstalled, MessageNotInstalled}
-	OneNamespace = Obstacle{EventOneNamespace, MessageOneNamespace}
+	NotInstalled = Obstacle{EventNotInstalled, MessageNotInstalled} //nolint:gochecknoglobals // a constant
+	OneNamespace = Obstacle{EventOneNamespace, MessageOneNamespace} //nolint:gochecknoglobals // a constant
 )
 
 // Waiting is the plan while there is an obstacle.

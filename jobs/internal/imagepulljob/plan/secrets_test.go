@@ -13,14 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-func secret(namespace, name string, data map[string][]byte) *corev1.Secret {
+func secret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name), Annotations: map[string]string{
+		ObjectMeta: metav1.ObjectMeta{Namespace: gen.Namespace, Name: name, UID: types.UID(gen.Namespace + name), Annotations: map[string]string{
 			"a": "b", corev1.LastAppliedConfigAnnotation: "secret",
 		}},
 		Type: corev1.SecretTypeDockerConfigJson, Data: data,
@@ -31,7 +32,7 @@ func withSecret(j *v1beta1.ImagePullJob) { j.Spec.PullSecrets = []string{"s"} }
 
 func TestSecretsAreCopiedOnceAndReleased(t *testing.T) {
 	data := map[string][]byte{".dockerconfigjson": []byte("{}")}
-	source := secret("default", "s", data)
+	source := secret("s", data)
 	secrets := Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": source}}
 	j := job(withSecret)
 	p := compute(t, Snapshot{Job: j, Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: secrets, Now: now})
@@ -75,7 +76,7 @@ func TestSecretsAreCopiedOnceAndReleased(t *testing.T) {
 	p = Compute(Snapshot{Job: j, Secrets: secrets, Now: now})
 	assert.Equal(t, map[string]any{"metadata": map[string]any{"labels": map[string]any{v1beta1.SecretSourceUIDLabel: "again"}}}, p.Steps[0].Actions[0].Patches[0].Body)
 
-	changed := secret("default", "s", map[string][]byte{"other": []byte("x")})
+	changed := secret("s", map[string][]byte{"other": []byte("x")})
 	secrets.Sources = map[string]*corev1.Secret{"s": changed}
 	p = Compute(Snapshot{Job: j, Secrets: secrets, Now: now})
 	assert.Equal(t, map[string]any{"data": map[string]any{".dockerconfigjson": nil, "other": []byte("x")}}, p.Steps[0].Actions[0].Patches[0].Body)
@@ -108,7 +109,7 @@ func TestMissingSecretsAreTold(t *testing.T) {
 
 // Six digits are few: of some thousand namespaces with a secret of the same name, two may have the same.
 func TestAnotherNameIsTakenWhereOneIsTaken(t *testing.T) {
-	source := secret("default", "s", nil)
+	source := secret("s", nil)
 	names := CopyNames(types.NamespacedName{Namespace: "default", Name: "s"})
 	for i, want := range []string{names[0], names[1], names[2]} {
 		secrets := Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": source}, Taken: names[:i]}
@@ -120,7 +121,7 @@ func TestAnotherNameIsTakenWhereOneIsTaken(t *testing.T) {
 }
 
 func TestNamesOfCopiesFit(t *testing.T) {
-	source := secret("default", strings.Repeat("a", 253), nil)
+	source := secret(strings.Repeat("a", 253), nil)
 	p := compute(t, Snapshot{Job: job(withSecret, protected, func(j *v1beta1.ImagePullJob) { j.Spec.PullSecrets = []string{source.Name} }),
 		Secrets: Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{source.Name: source}}, Now: now})
 	assert.Len(t, p.Steps[0].Actions[0].Object.GetName(), 253)

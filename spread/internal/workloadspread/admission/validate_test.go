@@ -138,7 +138,7 @@ func TestTargetsAreValidated(t *testing.T) {
 	assert.Empty(t, errs, "the version of the target does not matter")
 	errs, err = w.validateTarget(t.Context(), spread(t, strings.Replace(target, "web", "api", 1)), before, "shop")
 	require.NoError(t, err)
-	assert.ErrorContains(t, errs.ToAggregate(), "immutable")
+	require.ErrorContains(t, errs.ToAggregate(), "immutable")
 
 	w.Serves = func(kind schema.GroupKind) bool { return kind.Kind == "Deployment" }
 	for ref, want := range map[string][]string{
