@@ -25,10 +25,10 @@ const assets = "KUBEBUILDER_ASSETS"
 const startTimeout = 2 * time.Minute
 
 // Administrator is the kubeconfig of an administrator; empty without an API server.
-var Administrator string
+var Administrator string //nolint:gochecknoglobals // set for all tests of a package
 
 // Nobody is the kubeconfig of somebody who has no right; empty without an API server.
-var Nobody string
+var Nobody string //nolint:gochecknoglobals // set for all tests of a package
 
 // Main runs the tests of a package with an API server, where there is one.
 func Main(m *testing.M) { os.Exit(run(m)) }
