@@ -41,6 +41,7 @@ func spare() map[string]string {
 		"get replicasets.apps":                young,
 		"get jobs.batch":                      young,
 		"get clonesets.apps.kruise.io":        young,
+		"get gameserversets.example.io":       young,
 		"get workloadspreads.apps.kruise.io":  young,
 		"list workloadspreads.apps.kruise.io": young,
 		"get replicasets.apps/scale":          share,
