@@ -34,6 +34,9 @@ func (o Options) foreign(ctx context.Context) (database string, err error) {
 func (b *bench) idle(ctx context.Context) ([]Row, error) {
 	b.tell("idle")
 	row := Row{Load: "idle", Controller: b.operator.name, Done: idleTime.Seconds()}
+	if err := pass(ctx, startTime); err != nil {
+		return nil, err
+	}
 	if err := b.audit.Skip(); err != nil {
 		return nil, err
 	}
@@ -42,10 +45,8 @@ func (b *bench) idle(ctx context.Context) ([]Row, error) {
 		return nil, err
 	}
 	began := time.Now()
-	select {
-	case <-ctx.Done():
-		return nil, fmt.Errorf("idle: %w", ctx.Err())
-	case <-time.After(idleTime):
+	if err := pass(ctx, idleTime); err != nil {
+		return nil, err
 	}
 	if row.Costs, err = meter.cost(); err != nil {
 		return nil, err
@@ -56,4 +57,14 @@ func (b *bench) idle(ctx context.Context) ([]Row, error) {
 	}
 	row.account(writes, began, b.operator.name+"/")
 	return []Row{row}, nil
+}
+
+// pass waits while time passes.
+func pass(ctx context.Context, long time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("idle: %w", ctx.Err())
+	case <-time.After(long):
+		return nil
+	}
 }

@@ -25,6 +25,8 @@ const (
 	settling = time.Second
 	// idleTime is how long the operator is measured while it has nothing to do.
 	idleTime = 30 * time.Second
+	// startTime is how long before that the operator has to read what there is, such as thousands of nodes.
+	startTime = 10 * time.Second
 )
 
 func podLabels() map[string]string { return map[string]string{"app": name} }
