@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
@@ -44,6 +45,7 @@ func TestTroubleIsToldAndNotAtEachTurn(t *testing.T) {
 			require.Len(collect, pods, 1)
 			require.Len(collect, pods[0].Status.ContainerStatuses, 1)
 			assert.GreaterOrEqual(collect, pods[0].Status.ContainerStatuses[0].RestartCount, times)
+			assert.False(collect, podstate.HeldByUpdate(&pods[0]), "the update is over")
 		})
 	}
 	crashed(2)
