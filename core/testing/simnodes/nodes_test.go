@@ -318,6 +318,22 @@ func TestTestsCanBreakRunningContainers(t *testing.T) {
 	assert.Error(t, r.nodes.Exit(key, "other", 1))
 }
 
+// A kubelet that evicts a pod says that it has failed, and what has failed does not come back.
+func TestPodsThatHaveEndedStaySo(t *testing.T) {
+	env.Need(t)
+	r := newRoom(t, simnodes.Options{Nodes: 1})
+	r.create(r.pod("evicted", "app:1"))
+	evicted, _ := r.until("evicted", ready)
+	evicted.Status.Phase = corev1.PodFailed
+	evicted, err := r.kube.CoreV1().Pods(r.namespace).UpdateStatus(t.Context(), evicted, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	r.create(r.pod("next", "app:1"))
+	r.until("next", ready)
+	now, err := r.kube.CoreV1().Pods(r.namespace).Get(t.Context(), evicted.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, evicted.ResourceVersion, now.ResourceVersion)
+}
+
 func TestPausedNodeCatchesUp(t *testing.T) {
 	env.Need(t)
 	r := newRoom(t, simnodes.Options{Nodes: 2})

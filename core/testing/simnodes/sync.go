@@ -141,6 +141,9 @@ func (n *Nodes) decide(key types.NamespacedName, pod *corev1.Pod) decision {
 	if pod.DeletionTimestamp != nil {
 		return n.decideDeleted(run, pod, now, home.ip)
 	}
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return decision{pod: pod} // a pod that has ended stays so, also if somebody else said it
+	}
 	again := run.step(pod, now, &n.options, n.image)
 	return decision{pod: pod, status: run.status(pod, now, home.ip, n.image), again: again}
 }
