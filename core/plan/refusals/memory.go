@@ -1,14 +1,12 @@
 package refusals
 
 import (
-	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
@@ -66,20 +64,6 @@ type purposeState struct {
 	last    *target // that was refused
 	until   time.Time
 	targets map[string]*target
-}
-
-type target struct {
-	tries        int
-	before       int // tries of the object for other purposes, before the first for this one
-	late, isPod  bool
-	unclear      bool // whether a first write was done
-	transient    bool // only conflicts so far, perhaps because the snapshot was outdated
-	byBudget     bool // a budget has refused last, and never after the pod had left service
-	tried, until time.Time
-	since        time.Time // of the first refusal that users are to know of
-	tooSmall     action.NodeTooSmall
-	version      string
-	message      string
 }
 
 // Observation is what a pass over a workload sees.
@@ -167,57 +151,6 @@ func (r *purposeState) target(a *action.Action) *target {
 	return t
 }
 
-// fail notes one more failure. It reports whether that is a conflict which a newer version of the object may end and
-// which says nothing of other objects.
-func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
-	t.tries++
-	t.tried, t.message, t.unclear = now, f.Message, t.unclear || f.MayHaveSucceeded
-	t.late = t.late || f.Late || f.ByBudget && !inService(a.Object)
-	t.byBudget = f.ByBudget && !t.late
-	t.transient, t.version = f.Conflict && t.tries <= toleratedConflicts, ""
-	if !t.transient && t.since.IsZero() {
-		t.since = now
-	}
-	t.judgeNode(a, f, now)
-	own = t.transient && (f.Isolated || a.Verb != action.Create)
-	if own {
-		t.version = a.Object.GetResourceVersion()
-	}
-	return own
-}
-
-// judgeNode notes since when the node has been too small for the revision.
-func (t *target) judgeNode(a *action.Action, f Failure, now time.Time) {
-	switch {
-	case f.Conflict || f.MayHaveSucceeded: // nobody has looked at the node
-	case !f.NodeTooSmall:
-		t.tooSmall = action.NodeTooSmall{}
-	case t.tooSmall.Since.IsZero() || t.tooSmall.Revision != a.Revision:
-		t.tooSmall = action.NodeTooSmall{Since: now, Revision: a.Revision}
-	}
-}
-
-// inService reports whether the object is no pod that an update holds out of service. Once back in service it would leave
-// it again before the budget refuses the same write.
-func inService(o action.Object) bool {
-	pod, isPod := o.(*corev1.Pod)
-	return !isPod || !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == contract.InPlaceUpdateReady && c.Status != corev1.ConditionTrue
-	})
-}
-
-// pause is the one after the present refusal of an action that waits for no turn. What a budget says depends on other pods:
-// it is asked for all pods after growing pauses, the streak being the number of them, which begin anew when it grants one.
-func (t *target) pause(late bool, streak int) time.Duration {
-	switch {
-	case t.byBudget:
-		return backoff(firstPause, t.before+streak)
-	case late:
-		return backoff(firstDryRunPause, t.before+t.tries)
-	}
-	return backoff(firstPause, t.before+t.tries)
-}
-
 // RecordSuccess records that the server took the action. What else it refused for that purpose, or to that object for
 // another one, waits as if it were alone: the refusals may have ended.
 func (m *Tracker) RecordSuccess(name types.NamespacedName, a *action.Action) {
@@ -242,14 +175,6 @@ func (m *Tracker) RecordSuccess(name types.NamespacedName, a *action.Action) {
 		if t := r.targets[a.Target()]; t != nil && purpose.Verb == mine.Verb && purpose.Kind == mine.Kind {
 			t.endTurns(r.streak)
 		}
-	}
-}
-
-// endTurns has the action wait as if it were alone, and its object had been written for nothing else.
-func (t *target) endTurns(streak int) {
-	t.before = 0
-	if turn := t.tried.Add(t.pause(t.late, streak)); turn.Before(t.until) {
-		t.until = turn
 	}
 }
 
@@ -391,13 +316,4 @@ func (r *purposeState) told(now time.Time) (text action.Told, wanted bool) {
 		return action.Told{}, false
 	}
 	return action.Told{Message: first.message, ByBudget: first.byBudget}, !r.overdue(first, now)
-}
-
-// backoff is the pause after the nth refusal.
-func backoff(first time.Duration, n int) time.Duration {
-	pause := first
-	for ; n > 1 && pause < MaxPause; n-- {
-		pause *= 2
-	}
-	return min(pause, MaxPause)
 }
