@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/events"
@@ -185,28 +185,27 @@ func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
 // A rollout of many pods sends some events at once and then one a second. It keeps back no warning, and nothing of what
 // the plan says.
 func TestManyActionsHaveFewEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var got sink
-		recorder := events.NewRecorder(&got, clientgoscheme.Scheme, clock.RealClock{})
-		owner, other := pod("owner"), pod("other")
-		owner.UID, other.UID = "1", "2"
-		pass := func(owner *corev1.Pod, state progress.State, notices int) int {
-			got.sent = nil
-			told := &action.Event{Succeeded: "Updated", Note: "note", Failed: "Failed"}
-			outcome := &progress.Result{Outcomes: slices.Repeat([]progress.Outcome{result("pod", state, told)}, events.PerPass-notices)}
-			recorder.Record(owner, slices.Repeat([]action.Notice{{Type: corev1.EventTypeNormal, Reason: "Told", Note: "note"}}, notices), outcome)
-			return len(got.sent)
-		}
-		assert.Equal(t, events.PerPass, pass(owner, progress.Done, 0))
-		assert.Equal(t, 0, pass(owner, progress.Done, 0))
-		assert.Equal(t, events.PerPass, pass(owner, progress.Failed, 0), "warnings")
-		assert.Equal(t, 3, pass(owner, progress.Done, 3), "notices")
-		assert.Equal(t, events.PerPass, pass(other, progress.Done, 0), "another owner")
-		time.Sleep(5 * time.Second)
-		assert.Equal(t, 2, pass(owner, progress.Done, 0), "what five seconds add, less what notices took")
-		time.Sleep(time.Hour)
-		assert.Equal(t, events.PerPass, pass(owner, progress.Done, 0))
-		assert.Equal(t, events.PerPass, pass(owner, progress.Done, events.PerPass))
-		assert.Equal(t, 0, pass(owner, progress.Done, events.PerPass))
-	})
+	var got sink
+	now := clocktesting.NewFakeClock(time.Now())
+	recorder := events.NewRecorder(&got, clientgoscheme.Scheme, now)
+	owner, other := pod("owner"), pod("other")
+	owner.UID, other.UID = "1", "2"
+	pass := func(owner *corev1.Pod, state progress.State, notices int) int {
+		got.sent = nil
+		told := &action.Event{Succeeded: "Updated", Note: "note", Failed: "Failed"}
+		outcome := &progress.Result{Outcomes: slices.Repeat([]progress.Outcome{result("pod", state, told)}, events.PerPass-notices)}
+		recorder.Record(owner, slices.Repeat([]action.Notice{{Type: corev1.EventTypeNormal, Reason: "Told", Note: "note"}}, notices), outcome)
+		return len(got.sent)
+	}
+	assert.Equal(t, events.PerPass, pass(owner, progress.Done, 0))
+	assert.Equal(t, 0, pass(owner, progress.Done, 0))
+	assert.Equal(t, events.PerPass, pass(owner, progress.Failed, 0), "warnings")
+	assert.Equal(t, 3, pass(owner, progress.Done, 3), "notices")
+	assert.Equal(t, events.PerPass, pass(other, progress.Done, 0), "another owner")
+	now.Step(5 * time.Second)
+	assert.Equal(t, 2, pass(owner, progress.Done, 0), "what five seconds add, less what notices took")
+	now.Step(time.Hour)
+	assert.Equal(t, events.PerPass, pass(owner, progress.Done, 0))
+	assert.Equal(t, events.PerPass, pass(owner, progress.Done, events.PerPass))
+	assert.Equal(t, 0, pass(owner, progress.Done, events.PerPass))
 }
