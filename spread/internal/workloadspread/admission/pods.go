@@ -209,14 +209,21 @@ func (w *Pods) counted(ctx context.Context, spread *v1beta1.WorkloadSpread, vers
 	if err != nil {
 		log.FromContext(ctx).Info("Pods are not counted", "workloadspread", spread.Namespace+"/"+spread.Name, "error", err.Error())
 	}
-	n := map[string]int32{}
+	n, own := map[string]int32{}, map[types.UID]bool{}
 	for _, pod := range pods {
 		m, ok := plan.MatchOf(pod)
 		if !ok || m.Name != spread.Name || !plan.IsActive(pod) || plan.VersionOf(pod, w.Versioned) != version {
 			continue
 		}
-		owners, err := w.Workloads.Owners(ctx, spread.Namespace, pod)
-		if err != nil || targetAmong(owners, spread) != nil {
+		controller := types.UID("")
+		if c := metav1.GetControllerOfNoCopy(pod); c != nil {
+			controller = c.UID
+		}
+		if _, known := own[controller]; !known { // pods of one controller are those of one workload
+			owners, err := w.Workloads.Owners(ctx, spread.Namespace, pod)
+			own[controller] = err != nil || targetAmong(owners, spread) != nil
+		}
+		if own[controller] {
 			n[m.Subset]++
 		}
 	}
