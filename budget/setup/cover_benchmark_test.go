@@ -11,7 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -46,7 +46,7 @@ func BenchmarkChosenPods(b *testing.B) {
 			Targets: targets,
 		}
 		var pods []*corev1.Pod
-		testenv.Eventually(b, func(check *assert.CollectT) {
+		await.Until(b, func(check *assert.CollectT) {
 			all, err := fastclient.All[v1beta1.PodUnavailableBudget](b.Context(), reader.Cache, a.namespace)
 			require.NoError(check, err)
 			assert.Len(check, all, budgets+1)

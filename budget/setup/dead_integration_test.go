@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
-
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 // P9: while no operator answers the API server asks for no pod of a namespace without a budget, and for none without a mark
@@ -53,7 +52,7 @@ func TestNobodyWaitsForADeadOperator(t *testing.T) {
 		}
 		return env.FailedCalls(t.Context(), check) - before - made
 	}
-	testenv.Eventually(t, func(check *assert.CollectT) { // the API server has a watch of its own for labels
+	await.Until(t, func(check *assert.CollectT) { // the API server has a watch of its own for labels
 		live(check, there, 1, remove)
 		assert.Positive(check, made)
 	})

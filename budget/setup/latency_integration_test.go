@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/load"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
@@ -100,7 +101,7 @@ func (a *app) guard(b *testing.B, unavailable int32) {
 	budget := newBudget(a.namespace)
 	budget.Spec.MaxUnavailable = new(intstr.FromInt32(unavailable))
 	require.NoError(b, a.Create(b.Context(), budget))
-	testenv.EventuallyWithin(b, time.Minute, func(check *assert.CollectT) {
+	await.Until(b, func(check *assert.CollectT) {
 		assert.EqualValues(check, len(a.pods), a.numbers(check, budget)[2])
 		marked := &corev1.PodList{}
 		require.NoError(check, a.List(b.Context(), marked, client.InNamespace(a.namespace)))

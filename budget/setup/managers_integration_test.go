@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 // manage runs the controllers of one more manager until the test ends, as one that has lost its Lease and does not know yet.
@@ -33,7 +33,7 @@ func TestTwoManagersCountTheSame(t *testing.T) {
 	}
 	require.NoError(t, a.Delete(t.Context(), gone.DeepCopy(), client.GracePeriodSeconds(0)))
 	a.addPod(t)
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.Equal(check, [4]int32{3, 2, 3, 1}, a.numbers(check, b))
 		assert.Empty(check, b.Status.DisruptedPods)
 	})

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
@@ -98,7 +98,7 @@ func (r *refused) begin(t *testing.T) {
 // assertDone waits until everything has happened that was refused.
 func (r *refused) assertDone(t *testing.T, c client.Client) {
 	t.Helper()
-	testenv.EventuallyWithin(t, time.Minute, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.Equal(check, [4]int32{1, 0, 1, 1}, r.numbers(check, r.budget))
 		assert.Equal(check, r.budget.Generation, r.budget.Status.ObservedGeneration)
 		assert.Empty(check, r.budget.Status.DisruptedPods, "a grant for a pod that is gone ends")
@@ -130,6 +130,6 @@ func TestRefusalsOfAPodAreOneEvent(t *testing.T) {
 		}
 		return actions
 	}
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.Contains(check, told(check), "DELETE") }) // the last one
+	await.Until(t, func(check *assert.CollectT) { assert.Contains(check, told(check), "DELETE") }) // the last one
 	assert.ElementsMatch(t, []string{"EVICT", "DELETE"}, told(t))
 }

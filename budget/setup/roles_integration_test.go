@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
@@ -25,7 +25,7 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 	a := givenApp(t, env.Client(t), 2)
 	b := newBudget(a.namespace)
 	require.NoError(t, a.Create(t.Context(), b))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.Equal(check, [4]int32{2, 1, 2, 1}, a.numbers(check, b))
 		for _, pod := range a.pods {
 			require.NoError(check, a.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
@@ -33,7 +33,7 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 		}
 	})
 	require.NoError(t, a.Delete(t.Context(), b))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		ns := &corev1.Namespace{}
 		require.NoError(check, a.Get(t.Context(), client.ObjectKey{Name: a.namespace}, ns))
 		assert.NotContains(check, ns.Labels, v1beta1.NamespaceLabel)

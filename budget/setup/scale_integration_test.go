@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -57,8 +57,8 @@ func TestAScaleSelectsThePodsOfATarget(t *testing.T) {
 	other := a.addPod(t) // of the Deployment
 	require.NoError(t, a.Get(t.Context(), client.ObjectKeyFromObject(other), other))
 	assert.Equal(t, "web", cover.Mark(other), "it is marked when it is made")
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 1, 2, 1}, a.numbers(check, b)) })
-	testenv.Eventually(t, func(check *assert.CollectT) { // the webhook's cache shows it, too
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 1, 2, 1}, a.numbers(check, b)) })
+	await.Until(t, func(check *assert.CollectT) { // the webhook's cache shows it, too
 		assert.NoError(check, a.patch(t, a.pods[0], newImage))
 	})
 	require.ErrorContains(t, a.patch(t, other, newImage), "1 available, 1 required of 2")
@@ -71,13 +71,13 @@ func TestAScaleSelectsThePodsOfATarget(t *testing.T) {
 	owned := a.addPod(t, func(pod *corev1.Pod) {
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(fleet, fleet.GroupVersionKind())}
 	})
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.Equal(check, [4]int32{2, 1, 1, 0}, a.numbers(check, b))
 		require.NoError(check, a.Get(t.Context(), client.ObjectKeyFromObject(other), other))
 		assert.Empty(check, cover.Mark(other), "the mark goes with the cover")
 	})
 	require.ErrorContains(t, a.patch(t, owned, newImage), "1 available, 1 required of 2")
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.NoError(check, a.patch(t, other, newImage)) })
+	await.Until(t, func(check *assert.CollectT) { assert.NoError(check, a.patch(t, other, newImage)) })
 }
 
 // What a workload says of its pods after the budget was made, or in another way than before, is seen in seconds.
@@ -90,7 +90,7 @@ func TestAScaleMaySelectLate(t *testing.T) {
 	ofFleet(b)
 	require.NoError(t, a.Create(t.Context(), b))
 	covers := func(pod *corev1.Pod, covered int32) {
-		testenv.Eventually(t, func(check *assert.CollectT) {
+		await.Until(t, func(check *assert.CollectT) {
 			assert.Equal(check, [4]int32{2, 1, covered, 0}, a.numbers(check, b))
 			assert.Equal(check, b.Generation, b.Status.ObservedGeneration)
 			for _, o := range []*corev1.Pod{web, api} {
@@ -118,7 +118,7 @@ func TestAConflictIsToldOnce(t *testing.T) {
 		}
 		require.NoError(t, a.Create(t.Context(), other))
 	}
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, a.Get(t.Context(), client.ObjectKeyFromObject(b), b))
 		conflict := meta.FindStatusCondition(b.Status.Conditions, plan.ConditionConflict)
 		require.NotNil(check, conflict)

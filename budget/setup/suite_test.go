@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
@@ -212,7 +213,7 @@ func (a *app) budget(t *testing.T, changes ...func(*v1beta1.PodUnavailableBudget
 		change(b)
 	}
 	require.NoError(t, a.Create(t.Context(), b))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, a.Get(t.Context(), client.ObjectKeyFromObject(b), b))
 		assert.Equal(check, b.Generation, b.Status.ObservedGeneration)
 		assert.EqualValues(check, len(a.pods), b.Status.CurrentAvailable)
@@ -233,7 +234,7 @@ func (a *app) budget(t *testing.T, changes ...func(*v1beta1.PodUnavailableBudget
 // seen the budget's numbers.
 func (a *app) guarded(t testing.TB, pod *corev1.Pod) {
 	t.Helper()
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		probe := pod.DeepCopy()
 		require.Error(check, a.Patch(t.Context(), probe, client.RawPatch(types.MergePatchType,
 			[]byte(`{"metadata":{"annotations":{"`+v1beta1.RelatedAnnotation+`":"other"}}}`)), client.DryRunAll))

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
@@ -61,7 +61,7 @@ func TestWhatOpenKruiseHasMadeIsTakenOver(t *testing.T) {
 
 	count(t)
 	theirs := b.DeepCopy()
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.Equal(check, [4]int32{4, 2, 3, 1}, a.numbers(check, b))
 		assert.NotNil(check, meta.FindStatusCondition(b.Status.Conditions, plan.ConditionExhausted))
 	})
@@ -71,7 +71,7 @@ func TestWhatOpenKruiseHasMadeIsTakenOver(t *testing.T) {
 	require.Contains(t, b.Status.UnavailablePods, updated.Name)
 	assert.True(t, at.Equal(new(b.Status.UnavailablePods[updated.Name])))
 
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		ns := &corev1.Namespace{}
 		require.NoError(check, a.Get(t.Context(), client.ObjectKey{Name: a.namespace}, ns))
 		assert.Equal(check, "true", ns.Labels[v1beta1.NamespaceLabel])
@@ -82,7 +82,7 @@ func TestWhatOpenKruiseHasMadeIsTakenOver(t *testing.T) {
 		require.NoError(t, a.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 		assert.Equal(t, version, pod.ResourceVersion, "it is marked already")
 	}
-	testenv.Eventually(t, func(check *assert.CollectT) { // the webhook's cache shows the new numbers
+	await.Until(t, func(check *assert.CollectT) { // the webhook's cache shows the new numbers
 		assert.NoError(check, a.Delete(t.Context(), a.pods[0].DeepCopy()))
 	})
 	require.ErrorContains(t, a.Delete(t.Context(), a.pods[2].DeepCopy()), "2 available, 2 required of 4")

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 )
@@ -48,7 +48,7 @@ func TestUsersAreWarned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBudget(a.namespace)
 			test.change(b)
-			testenv.Eventually(t, func(check *assert.CollectT) { // the operator's caches show the Deployment
+			await.Until(t, func(check *assert.CollectT) { // the operator's caches show the Deployment
 				warnings.Heard()
 				require.NoError(check, c.Create(t.Context(), b.DeepCopy(), client.DryRunAll))
 				assert.Equal(check, test.want, warnings.Heard())
@@ -64,7 +64,7 @@ func TestUsersAreWarnedOfPodsThatAreCoveredTwice(t *testing.T) {
 	c, warnings := env.Warned(t)
 	other := newBudget(a.namespace)
 	other.Name, other.Spec.TargetReference, other.Spec.Selector = "other", nil, &metav1.LabelSelector{MatchLabels: labels}
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		warnings.Heard()
 		require.NoError(check, c.Create(t.Context(), other.DeepCopy(), client.DryRunAll))
 		assert.Equal(check, []string{"PodUnavailableBudget web covers pod web-0, too: each of both may refuse then"}, warnings.Heard())

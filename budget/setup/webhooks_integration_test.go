@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
@@ -70,11 +69,11 @@ func TestEveryPathOfDisruptionStopsAtTheFloor(t *testing.T) {
 	a.setReady(t, a.pods[2], "False")
 	require.NoError(t, a.patch(t, a.pods[2], newImage), "what does not serve is free")
 	a.setReady(t, a.pods[2], "True")
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{3, 2, 2, 0}, a.numbers(check, b)) })
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{3, 2, 2, 0}, a.numbers(check, b)) })
 
 	a.addPod(t)
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{3, 2, 3, 1}, a.numbers(check, b)) })
-	testenv.Eventually(t, func(check *assert.CollectT) { // the webhook's cache shows it, too
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{3, 2, 3, 1}, a.numbers(check, b)) })
+	await.Until(t, func(check *assert.CollectT) { // the webhook's cache shows it, too
 		assert.NoError(check, a.patch(t, a.pods[1], newImage))
 	})
 	require.NoError(t, a.Get(t.Context(), client.ObjectKeyFromObject(b), b))
@@ -90,7 +89,7 @@ func TestAPodThatIsExemptedNowCanBeEvictedNow(t *testing.T) {
 	a.budget(t, func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(0)) })
 	for range 50 {
 		require.NoError(t, a.patch(t, a.pods[0], `{"metadata":{"annotations":{"pub.kruise.io/no-protect":"false"}}}`))
-		testenv.Eventually(t, func(check *assert.CollectT) { assert.Error(check, a.evict(t, a.pods[0], client.DryRunAll)) })
+		await.Until(t, func(check *assert.CollectT) { assert.Error(check, a.evict(t, a.pods[0], client.DryRunAll)) })
 		require.NoError(t, a.patch(t, a.pods[0], `{"metadata":{"annotations":{"pub.kruise.io/no-protect":"true"}}}`))
 		require.NoError(t, a.evict(t, a.pods[0], client.DryRunAll))
 	}
@@ -103,7 +102,7 @@ func TestALabelTakesAPodOutOfService(t *testing.T) {
 	b := a.budget(t)
 	labelled, other := a.pods[0], a.pods[1]
 	require.NoError(t, a.patch(t, labelled, label))
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 1, 1, 0}, a.numbers(check, b)) })
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 1, 1, 0}, a.numbers(check, b)) })
 	require.NoError(t, a.patch(t, labelled, newImage), "it does not serve")
 	require.NoError(t, a.patch(t, labelled, `{"metadata":{"labels":{"unavailable-pod.kruise.io/more":"true"}}}`))
 	require.NoError(t, a.patch(t, labelled, `{"metadata":{"labels":{"unavailable-pod.kruise.io/more":null}}}`))
@@ -112,14 +111,14 @@ func TestALabelTakesAPodOutOfService(t *testing.T) {
 
 	deletions := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"protectOperations":["DELETE"]}}`))
 	require.NoError(t, a.Patch(t.Context(), b, deletions))
-	testenv.EventuallyWithin(t, 3*time.Second, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		image := client.RawPatch("application/strategic-merge-patch+json", []byte(newImage))
 		assert.NoError(check, a.Patch(t.Context(), other.DeepCopy(), image, client.DryRunAll))
 	})
 	require.ErrorContains(t, a.Delete(t.Context(), other.DeepCopy(), client.DryRunAll), "refuses DELETE of pod web-1")
 	require.NoError(t, a.patch(t, other, newImage))
 	require.NoError(t, a.patch(t, labelled, noLabel))
-	testenv.EventuallyWithin(t, time.Minute, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 1, 2, 1}, a.numbers(check, b)) })
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 1, 2, 1}, a.numbers(check, b)) })
 }
 
 // Two replicas of the webhook and forty requests at once: as many are granted as the budget has.
@@ -164,7 +163,7 @@ func TestPodsOfVanishedNodesAreFree(t *testing.T) {
 	require.NoError(t, a.evict(t, lost, client.DryRunAll))
 	require.ErrorContains(t, a.patch(t, lost, newImage), "refuses UPDATE", "nobody has to change it")
 	require.NoError(t, a.Delete(t.Context(), lost.DeepCopy(), client.GracePeriodSeconds(0)))
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 3, 2, 0}, a.numbers(check, b)) })
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 3, 2, 0}, a.numbers(check, b)) })
 }
 
 // How many pods a DaemonSet wants follows from the nodes: the numbers do, too.
@@ -205,7 +204,7 @@ func TestMarksStayAsLongAsTheBudget(t *testing.T) {
 
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}
 	require.NoError(t, a.Patch(t.Context(), ns, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"`+v1beta1.NamespaceLabel+`":null}}}`))))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, a.Get(t.Context(), client.ObjectKeyFromObject(ns), ns))
 		assert.Equal(check, "true", ns.Labels[v1beta1.NamespaceLabel], "it is put back")
 	})
@@ -213,7 +212,7 @@ func TestMarksStayAsLongAsTheBudget(t *testing.T) {
 	require.NoError(t, a.Get(t.Context(), client.ObjectKeyFromObject(marked), marked))
 
 	require.NoError(t, a.Delete(t.Context(), b))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		for _, pod := range a.pods {
 			require.NoError(check, a.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 			assert.NotContains(check, pod.Annotations, v1beta1.RelatedAnnotation)
@@ -237,12 +236,12 @@ func TestNumbersFollowTheWorkload(t *testing.T) {
 	before := client.MergeFrom(scaled.DeepCopy())
 	scaled.Spec.Replicas = new(int32(8))
 	require.NoError(t, a.Patch(t.Context(), scaled, before))
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{8, 4, 4, 0}, a.numbers(check, b)) })
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{8, 4, 4, 0}, a.numbers(check, b)) })
 	before = client.MergeFrom(scaled.DeepCopy())
 	scaled.Spec.Replicas = new(int32(0))
 	require.NoError(t, a.Patch(t.Context(), scaled, before))
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{0, 0, 0, 0}, a.numbers(check, b)) })
-	testenv.Eventually(t, func(check *assert.CollectT) { // the webhook's cache shows it, too
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{0, 0, 0, 0}, a.numbers(check, b)) })
+	await.Until(t, func(check *assert.CollectT) { // the webhook's cache shows it, too
 		assert.NoError(check, a.Delete(t.Context(), a.pods[0].DeepCopy()))
 	})
 	require.NoError(t, a.Delete(t.Context(), a.pods[1]), "nothing is desired")
@@ -250,7 +249,7 @@ func TestNumbersFollowTheWorkload(t *testing.T) {
 	api := scaled.DeepCopy()
 	api.ResourceVersion, api.UID, api.Name, api.Spec.Replicas = "", "", "api", new(int32(2))
 	require.NoError(t, a.Create(t.Context(), api))
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 1, 0, 0}, a.numbers(check, early)) })
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, [4]int32{2, 1, 0, 0}, a.numbers(check, early)) })
 }
 
 func TestBudgetsAreRefusedWithWords(t *testing.T) {
@@ -268,7 +267,7 @@ func TestBudgetsAreRefusedWithWords(t *testing.T) {
 	assert.EqualValues(t, 7, *hub.Spec.ProtectTotalReplicas)
 	assert.Empty(t, hub.Annotations)
 
-	testenv.Eventually(t, func(check *assert.CollectT) { // the webhook's cache shows it
+	await.Until(t, func(check *assert.CollectT) { // the webhook's cache shows it
 		second := first.DeepCopy()
 		second.Name, second.ResourceVersion = "second", ""
 		err := c.Create(t.Context(), second, client.DryRunAll)
@@ -304,7 +303,7 @@ func TestOtherPodsDoNotNeedTheOperator(t *testing.T) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}
 	require.NoError(t, c.Patch(t.Context(), ns, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"`+v1beta1.NamespaceLabel+`":"true"}}}`))))
 	require.NoError(t, a.patch(t, a.pods[2], `{"metadata":{"annotations":{"pub.kruise.io/related-pub":"web"}}}`))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.ErrorContains(check, c.Delete(t.Context(), a.pods[2].DeepCopy(), client.DryRunAll), "vpod.kb.io")
 	})
 	require.NoError(t, a.patch(t, a.pods[1], newImage), "it has no mark")

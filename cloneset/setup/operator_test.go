@@ -2,13 +2,13 @@ package setup
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
@@ -34,8 +34,8 @@ func TestOperatorWaitsForItsCRD(t *testing.T) {
 		},
 	}
 	require.NoError(t, c.Create(t.Context(), set))
-	require.EventuallyWithT(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		assert.Equal(collect, set.Generation, set.Status.ObservedGeneration)
-	}, 30*time.Second, 50*time.Millisecond)
+	})
 }

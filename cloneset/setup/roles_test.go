@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -62,7 +63,7 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 func reaches(t *testing.T, set *v1beta1.CloneSet, pods int32) {
 	t.Helper()
 	c := env.Client(t)
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		status := set.Status
 		assert.Equal(check, []any{set.Generation, pods, pods, pods},

@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -92,7 +93,7 @@ func TestAWorkloadIsReadPlannedAndTold(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), set))
 	reaches := func(pods int32) {
 		t.Helper()
-		testenv.Eventually(t, func(check *assert.CollectT) {
+		await.Until(t, func(check *assert.CollectT) {
 			require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 			assert.Equal(check, []any{set.Generation, pods}, []any{set.Status.ObservedGeneration, set.Status.Replicas})
 		})
@@ -117,7 +118,7 @@ func TestAWorkloadIsReadPlannedAndTold(t *testing.T) {
 
 	assert.Equal(t, []float64{1}, unavailable(t, set))
 	require.NoError(t, c.Delete(t.Context(), set))
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.Empty(check, unavailable(t, set)) })
+	await.Until(t, func(check *assert.CollectT) { assert.Empty(check, unavailable(t, set)) })
 }
 
 // unavailable returns what the metric of unavailable pods says of the set.

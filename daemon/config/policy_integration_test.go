@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,13 +15,11 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-const (
-	here, there = "node-a", "node-b"
-	patience    = 20 * time.Second
-)
+const here, there = "node-a", "node-b"
 
 // world is two nodes, on each an agent and a pod with a request, and the shipped permissions and policies.
 type world struct {
@@ -73,9 +70,9 @@ func (w world) enforced(t *testing.T) {
 	t.Helper()
 	agent := w.agent(t, here)
 	for _, attempt := range foreign(w) {
-		require.EventuallyWithT(t, func(collect *assert.CollectT) {
+		await.Until(t, func(collect *assert.CollectT) {
 			assert.True(collect, apierrors.IsInvalid(attempt.do(t.Context(), agent)) || apierrors.IsForbidden(attempt.do(t.Context(), agent)))
-		}, patience, 50*time.Millisecond, attempt.name)
+		}, attempt.name)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -18,7 +18,7 @@ func TestOperatorWaitsForItsCRDs(t *testing.T) {
 	c := serve(t, features.Defaults())
 	node := givenReadyNode(t, c, "node-1")
 	operators.StartBefore(t, &env, Operator(), "../config/crd")
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.NoError(check, c.Get(t.Context(), client.ObjectKey{Name: node.Name}, &v1beta1.NodeImage{}))
 	})
 }

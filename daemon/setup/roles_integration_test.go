@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
@@ -51,13 +52,13 @@ func imagesAreLookedAfter(t *testing.T, c client.Client, node *corev1.Node) {
 	t.Helper()
 	key := client.ObjectKey{Name: node.Name}
 	image := &v1beta1.NodeImage{}
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.NoError(check, c.Get(t.Context(), key, image)) })
+	await.Until(t, func(check *assert.CollectT) { assert.NoError(check, c.Get(t.Context(), key, image)) })
 	gone := v1beta1.SecretReference{Namespace: v1beta1.DefaultConfigNamespace, Name: "gone"}
 	testenv.Edit(t, c, image, func(image *v1beta1.NodeImage) {
 		image.Spec = newImage(node.Name, gone).Spec
 		image.Spec.Images["nginx"].Tags[0].CreatedAt = new(metav1.NewTime(time.Now().Add(-time.Hour)))
 	})
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), key, image))
 		assert.Empty(check, image.Spec.Images["nginx"].PullSecrets)
 		assert.EqualValues(check, 1, image.Status.Failed)
@@ -72,7 +73,7 @@ func podsAreStartedInOrder(t *testing.T, c client.Client, node *corev1.Node) *co
 	pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}}
 	require.NoError(t, c.Create(t.Context(), pod))
 	for _, name := range []string{"proxy", "main"} {
-		testenv.Eventually(t, func(check *assert.CollectT) {
+		await.Until(t, func(check *assert.CollectT) {
 			barriers := &corev1.ConfigMap{}
 			require.NoError(check, c.Get(t.Context(), client.ObjectKey{Namespace: pod.Namespace, Name: "web-barrier"}, barriers))
 			assert.Contains(check, barriers.Data, map[string]string{"proxy": "p_1", "main": "p_0"}[name])
@@ -86,7 +87,7 @@ func podsAreStartedInOrder(t *testing.T, c client.Client, node *corev1.Node) *co
 		})
 		require.NoError(t, c.Status().Patch(t.Context(), pod, before))
 	}
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 		assert.Equal(check, "true", pod.Annotations[contract.ContainerLaunchPriorityCompletedAnnotation])
 	})
@@ -109,7 +110,7 @@ func requestsAreEnded(t *testing.T, c client.Client, pod *corev1.Pod) {
 	request.Status.Phase = v1beta1.RecreateRecreating
 	require.NoError(t, c.Status().Patch(t.Context(), request, before))
 	held := false
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 		for _, condition := range pod.Status.Conditions {
 			held = held || condition.Type == contract.KruisePodReady && condition.Status == corev1.ConditionFalse

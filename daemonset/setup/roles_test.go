@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -59,7 +60,7 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 func reaches(t *testing.T, set *v1beta1.DaemonSet, nodes int32) {
 	t.Helper()
 	c := env.Client(t)
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		s := set.Status
 		assert.Equal(check, []any{set.Generation, nodes, nodes, nodes, int32(0)},

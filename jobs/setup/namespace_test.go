@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -40,7 +40,7 @@ func TestAnOperatorOfOneNamespaceWaitsForNoOther(t *testing.T) {
 		require.NoError(t, c.Create(t.Context(), pull))
 	}
 	operators.Start(t, &env, Operator(), "--namespace="+served)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		var cron v1beta1.AdvancedCronJob
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Namespace: served, Name: "cron"}, &cron))
 		assert.Equal(collect, "now", cron.Status.LastRunNow)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
@@ -88,14 +89,14 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 	list.Spec.Images = []string{"nginx"}
 	list.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(0))
 	require.NoError(t, c.Create(t.Context(), list))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKey{Name: "n1"}, node))
 		require.NotEmpty(check, node.Spec.Images)
 	})
 	before := client.MergeFrom(node.DeepCopy())
 	node.Status.ImageStatuses = map[string]nodeimage.ImageStatus{"nginx": {Tags: []nodeimage.ImageTagStatus{{Tag: "latest", Phase: nodeimage.ImageSucceeded}}}}
 	require.NoError(t, c.Status().Patch(t.Context(), node, before))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(list), list)
 		assert.True(check, apierrors.IsNotFound(err), "it has completed, and its time is over")
 	})
@@ -126,7 +127,7 @@ func givenReplacingCron(t *testing.T, c client.Client, namespace string, kind v1
 	}
 	require.NoError(t, c.Create(t.Context(), cron))
 	seen := map[types.UID]bool{}
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(cron), cron))
 		for _, job := range cron.Status.Active {
 			seen[job.UID] = true
@@ -145,14 +146,14 @@ func runsOnANode(t *testing.T, c client.Client, namespace string) {
 		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
 	}
 	require.NoError(t, c.Create(t.Context(), job))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		var pods corev1.PodList
 		require.NoError(check, c.List(t.Context(), &pods, client.InNamespace(namespace), client.MatchingLabels{v1beta1.BroadcastJobNameLabel: job.Name}))
 		require.Len(check, pods.Items, 1)
 		pods.Items[0].Status.Phase = corev1.PodSucceeded
 		require.NoError(check, c.Status().Update(t.Context(), &pods.Items[0]))
 	})
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.True(check, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(job), job)), "its time is over")
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
@@ -30,7 +31,7 @@ func TestEachKindStandsAlone(t *testing.T) {
 	scheme := testenv.Scheme(v1beta1.AddToScheme, apiextensionsv1.AddToScheme)
 	c, err := client.New(env.Config, client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		for _, name := range []string{cronCRD, pullCRD, listCRD} {
 			err := c.Get(t.Context(), client.ObjectKey{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
 			assert.True(collect, apierrors.IsNotFound(err), name)
@@ -44,7 +45,7 @@ func TestEachKindStandsAlone(t *testing.T) {
 		Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
 	}
 	require.NoError(t, c.Create(t.Context(), job))
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(job), job))
 		assert.Equal(collect, v1beta1.PhaseRunning, job.Status.Phase)
 	})
@@ -54,7 +55,7 @@ func TestEachKindStandsAlone(t *testing.T) {
 	list := &v1beta1.ImageListPullJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "list"}}
 	list.Spec.Images = []string{"nginx"}
 	require.NoError(t, c.Create(t.Context(), list))
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(list), list))
 		assert.Equal(collect, list.Generation, list.Status.ObservedGeneration)
 		var pulls v1beta1.ImagePullJobList

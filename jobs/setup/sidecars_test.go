@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -29,7 +29,7 @@ func TestTheRoleOfTheTerminatorIsEnough(t *testing.T) {
 	namespace := env.Namespace(t)
 	real, virtual := givenNode(t, c, "real-"+namespace, nil), givenNode(t, c, "virtual-"+namespace, map[string]string{daemon.NodeTypeLabel: daemon.VirtualKubelet})
 	stopped, replaced := givenFinishedPod(t, c, namespace, real), givenFinishedPod(t, c, namespace, virtual)
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		key := client.ObjectKey{Namespace: namespace, Name: "sidecar-termination-" + string(stopped.UID) + "-ignore"}
 		require.NoError(check, c.Get(t.Context(), key, &daemon.ContainerRecreateRequest{}))
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(replaced), replaced))

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -43,7 +43,7 @@ func TestWhatOpenKruiseHasStoredGoesOn(t *testing.T) {
 	require.NoError(t, c.Status().Update(t.Context(), cron))
 
 	operators.Start(t, &env, Operator(), "--namespace="+namespace)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(job), job))
 		s := &job.Status
 		assert.Equal(collect, job.Generation, s.ObservedGeneration)
@@ -62,7 +62,7 @@ func TestWhatOpenKruiseHasStoredGoesOn(t *testing.T) {
 		pods[i].Status.Phase = corev1.PodSucceeded
 		require.NoError(t, c.Status().Patch(t.Context(), &pods[i], client.MergeFrom(before)))
 	}
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(job), job))
 		assert.Equal(collect, v1beta1.PhaseCompleted, job.Status.Phase)
 		assert.EqualValues(collect, 3, job.Status.Succeeded)

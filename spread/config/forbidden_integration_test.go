@@ -3,7 +3,6 @@ package config_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
@@ -53,7 +52,7 @@ func TestAKindThatMayNotBeListedKeepsNobodyWaiting(t *testing.T) {
 		return s
 	}
 	known := func(s *v1beta1.WorkloadSpread) {
-		testenv.EventuallyWithin(t, time.Minute, func(check *assert.CollectT) {
+		await.Until(t, func(check *assert.CollectT) {
 			require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(s), s))
 			assert.Equal(check, s.Generation, s.Status.ObservedGeneration)
 		})
@@ -61,7 +60,7 @@ func TestAKindThatMayNotBeListedKeepsNobodyWaiting(t *testing.T) {
 	waiting := create("v1", "ReplicationController", "waiting")
 	known(create("apps/v1", "ReplicaSet", "other"))
 	assert.Zero(t, waiting.Status.ObservedGeneration)
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		var events eventsv1.EventList
 		require.NoError(check, c.List(t.Context(), &events, client.InNamespace(namespace)))
 		require.NotEmpty(check, events.Items)

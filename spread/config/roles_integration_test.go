@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
@@ -61,7 +62,7 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 	spread.Spec.TargetReference = &v1beta1.TargetReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 	spread.Spec.Subsets = []v1beta1.WorkloadSpreadSubset{{Name: "all", MaxReplicas: new(intstr.FromString("100%"))}}
 	require.NoError(t, c.Create(t.Context(), spread))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 		assert.Equal(check, `{"name":"web","subset":"all"}`, pod.Annotations[v1beta1.MatchedAnnotation])
 		assert.Equal(check, "100", pod.Annotations[contract.PodDeletionCostAnnotation])

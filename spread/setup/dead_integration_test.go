@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
-
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
@@ -45,7 +44,7 @@ func TestNobodyWaitsForADeadOperator(t *testing.T) {
 		return env.FailedCalls(t.Context(), check) - before
 	}
 	asIs := func(*corev1.Pod) {}
-	testenv.Eventually(t, func(check *assert.CollectT) { // the API server has a watch of its own for labels
+	await.Until(t, func(check *assert.CollectT) { // the API server has a watch of its own for labels
 		assert.Positive(check, createAndDelete(check, there, 1, asIs))
 	})
 	assert.GreaterOrEqual(t, createAndDelete(t, there, 10, asIs), 10, "pods of workloads beside a WorkloadSpread")

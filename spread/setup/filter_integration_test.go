@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
-
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
@@ -81,7 +80,7 @@ func TestAPartOfAWorkloadIsSpread(t *testing.T) {
 			s.Spec.TargetFilter = story.filter
 			limits(s, story.limits...)
 			require.NoError(t, c.Create(t.Context(), s))
-			testenv.Eventually(t, func(check *assert.CollectT) { // the API server has a watch of its own for labels
+			await.Until(t, func(check *assert.CollectT) { // the API server has a watch of its own for labels
 				require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(s), s))
 				assert.Equal(check, s.Generation, s.Status.ObservedGeneration)
 			})
@@ -113,7 +112,7 @@ func TestAPathToNoNumberRefusesNoPod(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), pod))
 	assert.Equal(t, "b", subsetOf(pod))
 	settled(t, c, s, "0/0 1/-1")
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		var events eventsv1.EventList
 		require.NoError(check, c.List(t.Context(), &events, client.InNamespace(namespace)))
 		require.NotEmpty(check, events.Items)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
@@ -93,7 +94,7 @@ func TestReservedOrdinalsAreLeftOut(t *testing.T) {
 	testenv.Edit(t, c, set, func(set *unstructured.Unstructured) {
 		require.NoError(t, unstructured.SetNestedSlice(set.Object, []any{int64(0), int64(1), int64(2)}, "spec", "reserveOrdinals"))
 	})
-	testenv.Eventually(t, func(check *assert.CollectT) { // its cache may be behind
+	await.Until(t, func(check *assert.CollectT) { // its cache may be behind
 		pod := create(4)
 		assert.Equal(check, "a", subsetOf(pod))
 		require.NoError(t, c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
@@ -124,7 +125,7 @@ func TestFinishedPodsOfJobsMakeRoom(t *testing.T) {
 	first.Status.Phase = corev1.PodSucceeded
 	require.NoError(t, c.Status().Update(t.Context(), first))
 	settled(t, c, s, "0/1 1/-1")
-	testenv.Eventually(t, func(check *assert.CollectT) { // its cache may be behind the status that is there
+	await.Until(t, func(check *assert.CollectT) { // its cache may be behind the status that is there
 		_, got := subset()
 		assert.Equal(check, "a", got)
 	})
@@ -162,7 +163,7 @@ func TestRevisionsOfDeploymentsHaveTheWholeRoom(t *testing.T) {
 		require.Len(t, entry, 2)
 		assert.Equal(t, []int32{1, 0, 1}, []int32{entry[0].Replicas, entry[0].MissingReplicas, entry[1].Replicas}, hash)
 	}
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		got := map[string]string{}
 		for _, pod := range podsOf(t, c, namespace) {
 			got[pod.Labels[contract.TemplateHashLabel]+" "+subsetOf(&pod)] = pod.Annotations[contract.PodDeletionCostAnnotation]
@@ -191,7 +192,7 @@ func TestRevisionsOfCloneSetsHaveTheWholeRoom(t *testing.T) {
 		}
 	}
 	settled(t, c, s, "2/0 2/-1")
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		got := map[string]string{}
 		for _, pod := range podsOf(t, c, namespace) {
 			got[pod.Labels[contract.RevisionLabel]+" "+subsetOf(&pod)] = pod.Annotations[contract.PodDeletionCostAnnotation]

@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
-
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
@@ -38,13 +37,13 @@ func TestNamespacesOfSpreadsAreMarked(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), other))
 	assert.Equal(t, "true", label(t))
 	assert.NotEqual(t, before, ns.ResourceVersion, "a replica that would take the label away now meets a conflict")
-	testenv.Eventually(t, func(check *assert.CollectT) { // the API server has a watch of its own
+	await.Until(t, func(check *assert.CollectT) { // the API server has a watch of its own
 		assert.Equal(check, map[string]int{"a": 1}, create(t, c, owner, 1))
 	})
 
 	remove := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1beta1.NamespaceLabel+`":null}}}`))
 	require.NoError(t, c.Patch(t.Context(), ns, remove))
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.Equal(check, "true", label(check), "it comes back") })
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, "true", label(check), "it comes back") })
 }
 
 // A deletion and an eviction are noted before the pod goes, and a dry run of one is not.
@@ -60,7 +59,7 @@ func TestPodsThatAreAboutToGoAreNoted(t *testing.T) {
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(s), s))
 	s.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {{Name: "a", Replicas: 3}, {Name: "b", MissingReplicas: -1}}}
 	require.NoError(t, c.Status().Update(t.Context(), s))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		seen := &v1beta1.WorkloadSpread{}
 		require.NoError(check, cached.Get(t.Context(), client.ObjectKeyFromObject(s), seen))
 		assert.Equal(check, s.ResourceVersion, seen.ResourceVersion)
@@ -109,7 +108,7 @@ func TestASpreadThatIsCreatedAgainHasItsPods(t *testing.T) {
 	daemons := podOf(owner)
 	daemons.OwnerReferences[0].Kind = "DaemonSet"
 	require.NoError(t, c.Create(t.Context(), daemons), "the cache keeps the name of such a pod alone")
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		seen := &v1beta1.WorkloadSpread{}
 		require.NoError(check, cached.Get(t.Context(), client.ObjectKeyFromObject(s), seen))
 		assert.Equal(check, s.UID, seen.UID)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
@@ -134,7 +134,7 @@ func (r *refused) begin(t *testing.T) {
 // assertDone waits until everything has happened that was refused.
 func (r *refused) assertDone(t *testing.T, c client.Client) {
 	t.Helper()
-	testenv.EventuallyWithin(t, time.Minute, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		pod, ns := &corev1.Pod{}, &corev1.Namespace{}
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(r.loose), pod))
 		assert.Equal(check, "a", subsetOf(pod))

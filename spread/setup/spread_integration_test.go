@@ -20,7 +20,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
@@ -101,7 +101,7 @@ func create(t *testing.T, c client.Client, owner *appsv1.ReplicaSet, n int) map[
 // settled waits until the status counts the pods of both subsets, as "replicas/missing".
 func settled(t testing.TB, c client.Client, s *v1beta1.WorkloadSpread, want string) {
 	t.Helper()
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(s), s))
 		require.Len(check, s.Status.SubsetStatuses, 2)
 		a, b := s.Status.SubsetStatuses[0], s.Status.SubsetStatuses[1]
@@ -141,7 +141,7 @@ func TestPodsAreSpread(t *testing.T) {
 
 	assert.Equal(t, map[string]int{"a": 10, "b": 30}, create(t, c, owner, 40))
 	settled(t, c, s, "10/0 30/-1")
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.Equal(check, map[string]int{"a 200": 10, "b 100": 30}, costs(t.Context(), check, c, namespace))
 	})
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
@@ -169,7 +169,7 @@ func TestPodsAreSpread(t *testing.T) {
 	s.Spec.Subsets[0].MaxReplicas = new(intstr.FromInt32(4))
 	require.NoError(t, c.Update(t.Context(), s))
 	settled(t, c, s, "10/0 30/-1")
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.Equal(check, map[string]int{"a 200": 4, "a -100": 6, "b 100": 30}, costs(t.Context(), check, c, namespace))
 	})
 	assert.Never(t, func() bool {
@@ -227,7 +227,7 @@ func TestPodsOfOthersAreLeftAlone(t *testing.T) {
 	mine.Spec.NodeName = node
 	require.NoError(t, c.Create(t.Context(), mine))
 	settled(t, c, s, "1/0 0/-1")
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.Equal(check, 1, costs(t.Context(), check, c, namespace)["a 200"])
 	})
 	after := podsOf(t, c, namespace)
@@ -252,7 +252,7 @@ func TestAdaptiveMovesPodsAndComesBack(t *testing.T) {
 		LastTransitionTime: metav1.Now(),
 	}}
 	require.NoError(t, c.Status().Update(t.Context(), pod))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.True(check, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{})))
 	})
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(s), s))
@@ -261,7 +261,7 @@ func TestAdaptiveMovesPodsAndComesBack(t *testing.T) {
 	assert.Equal(t, "pod "+pod.Name+" cannot be scheduled: 0/3 nodes are available", closed.Message)
 	assert.Equal(t, map[string]int{"b": 1}, create(t, c, owner, 1))
 
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(s), s))
 		assert.True(check, meta.IsStatusConditionTrue(s.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored][0].Conditions, v1beta1.SubsetSchedulable))
 	})
@@ -295,7 +295,7 @@ func TestRunningPodsAreTakenIn(t *testing.T) {
 	s.Spec.Subsets[0].Patch.Raw = []byte(`{"metadata":{"labels":{"subset":"a"}}}`)
 	require.NoError(t, c.Create(t.Context(), s))
 	settled(t, c, s, "3/0 1/-1")
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.Equal(check, map[string]int{"a 200": 2, "a -100": 1, "b 100": 1}, costs(t.Context(), check, c, namespace))
 	})
 	var labelled corev1.PodList
@@ -314,7 +314,7 @@ func TestBothVersionsMeanTheSame(t *testing.T) {
 
 	owner := newReplicaSet(namespace, 1)
 	require.NoError(t, c.Create(t.Context(), owner))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		pod := podOf(owner)
 		require.NoError(check, c.Create(t.Context(), pod))
 		assert.Equal(check, "a", subsetOf(pod))
@@ -328,14 +328,14 @@ func TestBothVersionsMeanTheSame(t *testing.T) {
 
 	double := oldSpread(namespace, "double")
 	double.Spec.TargetReference.Name = "web"
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.ErrorContains(check, c.Create(t.Context(), double, client.DryRunAll), "WorkloadSpread web has the same target")
 	})
 }
 
 func TestTheKindIsForbiddenWithoutItsGate(t *testing.T) {
 	c := serving(t, features.Defaults().With(features.WorkloadSpread, false))
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		err := c.Create(t.Context(), newSpread("default", intstr.FromInt32(1)), client.DryRunAll)
 		assert.True(check, apierrors.IsForbidden(err), err)
 		assert.ErrorContains(check, err, "feature-gate WorkloadSpread is not enabled")

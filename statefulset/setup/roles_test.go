@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -74,7 +75,7 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 func reaches(t *testing.T, set *v1beta1.StatefulSet, pods int32) {
 	t.Helper()
 	c := env.Client(t)
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		var claims corev1.PersistentVolumeClaimList
 		require.NoError(check, c.List(t.Context(), &claims, client.InNamespace(set.Namespace)))
 		for i := range claims.Items {

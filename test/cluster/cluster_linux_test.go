@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/assert"
@@ -21,11 +20,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 const (
-	eventually = time.Minute
-	often      = 200 * time.Millisecond
 	probeImage = "example.com/flotilla/probe:1"
 )
 
@@ -148,7 +147,7 @@ func awaitRunning(t *testing.T, c *Cluster, restarts int32) *corev1.Pod {
 	t.Helper()
 	ctx := t.Context()
 	var pod *corev1.Pod
-	require.EventuallyWithT(t, func(t *assert.CollectT) {
+	await.Until(t, func(t *assert.CollectT) {
 		var err error
 		pod, err = c.client.CoreV1().Pods("default").Get(ctx, "probe", metav1.GetOptions{})
 		require.NoError(t, err)
@@ -156,7 +155,7 @@ func awaitRunning(t *testing.T, c *Cluster, restarts int32) *corev1.Pod {
 		container := pod.Status.ContainerStatuses[0]
 		assert.NotNil(t, container.State.Running, "%+v", container.State)
 		assert.Equal(t, restarts, container.RestartCount)
-	}, eventually, often)
+	})
 	return pod
 }
 
@@ -170,14 +169,14 @@ func assertReachesAPIServer(t *testing.T, c *Cluster, pod *corev1.Pod) {
 			return c.DialContext(ctx, address)
 		},
 	}}
-	require.EventuallyWithT(t, func(t *assert.CollectT) {
+	await.Until(t, func(t *assert.CollectT) {
 		response, err := client.Get("http://" + pod.Status.PodIP + ":8080")
 		require.NoError(t, err)
 		defer response.Body.Close()
 		answer, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
 		assert.Equal(t, want, string(answer))
-	}, eventually, often)
+	})
 	log, err := c.client.CoreV1().Pods("default").GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
 	require.NoError(t, err)
 	assert.Contains(t, string(log), want)

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/test/audit"
 )
 
@@ -55,12 +56,13 @@ func TestTheOwnProcessIsMeasured(t *testing.T) {
 	m, err := startMeter([]process{own})
 	require.NoError(t, err)
 	var costs map[string]Cost
-	require.Eventually(t, func() bool { // the system counts in hundredths of a second
+	await.Until(t, func(check *assert.CollectT) { // the system counts in hundredths of a second
 		for began := time.Now(); time.Since(began) < 50*time.Millisecond; { // burns CPU
 		}
 		costs, err = m.cost()
-		return err == nil && costs[own.name].CPU > 0
-	}, time.Minute, time.Millisecond)
+		require.NoError(check, err)
+		assert.Positive(check, costs[own.name].CPU)
+	})
 	assert.Positive(t, costs[own.name].PeakMiB)
 	_, err = find("no-such-command", "")
 	assert.ErrorContains(t, err, "no process")

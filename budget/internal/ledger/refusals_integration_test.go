@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
@@ -60,7 +60,7 @@ func TestARefusedLedgerIsQuiet(t *testing.T) {
 		why, err := ask(full, 1)
 		require.NoError(t, err)
 		assert.Contains(t, why, "100 available, 100 required")
-		testenv.EventuallyWithin(t, time.Minute, func(check *assert.CollectT) {
+		await.Until(t, func(check *assert.CollectT) {
 			why, err := ask(b, 1)
 			require.NoError(check, err)
 			assert.Empty(check, why)

@@ -23,8 +23,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
 // server has pods, each of the version at which it was written.
@@ -136,7 +136,7 @@ func given(t *testing.T, s *server, namespaces ...string) (*Scope, toolscache.Sh
 
 func shows(t *testing.T, informer toolscache.SharedIndexInformer, want ...string) {
 	t.Helper()
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		keys := informer.GetStore().ListKeys()
 		slices.Sort(keys)
 		assert.Equal(check, want, keys)
@@ -145,7 +145,7 @@ func shows(t *testing.T, informer toolscache.SharedIndexInformer, want ...string
 
 func reaches(t *testing.T, s *server, informer toolscache.SharedIndexInformer) {
 	t.Helper()
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		assert.Equal(check, strconv.Itoa(s.version), informer.GetStore().LastStoreSyncResourceVersion())
@@ -161,7 +161,7 @@ func TestOnlyPodsOfTheNamespacesAreKept(t *testing.T) {
 	s.write("late", "l", corev1.PodRunning)
 	scope, informer := given(t, s, "shop")
 	shows(t, informer, "shop/a")
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.True(check, scope.Complete("shop")) })
+	await.Until(t, func(check *assert.CollectT) { assert.True(check, scope.Complete("shop")) })
 	assert.False(t, scope.Complete("late"))
 	keeps, ok := informer.GetStore().(interface{ Keeps(o metav1.Object) bool })
 	require.True(t, ok, "a new leader asks what it has to wait for")
@@ -176,13 +176,13 @@ func TestOnlyPodsOfTheNamespacesAreKept(t *testing.T) {
 
 	scope.Add("late")
 	scope.Add("late")
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.True(check, scope.Complete("late")) })
+	await.Until(t, func(check *assert.CollectT) { assert.True(check, scope.Complete("late")) })
 	shows(t, informer, "late/l", "shop/b")
 	s.write("late", "m", corev1.PodRunning)
 	s.write("late", "l", corev1.PodSucceeded)
 	shows(t, informer, "late/m", "shop/b")
 	scope.Add("empty")
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.True(check, scope.Complete("empty")) })
+	await.Until(t, func(check *assert.CollectT) { assert.True(check, scope.Complete("empty")) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	assert.Len(t, s.lists, 2)
@@ -197,12 +197,12 @@ func TestAWatchGoesOnWhereItWas(t *testing.T) {
 	s.write("shop", "b", corev1.PodRunning)
 	shows(t, informer, "shop/a", "shop/b")
 	scope.Add("late")
-	testenv.Eventually(t, func(check *assert.CollectT) { assert.True(check, scope.Complete("late")) })
+	await.Until(t, func(check *assert.CollectT) { assert.True(check, scope.Complete("late")) })
 	s.mu.Lock()
 	at, last := strconv.Itoa(s.version), s.watchers[len(s.watchers)-1]
 	s.mu.Unlock()
 	last.Stop()
-	testenv.Eventually(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		assert.Greater(check, len(s.from), 1)
@@ -227,7 +227,7 @@ func TestANamespaceThatCannotBeListed(t *testing.T) {
 			scope, informer := given(t, s, "shop")
 			scope.Add("late")
 			assert.False(t, scope.Complete("late"))
-			testenv.Eventually(t, func(check *assert.CollectT) { assert.True(check, scope.Complete("late")) })
+			await.Until(t, func(check *assert.CollectT) { assert.True(check, scope.Complete("late")) })
 			shows(t, informer, "late/l", "shop/a")
 			s.write("late", "m", corev1.PodRunning)
 			shows(t, informer, "late/l", "late/m", "shop/a")
@@ -255,7 +255,7 @@ func TestTheCacheEndsUpWithWhatThereIs(t *testing.T) {
 	all.Wait()
 	reaches(t, s, informer)
 	for n := range 4 {
-		testenv.Eventually(t, func(check *assert.CollectT) { assert.True(check, scope.Complete(fmt.Sprint("n", n))) })
+		await.Until(t, func(check *assert.CollectT) { assert.True(check, scope.Complete(fmt.Sprint("n", n))) })
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

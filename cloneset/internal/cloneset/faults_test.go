@@ -18,6 +18,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
@@ -76,11 +77,7 @@ func killed(t *testing.T, namespace string, n int64) {
 	t.Helper()
 	send, dead := faults.Kill(n)
 	startControllerOver(t, namespace, send)
-	select {
-	case <-dead:
-	case <-time.After(testenv.Patience):
-		t.Fatalf("the operator did not come to write %d", n)
-	}
+	await.Receive(t, dead, "the operator did not come to write %d", n)
 }
 
 // Writes that are refused, that fail, and that are done though their answer is lost, delay a rollout
@@ -95,12 +92,12 @@ func TestFailingRequestsDelayOnly(t *testing.T) {
 	server := faults.NewShaky(1)
 	startControllerOver(t, set.Namespace, server.Send)
 	require.NoError(t, c.Create(t.Context(), set))
-	settlesWithin(t, testenv.RetryPatience, c, set)
+	settles(t, c, set)
 	history.Replay(t, atMost(t, replicas))
 	history = faults.Record(t, env, set.Namespace)
 	for _, next := range []func(*v1beta1.CloneSet){image("app:2"), argument("new")} {
 		edit(t, c, set, next)
-		settlesWithin(t, testenv.RetryPatience, c, set)
+		settles(t, c, set)
 	}
 	for _, f := range []faults.Fault{faults.Conflict, faults.TooMany, faults.Failure, faults.AnswerLost} {
 		assert.Positive(t, server.Met()[f], f)

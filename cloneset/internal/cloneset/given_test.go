@@ -2,7 +2,6 @@ package cloneset_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -10,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -50,18 +49,13 @@ func image(name string) func(*v1beta1.CloneSet) {
 // eventually waits until the assertions hold.
 func eventually(t *testing.T, check func(c *assert.CollectT)) {
 	t.Helper()
-	testenv.Eventually(t, check)
+	await.Until(t, check)
 }
 
 // settles waits until the status describes the spec and all pods are as wanted.
 func settles(t *testing.T, c client.Client, set *v1beta1.CloneSet) {
 	t.Helper()
-	settlesWithin(t, testenv.Patience, c, set)
-}
-
-func settlesWithin(t *testing.T, patience time.Duration, c client.Client, set *v1beta1.CloneSet) {
-	t.Helper()
-	testenv.EventuallyWithin(t, patience, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		assert.Equal(collect, set.Generation, set.Status.ObservedGeneration)
 		assert.Equal(collect, *set.Spec.Replicas, set.Status.AvailableReplicas, "%+v", set.Status)

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -86,7 +86,7 @@ func started(t *testing.T, namespace string) (before int) {
 	t.Helper()
 	before, others := passes(t), underWay(t)
 	startController(t, namespace)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.GreaterOrEqual(collect, passes(t)-before, settledSets)
 		assert.LessOrEqual(collect, underWay(t), others)
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/events"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
@@ -131,10 +132,10 @@ func TestEventsAreVisibleAsCoreEvents(t *testing.T) {
 	events.NewRecorder(sink, mgr.GetScheme(), clock.RealClock{}).Record(owner, notices, outcome)
 
 	var list corev1.EventList
-	require.EventuallyWithT(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.List(t.Context(), &list, client.InNamespace(ns)))
 		assert.Len(collect, list.Items, 3)
-	}, 10*time.Second, 20*time.Millisecond)
+	})
 	notes := map[string]string{}
 	for _, e := range list.Items {
 		assert.Equal(t, "ConfigMap", e.InvolvedObject.Kind)
@@ -175,9 +176,9 @@ func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
 			tell(namespace, fmt.Sprintf("%s-%d", namespace, i), "FailedCreate")
 		}
 	}
-	require.Eventually(t, func() bool { return len(audit.Requests(t, "teller")) >= 20 }, 10*time.Second, 20*time.Millisecond)
+	await.Until(t, func(check *assert.CollectT) { assert.GreaterOrEqual(check, len(audit.Requests(t, "teller")), 20) })
 	tell(ns, "owner", strings.Repeat("TooLong", 40))
-	require.Eventually(t, func() bool { return len(logged.About(ns)) == 1 }, 10*time.Second, 20*time.Millisecond)
+	await.Until(t, func(check *assert.CollectT) { assert.Len(check, logged.About(ns), 1) })
 	assert.Empty(t, logged.About(going))
 	assert.Empty(t, logged.About("gone-"))
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 const refusal = "budget b allows no more unavailable pods"
@@ -58,9 +58,9 @@ func refuse(t *testing.T, w *world) {
 	t.Cleanup(func() { _ = w.Client.Delete(context.Background(), hook) })
 	probe := w.pod("probe")
 	probe.Labels = map[string]string{"guarded": ""}
-	require.Eventually(t, func() bool {
-		return w.Create(t.Context(), probe.DeepCopy(), client.DryRunAll) != nil
-	}, 10*time.Second, 20*time.Millisecond, "the API server does not ask the webhook")
+	await.Until(t, func(check *assert.CollectT) {
+		assert.Error(check, w.Create(t.Context(), probe.DeepCopy(), client.DryRunAll))
+	}, "the API server does not ask the webhook")
 }
 
 func TestRefusedWritesAreBlockedWithTheWebhooksWords(t *testing.T) {

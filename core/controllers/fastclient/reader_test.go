@@ -19,6 +19,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
@@ -120,7 +121,7 @@ func TestEditsAreSeenInTheCache(t *testing.T) {
 	planned := set.DeepCopy()
 	set.Status.Replicas, set.Annotations = 3, map[string]string{"note": "x"}
 	require.NoError(t, c.Update(t.Context(), set))
-	testenv.Eventually(t, func(c *assert.CollectT) {
+	await.Until(t, func(c *assert.CollectT) {
 		shown, err := fastclient.Get[appsv1.ReplicaSet](t.Context(), reader, client.ObjectKeyFromObject(set))
 		require.NoError(c, err)
 		assert.Equal(c, set.ResourceVersion, shown.ResourceVersion)
@@ -129,12 +130,12 @@ func TestEditsAreSeenInTheCache(t *testing.T) {
 
 	set.Spec.MinReadySeconds = 5
 	require.NoError(t, c.Update(t.Context(), set))
-	testenv.Eventually(t, func(c *assert.CollectT) { assert.True(c, reader.Edited(planned)) })
+	await.Until(t, func(c *assert.CollectT) { assert.True(c, reader.Edited(planned)) })
 	planned = set.DeepCopy()
 	assert.False(t, reader.Edited(planned))
 
 	require.NoError(t, c.Delete(t.Context(), set))
-	testenv.Eventually(t, func(c *assert.CollectT) { assert.True(c, reader.Edited(planned)) })
+	await.Until(t, func(c *assert.CollectT) { assert.True(c, reader.Edited(planned)) })
 }
 
 func TestOwnedFindsWhatAListByTheIndexFinds(t *testing.T) {

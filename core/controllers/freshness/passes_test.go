@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/freshness"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 // TestPassesNeverCreateTwice runs passes as fast as it can, each of which fills up to the wanted
@@ -87,7 +88,7 @@ func passesNeverCreateTwice(t *testing.T, over bool) {
 		return missing <= 0
 	}
 	for start := time.Now(); !pass(); {
-		require.Less(t, time.Since(start), soon, "pending: %v", tracker.Pending(key))
+		require.Less(t, time.Since(start), await.Limit, "pending: %v", tracker.Pending(key))
 	}
 
 	assert.Equal(t, map[string]int{"create pods": wanted}, audit.Writes(t, "passes"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,17 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/controllers/freshness"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
 var env testenv.Environment
 
 func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
-
-const (
-	soon = 10 * time.Second
-	tick = 10 * time.Millisecond
-)
 
 // startTracker starts a manager with a cache of the labelled pods and a tracker of it.
 func startTracker(t *testing.T, leader func(context.Context) (string, error)) *freshness.Tracker {
@@ -81,59 +76,61 @@ func pod(ns, name string, cached bool) *corev1.Pod {
 	return p
 }
 
-func isFresh(t *testing.T, g *freshness.Tracker, key types.NamespacedName) func() bool {
+func eventuallyFresh(t *testing.T, g *freshness.Tracker, key types.NamespacedName) {
 	t.Helper()
-	return func() bool { return g.Wait(t.Context(), key) == 0 }
+	await.Until(t, func(check *assert.CollectT) {
+		assert.Zero(check, g.Wait(t.Context(), key), "pending: %v", g.Pending(key))
+	})
 }
 
 func TestTrackerFollowsTheServer(t *testing.T) {
 	ns, c, g := env.Namespace(t), env.Client(t), startTracker(t, nil)
 	key := types.NamespacedName{Namespace: ns, Name: "workload"}
-	require.Eventually(t, isFresh(t, g, key), soon, tick, "the leader fence stays")
+	eventuallyFresh(t, g, key)
 
 	one := pod(ns, "one", true)
 	require.NoError(t, c.Create(t.Context(), one))
 	g.Created(key, one)
-	require.Eventually(t, isFresh(t, g, key), soon, tick)
+	eventuallyFresh(t, g, key)
 	require.NoError(t, c.Patch(t.Context(), one, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`))))
 	g.Written(key, one)
-	require.Eventually(t, isFresh(t, g, key), soon, tick)
+	eventuallyFresh(t, g, key)
 	require.NoError(t, c.Delete(t.Context(), one))
 	g.Deleted(key, one)
-	require.Eventually(t, isFresh(t, g, key), soon, tick)
+	eventuallyFresh(t, g, key)
 }
 
 func TestObjectThatIsNeverCachedIsPassedByOthers(t *testing.T) {
 	ns, c, g := env.Namespace(t), env.Client(t), startTracker(t, nil)
 	key := types.NamespacedName{Namespace: ns, Name: "workload"}
-	require.Eventually(t, isFresh(t, g, key), soon, tick)
+	eventuallyFresh(t, g, key)
 
 	hidden := pod(ns, "hidden", false)
 	require.NoError(t, c.Create(t.Context(), hidden))
 	g.Created(key, hidden)
 	require.NotZero(t, g.Wait(t.Context(), key))
 	require.NoError(t, c.Create(t.Context(), pod(ns, "other", true)))
-	require.Eventually(t, isFresh(t, g, key), soon, tick)
+	eventuallyFresh(t, g, key)
 }
 
 func TestDoubtsAreSettledByTheServer(t *testing.T) {
 	ns, c, g := env.Namespace(t), env.Client(t), startTracker(t, nil)
 	key := types.NamespacedName{Namespace: ns, Name: "workload"}
-	require.Eventually(t, isFresh(t, g, key), soon, tick)
+	eventuallyFresh(t, g, key)
 
 	g.MaybeCreated(key, pod(ns, "never-made", true))
 	made := pod(ns, "made", true)
 	g.MaybeCreated(key, made)
 	require.NotZero(t, g.Wait(t.Context(), key))
 	require.NoError(t, c.Create(t.Context(), made))
-	require.Eventually(t, isFresh(t, g, key), soon, tick, "pending: %v", g.Pending(key))
+	eventuallyFresh(t, g, key)
 
 	g.MaybeWritten(key, made)
 	require.NotZero(t, g.Wait(t.Context(), key), "the write may still arrive")
-	require.Eventually(t, isFresh(t, g, key), soon, tick, "never written; pending: %v", g.Pending(key))
+	eventuallyFresh(t, g, key)
 	g.MaybeWritten(key, made)
 	require.NoError(t, c.Delete(t.Context(), made))
-	require.Eventually(t, isFresh(t, g, key), soon, tick, "deleted; pending: %v", g.Pending(key))
+	eventuallyFresh(t, g, key)
 }
 
 func TestNewLeaderWaitsUntilItsQuietStoresAreComplete(t *testing.T) {
@@ -156,7 +153,7 @@ func TestNewLeaderWaitsUntilItsQuietStoresAreComplete(t *testing.T) {
 	lease := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "lease"}}
 	require.NoError(t, c.Create(t.Context(), lease))
 	won <- lease.ResourceVersion
-	require.Eventually(t, isFresh(t, g, key), soon, tick)
+	eventuallyFresh(t, g, key)
 }
 
 // A store that stays quiet is compared with the server once, however many controllers read it.
@@ -169,8 +166,9 @@ func TestQuietStoresAreListedOnceForAllTrackers(t *testing.T) {
 		return lease.ResourceVersion, err
 	})
 	require.NoError(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "lease"}}))
+	key := types.NamespacedName{Namespace: ns, Name: "workload"}
 	for _, g := range all {
-		require.Eventually(t, isFresh(t, g, types.NamespacedName{Namespace: ns, Name: "workload"}), soon, tick)
+		eventuallyFresh(t, g, key)
 	}
 	assert.EqualValues(t, 1, live.lists.Load())
 }

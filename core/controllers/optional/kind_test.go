@@ -14,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 // served are the resources of each group and version; the error stands for one that does not answer.
@@ -88,7 +89,7 @@ func TestAKindIsAwaited(t *testing.T) {
 		found <- version
 	}()
 	for range 2 {
-		assert.Eventually(t, l.clock.HasWaiters, 10*time.Second, time.Millisecond)
+		await.Until(t, func(check *assert.CollectT) { assert.True(check, l.clock.HasWaiters()) })
 		l.clock.Step(time.Minute)
 	}
 	assert.Equal(t, "v1", <-found)

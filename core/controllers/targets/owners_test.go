@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 func TestOwnersOfADeploymentsPod(t *testing.T) {
@@ -82,10 +83,10 @@ func TestOwnersInACircleAreAnError(t *testing.T) {
 	other := w.create(t, crew, one)
 	one.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(other, other.GroupVersionKind())})
 	require.NoError(t, w.client.Update(t.Context(), one))
-	require.Eventually(t, func() bool {
+	await.Until(t, func(check *assert.CollectT) {
 		_, err := w.Owners(t.Context(), w.namespace, one)
-		return err != nil
-	}, timeout, tick)
+		assert.Error(check, err)
+	})
 	_, err := w.Owners(t.Context(), w.namespace, one)
 	assert.ErrorContains(t, err, "there are more than 10")
 }
@@ -107,10 +108,10 @@ func TestAnOwnerThatIsGone(t *testing.T) {
 		require.ErrorContains(t, err, "get Deployment.apps "+w.namespace+"/web (of-an-earlier-one): ")
 		assert.Equal(t, []string{"ReplicaSet web-5d8f"}, names(chain))
 	}
-	require.Eventually(t, func() bool {
+	await.Until(t, func(check *assert.CollectT) {
 		_, err := w.Owners(t.Context(), w.namespace, pod)
-		return err != nil
-	}, timeout, tick)
+		assert.Error(check, err)
+	})
 	gone()
 	asksNothing(t, gone)
 
@@ -169,10 +170,10 @@ func TestAnOwnerThatWasYoungIsGone(t *testing.T) {
 	_, err = w.Owners(t.Context(), w.namespace, pod)
 	require.NoError(t, err)
 	require.NoError(t, w.client.Delete(t.Context(), owner))
-	assert.Eventually(t, func() bool {
+	await.Until(t, func(check *assert.CollectT) {
 		_, err := w.Owners(t.Context(), w.namespace, pod)
-		return apierrors.IsNotFound(err)
-	}, timeout, tick)
+		assert.True(check, apierrors.IsNotFound(err))
+	})
 }
 
 // counted is discovery whose questions are counted.
@@ -222,11 +223,11 @@ func TestReadsThatAreForbidden(t *testing.T) {
 	}
 	require.NoError(t, w.client.Create(t.Context(), role))
 	require.NoError(t, w.client.Create(t.Context(), binding))
-	require.Eventually(t, func() bool {
+	await.Until(t, func(check *assert.CollectT) {
 		w.clock.SetTime(w.clock.Now().Add(later))
 		_, err := w.Owners(t.Context(), w.namespace, pod)
-		return err == nil
-	}, timeout, tick, "what was forbidden is asked for again")
+		assert.NoError(check, err)
+	}, "what was forbidden is asked for again")
 
 	chain, err := w.Owners(t.Context(), w.namespace, pod)
 	require.NoError(t, err)

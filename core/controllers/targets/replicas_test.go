@@ -12,13 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
-const (
-	timeout = 10 * time.Second
-	tick    = 20 * time.Millisecond
-	later   = time.Minute
-)
+const later = time.Minute
 
 func TestReplicasOfEachKind(t *testing.T) {
 	w := given(t)
@@ -58,10 +55,11 @@ func TestReplicasFollowAnEdit(t *testing.T) {
 	assert.EqualValues(t, 3, got.Spec)
 
 	w.patch(t, o, `{"spec":{"replicas":8}}`)
-	require.Eventually(t, func() bool {
+	await.Until(t, func(check *assert.CollectT) {
 		got, err := w.replicas(t, o)
-		return err == nil && got.Spec == 8
-	}, timeout, tick)
+		assert.NoError(check, err)
+		assert.EqualValues(check, 8, got.Spec)
+	})
 
 	require.NoError(t, w.client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"status":{"replicas":5,"labelSelector":"app=web"}}`))))
 	asksNothing(t, func() {
@@ -93,10 +91,11 @@ func TestReplicasFollowWhatIsRepublished(t *testing.T) {
 	for _, selector := range []string{"app=web", "app=api"} {
 		require.NoError(t, w.client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"labelSelector":%q}}`, selector))))
 		w.clock.SetTime(w.clock.Now().Add(pause))
-		require.Eventually(t, func() bool {
+		await.Until(t, func(check *assert.CollectT) {
 			got, err = w.replicas(t, o)
-			return err == nil && got.Selector == selector
-		}, timeout, tick)
+			assert.NoError(check, err)
+			assert.Equal(check, selector, got.Selector)
+		})
 	}
 	require.NoError(t, w.client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"status":{"replicas":1}}`))))
 	cached := func() string {
@@ -104,7 +103,7 @@ func TestReplicasFollowWhatIsRepublished(t *testing.T) {
 		require.NoError(t, err)
 		return found.ResourceVersion
 	}
-	require.Eventually(t, func() bool { return cached() == o.GetResourceVersion() }, timeout, tick)
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, o.GetResourceVersion(), cached()) })
 	asksNothing(t, func() {
 		got, err = w.replicas(t, o)
 		require.NoError(t, err)

@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -69,12 +70,12 @@ func TestWritesAreSeenBeforeTheNextPass(t *testing.T) {
 	e := givenEngine(t)
 	owner := givenOwner(t, env.Client(t))
 	name := client.ObjectKeyFromObject(owner)
-	require.Eventually(t, func() bool { return e.Freshness.Wait(t.Context(), name) == 0 }, 10*time.Second, 10*time.Millisecond)
+	await.Until(t, func(check *assert.CollectT) { assert.Zero(check, e.Freshness.Wait(t.Context(), name)) })
 	pod := gen.Pod("web-1", gen.Namespaced(owner.Namespace), gen.OwnedBy(owner), gen.Image("main", "app:1"), gen.Label(contract.InstanceIDLabel, "1"))
 	pod.UID, pod.ResourceVersion, pod.Status = "", "", corev1.PodStatus{}
 	done := e.Executor.Run(t.Context(), owner, []action.Step{{Name: "make", Actions: []action.Action{{Verb: action.Create, Object: pod}}}})
 	require.NoError(t, done.Err)
-	require.Eventually(t, func() bool { return e.Freshness.Wait(t.Context(), name) == 0 }, 10*time.Second, 10*time.Millisecond)
+	await.Until(t, func(check *assert.CollectT) { assert.Zero(check, e.Freshness.Wait(t.Context(), name)) })
 	pods, err := fastclient.Controlled[corev1.Pod](t.Context(), e.Reader, owner)
 	require.NoError(t, err)
 	require.Len(t, pods, 1)
@@ -87,7 +88,9 @@ func TestASpecThatCannotBeFollowedKeepsTheNextLook(t *testing.T) {
 	e := givenEngine(t)
 	owner := givenOwner(t, env.Client(t))
 	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(owner)}
-	require.Eventually(t, func() bool { return e.Freshness.Wait(t.Context(), request.NamespacedName) == 0 }, 10*time.Second, 10*time.Millisecond)
+	await.Until(t, func(check *assert.CollectT) {
+		assert.Zero(check, e.Freshness.Wait(t.Context(), request.NamespacedName))
+	})
 	wrong := errors.New("not a number")
 	handle := func(next time.Duration) (ctrl.Result, error) {
 		return e.Handle(t.Context(), request, func(context.Context, types.NamespacedName) (engine.Pass, error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/events"
 	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
@@ -108,7 +109,7 @@ func TestCachesMayFillSlowly(t *testing.T) {
 	_, problem := jobs.kind.look(t.Context(), true)
 	assert.Equal(t, "the cache of image pull jobs cannot be filled", problem)
 	close(filled)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		version, problem := jobs.kind.look(t.Context(), true)
 		assert.Equal(collect, "v1beta1", version)
 		assert.Empty(collect, problem)
@@ -137,10 +138,10 @@ func TestJobsAreWrittenAndFoundAgain(t *testing.T) {
 	assert.Empty(t, jobs.Of(t.Context(), owner, "web-1", true).Owned)
 	assert.Zero(t, jobs.Run(t.Context(), owner, "web-1", wishing(job(t, owner, "web-1-main", "app:1"))))
 	var known predownload.Jobs
-	require.Eventually(t, func() bool {
+	await.Until(t, func(check *assert.CollectT) {
 		known = jobs.Of(t.Context(), owner, "web-1", true)
-		return len(known.Owned) == 1
-	}, 10*time.Second, 10*time.Millisecond)
+		assert.Len(check, known.Owned, 1)
+	})
 	assert.Equal(t, "v1beta1", known.Version)
 	assert.Empty(t, known.Problem)
 

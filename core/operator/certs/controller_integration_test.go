@@ -20,6 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 func settled(content Content) bool { return content.Next.empty() && len(content.Previous) == 0 }
@@ -117,10 +119,10 @@ func TestAMissingConfigurationIsNamedAndWaitedFor(t *testing.T) {
 	p := newPlace(t)
 	require.NoError(t, p.admin.Delete(t.Context(), p.mutating()))
 	controllers := p.start(p.options(p.operatorConfig()), 1)
-	require.Eventually(t, func() bool {
+	await.Until(t, func(check *assert.CollectT) {
 		err := controllers[0].Err()
-		return err != nil && strings.Contains(err.Error(), "not found MutatingWebhookConfiguration "+p.name)
-	}, patience, moment)
+		assert.ErrorContains(check, err, "not found MutatingWebhookConfiguration "+p.name)
+	})
 	select {
 	case <-controllers[0].Initialized():
 		assert.Fail(t, "initialized too early")
@@ -174,7 +176,7 @@ func TestRotationInterruptsNobody(t *testing.T) {
 func (p *place) eventuallyServed(controllers []*Controller, content Content) {
 	p.t.Helper()
 	for _, c := range controllers {
-		require.Eventually(p.t, func() bool { return c.Source().content().equal(content) }, patience, moment)
+		await.Until(p.t, func(check *assert.CollectT) { assert.True(check, c.Source().content().equal(content)) })
 	}
 }
 
@@ -221,7 +223,7 @@ func (c *calls) loop(p *place, address string) {
 func (c *calls) more(t *testing.T) {
 	t.Helper()
 	enough := c.made.Load() + 40
-	require.Eventually(t, func() bool { return c.made.Load() >= enough }, patience, moment)
+	await.Until(t, func(check *assert.CollectT) { assert.GreaterOrEqual(check, c.made.Load(), enough) })
 }
 
 // stop ends the calls and returns what went wrong.
@@ -281,10 +283,10 @@ func TestExternalCertificatesAreOnlyChecked(t *testing.T) {
 		"caBundle of ValidatingWebhookConfiguration " + p.name + " does not match the external caBundle",
 		"caBundle of CRD " + p.crd().Name + " does not match external caBundle",
 	}
-	require.Eventually(t, func() bool {
+	await.Until(t, func(check *assert.CollectT) {
 		err := controllers[0].Err()
-		return err != nil && err.Error() == strings.Join(want, "\n")
-	}, patience, moment, "%v", controllers[0].Err())
+		assert.EqualError(check, err, strings.Join(want, "\n"))
+	}, "%v", controllers[0].Err())
 
 	for _, object := range []client.Object{p.mutating(), p.validating(), p.crd()} {
 		require.NoError(t, p.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))

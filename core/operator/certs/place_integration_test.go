@@ -22,12 +22,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
-const (
-	patience = 20 * time.Second
-	moment   = 20 * time.Millisecond
-)
+const moment = 20 * time.Millisecond
 
 // place is a namespace with everything that one operator keeps.
 type place struct {
@@ -193,11 +192,7 @@ func (p *place) start(options Options, count int) []*Controller {
 func (p *place) initialized(controllers []*Controller) {
 	p.t.Helper()
 	for _, c := range controllers {
-		select {
-		case <-c.Initialized():
-		case <-time.After(patience):
-			require.FailNow(p.t, "certificates are not in place", "%v", c.Err())
-		}
+		await.Receive(p.t, c.Initialized(), "certificates are not in place")
 	}
 }
 
@@ -227,7 +222,7 @@ func (p *place) bundles(ctx context.Context) ([]string, error) {
 func (p *place) eventuallyTrusted(what string, wanted func(Content) bool) Content {
 	p.t.Helper()
 	var content Content
-	require.EventuallyWithT(p.t, func(c *assert.CollectT) {
+	await.Until(p.t, func(c *assert.CollectT) {
 		var err error
 		content, err = p.secret(p.t.Context())
 		require.NoError(c, err)
@@ -239,7 +234,7 @@ func (p *place) eventuallyTrusted(what string, wanted func(Content) bool) Conten
 		}
 		require.NotEmpty(c, content.Bundle())
 		require.True(c, wanted(content), "%s: %s", what, describe(content))
-	}, patience, moment)
+	})
 	return content
 }
 

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/admission"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 // call is one request by HTTPS to a server whose certificate is not looked at.
@@ -100,11 +101,11 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 	stranger := token(t, admin, namespace, "stranger")
 
 	scrape := call{address: options.MetricsAddr, path: "/metrics", token: reader}
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, func(c *assert.CollectT) {
 		code, page := scrape.do(t.Context())
 		assert.Equal(c, http.StatusOK, code, page)
 		assert.Contains(c, page, "kruise_manager_is_leader 1")
-	}, patience, moment)
+	})
 	for want, secret := range map[int]string{http.StatusUnauthorized: "", http.StatusForbidden: stranger} {
 		scrape.token = secret
 		code, page := scrape.do(t.Context())

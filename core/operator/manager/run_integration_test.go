@@ -30,11 +30,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/certs"
 	"github.com/flotilla-project/flotilla/core/operator/features"
-)
-
-const (
-	patience = 30 * time.Second
-	moment   = 50 * time.Millisecond
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 // replica is an operator that runs.
@@ -155,10 +151,10 @@ func get(ctx context.Context, address, path string) (int, string) {
 
 func (r *replica) eventuallyReady(t *testing.T) {
 	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, func(c *assert.CollectT) {
 		code, body := get(t.Context(), r.options.HealthProbeAddr, "/readyz")
 		assert.Equal(c, http.StatusOK, code, body)
-	}, patience, moment)
+	})
 }
 
 // installWebhooks creates the two configurations of the widget operator, with URLs and without bundles.
@@ -200,9 +196,9 @@ func createDefinition(t *testing.T, admin client.Client, url string) {
 	require.NoError(t, admin.Create(t.Context(), definition))
 	t.Cleanup(func() {
 		assert.NoError(t, admin.Delete(context.Background(), definition))
-		require.Eventually(t, func() bool {
-			return apierrors.IsNotFound(admin.Get(context.Background(), client.ObjectKeyFromObject(definition), definition))
-		}, patience, moment)
+		await.Until(t, func(check *assert.CollectT) {
+			assert.True(check, apierrors.IsNotFound(admin.Get(context.Background(), client.ObjectKeyFromObject(definition), definition)))
+		})
 	})
 }
 
@@ -215,12 +211,12 @@ func TestOperatorFromFirstStartToHandover(t *testing.T) {
 	installWebhooks(t, admin, url)
 
 	first := start(t, options)
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, func(c *assert.CollectT) {
 		code, body := get(t.Context(), options.HealthProbeAddr, "/readyz?verbose")
 		assert.Equal(c, http.StatusInternalServerError, code)
 		assert.Contains(c, body, "[+]webhook-ready ok")
 		assert.Contains(c, body, "[-]startup failed")
-	}, patience, moment)
+	})
 	code, _ := get(t.Context(), options.HealthProbeAddr, "/healthz")
 	assert.Equal(t, http.StatusOK, code, "alive while it waits")
 
@@ -228,16 +224,16 @@ func TestOperatorFromFirstStartToHandover(t *testing.T) {
 	first.eventuallyReady(t)
 
 	old := &oldWidget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
-	require.EventuallyWithT(t, func(c *assert.CollectT) { // the API server takes a moment to notice bundles
+	await.Until(t, func(c *assert.CollectT) { // the API server takes a moment to notice bundles
 		require.NoError(c, client.IgnoreAlreadyExists(admin.Create(t.Context(), old.DeepCopyObject().(*oldWidget))))
 		require.NoError(c, admin.Get(t.Context(), client.ObjectKeyFromObject(old), old))
-	}, patience, moment)
+	})
 	assert.Equal(t, "Recreate", old.Spec.StrategyType, "defaulted in the version sent, stored as the hub, converted back")
 	stored := &widget{}
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, func(c *assert.CollectT) {
 		require.NoError(c, admin.Get(t.Context(), client.ObjectKeyFromObject(old), stored))
 		assert.Equal(c, "true", stored.Labels["seen"])
-	}, patience, moment)
+	})
 	assert.Equal(t, "Recreate", stored.Spec.Strategy.Type)
 	assert.Equal(t, "widget-manager/widget", <-first.agents)
 
@@ -259,7 +255,7 @@ func TestOperatorFromFirstStartToHandover(t *testing.T) {
 	require.NoError(t, first.stop())
 
 	second := start(t, options)
-	require.Eventually(t, func() bool { return second.reconciled.Load() > 0 }, patience, moment)
+	await.Until(t, func(check *assert.CollectT) { assert.Positive(check, second.reconciled.Load()) })
 	require.NoError(t, admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "widget-manager"}, &lease))
 	assert.NotEqual(t, firstHolder, *lease.Spec.HolderIdentity)
 	assert.NotEqual(t, *first.fence.Load(), *second.fence.Load())
@@ -343,15 +339,15 @@ func TestProfilesAreServedAsAskedFor(t *testing.T) {
 		r := startPlain(t, options)
 		r.eventuallyReady(t)
 		if enabled {
-			require.EventuallyWithT(t, func(c *assert.CollectT) {
+			await.Until(t, func(c *assert.CollectT) {
 				code, body := get(t.Context(), options.PprofAddr, "/debug/pprof/cmdline")
 				assert.Equal(c, http.StatusOK, code, body)
-			}, patience, moment)
+			})
 		} else {
-			require.EventuallyWithT(t, func(c *assert.CollectT) { // all servers have started before the election
+			await.Until(t, func(c *assert.CollectT) { // all servers have started before the election
 				_, scraped := get(t.Context(), options.MetricsAddr, "/metrics")
 				assert.Contains(c, scraped, "kruise_manager_is_leader 1")
-			}, patience, moment)
+			})
 			code, _ := get(t.Context(), options.PprofAddr, "/debug/pprof/cmdline")
 			assert.Zero(t, code, "nobody listens")
 		}

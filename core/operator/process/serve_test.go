@@ -7,18 +7,13 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/flotilla-project/flotilla/core/operator/process"
-)
-
-const (
-	patience = 10 * time.Second
-	moment   = 10 * time.Millisecond
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 // serving serves on an address that nobody listened on, and returns its URL and how to stop.
@@ -67,12 +62,12 @@ func TestAnEndpointServesUntilItIsStopped(t *testing.T) {
 	for protocol, secure := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
 		t.Run(protocol, func(t *testing.T) {
 			url, stop := serving(t, secure, metrics)
-			require.EventuallyWithT(t, func(c *assert.CollectT) {
+			await.Until(t, func(c *assert.CollectT) {
 				code, spoken, page := get(t.Context(), url)
 				assert.Equal(c, http.StatusOK, code, page)
 				assert.Equal(c, protocol, spoken)
 				assert.Contains(c, page, "answer 0")
-			}, patience, moment)
+			})
 			require.NoError(t, stop())
 			code, _, _ := get(t.Context(), url)
 			assert.Zero(t, code, "nobody listens")

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
@@ -97,11 +98,11 @@ func (r room) until(name string, satisfied func(*corev1.Pod) bool, since ...*cor
 // gone waits until the pod is no more.
 func (r room) gone(name string) {
 	r.Helper()
-	require.EventuallyWithT(r, func(c *assert.CollectT) {
+	await.Until(r, func(c *assert.CollectT) {
 		_, err := r.kube.CoreV1().Pods(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
 		require.Error(c, err)
 		assert.NoError(c, client.IgnoreNotFound(err))
-	}, 20*time.Second, 5*time.Millisecond)
+	})
 }
 
 func (r room) patch(name, patch string, subresources ...string) *corev1.Pod {
@@ -149,11 +150,11 @@ func TestNodesAreReadyAndUntainted(t *testing.T) {
 		assert.Equal(t, int64(7), node.Status.Allocatable.Pods().Value())
 		assert.Equal(t, corev1.NodeReady, node.Status.Conditions[0].Type)
 		assert.Equal(t, corev1.ConditionTrue, node.Status.Conditions[0].Status)
-		require.EventuallyWithT(t, func(c *assert.CollectT) {
+		await.Until(t, func(c *assert.CollectT) {
 			lease, err := r.kube.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), name, metav1.GetOptions{})
 			require.NoError(c, err)
 			assert.Equal(c, name, *lease.Spec.HolderIdentity)
-		}, 20*time.Second, 10*time.Millisecond)
+		})
 	}
 }
 
@@ -171,7 +172,7 @@ func TestPodGetsReadyWithOneWrite(t *testing.T) {
 	assert.True(t, strings.HasPrefix(s.ContainerID, "containerd://"))
 	assert.NotNil(t, s.State.Running)
 	assert.Zero(t, s.RestartCount)
-	require.Eventually(t, func() bool { return r.nodes.Counts().Ready == 1 }, 20*time.Second, time.Millisecond)
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, 1, r.nodes.Counts().Ready) })
 	assert.Equal(t, int64(1), r.nodes.Counts().Reports)
 }
 

@@ -13,9 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 const auditPolicy = `apiVersion: audit.k8s.io/v1
@@ -24,8 +27,6 @@ omitStages: [RequestReceived]
 rules:
 - level: Metadata
 `
-
-const auditTimeout = 30 * time.Second
 
 // Request is an answered request in the audit log.
 type Request struct {
@@ -37,6 +38,7 @@ type Request struct {
 	URI string `json:"requestURI"`
 	// Object is the object of the request.
 	Object struct {
+		Group       string `json:"apiGroup"`
 		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
 		Namespace   string `json:"namespace"`
@@ -152,9 +154,9 @@ func (a *Audit) settle(t testing.TB) {
 	t.Helper()
 	name, from := fmt.Sprintf("mark-%d-%d", time.Now().UnixNano(), a.marks.Add(1)), a.size(t)
 	_ = a.client.Get(t.Context(), client.ObjectKey{Name: name}, &corev1.Namespace{})
-	require.Eventually(t, func() bool {
-		return bytes.Contains(a.linesFrom(t, from), []byte(name))
-	}, auditTimeout, 10*time.Millisecond, "the audit log does not show the last request")
+	await.Until(t, func(check *assert.CollectT) {
+		assert.Contains(check, string(a.linesFrom(t, from)), name)
+	}, "the audit log does not show the last request")
 }
 
 // linesFrom returns the finished lines of the log from the offset on.

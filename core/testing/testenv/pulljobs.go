@@ -2,8 +2,8 @@ package testenv
 
 import (
 	"testing"
-	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 // ServePullJobs serves the fields of ImagePullJob that workloads use, until the test ends. No image is pulled. Jobs for
@@ -26,7 +27,7 @@ func (e *Environment) ServePullJobs(t testing.TB) {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, envtest.UninstallCRDs(e.Config, options))
-		require.Eventually(t, func() bool { return !e.servesPullJobs(t) }, 30*time.Second, 20*time.Millisecond, "the definition stays")
+		await.Until(t, func(check *assert.CollectT) { assert.False(check, e.servesPullJobs(t)) }, "the definition stays")
 	})
 }
 

@@ -5,34 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-const (
-	// Patience is how long a test waits for a condition.
-	Patience = 30 * time.Second
-	// RetryPatience is how long a test waits where writes fail that are tried again after pauses of up to 30 seconds.
-	RetryPatience = 4 * Patience
-
-	interval = 20 * time.Millisecond
-)
-
-// Eventually waits until the assertions hold.
-func Eventually(t testing.TB, check func(c *assert.CollectT)) {
-	t.Helper()
-	EventuallyWithin(t, Patience, check)
-}
-
-// EventuallyWithin is Eventually with another patience.
-func EventuallyWithin(t testing.TB, patience time.Duration, check func(c *assert.CollectT)) {
-	t.Helper()
-	require.EventuallyWithT(t, check, patience, interval)
-}
 
 // Edit patches the current object. o is set to the object that was written.
 func Edit[T client.Object](t testing.TB, c client.Client, o T, change func(T)) {

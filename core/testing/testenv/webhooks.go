@@ -5,7 +5,6 @@ import (
 	"net"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,6 +13,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 // Fields returns an object, or a part of one, that is written in YAML, decoded as clients decode JSON: whole numbers
@@ -38,13 +39,13 @@ func (e *Environment) ConvertHere(t testing.TB, crd string, probe client.Object)
 		return c.Create(t.Context(), probe.DeepCopyObject().(client.Object), client.DryRunAll)
 	}
 	e.convertAt(t, c, crd, "/nowhere")
-	require.EventuallyWithT(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.ErrorContains(check, create(), "conversion webhook")
-	}, 20*time.Second, 50*time.Millisecond, "the API server does not notice that conversion is a matter of a webhook")
+	}, "the API server does not notice that conversion is a matter of a webhook")
 	e.convertAt(t, c, crd, "/convert")
-	require.EventuallyWithT(t, func(check *assert.CollectT) {
+	await.Until(t, func(check *assert.CollectT) {
 		assert.NoError(check, create())
-	}, 20*time.Second, 50*time.Millisecond, "the API server does not notice the conversion webhook")
+	}, "the API server does not notice the conversion webhook")
 }
 
 // convertAt makes a path of the webhook server the conversion webhook of a CRD.

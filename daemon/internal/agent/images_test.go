@@ -17,6 +17,7 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"
@@ -185,11 +186,7 @@ func TestANewVersionStopsTheOldPull(t *testing.T) {
 	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1))})
 	n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImagePulling})
 	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 2))})
-	select {
-	case <-stopped:
-	case <-time.After(patience):
-		t.Fatal("the old pull goes on")
-	}
+	await.Receive(t, stopped, "the old pull goes on")
 	slow.Open()
 	n.eventually(func(c *assert.CollectT, s v1beta1.NodeImageStatus) {
 		require.NotEmpty(c, s.ImageStatuses["app"].Tags)
@@ -276,11 +273,11 @@ func TestARuntimeThatRestartsDuringAPullCostsOneAttempt(t *testing.T) {
 	n.runtime.Fail("PullImage", nil)
 	n.runtime.Stop()
 	began := time.Now()
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, func(c *assert.CollectT) {
 		_, body := n.get("/readyz")
 		assert.Contains(c, body, "check runtime failed")
 		assert.Greater(c, time.Since(began), 4*time.Second, "time for two attempts that cannot succeed")
-	}, patience, moment)
+	})
 	n.runtime.Start(t)
 	n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded})
 }
@@ -292,7 +289,7 @@ func TestARuntimeThatIsAwayCostsNoAttempt(t *testing.T) {
 	n.runtime.AddRemoteImage("docker.io/library/app:1", simulate.RemoteImage{ID: "sha256:1"})
 	n.runtime.Fail("ListImages", func(context.Context, any) error { return status.Error(codes.Unavailable, "away") })
 	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1, func(t *v1beta1.ImageTagSpec) { t.PullPolicy.BackoffLimit = new(int32(0)) }))})
-	require.Eventually(t, func() bool { return len(n.runtime.Calls("ListImages")) > 2 }, patience, moment)
+	await.Until(t, func(check *assert.CollectT) { assert.Greater(check, len(n.runtime.Calls("ListImages")), 2) })
 	n.runtime.Fail("ListImages", nil)
 	n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded})
 }
@@ -308,9 +305,5 @@ func TestADeletedNodeImageStopsItsPulls(t *testing.T) {
 	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1))})
 	n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImagePulling})
 	require.NoError(t, n.client.Delete(t.Context(), &v1beta1.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: n.name}}))
-	select {
-	case <-stopped:
-	case <-time.After(patience):
-		t.Fatal("the pull goes on")
-	}
+	await.Receive(t, stopped, "the pull goes on")
 }

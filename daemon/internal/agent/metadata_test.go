@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"
 )
@@ -34,7 +35,7 @@ func (n *node) podOfASet(name string) *corev1.Pod {
 func (n *node) eventuallyReported(pod *corev1.Pod) map[string]inplace.RuntimeContainer {
 	n.t.Helper()
 	out := map[string]inplace.RuntimeContainer{}
-	require.EventuallyWithT(n.t, func(c *assert.CollectT) {
+	await.Until(n.t, func(c *assert.CollectT) {
 		now := n.fresh(pod)
 		meta, err := inplace.ReadRuntimeContainersMeta(now)
 		require.NoError(c, err)
@@ -45,7 +46,7 @@ func (n *node) eventuallyReported(pod *corev1.Pod) map[string]inplace.RuntimeCon
 			assert.Equal(c, containerID(now, entry.Name), entry.ContainerID)
 			out[entry.Name] = entry
 		}
-	}, patience, moment)
+	})
 	return out
 }
 
@@ -69,9 +70,9 @@ func TestAnEnvironmentFromMetadataIsUpdatedInPlace(t *testing.T) {
 	assert.NotZero(t, before["app"].Hashes.PlainHash)
 
 	n.update(pod, "v2", corev1.ConditionFalse)
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, func(c *assert.CollectT) {
 		assert.NotEqual(c, before["app"].Hashes.ExtractedEnvFromMetadataHash, n.eventuallyReported(pod)["app"].Hashes.ExtractedEnvFromMetadataHash)
-	}, patience, moment)
+	})
 	after := n.eventuallyReported(pod)
 	assert.Equal(t, []string{before["app"].ContainerID}, n.stopped(), "one restart of the one that reads the key")
 	assert.Equal(t, before["proxy"], after["proxy"])
@@ -90,9 +91,9 @@ func TestAContainerIsRestartedAsItIs(t *testing.T) {
 	pod = base.DeepCopy()
 	pod.Annotations[contract.InPlaceUpdateStateAnnotation] = `{"revision":"web-2","restarts":{"proxy":"` + before["proxy"].ContainerID + `"}}`
 	require.NoError(t, n.client.Patch(t.Context(), pod, client.MergeFrom(base)))
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, func(c *assert.CollectT) {
 		assert.NotEqual(c, before["proxy"].ContainerID, n.eventuallyReported(pod)["proxy"].ContainerID)
-	}, patience, moment)
+	})
 	assert.Equal(t, []string{before["proxy"].ContainerID}, n.stopped())
 	assert.Equal(t, before["app"], n.eventuallyReported(pod)["app"])
 }
@@ -107,9 +108,9 @@ func TestANativeSidecarIsReportedAndRestarted(t *testing.T) {
 	before := n.eventuallyReported(pod)
 	assert.Equal(t, uint64(4274367333), before["mesh"].Hashes.ExtractedEnvFromMetadataHash)
 	n.update(pod, "v2", corev1.ConditionFalse)
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, func(c *assert.CollectT) {
 		assert.NotEqual(c, before["mesh"].Hashes.ExtractedEnvFromMetadataHash, n.eventuallyReported(pod)["mesh"].Hashes.ExtractedEnvFromMetadataHash)
-	}, patience, moment)
+	})
 	assert.Equal(t, []string{before["mesh"].ContainerID}, n.stopped(), "one restart of the one that reads the key")
 }
 
@@ -120,7 +121,7 @@ func TestAValueThatAUserChangesRestartsNothing(t *testing.T) {
 	n.eventuallyReported(updated)
 	n.update(byHand, "v2", corev1.ConditionTrue)
 	n.update(updated, "v2", corev1.ConditionFalse)
-	require.Eventually(t, func() bool { return len(n.stopped()) > 0 }, patience, moment)
+	await.Until(t, func(check *assert.CollectT) { assert.NotEmpty(check, n.stopped()) })
 	assert.Equal(t, []string{containerID(updated, "app")}, n.stopped(), "the other pod was changed earlier")
 }
 

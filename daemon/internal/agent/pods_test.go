@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -104,10 +105,10 @@ func (n *node) ask(request *v1beta1.ContainerRecreateRequest) *v1beta1.Container
 func (n *node) eventuallyCompleted(request *v1beta1.ContainerRecreateRequest) ([]v1beta1.RecreatePhase, v1beta1.ContainerRecreateRequestStatus) {
 	n.t.Helper()
 	now := &v1beta1.ContainerRecreateRequest{}
-	require.EventuallyWithT(n.t, func(c *assert.CollectT) {
+	await.Until(n.t, func(c *assert.CollectT) {
 		require.NoError(c, n.client.Get(n.t.Context(), client.ObjectKeyFromObject(request), now))
 		assert.Equal(c, v1beta1.RecreateCompleted, now.Status.Phase, "%+v", now.Status)
-	}, patience, moment)
+	})
 	var phases []v1beta1.RecreatePhase
 	for _, state := range now.Status.ContainerRecreateStates {
 		phases = append(phases, state.Phase)

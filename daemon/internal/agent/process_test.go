@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/daemon/config"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"
@@ -54,11 +55,11 @@ func TestAnAgentWaitsForDefinitions(t *testing.T) {
 
 	eventuallySays := func(want string) {
 		t.Helper()
-		require.EventuallyWithT(t, func(c *assert.CollectT) {
+		await.Until(t, func(c *assert.CollectT) {
 			code, body := n.get("/readyz")
 			assert.Equal(c, http.StatusInternalServerError, code)
 			assert.Contains(c, body, want)
-		}, patience, moment)
+		})
 	}
 	eventuallySays("check definitions failed, err: CRD nodeimages.apps.kruise.io (not installed), CRD containerrecreaterequests.apps.kruise.io (not installed)")
 	served.Store(&[]metav1.APIResource{{Name: "nodeimages"}})
@@ -110,10 +111,10 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 		require.NoError(t, err)
 		return response.StatusCode, string(body)
 	}
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, func(c *assert.CollectT) {
 		code, body := get("/readyz", "")
 		assert.Equal(c, http.StatusOK, code, body)
-	}, patience, moment)
+	})
 	code, page := get("/metrics", "")
 	assert.Equal(t, http.StatusUnauthorized, code)
 	assert.NotContains(t, page, "kruise_agent")
@@ -136,9 +137,9 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 	}))
 	request = &authenticationv1.TokenRequest{}
 	require.NoError(t, n.client.SubResource("token").Create(t.Context(), other, request))
-	require.EventuallyWithT(t, func(c *assert.CollectT) { // the server takes a moment to notice the binding
+	await.Until(t, func(c *assert.CollectT) { // the server takes a moment to notice the binding
 		code, page := get("/metrics", "Bearer "+request.Status.Token)
 		assert.Equal(c, http.StatusOK, code, page)
 		assert.Contains(c, page, "kruise_agent_runtime_ready 1")
-	}, 2*patience, moment)
+	})
 }

@@ -20,6 +20,7 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
@@ -193,7 +194,7 @@ func TestAStopThatHasBegunOutlastsTheDeadline(t *testing.T) {
 	}, result.ContainerRecreateStates)
 	assert.Empty(t, n.stopped(), "the hook runs")
 
-	require.Eventually(t, func() bool { return len(n.stopped()) > 0 }, patience, moment)
+	await.Until(t, func(check *assert.CollectT) { assert.NotEmpty(check, n.stopped()) })
 	_, after := n.eventuallyCompleted(request)
 	assert.Equal(t, []v1beta1.ContainerRecreateState{
 		{Name: "app", Phase: v1beta1.RecreateRecreating, IsKilled: true, ContainerID: containerID(pod, "app")},
@@ -233,7 +234,7 @@ func TestARestartedAgentTakesUpARequest(t *testing.T) {
 	request := n.requestFor(pod, "app", "proxy")
 	request.Spec.Strategy.OrderedRecreate, request.Spec.Strategy.MinStartedSeconds = true, 2
 	n.ask(request)
-	require.Eventually(t, func() bool { return len(n.stopped()) == 1 }, patience, moment)
+	await.Until(t, func(check *assert.CollectT) { assert.Len(check, n.stopped(), 1) })
 	n.stop()
 	n.start()
 	phases, _ := n.eventuallyCompleted(request)
@@ -260,10 +261,10 @@ func TestRequestsWaitForARuntimeThatIsAway(t *testing.T) {
 	n.eventuallyReady()
 	n.runtime.Stop()
 	request := n.ask(n.requestFor(pod, "app"))
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, func(c *assert.CollectT) {
 		_, body := n.get("/readyz")
 		assert.Contains(c, body, "check runtime failed")
-	}, patience, moment)
+	})
 	n.runtime.Start(t)
 	phases, _ := n.eventuallyCompleted(request)
 	assert.Equal(t, []v1beta1.RecreatePhase{succeeded}, phases)

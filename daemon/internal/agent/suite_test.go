@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
@@ -25,11 +25,6 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/simulate"
-)
-
-const (
-	patience = 30 * time.Second
-	moment   = 20 * time.Millisecond
 )
 
 var env testenv.Environment
@@ -135,10 +130,10 @@ func (n *node) get(path string) (int, string) {
 
 func (n *node) eventuallyReady() {
 	n.t.Helper()
-	require.EventuallyWithT(n.t, func(c *assert.CollectT) {
+	await.Until(n.t, func(c *assert.CollectT) {
 		code, body := n.get("/readyz")
 		assert.Equal(c, http.StatusOK, code, body)
-	}, patience, moment)
+	})
 }
 
 // wantImages makes or changes the NodeImage.
@@ -166,10 +161,10 @@ func (n *node) status() v1beta1.NodeImageStatus {
 func (n *node) eventually(want func(c *assert.CollectT, s v1beta1.NodeImageStatus)) v1beta1.NodeImageStatus {
 	n.t.Helper()
 	var last v1beta1.NodeImageStatus
-	require.EventuallyWithT(n.t, func(c *assert.CollectT) {
+	await.Until(n.t, func(c *assert.CollectT) {
 		last = n.status()
 		want(c, last)
-	}, patience, moment)
+	})
 	return last
 }
 
@@ -190,7 +185,7 @@ func (n *node) eventuallyPhases(want map[string]v1beta1.ImagePullPhase) v1beta1.
 func (n *node) eventuallyEvent(name, reason string) eventsv1.Event {
 	n.t.Helper()
 	var found eventsv1.Event
-	require.EventuallyWithT(n.t, func(c *assert.CollectT) {
+	await.Until(n.t, func(c *assert.CollectT) {
 		var list eventsv1.EventList
 		require.NoError(c, n.client.List(n.t.Context(), &list))
 		for _, e := range list.Items {
@@ -201,7 +196,7 @@ func (n *node) eventuallyEvent(name, reason string) eventsv1.Event {
 			}
 		}
 		assert.Fail(c, "no event "+reason+" on "+name)
-	}, patience, moment)
+	})
 	return found
 }
 

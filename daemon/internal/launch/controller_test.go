@@ -15,7 +15,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )
@@ -52,7 +52,7 @@ func becomeReady(t *testing.T, c client.Client, pod *corev1.Pod, containers ...s
 func opened(t *testing.T, c client.Client, pod *corev1.Pod, keys ...string) *corev1.ConfigMap {
 	t.Helper()
 	m := &corev1.ConfigMap{}
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Namespace: pod.Namespace, Name: "web-barrier"}, m))
 		assert.Equal(collect, keys, slices.Sorted(maps.Keys(m.Data)))
 		assert.True(collect, metav1.IsControlledBy(m, pod))
@@ -82,7 +82,7 @@ func TestContainersStartInOrder(t *testing.T) {
 	opened(t, c, pod, "p_0", "p_10")
 	becomeReady(t, c, pod, "log", "main")
 	opened(t, c, pod, "p_-5", "p_0", "p_10")
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 		assert.Equal(collect, "true", pod.Annotations[contract.ContainerLaunchPriorityCompletedAnnotation])
 	})
@@ -90,7 +90,7 @@ func TestContainersStartInOrder(t *testing.T) {
 	becomeReady(t, c, pod, "log")
 
 	require.NoError(t, c.Delete(t.Context(), pod))
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		err := c.Get(t.Context(), client.ObjectKey{Namespace: pod.Namespace, Name: "web-barrier"}, &corev1.ConfigMap{})
 		assert.True(collect, apierrors.IsNotFound(err), "the next pod of the name must not find it")
 	})
@@ -132,7 +132,7 @@ func TestSomebodysConfigMapIsLeftAlone(t *testing.T) {
 	create(t, c, m)
 	pod := newPod(namespace)
 	create(t, c, pod)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		list := &eventsv1.EventList{}
 		require.NoError(collect, c.List(t.Context(), list, client.InNamespace(namespace)))
 		if assert.NotEmpty(collect, list.Items) {
@@ -160,7 +160,7 @@ func TestGatesOfOtherWorkloadsAreAnswered(t *testing.T) {
 	create(t, c, ours)
 	pod := gated("theirs")
 	create(t, c, pod)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 		condition := podstate.Condition(pod, contract.KruisePodReady)
 		if assert.NotNil(collect, condition) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
@@ -51,7 +51,7 @@ func TestARefusedControllerIsQuiet(t *testing.T) {
 			becomeReady(t, c, pod, "none")
 		}
 		opened(t, c, pod, "p_10")
-		testenv.Eventually(t, func(collect *assert.CollectT) {
+		await.Until(t, func(collect *assert.CollectT) {
 			require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(m), m))
 			assert.Len(collect, m.Data, 2)
 			assert.True(collect, metav1.IsControlledBy(m, begun))

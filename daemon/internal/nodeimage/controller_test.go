@@ -18,7 +18,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -43,7 +43,7 @@ func TestNodeImagesFollowNodes(t *testing.T) {
 	})
 
 	require.NoError(t, c.Delete(t.Context(), node))
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: "old"}, &v1beta1.NodeImage{})))
 	})
 	for _, name := range []string{"young", "virtual"} {
@@ -189,7 +189,7 @@ func TestSilentAgentsAreReported(t *testing.T) {
 		require.Len(collect, image.Status.ImageStatuses["nginx"].Tags, 1)
 		assert.Equal(collect, "node has not responded for a long time", image.Status.ImageStatuses["nginx"].Tags[0].Message)
 	})
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		var all eventsv1.EventList
 		require.NoError(collect, c.List(t.Context(), &all))
 		told := map[types.UID]string{}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -102,7 +103,7 @@ func wanted(tag string, ago time.Duration, owners ...corev1.ObjectReference) v1b
 // eventually reads the NodeImage until the assertions about it hold.
 func eventually(t *testing.T, c client.Client, name string, check func(*assert.CollectT, *v1beta1.NodeImage)) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		var image v1beta1.NodeImage
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Name: name}, &image))
 		check(collect, &image)

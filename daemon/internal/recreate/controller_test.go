@@ -13,7 +13,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
@@ -52,7 +52,7 @@ func newRequest(name string, pod *corev1.Pod, containers ...string) *v1beta1.Con
 // completes waits until the request is complete and has lost its marks.
 func completes(t *testing.T, c client.Client, r *v1beta1.ContainerRecreateRequest) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(r), r))
 		assert.Equal(collect, v1beta1.RecreateCompleted, r.Status.Phase)
 		assert.NotContains(collect, r.Labels, v1beta1.ActiveLabel)
@@ -109,7 +109,7 @@ func TestThePodIsNotReadyMeanwhile(t *testing.T) {
 		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 		return podstate.Condition(pod, contract.KruisePodReady)
 	}
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		if held := hold(); assert.NotNil(collect, held) {
 			assert.Equal(collect, corev1.ConditionFalse, held.Status)
 			assert.JSONEq(collect, `[{"userAgent":"ContainerRecreateRequest","key":"`+r.Namespace+`/again"}]`, held.Message)
@@ -118,9 +118,9 @@ func TestThePodIsNotReadyMeanwhile(t *testing.T) {
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(r), r))
 	assert.Contains(t, r.Finalizers, v1beta1.UnreadyAcquiredFinalizer)
 	assert.Empty(t, machine.killed(), "not before the grace is over")
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, corev1.ConditionTrue, hold().Status) })
+	await.Until(t, func(collect *assert.CollectT) { assert.Equal(collect, corev1.ConditionTrue, hold().Status) })
 	assert.Equal(t, []string{"containerd://a-0"}, machine.killed())
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(r), r)), "ttl counts by the manager's clock")
 	})
 }
@@ -139,9 +139,9 @@ func TestADeletedRequestReleasesThePod(t *testing.T) {
 		}
 		return ""
 	}
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, corev1.ConditionFalse, status()) })
+	await.Until(t, func(collect *assert.CollectT) { assert.Equal(collect, corev1.ConditionFalse, status()) })
 	require.NoError(t, c.Delete(t.Context(), r))
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(r), r)))
 		assert.Equal(collect, corev1.ConditionTrue, status())
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -53,7 +53,7 @@ func TestARefusedManagerIsQuiet(t *testing.T) {
 		require.NoError(t, c.Create(t.Context(), r))
 		completes(t, c, r)
 		assert.Equal(t, []string{"containerd://a-0"}, machine.killed())
-		testenv.Eventually(t, func(collect *assert.CollectT) {
+		await.Until(t, func(collect *assert.CollectT) {
 			require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 			assert.Equal(collect, corev1.ConditionTrue, podstate.Condition(pod, contract.KruisePodReady).Status)
 		})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
@@ -244,7 +245,7 @@ func TestPreDeleteHoldsPods(t *testing.T) {
 	testenv.Edit(t, c, set, image("app:2"))
 	for range nodeCount {
 		var held []corev1.Pod
-		testenv.Eventually(t, func(collect *assert.CollectT) {
+		await.Until(t, func(collect *assert.CollectT) {
 			held = slices.DeleteFunc(env.Pods(t, set.Namespace), func(o corev1.Pod) bool {
 				return o.Labels[contract.LifecycleStateLabel] != contract.LifecyclePreparingDelete || o.DeletionTimestamp != nil
 			})
@@ -256,7 +257,7 @@ func TestPreDeleteHoldsPods(t *testing.T) {
 		})
 		assert.Len(t, env.Pods(t, set.Namespace), nodeCount)
 		require.NoError(t, c.Patch(t.Context(), &held[0], client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"example.com/hold":null}}}`))))
-		testenv.Eventually(t, func(collect *assert.CollectT) {
+		await.Until(t, func(collect *assert.CollectT) {
 			assert.True(collect, isGone(t, c, &held[0]))
 		})
 	}
@@ -308,7 +309,7 @@ func TestPartitionedScalingKnowsAfterARestartWhichNodesHadAPod(t *testing.T) {
 	testenv.Edit(t, c, set, keep(nodeCount)) // nobody gets a first pod any more
 	lost := env.Pods(t, set.Namespace)[0]
 	require.NoError(t, c.Delete(t.Context(), &lost))
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.True(collect, isGone(t, c, &lost)) })
+	await.Until(t, func(collect *assert.CollectT) { assert.True(collect, isGone(t, c, &lost)) })
 	startController(t, env, set.Namespace)
 	eventually(t, c, set, hasOne)
 	assert.Equal(t, lost.Spec.NodeName, env.Pods(t, set.Namespace)[0].Spec.NodeName)

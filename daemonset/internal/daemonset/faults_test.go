@@ -14,14 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
-
-const patience = 30 * time.Second
 
 // An operator that is killed in the middle of whatever it does leaves a world from which the next one arrives where an
 // undisturbed one does, with the same pods and within the same limits.
@@ -68,11 +67,7 @@ func killed(t *testing.T, namespace string, n int64) {
 	t.Helper()
 	send, dead := faults.Kill(n)
 	startController(t, faults.Over(env, send), namespace)
-	select {
-	case <-dead:
-	case <-time.After(patience):
-		t.Fatalf("the operator did not come to write %d", n)
-	}
+	await.Receive(t, dead, "the operator did not come to write %d", n)
 }
 
 // end is what a set ends with, without what differs from run to run.

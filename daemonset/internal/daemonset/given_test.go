@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
@@ -80,7 +80,7 @@ func keep(n int32) change {
 // eventually reads the set until the check passes.
 func eventually(t *testing.T, c client.Client, set *v1beta1.DaemonSet, check func(*assert.CollectT)) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		assert.Equal(collect, set.Generation, set.Status.ObservedGeneration)
 		check(collect)

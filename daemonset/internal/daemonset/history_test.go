@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
@@ -36,7 +37,7 @@ func TestADamagedHistoryIsRepaired(t *testing.T) {
 
 	require.NoError(t, c.Patch(t.Context(), first.DeepCopy(), client.RawPatch("application/merge-patch+json",
 		[]byte(`{"metadata":{"labels":{"`+contract.RevisionLabel+`":null}}}`))))
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.Equal(collect, map[string]string{first.Name: first.Name}, labelsOf(t, set.Namespace))
 	})
 
@@ -66,7 +67,7 @@ func TestTheHistoryIsLimited(t *testing.T) {
 		testenv.Edit(t, c, set, image(name))
 		settles(t, c, set, nodeCount, 0)
 	}
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		left := labelsOf(t, set.Namespace)
 		assert.Len(collect, left, 2)
 		assert.Contains(collect, left, first, "its pods run")
@@ -81,6 +82,6 @@ func TestFailedPodsAreReplaced(t *testing.T) {
 	broken := failed.DeepCopy()
 	broken.ResourceVersion, broken.Status.Phase, broken.Status.Reason = "", corev1.PodFailed, "Evicted"
 	require.NoError(t, c.Status().Update(t.Context(), broken))
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.True(collect, isGone(t, c, &failed)) })
+	await.Until(t, func(collect *assert.CollectT) { assert.True(collect, isGone(t, c, &failed)) })
 	settles(t, c, set, nodeCount, nodeCount)
 }

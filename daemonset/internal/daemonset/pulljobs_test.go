@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
@@ -34,7 +35,7 @@ func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 	assert.Empty(t, jobs(t, c, set), "a first deployment has nothing to pull ahead of")
 	testenv.Edit(t, c, set, func(s *v1beta1.DaemonSet) { changed(image("app:2"), keep(4))(s) })
 	settles(t, c, set, nodes, 1)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		revision := &appsv1.ControllerRevision{}
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Namespace: set.Namespace, Name: "web-" + set.Status.UpdateRevision}, revision))
 		assert.Equal(collect, "true", revision.Labels[contract.ImagePreDownloadCreatedLabel])
@@ -46,7 +47,7 @@ func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 
 	testenv.Edit(t, c, set, keep(0))
 	settles(t, c, set, nodes, nodes)
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.Empty(collect, jobs(t, c, set)) })
+	await.Until(t, func(collect *assert.CollectT) { assert.Empty(collect, jobs(t, c, set)) })
 	writes := audit.Writes(t, userAgent)
 	assert.Equal(t, 1, writes["create imagepulljobs"])
 	assert.Equal(t, 1, writes["delete imagepulljobs"])

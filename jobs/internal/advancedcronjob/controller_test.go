@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
@@ -237,7 +238,7 @@ func TestRefusedCreationsAreFew(t *testing.T) {
 	}
 	for name, server := range servers {
 		t.Run(name, func(t *testing.T) {
-			testenv.EventuallyWithin(t, time.Minute, func(collect *assert.CollectT) {
+			await.Until(t, func(collect *assert.CollectT) {
 				assert.Len(collect, jobs(t, c, crons[name].Namespace), 1)
 			})
 			server.AssertQuiet(t, 2)

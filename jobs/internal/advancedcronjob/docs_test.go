@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/docs"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob/plan"
@@ -44,7 +44,7 @@ func TestTheExamplesOfThePageAreFollowed(t *testing.T) {
 		require.NoError(t, err)
 		cron := &v1beta1.AdvancedCronJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: example.Patches}}
 		require.NoError(t, c.Patch(t.Context(), cron, client.RawPatch(types.MergePatchType, patch)))
-		testenv.Eventually(t, func(collect *assert.CollectT) {
+		await.Until(t, func(collect *assert.CollectT) {
 			made := jobs(t, c, namespace)
 			require.Len(collect, made, 1)
 			assert.Equal(collect, "ticket-4711", made[0].Annotations[v1beta1.RunNowAnnotation])

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -86,7 +87,7 @@ func givenCron(t *testing.T, c client.Client, schedule string, changes ...func(*
 // eventually reads the AdvancedCronJob until the assertions about it hold.
 func eventually(t *testing.T, c client.Client, cron *v1beta1.AdvancedCronJob, check func(*assert.CollectT, *v1beta1.AdvancedCronJob)) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		var now v1beta1.AdvancedCronJob
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(cron), &now))
 		check(collect, &now)

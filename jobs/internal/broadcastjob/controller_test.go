@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -40,7 +40,7 @@ func TestAPodRunsOnEveryNode(t *testing.T) {
 		assert.Equal(t, corev1.PullAlways, pods[name][0].Spec.Containers[0].ImagePullPolicy)
 	}
 	edit(t, c, job, func(job *v1beta1.BroadcastJob) { job.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(0)) })
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(job), job)), "its time is over")
 	})
 }
@@ -150,7 +150,7 @@ func TestAFailedPodFailsTheJob(t *testing.T) {
 		assert.Equal(collect, new(int32(3)), job.Status.Failures[0].ExitCode)
 		assert.Contains(collect, job.Status.Message, "on node "+other[0]+" (exit code 3) failed")
 	})
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		left := podsOf(t.Context(), collect, c, job)
 		assert.Len(collect, left, 1)
 		assert.Len(collect, left[other[0]], 1, "the failed pod stays, with its logs")
@@ -222,7 +222,7 @@ func TestRestartsAreLimited(t *testing.T) {
 		phase(v1beta1.PhaseCompleted)(collect, job)
 		assert.EqualValues(collect, 1, job.Status.Failed)
 	})
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		pods := podsOf(t.Context(), collect, c, job)[names[0]]
 		require.Len(collect, pods, 1)
 		assert.Equal(collect, new(int64(1)), pods[0].Spec.ActiveDeadlineSeconds)
@@ -237,7 +237,7 @@ func TestTheDeadlineEndsTheJob(t *testing.T) {
 		phase(v1beta1.PhaseFailed)(collect, job)
 		assert.Equal(collect, "activeDeadlineSeconds (1) have passed", job.Status.Message)
 	})
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.Empty(collect, podsOf(t.Context(), collect, c, job)) })
+	await.Until(t, func(collect *assert.CollectT) { assert.Empty(collect, podsOf(t.Context(), collect, c, job)) })
 }
 
 // Whichever write is the last one of a manager, the next one ends the job, with one pod on each node.

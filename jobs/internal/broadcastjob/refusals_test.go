@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -98,7 +98,7 @@ func (r *refused) begin(t *testing.T) {
 // assertDone waits until everything has happened that was refused.
 func (r *refused) assertDone(t *testing.T, c client.Client, node string) {
 	t.Helper()
-	testenv.EventuallyWithin(t, time.Minute, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.Len(collect, podsOf(t.Context(), collect, c, r.jobs["makes"])[node], 1)
 		pauses := r.jobs["pauses"].DeepCopy()
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pauses), pauses))
@@ -126,7 +126,7 @@ func givenPod(t *testing.T, c client.Client, job *v1beta1.BroadcastJob, node str
 	}
 	pod.Spec.NodeName = node
 	require.NoError(t, c.Create(t.Context(), pod))
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 		assert.True(collect, is(pod), "%+v", pod.Status)
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/nodes"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
@@ -105,7 +106,7 @@ func givenJob(t *testing.T, c client.Client, image string, changes ...func(*v1be
 // eventually reads the job until the assertions about it hold.
 func eventually(t *testing.T, c client.Client, job *v1beta1.BroadcastJob, check func(*assert.CollectT, *v1beta1.BroadcastJob)) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		var now v1beta1.BroadcastJob
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(job), &now))
 		check(collect, &now)
@@ -132,7 +133,7 @@ func podsOf(ctx context.Context, t require.TestingT, c client.Client, job *v1bet
 // edit changes an object until the server takes it.
 func edit[P client.Object](t *testing.T, c client.Client, o P, change func(P)) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
 		change(o)
 		require.NoError(collect, c.Update(t.Context(), o))

@@ -9,8 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
-
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
@@ -89,7 +88,7 @@ func leftBy(t *testing.T, c client.Client, job *v1beta1.BroadcastJob, image, nod
 		}}},
 	}}}
 	require.NoError(t, c.Create(t.Context(), pod))
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 		assert.Equal(collect, phase, pod.Status.Phase)
 		assert.Equal(collect, node, pod.Spec.NodeName)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
@@ -50,7 +51,7 @@ func TestEachImageIsPulled(t *testing.T) {
 	testenv.Edit(t, c, list, func(list *v1beta1.ImageListPullJob) {
 		list.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(0))
 	})
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(list), list)))
 	})
 }
@@ -67,7 +68,7 @@ func TestEditsReplaceJobs(t *testing.T) {
 	testenv.Edit(t, c, list, func(list *v1beta1.ImageListPullJob) {
 		list.Spec.PullPolicy = &v1beta1.PullPolicy{TimeoutSeconds: new(int32(5))}
 	})
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		now := listed(t.Context(), collect, c, list)
 		assert.Equal(collect, []string{"busybox", "redis"}, imagesOf(now))
 		for _, child := range now {

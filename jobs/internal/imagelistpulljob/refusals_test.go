@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
@@ -53,7 +54,7 @@ func TestARefusedControllerIsQuiet(t *testing.T) {
 			}
 			<-time.After(200 * time.Millisecond)
 		}
-		testenv.EventuallyWithin(t, time.Minute, func(collect *assert.CollectT) {
+		await.Until(t, func(collect *assert.CollectT) {
 			assert.Equal(collect, []string{"nginx"}, imagesOf(listed(t.Context(), collect, c, makes)))
 			assert.Equal(collect, []string{"nginx"}, imagesOf(listed(t.Context(), collect, c, drops)))
 			assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(expires), expires)))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -59,7 +60,7 @@ func givenList(t *testing.T, c client.Client, namespace string, changes ...func(
 // eventually reads the job until the assertions about it hold.
 func eventually(t *testing.T, c client.Client, list *v1beta1.ImageListPullJob, check func(*assert.CollectT, *v1beta1.ImageListPullJob)) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		var now v1beta1.ImageListPullJob
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(list), &now))
 		check(collect, &now)
@@ -85,7 +86,7 @@ func imagesOf(children []v1beta1.ImagePullJob) (images []string) {
 // children waits for jobs of these images, sorted, and of no others.
 func children(t *testing.T, c client.Client, list *v1beta1.ImageListPullJob, images ...string) (found []v1beta1.ImagePullJob) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		found = listed(t.Context(), collect, c, list)
 		assert.Equal(collect, images, imagesOf(found))
 	})

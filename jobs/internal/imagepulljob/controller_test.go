@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -29,7 +29,7 @@ func TestAJobBeginsWhenNodeImageAppears(t *testing.T) {
 	require.NoError(t, envtest.UninstallCRDs(env.Config, definition(t)))
 	d, err := discovery.NewDiscoveryClientForConfig(env.Config)
 	require.NoError(t, err)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		served, err := d.ServerResourcesForGroupVersion(nodeimage.GroupVersion.String())
 		require.NoError(collect, err)
 		for _, r := range served.APIResources {
@@ -60,7 +60,7 @@ func TestAJobPullsOnAllItsNodes(t *testing.T) {
 		job.Spec.Parallelism = new(intstr.FromInt(2))
 		job.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(1))
 	})
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(job), job)
 		assert.True(collect, apierrors.IsNotFound(err), "its time is over")
 	})
@@ -114,14 +114,14 @@ func TestSecretsAreCopiedAndRemoved(t *testing.T) {
 		return func(job *v1beta1.ImagePullJob) { job.Name, job.Spec.PullSecrets = name, []string{"registry"} }
 	}
 	first, second := givenJob(t, c, namespace, with("first")), givenJob(t, c, namespace, with("second"))
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		found := copiesOf(t.Context(), collect, c, namespace)
 		require.Len(collect, found, 1)
 		assert.Equal(collect, fmt.Sprintf("%s/first,%s/second", namespace, namespace), found[0].Annotations[v1beta1.SecretReferencesAnnotation])
 		assert.Equal(collect, source.Data, found[0].Data)
 	})
 	require.NoError(t, c.Delete(t.Context(), first))
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		found := copiesOf(t.Context(), collect, c, namespace)
 		require.Len(collect, found, 1)
 		assert.Equal(collect, namespace+"/second", found[0].Annotations[v1beta1.SecretReferencesAnnotation])
@@ -129,7 +129,7 @@ func TestSecretsAreCopiedAndRemoved(t *testing.T) {
 	})
 	givenAgents(t, c, nodeimage.ImageSucceeded)
 	eventually(t, c, second, completed)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.Empty(collect, copiesOf(t.Context(), collect, c, namespace), "no credential outlives the job")
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(second), second))
 		assert.Empty(collect, second.Finalizers)
@@ -189,7 +189,7 @@ func TestTwoManagersPullOnce(t *testing.T) {
 // answerAll has the agents look once.
 func answerAll(t *testing.T, c client.Client, names []string) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		asked := 0
 		for _, name := range names {
 			image := &nodeimage.NodeImage{}
@@ -250,7 +250,7 @@ func TestNoCopyOutlivesAJobThatIsGone(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), leftOver))
 	require.NoError(t, c.Create(t.Context(), foreign))
 	givenControllerOf(t, env)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(leftOver), leftOver)))
 	})
 	require.NoError(t, c.Delete(t.Context(), foreign), "what is no copy stays")
@@ -262,7 +262,7 @@ func TestNoCopyOutlivesAJobThatIsGone(t *testing.T) {
 	givenJob(t, c, namespace, with("second"))
 	usedBy := func(want string) {
 		t.Helper()
-		testenv.Eventually(t, func(collect *assert.CollectT) {
+		await.Until(t, func(collect *assert.CollectT) {
 			found := copiesOf(t.Context(), collect, c, namespace)
 			require.Len(collect, found, 1)
 			assert.Equal(collect, want, found[0].Annotations[v1beta1.SecretReferencesAnnotation])
@@ -292,7 +292,7 @@ func TestANodeThatGoesIsNotWaitedFor(t *testing.T) {
 	})
 	assert.Equal(t, [2]bool{true, false}, [2]bool{asked(names[0]), asked(names[1])}, "one at a time")
 	require.NoError(t, c.Delete(t.Context(), &nodeimage.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: names[0]}}))
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.True(collect, asked(names[1])) })
+	await.Until(t, func(collect *assert.CollectT) { assert.True(collect, asked(names[1])) })
 	pulls(t, c, names[1], nodeimage.ImageSucceeded)
 	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
 		completed(collect, job)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -47,7 +48,7 @@ func TestTheOrderOfAWorkloadIsThatOfItsPulls(t *testing.T) {
 	set.SetKind("CloneSet")
 	set.SetNamespace(namespace)
 	set.SetName("web")
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, client.IgnoreAlreadyExists(c.Create(t.Context(), set)), "its kind is served")
 	})
 	for i, tier := range []string{"live", "live", "test"} {

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -94,7 +94,7 @@ func (r *refused) annotate(t *testing.T, c client.Client, note string) {
 // assertDone waits until everything has happened that was refused.
 func (r *refused) assertDone(t *testing.T, c client.Client) {
 	t.Helper()
-	testenv.EventuallyWithin(t, testenv.RetryPatience, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		for _, name := range r.nodes {
 			image := &nodeimage.NodeImage{}
 			require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Name: name}, image))

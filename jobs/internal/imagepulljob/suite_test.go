@@ -22,6 +22,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -157,7 +158,7 @@ func givenJob(t *testing.T, c client.Client, namespace string, changes ...func(*
 // eventually reads the job until the assertions about it hold.
 func eventually(t *testing.T, c client.Client, job *v1beta1.ImagePullJob, check func(*assert.CollectT, *v1beta1.ImagePullJob)) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		var now v1beta1.ImagePullJob
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(job), &now))
 		check(collect, &now)

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
-
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
@@ -68,7 +67,7 @@ func TestWhatOpenKruiseHasMadeIsTakenOver(t *testing.T) {
 		completed(collect, job)
 		assert.Empty(collect, job.Finalizers)
 	})
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(shared), shared)))
 	})
 	assert.Zero(t, tagOf(t, c, names[0]).Version, "one round of pulling")

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/internal/sidecarterminator"
@@ -47,7 +47,7 @@ func TestOnlyPodsThatMayHaveSidecarsAreCached(t *testing.T) {
 	informer, err := held.GetInformer(t.Context(), &corev1.Pod{}, cache.BlockUntilSynced(false))
 	require.NoError(t, err)
 	env.Start(t, mgr)
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.True(collect, informer.HasSynced()) })
+	await.Until(t, func(collect *assert.CollectT) { assert.True(collect, informer.HasSynced()) })
 	store := informer.(interface{ GetStore() toolscache.Store }).GetStore()
 	kept := map[string]string{}
 	for _, o := range store.List() {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -52,7 +52,7 @@ func TestItBeginsWhenRequestsAreServed(t *testing.T) {
 	require.NoError(t, envtest.UninstallCRDs(env.Config, definition(t)))
 	d, err := discovery.NewDiscoveryClientForConfig(env.Config)
 	require.NoError(t, err)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		_, err := d.ServerResourcesForGroupVersion(daemon.GroupVersion.String())
 		assert.Error(collect, err)
 	})
@@ -61,7 +61,7 @@ func TestItBeginsWhenRequestsAreServed(t *testing.T) {
 	pod := givenPod(t, c, namespace, realNode, vars(stopped()), nil)
 	exit(t, c, pod, "main", 0)
 	exit(t, c, pod, "mesh", 0)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		n, _ := told(collect, c, pod, plan.EventUnavailable)
 		assert.Equal(collect, 1, n)
 	})
@@ -78,7 +78,7 @@ func TestItBeginsWhenRequestsAreServed(t *testing.T) {
 
 func imageBecomes(t *testing.T, c client.Client, pod *corev1.Pod, container, image string) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 		for _, has := range pod.Spec.Containers {
 			if has.Name == container {
@@ -100,7 +100,7 @@ func TestSidecarsAreStoppedAfterTheMainContainer(t *testing.T) {
 	exit(t, c, pod, "log", 143)
 	exit(t, c, pod, "mesh", 0)
 	report(t, c, pod, func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed })
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		n, times := told(collect, c, pod, plan.EventTerminating)
 		assert.Equal(collect, [2]int{1, 1}, [2]int{n, times})
 	})
@@ -142,7 +142,7 @@ func TestTheResultIsThatOfTheMainContainer(t *testing.T) {
 
 func phaseBecomes(t *testing.T, c client.Client, pod *corev1.Pod, phase corev1.PodPhase) {
 	t.Helper()
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 		assert.Equal(collect, phase, pod.Status.Phase)
 	})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -131,7 +132,7 @@ func exit(t *testing.T, c client.Client, pod *corev1.Pod, container string, code
 func requested(t *testing.T, c client.Client, pod *corev1.Pod, suffix string, containers ...string) *daemon.ContainerRecreateRequest {
 	t.Helper()
 	r := &daemon.ContainerRecreateRequest{}
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		key := client.ObjectKey{Namespace: pod.Namespace, Name: "sidecar-termination-" + string(pod.UID) + suffix}
 		require.NoError(collect, c.Get(t.Context(), key, r))
 	})

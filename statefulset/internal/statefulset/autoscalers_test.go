@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -53,7 +54,7 @@ func TestAVerticalAutoscalerIsLivedWith(t *testing.T) {
 	require.NoError(t, c.SubResource("resize").Patch(t.Context(), &pods[0], resize))
 	evicted := pods[1].DeepCopy()
 	require.NoError(t, c.SubResource("eviction").Create(t.Context(), evicted, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "web-1", Namespace: set.Namespace}}))
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		now := env.Pods(t, set.Namespace)
 		require.Len(collect, now, 2)
 		assert.NotEqual(collect, pods[1].UID, now[1].UID)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -48,7 +49,7 @@ func TestWritesPerPod(t *testing.T) {
 	audit = env.Audit(t)
 	testenv.Edit(t, c, set, image("app:2"))
 	settles(t, c, set)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.Equal(collect, 20, audit.Writes(t, userAgent)["patch pods/status"])
 	})
 	writes = audit.Writes(t, userAgent)
@@ -155,11 +156,11 @@ func TestOrphansAreAdoptedByName(t *testing.T) {
 			assert.Equal(collect, "web-1", pods[2].Labels[appsv1.StatefulSetPodNameLabel])
 		}
 	}
-	testenv.Eventually(t, owned)
+	await.Until(t, owned)
 	testenv.Edit(t, c, &env.Pods(t, namespace)[2], func(o *corev1.Pod) { o.OwnerReferences = nil })
-	testenv.Eventually(t, owned)
+	await.Until(t, owned)
 	testenv.Edit(t, c, &env.Pods(t, namespace)[2], func(o *corev1.Pod) { delete(o.Labels, appsv1.StatefulSetPodNameLabel) })
-	testenv.Eventually(t, owned)
+	await.Until(t, owned)
 }
 
 // A member that loses all its labels is found, too: it is given up with its claims, which go with the set no more, and
@@ -180,7 +181,7 @@ func TestPodsThatLoseAllLabelsAreReleased(t *testing.T) {
 	bare := env.Pods(t, set.Namespace)[1]
 	audit := env.Audit(t)
 	testenv.Edit(t, c, &bare, func(o *corev1.Pod) { o.Labels = nil })
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(&bare), &bare))
 		assert.Empty(collect, bare.OwnerReferences)
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
@@ -195,7 +196,7 @@ func TestPodsThatLoseAllLabelsAreReleased(t *testing.T) {
 		o.Labels = map[string]string{"app": "web", appsv1.StatefulSetPodNameLabel: "web-1"}
 	})
 	settles(t, c, set)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
 		assert.Len(collect, claim.OwnerReferences, 1)
 	})
@@ -214,19 +215,19 @@ func TestMissingClaimsComeBack(t *testing.T) {
 		assert.Equal(collect, []string{"the-data-web-0", "the-data-web-1"}, claims(t, set.Namespace))
 		assert.Len(collect, env.Pods(t, set.Namespace), 2)
 	}
-	testenv.Eventually(t, wanted)
+	await.Until(t, wanted)
 	lost := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "the-data-web-1"}}
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(lost), lost))
 	uid := lost.UID
 	require.NoError(t, c.Delete(t.Context(), lost))
 	testenv.Edit(t, c, lost, func(o *corev1.PersistentVolumeClaim) { o.Finalizers = nil })
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		again := &corev1.PersistentVolumeClaim{}
 		if assert.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(lost), again)) {
 			assert.NotEqual(collect, uid, again.UID)
 		}
 	})
-	testenv.Eventually(t, wanted)
+	await.Until(t, wanted)
 }
 
 // Claims grow one pod at a time; the pod follows when its claim has grown. Storage classes are read only
@@ -258,7 +259,7 @@ func TestClaimsGrowWithTheUpdate(t *testing.T) {
 	})
 	for i, name := range []string{"data-web-1", "data-web-0"} {
 		grown := &corev1.PersistentVolumeClaim{}
-		testenv.Eventually(t, func(collect *assert.CollectT) {
+		await.Until(t, func(collect *assert.CollectT) {
 			require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Namespace: set.Namespace, Name: name}, grown))
 			assert.Equal(collect, "2Gi", grown.Spec.Resources.Requests.Storage().String())
 		})
@@ -302,7 +303,7 @@ func TestUnreadableStorageClassesHoldUpGrowthOnly(t *testing.T) {
 	testenv.Edit(t, c, set, func(s *v1beta1.StatefulSet) {
 		s.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
 	})
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		progressing := conditions.Get(set.Status.Conditions, v1beta1.StatefulSetProgressing)
 		require.NotNil(collect, progressing)
@@ -311,7 +312,7 @@ func TestUnreadableStorageClassesHoldUpGrowthOnly(t *testing.T) {
 	readable.Store(true)
 	for _, name := range []string{"data-web-1", "data-web-0"} {
 		grown := &corev1.PersistentVolumeClaim{}
-		testenv.Eventually(t, func(collect *assert.CollectT) {
+		await.Until(t, func(collect *assert.CollectT) {
 			require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Namespace: set.Namespace, Name: name}, grown))
 			assert.Equal(collect, "2Gi", grown.Spec.Resources.Requests.Storage().String())
 		})
@@ -363,7 +364,7 @@ func TestASetCreatedAgainTakesItsRevisionsBack(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), again))
 	settles(t, c, again)
 	revisions := &appsv1.ControllerRevisionList{}
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.List(t.Context(), revisions, client.InNamespace(namespace)))
 		assert.Len(collect, revisions.Items, 1)
 		assert.True(collect, metav1.IsControlledBy(&revisions.Items[0], again))

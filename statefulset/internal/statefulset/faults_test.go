@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
@@ -71,11 +72,7 @@ func killed(t *testing.T, namespace string, n int64) {
 	t.Helper()
 	send, dead := faults.Kill(n)
 	startController(t, faults.Over(env, send), namespace)
-	select {
-	case <-dead:
-	case <-time.After(testenv.Patience):
-		t.Fatalf("the operator did not come to write %d", n)
-	}
+	await.Receive(t, dead, "the operator did not come to write %d", n)
 }
 
 // within requires that no more pods are active and no fewer available at any time, and that no two pods
@@ -114,12 +111,12 @@ func TestFailingRequestsDelayOnly(t *testing.T) {
 	server := faults.NewShaky(1)
 	startController(t, faults.Over(env, server.Send), set.Namespace)
 	require.NoError(t, c.Create(t.Context(), set))
-	settlesWithin(t, testenv.RetryPatience, c, set)
+	settles(t, c, set)
 	history.Replay(t, within(t, pods, 0))
 	history = faults.Record(t, env, set.Namespace)
 	for _, next := range []func(*v1beta1.StatefulSet){image("app:2"), argument("new")} {
 		testenv.Edit(t, c, set, next)
-		settlesWithin(t, testenv.RetryPatience, c, set)
+		settles(t, c, set)
 	}
 	for _, f := range []faults.Fault{faults.Conflict, faults.TooMany, faults.Failure, faults.AnswerLost} {
 		assert.Positive(t, server.Met()[f], f)
@@ -161,7 +158,7 @@ func TestForeignWritersAreRepairedOrRespected(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), set))
 	settles(t, c, set)
 	testenv.Edit(t, c, set, image("app:2"))
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.Positive(collect, countImage(t, set, "app:2")) })
+	await.Until(t, func(collect *assert.CollectT) { assert.Positive(collect, countImage(t, set, "app:2")) })
 
 	pods := env.Pods(t, set.Namespace)
 	deleted, orphaned, relabelled, held := &pods[0], &pods[1], &pods[2], &pods[3]
@@ -174,7 +171,7 @@ func TestForeignWritersAreRepairedOrRespected(t *testing.T) {
 	assert.Positive(t, countImage(t, set, "app:1"), "the rollout was over")
 
 	// A released pod keeps its name, and with it its ordinal from the set, for as long as it lives.
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(relabelled), relabelled))
 		assert.Nil(collect, metav1.GetControllerOf(relabelled), "what the selector does not match is released")
 		assert.Equal(collect, released, relabelled.UID)
@@ -186,7 +183,7 @@ func TestForeignWritersAreRepairedOrRespected(t *testing.T) {
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(held), held), "nobody else may take the finalizer off")
 	assert.NotNil(t, held.DeletionTimestamp)
 	testenv.Edit(t, c, held, func(o *corev1.Pod) { o.Finalizers = nil })
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		for _, o := range []*corev1.Pod{deleted, held, relabelled} {
 			now := &corev1.Pod{}
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), now)

@@ -2,7 +2,6 @@ package statefulset_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -70,12 +69,7 @@ func both(a, b func(*v1beta1.StatefulSet)) func(*v1beta1.StatefulSet) {
 // settles waits until the status describes the spec and all pods are as wanted.
 func settles(t *testing.T, c client.Client, set *v1beta1.StatefulSet) {
 	t.Helper()
-	settlesWithin(t, testenv.Patience, c, set)
-}
-
-func settlesWithin(t *testing.T, patience time.Duration, c client.Client, set *v1beta1.StatefulSet) {
-	t.Helper()
-	testenv.EventuallyWithin(t, patience, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		assert.Equal(collect, set.Generation, set.Status.ObservedGeneration)
 		assert.Equal(collect, *set.Spec.Replicas, set.Status.AvailableReplicas, "%+v", set.Status)

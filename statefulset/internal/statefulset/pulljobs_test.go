@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
@@ -34,7 +35,7 @@ func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 	assert.Empty(t, jobs(t, c, set), "a first rollout has nothing to pull ahead of")
 	testenv.Edit(t, c, set, both(image("app:2"), keep(4)))
 	settles(t, c, set)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		revision := &appsv1.ControllerRevision{}
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Namespace: set.Namespace, Name: set.Status.UpdateRevision}, revision))
 		assert.Equal(collect, "true", revision.Labels[contract.ImagePreDownloadCreatedLabel])
@@ -46,7 +47,7 @@ func TestImagesArePulledAheadOncePerRevision(t *testing.T) {
 
 	testenv.Edit(t, c, set, keep(0))
 	settles(t, c, set)
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.Empty(collect, jobs(t, c, set)) })
+	await.Until(t, func(collect *assert.CollectT) { assert.Empty(collect, jobs(t, c, set)) })
 	writes := audit.Writes(t, userAgent)
 	assert.Equal(t, 1, writes["create imagepulljobs"])
 	assert.Equal(t, 1, writes["delete imagepulljobs"])
@@ -73,7 +74,7 @@ func TestWithoutImagePullJobsNothingIsPulledAhead(t *testing.T) {
 		}
 		return found
 	}
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.Len(collect, told(), 1) })
+	await.Until(t, func(collect *assert.CollectT) { assert.Len(collect, told(), 1) })
 	testenv.Edit(t, c, set, keep(0))
 	settles(t, c, set)
 	require.Len(t, told(), 1)

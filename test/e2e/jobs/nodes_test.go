@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 
@@ -99,7 +100,7 @@ func restore(ctx context.Context, t *testing.T, node cluster.Node) {
 		}
 		return
 	}
-	require.EventuallyWithT(t, func(collect *assert.CollectT) { require.NoError(collect, settled(ctx, node.Name())) }, 2*time.Minute, 200*time.Millisecond)
+	await.Until(t, func(collect *assert.CollectT) { require.NoError(collect, settled(ctx, node.Name())) })
 }
 
 // settled returns what the node lacks: a NodeImage of its own, or pods that are ready.

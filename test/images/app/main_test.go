@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 func folder(t *testing.T, files ...string) string {
@@ -81,10 +82,10 @@ func TestADeafAppGoesOn(t *testing.T) {
 func TestAppIsReadyForAWhile(t *testing.T) {
 	url, _ := start(t, t.Context(), "-ready-after", "200ms", "-fail-after", "600ms")
 	for _, wanted := range []int{http.StatusServiceUnavailable, http.StatusOK, http.StatusServiceUnavailable} {
-		require.EventuallyWithT(t, func(c *assert.CollectT) {
+		await.Until(t, func(c *assert.CollectT) {
 			code, _ := get(c, url+"/healthz")
 			assert.Equal(c, wanted, code)
-		}, 10*time.Second, 5*time.Millisecond)
+		})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-project/flotilla/core/operator/manager"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 )
@@ -73,7 +74,7 @@ func (r Replicas) Start(t testing.TB, send faults.Send) (stop func()) {
 func (r Replicas) Leader(t testing.TB, before string) (holder string) {
 	t.Helper()
 	c := r.env.Client(t)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		lease := &coordinationv1.Lease{}
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Namespace: r.leases, Name: r.operator().Feature + "-manager"}, lease))
 		require.NotNil(collect, lease.Spec.HolderIdentity)

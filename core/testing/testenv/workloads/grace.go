@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 )
@@ -45,18 +46,18 @@ func (g Grace[T]) TestSpoiled(t *testing.T) {
 		return ready.Status
 	}
 	require.NoError(t, c.Create(t.Context(), g.Set))
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, corev1.ConditionTrue, inService(collect)) })
+	await.Until(t, func(collect *assert.CollectT) { assert.Equal(collect, corev1.ConditionTrue, inService(collect)) })
 	testenv.Edit(t, c, g.Set, g.Update)
-	testenv.Eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, corev1.ConditionFalse, inService(collect)) })
+	await.Until(t, func(collect *assert.CollectT) { assert.Equal(collect, corev1.ConditionFalse, inService(collect)) })
 	testenv.Edit(t, c, g.Set, g.Spoil)
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(g.Set), g.Set))
 		stalled := conditions.Get(g.Conditions(g.Set), conditions.Stalled)
 		require.NotNil(collect, stalled)
 		assert.Equal(collect, corev1.ConditionTrue, stalled.Status)
 	})
 	require.Equal(t, "app:1", pod(t).Spec.Containers[0].Image, "the grace period is over too early for this test")
-	testenv.Eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		assert.Equal(collect, "app:2", pod(collect).Spec.Containers[0].Image)
 	})
 }

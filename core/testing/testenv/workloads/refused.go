@@ -22,11 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
-
-// recovery is the time in which the spec must be met after the end of refusals.
-const recovery = time.Minute
 
 // mostRequests is how many requests an operator may make for one object in the way at first.
 const mostRequests = 10
@@ -56,11 +54,6 @@ type Refused struct {
 	FailedUpdate, FailedScale string
 }
 
-func (r Refused) eventually(t *testing.T, check func(*assert.CollectT)) {
-	t.Helper()
-	require.EventuallyWithT(t, check, recovery, 100*time.Millisecond)
-}
-
 // TestUpdate lets a policy refuse the image of an in-place update.
 func (r Refused) TestUpdate(t *testing.T) {
 	t.Parallel()
@@ -79,12 +72,12 @@ func (r Refused) TestUpdate(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		r.Start(t, ns)
 		require.NoError(t, c.Create(t.Context(), set))
-		r.eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:1")) })
+		await.Until(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:1")) })
 		allow = r.forbid(t, c, set, "app:2")
 		audit = r.Env.AuditOf(t, ns)
 		r.edit(t, c, set, "app:2")
 		begun := time.Now()
-		r.eventually(t, func(collect *assert.CollectT) { assert.GreaterOrEqual(collect, r.trials(t, audit), 4) })
+		await.Until(t, func(collect *assert.CollectT) { assert.GreaterOrEqual(collect, r.trials(t, audit), 4) })
 		writes := audit.Writes(t, r.UserAgent)
 		t.Logf("in %s: %v, and %d dry runs", time.Since(begun).Round(time.Second), writes, r.trials(t, audit))
 		assert.Equal(t, 1, writes["patch pods"], "one pod tries, the others rehearse")
@@ -102,14 +95,14 @@ func (r Refused) TestUpdate(t *testing.T) {
 	t.Run("refused to the next operator", func(t *testing.T) {
 		audit = r.Env.AuditOf(t, ns)
 		r.Start(t, ns)
-		r.eventually(t, func(collect *assert.CollectT) { assert.GreaterOrEqual(collect, r.trials(t, audit), 2) })
+		await.Until(t, func(collect *assert.CollectT) { assert.GreaterOrEqual(collect, r.trials(t, audit), 2) })
 		writes := audit.Writes(t, r.UserAgent)
 		assert.Zero(t, writes["patch pods"]+writes["patch pods/status"], "the set says that it was refused: %v", writes)
 	})
 	t.Run("allowed", func(t *testing.T) {
 		r.Start(t, ns)
 		allow()
-		r.eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:2")) })
+		await.Until(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:2")) })
 	})
 }
 
@@ -128,7 +121,7 @@ func (r Refused) TestCreation(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), set))
 	begun := time.Now()
 	refused := func() int { return audit.Writes(t, r.UserAgent)["create pods"] - len(r.pods(t, c, set)) }
-	r.eventually(t, func(collect *assert.CollectT) { assert.GreaterOrEqual(collect, refused(), 6) })
+	await.Until(t, func(collect *assert.CollectT) { assert.GreaterOrEqual(collect, refused(), 6) })
 	writes := audit.Writes(t, r.UserAgent)
 	t.Logf("in %s: %v", time.Since(begun).Round(time.Second), writes)
 	assert.Greater(t, time.Since(begun), 10*time.Second, "after the first, which are side by side, they come after 1, 2, 4 and 8 seconds")
@@ -138,7 +131,7 @@ func (r Refused) TestCreation(t *testing.T) {
 	assert.Contains(t, message, "exceeded quota: two")
 	r.assertEventsAreCountedUp(t, c, ns, 1)
 	require.NoError(t, c.Delete(t.Context(), quota))
-	r.eventually(t, func(collect *assert.CollectT) { assert.Len(collect, r.pods(t, c, set), 5) })
+	await.Until(t, func(collect *assert.CollectT) { assert.Len(collect, r.pods(t, c, set), 5) })
 }
 
 // TestRights removes the operator's right to patch pods, and restores it.
@@ -157,11 +150,11 @@ func (r Refused) TestRights(t *testing.T) {
 		}
 		return pods
 	}
-	r.eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:1")) })
+	await.Until(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:1")) })
 	audit := r.Env.AuditOf(t, ns)
 	r.edit(t, c, set, "app:2")
 	begun := time.Now()
-	r.eventually(t, func(collect *assert.CollectT) { assert.GreaterOrEqual(collect, r.trials(t, audit), 2) })
+	await.Until(t, func(collect *assert.CollectT) { assert.GreaterOrEqual(collect, r.trials(t, audit), 2) })
 	writes := audit.Writes(t, r.UserAgent)
 	t.Logf("in %s: %v, and %d dry runs", time.Since(begun).Round(time.Second), writes, r.trials(t, audit))
 	requests := r.trials(t, audit)
@@ -175,7 +168,7 @@ func (r Refused) TestRights(t *testing.T) {
 	r.assertEventsAreCountedUp(t, c, ns, 3)
 	role.Rules = r.Role.Rules
 	require.NoError(t, c.Update(t.Context(), role))
-	r.eventually(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:2")) })
+	await.Until(t, func(collect *assert.CollectT) { assert.Equal(collect, 3, image("app:2")) })
 }
 
 // edit gives the pods of the set another image, again where the status was written meanwhile.
@@ -238,7 +231,7 @@ func (r Refused) trials(t *testing.T, audit *testenv.Audit) int {
 // assertEventsAreCountedUp requires that there are few warning events, and that some of them count several attempts.
 func (r Refused) assertEventsAreCountedUp(t *testing.T, c client.Client, ns string, most int) {
 	t.Helper()
-	r.eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		list := &eventsv1.EventList{}
 		require.NoError(collect, c.List(t.Context(), list, client.InNamespace(ns)))
 		warnings, series := 0, 0
@@ -276,7 +269,7 @@ func (r Refused) forbid(t *testing.T, c client.Client, set client.Object, image 
 	require.NoError(t, c.Create(t.Context(), policy))
 	require.NoError(t, c.Create(t.Context(), binding))
 	pod := r.pods(t, c, set)[0]
-	r.eventually(t, func(collect *assert.CollectT) {
+	await.Until(t, func(collect *assert.CollectT) {
 		tried := pod.DeepCopy()
 		tried.Spec.Containers[0].Image = image
 		err := c.Patch(t.Context(), tried, client.MergeFrom(&pod), client.DryRunAll)

@@ -18,14 +18,10 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/simulate"
-)
-
-const (
-	patience = 20 * time.Second
-	moment   = 10 * time.Millisecond
 )
 
 // givenRuntimes looks for runtimes in a folder until the end of the test.
@@ -46,7 +42,7 @@ func givenRuntimes(t *testing.T, folder, file string) (*cri.Runtimes, *metrics.M
 
 func eventuallyReady(t *testing.T, runtimes *cri.Runtimes) {
 	t.Helper()
-	require.Eventually(t, func() bool { return runtimes.Ready() == nil }, patience, moment, "no runtime")
+	await.Until(t, func(check *assert.CollectT) { assert.NoError(check, runtimes.Ready()) }, "no runtime")
 }
 
 func pod(name string) *corev1.Pod {
@@ -80,7 +76,7 @@ func TestAMissingRuntimeIsAReasonThatNamesThePaths(t *testing.T) {
 
 	simulate.NewRuntime(t, "cri-o", filepath.Join(folder, "crio/crio.sock"))
 	eventuallyReady(t, runtimes)
-	require.Eventually(t, func() bool { return testutil.ToFloat64(m.RuntimeReady) == 1 }, patience, moment)
+	await.Until(t, func(check *assert.CollectT) { assert.InDelta(check, 1, testutil.ToFloat64(m.RuntimeReady), 0) })
 }
 
 func TestTheFlagNamesTheOnlySocket(t *testing.T) {
@@ -99,7 +95,7 @@ func TestSeveralRuntimesAreToldApartByTheNameInContainerIDs(t *testing.T) {
 	second := simulate.NewRuntime(t, "cri-o", filepath.Join(folder, "crio/crio.sock"))
 	a, b := first.Run(pod("web"), "main"), second.Run(pod("web"), "main")
 	runtimes, _ := givenRuntimes(t, folder, "")
-	require.Eventually(t, func() bool { return len(runtimes.All()) == 2 }, patience, moment)
+	await.Until(t, func(check *assert.CollectT) { assert.Len(check, runtimes.All(), 2) })
 
 	for id, want := range map[string]string{a: "containerd", b: "cri-o"} {
 		one, err := runtimes.ForContainer(id)
@@ -147,7 +143,7 @@ func TestContainersCarryWhatTheKubeletWrote(t *testing.T) {
 	detail, err := one.Status(t.Context(), id)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"CONFIG": "v1"}, detail.Env)
-	assert.WithinDuration(t, time.Now(), detail.StartedAt, patience)
+	assert.WithinDuration(t, time.Now(), detail.StartedAt, await.Limit)
 	env, err := one.Env(t.Context(), id)
 	require.NoError(t, err)
 	assert.Equal(t, detail.Env, env)
@@ -202,13 +198,12 @@ func TestARestartedRuntimeWorksAgainOverTheSameRuntimes(t *testing.T) {
 	_, err = one.Status(t.Context(), id)
 	require.Error(t, err)
 	fake.Start(t)
-	require.Eventually(t, func() bool {
-		if one, err = runtimes.ForContainer(id); err != nil {
-			return false
-		}
+	await.Until(t, func(check *assert.CollectT) {
+		one, err = runtimes.ForContainer(id)
+		require.NoError(check, err)
 		_, err = one.Status(t.Context(), id)
-		return err == nil
-	}, patience, moment, "the connection comes back by itself")
+		assert.NoError(check, err)
+	}, "the connection comes back by itself")
 }
 
 func TestARuntimeThatCrashesDuringAPullIsAnErrorOfThatPull(t *testing.T) {
@@ -235,10 +230,11 @@ func TestARuntimeThatCrashesDuringAPullIsAnErrorOfThatPull(t *testing.T) {
 
 	fake.Fail("PullImage", nil)
 	fake.Start(t)
-	require.Eventually(t, func() bool {
+	await.Until(t, func(check *assert.CollectT) {
 		one, err = runtimes.ForImages() // the one before may have been given up
-		return err == nil && one.Pull(t.Context(), cri.Pull{Reference: "docker.io/library/app:1"}) == nil
-	}, patience, moment)
+		require.NoError(check, err)
+		assert.NoError(check, one.Pull(t.Context(), cri.Pull{Reference: "docker.io/library/app:1"}))
+	})
 }
 
 func TestPullHandsOverCredentialsAndSandbox(t *testing.T) {
@@ -273,9 +269,9 @@ func TestARuntimeThatAnswersErrorsIsNotReady(t *testing.T) {
 	fake := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
 	fake.Fail("ListImages", func(context.Context, any) error { return status.Error(codes.Internal, "disk is gone") })
 	runtimes, _ := givenRuntimes(t, folder, "")
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
+	await.Until(t, func(c *assert.CollectT) {
 		assert.ErrorContains(c, runtimes.Ready(), "disk is gone")
-	}, patience, moment)
+	})
 	fake.Fail("ListImages", nil)
 	eventuallyReady(t, runtimes)
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,6 +19,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
@@ -55,12 +55,12 @@ func TestEventsOfNamespacesThatAreGoingAreNoErrors(t *testing.T) {
 		})
 	}
 	told := 0
-	require.Eventually(t, func() bool { // what is told before the recorder has started is lost
+	await.Until(t, func(check *assert.CollectT) { // what is told before the recorder has started is lost
 		told++
 		tell("going", told)
-		return refused.Load() >= 10
-	}, 10*time.Second, 10*time.Millisecond)
+		assert.GreaterOrEqual(check, refused.Load(), int64(10))
+	})
 	tell("here", 0)
-	require.Eventually(t, func() bool { return len(logged.About("here")) == 1 }, 10*time.Second, 20*time.Millisecond)
+	await.Until(t, func(check *assert.CollectT) { assert.Len(check, logged.About("here"), 1) })
 	assert.Empty(t, logged.About("going"))
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,13 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake" //nolint:depguard // the story is about answers that a real server gives only by chance
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
-)
-
-const (
-	waitFor = 10 * time.Second
-	tick    = 5 * time.Millisecond
 )
 
 var key = types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -101,7 +96,7 @@ func TestReplicasNeverGiveAPlaceAwayTwice(t *testing.T) {
 	assert.Equal(t, map[string]int{"a": limit, "b": limit, "": pods - 2*limit}, got)
 	assert.Less(t, s.writes.Load(), int32(limit), "pods that come together share a write")
 	for _, k := range keepers {
-		assert.Eventually(t, func() bool { k.mu.Lock(); defer k.mu.Unlock(); return len(k.queues) == 0 }, waitFor, tick, "nothing is remembered")
+		await.Until(t, func(check *assert.CollectT) { k.mu.Lock(); defer k.mu.Unlock(); assert.Empty(check, k.queues) }, "nothing is remembered")
 	}
 }
 

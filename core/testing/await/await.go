@@ -1,0 +1,41 @@
+// Package await waits in tests until something holds.
+//
+// A test that waits says what must hold and never how long that may take: a machine that is busy takes longer, and that is
+// no failure. Where a deadline is what is tested, the test steps a clock.
+package await
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// Limit is how long Until waits. A test that reaches it hangs: all that is waited for comes within seconds on a quiet
+	// machine, or within the 30 seconds after which a refused write is tried again.
+	Limit = 4 * time.Minute
+
+	interval = 20 * time.Millisecond
+)
+
+// Until waits until the assertions of check hold. After Limit it fails the test with the assertions that failed last and
+// the message, which is formatted as by require functions.
+func Until(t testing.TB, check func(c *assert.CollectT), message ...any) {
+	t.Helper()
+	require.EventuallyWithT(t, check, Limit, interval, message...)
+}
+
+// Receive waits until the channel has a value or is closed, and returns the value. After Limit it fails the test with the
+// message.
+func Receive[T any](t testing.TB, from <-chan T, message ...any) T {
+	t.Helper()
+	select {
+	case value := <-from:
+		return value
+	case <-time.After(Limit):
+		require.Fail(t, "nothing was received", message...)
+		panic("not reached")
+	}
+}
