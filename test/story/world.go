@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/bundle"
 	"github.com/flotilla-project/flotilla/test/cluster"
 	"github.com/flotilla-project/flotilla/test/install"
 )
@@ -140,15 +142,27 @@ func (w World) Namespace(t *testing.T) string {
 	return ns.Name
 }
 
-// dump logs the objects of a failed test, before its namespace is deleted, and the last lines of the operators' logs.
+// dump logs the pods and events of a failed test, before its namespace is deleted, and keeps a bundle of all its objects and
+// of the operators' logs.
 func (w World) dump(t *testing.T, namespace string) {
 	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
 	kinds := strings.Join(append(w.suite.Kinds, "pods", "events"), ",")
-	left, _ := w.kubectl(context.WithoutCancel(t.Context()), "", "-n", namespace, "get", kinds, "-o", "wide")
-	t.Logf("what %s leaves in %s:\n%s", t.Name(), namespace, left)
+	left, _ := w.kubectl(ctx, "", "-n", namespace, "get", kinds, "-o", "wide")
+	t.Logf("the objects of %s in %s:\n%s", t.Name(), namespace, left)
+	folder, err := bundle.Folder(t)
+	if err != nil {
+		t.Logf("there is no bundle: %v", err)
+		return
+	}
+	if err := bundle.Write(ctx, w.Cluster.RESTConfig(), namespace, folder); err != nil {
+		t.Logf("the bundle is not complete: %v", err)
+	}
 	for _, feature := range w.suite.Features {
-		said, _ := w.kubectl(context.WithoutCancel(t.Context()), "", "-n", install.Namespace, "logs", "deployment/"+feature+"-manager", "--tail=20")
-		t.Logf("what %s said last:\n%s", feature, said)
+		said, _ := w.kubectl(ctx, "", "-n", install.Namespace, "logs", "deployment/"+feature+"-manager")
+		if err := os.WriteFile(filepath.Join(folder, feature+"-manager.log"), []byte(said), 0o600); err != nil {
+			t.Logf("the bundle is not complete: %v", err)
+		}
 	}
 }
 

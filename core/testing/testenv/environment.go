@@ -1,9 +1,11 @@
 package testenv
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,10 +57,20 @@ type Environment struct {
 
 	envtest *envtest.Environment
 	audit   string
+	cleaner *rest.Config
+	before  []object // what is there at the start
+	tests   *tests   // shared by copies
+}
+
+// tests is what is known of the tests that run.
+type tests struct {
+	mu         sync.Mutex
+	namespaces map[string]string // the names of the tests by their namespaces
+	logs       map[testing.TB]*operatorLog
 }
 
 // Run starts the control plane, runs the tests of the package and stops the control plane. It ends the process with an
-// error when the control plane cannot be started.
+// error when the control plane cannot be started, and when all tests passed and objects of them are left, which it names.
 func (e *Environment) Run(m *testing.M, o Options) {
 	log.SetLogger(zap.New(zap.UseDevMode(true), zap.Level(zapErrorLevel)))
 	os.Exit(e.run(m, o))
@@ -80,7 +92,10 @@ func (e *Environment) run(m *testing.M, o Options) int {
 		return 1
 	}
 	defer func() { _ = e.envtest.Stop() }()
-	return m.Run()
+	if code := m.Run(); code != 0 {
+		return code
+	}
+	return e.checkLeftBehind()
 }
 
 func (e *Environment) start(folder string, o Options) error {
@@ -118,7 +133,14 @@ func (e *Environment) start(folder string, o Options) error {
 	}
 	config.QPS = -1
 	e.Config = config
-	return nil
+	e.tests = &tests{namespaces: map[string]string{}, logs: map[testing.TB]*operatorLog{}}
+	ctx, stop := context.WithTimeout(context.Background(), cleanTime)
+	defer stop()
+	if err := e.addCleaner(ctx); err != nil {
+		return err
+	}
+	e.before, err = e.objects(ctx)
+	return err
 }
 
 // Need skips the test when there is no API server; where the variable CI is set, it fails the test.
@@ -135,12 +157,13 @@ func (e *Environment) Need(t testing.TB) {
 	}
 }
 
-// ConfigAs returns Config with the user agent, which identifies the client in the audit log.
+// ConfigAs returns Config with the user agent, which identifies the client in the audit log. The name of the test follows
+// it.
 func (e *Environment) ConfigAs(t testing.TB, userAgent string) *rest.Config {
 	t.Helper()
 	e.Need(t)
 	config := rest.CopyConfig(e.Config)
-	config.UserAgent = userAgent
+	config.UserAgent = userAgent + "/" + t.Name()
 	return config
 }
 
@@ -167,11 +190,15 @@ func (e *Environment) User(t testing.TB, name string) *rest.Config {
 	return user.Config()
 }
 
-// Namespace makes a namespace for the test and returns its name. Its objects are not removed: no controller manager
-// runs.
+// Namespace makes a namespace for the test and returns its name. It goes with all of its objects when the test ends. A test
+// that has failed keeps a bundle of them before.
 func (e *Environment) Namespace(t testing.TB) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	require.NoError(t, e.Client(t).Create(t.Context(), ns))
+	e.tests.mu.Lock()
+	defer e.tests.mu.Unlock()
+	e.tests.namespaces[ns.Name] = t.Name()
+	t.Cleanup(func() { e.cleanUp(t, ns.Name) })
 	return ns.Name
 }

@@ -1,14 +1,21 @@
 package testenv_test
 
 import (
+	"context"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
@@ -46,4 +53,50 @@ func TestManagerServesItsCache(t *testing.T) {
 	var got corev1.Namespace
 	require.NoError(t, mgr.GetClient().Get(t.Context(), client.ObjectKey{Name: ns}, &got))
 	assert.Equal(t, ns, got.Name)
+}
+
+func TestWhatATestMakesGoesWithIt(t *testing.T) {
+	var ns string
+	passed := t.Run("a test", func(t *testing.T) {
+		ns = env.Namespace(t)
+		require.NoError(t, env.Client(t).Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "held", Finalizers: []string{"example.com/nobody"}},
+		}))
+		require.NoError(t, env.Client(t).Create(t.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "running"},
+			Spec:       corev1.PodSpec{NodeName: "a", Containers: []corev1.Container{{Name: "main", Image: "app:1"}}},
+		}))
+	})
+	require.True(t, passed)
+	c := env.Client(t)
+	assert.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: ns}, &corev1.Namespace{})))
+	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.PodList{}} {
+		require.NoError(t, c.List(t.Context(), list, client.InNamespace(ns)))
+		assert.Zero(t, meta.LenList(list))
+	}
+}
+
+func TestObjectsThatAreLeftBehindAreNamed(t *testing.T) {
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "left"}}
+	require.NoError(t, env.Client(t).Create(t.Context(), class))
+	t.Cleanup(func() { assert.NoError(t, env.Client(t).Delete(context.WithoutCancel(t.Context()), class)) })
+	await.Until(t, func(check *assert.CollectT) { // the server writes its log after its answer
+		left, err := testenv.LeftBehind(&env, t.Context())
+		require.NoError(check, err)
+		assert.Contains(check, left, "priorityclasses.scheduling.k8s.io left of test/"+t.Name())
+	})
+}
+
+func TestAFailedTestLeavesABundle(t *testing.T) {
+	t.Setenv("FLOTILLA_BUNDLES", t.TempDir())
+	ns := env.Namespace(t)
+	require.NoError(t, env.Client(t).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}}))
+	env.Manager(t).GetLogger().Info("Started", "what", "manager")
+	folder, err := testenv.Bundle(&env, t.Context(), t, ns)
+	require.NoError(t, err)
+	for file, text := range map[string]string{"configmaps.yaml": "name: a", "operators.log": `{"what": "manager"}`, "events.txt": ""} {
+		got, err := os.ReadFile(filepath.Join(folder, file))
+		require.NoError(t, err)
+		assert.Contains(t, string(got), text)
+	}
 }

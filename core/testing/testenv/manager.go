@@ -29,6 +29,7 @@ func (e *Environment) Manager(t testing.TB, adapt ...func(*manager.Options)) man
 	e.Need(t)
 	o := manager.Options{
 		Scheme:  e.Scheme,
+		Logger:  e.logger(t),
 		Metrics: server.Options{BindAddress: "0"},
 	}
 	o.Controller.SkipNameValidation = new(true)
