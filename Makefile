@@ -14,6 +14,8 @@ NODES ?= 3
 
 # How long `make soak` plays, which tests (a regular expression), from which seed, and how many worlds at a time.
 export DURATION PLANS FROM PROCS
+# How often tests run to find those that fail by chance, beside how many busy processes, and the seed of the first order.
+export TIMES LOAD SEED
 # On which release of Kubernetes tests run; empty means the newest one.
 export FLOTILLA_KUBERNETES ?= $(KUBERNETES)
 
@@ -25,7 +27,7 @@ run = .make/quiet "building $(notdir $1)" go build -o bin/cmd/$(notdir $1) $1 &&
 
 include .make/tools.mk
 
-.PHONY: help all build test test-unit test-e2e soak bench generate lint verify images demo up down
+.PHONY: help all build test test-unit test-e2e test-changed deflake soak bench generate lint verify images demo up down
 .PHONY: release release-plan release-prepare release-tag
 
 help: ## list what there is
@@ -47,7 +49,13 @@ test-unit: ## unit and API server tests of every module; test-cloneset: those of
 test-e2e: ## end-to-end tests on real nodes; KUBERNETES=1.33.13 chooses a release
 	@./test/run e2e
 
+test-changed: ## tests of the modules that differ from BASE=commit, by default the last one, and of all that require these
+	@./test/run changed $(BASE)
+
 test-%: ; @./test/run module $*
+
+deflake: ## tests of all modules or MODULE=name, TIMES=20 times in random orders, beside LOAD=4 busy processes; lists those that failed
+	@./test/run deflake $(MODULE)
 
 soak: ## new random worlds of all plans for DURATION=1h, on PROCS cores; PLANS=regexp and FROM=seed choose
 	@./test/run soak

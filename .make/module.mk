@@ -4,6 +4,8 @@
 #   make -C core test RUN=Plan   those whose name matches
 
 RUN ?= .
+# Flags of go test.
+TESTFLAGS ?=
 # How long the tests of one package may take.
 TIMEOUT ?= 30m
 # The workspace gives all modules one list of dependencies and would hide that one does not stand alone.
@@ -26,8 +28,8 @@ vet: ## look for suspicious code
 # Tests that call t.Parallel wait for API servers more than they compute. What vet finds is looked for by make vet, once, and
 # not for all dependencies with and without the race detector.
 test: ## unit and API server tests of the module, with the race detector
-	$(if $(PURE),go test -vet=off -timeout $(TIMEOUT) -run '$(RUN)' $(PURE))
-	go test -vet=off -race -parallel 4 -timeout $(TIMEOUT) -run '$(RUN)' $(filter-out $(PURE),$(PACKAGES))
+	$(if $(PURE),go test -vet=off $(TESTFLAGS) -timeout $(TIMEOUT) -run '$(RUN)' $(PURE))
+	go test -vet=off -race $(TESTFLAGS) -parallel 4 -timeout $(TIMEOUT) -run '$(RUN)' $(filter-out $(PURE),$(PACKAGES))
 
 tidy: ## bring go.mod and go.sum in order
 	go mod tidy
