@@ -115,8 +115,7 @@ var labels = map[string]string{"app": "web"}
 func givenApp(t testing.TB, c client.Client, replicas int) *app {
 	t.Helper()
 	a := &app{Client: c, namespace: env.Namespace(t)}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
-	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), node)))
+	env.Share(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec()}
 	selector := &metav1.LabelSelector{MatchLabels: labels}
 	n := int32(replicas) //nolint:gosec // it is small

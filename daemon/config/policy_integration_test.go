@@ -30,7 +30,7 @@ type world struct {
 func givenWorld(t *testing.T) world {
 	t.Helper()
 	w := world{admin: env.Client(t), namespace: env.Namespace(t)}
-	ensure(t, w.admin, namespace("flotilla-system"))
+	env.Share(t, namespace("flotilla-system"))
 	env.Install(t, Files, "secrets/*.yaml", "rbac/*.yaml", "policy/*.yaml")
 	for _, node := range []string{here, there} {
 		pod := podOn(node, w.namespace, "on-"+node)
@@ -43,7 +43,7 @@ func givenWorld(t *testing.T) world {
 		}
 		agent := podOn(node, "flotilla-system", "agent-"+node)
 		agent.Spec.ServiceAccountName = "daemon-agent"
-		ensure(t, w.admin, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, &v1beta1.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: node}}, pod, request, agent)
+		env.Share(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, &v1beta1.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: node}}, pod, request, agent)
 	}
 	return w
 }
@@ -234,7 +234,7 @@ func TestAgentsReadPullSecretsByNameOnly(t *testing.T) {
 	secret := func(namespace string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "registry"}}
 	}
-	ensure(t, w.admin, secret(v1beta1.DefaultConfigNamespace), secret(w.namespace), secret("flotilla-system"), secret("kube-system"))
+	env.Share(t, secret(v1beta1.DefaultConfigNamespace), secret(w.namespace), secret("flotilla-system"), secret("kube-system"))
 
 	config := secret(v1beta1.DefaultConfigNamespace)
 	require.NoError(t, agent.Get(t.Context(), client.ObjectKeyFromObject(config), config))

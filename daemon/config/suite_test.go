@@ -3,11 +3,8 @@ package config
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
@@ -18,16 +15,6 @@ var env testenv.Environment
 
 func TestMain(m *testing.M) {
 	env.Run(m, testenv.Options{CRDs: []string{"crd/nodeimages.yaml", "crd/containerrecreaterequests.yaml"}, Scheme: testenv.Scheme(v1beta1.AddToScheme)})
-}
-
-// ensure creates the objects that are not there yet.
-func ensure(t *testing.T, c client.Client, objects ...client.Object) {
-	t.Helper()
-	for _, o := range objects {
-		if err := c.Create(t.Context(), o); !apierrors.IsAlreadyExists(err) {
-			require.NoError(t, err)
-		}
-	}
 }
 
 func namespace(name string) *corev1.Namespace {

@@ -29,10 +29,9 @@ func TestMain(m *testing.M) {
 func givenCRDs(t *testing.T) {
 	t.Helper()
 	env.Need(t)
-	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{
+	env.InstallCRDs(t, envtest.CRDInstallOptions{
 		Paths: []string{"../config/crd/nodeimages.yaml", "../config/crd/containerrecreaterequests.yaml"}, ErrorIfPathMissing: true,
 	})
-	require.NoError(t, err)
 }
 
 // serve answers the webhooks of the shipped configurations, as the operator does with these feature gates, until the

@@ -145,9 +145,8 @@ func TestOtherPodsDoNotNeedTheOperator(t *testing.T) {
 	namespace := env.Namespace(t)
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "flotilla-system"}}
 	marked := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "marked-", Labels: map[string]string{"control-plane": ""}}}
-	for _, o := range []client.Object{system, marked} {
-		require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), o)))
-	}
+	env.Share(t, system)
+	require.NoError(t, c.Create(t.Context(), marked))
 
 	plain := prioritized(namespace, "plain")
 	plain.Spec.Containers[1].Env = nil

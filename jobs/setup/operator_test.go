@@ -77,7 +77,7 @@ func TestTheTimeOfTagsIsBounded(t *testing.T) {
 func TestTheShippedRolesAreEnough(t *testing.T) {
 	env.Need(t)
 	c := env.Client(t)
-	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: nodeimage.DefaultConfigNamespace}})))
+	env.Share(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: nodeimage.DefaultConfigNamespace}})
 	givenCopierRole(t, c)
 	assertAllowed := operators.Granted{
 		Env: &env, Operator: Operator(), Files: config.Files, Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml"},

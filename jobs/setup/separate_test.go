@@ -50,8 +50,7 @@ func TestEachKindStandsAlone(t *testing.T) {
 		assert.Equal(collect, v1beta1.PhaseRunning, job.Status.Phase)
 	})
 
-	_, err = envtest.InstallCRDs(env.Config, others)
-	require.NoError(t, err)
+	env.InstallCRDs(t, others)
 	list := &v1beta1.ImageListPullJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "list"}}
 	list.Spec.Images = []string{"nginx"}
 	require.NoError(t, c.Create(t.Context(), list))

@@ -61,10 +61,9 @@ func admitting(t *testing.T) (client.Client, client.Reader) {
 func installed(t testing.TB) {
 	t.Helper()
 	env.Need(t)
-	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{
+	env.InstallCRDs(t, envtest.CRDInstallOptions{
 		Paths: []string{"../config/crd/workloadspreads.yaml"}, ErrorIfPathMissing: true,
 	})
-	require.NoError(t, err)
 }
 
 // answering answers the webhooks until the test ends, once the manager of the environment has started.

@@ -26,9 +26,8 @@ import (
 func TestTheShippedRolesAreEnough(t *testing.T) {
 	env.Need(t)
 	c := env.Client(t)
-	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{"../config/crd/statefulsets.yaml"}})
-	require.NoError(t, err)
-	_, err = simnodes.Start(t.Context(), env.ConfigAs(t, simnodes.UserAgent), simnodes.Options{Nodes: 2, Bind: true, LeasePeriod: simnodes.NoLeases})
+	env.InstallCRDs(t, envtest.CRDInstallOptions{Paths: []string{"../config/crd/statefulsets.yaml"}})
+	_, err := simnodes.Start(t.Context(), env.ConfigAs(t, simnodes.UserAgent), simnodes.Options{Nodes: 2, Bind: true, LeasePeriod: simnodes.NoLeases})
 	require.NoError(t, err)
 	assertAllowed := operators.Granted{
 		Env: &env, Operator: Operator(), Files: config.Files,

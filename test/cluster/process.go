@@ -90,8 +90,8 @@ func checkHTTPS(ctx context.Context, url string) error {
 	return nil
 }
 
-// await waits until all probes hold. It returns false if the context ends before.
-func await(ctx context.Context, probes []Probe) bool {
+// allHold waits until all probes hold. It returns false if the context ends before.
+func allHold(ctx context.Context, probes []Probe) bool {
 	for _, probe := range probes {
 		for probe.check(ctx) != nil {
 			if !pause(ctx, probeInterval) {
@@ -113,7 +113,7 @@ func keepRunning(ctx context.Context, p Process, run func(context.Context, Proce
 		return
 	}
 	defer func() { _ = log.Close() }()
-	for await(ctx, p.After) {
+	for allHold(ctx, p.After) {
 		record.Starts++
 		record.Running = true
 		_ = writeJSON(p.Record, record)

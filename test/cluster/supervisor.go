@@ -216,7 +216,7 @@ func (s *supervisor) simulateNodes(ctx context.Context, simulate SimulatedNodes)
 		s.log.Printf("simulated nodes: %v", err)
 		return
 	}
-	if !await(ctx, []Probe{{HTTPS: config.Host + "/readyz"}}) {
+	if !allHold(ctx, []Probe{{HTTPS: config.Host + "/readyz"}}) {
 		return
 	}
 	if err := simulate(ctx, config, s.state.Nodes); err != nil && ctx.Err() == nil {

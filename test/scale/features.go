@@ -110,14 +110,14 @@ func (b *bench) edit(ctx context.Context, w workload, who controller) (Row, erro
 	if err := change(func() { w.scale(int32(b.Pods)) }); err != nil {
 		return row, fmt.Errorf("scale up: %w", err)
 	}
-	if err := await(ctx, "some pods", func() (bool, error) { return len(pods.List()) >= b.Pods/4, nil }); err != nil {
+	if err := until(ctx, "some pods", func() (bool, error) { return len(pods.List()) >= b.Pods/4, nil }); err != nil {
 		return row, err
 	}
 	began := time.Now()
 	if err := change(func() { w.template().Spec.Containers[0].Image = imageLast }); err != nil {
 		return row, fmt.Errorf("edit the image: %w", err)
 	}
-	err = await(ctx, "a pod of the new image", func() (bool, error) { return slices.ContainsFunc(pods.List(), isLast), nil })
+	err = until(ctx, "a pod of the new image", func() (bool, error) { return slices.ContainsFunc(pods.List(), isLast), nil })
 	row.Effect = time.Since(began).Seconds()
 	row.Done = row.Effect
 	if err != nil {
@@ -126,7 +126,7 @@ func (b *bench) edit(ctx context.Context, w workload, who controller) (Row, erro
 	if err := change(func() { w.scale(0) }); err != nil {
 		return row, fmt.Errorf("scale down: %w", err)
 	}
-	return row, await(ctx, "the end of the pods", func() (bool, error) { return len(pods.List()) == 0, nil })
+	return row, until(ctx, "the end of the pods", func() (bool, error) { return len(pods.List()) == 0, nil })
 }
 
 func isLast(o any) bool {

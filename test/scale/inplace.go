@@ -66,13 +66,13 @@ func (b *bench) updateBare(ctx context.Context, space, name string, pods *observ
 	if err := patch(bodies[1]); err != nil {
 		return err
 	}
-	if err := pods.await(ctx, space+"/"+name, runsImageAfter); err != nil {
+	if err := pods.until(ctx, space+"/"+name, runsImageAfter); err != nil {
 		return err
 	}
 	if err := patch(bodies[2], "status"); err != nil {
 		return err
 	}
-	return pods.await(ctx, space+"/"+name, isUpdated)
+	return pods.until(ctx, space+"/"+name, isUpdated)
 }
 
 // runsImageAfter reports whether the container was started with the new image.

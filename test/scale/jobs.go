@@ -78,7 +78,7 @@ func (b *bench) cost(row Row, who controller, do func() (began time.Time, err er
 
 // accepted creates an object. The operator's webhooks answer a moment after it is ready.
 func (b *bench) accepted(ctx context.Context, o client.Object) error {
-	return await(ctx, "the object to be accepted", func() (bool, error) { return b.client.Create(ctx, o) == nil, nil })
+	return until(ctx, "the object to be accepted", func() (bool, error) { return b.client.Create(ctx, o) == nil, nil })
 }
 
 // broadcast measures a BroadcastJob on all nodes, all at once and a tenth of them at a time.
@@ -113,7 +113,7 @@ func (b *bench) broadcast(ctx context.Context) ([]Row, error) {
 		if err := b.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 			return rows, fmt.Errorf("delete the job: %w", err)
 		}
-		if err := await(ctx, "the end of the pods", func() (bool, error) { return len(pods.List()) == 0, nil }); err != nil {
+		if err := until(ctx, "the end of the pods", func() (bool, error) { return len(pods.List()) == 0, nil }); err != nil {
 			return rows, err
 		}
 	}

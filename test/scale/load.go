@@ -73,7 +73,7 @@ func (b *bench) create(ctx context.Context, w workload) (*observed, error) {
 	w.SetUID("")
 	w.SetResourceVersion("")
 	// The operator's webhooks answer a moment after it is ready.
-	err = await(ctx, "the workload to be accepted", func() (bool, error) {
+	err = until(ctx, "the workload to be accepted", func() (bool, error) {
 		return b.client.Create(ctx, w.Object) == nil, nil
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ func (b *bench) measure(ctx context.Context, l load, pods *observed) (Row, error
 	if err := b.client.Patch(ctx, l.workload, client.MergeFrom(before)); err != nil {
 		return row, fmt.Errorf("change the workload: %w", err)
 	}
-	if err := await(ctx, "the pods", func() (bool, error) { return l.complete(pods), nil }); err != nil {
+	if err := until(ctx, "the pods", func() (bool, error) { return l.complete(pods), nil }); err != nil {
 		return row, err
 	}
 	row.Done = time.Since(began).Seconds()
@@ -169,7 +169,7 @@ func (l load) complete(pods cache.Store) bool {
 
 // reported waits until the workload's status shows the end of the load.
 func (b *bench) reported(ctx context.Context, workload client.Object, end func() bool) error {
-	return await(ctx, "the workload's status", func() (bool, error) {
+	return until(ctx, "the workload's status", func() (bool, error) {
 		err := b.client.Get(ctx, client.ObjectKeyFromObject(workload), workload)
 		return err == nil && end(), err
 	})

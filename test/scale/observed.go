@@ -104,9 +104,9 @@ func (o *observed) begin(wanted int) {
 	clear(o.ready)
 }
 
-// await waits until a pod is done.
-func (o *observed) await(ctx context.Context, key string, done func(*corev1.Pod) bool) error {
-	return await(ctx, "pod "+key, func() (bool, error) {
+// until waits until a pod is done.
+func (o *observed) until(ctx context.Context, key string, done func(*corev1.Pod) bool) error {
+	return until(ctx, "pod "+key, func() (bool, error) {
 		item, found, err := o.GetByKey(key)
 		pod, ok := item.(*corev1.Pod)
 		return found && ok && done(pod), err

@@ -61,7 +61,7 @@ func get(ctx context.Context, url string) (code int, text string, err error) {
 }
 
 // await polls until ask returns true, at most for the timeout of a run.
-func await(ctx context.Context, what string, ask func() (bool, error)) error {
+func until(ctx context.Context, what string, ask func() (bool, error)) error {
 	return awaitEvery(ctx, pollInterval, what, ask)
 }
 

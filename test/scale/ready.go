@@ -102,7 +102,7 @@ func (b *bench) readied(ctx context.Context, way bareReady) ([]Row, error) {
 	}
 	row.LastWrite = time.Since(began).Seconds()
 	all := load{done: isReady, pods: b.Pods}
-	if err := await(ctx, "the pods", func() (bool, error) { return all.complete(store), nil }); err != nil {
+	if err := until(ctx, "the pods", func() (bool, error) { return all.complete(store), nil }); err != nil {
 		return nil, err
 	}
 	row.Done = time.Since(began).Seconds()
@@ -126,7 +126,7 @@ func (b *bench) readied(ctx context.Context, way bareReady) ([]Row, error) {
 	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		return rows, fmt.Errorf("delete the pods: %w", err)
 	}
-	return rows, await(ctx, "the end of the pods", func() (bool, error) { return len(store.List()) == 0, nil })
+	return rows, until(ctx, "the end of the pods", func() (bool, error) { return len(store.List()) == 0, nil })
 }
 
 // send creates the pods and sends the patches.
@@ -150,7 +150,7 @@ func (b *bench) send(ctx context.Context, space string, way bareReady, store *ob
 	if way.bound {
 		requests.Go(func() error {
 			return forEach(ctx, b.Pods, func(ctx context.Context, i int) error {
-				if err := store.await(ctx, space+"/"+podName(i), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }); err != nil {
+				if err := store.until(ctx, space+"/"+podName(i), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }); err != nil {
 					return err
 				}
 				return open(ctx, i)

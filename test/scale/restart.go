@@ -118,7 +118,7 @@ func isAboutObjects(r audit.Request) bool { return r.Object.Resource != "" }
 // write and the requests until then.
 func (b *bench) leads(ctx context.Context) (requests []audit.Request, since time.Time, err error) {
 	agent := b.operator.name + "/leader-election"
-	err = await(ctx, "a leader", func() (bool, error) {
+	err = until(ctx, "a leader", func() (bool, error) {
 		more, err := b.audit.Read(isAboutObjects)
 		requests = append(requests, more...)
 		for _, r := range more {
@@ -207,7 +207,7 @@ func (b *bench) pattern(ctx context.Context) (p pattern, err error) {
 	set.Spec.Selector.MatchLabels = map[string]string{"app": seed}
 	set.Spec.Template.Labels = map[string]string{"app": seed}
 	w.scale(int32(b.Pods))
-	err = await(ctx, "the set to be accepted", func() (bool, error) { return b.client.Create(ctx, set) == nil, nil })
+	err = until(ctx, "the set to be accepted", func() (bool, error) { return b.client.Create(ctx, set) == nil, nil })
 	if err != nil {
 		return p, err
 	}

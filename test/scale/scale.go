@@ -129,7 +129,7 @@ func (b *bench) start(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("simulate nodes: %w", err)
 	}
-	if err := await(ctx, "nodes without taints", func() (bool, error) { return b.untainted(ctx) }); err != nil {
+	if err := until(ctx, "nodes without taints", func() (bool, error) { return b.untainted(ctx) }); err != nil {
 		return err
 	}
 	if err := b.findProcesses(); err != nil {
@@ -220,7 +220,7 @@ func (b *bench) namespace(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("create a namespace: %w", err)
 	}
-	return space.Name, await(ctx, "the namespace's account", func() (bool, error) {
+	return space.Name, until(ctx, "the namespace's account", func() (bool, error) {
 		_, err := b.kube.CoreV1().ServiceAccounts(space.Name).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, client.IgnoreNotFound(err)
 	})

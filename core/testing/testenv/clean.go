@@ -31,12 +31,13 @@ const (
 
 // addCleaner makes the cleaner, and excludes it from the webhooks of the environment.
 func (e *Environment) addCleaner(ctx context.Context) error {
-	user, err := e.envtest.AddUser(envtest.User{Name: cleaner, Groups: []string{"system:masters"}}, rest.CopyConfig(e.Config))
+	user, err := e.plane.AddUser(envtest.User{Name: cleaner, Groups: []string{"system:masters"}}, rest.CopyConfig(e.Config))
 	if err != nil {
 		return fmt.Errorf("add user %s: %w", cleaner, err)
 	}
 	e.cleaner = user.Config()
 	e.cleaner.QPS = -1
+	e.cleaner.WarningHandler = rest.NoWarnings{} // it reads deprecated kinds, too
 	c, err := client.New(e.Config, client.Options{})
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
@@ -114,7 +115,7 @@ func (e *Environment) empty(ctx context.Context, namespace string) error {
 	return errors.Join(append(problems, client.IgnoreNotFound(err))...)
 }
 
-// remove deletes the object at once. Nobody is there to do what its finalizers wait for.
+// remove deletes the object at once. Nobody is there to do the work for which its finalizers wait.
 func remove(ctx context.Context, of metadata.ResourceInterface, o *metav1.PartialObjectMetadata) error {
 	if len(o.Finalizers) > 0 {
 		_, err := of.Patch(ctx, o.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})

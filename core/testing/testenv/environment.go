@@ -7,17 +7,22 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 const (
@@ -55,6 +60,7 @@ type Environment struct {
 	// Scheme knows the kinds of the tests.
 	Scheme *runtime.Scheme
 
+	plane   *envtest.ControlPlane
 	envtest *envtest.Environment
 	audit   string
 	cleaner *rest.Config
@@ -65,7 +71,8 @@ type Environment struct {
 // tests is what is known of the tests that run.
 type tests struct {
 	mu         sync.Mutex
-	namespaces map[string]string // the names of the tests by their namespaces
+	namespaces map[string]string  // the names of the tests by their namespaces
+	shared     map[types.UID]bool // the objects that several tests use
 	logs       map[testing.TB]*operatorLog
 }
 
@@ -91,7 +98,7 @@ func (e *Environment) run(m *testing.M, o Options) int {
 		fmt.Fprintln(os.Stderr, "testenv: start the control plane:", err)
 		return 1
 	}
-	defer func() { _ = e.envtest.Stop() }()
+	defer func() { _ = e.plane.Stop() }()
 	if code := m.Run(); code != 0 {
 		return code
 	}
@@ -108,13 +115,10 @@ func (e *Environment) start(folder string, o Options) error {
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return fmt.Errorf("write the audit policy: %w", err)
 	}
-	e.envtest = &envtest.Environment{
-		CRDDirectoryPaths:     o.CRDs,
-		ErrorIfCRDPathMissing: true,
-		WebhookInstallOptions: o.Webhooks,
-		Scheme:                e.Scheme,
-	}
-	args := e.envtest.ControlPlane.GetAPIServer().Configure()
+	e.plane = &envtest.ControlPlane{Etcd: &envtest.Etcd{StartTimeout: await.Limit, StopTimeout: await.Limit}}
+	server := e.plane.GetAPIServer()
+	server.StartTimeout, server.StopTimeout = await.Limit, await.Limit
+	args := server.Configure()
 	args.Set("audit-policy-file", policy)
 	args.Set("audit-log-path", e.audit)
 	args.Set("audit-log-format", "json")
@@ -127,20 +131,63 @@ func (e *Environment) start(folder string, o Options) error {
 	if o.AdmissionPlugins != "" {
 		args.Set("enable-admission-plugins", o.AdmissionPlugins)
 	}
-	config, err := e.envtest.Start()
-	if err != nil {
+	if err := e.plane.Start(); err != nil {
 		return err
 	}
-	config.QPS = -1
-	e.Config = config
-	e.tests = &tests{namespaces: map[string]string{}, logs: map[testing.TB]*operatorLog{}}
-	ctx, stop := context.WithTimeout(context.Background(), cleanTime)
+	err := e.prepare(o)
+	if err != nil {
+		_ = e.plane.Stop()
+	}
+	return err
+}
+
+// prepare brings what the tests need to the API server that has started.
+func (e *Environment) prepare(o Options) error {
+	ctx, stop := context.WithTimeout(context.Background(), await.Limit)
 	defer stop()
+	admin, err := e.plane.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, &rest.Config{QPS: -1})
+	if err != nil {
+		return fmt.Errorf("add an administrator: %w", err)
+	}
+	e.Config = admin.Config()
+	if err := e.awaitDefaultNamespace(ctx); err != nil {
+		return err
+	}
+	existing := true
+	e.envtest = &envtest.Environment{
+		UseExistingCluster:    &existing,
+		Config:                e.Config,
+		CRDDirectoryPaths:     o.CRDs,
+		CRDInstallOptions:     envtest.CRDInstallOptions{MaxTime: await.Limit},
+		ErrorIfCRDPathMissing: true,
+		WebhookInstallOptions: o.Webhooks,
+		Scheme:                e.Scheme,
+	}
+	e.envtest.WebhookInstallOptions.MaxTime = await.Limit
+	if _, err := e.envtest.Start(); err != nil {
+		return err
+	}
+	e.tests = &tests{namespaces: map[string]string{}, shared: map[types.UID]bool{}, logs: map[testing.TB]*operatorLog{}}
 	if err := e.addCleaner(ctx); err != nil {
 		return err
 	}
 	e.before, err = e.objects(ctx)
 	return err
+}
+
+// awaitDefaultNamespace waits until the API server has made the namespace default, for which envtest waits five seconds.
+func (e *Environment) awaitDefaultNamespace(ctx context.Context) error {
+	c, err := client.New(e.Config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		return c.Get(ctx, client.ObjectKey{Name: metav1.NamespaceDefault}, &corev1.Namespace{}) == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the namespace default: %w", err)
+	}
+	return nil
 }
 
 // Need skips the test when there is no API server; where the variable CI is set, it fails the test.
@@ -167,7 +214,8 @@ func (e *Environment) ConfigAs(t testing.TB, userAgent string) *rest.Config {
 	return config
 }
 
-// Client returns a client that reads from and writes to the server without a cache.
+// Client returns a client that reads from and writes to the server without a cache. The objects that it creates go when the
+// test ends.
 func (e *Environment) Client(t testing.TB) client.Client {
 	t.Helper()
 	return e.ClientAs(t, "test")
@@ -178,14 +226,14 @@ func (e *Environment) ClientAs(t testing.TB, userAgent string) client.Client {
 	t.Helper()
 	c, err := client.New(e.ConfigAs(t, userAgent), client.Options{Scheme: e.Scheme})
 	require.NoError(t, err)
-	return c
+	return made{Client: c, env: e, t: t}
 }
 
 // User makes a user without any rights and returns its client configuration.
 func (e *Environment) User(t testing.TB, name string) *rest.Config {
 	t.Helper()
 	e.Need(t)
-	user, err := e.envtest.AddUser(envtest.User{Name: name}, rest.CopyConfig(e.Config))
+	user, err := e.plane.AddUser(envtest.User{Name: name}, rest.CopyConfig(e.Config))
 	require.NoError(t, err)
 	return user.Config()
 }
@@ -195,7 +243,9 @@ func (e *Environment) User(t testing.TB, name string) *rest.Config {
 func (e *Environment) Namespace(t testing.TB) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	require.NoError(t, e.Client(t).Create(t.Context(), ns))
+	c, err := client.New(e.ConfigAs(t, "test"), client.Options{Scheme: e.Scheme})
+	require.NoError(t, err)
+	require.NoError(t, c.Create(t.Context(), ns))
 	e.tests.mu.Lock()
 	defer e.tests.mu.Unlock()
 	e.tests.namespaces[ns.Name] = t.Name()

@@ -1,7 +1,6 @@
 package testenv_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -59,6 +58,7 @@ func TestWhatATestMakesGoesWithIt(t *testing.T) {
 	var ns string
 	passed := t.Run("a test", func(t *testing.T) {
 		ns = env.Namespace(t)
+		require.NoError(t, env.Client(t).Create(t.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}))
 		require.NoError(t, env.Client(t).Create(t.Context(), &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "held", Finalizers: []string{"example.com/nobody"}},
 		}))
@@ -70,6 +70,7 @@ func TestWhatATestMakesGoesWithIt(t *testing.T) {
 	require.True(t, passed)
 	c := env.Client(t)
 	assert.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: ns}, &corev1.Namespace{})))
+	assert.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: "gone"}, &schedulingv1.PriorityClass{})))
 	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.PodList{}} {
 		require.NoError(t, c.List(t.Context(), list, client.InNamespace(ns)))
 		assert.Zero(t, meta.LenList(list))
@@ -77,9 +78,7 @@ func TestWhatATestMakesGoesWithIt(t *testing.T) {
 }
 
 func TestObjectsThatAreLeftBehindAreNamed(t *testing.T) {
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "left"}}
-	require.NoError(t, env.Client(t).Create(t.Context(), class))
-	t.Cleanup(func() { assert.NoError(t, env.Client(t).Delete(context.WithoutCancel(t.Context()), class)) })
+	require.NoError(t, env.Client(t).Create(t.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "left"}}))
 	await.Until(t, func(check *assert.CollectT) { // the server writes its log after its answer
 		left, err := testenv.LeftBehind(&env, t.Context())
 		require.NoError(check, err)

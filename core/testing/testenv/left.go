@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,13 +17,16 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// The API server writes these by itself, at any time.
+// The API server, and operators that lead, write these at any time.
 var serversOwn = []schema.GroupResource{
 	{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}, {Resource: "componentstatuses"},
-	{Group: "apiregistration.k8s.io", Resource: "apiservices"},
+	{Group: "apiregistration.k8s.io", Resource: "apiservices"}, {Group: "coordination.k8s.io", Resource: "leases"},
 	{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"},
 	{Group: "flowcontrol.apiserver.k8s.io", Resource: "prioritylevelconfigurations"},
 }
+
+// simulatedLabel is on simulated nodes, which a later simulation of the package takes over.
+const simulatedLabel = "simulated-node"
 
 var serversNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
 
@@ -70,7 +74,8 @@ func (e *Environment) objects(ctx context.Context) ([]object, error) {
 			}
 			for i := range there.Items {
 				o := &there.Items[i]
-				if !slices.Contains(serversNamespaces, o.Namespace) && o.Labels["kubernetes.io/bootstrapping"] == "" {
+				theirs := slices.Contains(serversNamespaces, o.Namespace) || o.Labels["kubernetes.io/bootstrapping"] != ""
+				if !theirs && o.Labels[simulatedLabel] == "" {
 					all = append(all, object{resource.GroupResource().String(), o.Namespace, o.Name, o.UID})
 				}
 			}
@@ -102,7 +107,7 @@ func (e *Environment) leftBehind(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := slices.DeleteFunc(now, func(o object) bool { return slices.Contains(e.before, o) })
+	left := slices.DeleteFunc(now, func(o object) bool { return e.tests.shared[o.uid] || slices.Contains(e.before, o) })
 	if len(left) == 0 {
 		return nil, nil
 	}
@@ -114,7 +119,7 @@ func (e *Environment) leftBehind(ctx context.Context) ([]string, error) {
 	for _, o := range left {
 		maker := e.tests.namespaces[o.namespace]
 		if maker == "" {
-			maker = makers[o.String()]
+			maker = cmp.Or(makers[o.String()], "an unknown client")
 		}
 		texts = append(texts, o.String()+" of "+maker)
 	}

@@ -63,6 +63,8 @@ func (e *Environment) Install(t testing.TB, files fs.FS, patterns ...string) {
 			for _, object := range Manifests(t, files, name) {
 				applied := client.ApplyConfigurationFromUnstructured(object)
 				require.NoError(t, c.Apply(t.Context(), applied, client.FieldOwner("test"), client.ForceOwnership), name)
+				require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(object), object), name)
+				e.share(object)
 			}
 		}
 	}

@@ -23,8 +23,7 @@ func (e *Environment) ServePullJobs(t testing.TB) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	require.NoError(t, yaml.Unmarshal(imagePullJobs, crd))
 	options := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}
-	_, err := envtest.InstallCRDs(e.Config, options)
-	require.NoError(t, err)
+	e.InstallCRDs(t, options)
 	t.Cleanup(func() {
 		require.NoError(t, envtest.UninstallCRDs(e.Config, options))
 		await.Until(t, func(check *assert.CollectT) { assert.False(check, e.servesPullJobs(t)) }, "the definition stays")

@@ -216,7 +216,7 @@ func tags(all ...v1beta1.ImageTagSpec) v1beta1.ImageSpec { return v1beta1.ImageS
 func (n *node) pullSecret(name, auths string) v1beta1.SecretReference {
 	n.t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.options.ConfigNamespace}}
-	require.NoError(n.t, client.IgnoreAlreadyExists(n.client.Create(n.t.Context(), namespace)))
+	env.Share(n.t, namespace)
 	require.NoError(n.t, n.client.Create(n.t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: name}, Type: corev1.SecretTypeDockerConfigJson,
 		StringData: map[string]string{corev1.DockerConfigJsonKey: `{"auths":` + auths + `}`},

@@ -56,10 +56,9 @@ func givenControllerIn(t *testing.T, env testenv.Environment, namespace string) 
 func givenKinds(t *testing.T) {
 	t.Helper()
 	env.Need(t)
-	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{
+	env.InstallCRDs(t, envtest.CRDInstallOptions{Paths: []string{
 		"../../config/crd/broadcastjobs.yaml", "../../config/crd/imagelistpulljobs.yaml",
 	}})
-	require.NoError(t, err)
 }
 
 // pod is a template of pods.

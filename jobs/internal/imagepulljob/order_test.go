@@ -39,8 +39,7 @@ func cloneSets() *apiextensionsv1.CustomResourceDefinition {
 // The first node to pull is that of the pod which the workload updates first, whatever its name.
 func TestTheOrderOfAWorkloadIsThatOfItsPulls(t *testing.T) {
 	c := givenController(t)
-	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{cloneSets()}})
-	require.NoError(t, err)
+	env.InstallCRDs(t, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{cloneSets()}})
 	names, namespace := givenNodes(t, c, 3), env.Namespace(t)
 	set := &unstructured.Unstructured{Object: map[string]any{"spec": testenv.Fields(t, `{updateStrategy: {rollingUpdate: {
 		priorityStrategy: {weightPriority: [{weight: 9, matchSelector: {matchLabels: {tier: test}}}]}}}}`)}}

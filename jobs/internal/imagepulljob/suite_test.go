@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,18 +50,14 @@ func definition(t *testing.T) envtest.CRDInstallOptions {
 	require.NoError(t, err)
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	require.NoError(t, yaml.Unmarshal(raw, crd))
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: config}}
-	if err := env.Client(t).Create(t.Context(), namespace); !apierrors.IsAlreadyExists(err) {
-		require.NoError(t, err)
-	}
+	env.Share(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: config}})
 	return envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}
 }
 
 // givenNodeImages has the cluster serve NodeImage.
 func givenNodeImages(t *testing.T) {
 	t.Helper()
-	_, err := envtest.InstallCRDs(env.Config, definition(t))
-	require.NoError(t, err)
+	env.InstallCRDs(t, definition(t))
 }
 
 // givenController runs the controller until the end of the test.

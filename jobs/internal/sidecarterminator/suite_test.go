@@ -49,8 +49,7 @@ func definition(t *testing.T) envtest.CRDInstallOptions {
 // givenRequests has the cluster serve ContainerRecreateRequest.
 func givenRequests(t *testing.T) {
 	t.Helper()
-	_, err := envtest.InstallCRDs(env.Config, definition(t))
-	require.NoError(t, err)
+	env.InstallCRDs(t, definition(t))
 }
 
 // givenController runs the controller for one namespace until the end of the test.
@@ -64,18 +63,17 @@ func givenController(t *testing.T, namespace string) client.Client {
 func givenControllerOf(t *testing.T, through testenv.Environment, namespace string) client.Client {
 	t.Helper()
 	c := env.Client(t)
-	givenNode(t, c, realNode, nil)
-	givenNode(t, c, virtual, map[string]string{daemon.NodeTypeLabel: daemon.VirtualKubelet})
+	givenNode(t, realNode, nil)
+	givenNode(t, virtual, map[string]string{daemon.NodeTypeLabel: daemon.VirtualKubelet})
 	through.Control(t, fastclient.CacheOptions(namespace, nil), func(mgr manager.Manager, reader fastclient.Options) error {
 		return sidecarterminator.SetUp(t.Context(), mgr, base.Settings{Reader: reader, Namespace: namespace, UserAgent: userAgent})
 	})
 	return c
 }
 
-func givenNode(t *testing.T, c client.Client, name string, labels map[string]string) {
+func givenNode(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
-	err := c.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
-	require.NoError(t, client.IgnoreAlreadyExists(err))
+	env.Share(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 }
 
 // variable returns an environment variable with the value.

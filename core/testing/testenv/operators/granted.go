@@ -6,10 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -38,7 +36,7 @@ func (g Granted) Start(t testing.TB) (assertAllowed func()) {
 	g.Env.Need(t)
 	audit, name := g.Env.Audit(t), g.Operator.Feature+"-manager"
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	require.NoError(t, client.IgnoreAlreadyExists(g.Env.Client(t).Create(t.Context(), system)))
+	g.Env.Share(t, system)
 	g.Env.Install(t, g.Files, g.Roles...)
 	as := *g.Env
 	as.Config = g.Env.User(t, "system:serviceaccount:"+namespace+":"+name)

@@ -41,6 +41,5 @@ func StartBefore(t testing.TB, env *testenv.Environment, operator manager.Operat
 	t.Helper()
 	ended := Start(t, env, operator)
 	require.Never(t, func() bool { return len(ended) > 0 }, runsAtLeast, runsAtLeast/20, "the operator ended")
-	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{crd}})
-	require.NoError(t, err)
+	env.InstallCRDs(t, envtest.CRDInstallOptions{Paths: []string{crd}})
 }

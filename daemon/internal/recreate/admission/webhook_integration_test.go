@@ -59,7 +59,7 @@ func serve(t *testing.T) *user {
 func givenPod(t *testing.T, c client.Client, change func(*corev1.Pod)) string {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
-	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), node)))
+	env.Share(t, node)
 	namespace := env.Namespace(t)
 	o := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
