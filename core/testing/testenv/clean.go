@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/bundle"
 )
 
@@ -26,7 +26,7 @@ const (
 	// they are served for as long as the test lasts only.
 	cleaner = "testenv-cleaner"
 	// cleanTime is how long the removal of a namespace may take.
-	cleanTime = time.Minute
+	cleanTime = await.Limit
 )
 
 // addCleaner makes the cleaner, and excludes it from the webhooks of the environment.
@@ -91,8 +91,8 @@ func (e *Environment) empty(ctx context.Context, namespace string) error {
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	if err := kube.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil {
-		return client.IgnoreNotFound(err)
+	if err := kube.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete namespace %s: %w", namespace, err)
 	}
 	resources, err := bundle.Resources(e.cleaner)
 	problems := []error{err}
