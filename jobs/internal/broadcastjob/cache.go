@@ -20,7 +20,7 @@ func Pods() cache.ByObject {
 	return cache.ByObject{Label: fastclient.WithLabel(v1beta1.BroadcastJobUIDLabel), Transform: trimPod}
 }
 
-// trimPod keeps where a pod runs, whether it restarts, how often it has, and how it ended.
+// trimPod keeps where a pod runs, whether it restarts, how often it has, when it was deleted, and how it ended.
 func trimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -30,7 +30,8 @@ func trimPod(object any) (any, error) {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels,
-			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: pod.OwnerReferences,
+			CreationTimestamp: pod.CreationTimestamp, OwnerReferences: pod.OwnerReferences,
+			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
 		Spec: corev1.PodSpec{
 			NodeName: s.NodeName, Affinity: pin(s), RestartPolicy: s.RestartPolicy, ActiveDeadlineSeconds: s.ActiveDeadlineSeconds,

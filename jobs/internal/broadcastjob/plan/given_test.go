@@ -104,6 +104,13 @@ func restarted(times int32) func(*corev1.Pod) {
 
 func terminating(o *corev1.Pod) { o.DeletionTimestamp = new(at(0)) }
 
+// deletedAt has the pod deleted at a time, with half a minute to end.
+func deletedAt(d time.Duration) func(*corev1.Pod) {
+	return func(o *corev1.Pod) {
+		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = new(at(d+30*time.Second)), new(int64(30))
+	}
+}
+
 func node(name string, v ...eligibility.Verdict) Node {
 	n := Node{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}, Verdict: eligibility.Verdict{ShouldRun: true, ShouldContinue: true}}
 	if len(v) > 0 {

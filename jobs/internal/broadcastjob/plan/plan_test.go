@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -59,6 +60,21 @@ func TestWhatAJobWants(t *testing.T) {
 			"Create on node n1; ", "running desired 2 active 1 succeeded 0 failed 0", nil},
 		"a pod that leaves after its end counts": {job(), []Node{node("n1")}, list{pod("a", "n1", success, terminating)},
 			"", "completed desired 1 active 0 succeeded 1 failed 0", []string{EventComplete}},
+		"a pod that was deleted has not failed": {job(), []Node{node("n1"), node("n2")}, list{pod("a", "n1", exited(143, 0), deletedAt(-2*time.Second)), pod("b", "n2", running)},
+			"", "running desired 2 active 1 succeeded 0 failed 0", nil},
+		"a pod that was deleted does not pause the job": {job(policy(v1beta1.FailPause)), []Node{node("n1"), node("n2")}, list{pod("a", "n1", exited(143, 0), deletedAt(-2*time.Second)), pod("b", "n2", running)},
+			"", "running desired 2 active 1 succeeded 0 failed 0", nil},
+		"a pod that was deleted from a node that does not fit any more": {job(), []Node{unfit("n1"), node("n2")}, list{pod("a", "n1", exited(137, 0), deletedAt(-2*time.Second)), pod("b", "n2", running)},
+			"", "running desired 1 active 1 succeeded 0 failed 0", nil},
+		"a pod that was deleted before it had a container": {job(), []Node{node("n1"), node("n2")}, list{pod("a", "n1", lost, deletedAt(-2*time.Second)), pod("b", "n2", running)},
+			"", "running desired 2 active 1 succeeded 0 failed 0", nil},
+		"a pod that had failed before it was deleted": {job(), []Node{node("n1"), node("n2")}, list{pod("a", "n1", exited(1, 3*time.Second), deletedAt(-2*time.Second)), pod("b", "n2", running)},
+			"", "failed desired 2 active 0 succeeded 0 failed 2", []string{EventFailedPod}},
+		"a pod that was evicted before it was deleted": {job(), []Node{node("n1")}, list{pod("a", "n1", lost, reason("Evicted"), deletedAt(-2*time.Second))},
+			"", "failed desired 1 active 0 succeeded 0 failed 1", []string{EventFailedPod}},
+		"a rule about pods that were deleted": {job(failing(onExit(batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyOnExitCodesOpIn, 143))), []Node{node("n1")},
+			list{pod("a", "n1", exited(143, 0), deletedAt(-2*time.Second))},
+			"", "failed desired 1 active 0 succeeded 0 failed 1", []string{EventPolicy}},
 		"no nodes": {job(), nil, nil, "", "running desired 0 active 0 succeeded 0 failed 0", nil},
 		"all have ended": {job(policy(v1beta1.FailContinue)), []Node{node("n1"), node("n2")}, list{pod("a", "n1", success), pod("b", "n2", failure)},
 			"", "completed desired 2 active 0 succeeded 1 failed 1", []string{EventComplete}},

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,18 +21,23 @@ const (
 	succeeded state = iota
 	failed
 	active
-	leaving // terminating before it has ended
+	leaving // deleted before it has ended
 	ignored // has failed, which does not count
 )
 
-// stateOf: a pod that was restarted too often has failed, although it runs.
+// stateOf: a pod that was restarted too often has failed, although it runs. One that was deleted while it ran has not,
+// whatever phase the kubelet reports before it goes, unless a rule of the user is about that.
 func stateOf(pod *corev1.Pod, r rules) state {
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded:
 		return succeeded
 	case pod.Status.Phase == corev1.PodFailed:
-		if _, do := matching(r.policy, pod); do == batchv1.PodFailurePolicyActionIgnore {
+		rule, do := matching(r.policy, pod)
+		switch {
+		case do == batchv1.PodFailurePolicyActionIgnore:
 			return ignored
+		case rule < 0 && deletedFirst(pod):
+			return leaving
 		}
 		return failed
 	case pod.DeletionTimestamp != nil:
@@ -39,6 +46,22 @@ func stateOf(pod *corev1.Pod, r rules) state {
 		return failed
 	}
 	return active
+}
+
+// deletedFirst reports whether a failed pod was deleted before one of its containers had failed. Since Kubernetes 1.27 the
+// kubelet ends the containers of a deleted pod and reports phase Failed before the pod goes.
+func deletedFirst(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp == nil || pod.Status.Reason != "" { // evicted or past its deadline, and deleted then
+		return false
+	}
+	asked := pod.DeletionTimestamp.Time
+	if pod.DeletionGracePeriodSeconds != nil {
+		asked = asked.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
+	}
+	return !slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
+		end := c.State.Terminated
+		return end != nil && end.ExitCode != 0 && end.FinishedAt.Time.Before(asked)
+	})
 }
 
 // ended reports whether the pod has no running container any more.

@@ -45,6 +45,13 @@ func exited(code int32, ago time.Duration) func(*corev1.Pod) {
 	}
 }
 
+// lost is a pod that has failed without a container that tells of it.
+func lost(o *corev1.Pod) { running(o); o.Status.Phase = corev1.PodFailed }
+
+func reason(text string) func(*corev1.Pod) {
+	return func(o *corev1.Pod) { o.Status.Reason = text }
+}
+
 func TestRulesMatchFailures(t *testing.T) {
 	const in, notIn = batchv1.PodFailurePolicyOnExitCodesOpIn, batchv1.PodFailurePolicyOnExitCodesOpNotIn
 	const count, ignore, fail = batchv1.PodFailurePolicyActionCount, batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionFailJob

@@ -52,13 +52,14 @@ type world struct {
 	ended   *v1beta1.BroadcastJobStatus
 	counted map[types.UID]bool // nodes of which the status has told a success
 	calmed  map[string]bool    // pods that were created when nothing changed any more
+	deleted map[string]bool    // pods that were deleted while they ran
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := &world{
 		T: t, Rand: rand.New(rand.NewPCG(seed, 1)), nodes: map[string]Node{}, pods: map[string]*corev1.Pod{}, at: now, dirty: true,
-		memory: &refusals.Tracker{}, counted: map[types.UID]bool{}, calmed: map[string]bool{},
+		memory: &refusals.Tracker{}, counted: map[types.UID]bool{}, calmed: map[string]bool{}, deleted: map[string]bool{},
 	}
 	w.job = job(func(j *v1beta1.BroadcastJob) {
 		j.Status = v1beta1.BroadcastJobStatus{}
@@ -207,7 +208,8 @@ func (w *world) create(pod *corev1.Pod) {
 	require.False(w, w.job.Spec.Paused, "the job is paused")
 	runs := 1
 	for _, o := range w.pods {
-		require.False(w, eligibility.NodeOf(o) == name && o.Status.Phase != corev1.PodFailed, "the node has a pod (I-BCJ-1)")
+		goesOn := o.Status.Phase != corev1.PodFailed || o.DeletionTimestamp != nil
+		require.False(w, eligibility.NodeOf(o) == name && goesOn, "the node has a pod (I-BCJ-1)")
 		if stateOf(o, rulesOf(w.job)) == active {
 			runs++
 		}
@@ -269,6 +271,10 @@ func (w *world) report(status v1beta1.BroadcastJobStatus, recount [3]int32, coun
 	if status.Phase == v1beta1.PhaseFailed {
 		recount[failed], recount[active] = recount[failed]+recount[active], 0
 	}
+	for i := range status.Failures {
+		f := &status.Failures[i]
+		require.False(w, f.Reason != FailureGivenUp && w.deleted[f.Pod], "pod %s was deleted and has not failed", f.Pod)
+	}
 	told := [3]int32{succeeded: status.Succeeded, failed: status.Failed, active: status.Active}
 	require.Equal(w, recount, told, "numbers differ from what is there (I-BCJ-3)")
 	maps.Copy(w.counted, counted)
@@ -294,12 +300,13 @@ func (w *world) kubelet(name string) {
 	o := w.pods[name].DeepCopy()
 	n, there := w.nodes[eligibility.NodeOf(o)]
 	switch {
+	case o.DeletionTimestamp != nil && ended(o):
+		w.remove(name)
+		return
 	case !there || ended(o):
 		return
 	case o.DeletionTimestamp != nil:
-		w.remove(name)
-		w.remove(name)
-		return
+		w.lastPhase(o)
 	case o.Status.Phase == corev1.PodPending:
 		o.Spec.NodeName, o.Status.Phase = n.Name, corev1.PodRunning
 	case stopped(o):
@@ -317,6 +324,19 @@ func (w *world) kubelet(name string) {
 	w.pods[name], w.dirty = o, true
 }
 
+// lastPhase is what the kubelet reports of a deleted pod before it goes: its containers were killed, or one of them has
+// handled the signal.
+func (w *world) lastPhase(o *corev1.Pod) {
+	if w.IntN(8) == 0 {
+		o.Status.Phase = corev1.PodSucceeded
+		return
+	}
+	exited(143, now.Sub(w.at))(o)
+	if w.IntN(2) == 0 {
+		o.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.at)}}
+	}
+}
+
 // remove deletes a pod as the server does: at once if it has ended or is leaving, else it begins to leave.
 func (w *world) remove(name string) {
 	o, there := w.pods[name]
@@ -329,8 +349,8 @@ func (w *world) remove(name string) {
 		return
 	}
 	o = o.DeepCopy()
-	o.DeletionTimestamp = new(metav1.NewTime(w.at))
-	w.pods[name] = o
+	o.DeletionTimestamp, o.DeletionGracePeriodSeconds = new(metav1.NewTime(w.at.Add(30*time.Second))), new(int64(30))
+	w.pods[name], w.deleted[name] = o, true
 }
 
 // collect removes the pods of nodes that are gone, as the cluster's garbage collector does.
