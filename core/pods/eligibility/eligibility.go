@@ -3,7 +3,6 @@ package eligibility
 import (
 	"github.com/go-logr/logr" //nolint:depguard // the helper that compares taints asks for a logger, and gets none
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/resource"
 	scheduling "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
@@ -49,7 +48,7 @@ func Compile(t *corev1.PodTemplateSpec, rules Rules) *Template {
 	case ForDaemons:
 		compiled.tolerations = WithDefaults(pod.Spec.Tolerations, pod.Spec.HostNetwork)
 	case ForJobs:
-		compiled.requests = resource.PodRequests(pod, resource.PodResourcesOptions{})
+		compiled.requests = requestsOf(pod)
 	}
 	return compiled
 }

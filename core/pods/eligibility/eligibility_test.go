@@ -128,6 +128,29 @@ func TestVerdictsForJobs(t *testing.T) {
 			Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1")},
 		}}}
 	}
+	const gpu = corev1.ResourceName("nvidia.com/gpu")
+	limits := func(name corev1.ResourceName, amount string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Limits: corev1.ResourceList{name: resource.MustParse(amount)}}
+	}
+	limited := func(name corev1.ResourceName, amount string) func(*corev1.PodSpec) {
+		return func(s *corev1.PodSpec) {
+			s.Containers = append(s.Containers, corev1.Container{Resources: limits(name, amount)})
+		}
+	}
+	initially := func(amount string) func(*corev1.PodSpec) {
+		return func(s *corev1.PodSpec) {
+			s.InitContainers = []corev1.Container{{Resources: limits(corev1.ResourceCPU, amount)}}
+		}
+	}
+	whole := func(name corev1.ResourceName, amount string) func(*corev1.PodSpec) {
+		return func(s *corev1.PodSpec) { s.Resources = new(limits(name, amount)) }
+	}
+	upTo := func(amount string) func(*corev1.PodSpec) {
+		return func(s *corev1.PodSpec) {
+			s.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
+		}
+	}
+	gpus := func(n *corev1.Node) { n.Status.Allocatable[gpu] = resource.MustParse("2") }
 	cases := []struct {
 		name     string
 		template *corev1.PodTemplateSpec
@@ -135,6 +158,13 @@ func TestVerdictsForJobs(t *testing.T) {
 		want     Verdict
 	}{
 		{"any node", template(), node(), run},
+		{"a limit is a request", template(limited(gpu, "1")), node(amounts("2", "1")), stay},
+		{"a limit that the node has", template(limited(gpu, "2")), node(amounts("2", "1"), gpus), run},
+		{"limits add up", template(limited(gpu, "1"), limited(gpu, "2")), node(amounts("2", "1"), gpus), stay},
+		{"a limit beside a request", template(asks("1"), upTo("3")), node(amounts("2", "1")), run},
+		{"a limit of an init container", template(asks("1"), initially("3")), node(amounts("2", "1")), stay},
+		{"a limit of the pod", template(whole(corev1.ResourceCPU, "3")), node(amounts("2", "1")), stay},
+		{"a limit of the pod beside a request", template(asks("1"), whole(corev1.ResourceCPU, "3")), node(amounts("2", "1")), run},
 		{"another color", template(selector), node(), no},
 		{"NoSchedule", template(), node(taint("busy", corev1.TaintEffectNoSchedule)), stay},
 		{"NoExecute", template(), node(taint("busy", corev1.TaintEffectNoExecute)), no},
