@@ -79,14 +79,13 @@ func (s *settings) add(flags *pflag.FlagSet) {
 	flags.Var(&s.ttl, "default-ttlseconds-for-always-nodeimage", "how much longer than its job a tag stays in NodeImages, in seconds")
 }
 
-// Cache defines what the operator caches: of secrets only copies of pull secrets, of Jobs how far those are that
-// AdvancedCronJobs control, and of pods those of BroadcastJobs.
+// Cache defines what the operator caches: of Jobs how far those are that AdvancedCronJobs control, and of pods those of
+// BroadcastJobs.
 func Cache(namespace string) cache.Options {
 	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
-		&corev1.Secret{}: imagepulljob.Secrets(configNamespace()),
-		&batchv1.Job{}:   fastclient.Within(namespace, advancedcronjob.Jobs()),
-		&corev1.Pod{}:    fastclient.Within(namespace, broadcastjob.Pods()),
-		&corev1.Node{}:   nodes.CachedWithAllocatable(),
+		&batchv1.Job{}: fastclient.Within(namespace, advancedcronjob.Jobs()),
+		&corev1.Pod{}:  fastclient.Within(namespace, broadcastjob.Pods()),
+		&corev1.Node{}: nodes.CachedWithAllocatable(),
 	})
 }
 

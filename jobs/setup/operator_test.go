@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -156,17 +155,4 @@ func runsOnANode(t *testing.T, c client.Client, namespace string) {
 	await.Until(t, func(check *assert.CollectT) {
 		assert.True(check, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(job), job)), "its time is over")
 	})
-}
-
-// givenCopierRole grants what module daemon grants in its namespace of pull secrets.
-func givenCopierRole(t *testing.T, c client.Client) {
-	t.Helper()
-	meta := metav1.ObjectMeta{Namespace: nodeimage.DefaultConfigNamespace, Name: "daemon-pull-secrets"}
-	require.NoError(t, c.Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch", "create", "patch", "delete"},
-	}}}))
-	require.NoError(t, c.Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "flotilla-system", Name: "jobs-manager"}},
-	}))
 }

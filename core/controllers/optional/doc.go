@@ -1,5 +1,7 @@
-// Package optional finds out about kinds that a cluster may serve, now or later, and that controllers can do without.
+// Package optional is about what controllers can do without: kinds that a cluster may serve, now or later, and rights that
+// somebody may grant, now or later.
 //
-// A kind and discovery go in, the version in which it is served comes out, at once or, from Await, when there is one; Sync
-// caches it from then on. How long to wait for the kind and for the cache is up to the caller.
+// A kind and discovery go in, the version in which it is served comes out; Sync caches it from then on. Rights go in, the
+// verbs that are lacking come out. Begin has a controller begin when all that it needs is there, at once or later. How
+// long to wait for a cache is up to the caller.
 package optional

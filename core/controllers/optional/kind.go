@@ -1,8 +1,6 @@
 package optional
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,11 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 )
@@ -73,52 +66,9 @@ func (k Kind) Served(d Discovery) (string, error) {
 	return "", nil
 }
 
-// Await looks for the kind until it is served, with pauses between, and returns the version. A look that fails is logged
-// and repeated. If ctx ends first, the error is that of ctx.
-func (k Kind) Await(ctx context.Context, d Discovery, c clock.WithTicker, pause time.Duration) (string, error) {
-	for {
-		version, err := k.Served(d)
-		if err != nil {
-			log.FromContext(ctx).Error(err, "It is not known whether a kind is served", "kind", k.GroupKind)
-		}
-		if version != "" {
-			return version, nil
-		}
-		timer := c.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return "", ctx.Err()
-		case <-timer.C():
-		}
-	}
-}
-
 // Metadata returns an empty metadata-only object of the kind in the version.
 func (k Kind) Metadata(version string) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(k.WithVersion(version))
 	return o
-}
-
-// ErrNotSynced means that a cache has not synced yet. Without permission to list it never does.
-var ErrNotSynced = errors.New("the cache is not filled")
-
-// Synced reports whether the cache of the object's kind, which Sync has started, has synced by now.
-func Synced(ctx context.Context, c cache.Cache, object client.Object) bool {
-	informer, err := c.GetInformer(ctx, object, cache.BlockUntilSynced(false))
-	return err == nil && informer.HasSynced()
-}
-
-// Sync starts to cache the kind of the object and waits until the cache has synced. If ctx ends first, the error is
-// ErrNotSynced and that of ctx, and the cache goes on syncing.
-func Sync(ctx context.Context, c cache.Cache, object client.Object) error {
-	informer, err := c.GetInformer(ctx, object, cache.BlockUntilSynced(false))
-	if err != nil {
-		return fmt.Errorf("get the informer: %w", err)
-	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) && !informer.HasSynced() {
-		return fmt.Errorf("%w: %w", ErrNotSynced, ctx.Err())
-	}
-	return nil
 }

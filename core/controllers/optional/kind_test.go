@@ -1,20 +1,16 @@
 package optional_test
 
 import (
-	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
-	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 // served are the resources of each group and version; the error stands for one that does not answer.
@@ -60,43 +56,4 @@ func TestTheBestServedVersionCounts(t *testing.T) {
 		})
 	}
 	assert.Equal(t, "g.io/v1, Kind=Widget", k.Metadata("v1").GroupVersionKind().String())
-}
-
-// later serves a kind from the third look on; the second one fails.
-type later struct {
-	looks int
-	clock *clocktesting.FakeClock
-}
-
-func (l *later) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
-	l.looks++
-	switch l.looks {
-	case 1:
-		return nil, apierrors.NewNotFound(schema.GroupResource{}, version)
-	case 2:
-		return nil, errors.New("no answer")
-	}
-	return &metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "widgets"}}}, nil
-}
-
-func TestAKindIsAwaited(t *testing.T) {
-	k := optional.Kind{GroupKind: schema.GroupKind{Group: "g.io", Kind: "Widget"}, Resource: "widgets", Versions: []string{"v1"}}
-	l := &later{clock: clocktesting.NewFakeClock(time.Unix(0, 0))}
-	found := make(chan string)
-	go func() {
-		version, err := k.Await(t.Context(), l, l.clock, time.Minute)
-		assert.NoError(t, err)
-		found <- version
-	}()
-	for range 2 {
-		await.Until(t, func(check *assert.CollectT) { assert.True(check, l.clock.HasWaiters()) })
-		l.clock.Step(time.Minute)
-	}
-	assert.Equal(t, "v1", <-found)
-	assert.Equal(t, 3, l.looks)
-
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := k.Await(ctx, served{}, l.clock, time.Minute)
-	require.ErrorIs(t, err, context.Canceled)
 }

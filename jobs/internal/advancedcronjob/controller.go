@@ -2,7 +2,6 @@ package advancedcronjob
 
 import (
 	"context"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,13 +19,13 @@ import (
 type reconciler struct {
 	*base.Controller
 	kind *kind
-	// over is nil where the cluster serves the kind, otherwise whether it does by now.
-	over *atomic.Bool
+	// over is nil where the cluster serves the kind, otherwise it reports whether it does by now.
+	over func() bool
 }
 
 // Reconcile runs one pass over an AdvancedCronJob.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if r.over != nil && r.over.Load() {
+	if r.over != nil && r.over() {
 		return ctrl.Result{}, nil
 	}
 	return r.Handle(ctx, req, r.pass)

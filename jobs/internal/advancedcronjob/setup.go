@@ -3,8 +3,6 @@ package advancedcronjob
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/clock"
@@ -12,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -24,12 +21,8 @@ import (
 // ControllerName is the name of the controller in flags and its user agent, and begins those in logs and metrics.
 const ControllerName = "advancedcronjob"
 
-const (
-	// workers is how many AdvancedCronJobs of a kind of jobs are reconciled at a time by default.
-	workers = 3
-	// lookPause is the time between two looks for a kind of jobs that is not served.
-	lookPause = 5 * time.Second
-)
+// workers is how many AdvancedCronJobs of a kind of jobs are reconciled at a time by default.
+const workers = 3
 
 // Options change how the controller works.
 type Options struct {
@@ -60,24 +53,15 @@ func setUp(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, discovery 
 	if k.optional == nil {
 		return start(ctx, mgr, o, k)
 	}
-	version, err := k.optional.Served(discovery)
-	if err != nil {
-		return err
-	}
-	if version != "" {
-		return start(ctx, mgr, o, k)
-	}
-	begun := &atomic.Bool{}
-	if err := wait(ctx, mgr, o, k, begun); err != nil {
-		return err
-	}
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		if _, err := k.optional.Await(ctx, discovery, o.Clock, lookPause); err != nil {
-			return nil //nolint:nilerr // the manager ends
-		}
-		begun.Store(true)
-		return start(ctx, mgr, o, k)
-	}))
+	return optional.Begin(ctx, mgr, optional.Beginning{
+		Ready: func(context.Context) (bool, error) {
+			version, err := k.optional.Served(discovery)
+			return version != "", err
+		},
+		Without: func(ctx context.Context, over func() bool) error { return wait(ctx, mgr, o, k, over) },
+		With:    func(ctx context.Context) error { return start(ctx, mgr, o, k) },
+		Clock:   o.Clock,
+	})
 }
 
 // start adds the controller of a kind of jobs: events of an AdvancedCronJob wake it, and those of its jobs that tell
@@ -100,7 +84,7 @@ func start(ctx context.Context, mgr ctrl.Manager, o Options, k *kind) error {
 }
 
 // wait adds the controller that says why no jobs of a kind are made.
-func wait(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, over *atomic.Bool) error {
+func wait(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, over func() bool) error {
 	name := k.controller() + "-waiting"
 	b, err := newBase(ctx, mgr, o, name, map[client.Object]cache.ByObject{})
 	if err != nil {

@@ -1,6 +1,7 @@
 package imagepulljob
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -25,10 +26,16 @@ type reconciler struct {
 	namespace string // of the copies of pull secrets
 	secrets   *sources
 	pods      *podLists
+	vault     *vault
+	// over is nil where the copies of pull secrets are cached, otherwise it reports whether they are by now.
+	over func() bool
 }
 
 // Reconcile runs one pass over a job.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if r.over != nil && r.over() {
+		return ctrl.Result{}, nil
+	}
 	return r.Handle(ctx, req, r.pass)
 }
 
@@ -52,8 +59,8 @@ func passOf(job *v1beta1.ImagePullJob, todo *plan.Plan) base.Pass {
 		pass.Status = func(done action.Failures) client.Object {
 			after := job.DeepCopy()
 			after.Status = *todo.Status
-			if done.UpdateError != "" && after.Status.CompletionTime == nil {
-				after.Status.Message += "; " + done.UpdateError
+			if text := cmp.Or(done.UpdateError, done.ScaleError); text != "" && after.Status.CompletionTime == nil {
+				after.Status.Message += "; " + text
 			}
 			return after
 		}

@@ -76,7 +76,7 @@ func TestFailedNodesAreNamedWithTheirReason(t *testing.T) {
 		job.Spec.Selector = &v1beta1.ImagePullJobNodeSelector{Names: []string{names[1], "absent", names[0]}}
 	})
 	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
-		completed(collect, job)
+		assert.Equal(collect, "job has completed; 1 nodes in spec.selector.names have no NodeImage", job.Status.Message)
 		assert.ElementsMatch(collect, names, job.Status.FailedNodes)
 		require.Len(collect, job.Status.Failures, 2)
 		assert.Equal(collect, "no such image", job.Status.Failures[0].Message)

@@ -33,11 +33,11 @@ const releaseTime = time.Second
 // somebody has removed their finalizers, for instance to end a namespace while no operator ran.
 type copyReconciler struct{ *base.Controller }
 
-// setUpCopies adds the controller of copies to the manager. The indexes must have been added.
+// setUpCopies adds the controller of copies to the manager, whose cache must hold them.
 func setUpCopies(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	b, err := base.New(ctx, mgr, base.Options{
 		Settings: o.Settings, Controller: ControllerName + "-copies", EventSource: "imagepulljob-controller",
-		Kinds: map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: {}, &corev1.Secret{}: Secrets(o.ConfigNamespace)},
+		Kinds: map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: {}, &corev1.Secret{}: secrets(o.ConfigNamespace)},
 	})
 	if err != nil {
 		return err

@@ -3,18 +3,15 @@ package imagepulljob
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -30,12 +27,8 @@ import (
 // ControllerName is the name of the controller in logs, metrics and its user agent.
 const ControllerName = "imagepulljob"
 
-const (
-	// workers is how many jobs are reconciled at a time by default.
-	workers = 3
-	// lookPause is the time between two checks for the kind NodeImage, which another module may install at any time.
-	lookPause = 5 * time.Second
-)
+// workers is how many jobs are reconciled at a time by default.
+const workers = 3
 
 // Options change how the controller works.
 type Options struct {
@@ -44,13 +37,6 @@ type Options struct {
 	TTL time.Duration
 	// ConfigNamespace is where node agents read pull secrets.
 	ConfigNamespace string
-	// Clock ticks while NodeImage is not served; nil for the real one.
-	Clock clock.WithTicker
-}
-
-// Secrets returns the settings of the cache of secrets: copies of pull secrets in one namespace, and no others.
-func Secrets(configNamespace string) cache.ByObject {
-	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.namespace", configNamespace), Transform: fastclient.Trim}
 }
 
 // nodeImages is the kind that the controller works on.
@@ -64,37 +50,44 @@ func nodeImages() optional.Kind {
 // SetUp adds the controller to the manager, at once or as soon as the cluster serves NodeImage. The cache of an operator of
 // one namespace holds no NodeImages, which belong to none.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
 	if o.Namespace != "" {
-		return wait(ctx, mgr, o, plan.OneNamespace, func() bool { return false })
+		return wait(ctx, mgr, o, plan.OneNamespace, optional.Never)
 	}
 	discovery, err := optional.NewDiscovery(mgr.GetConfig(), 0)
 	if err != nil {
 		return err
 	}
-	version, err := nodeImages().Served(discovery)
-	if err != nil {
-		return err
-	}
-	if version != "" {
-		return start(ctx, mgr, o)
-	}
-	begun := &atomic.Bool{}
-	if err := wait(ctx, mgr, o, plan.NotInstalled, begun.Load); err != nil {
-		return err
-	}
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return await(ctx, mgr, o, discovery, begun) }))
+	return optional.Begin(ctx, mgr, optional.Beginning{
+		Ready: func(context.Context) (bool, error) {
+			version, err := nodeImages().Served(discovery)
+			return version != "", err
+		},
+		Without: func(ctx context.Context, over func() bool) error { return wait(ctx, mgr, o, plan.NotInstalled, over) },
+		With:    func(setUp context.Context) error { return begin(ctx, setUp, mgr, o) },
+	})
 }
 
-// await starts the controller as soon as NodeImage is served.
-func await(ctx context.Context, mgr ctrl.Manager, o Options, discovery optional.Discovery, begun *atomic.Bool) error {
-	if _, err := nodeImages().Await(ctx, discovery, o.Clock, lookPause); err != nil {
-		return nil //nolint:nilerr // the manager ends
+// begin adds the controller: without pull secrets at first, if the manager may not copy them. process ends with the
+// process.
+func begin(process, ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
-	begun.Store(true)
-	return start(ctx, mgr, o)
+	v := &vault{
+		access:    &optional.Access{Rights: rights(o.ConfigNamespace), Client: mgr.GetClient(), Clock: clock.RealClock{}},
+		namespace: o.ConfigNamespace,
+	}
+	return optional.Begin(ctx, mgr, optional.Beginning{
+		Ready:   func(ctx context.Context) (bool, error) { return v.open(process, ctx, mgr) },
+		Without: func(ctx context.Context, over func() bool) error { return start(ctx, mgr, o, v, over) },
+		With: func(ctx context.Context) error {
+			mgr := v.with(mgr)
+			if err := start(ctx, mgr, o, v, nil); err != nil {
+				return err
+			}
+			return setUpCopies(ctx, mgr, o)
+		},
+	})
 }
 
 // wait adds the controller that says why nothing is pulled.
@@ -113,34 +106,33 @@ func wait(ctx context.Context, mgr ctrl.Manager, o Options, why plan.Obstacle, o
 }
 
 // start adds the controller: events of a job wake it, those of NodeImages that concern it, and those of copies of its
-// secrets.
-func start(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
+// secrets. While the manager may not copy secrets, over reports whether it may by now; afterwards it is nil.
+func start(ctx context.Context, mgr ctrl.Manager, o Options, v *vault, over func() bool) error {
+	name, kinds := ControllerName, map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: {}, &nodeimage.NodeImage{}: {}}
+	if over == nil {
+		kinds[&corev1.Secret{}] = secrets(o.ConfigNamespace)
+	} else {
+		name += "-without-secrets"
 	}
-	b, err := base.New(ctx, mgr, base.Options{
-		Settings: o.Settings, Controller: ControllerName, EventSource: "imagepulljob-controller",
-		Kinds: map[client.Object]cache.ByObject{
-			&v1beta1.ImagePullJob{}: {}, &nodeimage.NodeImage{}: {}, &corev1.Secret{}: Secrets(o.ConfigNamespace),
-		},
-	})
+	b, err := base.New(ctx, mgr, base.Options{Settings: o.Settings, Controller: name, EventSource: "imagepulljob-controller", Kinds: kinds})
 	if err != nil {
 		return err
 	}
 	r := &reconciler{
-		Controller: b, ttl: o.TTL, namespace: o.ConfigNamespace,
+		Controller: b, ttl: o.TTL, namespace: o.ConfigNamespace, vault: v, over: over,
 		secrets: newSources(b.Live, o.ConfigNamespace, b.Clock),
 		pods:    &podLists{live: b.Live, lists: answers[podList, []string]{clock: b.Clock, age: podAge}},
 	}
-	err = ctrl.NewControllerManagedBy(mgr).
-		Named(ControllerName).
+	watch := ctrl.NewControllerManagedBy(mgr).
+		Named(name).
 		For(&v1beta1.ImagePullJob{}).
 		Watches(&nodeimage.NodeImage{}, r.nodeImages()).
-		Watches(&corev1.Secret{}, copies(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		WithOptions(o.Options(workers)).
-		Complete(r)
-	if err != nil {
+		WithOptions(o.Options(workers))
+	if over == nil {
+		watch = watch.Watches(&corev1.Secret{}, copies(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}))
+	}
+	if err := watch.Complete(r); err != nil {
 		return fmt.Errorf("make the controller: %w", err)
 	}
-	return setUpCopies(ctx, mgr, o)
+	return nil
 }

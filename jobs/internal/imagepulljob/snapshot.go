@@ -9,9 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
@@ -33,6 +35,11 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	}
 	if s.Targets, s.Absent, err = r.targets(ctx, s.Job); err != nil {
 		return s, err
+	}
+	if len(s.Targets) == 0 {
+		if s.NoNodeImages, err = r.noNodeImages(ctx); err != nil {
+			return s, err
+		}
 	}
 	if s.Owned, err = fastclient.ByIndex[nodeimage.NodeImage](ctx, r.Reader, "", jobIndex, string(s.Job.UID)); err != nil {
 		return s, fmt.Errorf("read the node images of a job: %w", err)
@@ -73,6 +80,25 @@ func (r *reconciler) targets(ctx context.Context, job *v1beta1.ImagePullJob) ([]
 	return all, 0, nil
 }
 
+// noNodeImages reports whether there are nodes and none of them has a NodeImage: their manager has not begun yet.
+func (r *reconciler) noNodeImages(ctx context.Context) (bool, error) {
+	images, err := fastclient.All[nodeimage.NodeImage](ctx, r.Reader, "")
+	if err != nil || len(images) > 0 {
+		return false, err
+	}
+	real, err := labels.NewRequirement(nodeimage.NodeTypeLabel, selection.NotEquals, []string{nodeimage.VirtualKubelet})
+	if err != nil {
+		return false, fmt.Errorf("select nodes: %w", err)
+	}
+	nodes := &metav1.PartialObjectMetadataList{}
+	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	err = r.Live.List(ctx, nodes, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*real)}, client.Limit(1))
+	if err != nil {
+		return false, fmt.Errorf("look for nodes: %w", err)
+	}
+	return len(nodes.Items) > 0, nil
+}
+
 // matcher returns whether the labels of a node match the job's selector; without one all do.
 func matcher(job *v1beta1.ImagePullJob) (func(map[string]string) bool, error) {
 	if job.Spec.Selector == nil {
@@ -106,9 +132,20 @@ func (r *reconciler) named(ctx context.Context, names []string) (found []*nodeim
 	return found, absent, nil
 }
 
+// usesCopies reports whether the job has copies of secrets made, or has had some made.
+func usesCopies(job *v1beta1.ImagePullJob) bool {
+	return len(job.Spec.PullSecrets) > 0 && !isEnded(job) || slices.Contains(job.Finalizers, v1beta1.ProtectionFinalizer)
+}
+
 // readSecrets reads the secrets of a job, of which an ended job needs the copies only.
 func (r *reconciler) readSecrets(ctx context.Context, job *v1beta1.ImagePullJob, ended bool) (plan.Secrets, error) {
 	s := plan.Secrets{Namespace: r.namespace, NamespaceReady: true, Sources: map[string]*corev1.Secret{}}
+	if usesCopies(job) {
+		s.Lacking = r.vault.access.Lacking(ctx)
+	}
+	if s.Unread = r.over != nil; s.Unread || len(s.Lacking) > 0 {
+		return s, nil
+	}
 	copies := map[types.UID]*corev1.Secret{}
 	keys := []string{userKey(job.Namespace + "/" + job.Name)}
 	if !ended && job.Namespace != r.namespace && len(job.Spec.PullSecrets) > 0 {

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -69,8 +68,7 @@ func givenController(t *testing.T) client.Client {
 
 func givenControllerOf(t *testing.T, env testenv.Environment) client.Client {
 	t.Helper()
-	cached := fastclient.CacheOptions("", map[client.Object]cache.ByObject{&corev1.Secret{}: imagepulljob.Secrets(config)})
-	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
+	return env.Control(t, fastclient.CacheOptions("", nil), func(mgr manager.Manager, reader fastclient.Options) error {
 		return imagepulljob.SetUp(t.Context(), mgr, imagepulljob.Options{
 			Settings: base.Settings{Reader: reader, UserAgent: userAgent}, TTL: 300 * time.Second, ConfigNamespace: config,
 		})

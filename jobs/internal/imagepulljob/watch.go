@@ -48,11 +48,17 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	}{
 		{&nodeimage.NodeImage{}, jobIndex, owners},
 		{&v1beta1.ImagePullJob{}, imageIndex, images},
-		{&corev1.Secret{}, copyIndex, copyKeys},
 	} {
 		if err := indexer.IndexField(ctx, index.kind, index.name, index.keys); err != nil {
 			return fmt.Errorf("index %T by %s: %w", index.kind, index.name, err)
 		}
+	}
+	return nil
+}
+
+func indexCopies(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &corev1.Secret{}, copyIndex, copyKeys); err != nil {
+		return fmt.Errorf("index the copies of secrets: %w", err)
 	}
 	return nil
 }

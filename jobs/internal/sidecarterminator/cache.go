@@ -1,6 +1,7 @@
 package sidecarterminator
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,42 +12,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 	"github.com/flotilla-project/flotilla/jobs/internal/sidecarterminator/plan"
 
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// ownCache is the operator's manager with another cache in place of its own: other controllers of the operator want
+// withOwnCache starts a cache and returns the manager with it in place of its own: other controllers of the operator want
 // other pods, and this one wants none while its feature gate is off.
-type ownCache struct {
-	ctrl.Manager
-	cache cache.Cache
-}
-
-// GetCache implements cluster.Cluster.
-func (m ownCache) GetCache() cache.Cache { return m.cache }
-
-// GetFieldIndexer implements cluster.Cluster.
-func (m ownCache) GetFieldIndexer() client.FieldIndexer { return m.cache }
-
-// started has the manager start the cache before its controllers.
-type started struct{ cache.Cache }
-
-// GetCache returns the cache.
-func (s started) GetCache() cache.Cache { return s.Cache }
-
-// withOwnCache adds a cache to the manager and returns a manager that reads from it.
-func withOwnCache(mgr ctrl.Manager, namespace string) (ctrl.Manager, error) {
+func withOwnCache(ctx context.Context, mgr ctrl.Manager, namespace string) (ctrl.Manager, error) {
 	o := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{&corev1.Pod{}: Pods(namespace), &corev1.Node{}: nodes()})
-	o.Scheme, o.Mapper, o.HTTPClient = mgr.GetScheme(), mgr.GetRESTMapper(), mgr.GetHTTPClient()
-	made, err := cache.New(mgr.GetConfig(), o)
+	own, err := optional.StartCache(ctx, mgr, o)
 	if err != nil {
-		return nil, fmt.Errorf("make the cache of pods with sidecars: %w", err)
+		return nil, fmt.Errorf("cache pods with sidecars: %w", err)
 	}
-	if err := mgr.Add(started{made}); err != nil {
-		return nil, fmt.Errorf("add the cache of pods with sidecars: %w", err)
-	}
-	return ownCache{mgr, made}, nil
+	return optional.WithCache(mgr, own), nil
 }
 
 // Pods returns the settings of the cache of pods, of one namespace or of all when it is empty. No selector finds marks

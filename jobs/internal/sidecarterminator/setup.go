@@ -3,7 +3,6 @@ package sidecarterminator
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,8 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/base"
@@ -30,9 +27,8 @@ const ControllerName = "sidecarterminator"
 const (
 	// workers is how many pods are reconciled at a time by default.
 	workers = 3
-	// lookPause is the time between two checks for the kind ContainerRecreateRequest, which another module may install
-	// at any time.
-	lookPause = 5 * time.Second
+	// syncPatience is how long the start waits for the cache of requests. Later looks go on waiting.
+	syncPatience = 10 * time.Second
 )
 
 // requests is the kind by which sidecars are stopped on real nodes.
@@ -43,10 +39,17 @@ func requests() optional.Kind {
 	}
 }
 
-// SetUp adds the controller to the manager, with a cache of its own. Until the cluster serves ContainerRecreateRequest
-// it serves virtual nodes only.
+// rights are what the operator needs to do with requests.
+func rights(namespace string) optional.Rights {
+	return optional.Rights{
+		Namespace: namespace, Group: contract.AppsGroup, Resource: requests().Resource, Verbs: []string{"list", "watch", "create", "delete"},
+	}
+}
+
+// SetUp adds the controller to the manager, with a cache of its own. Until the cluster serves ContainerRecreateRequest, and
+// the operator may make some, it serves virtual nodes only.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
-	mgr, err := withOwnCache(mgr, o.Namespace)
+	mgr, err := withOwnCache(ctx, mgr, o.Namespace)
 	if err != nil {
 		return err
 	}
@@ -54,39 +57,21 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 	if err != nil {
 		return err
 	}
-	version, err := requests().Served(discovery)
-	if err != nil {
-		return err
-	}
-	begun := &atomic.Bool{}
-	if version != "" {
-		return start(ctx, mgr, o, true, func() bool { return false })
-	}
-	if err := start(ctx, mgr, o, false, begun.Load); err != nil {
-		return err
-	}
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return await(ctx, mgr, o, discovery, begun) }))
+	access := &optional.Access{Rights: rights(o.Namespace), Client: mgr.GetClient(), Clock: clock.RealClock{}}
+	return optional.Begin(ctx, mgr, optional.Beginning{
+		Ready:   func(ctx context.Context) (bool, error) { return ready(ctx, mgr, discovery, access) },
+		Without: func(ctx context.Context, over func() bool) error { return start(ctx, mgr, o, false, over) },
+		With:    func(ctx context.Context) error { return start(ctx, mgr, o, true, optional.Never) },
+	})
 }
 
-// await starts the controller anew as soon as ContainerRecreateRequest is served.
-func await(ctx context.Context, mgr ctrl.Manager, o base.Settings, discovery optional.Discovery, begun *atomic.Bool) error {
-	tick := clock.RealClock{}.NewTicker(lookPause)
-	defer tick.Stop()
-	for {
-		version, err := requests().Served(discovery)
-		if err != nil {
-			log.FromContext(ctx).Error(err, "It is not known whether container recreate requests are served")
-		}
-		if version != "" {
-			begun.Store(true)
-			return start(ctx, mgr, o, true, func() bool { return false })
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C():
-		}
+// ready reports whether requests can be made and are cached.
+func ready(ctx context.Context, mgr ctrl.Manager, discovery optional.Discovery, access *optional.Access) (bool, error) {
+	version, err := requests().Served(discovery)
+	if err != nil || version == "" || len(access.Lacking(ctx)) > 0 {
+		return false, err
 	}
+	return optional.SyncWithin(ctx, syncPatience, mgr.GetCache(), &daemon.ContainerRecreateRequest{})
 }
 
 // start adds the controller: events of pods whose main containers have ended wake it, and those of the requests for

@@ -43,7 +43,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // IsWrite reports whether the request is a write of a plan or of a status.
 func IsWrite(r *http.Request) bool {
-	return r.Method != http.MethodGet && !r.URL.Query().Has("dryRun") && !strings.Contains(r.URL.Path, "/events")
+	asks := strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews")
+	return r.Method != http.MethodGet && !r.URL.Query().Has("dryRun") && !strings.Contains(r.URL.Path, "/events") && !asks
 }
 
 // IsPodWatch reports whether the request watches pods.

@@ -39,6 +39,7 @@ func TestValidate(t *testing.T) {
 		`{parallelism: "3"}`:                                            "",
 		`{parallelism: 10%}`:                                            "parallelism does not support percentage value",
 		`{parallelism: abc}`:                                            "parallelism must be a valid integer",
+		`{pullSecrets: [a/b]}`:                                          "spec.pullSecrets[0]: Invalid value",
 		`{parallelism: -1}`:                                             "parallelism must be non-negative",
 		`{parallelism: "-5"}`:                                           "parallelism must be non-negative",
 		`{pullPolicy: {timeoutSeconds: 0}}`:                             "spec.pullPolicy.timeoutSeconds",
@@ -72,6 +73,8 @@ func TestUpdates(t *testing.T) {
 	assert.False(t, SecretsChanged(changed, nil))
 	invalid := job(t, `{parallelism: 10%}`)
 	assert.Empty(t, Validate(invalid, invalid.DeepCopy()), "what is stored already prevents no other change")
+	assert.Empty(t, Validate(job(t, `{parallelism: 10%, image: redis}`), invalid), "nor one of the spec")
+	assert.Len(t, Validate(job(t, `{parallelism: 20%}`), invalid), 1)
 
 	done := job(t, `{}`)
 	done.Status.CompletionTime = new(metav1.NewTime(time.Unix(1, 0)))

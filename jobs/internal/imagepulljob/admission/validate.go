@@ -5,12 +5,14 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/pods/imageref"
+	"github.com/flotilla-project/flotilla/core/workloads/validation"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
@@ -22,12 +24,20 @@ func Validate(job, old *v1beta1.ImagePullJob) field.ErrorList {
 		return nil
 	}
 	at := field.NewPath("spec")
-	errs := ValidateImage(job.Spec.Image, at.Child("image"))
-	errs = append(errs, ValidateTemplate(&job.Spec.ImagePullJobTemplate, at)...)
-	if old != nil && completedAndChanged(job, old) {
+	errs := validateSpec(&job.Spec, at)
+	if old == nil {
+		return errs
+	}
+	stored := defaulted(old)
+	errs = validation.WithoutStored(errs, validateSpec(&stored, at))
+	if completedAndChanged(job, old) {
 		errs = append(errs, field.Forbidden(at, "the job has completed; create a new one"))
 	}
 	return errs
+}
+
+func validateSpec(spec *v1beta1.ImagePullJobSpec, at *field.Path) field.ErrorList {
+	return append(ValidateImage(spec.Image, at.Child("image")), ValidateTemplate(&spec.ImagePullJobTemplate, at)...)
 }
 
 // SecretsChanged reports whether an update changes the pull secrets, which never change: OpenKruise answers that with
@@ -66,6 +76,11 @@ func ValidateImage(image string, at *field.Path) field.ErrorList {
 // ValidateTemplate returns what is wrong with where and how images are pulled.
 func ValidateTemplate(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.ErrorList {
 	errs := validateSelectors(t, at)
+	for i, name := range t.PullSecrets {
+		for _, text := range apimachineryvalidation.NameIsDNSSubdomain(name, false) {
+			errs = append(errs, field.Invalid(at.Child("pullSecrets").Index(i), name, text))
+		}
+	}
 	errs = append(errs, validateParallelism(t.Parallelism, at.Child("parallelism"))...)
 	timeout := int32(DefaultTimeoutSeconds)
 	if t.PullPolicy != nil {

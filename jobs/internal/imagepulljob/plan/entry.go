@@ -11,6 +11,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,6 +26,12 @@ const (
 	defaultBackoff = 3
 	// minDeadline bounds the pulls of a job that never completes.
 	minDeadline = 1800
+	// longestPause is how many seconds a node waits at most between two attempts, and slack how many it may wait for its
+	// turn.
+	longestPause, slack = 30, 600
+	// shortestTTL and renewal are how many seconds a tag stays at least, and how many before its time is over an unfinished
+	// job prolongs that.
+	shortestTTL, renewal = 120, 60
 	// keepNever is how long the tags of such a job stay, keepSpread by how much that differs from node to node.
 	keepNever, keepSpread = 86400, 600
 	// spread is by how many seconds the tags of other jobs differ, so that nodes do not drop them all at once.
@@ -41,11 +48,14 @@ func (p *pass) pullPolicy() nodeimage.ImageTagPullPolicy {
 	}
 	policy := nodeimage.ImageTagPullPolicy{TimeoutSeconds: &timeout, BackoffLimit: &backoff}
 	if p.policy.Type == v1beta1.CompletionNever {
-		policy.ActiveDeadlineSeconds = new(int64(max(minDeadline, timeout)))
+		policy.ActiveDeadlineSeconds = new(max(minDeadline, int64(timeout)*(int64(backoff)+1)))
 		policy.TTLSecondsAfterFinished = new(int32(keepNever))
 		return policy
 	}
 	policy.ActiveDeadlineSeconds = p.policy.ActiveDeadlineSeconds
+	if policy.ActiveDeadlineSeconds == nil { // or else a node that dies while it pulls would hold its place for ever
+		policy.ActiveDeadlineSeconds = new(int64(timeout)*(int64(backoff)+1) + longestPause*int64(backoff) + slack)
+	}
 	keep := int64(timeout) * int64(backoff)
 	switch {
 	case p.policy.TTLSecondsAfterFinished != nil:
@@ -54,11 +64,12 @@ func (p *pass) pullPolicy() nodeimage.ImageTagPullPolicy {
 		keep = *p.policy.ActiveDeadlineSeconds
 	}
 	keep += int64(p.TTL / time.Second)
-	// The first nodes must not drop the tag before the last ones have pulled: the job would begin there again.
+	// The first nodes must not drop the tag before the last ones have pulled: the job would begin there again. Where that
+	// takes longer the job prolongs the time.
 	if at := p.parallelism(); at > 0 {
 		keep += int64(timeout) * int64(max(0, len(p.Targets)-1)/at)
 	}
-	policy.TTLSecondsAfterFinished = new(int32(min(keep, longestTTL)))
+	policy.TTLSecondsAfterFinished = new(int32(min(max(keep, shortestTTL), longestTTL)))
 	return policy
 }
 
@@ -185,8 +196,12 @@ func (p *pass) write(t *tally, image *nodeimage.NodeImage, pull, target bool, pl
 	if !pull {
 		reason = "Abandon"
 	}
+	return patchImages(image, images, reason, t.ref.String()+": "+message)
+}
+
+func patchImages(image *nodeimage.NodeImage, images map[string]nodeimage.ImageSpec, reason, message string) action.Action {
 	return action.Action{
-		Verb: action.PatchSpec, Object: image, Reason: reason, Message: t.ref.String() + ": " + message,
+		Verb: action.PatchSpec, Object: image, Reason: reason, Message: message,
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
 			"spec": map[string]any{"images": difference(image.Spec.Images, images)},
 		}}},
@@ -206,10 +221,18 @@ func (p *pass) request(t *tally, image *nodeimage.NodeImage) nodeimage.ImageSpec
 	}
 	next := t.merged(&spec, tag)
 	at := find(next.Tags, t.ref.Tag)
-	if !fresh {
+	switch {
+	case !fresh && t.joins(image, &spec, tag):
+		next = spec
+		next.Tags = slices.Clone(spec.Tags)
+		at = find(next.Tags, t.ref.Tag)
+		at.PullPolicy = at.PullPolicy.DeepCopy()
+	case !fresh:
 		at.Version++
+		fallthrough
+	default:
+		at.CreatedAt = new(metav1.NewTime(p.Now))
 	}
-	at.CreatedAt = new(metav1.NewTime(p.Now))
 	ttl := t.ttl(p.Job, image.Name)
 	if tag.PullPolicy != nil && !fresh {
 		ttl = larger(ttl, tag.PullPolicy.TTLSecondsAfterFinished)
@@ -222,6 +245,49 @@ func (p *pass) request(t *tally, image *nodeimage.NodeImage) nodeimage.ImageSpec
 		})
 	}
 	return next
+}
+
+// renew returns the write that has a node keep the tag, and with it the result of its pull, when its time is over soon: as
+// long as the job has not completed it would begin there again.
+func (p *pass) renew(t *tally, image *nodeimage.NodeImage, n *node) []action.Action {
+	if p.policy.Type == v1beta1.CompletionNever || n.ended.IsZero() || n.kept == 0 {
+		return nil
+	}
+	gone := p.Now.Sub(n.ended)
+	if left := n.kept - gone - renewal*time.Second; left > 0 {
+		p.plan.RequeueWithin(max(left, minWake))
+		return nil
+	}
+	spec := image.Spec.Images[t.ref.Name]
+	spec.Tags = slices.Clone(spec.Tags)
+	tag := find(spec.Tags, t.ref.Tag)
+	tag.PullPolicy = tag.PullPolicy.DeepCopy()
+	ttl := int64(gone/time.Second) + int64(*t.ttl(p.Job, image.Name))
+	tag.PullPolicy.TTLSecondsAfterFinished = new(int32(min(ttl, longestTTL)))
+	images := maps.Clone(image.Spec.Images)
+	images[t.ref.Name] = spec
+	return []action.Action{patchImages(image, images, "Keep", t.ref.String()+": the job has not completed")}
+}
+
+// joins reports whether the pull that others have asked for is under way, and is what the job would ask for: a new round
+// would begin it anew.
+func (t *tally) joins(image *nodeimage.NodeImage, spec *nodeimage.ImageSpec, tag *nodeimage.ImageTagSpec) bool {
+	if t.owns(tag) {
+		return false
+	}
+	for _, told := range image.Status.ImageStatuses[t.ref.Name].Tags {
+		ended := told.Phase == nodeimage.ImageSucceeded || told.Phase == nodeimage.ImageFailed
+		if told.Tag == tag.Tag && told.Version == tag.Version && ended {
+			return false
+		}
+	}
+	next := t.merged(spec, tag)
+	at := find(next.Tags, t.ref.Tag)
+	if tag.ImagePullPolicy == nodeimage.PullAlways {
+		at.ImagePullPolicy = tag.ImagePullPolicy
+	}
+	return equality.Semantic.DeepEqual(next.SandboxConfig, spec.SandboxConfig) && len(next.PullSecrets) == len(spec.PullSecrets) &&
+		t.sameLimits(at, tag)
 }
 
 // nextVersion follows that of an old state, which would otherwise count as the result.

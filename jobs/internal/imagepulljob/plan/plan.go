@@ -44,18 +44,32 @@ func Compute(s Snapshot) Plan {
 	case s.Job.DeletionTimestamp != nil:
 		p.release()
 	case s.Job.Status.CompletionTime != nil:
-		p.release()
-		p.expire()
+		p.finish()
 	default:
 		p.run()
 	}
 	return p.plan
 }
 
-// release gives up the copies of secrets, and then lets the job go.
+// finish clears up after a job that has completed.
+func (p *pass) finish() {
+	p.release()
+	p.expire()
+	if len(p.plan.Steps) == 0 && p.Job.Status.ObservedGeneration != p.Job.Generation { // an edit that comes too late has been seen all the same
+		p.plan.Status = p.Job.Status.DeepCopy()
+		p.plan.Status.ObservedGeneration = p.Job.Generation
+	}
+}
+
+// release gives up the copies of secrets, and then lets the job go. Without the right to do so a job keeps its finalizer
+// until it is deleted, and no longer: it would hold its namespace. Copies of a job that is gone go when the right is there.
 func (p *pass) release() {
 	p.plan.Add(action.Step{Name: "release", Actions: p.releaseCopies(nil)})
 	if !slices.Contains(p.Job.Finalizers, v1beta1.ProtectionFinalizer) {
+		return
+	}
+	if p.Job.DeletionTimestamp == nil && (p.Secrets.Unread || len(p.Secrets.Lacking) > 0) {
+		p.plan.RequeueWithin(SecretRecheck)
 		return
 	}
 	others := slices.DeleteFunc(slices.Clone(p.Job.Finalizers), func(f string) bool { return f == v1beta1.ProtectionFinalizer })
@@ -92,17 +106,15 @@ func (p *pass) run() {
 		p.plan.Status.ObservedGeneration, p.plan.Status.Message = p.Job.Generation, err.Error()
 		return
 	}
-	t := tally{ref: ref, uid: p.Job.UID, policy: p.pullPolicy(), template: &p.Job.Spec.ImagePullJobTemplate}
+	t := tally{ref: ref, uid: p.Job.UID, policy: p.pullPolicy(), template: &p.Job.Spec.ImagePullJobTemplate, bounded: p.policy.ActiveDeadlineSeconds == nil}
 	secrets, ready := p.copySecrets()
 	t.secrets = secrets
 	t.count(p.Targets)
 	status := p.status(&t)
 	p.plan.Status = status
-	if status.CompletionTime != nil {
-		return
-	}
-	if ready {
+	if ready && status.CompletionTime == nil {
 		p.pull(&t)
+		p.tellSlow(&t)
 	}
 	status.Message = join(status.Message, p.notes)
 }
@@ -118,7 +130,11 @@ func (p *pass) pull(t *tally) {
 		wanted[image.UID] = true
 		n := &t.nodes[i]
 		if n.state != unsynced && !n.outdated {
-			abandon = append(abandon, p.abandon(t, image, true)...)
+			writes := p.abandon(t, image, true)
+			if len(writes) == 0 {
+				writes = p.renew(t, image, n)
+			}
+			abandon = append(abandon, writes...)
 			continue
 		}
 		if n.state == unsynced && budget <= 0 {
@@ -187,7 +203,7 @@ func (p *pass) status(t *tally) *v1beta1.ImagePullJobStatus {
 	}
 	never := p.policy.Type == v1beta1.CompletionNever
 	switch left, bounded := p.deadline(status.StartTime.Time); {
-	case !never && t.succeeded+t.failed == len(t.nodes):
+	case !never && t.succeeded+t.failed == len(t.nodes) && !p.NoNodeImages:
 		p.complete(status, MessageCompleted)
 	case !never && bounded && left <= 0:
 		t.giveUp()
@@ -200,6 +216,9 @@ func (p *pass) status(t *tally) *v1beta1.ImagePullJobStatus {
 		status.Message = t.progress()
 	}
 	t.tellFailures(status)
+	if p.NoNodeImages && status.CompletionTime == nil {
+		p.notes = append(p.notes, MessageNoNodeImages)
+	}
 	if p.Absent > 0 {
 		p.notes = append(p.notes, strconv.Itoa(p.Absent)+" nodes in spec.selector.names have no NodeImage")
 	}
@@ -216,7 +235,7 @@ func (p *pass) deadline(start time.Time) (time.Duration, bool) {
 	if p.policy.ActiveDeadlineSeconds == nil {
 		return 0, false
 	}
-	return time.Duration(*p.policy.ActiveDeadlineSeconds)*time.Second - p.Now.Sub(start), true
+	return action.Seconds(*p.policy.ActiveDeadlineSeconds) - p.Now.Sub(start), true
 }
 
 // Obstacle is why no job pulls anything.
@@ -235,8 +254,7 @@ func Waiting(job *v1beta1.ImagePullJob, now time.Time, known action.Refusals, wh
 	case job.DeletionTimestamp != nil:
 		p.release()
 	case job.Status.CompletionTime != nil:
-		p.release()
-		p.expire()
+		p.finish()
 	default:
 		status := job.Status.DeepCopy()
 		status.ObservedGeneration, status.Message = job.Generation, why.Message

@@ -191,7 +191,7 @@ func TestEntriesSayHowToPull(t *testing.T) {
 	assert.Equal(t, nodeimage.PullAlways, tag.ImagePullPolicy)
 	assert.EqualValues(t, 60, *tag.PullPolicy.TimeoutSeconds)
 	assert.EqualValues(t, 1, *tag.PullPolicy.BackoffLimit)
-	assert.Nil(t, tag.PullPolicy.ActiveDeadlineSeconds)
+	assert.EqualValues(t, 2*60+30+600, *tag.PullPolicy.ActiveDeadlineSeconds, "all attempts, their pauses, and a turn to wait for")
 	assert.GreaterOrEqual(t, *tag.PullPolicy.TTLSecondsAfterFinished, int32(360))
 	assert.Less(t, *tag.PullPolicy.TTLSecondsAfterFinished, int32(660))
 	assert.Equal(t, &nodeimage.SandboxConfig{Labels: map[string]string{"a": "b"}}, spec.SandboxConfig)
@@ -310,4 +310,60 @@ func TestAnAbsentKindIsTold(t *testing.T) {
 	j.Status = *p.Status
 	p = Waiting(j, now, nil, NotInstalled)
 	assert.Empty(t, p.Notices, "once")
+}
+
+// An edit of a job that has completed changes nothing, and is seen.
+func TestAnEditAfterTheEndIsSeen(t *testing.T) {
+	j := job(ended(time.Minute), func(j *v1beta1.ImagePullJob) { j.Generation = 2 })
+	want := j.Status.DeepCopy()
+	want.ObservedGeneration = 2
+	for name, p := range map[string]Plan{"it runs": Compute(Snapshot{Job: j, Now: now}), "it waits": Waiting(j, now, nil, NotInstalled)} {
+		assert.Empty(t, p.Steps, name)
+		assert.Equal(t, want, p.Status, name)
+	}
+}
+
+// A pull that others have asked for goes on when a job asks for the same, and begins anew for one that wants more.
+func TestAPullUnderWayIsJoined(t *testing.T) {
+	named := func(change func(*v1beta1.ImagePullJobSpec)) *v1beta1.ImagePullJob {
+		return job(func(j *v1beta1.ImagePullJob) {
+			j.Name, j.UID = "other", "other"
+			change(&j.Spec)
+		})
+	}
+	limits := func(timeout, backoff int32) func(*v1beta1.ImagePullJobSpec) {
+		return func(s *v1beta1.ImagePullJobSpec) {
+			s.PullPolicy = &v1beta1.PullPolicy{TimeoutSeconds: &timeout, BackoffLimit: &backoff}
+		}
+	}
+	for name, c := range map[string]struct {
+		job     *v1beta1.ImagePullJob
+		phase   nodeimage.ImagePullPhase
+		secrets Secrets
+		version int64
+	}{
+		"the same":                     {named(func(*v1beta1.ImagePullJobSpec) {}), nodeimage.ImagePulling, Secrets{}, 0},
+		"before it begins":             {named(func(*v1beta1.ImagePullJobSpec) {}), nodeimage.ImageWaiting, Secrets{}, 0},
+		"with less time":               {named(limits(60, 1)), nodeimage.ImagePulling, Secrets{}, 0},
+		"with more time":               {named(limits(900, 3)), nodeimage.ImagePulling, Secrets{}, 1},
+		"after its end":                {named(func(*v1beta1.ImagePullJobSpec) {}), nodeimage.ImageSucceeded, Secrets{}, 1},
+		"after its failure":            {named(func(*v1beta1.ImagePullJobSpec) {}), nodeimage.ImageFailed, Secrets{}, 1},
+		"from the registry every time": {named(func(s *v1beta1.ImagePullJobSpec) { s.ImagePullPolicy = v1beta1.PullAlways }), nodeimage.ImagePulling, Secrets{}, 1},
+		"in another sandbox": {named(func(s *v1beta1.ImagePullJobSpec) {
+			s.SandboxConfig = &v1beta1.SandboxConfig{Labels: map[string]string{"a": "b"}}
+		}), nodeimage.ImagePulling, Secrets{}, 1},
+		"with a secret": {named(func(s *v1beta1.ImagePullJobSpec) { s.PullSecrets = []string{"registry"} }), nodeimage.ImagePulling, Secrets{Namespace: "default"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := pulled(t, "n0", job(), c.phase)
+			p := compute(t, Snapshot{Job: c.job, Targets: []*nodeimage.NodeImage{before}, Secrets: c.secrets, TTL: 300 * time.Second, Now: now.Add(time.Minute)})
+			tag := written(t, &p, before).Spec.Images["nginx"].Tags[0]
+			assert.Equal(t, c.version, tag.Version)
+			assert.Equal(t, c.version == 0, tag.CreatedAt.Equal(before.Spec.Images["nginx"].Tags[0].CreatedAt))
+			assert.Len(t, tag.OwnerReferences, 2)
+			p = compute(t, Snapshot{Job: c.job, Targets: []*nodeimage.NodeImage{written(t, &p, before)}, Secrets: c.secrets, Now: now.Add(time.Minute)})
+			assert.Empty(t, p.Steps, "once")
+			assert.EqualValues(t, 1, p.Status.Active)
+		})
+	}
 }

@@ -8,12 +8,19 @@ const (
 	MessageDeadline = "job exceeds activeDeadlineSeconds"
 	// MessageNoProgress says that no node is selected.
 	MessageNoProgress = "job is running, no progress"
+	// MessageNoNodeImages says that there are nodes, and none of them has a NodeImage yet: the manager of module daemon makes
+	// those.
+	MessageNoNodeImages = "no node has a NodeImage yet"
+	// MessageSlow is followed by the nodes that have pulled for a long time, and hold the places of others.
+	MessageSlow = "pulling for more than 10 minutes: "
 	// MessageProgress is followed by the percentage of nodes that have ended.
 	MessageProgress = "job is running, progress "
 	// MessageNotInstalled says that the cluster does not serve NodeImage, which module daemon brings.
 	MessageNotInstalled = "NodeImage is not installed in this cluster: nothing will be pulled"
 	// MessageOneNamespace says that the operator serves one namespace only: NodeImages, of nodes, belong to none.
 	MessageOneNamespace = "the operator serves one namespace only: nothing will be pulled, nodes belong to none"
+	// MessageSecretsForbidden begins what says that the manager lacks rights in the namespace of the copies of pull secrets.
+	MessageSecretsForbidden = "pull secrets cannot be copied"
 	// MessageNotStarted says why a node that never pulled the image counts as failed.
 	MessageNotStarted = "the node had not begun before the deadline"
 	// MessageNotEnded says why a node that was pulling the image counts as failed.
@@ -24,9 +31,14 @@ const (
 const (
 	// EventSecretNotFound says that a pull secret of the job is not there; the job goes on without it.
 	EventSecretNotFound = "PullSecretNotFound"
+	// EventSecretType says that a secret which the job names is no pull secret by its type; the job goes on without it.
+	EventSecretType = "NoPullSecret"
 	// EventNamespaceMissing says that the namespace of the copies of pull secrets is not there, or is going; the job
 	// waits for it.
 	EventNamespaceMissing = "ConfigNamespaceMissing"
+	// EventSecretsForbidden says that the manager lacks rights in the namespace of the copies of pull secrets; the job
+	// waits for them.
+	EventSecretsForbidden = "PullSecretsForbidden"
 	// EventNotInstalled says that the cluster does not serve NodeImage; the job begins as soon as it does.
 	EventNotInstalled = "NodeImageNotInstalled"
 	// EventOneNamespace says that the operator serves one namespace only, and therefore pulls nothing.
@@ -38,8 +50,8 @@ const (
 // Messages and Reasons are all that users read of this package.
 var (
 	Messages = []string{
-		MessageCompleted, MessageDeadline, MessageNoProgress, MessageProgress, MessageNotInstalled, MessageOneNamespace,
+		MessageCompleted, MessageDeadline, MessageNoProgress, MessageProgress, MessageNoNodeImages, MessageSlow, MessageNotInstalled, MessageOneNamespace, MessageSecretsForbidden,
 		MessageNotStarted, MessageNotEnded,
 	}
-	Reasons = []string{EventSecretNotFound, EventNamespaceMissing, EventNotInstalled, EventOneNamespace, WaitRoom}
+	Reasons = []string{EventSecretNotFound, EventSecretType, EventNamespaceMissing, EventSecretsForbidden, EventNotInstalled, EventOneNamespace, WaitRoom}
 )

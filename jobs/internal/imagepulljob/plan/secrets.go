@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +53,15 @@ func (p *pass) copySecrets() (refs []nodeimage.SecretReference, ready bool) {
 		p.warn(EventNamespaceMissing, note)
 		return nil, false
 	}
-	if !slices.Contains(p.Job.Finalizers, v1beta1.ProtectionFinalizer) {
+	if len(p.Secrets.Lacking) > 0 {
+		p.warn(EventSecretsForbidden, p.lacks())
+		return nil, false
+	}
+	if p.Secrets.Unread {
+		return nil, false
+	}
+	protected := slices.Contains(p.Job.Finalizers, v1beta1.ProtectionFinalizer)
+	if !protected && slices.ContainsFunc(names, func(n string) bool { return keyOf(p.Secrets.Sources[n]) != "" }) {
 		p.plan.Add(p.setFinalizers("Protect", "copies of secrets outlive the job otherwise", append(slices.Clone(p.Job.Finalizers), v1beta1.ProtectionFinalizer)))
 	}
 	used := map[types.UID]bool{}
@@ -68,6 +75,10 @@ func (p *pass) copySecrets() (refs []nodeimage.SecretReference, ready bool) {
 		case source == nil:
 			p.warn(EventSecretNotFound, "secret "+name+" is not found")
 			continue
+		case keyOf(source) == "":
+			p.warn(EventSecretType, fmt.Sprintf("secret %s has type %s and is no pull secret: use %s or %s",
+				name, source.Type, corev1.SecretTypeDockerConfigJson, corev1.SecretTypeDockercfg))
+			continue
 		}
 		ref, change := p.copySecret(source, used)
 		refs = append(refs, ref)
@@ -75,6 +86,31 @@ func (p *pass) copySecrets() (refs []nodeimage.SecretReference, ready bool) {
 	}
 	p.plan.Add(action.Step{Name: "secrets", Actions: append(actions, p.releaseCopies(used)...)})
 	return refs, true
+}
+
+// lacks says which rights are lacking for copies of secrets, and who grants them.
+func (p *pass) lacks() string {
+	return fmt.Sprintf("%s: the manager may not %s secrets in namespace %s; Role daemon-pull-secrets of feature daemon grants it",
+		MessageSecretsForbidden, strings.Join(p.Secrets.Lacking, ", "), p.Secrets.Namespace)
+}
+
+// keyOf returns the key under which a pull secret has its credentials, empty for a secret of another type: who may create
+// jobs must not have any other secret copied.
+func keyOf(secret *corev1.Secret) string {
+	switch {
+	case secret == nil:
+	case secret.Type == corev1.SecretTypeDockerConfigJson:
+		return corev1.DockerConfigJsonKey
+	case secret.Type == corev1.SecretTypeDockercfg:
+		return corev1.DockerConfigKey
+	}
+	return ""
+}
+
+// contentOf is what of a pull secret is copied.
+func contentOf(source *corev1.Secret) map[string][]byte {
+	key := keyOf(source)
+	return map[string][]byte{key: source.Data[key]}
 }
 
 // warn tells the user in the status, and by an event when the status begins to say it.
@@ -186,29 +222,25 @@ func (p *pass) newCopy(source *corev1.Secret) *corev1.Secret {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.Secrets.Namespace, Name: name, Labels: labelsOf(source), Annotations: p.marks(source, nil),
 		},
-		Type: source.Type, Data: source.Data,
+		Type: source.Type, Data: contentOf(source),
 	}
 }
 
-// labelsOf returns the labels of a new copy: those of its source, and one by which clients find it.
+// labelsOf returns the label of a new copy, by which clients find it. Those of its source are instructions to other tools
+// about the source, such as to copy it or to prune what is not in a repository.
 func labelsOf(source *corev1.Secret) map[string]string {
-	labels := map[string]string{}
-	maps.Copy(labels, source.Labels)
-	labels[v1beta1.SecretSourceUIDLabel] = string(source.UID)
-	return labels
+	return map[string]string{v1beta1.SecretSourceUIDLabel: string(source.UID)}
 }
 
-// marks returns the annotations of a copy: those of its source, and by what it is known.
+// marks returns the annotations of a copy, by which it is known.
 func (p *pass) marks(source *corev1.Secret, references []string) map[string]string {
-	marks := map[string]string{}
-	maps.Copy(marks, source.Annotations)
-	delete(marks, corev1.LastAppliedConfigAnnotation) // it would repeat the data
 	references = append(slices.Clone(references), p.key())
 	slices.Sort(references)
-	marks[v1beta1.SecretSourceAnnotation] = source.Namespace + "/" + source.Name
-	marks[v1beta1.SecretReferencesAnnotation] = strings.Join(slices.Compact(references), ",")
-	marks[v1beta1.SecretModeAnnotation] = v1beta1.SecretModeBatch
-	return marks
+	return map[string]string{
+		v1beta1.SecretSourceAnnotation:     source.Namespace + "/" + source.Name,
+		v1beta1.SecretReferencesAnnotation: strings.Join(slices.Compact(references), ","),
+		v1beta1.SecretModeAnnotation:       v1beta1.SecretModeBatch,
+	}
 }
 
 // renewal returns the merge patch that makes a copy equal to its source and refer to the job.
@@ -218,21 +250,21 @@ func (p *pass) renewal(source, shown *corev1.Secret) map[string]any {
 	if _, marked := shown.Labels[v1beta1.SecretSourceUIDLabel]; !marked { // made by a release that does not
 		delete(labels, v1beta1.SecretSourceUIDLabel)
 	}
-	if changes := added(shown.Labels, labels); len(changes) > 0 {
+	if changes := corrected(shown.Labels, labels, source.Labels); len(changes) > 0 {
 		meta["labels"] = changes
 	}
-	if changes := added(shown.Annotations, p.marks(source, References(shown))); len(changes) > 0 {
+	if changes := corrected(shown.Annotations, p.marks(source, References(shown)), source.Annotations); len(changes) > 0 {
 		meta["annotations"] = changes
 	}
 	if len(meta) > 0 {
 		body["metadata"] = meta
 	}
-	if !equality.Semantic.DeepEqual(shown.Data, source.Data) {
+	if content := contentOf(source); !equality.Semantic.DeepEqual(shown.Data, content) {
 		data := map[string]any{}
 		for key := range shown.Data {
 			data[key] = nil
 		}
-		for key, value := range source.Data {
+		for key, value := range content {
 			data[key] = value
 		}
 		body["data"] = data
@@ -240,9 +272,15 @@ func (p *pass) renewal(source, shown *corev1.Secret) map[string]any {
 	return body
 }
 
-// added returns what is absent or different.
-func added(have, want map[string]string) map[string]any {
+// corrected returns what is absent or different, and takes away what an earlier release has copied of the source.
+func corrected(have, want, source map[string]string) map[string]any {
 	changes := map[string]any{}
+	for key, value := range source {
+		now, there := have[key]
+		if _, ours := want[key]; there && !ours && now == value && key != v1beta1.SecretSourceUIDLabel {
+			changes[key] = nil
+		}
+	}
 	for key, value := range want {
 		if now, ok := have[key]; !ok || now != value {
 			changes[key] = value

@@ -42,7 +42,7 @@ func TestSecretsAreCopiedOnceAndReleased(t *testing.T) {
 	assert.Equal(t, config, made.Namespace)
 	assert.Equal(t, data, made.Data)
 	assert.Equal(t, map[string]string{
-		"a": "b", v1beta1.SecretSourceAnnotation: "default/s", v1beta1.SecretReferencesAnnotation: "default/warm", v1beta1.SecretModeAnnotation: "batch",
+		v1beta1.SecretSourceAnnotation: "default/s", v1beta1.SecretReferencesAnnotation: "default/warm", v1beta1.SecretModeAnnotation: "batch",
 	}, made.Annotations)
 	assert.Equal(t, map[string]string{v1beta1.SecretSourceUIDLabel: string(source.UID)}, made.Labels, "clients list by it")
 	node := written(t, &p, image("n0"))
@@ -76,10 +76,17 @@ func TestSecretsAreCopiedOnceAndReleased(t *testing.T) {
 	p = Compute(Snapshot{Job: j, Secrets: secrets, Now: now})
 	assert.Equal(t, map[string]any{"metadata": map[string]any{"labels": map[string]any{v1beta1.SecretSourceUIDLabel: "again"}}}, p.Steps[0].Actions[0].Patches[0].Body)
 
-	changed := secret("s", map[string][]byte{"other": []byte("x")})
+	changed := secret("s", map[string][]byte{".dockerconfigjson": []byte("x"), "other": []byte("y")})
 	secrets.Sources = map[string]*corev1.Secret{"s": changed}
 	p = Compute(Snapshot{Job: j, Secrets: secrets, Now: now})
-	assert.Equal(t, map[string]any{"data": map[string]any{".dockerconfigjson": nil, "other": []byte("x")}}, p.Steps[0].Actions[0].Patches[0].Body)
+	assert.Equal(t, map[string]any{"data": map[string]any{".dockerconfigjson": []byte("x")}}, p.Steps[0].Actions[0].Patches[0].Body)
+
+	earlier := made.DeepCopy()
+	earlier.Annotations["a"], earlier.Annotations["own"] = "b", "c"
+	secrets.Sources, secrets.Copies = map[string]*corev1.Secret{"s": source}, []*corev1.Secret{earlier}
+	p = Compute(Snapshot{Job: j, Secrets: secrets, Now: now})
+	assert.Equal(t, map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": nil}}}, p.Steps[0].Actions[0].Patches[0].Body,
+		"what an earlier release has copied of the source goes")
 
 	foreign := made.DeepCopy()
 	foreign.Labels = nil
@@ -96,6 +103,17 @@ func TestMissingSecretsAreTold(t *testing.T) {
 	require.Len(t, p.Notices, 1)
 	assert.Equal(t, EventSecretNotFound, p.Notices[0].Reason)
 	assert.Equal(t, 1, p.Count(action.PatchSpec), "the job goes on without it")
+
+	p = compute(t, Snapshot{Job: job(withSecret), Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: absent, Now: now})
+	assert.Zero(t, p.Count(action.PatchMetadata), "nothing is copied: it needs no finalizer")
+
+	opaque := secret("s", map[string][]byte{"password": []byte("x")})
+	opaque.Type = corev1.SecretTypeOpaque
+	p = compute(t, Snapshot{Job: job(withSecret), Targets: []*nodeimage.NodeImage{image("n0")}, Now: now,
+		Secrets: Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": opaque}}})
+	assert.Equal(t, "job is running, progress 0.0%; secret s has type Opaque and is no pull secret: use kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg", p.Status.Message)
+	assert.Equal(t, EventSecretType, p.Notices[0].Reason)
+	assert.Equal(t, [2]int{1, 0}, [2]int{p.Count(action.PatchSpec), p.Count(action.Create)}, "it is not copied, and the job goes on")
 
 	p = compute(t, Snapshot{Job: job(withSecret), Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: Secrets{Namespace: config}, Now: now})
 	assert.Equal(t, "job is running, progress 0.0%; namespace kruise-daemon-config is missing", p.Status.Message)

@@ -19,6 +19,8 @@ type Snapshot struct {
 	Targets []*nodeimage.NodeImage
 	// Owned are the NodeImages with tags that the job owns.
 	Owned []*nodeimage.NodeImage
+	// NoNodeImages is true if there are nodes and none of them has a NodeImage.
+	NoNodeImages bool
 	// Absent is how many nodes the job names that have no NodeImage.
 	Absent int
 	// Secrets are the pull secrets of the job.
@@ -37,6 +39,10 @@ type Secrets struct {
 	Namespace string
 	// NamespaceReady is false if the namespace is known to be absent or going.
 	NamespaceReady bool
+	// Lacking are the verbs that the manager may not use on secrets in that namespace, and needs to.
+	Lacking []string
+	// Unread is true as long as the manager has not read the copies: nothing is known of them.
+	Unread bool
 	// Sources are the secrets of the job by name: nil for one that is known to be absent. Nothing is known of one that is
 	// not in the map.
 	Sources map[string]*corev1.Secret

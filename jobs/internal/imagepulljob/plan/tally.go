@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/imageref"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -30,6 +32,10 @@ type node struct {
 	name    string
 	state   state
 	message string // of a failed one
+	// begun is when this round of pulling was asked for, ended when it ended, and kept how long the tag stays after that;
+	// zero if unknown.
+	begun, ended time.Time
+	kept         time.Duration
 	// outdated is true if the node is pulling in a way that the job has changed since.
 	outdated bool
 }
@@ -41,6 +47,8 @@ type tally struct {
 	policy   nodeimage.ImageTagPullPolicy
 	template *v1beta1.ImagePullJobTemplate
 	secrets  []nodeimage.SecretReference
+	// bounded is true if the deadline in the policy is not the user's.
+	bounded bool
 
 	nodes                     []node // in the order of the targets
 	active, succeeded, failed int
@@ -71,9 +79,18 @@ func (t *tally) look(image *nodeimage.NodeImage) node {
 		return n
 	}
 	n.state = pulling
+	if tag.CreatedAt != nil {
+		n.begun = tag.CreatedAt.Time
+	}
+	if tag.PullPolicy != nil && tag.PullPolicy.TTLSecondsAfterFinished != nil {
+		n.kept = action.Seconds(*tag.PullPolicy.TTLSecondsAfterFinished)
+	}
 	for _, told := range image.Status.ImageStatuses[t.ref.Name].Tags {
 		if told.Tag != tag.Tag || told.Version != tag.Version {
 			continue
+		}
+		if told.CompletionTime != nil {
+			n.ended = told.CompletionTime.Time
 		}
 		switch told.Phase {
 		case nodeimage.ImageSucceeded:
@@ -110,17 +127,19 @@ func (t *tally) owns(tag *nodeimage.ImageTagSpec) bool {
 func (t *tally) differs(image *nodeimage.ImageSpec, tag *nodeimage.ImageTagSpec) bool {
 	next := t.merged(image, tag)
 	return !equality.Semantic.DeepEqual(next.SandboxConfig, image.SandboxConfig) || len(next.PullSecrets) != len(image.PullSecrets) ||
-		!sameLimits(find(next.Tags, t.ref.Tag), tag)
+		!t.sameLimits(find(next.Tags, t.ref.Tag), tag)
 }
 
-func sameLimits(a, b *nodeimage.ImageTagSpec) bool {
+// sameLimits compares the entry of a tag as the job would write it with the one that is there. That one may lack a bound
+// which the user did not ask for.
+func (t *tally) sameLimits(a, b *nodeimage.ImageTagSpec) bool {
 	x, y := a.PullPolicy, b.PullPolicy
 	if x == nil || y == nil {
 		return x == y
 	}
 	always := func(p nodeimage.ImagePullPolicy) bool { return p == nodeimage.PullAlways }
 	return equality.Semantic.DeepEqual(x.TimeoutSeconds, y.TimeoutSeconds) && equality.Semantic.DeepEqual(x.BackoffLimit, y.BackoffLimit) &&
-		equality.Semantic.DeepEqual(x.ActiveDeadlineSeconds, y.ActiveDeadlineSeconds) && always(a.ImagePullPolicy) == always(b.ImagePullPolicy)
+		(t.bounded && y.ActiveDeadlineSeconds == nil || equality.Semantic.DeepEqual(x.ActiveDeadlineSeconds, y.ActiveDeadlineSeconds)) && always(a.ImagePullPolicy) == always(b.ImagePullPolicy)
 }
 
 // giveUp counts all nodes that have not ended as failed.
@@ -156,6 +175,34 @@ func (t *tally) tellFailures(status *v1beta1.ImagePullJobStatus) {
 		status.FailedNodes = append(status.FailedNodes, all[i].Node)
 	}
 	status.Failures = all[:min(len(all), v1beta1.MaxFailures)]
+}
+
+// slow is how long a node may pull before the job names it.
+const slow = 10 * time.Minute
+
+// tellSlow names the first nodes that have pulled for a long time.
+func (p *pass) tellSlow(t *tally) {
+	const most = 3
+	var names []string
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		if n.state != pulling || n.begun.IsZero() {
+			continue
+		}
+		if left := slow - p.Now.Sub(n.begun); left > 0 {
+			p.plan.RequeueWithin(max(left, minWake))
+			continue
+		}
+		names = append(names, n.name)
+	}
+	if len(names) == 0 {
+		return
+	}
+	text := strings.Join(names[:min(most, len(names))], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	p.notes = append(p.notes, MessageSlow+text)
 }
 
 // progress says how many nodes have ended.

@@ -91,7 +91,7 @@ func (p *pass) stop() {
 	case podstate.Condition(p.Pod, contract.SidecarTerminated) == nil && len(counted)+len(ignored) == 0:
 		return // those that are left are marked for virtual nodes only
 	case !p.Served:
-		p.warn(EventUnavailable, "ContainerRecreateRequest is not installed in this cluster: sidecars %s are not stopped", list(append(counted, ignored...)))
+		p.warn(EventUnavailable, "ContainerRecreateRequest is not installed in this cluster, or the operator may not create it: sidecars %s are not stopped", list(append(counted, ignored...)))
 	case final(p.Pod.Status.Phase):
 		p.request(append(counted, ignored...), ignoredSuffix)
 	case len(counted) > 0:

@@ -262,7 +262,7 @@ func TestWithoutRequestsThePodIsTold(t *testing.T) {
 	require.Len(t, p.Notices, 1)
 	assert.Equal(t, action.Notice{
 		Type: corev1.EventTypeWarning, Reason: EventUnavailable,
-		Note: "ContainerRecreateRequest is not installed in this cluster: sidecars log, mesh are not stopped",
+		Note: "ContainerRecreateRequest is not installed in this cluster, or the operator may not create it: sidecars log, mesh are not stopped",
 	}, p.Notices[0])
 
 	s.Pod = job(container("log", replaced), exits("main", 0))

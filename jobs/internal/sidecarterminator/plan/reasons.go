@@ -6,8 +6,8 @@ const (
 	EventTerminating = "SidecarTerminator"
 	// EventFailed says that the server refused what stops the sidecars; it is tried again.
 	EventFailed = "FailedTerminateSidecar"
-	// EventUnavailable says that the sidecars cannot be stopped, because ContainerRecreateRequest is not installed or
-	// the agent of the node does not answer.
+	// EventUnavailable says that the sidecars cannot be stopped, because ContainerRecreateRequest is not installed,
+	// the operator may not create it, or the agent of the node does not answer.
 	EventUnavailable = "SidecarTerminatorUnavailable"
 	// EventGivenUp says that sidecars were started again after each of five requests to stop them.
 	EventGivenUp = "SidecarTerminatorGivenUp"

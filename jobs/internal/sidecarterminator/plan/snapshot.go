@@ -29,7 +29,7 @@ type Snapshot struct {
 	Pod *corev1.Pod
 	// Node is the kind of its node.
 	Node Node
-	// Served reports whether the cluster serves ContainerRecreateRequest.
+	// Served reports whether the cluster serves ContainerRecreateRequest and the operator may make some.
 	Served bool
 	// Requests are those that the pod owns.
 	Requests []*daemon.ContainerRecreateRequest

@@ -1,0 +1,85 @@
+package optional
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// grantedAge and lackingAge are how long it is believed that all rights are there, and that some are not.
+	grantedAge = 10 * time.Second
+	lackingAge = 4 * time.Second
+)
+
+// Rights are what a controller may do with a resource, in one namespace or, if that is empty, in all.
+type Rights struct {
+	Namespace, Group, Resource string
+	Verbs                      []string
+}
+
+// lacking asks the server which of the verbs it would refuse.
+func (r Rights) lacking(ctx context.Context, c client.Writer) (verbs []string, err error) {
+	for _, verb := range r.Verbs {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: r.Namespace, Group: r.Group, Resource: r.Resource, Verb: verb},
+		}}
+		if err := c.Create(ctx, review); err != nil {
+			return nil, fmt.Errorf("ask for the right to %s: %w", verb, err)
+		}
+		if !review.Status.Allowed {
+			verbs = append(verbs, verb)
+		}
+	}
+	return verbs, nil
+}
+
+// Access knows whether the process has rights. It asks when it is asked, and then at most every few seconds. It is safe
+// for concurrent use.
+type Access struct {
+	// Rights are the rights in question.
+	Rights Rights
+	// Client asks the server.
+	Client client.Writer
+	// Clock tells the time.
+	Clock clock.PassiveClock
+
+	mu    sync.Mutex
+	lacks []string
+	until time.Time
+}
+
+// Lacking returns the verbs that the server refuses, none if all are allowed. Where the server does not say, what it said
+// last counts, or else that all are lacking.
+func (a *Access) Lacking(ctx context.Context) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.Clock.Now()
+	if now.Before(a.until) {
+		return a.lacks
+	}
+	lacks, err := a.Rights.lacking(ctx, a.Client)
+	switch {
+	case err != nil:
+		log.FromContext(ctx).Error(err, "It is not known whether rights are granted", "resource", a.Rights.Resource, "namespace", a.Rights.Namespace)
+		if a.until.IsZero() {
+			a.lacks = a.Rights.Verbs
+		}
+	case !slices.Equal(lacks, a.lacks) || a.until.IsZero() && len(lacks) > 0:
+		log.FromContext(ctx).Info("Rights", "resource", a.Rights.Resource, "namespace", a.Rights.Namespace, "lacking", strings.Join(lacks, ","))
+		a.lacks = lacks
+	}
+	a.until = now.Add(grantedAge)
+	if len(a.lacks) > 0 {
+		a.until = now.Add(lackingAge)
+	}
+	return a.lacks
+}
