@@ -44,6 +44,14 @@ func DefaultToPullAlways(spec *corev1.PodSpec) {
 	}
 }
 
+// DefaultAllToPullAlways does the same for init containers, too: how jobs read the absence.
+func DefaultAllToPullAlways(spec *corev1.PodSpec) {
+	DefaultToPullAlways(spec)
+	for i := range spec.InitContainers {
+		setDefault(&spec.InitContainers[i].ImagePullPolicy, corev1.PullAlways)
+	}
+}
+
 func defaultContainer(c *corev1.Container, hostNetwork bool) {
 	setDefault(&c.ImagePullPolicy, pullPolicyByTag(c.Image))
 	setDefault(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)

@@ -153,7 +153,7 @@ func (p *pass) deadline() (time.Duration, bool) {
 	if p.Cron.Spec.StartingDeadlineSeconds == nil {
 		return 0, false
 	}
-	return time.Duration(*p.Cron.Spec.StartingDeadlineSeconds) * time.Second, true
+	return action.Seconds(*p.Cron.Spec.StartingDeadlineSeconds), true
 }
 
 // tellHold sends an event when a reason that users have to know of is new.

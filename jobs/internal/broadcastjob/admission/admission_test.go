@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -125,6 +126,8 @@ func TestAStoredSpecIsNotJudged(t *testing.T) {
 	assert.Empty(t, Validate(stored.DeepCopy(), stored))
 	changed := stored.DeepCopy()
 	changed.Spec.Paused = true
+	assert.Empty(t, Validate(changed, stored), "it can be paused")
+	changed.Spec.FailurePolicy.Type = "Other"
 	assert.Len(t, Validate(changed, stored), 1)
 }
 
@@ -143,4 +146,13 @@ func TestDefaults(t *testing.T) {
 	want := chosen.DeepCopy()
 	Default(chosen)
 	assert.Equal(t, want, chosen)
+}
+
+func TestAnEditAfterTheEndIsWarnedOf(t *testing.T) {
+	old, paused, ttl := job(t, `{}`), job(t, `{paused: true}`), job(t, `{completionPolicy: {ttlSecondsAfterFinished: 1}}`)
+	assert.Empty(t, tooLate(paused, nil))
+	assert.Empty(t, tooLate(paused, old))
+	old.Status.CompletionTime = new(metav1.Now())
+	assert.Len(t, tooLate(paused, old), 1)
+	assert.Empty(t, tooLate(ttl, old), "it is followed")
 }

@@ -7,27 +7,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/core/workloads/validation"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
 // Validate returns what is wrong with a job, but for the rules of pods, which the cluster knows. Old is the stored one,
-// nil on create. A spec that is stored already does not prevent other changes.
+// nil on create. What is wrong with that one, too, does not prevent other changes.
 func Validate(job, old *v1beta1.BroadcastJob) field.ErrorList {
 	if old != nil && equality.Semantic.DeepEqual(job.Spec, old.Spec) {
 		return nil
 	}
-	var errs field.ErrorList
+	at := field.NewPath("spec")
+	errs := ValidateSpec(&job.Spec, at)
 	if old == nil {
-		errs = ValidateName(job.Name, field.NewPath("metadata", "name"))
+		return append(ValidateName(job.Name, field.NewPath("metadata", "name")), errs...)
 	}
-	return append(errs, ValidateSpec(&job.Spec, field.NewPath("spec"))...)
+	return validation.WithoutStored(errs, ValidateSpec(&old.Spec, at))
 }
 
 // longestName is that of a name that is the value of a label of pods.
-const longestName = validation.LabelValueMaxLength
+const longestName = utilvalidation.LabelValueMaxLength
 
 // ValidateName returns what is wrong with the name of a job, which begins the names of its pods and is the value of a
 // label of theirs.

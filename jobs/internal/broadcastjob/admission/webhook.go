@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
@@ -11,6 +12,19 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/internal/conversion"
 )
+
+// tooLate warns of an edit of a job that has ended: of its spec only the time to live means something.
+func tooLate(job, old *v1beta1.BroadcastJob) []string {
+	if old == nil || old.Status.CompletionTime == nil {
+		return nil
+	}
+	before := old.Spec.DeepCopy()
+	before.CompletionPolicy.TTLSecondsAfterFinished = job.Spec.CompletionPolicy.TTLSecondsAfterFinished
+	if equality.Semantic.DeepEqual(&job.Spec, before) {
+		return nil
+	}
+	return []string{"the job has ended: this change of spec has no effect"}
+}
 
 // NewWebhook answers the API server about BroadcastJobs. The validator asks the cluster about pod templates.
 func NewWebhook(templates podtemplate.Validator) admission.Webhook[*v1beta1.BroadcastJob] {
@@ -26,7 +40,7 @@ func NewWebhook(templates podtemplate.Validator) admission.Webhook[*v1beta1.Broa
 			if err != nil {
 				return admission.Findings{}, err
 			}
-			return admission.Findings{Errors: append(Validate(req.New, req.Old), change.Errors...)}, nil
+			return admission.Findings{Errors: append(Validate(req.New, req.Old), change.Errors...), Warnings: tooLate(req.New, req.Old)}, nil
 		},
 	}
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // create makes pods for nodes that lack one, as many as may run. A pod that is about to leave has its place until it
-// has gone.
+// has gone, and one that is being stopped until it has ended.
 func (p *pass) create() {
 	limit, ok := p.parallelism()
 	if !ok {
@@ -35,6 +35,9 @@ func (p *pass) create() {
 	for _, l := range p.places {
 		if l.leaving() {
 			free, leaving = free-1, leaving+1
+		}
+		if l.stopping() {
+			free--
 		}
 		if l.retries() {
 			retrying++
@@ -77,9 +80,10 @@ func (p *pass) newPod(node string) action.Action {
 	name := p.newName()
 	pod := newpod.FromTemplate(&p.Job.Spec.Template, newpod.Options{
 		Name: name, GenerateName: p.base() + "-", Namespace: p.Job.Namespace, Owner: p.Owner,
-		Labels:            map[string]string{v1beta1.BroadcastJobNameLabel: p.Job.Name, v1beta1.BroadcastJobUIDLabel: string(p.Job.UID)},
-		DefaultPullPolicy: podspec.PullAlways, Now: p.Now,
+		Labels: map[string]string{v1beta1.BroadcastJobNameLabel: p.Job.Name, v1beta1.BroadcastJobUIDLabel: string(p.Job.UID)},
+		Now:    p.Now,
 	})
+	podspec.DefaultAllToPullAlways(&pod.Spec)
 	if p.Bind {
 		pod.Spec.NodeName = node
 	} else {

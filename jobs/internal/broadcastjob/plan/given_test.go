@@ -119,6 +119,13 @@ func node(name string, v ...eligibility.Verdict) Node {
 	return n
 }
 
+// young is a node that is younger than the pods.
+func young(name string) Node {
+	n := node(name)
+	n.Node.CreationTimestamp = at(-time.Second)
+	return n
+}
+
 func cordoned(name string) Node { return node(name, eligibility.Verdict{ShouldContinue: true}) }
 
 func unfit(name string) Node { return node(name, eligibility.Verdict{}) }

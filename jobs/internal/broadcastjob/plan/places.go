@@ -37,6 +37,9 @@ func (l *place) active() bool { return !l.recorded && l.pod != nil && l.state ==
 // for by nobody: the node may never say that it has gone.
 func (l *place) leaving() bool { return !l.recorded && l.pod != nil && l.state == leaving && l.fits() }
 
+// stopping reports whether a pod that has failed by its restarts runs still.
+func (l *place) stopping() bool { return l.failed() && l.node != nil && !ended(l.pod) }
+
 // desired reports whether the node counts: it has run a pod, runs one or gets one.
 func (l *place) desired() bool { return l.done() || l.active() || l.fits() }
 
@@ -62,12 +65,15 @@ func (s *Snapshot) placesOf() []*place {
 		l := &place{name: n.Name, node: n, recorded: known[nodeKey(n.UID)]}
 		all, byName[n.Name] = append(all, l), l
 	}
+	gone := map[string]*place{}
 	for _, pod := range s.Pods {
 		name := eligibility.NodeOf(pod)
 		l := byName[name]
-		if l == nil {
-			l = &place{name: name}
-			all, byName[name] = append(all, l), l
+		if l == nil || l.isYoungerThan(pod) {
+			if l = gone[name]; l == nil {
+				l = &place{name: name}
+				all, gone[name] = append(all, l), l
+			}
 		}
 		l.pods = append(l.pods, pod)
 	}
@@ -77,6 +83,12 @@ func (s *Snapshot) placesOf() []*place {
 	}
 	slices.SortFunc(all, func(a, b *place) int { return cmp.Compare(a.name, b.name) })
 	return all
+}
+
+// isYoungerThan reports whether the pod has ended on another node of the same name, which was there before. A pod that
+// runs is one that a node which was registered again still has.
+func (l *place) isYoungerThan(pod *corev1.Pod) bool {
+	return ended(pod) && pod.CreationTimestamp.Before(&l.node.CreationTimestamp)
 }
 
 // choose sorts the pods: the one that counts comes first. A success counts more than a pod that runs, that more than a

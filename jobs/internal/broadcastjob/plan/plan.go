@@ -46,6 +46,10 @@ func Compute(s Snapshot) Plan {
 	if Finished(s.Job) {
 		p.finish()
 		p.expire()
+		if len(p.plan.Steps) == 0 && s.Job.Status.ObservedGeneration != s.Job.Generation { // an edit that comes too late has been seen all the same
+			p.plan.Status = s.Job.Status.DeepCopy()
+			p.plan.Status.ObservedGeneration = s.Job.Generation
+		}
 		return p.plan
 	}
 	p.count()
@@ -112,8 +116,8 @@ func (p *pass) deadline() bool {
 	if limit == nil || p.never() {
 		return false
 	}
-	run := p.Now.Sub(p.status.StartTime.Time) - time.Duration(p.status.PausedSeconds)*time.Second
-	left := time.Duration(*limit)*time.Second - run
+	run := p.Now.Sub(p.status.StartTime.Time) - action.Seconds(p.status.PausedSeconds)
+	left := action.Seconds(*limit) - run
 	if left > 0 {
 		p.plan.RequeueWithin(left)
 		return false

@@ -75,6 +75,14 @@ func TestWhatAJobWants(t *testing.T) {
 		"a rule about pods that were deleted": {job(failing(onExit(batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyOnExitCodesOpIn, 143))), []Node{node("n1")},
 			list{pod("a", "n1", exited(143, 0), deletedAt(-2*time.Second))},
 			"", "failed desired 1 active 0 succeeded 0 failed 1", []string{EventPolicy}},
+		"a pod that is being stopped has its place": {job(restarting, policy(v1beta1.FailContinue), parallel("1")), []Node{node("n1"), node("n2")}, list{pod("a", "n1", restarted(3))},
+			"PatchSpec a; ", "running desired 2 active 0 succeeded 0 failed 1", nil},
+		"until it has ended": {job(restarting, policy(v1beta1.FailContinue), parallel("1")), []Node{node("n1"), node("n2")}, list{pod("a", "n1", restarted(3), lost)},
+			"Create on node n2; ", "running desired 2 active 0 succeeded 0 failed 1", nil},
+		"a node that is registered anew is a new node": {job(never), []Node{young("n1")}, list{pod("a", "n1", success)},
+			"Create on node n1; ", "running desired 2 active 0 succeeded 1 failed 0", nil},
+		"a node that is registered again has its pod": {job(never), []Node{young("n1")}, list{pod("a", "n1", running)},
+			"", "running desired 1 active 1 succeeded 0 failed 0", nil},
 		"no nodes": {job(), nil, nil, "", "running desired 0 active 0 succeeded 0 failed 0", nil},
 		"all have ended": {job(policy(v1beta1.FailContinue)), []Node{node("n1"), node("n2")}, list{pod("a", "n1", success), pod("b", "n2", failure)},
 			"", "completed desired 2 active 0 succeeded 1 failed 1", []string{EventComplete}},
@@ -124,6 +132,7 @@ func TestPodsAreMadeForTheirNodes(t *testing.T) {
 	j := job(func(j *v1beta1.BroadcastJob) {
 		j.Name = strings.Repeat("a", 56) + ".bcdefg"
 		j.Spec.Template.Labels = map[string]string{"app": "x"}
+		j.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "first", Image: "busybox:1"}}
 	})
 	todo := compute(t, given(j, []Node{node("n1")}))
 	require.Len(t, todo.Steps, 1)
@@ -132,6 +141,7 @@ func TestPodsAreMadeForTheirNodes(t *testing.T) {
 	assert.Equal(t, "n1", eligibility.NodeOf(o))
 	assert.Equal(t, map[string]string{"app": "x", "broadcastjob-name": j.Name, "broadcastjob-controller-uid": "job-uid"}, o.Labels)
 	assert.Equal(t, corev1.PullAlways, o.Spec.Containers[0].ImagePullPolicy)
+	assert.Equal(t, corev1.PullAlways, o.Spec.InitContainers[0].ImagePullPolicy)
 	assert.Equal(t, types.UID("job-uid"), o.OwnerReferences[0].UID)
 	assert.Equal(t, strings.Repeat("a", 56)+"-", o.GenerateName)
 	assert.Equal(t, &action.Event{
@@ -293,4 +303,22 @@ func TestWhatAJobWaitsForIsSaid(t *testing.T) {
 	lowered.Generation = 2
 	todo := compute(t, given(lowered, nodes, pod("a", "n1", running), pod("b", "n2", running)))
 	assert.Equal(t, []string{EventTooMany}, reasonsOf(&todo))
+}
+
+// An edit of a job that has ended changes nothing, and is seen.
+func TestAnEditAfterTheEndIsSeen(t *testing.T) {
+	j := job(ending(v1beta1.PhaseCompleted, v1beta1.JobComplete), func(j *v1beta1.BroadcastJob) { j.Generation = 2 })
+	todo := compute(t, given(j, []Node{node("n1"), node("n2")}, pod("a", "n1", success)))
+	assert.Empty(t, todo.Steps)
+	want := j.Status.DeepCopy()
+	want.ObservedGeneration = 2
+	assert.Equal(t, want, todo.Status)
+	j.Status = *want
+	seen := compute(t, given(j, []Node{node("n1")}))
+	assert.Nil(t, seen.Status)
+}
+
+func TestALongDeadlineIsNone(t *testing.T) {
+	todo := compute(t, given(job(deadline(10_000_000_000)), []Node{node("n1")}))
+	assertPlan(t, &todo, "Create on node n1; ", "running desired 1 active 0 succeeded 0 failed 0")
 }

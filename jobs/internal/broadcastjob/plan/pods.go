@@ -3,10 +3,11 @@ package plan
 import (
 	"slices"
 	"strings"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
@@ -56,7 +57,7 @@ func deletedFirst(pod *corev1.Pod) bool {
 	}
 	asked := pod.DeletionTimestamp.Time
 	if pod.DeletionGracePeriodSeconds != nil {
-		asked = asked.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
+		asked = asked.Add(-action.Seconds(*pod.DeletionGracePeriodSeconds))
 	}
 	return !slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
 		end := c.State.Terminated

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -51,5 +52,21 @@ func TestDefaultsAreNoChange(t *testing.T) {
 	labelled.Labels = map[string]string{"a": "b"}
 	assert.Empty(t, Validate(labelled, stored))
 	labelled.Spec.Images = []string{"b"}
+	assert.Empty(t, Validate(labelled, stored), "what is stored already prevents no other change")
+	labelled.Spec.Images = []string{"B"}
 	assert.Len(t, Validate(labelled, stored), 1)
+}
+
+func TestAnEditAfterTheEndIsWarnedOf(t *testing.T) {
+	old := &v1beta1.ImageListPullJob{}
+	old.Spec.Images = []string{"a"}
+	more, ttl := old.DeepCopy(), old.DeepCopy()
+	more.Spec.Images = []string{"a", "b"}
+	ttl.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(1))
+	pulladmission.DefaultTemplate(&ttl.Spec.ImagePullJobTemplate)
+	assert.Empty(t, tooLate(more, nil))
+	assert.Empty(t, tooLate(more, old))
+	old.Status.CompletionTime = new(metav1.Now())
+	assert.Len(t, tooLate(more, old), 1)
+	assert.Empty(t, tooLate(ttl, old), "it is followed")
 }

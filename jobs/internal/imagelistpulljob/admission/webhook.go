@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/operator/admission"
+	"github.com/flotilla-project/flotilla/core/workloads/validation"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/internal/conversion"
@@ -20,18 +21,36 @@ func NewWebhook() admission.Webhook[*v1beta1.ImageListPullJob] {
 		Kind: conversion.ImageListPullJobs(), Convert: conversion.Convert,
 		Default: func(job *v1beta1.ImageListPullJob) { pulladmission.DefaultTemplate(&job.Spec.ImagePullJobTemplate) },
 		Validate: func(_ context.Context, req admission.Request[*v1beta1.ImageListPullJob]) (admission.Findings, error) {
-			return admission.Findings{Errors: Validate(req.New, req.Old)}, nil
+			return admission.Findings{Errors: Validate(req.New, req.Old), Warnings: tooLate(req.New, req.Old)}, nil
 		},
 	}
 }
 
-// Validate returns what is wrong with a job. Old is the stored one, nil on create. A spec that is stored already does not
-// prevent other changes, and what defaults add to it is none.
+// tooLate warns of an edit of a job that has completed: of its spec only the time to live means something.
+func tooLate(job, old *v1beta1.ImageListPullJob) []string {
+	if old == nil || old.Status.CompletionTime == nil {
+		return nil
+	}
+	before := defaulted(&old.Spec)
+	before.CompletionPolicy.TTLSecondsAfterFinished = job.Spec.CompletionPolicy.TTLSecondsAfterFinished
+	if equality.Semantic.DeepEqual(defaulted(&job.Spec), before) {
+		return nil
+	}
+	return []string{"the job has completed: this change of spec has no effect"}
+}
+
+// Validate returns what is wrong with a job. Old is the stored one, nil on create. What is wrong with that one, too,
+// does not prevent other changes, and what defaults add to it is none.
 func Validate(job, old *v1beta1.ImageListPullJob) field.ErrorList {
 	if old != nil && equality.Semantic.DeepEqual(defaulted(&job.Spec), defaulted(&old.Spec)) {
 		return nil
 	}
-	return ValidateSpec(&job.Spec, field.NewPath("spec"))
+	at := field.NewPath("spec")
+	errs := ValidateSpec(&job.Spec, at)
+	if old == nil {
+		return errs
+	}
+	return validation.WithoutStored(errs, ValidateSpec(defaulted(&old.Spec), at))
 }
 
 func defaulted(spec *v1beta1.ImageListPullJobSpec) *v1beta1.ImageListPullJobSpec {

@@ -180,3 +180,15 @@ func TestCompletedJobsGoInTime(t *testing.T) {
 	p = Compute(Snapshot{Job: j, Now: now.Add(time.Second)})
 	assert.Equal(t, 1, p.Count(action.Delete))
 }
+
+// An edit of a list that has completed changes nothing, and is seen.
+func TestAnEditAfterTheEndIsSeen(t *testing.T) {
+	j := list("nginx")
+	j.Generation = 2
+	j.Status = v1beta1.ImageListPullJobStatus{CompletionTime: new(metav1.NewTime(now)), ObservedGeneration: 1, Desired: 1}
+	p := Compute(Snapshot{Job: j, Now: now})
+	assert.Empty(t, p.Steps)
+	want := j.Status.DeepCopy()
+	want.ObservedGeneration = 2
+	assert.Equal(t, want, p.Status)
+}
