@@ -153,3 +153,15 @@ func TestTheFirstDifferenceIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, errs, 1)
 }
+
+func TestJobsWithoutAnEndAreWarnedOf(t *testing.T) {
+	of := func(kind v1beta1.CompletionPolicyType) []string {
+		c := &v1beta1.AdvancedCronJob{}
+		c.Spec.Template.BroadcastJobTemplate = &v1beta1.BroadcastJobTemplateSpec{}
+		c.Spec.Template.BroadcastJobTemplate.Spec.CompletionPolicy.Type = kind
+		return endless(c)
+	}
+	assert.Empty(t, endless(&v1beta1.AdvancedCronJob{}))
+	assert.Empty(t, of(v1beta1.CompletionAlways))
+	assert.Len(t, of(v1beta1.CompletionNever), 1)
+}

@@ -1,16 +1,16 @@
 package admission
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 	broadcastadmission "github.com/flotilla-project/flotilla/jobs/internal/broadcastjob/admission"
@@ -72,36 +72,18 @@ func forbidDifference(before, after any, at *field.Path) (field.ErrorList, error
 	return nil, nil
 }
 
-// asStored returns the template with what OpenKruise had filled in before: of containers it read an absent
-// imagePullPolicy as Always. Whoever writes the same manifest again changes nothing.
-func asStored(before, after *batchv1.JobTemplateSpec) *batchv1.JobTemplateSpec {
-	template := after.DeepCopy()
-	stored, pod := &before.Spec.Template.Spec, &template.Spec.Template.Spec
-	keepAlways(stored.InitContainers, pod.InitContainers)
-	keepAlways(stored.Containers, pod.Containers)
+// withJobDefaults returns the template as Jobs are made from it, but for the defaults of the cluster. Whether it names the
+// policy that is meant anyway, as OpenKruise has filled it in, is no difference.
+func withJobDefaults(t *batchv1.JobTemplateSpec) *batchv1.JobTemplateSpec {
+	template := t.DeepCopy()
+	podspec.DefaultAllToPullAlways(&template.Spec.Template.Spec)
 	return template
 }
 
-func keepAlways(before, after []corev1.Container) {
-	for i := range min(len(before), len(after)) {
-		if before[i].ImagePullPolicy == corev1.PullAlways {
-			after[i].ImagePullPolicy = cmp.Or(after[i].ImagePullPolicy, corev1.PullAlways)
-		}
-	}
-}
-
-// withBroadcastDefaults returns the template with the defaults that its jobs get, but for those of the cluster. Of
-// containers OpenKruise reads an absent imagePullPolicy as Always.
+// withBroadcastDefaults returns the template with the defaults that its jobs get, but for those of the cluster.
 func withBroadcastDefaults(t *v1beta1.BroadcastJobTemplateSpec) *v1beta1.BroadcastJobTemplateSpec {
 	template := t.DeepCopy()
 	broadcastadmission.DefaultSpec(&template.Spec)
-	pod := &template.Spec.Template.Spec
-	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
-		for i := range containers {
-			if containers[i].ImagePullPolicy == "" {
-				containers[i].ImagePullPolicy = corev1.PullAlways
-			}
-		}
-	}
+	podspec.DefaultAllToPullAlways(&template.Spec.Template.Spec)
 	return template
 }

@@ -32,9 +32,19 @@ func NewWebhook(rules Rules) admission.Webhook[*v1beta1.AdvancedCronJob] {
 				check = rules.change
 			}
 			more, err := check(ctx, req)
-			return admission.Findings{Errors: append(errs, more...)}, err
+			return admission.Findings{Errors: append(errs, more...), Warnings: endless(req.New)}, err
 		},
 	}
+}
+
+// endless warns of jobs that do not end: another one is made beside each, or none ever again.
+func endless(cron *v1beta1.AdvancedCronJob) []string {
+	t := cron.Spec.Template.BroadcastJobTemplate
+	if t == nil || t.Spec.CompletionPolicy.Type != v1beta1.CompletionNever {
+		return nil
+	}
+	return []string{"spec.template.broadcastJobTemplate.spec.completionPolicy.type: a BroadcastJob of type Never does not end; " +
+		"with concurrencyPolicy Forbid there is no second run, and with Allow jobs pile up"}
 }
 
 // template asks the cluster about a new template.
@@ -77,8 +87,7 @@ func (r Rules) change(ctx context.Context, req admission.Request[*v1beta1.Advanc
 }
 
 func (r Rules) jobChange(ctx context.Context, req admission.Request[*v1beta1.AdvancedCronJob], at *field.Path) (field.ErrorList, error) {
-	before := req.Old.Spec.Template.JobTemplate
-	after := asStored(before, req.New.Spec.Template.JobTemplate)
+	before, after := withJobDefaults(req.Old.Spec.Template.JobTemplate), withJobDefaults(req.New.Spec.Template.JobTemplate)
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil, nil
 	}

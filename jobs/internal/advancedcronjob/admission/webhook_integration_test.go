@@ -166,9 +166,15 @@ func testChange(t *testing.T, c client.Client) {
 	filled["imagePullPolicy"] = "IfNotPresent"
 	require.ErrorContains(t, set(t, c, o, []any{filled}, job...), "containers[0].imagePullPolicy: Forbidden: immutable")
 	delete(filled, "imagePullPolicy")
-	require.NoError(t, set(t, c, o, []any{filled}, job...), "OpenKruise had filled it in")
+	require.NoError(t, set(t, c, o, []any{filled}, job...), "it is what an absent policy means, and OpenKruise had filled it in")
 	filled["imagePullPolicy"] = "Always"
-	require.ErrorContains(t, set(t, c, o, []any{filled}, job...), "containers[0].imagePullPolicy: Forbidden: immutable", "now it is the server's")
+	require.NoError(t, set(t, c, o, []any{filled}, job...))
+	filled["imagePullPolicy"] = "IfNotPresent"
+	o = cron(t, "v1beta1", jobs)
+	require.NoError(t, unstructured.SetNestedSlice(o.Object, []any{filled}, append([]string{"spec", "template"}, job...)...))
+	o = create(t, c, o)
+	delete(filled, "imagePullPolicy")
+	require.ErrorContains(t, set(t, c, o, []any{filled}, job...), "containers[0].imagePullPolicy: Forbidden: immutable", "its images would be pulled always")
 
 	o = create(t, c, cron(t, "v1beta1", each))
 	main := testenv.Fields(t, `{name: main, image: busybox, imagePullPolicy: Always, terminationMessagePath: /dev/termination-log}`)

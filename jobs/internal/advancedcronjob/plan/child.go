@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
@@ -59,11 +60,14 @@ func (p *pass) create(r run) action.Action {
 	return a
 }
 
-// job returns the job of the run, made from the template as it is.
+// job returns the job of the run, made from the template as it is, but that images of a Job are pulled always where it
+// names no policy.
 func (r run) job(cron *v1beta1.AdvancedCronJob) action.Object {
 	switch t := &cron.Spec.Template; {
 	case t.JobTemplate != nil:
-		return &batchv1.Job{ObjectMeta: r.meta(cron, &t.JobTemplate.ObjectMeta), Spec: *t.JobTemplate.Spec.DeepCopy()}
+		job := &batchv1.Job{ObjectMeta: r.meta(cron, &t.JobTemplate.ObjectMeta), Spec: *t.JobTemplate.Spec.DeepCopy()}
+		podspec.DefaultAllToPullAlways(&job.Spec.Template.Spec)
+		return job
 	case t.ImageListPullJobTemplate != nil:
 		template := t.ImageListPullJobTemplate
 		return &v1beta1.ImageListPullJob{ObjectMeta: r.meta(cron, &template.ObjectMeta), Spec: *template.Spec.DeepCopy()}

@@ -410,3 +410,18 @@ func TestUsersAreToldOnce(t *testing.T) {
 		})
 	}
 }
+
+// A container of a Job without imagePullPolicy means Always, init containers too, as in all kinds of jobs.
+func TestImagesOfAJobArePulledAlways(t *testing.T) {
+	cron := every5()
+	cron.Spec.Template.JobTemplate.Spec.Template.Spec = corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "first", Image: "app:1"}},
+		Containers:     []corev1.Container{{Name: "main", Image: "app:stable"}, {Name: "own", Image: "app:2", ImagePullPolicy: corev1.PullIfNotPresent}},
+	}
+	before := cron.DeepCopy()
+	job := run{at: noon}.job(cron).(*batchv1.Job)
+	pod := &job.Spec.Template.Spec
+	assert.Equal(t, []corev1.PullPolicy{corev1.PullAlways, corev1.PullAlways, corev1.PullIfNotPresent},
+		[]corev1.PullPolicy{pod.InitContainers[0].ImagePullPolicy, pod.Containers[0].ImagePullPolicy, pod.Containers[1].ImagePullPolicy})
+	assert.Equal(t, before, cron)
+}
