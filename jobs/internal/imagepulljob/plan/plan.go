@@ -249,7 +249,8 @@ var (
 
 // Waiting is the plan while there is an obstacle.
 func Waiting(job *v1beta1.ImagePullJob, now time.Time, known action.Refusals, why Obstacle) Plan {
-	p := &pass{Snapshot: Snapshot{Job: job, Now: now}, plan: Plan{Plan: action.Plan{Refusals: known, Now: now}}, policy: job.Spec.CompletionPolicy}
+	unread := Secrets{Unread: true}
+	p := &pass{Snapshot: Snapshot{Job: job, Secrets: unread, Now: now}, plan: Plan{Plan: action.Plan{Refusals: known, Now: now}}, policy: job.Spec.CompletionPolicy}
 	switch {
 	case job.DeletionTimestamp != nil:
 		p.release()

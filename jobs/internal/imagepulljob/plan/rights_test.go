@@ -48,3 +48,13 @@ func TestALackingRightHoldsNoNamespace(t *testing.T) {
 		assert.True(t, letsGo(true, s))
 	}
 }
+
+// While nothing is pulled the copies are not known, either.
+func TestWithoutNodeImagesACompletedJobKeepsItsFinalizer(t *testing.T) {
+	j := job(protected, ended(0))
+	p := Waiting(j, now, nil, NotInstalled)
+	assert.Empty(t, p.Steps)
+	j.DeletionTimestamp = new(metav1.NewTime(now))
+	p = Waiting(j, now, nil, NotInstalled)
+	assert.Len(t, p.Steps, 1, "it would hold its namespace")
+}
