@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,20 +43,28 @@ func TestALackingRightCostsNothingElse(t *testing.T) {
 		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")},
 	}))
 
-	waits := givenPull(t, c, namespace, node, "secret-before:1", "registry")
-	lacksRights(t, c, waits)
+	before := givenPull(t, c, namespace, node, "secret-before:1", "registry")
+	lacksRights(t, c, before)
 	assertOthersRun(t, c, namespace, node, "before")
 	givenRestrictedSidecar(t, c, namespace)
 
 	takeAway := givenCopierRole(t, c)
 	isPulled(t, c, node, "secret-before")
 	takeAway()
-	waits = givenPull(t, c, namespace, node, "secret-after:1", "registry")
-	lacksRights(t, c, waits)
+	after := givenPull(t, c, namespace, node, "secret-after:1", "registry")
+	lacksRights(t, c, after)
 	assertOthersRun(t, c, namespace, node, "after")
 
 	givenCopierRole(t, c)
 	isPulled(t, c, node, "secret-after")
+	for _, job := range []*v1beta1.ImagePullJob{before, after} {
+		require.NoError(t, c.Delete(t.Context(), job))
+	}
+	await.Until(t, func(check *assert.CollectT) {
+		for _, job := range []*v1beta1.ImagePullJob{before, after} {
+			assert.True(check, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(job), job)), "its copy is released")
+		}
+	})
 }
 
 func givenPull(t *testing.T, c client.Client, namespace string, node *daemon.NodeImage, image string, secrets ...string) *v1beta1.ImagePullJob {

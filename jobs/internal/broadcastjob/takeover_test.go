@@ -61,8 +61,8 @@ func TestWhatOpenKruiseHasMadeIsTakenOver(t *testing.T) {
 		assert.Equal(t, before, job.ResourceVersion, job.Name)
 	}
 
-	require.NoError(t, c.Delete(t.Context(), last)) // its node may get another one before the job completes
 	edit(t, c, running, func(job *v1beta1.BroadcastJob) { job.Spec.Template.Spec.Containers[0].Image = succeeds })
+	require.NoError(t, c.Delete(t.Context(), last)) // its node may get another one before the job completes
 	eventually(t, c, running, phase(v1beta1.PhaseCompleted))
 	assert.Len(t, podsOf(t.Context(), t, c, running)[nodes[0]], 1, "it ran once")
 }

@@ -1,6 +1,7 @@
 package imagepulljob_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -297,5 +298,24 @@ func TestANodeThatGoesIsNotWaitedFor(t *testing.T) {
 	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
 		completed(collect, job)
 		assert.Equal(collect, [2]int32{1, 1}, [2]int32{job.Status.Desired, job.Status.Succeeded})
+	})
+}
+
+// Where there are nodes, a job does not complete before one of them has a NodeImage.
+func TestAJobWaitsForTheFirstNodeImage(t *testing.T) {
+	c := givenController(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: env.Namespace(t)}}
+	require.NoError(t, c.Create(t.Context(), node))
+	t.Cleanup(func() { require.NoError(t, c.Delete(context.WithoutCancel(t.Context()), node)) })
+	job := givenJob(t, c, env.Namespace(t))
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
+		assert.Contains(collect, job.Status.Message, plan.MessageNoNodeImages)
+		assert.Nil(collect, job.Status.CompletionTime)
+	})
+	givenNodes(t, c, 1)
+	givenAgents(t, c, nodeimage.ImageSucceeded)
+	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.ImagePullJob) {
+		completed(collect, job)
+		assert.EqualValues(collect, 1, job.Status.Succeeded)
 	})
 }

@@ -86,13 +86,13 @@ func (r *reconciler) noNodeImages(ctx context.Context) (bool, error) {
 	if err != nil || len(images) > 0 {
 		return false, err
 	}
-	real, err := labels.NewRequirement(nodeimage.NodeTypeLabel, selection.NotEquals, []string{nodeimage.VirtualKubelet})
+	withAgents, err := labels.NewRequirement(nodeimage.NodeTypeLabel, selection.NotEquals, []string{nodeimage.VirtualKubelet})
 	if err != nil {
 		return false, fmt.Errorf("select nodes: %w", err)
 	}
 	nodes := &metav1.PartialObjectMetadataList{}
 	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
-	err = r.Live.List(ctx, nodes, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*real)}, client.Limit(1))
+	err = r.Live.List(ctx, nodes, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*withAgents)}, client.Limit(1))
 	if err != nil {
 		return false, fmt.Errorf("look for nodes: %w", err)
 	}

@@ -46,7 +46,7 @@ func Compute(s Snapshot) Plan {
 	if Finished(s.Job) {
 		p.finish()
 		p.expire()
-		if len(p.plan.Steps) == 0 && s.Job.Status.ObservedGeneration != s.Job.Generation { // an edit that comes too late has been seen all the same
+		if told := s.Job.Status.ObservedGeneration; len(p.plan.Steps) == 0 && told != 0 && told != s.Job.Generation { // an edit that comes too late has been seen all the same
 			p.plan.Status = s.Job.Status.DeepCopy()
 			p.plan.Status.ObservedGeneration = s.Job.Generation
 		}

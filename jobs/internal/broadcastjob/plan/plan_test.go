@@ -316,6 +316,9 @@ func TestAnEditAfterTheEndIsSeen(t *testing.T) {
 	j.Status = *want
 	seen := compute(t, given(j, []Node{node("n1")}))
 	assert.Nil(t, seen.Status)
+	j.Status.ObservedGeneration = 0
+	of := compute(t, given(j, []Node{node("n1")}))
+	assert.Nil(t, of.Status, "OpenKruise has told of no generation")
 }
 
 func TestALongDeadlineIsNone(t *testing.T) {

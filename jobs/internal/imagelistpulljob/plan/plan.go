@@ -42,7 +42,7 @@ func Compute(s Snapshot) Plan {
 	case s.Job.DeletionTimestamp != nil:
 	case s.Job.Status.CompletionTime != nil:
 		expire(s, &p)
-		if len(p.Steps) == 0 && s.Job.Status.ObservedGeneration != s.Job.Generation { // an edit that comes too late has been seen all the same
+		if told := s.Job.Status.ObservedGeneration; len(p.Steps) == 0 && told != 0 && told != s.Job.Generation { // an edit that comes too late has been seen all the same
 			p.Status = s.Job.Status.DeepCopy()
 			p.Status.ObservedGeneration = s.Job.Generation
 		}

@@ -55,7 +55,7 @@ func Compute(s Snapshot) Plan {
 func (p *pass) finish() {
 	p.release()
 	p.expire()
-	if len(p.plan.Steps) == 0 && p.Job.Status.ObservedGeneration != p.Job.Generation { // an edit that comes too late has been seen all the same
+	if told := p.Job.Status.ObservedGeneration; len(p.plan.Steps) == 0 && told != 0 && told != p.Job.Generation { // an edit that comes too late has been seen all the same
 		p.plan.Status = p.Job.Status.DeepCopy()
 		p.plan.Status.ObservedGeneration = p.Job.Generation
 	}

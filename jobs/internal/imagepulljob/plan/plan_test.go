@@ -314,7 +314,7 @@ func TestAnAbsentKindIsTold(t *testing.T) {
 
 // An edit of a job that has completed changes nothing, and is seen.
 func TestAnEditAfterTheEndIsSeen(t *testing.T) {
-	j := job(ended(time.Minute), func(j *v1beta1.ImagePullJob) { j.Generation = 2 })
+	j := job(ended(time.Minute), func(j *v1beta1.ImagePullJob) { j.Generation, j.Status.ObservedGeneration = 2, 1 })
 	want := j.Status.DeepCopy()
 	want.ObservedGeneration = 2
 	for name, p := range map[string]Plan{"it runs": Compute(Snapshot{Job: j, Now: now}), "it waits": Waiting(j, now, nil, NotInstalled)} {
