@@ -359,3 +359,23 @@ func TestTheLastRequestStays(t *testing.T) {
 	assert.NotNil(t, request(4, 0, "", false, "log").Spec.TTLSecondsAfterFinished)
 	assert.Nil(t, request(5, 0, "", false, "log").Spec.TTLSecondsAfterFinished)
 }
+
+// A pod that waits for a sidecar which cannot start says so: it would run for ever, and nobody would know why.
+func TestASidecarThatDoesNotStartIsTold(t *testing.T) {
+	because := func(reason string) option {
+		return func(pod *corev1.Pod) {
+			statusOf(pod, "log").State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
+		}
+	}
+	for reason, told := range map[string]bool{"": false, "ContainerCreating": false, "ImagePullBackOff": true} {
+		p := Compute(given(job(container("log", stopped), exits("main", 0), because(reason))))
+		assert.Len(t, p.Waits, 1, reason)
+		if !told {
+			assert.Empty(t, p.Notices, reason)
+			continue
+		}
+		require.Len(t, p.Notices, 1)
+		assert.Equal(t, EventNeverStarted, p.Notices[0].Reason)
+		assert.Equal(t, "Main containers have ended, and sidecar log does not start (ImagePullBackOff): it is stopped once it does", p.Notices[0].Note)
+	}
+}

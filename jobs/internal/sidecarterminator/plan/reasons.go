@@ -11,6 +11,8 @@ const (
 	EventUnavailable = "SidecarTerminatorUnavailable"
 	// EventGivenUp says that sidecars were started again after each of five requests to stop them.
 	EventGivenUp = "SidecarTerminatorGivenUp"
+	// EventNeverStarted says that a sidecar is waited for that does not start, for instance for want of its image.
+	EventNeverStarted = "SidecarNeverStarted"
 	// WaitNode says that the node of the pod is not known.
 	WaitNode = "NodeNotFound"
 	// WaitStart says that a sidecar does not run yet, or not now: it is stopped once it does.
@@ -27,5 +29,5 @@ const (
 
 // Reasons are all of them.
 var Reasons = []string{
-	EventTerminating, EventFailed, EventUnavailable, EventGivenUp, WaitNode, WaitStart, ConditionSucceeded, ConditionFailed,
+	EventTerminating, EventFailed, EventUnavailable, EventGivenUp, EventNeverStarted, WaitNode, WaitStart, ConditionSucceeded, ConditionFailed,
 }

@@ -52,6 +52,9 @@ func (p *pass) request(left []string, suffix string) {
 			continue
 		}
 		p.plan.Wait(WaitStart, p.Pod.Name, "sidecar %s does not run", name)
+		if cause := trouble(statusOf(p.Pod, name)); cause != "" {
+			p.warn(EventNeverStarted, "Main containers have ended, and sidecar %s does not start (%s): it is stopped once it does", name, cause)
+		}
 	}
 	switch {
 	case len(running) == 0:
@@ -70,6 +73,19 @@ func (p *pass) request(left []string, suffix string) {
 		Verb: action.Create, Object: r, Reason: "MainContainersEnded", Message: "to stop " + list(running),
 		Event: told("Main containers have ended: trying to terminate sidecar [%s] using crr %s", list(running), r.Name),
 	}}})
+}
+
+// trouble returns why a container does not start, empty for one that is about to.
+func trouble(status *corev1.ContainerStatus) string {
+	if status == nil || status.State.Waiting == nil {
+		return ""
+	}
+	switch reason := status.State.Waiting.Reason; reason {
+	case "PodInitializing", "ContainerCreating":
+		return ""
+	default:
+		return reason
+	}
 }
 
 // lastRequest returns the last request of those with the suffix, and its number. Earlier ones that are not over would
