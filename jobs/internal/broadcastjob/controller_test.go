@@ -106,14 +106,8 @@ func TestPodsAndNodesGo(t *testing.T) {
 func TestANodeThatRunsNothingHoldsTheJobUpUntilItGoes(t *testing.T) {
 	c := givenController(t, env)
 	givenNodes(t, "", 2)
-	mute := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: labelOf(t) + "-mute", Labels: map[string]string{"test": labelOf(t)}}}
-	mute.Spec.Taints = []corev1.Taint{{Key: "mute", Value: "a", Effect: corev1.TaintEffectNoSchedule}}
-	mute.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10")}
-	require.NoError(t, c.Create(t.Context(), mute))
-	edit(t, c, mute, func(n *corev1.Node) { n.Spec.Taints = n.Spec.Taints[:1] }) // admission has marked it as not ready
-	job := givenJob(t, c, succeeds, func(job *v1beta1.BroadcastJob) {
-		job.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "mute", Operator: corev1.TolerationOpEqual, Value: "a", Effect: corev1.TaintEffectNoSchedule}}
-	})
+	mute := givenMuteNode(t, c)
+	job := givenJob(t, c, succeeds, toleratesMute)
 	counts := func(want v1beta1.BroadcastJobPhase, desired, active, succeeded int32) {
 		t.Helper()
 		eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
@@ -264,4 +258,48 @@ func TestAKilledManagerLeavesNothingUndone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The kubelet reports a last phase of a pod that is deleted while it runs. That fails no job; its node gets another one.
+func TestADeletedPodHasNotFailed(t *testing.T) {
+	c := givenController(t, env)
+	givenNodes(t, "", 1)
+	mute := givenMuteNode(t, c)
+	job := givenJob(t, c, "runs", toleratesMute, func(job *v1beta1.BroadcastJob) { job.Spec.FailurePolicy.Type = v1beta1.FailFast })
+	counts := func(active int32) {
+		t.Helper()
+		eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
+			phase(v1beta1.PhaseRunning)(collect, job)
+			assert.Equal(collect, [3]int32{2, active, 0}, [3]int32{job.Status.Desired, job.Status.Active, job.Status.Failed})
+		})
+	}
+	counts(2)
+	pod := &podsOf(t.Context(), t, c, job)[""][0]
+	require.NoError(t, c.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: mute.Name}}))
+	require.NoError(t, c.Delete(t.Context(), pod))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
+	before := client.MergeFrom(pod.DeepCopy())
+	pod.Status.Phase = corev1.PodFailed
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error", FinishedAt: metav1.Now()},
+	}}}
+	require.NoError(t, c.Status().Patch(t.Context(), pod, before))
+	counts(1)
+	require.NoError(t, c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+	counts(2)
+}
+
+// givenMuteNode makes a node without a kubelet, which nobody runs on who does not tolerate that.
+func givenMuteNode(t *testing.T, c client.Client) *corev1.Node {
+	t.Helper()
+	mute := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: labelOf(t) + "-mute", Labels: map[string]string{"test": labelOf(t)}}}
+	mute.Spec.Taints = []corev1.Taint{{Key: "mute", Value: "a", Effect: corev1.TaintEffectNoSchedule}}
+	mute.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10")}
+	require.NoError(t, c.Create(t.Context(), mute))
+	edit(t, c, mute, func(n *corev1.Node) { n.Spec.Taints = n.Spec.Taints[:1] }) // admission has marked it as not ready
+	return mute
+}
+
+func toleratesMute(job *v1beta1.BroadcastJob) {
+	job.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "mute", Operator: corev1.TolerationOpEqual, Value: "a", Effect: corev1.TaintEffectNoSchedule}}
 }
