@@ -61,7 +61,7 @@ func (b *Beginning) await(ctx context.Context) bool {
 		if ready {
 			return true
 		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "It is not known whether a controller can begin")
 		}
 		timer := ticks.NewTimer(lookPause)

@@ -57,6 +57,14 @@ type Access struct {
 	until time.Time
 }
 
+// known returns what was said last, or that all verbs are lacking.
+func (a *Access) known() []string {
+	if a.until.IsZero() {
+		return a.Rights.Verbs
+	}
+	return a.lacks
+}
+
 // Lacking returns the verbs that the server refuses, none if all are allowed. Where the server does not say, what it said
 // last counts, or else that all are lacking.
 func (a *Access) Lacking(ctx context.Context) []string {
@@ -68,13 +76,13 @@ func (a *Access) Lacking(ctx context.Context) []string {
 	}
 	lacks, err := a.Rights.lacking(ctx, a.Client)
 	switch {
+	case err != nil && ctx.Err() != nil: // who asks has ended
+		return a.known()
 	case err != nil:
 		log.FromContext(ctx).Error(err, "It is not known whether rights are granted", "resource", a.Rights.Resource, "namespace", a.Rights.Namespace)
-		if a.until.IsZero() {
-			a.lacks = a.Rights.Verbs
-		}
-	case !slices.Equal(lacks, a.lacks) || a.until.IsZero() && len(lacks) > 0:
-		log.FromContext(ctx).Info("Rights", "resource", a.Rights.Resource, "namespace", a.Rights.Namespace, "lacking", strings.Join(lacks, ","))
+		a.lacks = a.known()
+	case !slices.Equal(lacks, a.lacks):
+		log.FromContext(ctx).Info("What the process may do has changed", "resource", a.Rights.Resource, "namespace", a.Rights.Namespace, "lacking", strings.Join(lacks, ","))
 		a.lacks = lacks
 	}
 	a.until = now.Add(grantedAge)
