@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -166,31 +165,6 @@ func (c *Controller) Execute(ctx context.Context, object client.Object, p action
 		log.FromContext(ctx).V(2).Info("pass", "plan", p.String())
 	}
 	return c.Executor.Run(ctx, object, p.Steps)
-}
-
-// PatchStatus patches the status of an object if it changed, and reports whether it wrote. After a refusal or a
-// conflict it does not send the status again before a pause is over; again is when to reconcile the object at the
-// latest.
-func (c *Controller) PatchStatus(ctx context.Context, before, after client.Object) (wrote bool, again time.Duration, err error) {
-	if equality.Semantic.DeepEqual(before, after) {
-		return false, 0, nil
-	}
-	name, now := client.ObjectKeyFromObject(before), c.Clock.Now()
-	plan := action.Report(before, c.Refusals.For(name, refusals.Observation{Now: now, Generation: before.GetGeneration()}), now)
-	if plan.Empty() {
-		return false, plan.RequeueAfter, nil
-	}
-	write := func(*action.Action) progress.Outcome {
-		wrote, err = c.Status.Patch(ctx, before, after)
-		return progress.OutcomeOf(err)
-	}
-	done := progress.Run(plan.Steps, progress.InTurn(write, c.Clock.Now), progress.Options{
-		Workload: name, Generation: before.GetGeneration(), Refusals: c.Refusals,
-	})
-	if err == nil || done.Stale > 0 { // then the event of that change brings the next pass
-		return wrote, done.RetryAfter, nil
-	}
-	return false, done.RetryAfter, fmt.Errorf("patch status: %w", err)
 }
 
 // KnownRefusals returns the writes for a workload that the server has refused, given the workload's pods.

@@ -23,6 +23,9 @@
 //     event of that change starts.
 //   - The server refuses the status, or that write fails: the error goes to the queue. The status is not sent again
 //     before a pause is over, and notices of the status are not sent before it is written.
-//   - The object has changed since its status was computed: the same, but this is not an error.
+//   - Another writer has changed the object since its status was computed: this is neither an error nor a refusal. The
+//     object is read from the server, and the status is computed from that version and written at once (Pass.Renew). A
+//     pass without Renew leaves it to the next one, which the event of that change starts.
+//   - The server reports a conflict though nobody has changed the object: this is a refusal, but not an error.
 //   - The context ends: events of what was written are sent, nothing else is begun, and the error goes to the queue.
 package base

@@ -39,6 +39,8 @@ import (
 
 // world is a controller, its cache, and the server to which it writes.
 type world struct {
+	*testing.T
+
 	controller *Controller
 	clock      *clocktesting.FakeClock
 	events     *clientevents.FakeRecorder
@@ -54,34 +56,45 @@ type world struct {
 
 func givenWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{clock: clocktesting.NewFakeClock(time.Unix(0, 0)), events: clientevents.NewFakeRecorder(100), answers: map[string]int{}, onWrite: func() {}}
-	server := httptest.NewServer(w)
-	t.Cleanup(server.Close)
+	w := &world{T: t, clock: clocktesting.NewFakeClock(time.Unix(0, 0)), events: clientevents.NewFakeRecorder(10000), answers: map[string]int{}, onWrite: func() {}}
+	w.serve(w)
+	return w
+}
+
+// serve has the controller work with another server.
+func (w *world) serve(handler http.Handler) {
+	server := httptest.NewServer(handler)
+	w.Cleanup(server.Close)
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
-	c, err := client.New(&rest.Config{Host: server.URL}, client.Options{Scheme: clientgoscheme.Scheme, Mapper: mapper})
-	require.NoError(t, err)
+	c, err := client.New(&rest.Config{Host: server.URL, QPS: -1}, client.Options{Scheme: clientgoscheme.Scheme, Mapper: mapper})
+	require.NoError(w, err)
 	memory := &refusals.Tracker{}
 	executor, err := execute.New(execute.Options{
 		Client: c, Live: c, Recorder: w, Metrics: prometheus.NewRegistry(), Controller: "test", Refusals: memory, Clock: w.clock,
 	})
-	require.NoError(t, err)
+	require.NoError(w, err)
 	w.controller = &Controller{
 		Client: c, Live: c, Freshness: w, Refusals: memory, Executor: executor, Status: status.Writer{Client: c, Recorder: w},
 		Events: events.NewRecorder(w.events, clientgoscheme.Scheme, w.clock), Clock: w.clock,
 	}
-	return w
 }
 
 // ServeHTTP answers as the API server.
 func (w *world) ServeHTTP(answer http.ResponseWriter, r *http.Request) {
 	part := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	answer.Header().Set("Content-Type", "application/json")
+	if r.Method == http.MethodGet { // nobody else has written it
+		_ = json.NewEncoder(answer).Encode(metav1.PartialObjectMetadata{
+			TypeMeta: metav1.TypeMeta{Kind: "ReplicaSet", APIVersion: "apps/v1"}, ObjectMeta: metaOf(part),
+		})
+		return
+	}
 	w.mu.Lock()
 	w.writes = append(w.writes, part)
 	w.mu.Unlock()
 	w.onWrite()
-	answer.Header().Set("Content-Type", "application/json")
 	if code := w.answers[part]; code != 0 {
 		reason := map[int]metav1.StatusReason{
 			http.StatusUnprocessableEntity: metav1.StatusReasonInvalid, http.StatusConflict: metav1.StatusReasonConflict,

@@ -33,6 +33,10 @@ type Pass struct {
 	// Status returns the object with its next status, given what became of the plan. If it is nil or returns nil, the
 	// status stays as it is.
 	Status func(done action.Failures) client.Object
+	// Renew, unless nil, returns the object with its next status, and the notices, for a newer version of the object:
+	// somebody else who writes that status was first. Nil means that all must be read anew. It must be quick, since others
+	// go on writing.
+	Renew func(newer client.Object) (client.Object, []action.Notice)
 	// OtherNotices are notices about other objects.
 	OtherNotices []Notices
 
@@ -115,7 +119,7 @@ func (c *Controller) report(ctx context.Context, p *Pass, done *progress.Result)
 	if after == nil {
 		return false, 0, nil
 	}
-	wrote, again, err := c.PatchStatus(ctx, p.Object, after)
+	wrote, again, err := c.reportStatus(ctx, p, after)
 	if wrote && p.Reported != nil {
 		p.Reported()
 	}

@@ -46,6 +46,12 @@ type Outcome struct {
 	gone       bool          // an object that the plan counted has gone or appeared
 	fatal      bool          // the next action would meet the same error
 	isolated   bool          // what is in the way of this action says nothing of the others, even in a slow start
+	overtaken  bool          // another writer was first, as the server has shown
+}
+
+// Overtaken returns the outcome of a conflict after which the server has shown that another writer was first.
+func Overtaken(err error) Outcome {
+	return Outcome{State: Stale, Err: err, overtaken: true}
 }
 
 // FailureText says why the action is not done, in words that are the same for every name that is made up for it.
@@ -59,6 +65,7 @@ func (r *Outcome) ClaimMounted() bool { return errors.Is(r.Err, errClaimMounted)
 func (r *Outcome) failure() refusals.Failure {
 	f := refusals.Failure{
 		Message: r.FailureText(), RetryAfter: r.retryAfter, Late: r.Late, MayHaveSucceeded: r.State == Failed && MayHaveSucceeded(r.Err), Conflict: r.State == Stale,
+		Overtaken:    r.overtaken,
 		Isolated:     r.isolated || apierrors.IsAlreadyExists(r.Err), // a name says nothing of other names
 		NodeTooSmall: apierrors.HasStatusCause(r.Err, NodeCapacityCause),
 		ByBudget:     isBudget(r.Err),

@@ -40,6 +40,9 @@ type Failure struct {
 	MayHaveSucceeded bool
 	// Conflict is true if the object was not at the version that the plan was made from.
 	Conflict bool
+	// Overtaken is true of a conflict after which the server has shown a version of another writer. That is no refusal,
+	// however often it happens, as long as each was written from another version.
+	Overtaken bool
 	// Isolated is true if what was in the way of the action is in the way of no other.
 	Isolated bool
 	// NodeTooSmall is true if the pod asks for more than its node has.

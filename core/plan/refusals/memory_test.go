@@ -3,6 +3,7 @@ package refusals_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -270,6 +271,22 @@ func TestChangedObjectExcusesConflicts(t *testing.T) {
 	assert.False(t, p.Defers(&newer))
 	m.Forget(web)
 	assert.Empty(t, m.For(web, refusals.Observation{Now: start}))
+}
+
+// Conflicts with another writer are no refusal, however many there are: each newer version is tried at once. Where the
+// cache shows no newer one the pauses grow, so that it is not asked again and again.
+func TestOtherWritersAreNoRefusal(t *testing.T) {
+	overtaken := refusals.Failure{Conflict: true, Overtaken: true, Message: "modified"}
+	var m refusals.Tracker
+	for version := range 20 {
+		a := update("a", strconv.Itoa(version))
+		p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1})}
+		require.False(t, p.Defers(&a), "version %d", version)
+		pause, told := m.RecordFailure(web, 1, &a, overtaken, start)
+		assert.Equal(t, time.Second, pause)
+		assert.Empty(t, told)
+	}
+	assert.Equal(t, []int{0, 1, 3, 7, 15, 31, 61, 91}, attempts(100, overtaken, update("a", "1")))
 }
 
 // Whichever of several refused pods has its place in a pass, users are told the same.

@@ -28,11 +28,14 @@ type target struct {
 // fail notes one more failure. It reports whether that is a conflict which a newer version of the object may end and
 // which says nothing of other objects.
 func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
+	if f.Overtaken && (t.tries == 0 || t.transient) && t.version != a.Object.GetResourceVersion() {
+		t.tries = 0 // the object goes on, so that this says nothing of the next try
+	}
 	t.tries++
 	t.tried, t.message, t.unclear = now, f.Message, t.unclear || f.MayHaveSucceeded
 	t.late = t.late || f.Late || f.ByBudget && !inService(a.Object)
 	t.byBudget = f.ByBudget && !t.late
-	t.transient, t.version = f.Conflict && t.tries <= toleratedConflicts, ""
+	t.transient, t.version = f.Conflict && (f.Overtaken || t.tries <= toleratedConflicts), ""
 	if !t.transient && t.since.IsZero() {
 		t.since = now
 	}

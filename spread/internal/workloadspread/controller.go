@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
@@ -45,9 +46,29 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	}
 	todo := plan.Compute(snap)
 	todo.RequeueWithin(again)
-	return base.Pass{Object: snap.Spread, Plan: todo.Plan, Status: func(action.Failures) client.Object {
-		after := snap.Spread.DeepCopy()
-		after.Status = *todo.Status
+	return passOf(snap.Spread, todo), nil
+}
+
+// passOf is the pass that carries out a plan. Admission writes the same status.
+func passOf(spread *v1beta1.WorkloadSpread, todo plan.Plan) base.Pass {
+	with := func(spread *v1beta1.WorkloadSpread, status *v1beta1.WorkloadSpreadStatus) client.Object {
+		after := spread.DeepCopy()
+		after.Status = *status
 		return after
-	}}, nil
+	}
+	return base.Pass{
+		Object: spread, Plan: todo.Plan,
+		Status: func(action.Failures) client.Object { return with(spread, todo.Status) },
+		Renew: func(newer client.Object) (client.Object, []action.Notice) {
+			spread, ok := newer.(*v1beta1.WorkloadSpread)
+			if !ok {
+				return nil, nil
+			}
+			status, notices := todo.Renew(spread)
+			if status == nil {
+				return nil, nil
+			}
+			return with(spread, status), notices
+		},
+	}
 }

@@ -19,6 +19,8 @@ type Plan struct {
 	action.Plan
 	// Status is the next status.
 	Status *v1beta1.WorkloadSpreadStatus
+
+	made *computation
 }
 
 // Compute makes the plan of one pass. It never changes the snapshot.
@@ -36,7 +38,22 @@ func Compute(s Snapshot) Plan {
 	if s.Target.Unknown != nil {
 		c.plan.Notices = append(c.plan.Notices, unread(s.Target.Unknown))
 	}
+	c.plan.made = &c
 	return c.plan
+}
+
+// Renew returns the next status and the notices for a newer version of the spread: admission has taken places since. The
+// pods are counted as they were. It returns nil if there is more to plan anew than the status.
+func (p Plan) Renew(newer *v1beta1.WorkloadSpread) (*v1beta1.WorkloadSpreadStatus, []action.Notice) {
+	c := *p.made
+	if newer.UID != c.Spread.UID || newer.Generation != c.Spread.Generation || newer.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	c.Spread, c.plan, c.groups = newer, Plan{}, maps.Clone(c.groups)
+	c.reserved = nil // the places that were free may be taken: the next pass looks again
+	c.addReserving()
+	c.report()
+	return c.plan.Status, c.plan.Notices
 }
 
 // Unread is the plan of a pass that could not read the target, and that is to be repeated.
@@ -112,13 +129,18 @@ func (c *computation) sort() {
 			c.loose = append(c.loose, pod)
 		}
 	}
+	c.addReserving()
+	if len(c.groups) == 0 {
+		c.group(cmp.Or(c.Target.Latest, v1beta1.VersionIgnored))
+	}
+}
+
+// addReserving adds the versions that have places under way.
+func (c *computation) addReserving() {
 	for version, list := range c.Spread.Status.VersionedSubsetStatuses {
 		if slices.ContainsFunc(list, func(s v1beta1.SubsetStatus) bool { return len(s.CreatingPods)+len(s.DeletingPods) > 0 }) {
 			c.group(version)
 		}
-	}
-	if len(c.groups) == 0 {
-		c.group(cmp.Or(c.Target.Latest, v1beta1.VersionIgnored))
 	}
 }
 

@@ -287,7 +287,17 @@ func (w *world) control(calm bool) (wrote int) {
 	}
 	made := view.spread.DeepCopy()
 	made.Status = *p.Status
-	if !assert.ObjectsAreEqual(canonical(made.Status), canonical(view.spread.Status)) && w.write(made) {
+	if assert.ObjectsAreEqual(canonical(made.Status), canonical(view.spread.Status)) {
+		return wrote
+	}
+	if w.write(made) {
+		return wrote + 1
+	}
+	// Somebody else was first: the same pods, and the newest status.
+	if status, _ := p.Renew(w.spread); status != nil {
+		made = w.spread.DeepCopy()
+		made.Status = *status
+		w.write(made)
 		wrote++
 	}
 	return wrote

@@ -1,0 +1,90 @@
+package base
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
+)
+
+// statusAttempts is how often a pass writes a status that others write, too, each time from the newest version.
+const statusAttempts = 5
+
+// errOvertaken means that another writer was first.
+var errOvertaken = errors.New("somebody else has changed it")
+
+// reportStatus brings the object of the pass to its next status, after. wrote is true if that took a write; again is when
+// to reconcile the object at the latest. After a refusal the status is not sent before a pause is over. A conflict with
+// another writer is no refusal: the status is computed anew where the pass can do that, and otherwise waits for the next
+// pass, which the event of that write starts.
+func (c *Controller) reportStatus(ctx context.Context, p *Pass, after client.Object) (wrote bool, again time.Duration, err error) {
+	if equality.Semantic.DeepEqual(p.Object, after) {
+		return false, 0, nil
+	}
+	name, now := client.ObjectKeyFromObject(p.Object), c.Clock.Now()
+	plan := action.Report(p.Object, c.Refusals.For(name, refusals.Observation{Now: now, Generation: p.Object.GetGeneration()}), now)
+	if plan.Empty() {
+		return false, plan.RequeueAfter, nil
+	}
+	write := func(*action.Action) progress.Outcome {
+		if wrote, err = c.writeStatus(ctx, p, after); errors.Is(err, errOvertaken) {
+			return progress.Overtaken(err)
+		}
+		return progress.OutcomeOf(err)
+	}
+	done := progress.Run(plan.Steps, progress.InTurn(write, c.Clock.Now), progress.Options{
+		Workload: name, Generation: p.Object.GetGeneration(), Refusals: c.Refusals,
+	})
+	if err == nil || done.Stale > 0 { // then the event of that change brings the next pass
+		return wrote, done.RetryAfter, nil
+	}
+	return false, done.RetryAfter, fmt.Errorf("patch status: %w", err)
+}
+
+// writeStatus writes the status, and again from the newest version of the object while others are first.
+func (c *Controller) writeStatus(ctx context.Context, p *Pass, after client.Object) (wrote bool, err error) {
+	before := p.Object
+	for range statusAttempts {
+		wrote, err = c.Status.Patch(ctx, before, after)
+		if !apierrors.IsConflict(err) {
+			return wrote, err
+		}
+		newer := c.newest(ctx, before)
+		if newer == nil {
+			return false, err
+		}
+		err = fmt.Errorf("%w: %w", errOvertaken, err)
+		if p.Renew == nil {
+			return false, err
+		}
+		next, notices := p.Renew(newer)
+		if next == nil {
+			return false, err
+		}
+		before, after, p.Plan.Notices = newer, next, notices
+	}
+	return false, err
+}
+
+// newest returns the object as the server has it if that is another version. It is nil if nobody has written the object
+// since, so that a conflict was the server's own decision, and if that cannot be found out.
+func (c *Controller) newest(ctx context.Context, known client.Object) client.Object {
+	newer, ok := reflect.New(reflect.TypeOf(known).Elem()).Interface().(client.Object)
+	if !ok {
+		return nil
+	}
+	err := c.Live.Get(ctx, client.ObjectKeyFromObject(known), newer)
+	if err != nil || newer.GetUID() != known.GetUID() || newer.GetResourceVersion() == known.GetResourceVersion() {
+		return nil
+	}
+	return newer
+}
