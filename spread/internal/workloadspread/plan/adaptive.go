@@ -104,7 +104,7 @@ func (c *computation) reschedule() {
 	}
 	var actions []action.Action
 	for _, version := range c.versions() {
-		known := entries(c.Spread, c.Spread.Status.VersionedSubsetStatuses[version])
+		known := c.known(version)
 		for i, pods := range c.groups[version].subsets[:len(c.limits)-1] {
 			if !isUnschedulable(known[i].Conditions) {
 				continue

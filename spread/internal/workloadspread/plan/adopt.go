@@ -15,8 +15,9 @@ import (
 )
 
 // adopt finds subsets for running pods that have none. Those that were there before the spread come into the best
-// subset for their node, even beyond its limit. Others come into one only while it has a place: admission let them pass
-// because there was none, or was not asked.
+// subset for their node, even beyond its limit, and count from now on: nobody gave their place away. Others come into one
+// only while it has a place: admission let them pass because there was none, or was not asked. Such a pod gets a note of
+// its place first, as a pod that is being created does, and keeps it until it carries the mark.
 func (c *computation) adopt() {
 	taken := map[string][]int32{}
 	for _, pod := range c.loose {
@@ -35,10 +36,14 @@ func (c *computation) adopt() {
 		case i == None && old:
 			c.strays = append(c.strays, pod)
 		case i == None:
-		case old || c.limits[i] == Unlimited || c.holds(version, i, pod.Name):
+		case old || c.limits[i] == Unlimited:
+			c.adopted[pod] = i
+			g.add(i, pod)
+			g.seen[pod.Name] = pod
+		case c.holds(version, i, pod.Name):
 			c.adopted[pod] = i
 			g.subsets[i] = append(g.subsets[i], pod)
-			g.seen[pod.Name] = pod
+			g.noted[pod.Name] = true
 		default:
 			c.reserved = append(c.reserved, reservation{version, i, pod.Name})
 			taken[version][i]++
@@ -48,8 +53,7 @@ func (c *computation) adopt() {
 
 // holds reports whether the status, as it was read, keeps a place for the pod.
 func (c *computation) holds(version string, subset int, pod string) bool {
-	e := entries(c.Spread, c.Spread.Status.VersionedSubsetStatuses[version])
-	_, ok := e[subset].CreatingPods[pod]
+	_, ok := c.known(version)[subset].CreatingPods[pod]
 	return ok
 }
 
@@ -57,14 +61,14 @@ func (c *computation) holds(version string, subset int, pod string) bool {
 // most, then whether the pod is as the subset's patch makes it, then whether there is room; of equal ones the first.
 func (c *computation) subsetFor(pod *corev1.Pod, node *corev1.Node, g *group, taken []int32, beyond bool) int {
 	best, score := None, int64(-1)
-	ledger := entries(c.Spread, c.Spread.Status.VersionedSubsetStatuses[g.version])
+	ledger := c.known(g.version)
 	for i := range c.limits {
 		subset := &c.Spread.Spec.Subsets[i]
 		if !fits(pod, node, subset) {
 			continue
 		}
-		left := c.limits[i] == Unlimited || c.holds(g.version, i, pod.Name) ||
-			c.limits[i]-int32(len(g.subsets[i])+len(ledger[i].CreatingPods))-taken[i] > 0
+		_, holds := ledger[i].CreatingPods[pod.Name]
+		left := c.limits[i] == Unlimited || holds || c.limits[i]-g.replicas[i]-int32(len(ledger[i].CreatingPods))-taken[i] > 0
 		if !left && !beyond {
 			continue
 		}

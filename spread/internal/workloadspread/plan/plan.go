@@ -76,14 +76,23 @@ type computation struct {
 	loose    []*corev1.Pod // active pods that are in no subset yet
 	adopted  map[*corev1.Pod]int
 	reserved []reservation
+	ledgers  map[string][]v1beta1.SubsetStatus // as they were read, by version
 	plan     Plan
 }
 
 // group are the pods of one version.
 type group struct {
-	version string
-	subsets [][]*corev1.Pod // the active ones, by subset
-	seen    map[string]*corev1.Pod
+	version  string
+	subsets  [][]*corev1.Pod        // the active ones, by subset
+	replicas []int32                // of them those that count
+	seen     map[string]*corev1.Pod // by the ids of their places
+	noted    map[string]bool        // active ones that have a place by its note, and do not carry the mark yet, by name
+}
+
+// add adds an active pod that counts.
+func (g *group) add(subset int, pod *corev1.Pod) {
+	g.subsets[subset] = append(g.subsets[subset], pod)
+	g.replicas[subset]++
 }
 
 // reservation is a place for a pod that is to be adopted.
@@ -96,10 +105,23 @@ type reservation struct {
 func (c *computation) group(version string) *group {
 	g := c.groups[version]
 	if g == nil {
-		g = &group{version: version, subsets: make([][]*corev1.Pod, len(c.limits)), seen: map[string]*corev1.Pod{}}
+		g = &group{
+			version: version, subsets: make([][]*corev1.Pod, len(c.limits)), replicas: make([]int32, len(c.limits)),
+			seen: map[string]*corev1.Pod{}, noted: map[string]bool{},
+		}
 		c.groups[version] = g
 	}
 	return g
+}
+
+// known returns the entries of a version as they were read. They must not be changed.
+func (c *computation) known(version string) []v1beta1.SubsetStatus {
+	list, ok := c.ledgers[version]
+	if !ok {
+		list = entries(c.Spread, c.Spread.Status.VersionedSubsetStatuses[version])
+		c.ledgers[version] = list
+	}
+	return list
 }
 
 // versions are the versions in a fixed order.
@@ -107,7 +129,7 @@ func (c *computation) versions() []string { return slices.Sorted(maps.Keys(c.gro
 
 // sort assigns the pods to versions and subsets.
 func (c *computation) sort() {
-	c.groups, c.adopted = map[string]*group{}, map[*corev1.Pod]int{}
+	c.groups, c.adopted, c.ledgers = map[string]*group{}, map[*corev1.Pod]int{}, map[string][]v1beta1.SubsetStatus{}
 	pods := slices.Clone(c.Pods)
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
@@ -116,13 +138,13 @@ func (c *computation) sort() {
 		g := c.group(c.version(pod))
 		match, ok := MatchOf(pod)
 		mine := ok && match.Name == c.Spread.Name
-		if mine {
+		if mine || !IsActive(pod) {
 			g.seen[cmp.Or(match.UID, pod.Name)] = pod
 		}
 		switch i := indexOf(c.Spread, match.Subset); {
 		case !IsActive(pod):
 		case mine && i >= 0:
-			g.subsets[i] = append(g.subsets[i], pod)
+			g.add(i, pod)
 		case mine:
 			c.strays = append(c.strays, pod)
 		default:

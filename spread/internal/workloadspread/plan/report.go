@@ -20,12 +20,13 @@ func (c *computation) report() {
 	next := &v1beta1.WorkloadSpreadStatus{
 		ObservedGeneration: c.Spread.Generation, VersionedSubsetStatuses: map[string][]v1beta1.SubsetStatus{},
 	}
-	total := &group{subsets: make([][]*corev1.Pod, len(c.limits))}
+	total := &group{subsets: make([][]*corev1.Pod, len(c.limits)), replicas: make([]int32, len(c.limits))}
 	for _, version := range c.versions() {
 		g := c.groups[version]
 		next.VersionedSubsetStatuses[version] = c.count(g)
 		for i := range g.subsets {
 			total.subsets[i] = append(total.subsets[i], g.subsets[i]...)
+			total.replicas[i] += g.replicas[i]
 		}
 	}
 	for _, r := range c.reserved {
@@ -75,7 +76,7 @@ func (c *computation) entriesOf(g *group, before []v1beta1.SubsetStatus, total b
 	list := entries(c.Spread, before)
 	for i := range list {
 		e := &list[i]
-		e.Replicas = int32(len(g.subsets[i]))
+		e.Replicas = g.replicas[i]
 		if total {
 			e.CreatingPods, e.DeletingPods = nil, nil
 		}
@@ -91,6 +92,7 @@ func (c *computation) keepCreating(g *group, e *v1beta1.SubsetStatus) {
 		left := c.left(e.CreatingPods[id], creatingLife)
 		pod := g.seen[id]
 		switch {
+		case g.noted[id]: // it is there, and about to be marked
 		case pod != nil && c.appeared(pod, id, e):
 			delete(e.CreatingPods, id)
 		case left <= 0:
