@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -132,6 +134,42 @@ func TestRoom(t *testing.T) {
 		assert.Equal(t, c.want, room(5, &e))
 		assert.Equal(t, Unlimited, room(Unlimited, &e))
 	}
+}
+
+// The numbers that are left out are counted as one by one, whatever the ranges.
+func TestRanksAreThoseOfACount(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 0))
+	for range 2000 {
+		o := Ordinals{Start: r.IntN(5)}
+		skip := map[int]bool{}
+		for range r.IntN(5) {
+			first := r.IntN(20) - 2
+			reserved := Range{first, first + r.IntN(8) - 1}
+			o.Reserved = append(o.Reserved, reserved)
+			for i := reserved.First; i <= reserved.Last; i++ {
+				skip[i] = true
+			}
+		}
+		rank := 0
+		for n := o.Start; n < 25; n++ {
+			got, ok := o.Rank("web-" + strconv.Itoa(n))
+			require.Equal(t, !skip[n], ok, "%+v, %d", o, n)
+			if ok {
+				require.Equal(t, rank, got, "%+v, %d", o, n)
+				rank++
+			}
+		}
+	}
+}
+
+// Whoever may edit a StatefulSet cannot have the operator count for ever.
+func TestLongRangesCostNothing(t *testing.T) {
+	o := Ordinals{Reserved: []Range{{1, 1 << 40}, {0, 1 << 50}}}
+	rank, ok := o.Rank("web-" + strconv.Itoa(1<<50+3))
+	assert.True(t, ok)
+	assert.Equal(t, 2, rank)
+	_, ok = o.Rank("web-1000000000000")
+	assert.False(t, ok)
 }
 
 func TestOrdinals(t *testing.T) {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,13 +27,25 @@ func (o Ordinals) Rank(pod string) (int, bool) {
 	if cut < 0 || err != nil || n < o.Start {
 		return 0, false
 	}
-	skip := map[int]bool{}
-	for _, r := range o.Reserved {
-		for i := max(r.First, o.Start); i <= min(r.Last, n); i++ {
-			skip[i] = true
+	skipped, isReserved := o.reservedUpTo(n)
+	return n - o.Start - skipped, !isReserved
+}
+
+// reservedUpTo returns how many of the numbers from Start to n are reserved, and whether n is one of them. The ranges may
+// be long, and overlap: they are added, and their numbers never counted one by one.
+func (o Ordinals) reservedUpTo(n int) (count int, isReserved bool) {
+	ranges := slices.Clone(o.Reserved)
+	slices.SortFunc(ranges, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
+	next := o.Start // the first number that is not counted yet
+	for _, r := range ranges {
+		first, last := max(r.First, next), min(r.Last, n)
+		if first > last {
+			continue
 		}
+		count, next = count+last-first+1, last+1
+		isReserved = isReserved || last == n
 	}
-	return n - o.Start - len(skip), !skip[n]
+	return count, isReserved
 }
 
 // SubsetOfRank returns the subset of the pod with so many pods of lower numbers: the subsets are filled one after the
