@@ -3,10 +3,12 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
@@ -23,6 +25,29 @@ func (r *Reader) Template(ctx context.Context, workload *metav1.PartialObjectMet
 		return nil, err
 	}
 	return templateOf(object)
+}
+
+// SelectorKeys returns the keys of the labels by which a workload, or what stands between it and its pods, selects them,
+// if that is in spec.selector.
+func (r *Reader) SelectorKeys(ctx context.Context, workload *metav1.PartialObjectMetadata) ([]string, error) {
+	object, err := r.spec(ctx, workload)
+	if err != nil {
+		return nil, err
+	}
+	return selectorKeys(object), nil
+}
+
+func selectorKeys(object map[string]any) (keys []string) {
+	found, _, _ := unstructured.NestedMap(object, "spec", "selector")
+	selector := &metav1.LabelSelector{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(found, selector) != nil {
+		return nil
+	}
+	keys = slices.Collect(maps.Keys(selector.MatchLabels))
+	for i := range selector.MatchExpressions {
+		keys = append(keys, selector.MatchExpressions[i].Key)
+	}
+	return keys
 }
 
 func templateOf(object map[string]any) (*podtemplate.Template, error) {

@@ -75,6 +75,11 @@ func (r *reconciler) readTarget(
 	if s.Target.Latest, err = r.workloads.Latest(ctx, workload, children, r.versioned); err != nil {
 		return hidden("read the revision of the target", err)
 	}
+	if plan.HasLabels(s.Spread) {
+		if s.Target.Selector, err = r.workloads.SelectorKeys(ctx, workload); err != nil {
+			return hidden("read the selector of the target", err)
+		}
+	}
 	if plan.NeedsReplicas(s.Spread) && !workloads.HasOrdinals(kind) {
 		s.Target.Replicas, err = r.workloads.Replicas(ctx, s.Spread, workload)
 		if err = hidden("read the replicas of the target", err); workloads.IsHopeless(err) {

@@ -27,11 +27,14 @@ type Templates interface {
 	Get(ctx context.Context, spread *v1beta1.WorkloadSpread) (*metav1.PartialObjectMetadata, error)
 	// Template returns the template of a workload's pods, nil if it is not known.
 	Template(ctx context.Context, workload *metav1.PartialObjectMetadata) (*podtemplate.Template, error)
+	// SelectorKeys returns the labels by which a workload selects its pods.
+	SelectorKeys(ctx context.Context, workload *metav1.PartialObjectMetadata) ([]string, error)
 }
 
 // withTarget judges the subsets that are new or changed by the target's pod template, if that can be read already: it
-// warns of those that rule out all nodes, and has the cluster judge the template with each new patch. What is wrong with
-// the template itself is not the patch's fault. A patch that is taken unseen shows its faults with the first pod.
+// warns of those that rule out all nodes, and has the cluster judge the template with each new patch. A new patch must
+// leave that by which the workload knows its pods. What is wrong with the template itself is not the patch's fault. A patch
+// that is taken unseen shows its faults with the first pod.
 func (w *Spreads) withTarget(ctx context.Context, s, old *v1beta1.WorkloadSpread, namespace string) (admission.Findings, error) {
 	var found admission.Findings
 	changed := func(subset *v1beta1.WorkloadSpreadSubset) bool {
@@ -41,13 +44,20 @@ func (w *Spreads) withTarget(ctx context.Context, s, old *v1beta1.WorkloadSpread
 	if !slices.ContainsFunc(s.Spec.Subsets, func(subset v1beta1.WorkloadSpreadSubset) bool { return changed(&subset) }) {
 		return found, nil
 	}
-	template := w.templateOf(ctx, &v1beta1.WorkloadSpread{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Spec: s.Spec})
-	if template == nil {
-		return found, nil
-	}
+	template, selector := w.targetOf(ctx, &v1beta1.WorkloadSpread{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Spec: s.Spec})
 	for i := range s.Spec.Subsets {
-		subset := &s.Spec.Subsets[i]
+		subset, at := &s.Spec.Subsets[i], specPath().Child("subsets").Index(i).Child("patch")
 		if !changed(subset) {
+			continue
+		}
+		isNew := !isPatchOf(old, subset)
+		if isNew {
+			if fields := plan.EstrangedByPatch(subset.Patch.Raw, labelsOf(template), selector); len(fields) > 0 {
+				found.Errors = append(found.Errors, field.Invalid(at, string(subset.Patch.Raw), plan.EstrangedText(fields)))
+				continue
+			}
+		}
+		if template == nil {
 			continue
 		}
 		pod := &corev1.Pod{ObjectMeta: template.Pod.ObjectMeta, Spec: template.Pod.Spec}
@@ -55,10 +65,10 @@ func (w *Spreads) withTarget(ctx context.Context, s, old *v1beta1.WorkloadSpread
 			found.Warnings = append(found.Warnings, fmt.Sprintf(
 				"subset %q: no node can be as it and the pod template of the target ask for: %s", subset.Name, strings.Join(keys, ", ")))
 		}
-		if isPatchOf(old, subset) {
+		if !isNew {
 			continue
 		}
-		errs, err := w.validatePatch(ctx, namespace, *template, subset.Patch.Raw, specPath().Child("subsets").Index(i).Child("patch"))
+		errs, err := w.validatePatch(ctx, namespace, *template, subset.Patch.Raw, at)
 		if err != nil {
 			return found, err
 		}
@@ -67,16 +77,26 @@ func (w *Spreads) withTarget(ctx context.Context, s, old *v1beta1.WorkloadSpread
 	return found, nil
 }
 
-// templateOf returns the pod template of the target, nil if it is not there or cannot be read now.
-func (w *Spreads) templateOf(ctx context.Context, s *v1beta1.WorkloadSpread) (template *podtemplate.Template) {
+func labelsOf(template *podtemplate.Template) map[string]string {
+	if template == nil {
+		return nil
+	}
+	return template.Pod.Labels
+}
+
+// targetOf returns the pod template of the target, and the labels by which it selects its pods; nil if they are not there
+// or cannot be read now.
+func (w *Spreads) targetOf(ctx context.Context, s *v1beta1.WorkloadSpread) (template *podtemplate.Template, selector []string) {
 	workload, err := w.Templates.Get(ctx, s)
 	if err == nil && workload != nil {
-		template, err = w.Templates.Template(ctx, workload)
+		if template, err = w.Templates.Template(ctx, workload); err == nil {
+			selector, err = w.Templates.SelectorKeys(ctx, workload)
+		}
 	}
 	if err != nil {
 		log.FromContext(ctx).Info("The subsets of a spread are not judged with its target", "namespace", s.Namespace, "error", err.Error())
 	}
-	return template
+	return template, selector
 }
 
 func (w *Spreads) validatePatch(ctx context.Context, namespace string, template podtemplate.Template, patch []byte, at *field.Path) (field.ErrorList, error) {

@@ -57,9 +57,10 @@ func (w *Pods) Validating() admission.Endpoint {
 
 // member is a pod of the workload that a spread targets.
 type member struct {
-	spread   *v1beta1.WorkloadSpread
-	workload *metav1.PartialObjectMetadata
-	version  string
+	spread     *v1beta1.WorkloadSpread
+	workload   *metav1.PartialObjectMetadata
+	controller *metav1.PartialObjectMetadata // of the pod: the workload, or what is between
+	version    string
 }
 
 func (w *Pods) create(ctx context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
@@ -81,10 +82,20 @@ func (w *Pods) create(ctx context.Context, req admission.Request[*corev1.Pod]) (
 		delete(pod.Annotations, v1beta1.MatchedAnnotation) // a copy of another pod's
 		return admission.Findings{Warnings: []string{fmt.Sprintf("no subset of WorkloadSpread %s has room for the pod", m.spread.Name)}}, nil
 	}
-	if err := plan.Inject(pod, subset, match); err != nil {
+	selector := func() []string { return w.selectorKeys(ctx, m.controller) }
+	if err := plan.Inject(pod, subset, match, selector); err != nil {
 		return admission.Findings{}, apierrors.NewBadRequest(fmt.Sprintf("WorkloadSpread %s: %v", m.spread.Name, err))
 	}
 	return admission.Findings{}, nil
+}
+
+// selectorKeys returns the labels by which the controller of a pod selects it. A patch is not refused for want of them.
+func (w *Pods) selectorKeys(ctx context.Context, controller *metav1.PartialObjectMetadata) []string {
+	keys, err := w.Workloads.SelectorKeys(ctx, controller)
+	if err != nil {
+		log.FromContext(ctx).Info("The selector of a workload is not known", "workload", controller.Kind+" "+controller.Name, "error", err.Error())
+	}
+	return keys
 }
 
 // busy is an error after which clients try again.
@@ -109,7 +120,7 @@ func (w *Pods) find(ctx context.Context, namespace string, pod *corev1.Pod) (*me
 		return nil, err
 	}
 	if spread != nil {
-		return &member{spread, targetAmong(owners, spread), plan.VersionOf(pod, w.Versioned)}, nil
+		return &member{spread, targetAmong(owners, spread), owners[0], plan.VersionOf(pod, w.Versioned)}, nil
 	}
 	if unknown != nil && !apierrors.IsForbidden(unknown) { // a right that is missing does not come by waiting
 		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("the owners of the pod are not known now, try again: %v", unknown))

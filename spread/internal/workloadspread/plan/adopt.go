@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -149,7 +150,8 @@ func preference(node *corev1.Node, subset *v1beta1.WorkloadSpreadSubset) int64 {
 	return terms.Score(node)
 }
 
-// mark sets the annotation of an adopted pod, and the labels and annotations that the subset's patch gives to new pods.
+// mark sets the annotation of an adopted pod, and the labels and annotations that the subset's patch gives to new pods,
+// but for labels by which its workload knows it.
 func (c *computation) mark(change *action.PodChange, i int) {
 	subset := &c.Spread.Spec.Subsets[i]
 	if !ignoresMetadata(c.Spread) {
@@ -157,6 +159,7 @@ func (c *computation) mark(change *action.PodChange, i int) {
 			Metadata struct{ Labels, Annotations map[string]*string } `json:"metadata"`
 		}
 		if json.Unmarshal(subset.Patch.Raw, &patch) == nil {
+			maps.DeleteFunc(patch.Metadata.Labels, func(label string, _ *string) bool { return isFixed(label, c.Target.Selector) })
 			merge(patch.Metadata.Labels, change.SetLabel, change.RemoveLabel)
 			merge(patch.Metadata.Annotations, change.SetAnnotation, change.RemoveAnnotation)
 		}

@@ -15,7 +15,7 @@ import (
 // be applied. Of a pod with several required terms they are those of the first.
 func Conflict(pod *corev1.Pod, subset *v1beta1.WorkloadSpreadSubset) []string {
 	injected := pod.DeepCopy()
-	if err := Inject(injected, subset, v1beta1.Match{}); err != nil || len(impossible(&pod.Spec)) > 0 {
+	if err := Inject(injected, subset, v1beta1.Match{}, nil); err != nil || len(impossible(&pod.Spec)) > 0 {
 		return nil
 	}
 	return impossible(&injected.Spec)

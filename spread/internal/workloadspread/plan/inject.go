@@ -13,15 +13,19 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
-// Inject adds the rules of a subset to a new pod, and says so in its annotation. An error is about the subset's patch;
-// the pod is then not to be used.
-func Inject(pod *corev1.Pod, subset *v1beta1.WorkloadSpreadSubset, match v1beta1.Match) error {
+// Inject adds the rules of a subset to a new pod, and says so in its annotation. selector is as Estranged has it. An error
+// is about the subset's patch; the pod is then not to be used.
+func Inject(pod *corev1.Pod, subset *v1beta1.WorkloadSpreadSubset, match v1beta1.Match, selector func() []string) error {
 	pod.Spec.Tolerations = append(slices.Clip(pod.Spec.Tolerations), subset.Tolerations...)
 	if subset.RequiredNodeSelector != nil || len(subset.PreferredNodeSelector) > 0 {
 		constrain(&pod.Spec, subset)
 	}
+	created := pod.ObjectMeta
 	if err := Patch(pod, subset.Patch.Raw); err != nil {
 		return fmt.Errorf("apply the patch of subset %s: %w", subset.Name, err)
+	}
+	if fields := Estranged(&created, &pod.ObjectMeta, selector); len(fields) > 0 {
+		return fmt.Errorf("apply the patch of subset %s: %s", subset.Name, EstrangedText(fields))
 	}
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1beta1.MatchedAnnotation, textOf(match))
 	return nil

@@ -26,7 +26,7 @@ func TestInjectAddsTheRulesOfTheSubset(t *testing.T) {
 		PreferredNodeSelector: []corev1.PreferredSchedulingTerm{{Weight: 3, Preference: *in("b")}},
 	}
 	subset.Patch.Raw = []byte(`{"metadata":{"labels":{"subset":"a"},"annotations":{"apps.kruise.io/matched-workloadspread":"x"}}}`)
-	require.NoError(t, Inject(pod, &subset, match))
+	require.NoError(t, Inject(pod, &subset, match, nil))
 
 	assert.Equal(t, []corev1.NodeSelectorTerm{*in("a")}, required(pod))
 	assert.Equal(t, subset.PreferredNodeSelector, pod.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
@@ -40,7 +40,7 @@ func TestInjectMergesContainersByName(t *testing.T) {
 	name := pod.Spec.Containers[0].Name
 	subset := v1beta1.WorkloadSpreadSubset{Name: "a"}
 	subset.Patch.Raw = []byte(`{"spec":{"containers":[{"name":"` + name + `","env":[{"name":"ZONE","value":"a"}]}]}}`)
-	require.NoError(t, Inject(pod, &subset, match))
+	require.NoError(t, Inject(pod, &subset, match, nil))
 	require.Len(t, pod.Spec.Containers, 1)
 	assert.Equal(t, "a", pod.Spec.Containers[0].Env[len(pod.Spec.Containers[0].Env)-1].Value)
 	assert.Nil(t, pod.Spec.Affinity)
@@ -52,7 +52,7 @@ func TestEachRequiredTermIsNarrowed(t *testing.T) {
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{*in("x"), *in("y")}},
 	}}
-	require.NoError(t, Inject(pod, &v1beta1.WorkloadSpreadSubset{Name: "a", RequiredNodeSelector: in("a")}, match))
+	require.NoError(t, Inject(pod, &v1beta1.WorkloadSpreadSubset{Name: "a", RequiredNodeSelector: in("a")}, match, nil))
 	require.Len(t, required(pod), 2)
 	for i, zone := range []string{"x", "y"} {
 		assert.Equal(t, append(in(zone).MatchExpressions, in("a").MatchExpressions...), required(pod)[i].MatchExpressions)
@@ -75,7 +75,7 @@ func TestAnotherPriorityClassHasAnotherPriority(t *testing.T) {
 		pod.Spec.PriorityClassName, pod.Spec.Priority, pod.Spec.PreemptionPolicy = "low", new(int32(5)), preempts
 		subset := v1beta1.WorkloadSpreadSubset{Name: "a"}
 		subset.Patch.Raw = []byte(patch)
-		require.NoError(t, Inject(pod, &subset, match))
+		require.NoError(t, Inject(pod, &subset, match, nil))
 		assert.Equal(t, want.priority, pod.Spec.Priority, patch)
 		assert.Equal(t, want.policy, pod.Spec.PreemptionPolicy, patch)
 	}
@@ -84,5 +84,26 @@ func TestAnotherPriorityClassHasAnotherPriority(t *testing.T) {
 func TestAPatchThatDoesNotFitIsAnError(t *testing.T) {
 	subset := v1beta1.WorkloadSpreadSubset{Name: "a"}
 	subset.Patch.Raw = []byte(`{"spec":{"containers":"none"}}`)
-	assert.ErrorContains(t, Inject(gen.Pod("p"), &subset, match), "apply the patch of subset a")
+	assert.ErrorContains(t, Inject(gen.Pod("p"), &subset, match, nil), "apply the patch of subset a")
+}
+
+// A spread that was stored before its workload may have such a patch.
+func TestAPodStaysTheOneOfItsWorkload(t *testing.T) {
+	for patch, want := range map[string]string{
+		`{"metadata":{"labels":{"app":"other"}}}`:           "it changes metadata.labels[app]",
+		`{"metadata":{"labels":null}}`:                      "it changes metadata.labels[app], metadata.labels[pod-template-hash]",
+		`{"metadata":{"ownerReferences":null}}`:             "it changes metadata.ownerReferences",
+		`{"metadata":{"labels":{"other":"b","new":"n"}}}`:   "",
+		`{"metadata":{"labels":{"app":"web","zone":null}}}`: "",
+	} {
+		pod := gen.Pod("p", hash("h"), gen.Label("app", "web"), gen.Label("other", "a"))
+		subset := v1beta1.WorkloadSpreadSubset{Name: "a"}
+		subset.Patch.Raw = []byte(patch)
+		err := Inject(pod, &subset, match, func() []string { return []string{"app"} })
+		if want == "" {
+			assert.NoError(t, err, patch)
+			continue
+		}
+		assert.ErrorContains(t, err, want, patch)
+	}
 }

@@ -267,6 +267,16 @@ func TestAdoptedPodsLoseWhatThePatchTakesAway(t *testing.T) {
 	}, written["annotations"])
 }
 
+// Running pods stay those of their workload.
+func TestMarksLeaveTheLabelsOfTheSelector(t *testing.T) {
+	pod := ready("1", gen.Created(gen.Epoch()), gen.OnNode("node-a"), gen.Label("app", "web"))
+	s := snapshot(given("a=2"), pod)
+	s.Spread.Spec.Subsets[0].Patch.Raw = []byte(`{"metadata":{"labels":{"app":"web-a","zone":"a","pod-template-hash":"x"}}}`)
+	s.Target.Selector = []string{"app"}
+	written := compute(t, s).Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)
+	assert.Equal(t, map[string]any{"zone": "a"}, written["labels"])
+}
+
 // Admission would not know of a place that is taken in one pass: the place is noted first.
 func TestLaterPodsComeIntoSubsetsWithRoom(t *testing.T) {
 	later := func(name, zone string) *corev1.Pod {

@@ -37,6 +37,8 @@ type Target struct {
 	HasCosts bool
 	// Versioned are the kinds each of whose revisions of pods has places of its own.
 	Versioned Versioned
+	// Selector are the keys of the labels by which the workload selects its pods; read only where HasLabels says so.
+	Selector []string
 	// Latest is the revision of new pods; empty if it is unknown.
 	Latest string
 }

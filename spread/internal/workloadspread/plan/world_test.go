@@ -171,7 +171,7 @@ func (w *world) create() {
 			if ids[i] != pod.Name {
 				m.UID = ids[i]
 			}
-			require.NoError(w, Inject(pod, &w.spread.Spec.Subsets[subsets[i]], m))
+			require.NoError(w, Inject(pod, &w.spread.Spec.Subsets[subsets[i]], m, nil))
 		} else {
 			w.overflow++
 		}
