@@ -11,7 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/testing/await"
+
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
@@ -48,6 +50,9 @@ func TestNobodyWaitsForADeadOperator(t *testing.T) {
 		assert.Positive(check, createAndDelete(check, there, 1, asIs))
 	})
 	assert.GreaterOrEqual(t, createAndDelete(t, there, 10, asIs), 10, "pods of workloads beside a WorkloadSpread")
+	assert.GreaterOrEqual(t, createAndDelete(t, there, 10, func(pod *corev1.Pod) {
+		pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = contract.AppsGroup+"/v1beta1", "DaemonSet"
+	}), 10, "pods of Advanced DaemonSets, which the ConfigMap may allow")
 	assert.Zero(t, createAndDelete(t, elsewhere, 200, asIs), "pods of workloads in other namespaces")
 	for what, change := range map[string]func(*corev1.Pod){
 		"a pod of nobody": func(pod *corev1.Pod) { pod.OwnerReferences = nil },

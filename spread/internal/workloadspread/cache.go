@@ -2,8 +2,10 @@ package workloadspread
 
 import (
 	"slices"
+	"strings"
 	"unique"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -29,7 +31,8 @@ func Allowances(system string) cache.ByObject {
 }
 
 // trimPod keeps of a pod what the plan reads: identity, labels, our annotations and the controller; of the spec what has
-// to do with nodes; of the status phase, conditions and restarts. A pod of a DaemonSet or of a node keeps its name only.
+// to do with nodes; of the status phase, conditions and restarts. A pod of a built-in DaemonSet or of a node, for which no webhook is called,
+// keeps its name only.
 func trimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -40,7 +43,7 @@ func trimPod(object any) (any, error) {
 	}
 	switch owner := metav1.GetControllerOf(pod); {
 	case owner == nil: // the scale of a custom workload may select it
-	case owner.Kind == "DaemonSet" || owner.Kind == "Node":
+	case owner.Kind == "Node", owner.Kind == "DaemonSet" && strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/"):
 		return &metav1.PartialObjectMetadata{ObjectMeta: kept}, nil
 	default:
 		kept.OwnerReferences = []metav1.OwnerReference{*owner}

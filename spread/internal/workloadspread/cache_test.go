@@ -34,6 +34,11 @@ func TestPodsAreTrimmed(t *testing.T) {
 	name, err := trimPod(gen.Pod("p", gen.OwnedBy(daemon)))
 	require.NoError(t, err)
 	assert.IsType(t, &metav1.PartialObjectMetadata{}, name)
+	advanced := &appsv1.DaemonSet{TypeMeta: metav1.TypeMeta{APIVersion: "apps.kruise.io/v1alpha1", Kind: "DaemonSet"}, ObjectMeta: daemon.ObjectMeta}
+	whole, err := trimPod(gen.Pod("p", gen.OwnedBy(advanced), gen.OnNode("n")))
+	require.NoError(t, err)
+	require.IsType(t, &corev1.Pod{}, whole, "the ConfigMap may allow that kind")
+	assert.Equal(t, "n", whole.(*corev1.Pod).Spec.NodeName)
 	bare, err := trimPod(gen.Pod("p", gen.Label("app", "web")))
 	require.NoError(t, err)
 	assert.Equal(t, "web", bare.(*corev1.Pod).Labels["app"])
