@@ -146,6 +146,11 @@ type WorkloadSpreadStatus struct {
 	// rollout do not wait for old ones.
 	// +optional
 	VersionedSubsetStatuses map[string][]SubsetStatus `json:"versionedSubsetStatuses,omitempty"`
+	// conditions say what is not as it should be.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []SubsetCondition `json:"conditions,omitempty"`
 }
 
 // SubsetStatus says how many pods a subset has.
@@ -169,7 +174,7 @@ type SubsetStatus struct {
 	Conditions []SubsetCondition `json:"conditions,omitempty"`
 }
 
-// SubsetCondition says something about a subset.
+// SubsetCondition says something about a subset, or about the WorkloadSpread.
 type SubsetCondition struct {
 	// type of the condition.
 	Type string `json:"type"`

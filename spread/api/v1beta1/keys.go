@@ -18,7 +18,7 @@ const VersionIgnored = "versionIgnored"
 
 // Condition of a subset.
 const (
-	// SubsetSchedulable is the only type. It stands on subsets of a WorkloadSpread that reschedules.
+	// SubsetSchedulable is the only type of a subset's condition. It stands on subsets of a WorkloadSpread that reschedules.
 	SubsetSchedulable = "Schedulable"
 	// ReasonSufficient is the reason of True.
 	ReasonSufficient = "Sufficient"
@@ -26,6 +26,14 @@ const (
 	ReasonPodUnschedulable = "PodUnschedulable"
 	// ReasonUnknown stands for the reason that a v1alpha1 condition lacks.
 	ReasonUnknown = "Unknown"
+)
+
+// Condition of a WorkloadSpread.
+const (
+	// Overlapped is True, and otherwise absent, where an older WorkloadSpread has some of the pods, or all.
+	Overlapped = "Overlapped"
+	// ReasonOlderWorkloadSpread is its reason.
+	ReasonOlderWorkloadSpread = "OlderWorkloadSpread"
 )
 
 // Match is the value of MatchedAnnotation.

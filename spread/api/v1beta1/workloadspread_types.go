@@ -147,6 +147,11 @@ type WorkloadSpreadStatus struct {
 	// rollout do not wait for old ones.
 	// +optional
 	VersionedSubsetStatuses map[string][]SubsetStatus `json:"versionedSubsetStatuses,omitempty"`
+	// conditions say what is not as it should be.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // SubsetStatus says how many pods a subset has.

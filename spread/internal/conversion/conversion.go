@@ -100,7 +100,7 @@ func convert(src conversion.Object, subset, condition func(conversion.Object)) c
 	withConditions := func(entry conversion.Object) {
 		maps.Copy(entry, withList(entry, "conditions", condition))
 	}
-	after := withList(status, "subsetStatuses", withConditions)
+	after := withList(withList(status, "conditions", condition), "subsetStatuses", withConditions)
 	if versions, ok := status["versionedSubsetStatuses"].(conversion.Object); ok {
 		converted := maps.Clone(versions)
 		for version := range versions {

@@ -45,7 +45,8 @@ func TestV1alpha1IsConverted(t *testing.T) {
 
 func TestConditionsLoseTheirGeneration(t *testing.T) {
 	raw, err := Convert([]byte(`{"apiVersion":"apps.kruise.io/v1beta1","kind":"WorkloadSpread",
-		"status":{"subsetStatuses":[{"name":"a","conditions":[{"type":"Schedulable","observedGeneration":4}]}]}}`), "apps.kruise.io/v1alpha1")
+		"status":{"conditions":[{"type":"Overlapped","observedGeneration":4}],
+			"subsetStatuses":[{"name":"a","conditions":[{"type":"Schedulable","observedGeneration":4}]}]}}`), "apps.kruise.io/v1alpha1")
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), "observedGeneration")
 }

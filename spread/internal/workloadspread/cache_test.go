@@ -48,11 +48,13 @@ func TestOwnersLeadToTheirSpread(t *testing.T) {
 	o, web := newOwners(), types.NamespacedName{Name: "web"}
 	o.set(web, []types.UID{"a", "b"})
 	o.set(web, []types.UID{"b", "c"})
-	_, ok := o.of("a")
-	assert.False(t, ok)
-	key, ok := o.of("c")
-	assert.True(t, ok)
-	assert.Equal(t, web, key)
+	assert.Empty(t, o.of("a"))
+	assert.Equal(t, []types.NamespacedName{web}, o.of("c"))
+	other := types.NamespacedName{Name: "other"}
+	o.set(other, []types.UID{"c"})
+	assert.Equal(t, []types.NamespacedName{web, other}, o.of("c"), "two may have the same workload")
+	o.Forget(other)
+	assert.Equal(t, []types.NamespacedName{web}, o.of("c"))
 	o.Forget(web)
 	assert.Empty(t, o.byUID)
 

@@ -55,7 +55,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	b.AddMemories(r.owners)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
-		Watches(&v1beta1.WorkloadSpread{}, spreads()).
+		Watches(&v1beta1.WorkloadSpread{}, r.spreads()).
 		Watches(&corev1.Pod{}, r.podEvents()).
 		Watches(&corev1.ConfigMap{}, r.allowances()).
 		WithOptions(o.Options(workers)).

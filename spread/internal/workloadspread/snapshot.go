@@ -110,6 +110,9 @@ func (r *reconciler) readPods(
 	if s.Pods, err = filtered(s.Spread, s.Pods); err != nil {
 		return 0, err
 	}
+	if err := r.leaveToRivals(ctx, s, workload, children); err != nil {
+		return 0, err
+	}
 	if s.Nodes, err = r.nodes(ctx, s.Spread, s.Pods); err != nil {
 		return 0, err
 	}

@@ -61,14 +61,31 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return fastclient.IndexUncontrolled(ctx, indexer, &corev1.Pod{})
 }
 
-// spreads wakes a spread: at once for what its user does, and a little later for its status.
-func spreads() handler.EventHandler {
+// spreads wakes a spread: at once for what its user does, and a little later for its status. One that comes or goes wakes
+// the others of its namespace, too: pods of one may become those of another.
+func (r *reconciler) spreads() handler.EventHandler {
 	wake := func(q queue, o client.Object, after time.Duration) {
 		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}, after)
 	}
+	wakeAll := func(ctx context.Context, q queue, o client.Object) {
+		wake(q, o, 0)
+		all, err := fastclient.All[v1beta1.WorkloadSpread](ctx, r.Reader, o.GetNamespace())
+		if err != nil {
+			log.FromContext(ctx).Error(err, "The spreads of a namespace are not known", "namespace", o.GetNamespace())
+		}
+		for _, s := range all {
+			wake(q, s, pause)
+		}
+	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { wake(q, e.Object, 0) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { wake(q, e.Object, 0) },
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if e.IsInInitialList { // all are woken
+				wake(q, e.Object, 0)
+				return
+			}
+			wakeAll(ctx, q, e.Object)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { wakeAll(ctx, q, e.Object) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
 				wake(q, e.ObjectNew, 0)
@@ -142,32 +159,28 @@ func (r *reconciler) spreadsOf(o client.Object) (keys []types.NamespacedName) {
 	if ref == nil {
 		return append(keys, r.owners.choosing(pod)...)
 	}
-	if key, ok := r.owners.of(ref.UID); ok {
-		keys = append(keys, key)
-	}
-	return keys
+	return append(keys, r.owners.of(ref.UID)...)
 }
 
 // owners remembers whose pods each spread counts.
 type owners struct {
 	mu       sync.Mutex
-	byUID    map[types.UID]types.NamespacedName
+	byUID    map[types.UID][]types.NamespacedName
 	bySpread map[types.NamespacedName][]types.UID
 	chosen   map[types.NamespacedName]labels.Selector // of pods without owners
 }
 
 func newOwners() *owners {
 	return &owners{
-		byUID: map[types.UID]types.NamespacedName{}, bySpread: map[types.NamespacedName][]types.UID{},
+		byUID: map[types.UID][]types.NamespacedName{}, bySpread: map[types.NamespacedName][]types.UID{},
 		chosen: map[types.NamespacedName]labels.Selector{},
 	}
 }
 
-func (o *owners) of(uid types.UID) (types.NamespacedName, bool) {
+func (o *owners) of(uid types.UID) []types.NamespacedName {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	key, ok := o.byUID[uid]
-	return key, ok
+	return o.byUID[uid]
 }
 
 // choosing returns the spreads that count a pod for its labels.
@@ -193,7 +206,10 @@ func (o *owners) set(spread types.NamespacedName, uids []types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, uid := range o.bySpread[spread] {
-		delete(o.byUID, uid)
+		others := slices.DeleteFunc(slices.Clone(o.byUID[uid]), func(s types.NamespacedName) bool { return s == spread })
+		if o.byUID[uid] = others; len(others) == 0 {
+			delete(o.byUID, uid)
+		}
 	}
 	delete(o.bySpread, spread)
 	delete(o.chosen, spread)
@@ -202,7 +218,7 @@ func (o *owners) set(spread types.NamespacedName, uids []types.UID) {
 	}
 	o.bySpread[spread] = uids
 	for _, uid := range uids {
-		o.byUID[uid] = spread
+		o.byUID[uid] = append(slices.Clip(o.byUID[uid]), spread)
 	}
 }
 

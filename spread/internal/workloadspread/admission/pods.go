@@ -10,7 +10,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -114,7 +113,7 @@ func (w *Pods) find(ctx context.Context, namespace string, pod *corev1.Pod) (*me
 	}
 	owners, unknown := w.Workloads.Owners(ctx, namespace, pod)
 	spread, err := w.Spreads.find(ctx, namespace, func(s *v1beta1.WorkloadSpread) bool {
-		return targetAmong(owners, s) != nil && selects(s, pod)
+		return targetAmong(owners, s) != nil && plan.Selects(s, pod.Labels)
 	})
 	if err != nil {
 		return nil, err
@@ -140,16 +139,6 @@ func targetAmong(owners []*metav1.PartialObjectMetadata, spread *v1beta1.Workloa
 		}
 	}
 	return nil
-}
-
-// selects reports whether the filter of the spread selects the pod.
-func selects(spread *v1beta1.WorkloadSpread, pod *corev1.Pod) bool {
-	f := spread.Spec.TargetFilter
-	if f == nil || f.Selector == nil {
-		return true
-	}
-	selector, err := metav1.LabelSelectorAsSelector(f.Selector)
-	return err == nil && selector.Matches(labels.Set(pod.Labels))
 }
 
 // place returns the subset of a new pod, nil for none, and what its annotation says.

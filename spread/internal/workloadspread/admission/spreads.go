@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
 // young is how long the cache may take to show a WorkloadSpread that was admitted.
@@ -56,29 +57,32 @@ func (l *List) isBehind(ctx context.Context, namespace string, cached int) bool 
 	return ok && l.Clock.Since(at) <= young
 }
 
-// find returns the first WorkloadSpread of the namespace that is wanted, nil for none. The server is asked where the cache
-// may be behind: the first pods often come right after the WorkloadSpread.
+// find returns the WorkloadSpread of the namespace that is wanted, of several the one to which their pods belong, nil for
+// none. The server is asked where the cache may be behind: the first pods often come right after the WorkloadSpread.
 func (l *List) find(ctx context.Context, namespace string, wanted func(*v1beta1.WorkloadSpread) bool) (*v1beta1.WorkloadSpread, error) {
 	cached, err := l.Cached(ctx, namespace)
 	if err != nil {
 		return nil, fmt.Errorf("list workload spreads: %w", err)
 	}
-	for _, s := range cached {
-		if wanted(s) {
-			return s, nil
-		}
-	}
-	if !l.isBehind(ctx, namespace, len(cached)) {
-		return nil, nil
+	if found := first(cached, wanted); found != nil || !l.isBehind(ctx, namespace, len(cached)) {
+		return found, nil
 	}
 	var all v1beta1.WorkloadSpreadList
 	if err := l.Live.List(ctx, &all, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("list workload spreads: %w", err)
 	}
+	live := make([]*v1beta1.WorkloadSpread, len(all.Items))
 	for i := range all.Items {
-		if wanted(&all.Items[i]) {
-			return &all.Items[i], nil
+		live[i] = &all.Items[i]
+	}
+	return first(live, wanted), nil
+}
+
+func first(spreads []*v1beta1.WorkloadSpread, wanted func(*v1beta1.WorkloadSpread) bool) (found *v1beta1.WorkloadSpread) {
+	for _, s := range spreads {
+		if wanted(s) && (found == nil || plan.Precedes(s, found)) {
+			found = s
 		}
 	}
-	return nil, nil
+	return found
 }

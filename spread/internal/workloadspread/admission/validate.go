@@ -74,6 +74,9 @@ func (w *Spreads) validate(ctx context.Context, req admission.Request[*v1beta1.W
 	if err := w.Mark(ctx, req.Namespace); err != nil { // the controller tries again, and a right may be missing
 		findings.Warnings = append(findings.Warnings, "pods are spread as soon as their namespace is marked: "+err.Error())
 	}
+	if findings.Errors, err = w.validateAlone(ctx, req.New, req.Namespace); err != nil { // that took a while
+		return admission.Findings{}, apierrors.NewServiceUnavailable(err.Error())
+	}
 	return findings, nil
 }
 
@@ -111,14 +114,21 @@ func (w *Spreads) validateTarget(ctx context.Context, s, old *v1beta1.WorkloadSp
 	if err != nil || len(errs) > 0 {
 		return errs, err
 	}
+	return w.validateAlone(ctx, s, namespace)
+}
+
+// validateAlone checks that no other spread has the same target. Two that are created at once may both pass: then the pods
+// belong to one of them (plan.Precedes).
+func (w *Spreads) validateAlone(ctx context.Context, s *v1beta1.WorkloadSpread, namespace string) (field.ErrorList, error) {
+	ref := s.Spec.TargetReference
 	other, err := w.Spreads.find(ctx, namespace, func(other *v1beta1.WorkloadSpread) bool {
 		o := other.Spec.TargetReference
-		return o != nil && other.Name != s.Name && workloads.KindOf(o) == kind && o.Name == ref.Name
+		return o != nil && other.Name != s.Name && workloads.KindOf(o) == workloads.KindOf(ref) && o.Name == ref.Name
 	})
 	if err != nil || other == nil {
 		return nil, err
 	}
-	return field.ErrorList{field.Invalid(at, ref.Name, "WorkloadSpread "+other.Name+" has the same target")}, nil
+	return field.ErrorList{field.Invalid(specPath().Child("targetRef"), ref.Name, "WorkloadSpread "+other.Name+" has the same target")}, nil
 }
 
 // validateReference checks that the reference is complete.

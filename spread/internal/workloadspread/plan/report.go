@@ -39,6 +39,7 @@ func (c *computation) report() {
 		c.plan.RequeueWithin(creatingLife)
 	}
 	next.SubsetStatuses = c.entriesOf(total, c.Spread.Status.SubsetStatuses, true)
+	c.setOverlapped(next)
 	next.Distribution = distribution(next.SubsetStatuses, c.limits)
 	c.plan.Status = next
 }

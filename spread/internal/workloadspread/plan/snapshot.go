@@ -15,8 +15,10 @@ import (
 type Snapshot struct {
 	Spread *v1beta1.WorkloadSpread
 	Target Target
-	// Pods are the workload's pods that the filter selects, whatever their state.
+	// Pods are the workload's pods that the filter selects and that no older spread has, whatever their state.
 	Pods []*corev1.Pod
+	// Overlap says which pods an older spread has.
+	Overlap Overlap
 	// Nodes are the nodes of pods that no subset has yet, by name.
 	Nodes map[string]*corev1.Node
 	// Whole are the pods that NeedsWhole names as the server has them, by UID: the others lack what no rule reads.

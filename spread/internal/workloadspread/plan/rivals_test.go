@@ -1,0 +1,36 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/testing/gen"
+)
+
+func TestTheOlderSpreadPrecedes(t *testing.T) {
+	a, b := given("a"), given("a")
+	b.UID = "x-uid"
+	assert.True(t, Precedes(a, b), "of two that are as old as each other the UIDs decide")
+	assert.False(t, Precedes(b, a))
+	a.CreationTimestamp = metav1.NewTime(gen.Epoch().Add(time.Second))
+	assert.True(t, Precedes(b, a))
+	assert.False(t, Precedes(a, b))
+}
+
+func TestASpreadTellsWhoHasItsPods(t *testing.T) {
+	s := snapshot(given("a=2 b"))
+	s.Overlap = Overlap{Rival: "older", Pods: 3, Of: 3}
+	p := compute(t, s)
+	assert.Empty(t, p.Steps)
+	require.Len(t, p.Status.Conditions, 1)
+	assert.Equal(t, "3 of 3 pods belong to WorkloadSpread older, which is older and has the same workload: delete one of the two", p.Status.Conditions[0].Message)
+
+	s.Spread.Status, s.Now = *p.Status, s.Now.Add(time.Minute)
+	assert.Equal(t, p.Status.Conditions, compute(t, s).Status.Conditions, "nothing has changed")
+	s.Overlap = Overlap{}
+	assert.Empty(t, compute(t, s).Status.Conditions)
+}
