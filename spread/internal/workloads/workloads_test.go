@@ -3,6 +3,7 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -203,4 +204,26 @@ func TestTheLatestRevisionOfACloneSet(t *testing.T) {
 	assert.Equal(t, "new", latest(v))
 	assert.Equal(t, 2, s.asked, "what is known of a generation is remembered")
 	assert.Equal(t, v1beta1.VersionIgnored, latest(nil))
+}
+
+func TestSurgeIsAdded(t *testing.T) {
+	path := []string{"spec", "surge"}
+	for _, c := range []struct {
+		surge any
+		want  int32
+	}{{nil, 10}, {int64(3), 13}, {"25%", 13}, {"0", math.MaxInt32}, {int64(math.MaxInt64), math.MaxInt32}, {int64(-1), 10}} {
+		object := map[string]any{"spec": map[string]any{"surge": c.surge}}
+		assert.Equal(t, c.want, withSurge(object, path, 10), c.surge)
+	}
+	for kind, want := range map[schema.GroupKind]bool{Deployment: true, ReplicaSet: true, CloneSet: true, Job: true, {Kind: "GameServerSet"}: false} {
+		_, known := surgePath(kind)
+		assert.Equal(t, want, known, kind)
+	}
+}
+
+func TestSelectorKeysAreRead(t *testing.T) {
+	selector := map[string]any{"matchLabels": map[string]any{"app": "web"}, "matchExpressions": []any{map[string]any{"key": "tier", "operator": "Exists"}}}
+	assert.Equal(t, []string{"app", "tier"}, selectorKeys(map[string]any{"spec": map[string]any{"selector": selector}}))
+	assert.Empty(t, selectorKeys(map[string]any{"spec": map[string]any{"selector": "app=web"}}))
+	assert.Empty(t, selectorKeys(map[string]any{}))
 }

@@ -193,13 +193,30 @@ func (w *Pods) byRoom(ctx context.Context, m *member, pod *corev1.Pod, match *v1
 		replicas: replicas, counted: func(version string) map[string]int32 { return w.counted(ctx, m.spread, version) },
 		enter: func(b *plan.Books, gone func(string) bool) {
 			used = b.Spread()
-			i = b.Ledger(m.version).Admit(id, metav1.NewTime(w.Clock.Now()).Rfc3339Copy(), gone)
+			now, l := metav1.NewTime(w.Clock.Now()).Rfc3339Copy(), b.Ledger(m.version)
+			if match.UID != "" { // a named pod finds its own place again
+				l.Recycle(now, func() (int32, bool) { return w.wanted(ctx, m) })
+			}
+			i = l.Admit(id, now, gone)
 		},
 	})
 	if err != nil { // the request may still be under way
 		return nil, plan.None, err
 	}
 	return used, i, nil
+}
+
+// wanted returns how many pods of the member's version there are at most, and whether that is known.
+func (w *Pods) wanted(ctx context.Context, m *member) (int32, bool) {
+	owner := m.workload
+	if m.version != v1beta1.VersionIgnored {
+		owner = m.controller // a revision of a Deployment has a ReplicaSet of its own
+	}
+	most, known, err := w.Workloads.Most(ctx, owner)
+	if err != nil {
+		log.FromContext(ctx).Info("The wanted pods are not known", "workload", owner.Kind+" "+owner.Name, "error", err.Error())
+	}
+	return most, known && err == nil
 }
 
 // counted returns how many active pods of a version name the spread, by subset. Pods that are known to be of another

@@ -14,6 +14,9 @@ import (
 const (
 	// creatingLife is how long a place is kept for a pod that does not appear.
 	creatingLife = 30 * time.Second
+	// recycleAge is how old a place is at least that another pod takes over: by then the status counts the pod that it was
+	// kept for, if that was created at once, and the webhook knows how many pods are wanted. Times have whole seconds.
+	recycleAge = 3 * time.Second
 	// deletingLife is how long a deletion that was admitted may take to begin.
 	deletingLife = 15 * time.Second
 )
@@ -150,6 +153,35 @@ func (l *Ledger) leftBy(name string) int {
 		_, ok := s.DeletingPods[name]
 		return ok
 	})
+}
+
+// Recycle frees the oldest place of a pod that had no name if more places are kept than pods can still come: the creation
+// that it was kept for was refused, and this is another try. wanted returns how many pods the version has at most, and
+// whether that is known; it is asked only if there is such a place.
+func (l *Ledger) Recycle(now metav1.Time, wanted func() (most int32, known bool)) {
+	var present int32
+	from, oldest, since := None, "", now.Add(-recycleAge)
+	for i := range l.entries {
+		e := &l.entries[i]
+		present += e.Replicas + int32(len(e.CreatingPods)) - int32(len(e.DeletingPods))
+		for _, id := range slices.Sorted(maps.Keys(e.CreatingPods)) {
+			if at := e.CreatingPods[id]; isUID(id) && !at.After(since) && (from == None || at.Time.Before(since)) {
+				from, oldest, since = i, id, at.Time
+			}
+		}
+	}
+	if from == None {
+		return
+	}
+	if most, known := wanted(); known && present >= most {
+		delete(l.entries[from].CreatingPods, oldest)
+		l.changed = true
+	}
+}
+
+// isUID reports whether the id of a place is one that was made up for a pod without a name.
+func isUID(id string) bool {
+	return len(id) == 36 && id[8] == '-' && id[13] == '-' && id[18] == '-' && id[23] == '-'
 }
 
 // hasPlace asks about pods that are being deleted only if there is no other place.

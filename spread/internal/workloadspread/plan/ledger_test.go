@@ -1,12 +1,17 @@
 package plan
 
 import (
+	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/testing/gen"
@@ -40,6 +45,85 @@ func TestPodsFillSubsetsInOrder(t *testing.T) {
 	assert.Equal(t, "a 0/0 +2 b 0/0 +1 c 0/-1", count(s.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]))
 
 	assert.Equal(t, []string{"-"}, admit(Open(given("a=0"), []int32{0}), nobody, "1"), "there is no room")
+}
+
+// rolloutUnderAQuota is a rollout under a quota without room for the surge: an old pod ends every three seconds, and until then each
+// creation is refused after it got its place. It returns in which subsets the new pods are.
+func rolloutUnderAQuota(replicas int, recycle bool) map[string]int {
+	s, now := given("a=3 b"), gen.Epoch().Add(time.Hour)
+	var pods []*corev1.Pod
+	got := map[string]int{}
+	nextEnd, free, pause := now.Add(5*time.Second), 0, 5*time.Millisecond
+	for tries := 1; len(pods) < replicas; tries++ {
+		for ; !nextEnd.After(now); nextEnd = nextEnd.Add(3 * time.Second) {
+			free++
+		}
+		b, uid := Open(s.DeepCopy(), Limits(s, nil)), fmt.Sprintf("00000000-0000-4000-8000-%012d", tries)
+		at := metav1.NewTime(now).Rfc3339Copy()
+		if recycle {
+			b.Ledger("new").Recycle(at, func() (int32, bool) { return int32(replicas), true })
+		}
+		i := b.Ledger("new").Admit(uid, at, nobody)
+		b.Close()
+		s = b.Spread()
+		if free > 0 {
+			name := s.Spec.Subsets[i].Name
+			pod := gen.Pod(fmt.Sprint("p", tries), hash("new"), gen.Created(now),
+				gen.Annotation(v1beta1.MatchedAnnotation, fmt.Sprintf(`{"name":"web","subset":%q,"uid":%q}`, name, uid)))
+			pods, free, pause = append(pods, pod), free-1, 5*time.Millisecond
+			got[name]++
+		}
+		snap := snapshot(s, pods...) // the controller counts
+		snap.Now, snap.Target.Versioned, snap.Target.Latest = now, replicaSets(), "new"
+		s = s.DeepCopy()
+		s.Status = *Compute(snap).Status
+		now, pause = now.Add(pause), pause*2 // the workload's own back-off
+		if pause > 4*time.Second {           // the end of a pod wakes it, too
+			now, pause = nextEnd, 5*time.Millisecond
+		}
+	}
+	return got
+}
+
+// A creation that was refused after it got its place is tried again, and that takes no further place.
+func TestRefusedCreationsGiveTheirPlacesToTheNext(t *testing.T) {
+	assert.Equal(t, map[string]int{"a": 3, "b": 7}, rolloutUnderAQuota(10, true))
+	assert.NotEqual(t, map[string]int{"a": 3, "b": 7}, rolloutUnderAQuota(10, false), "the story asks for it")
+}
+
+func TestPlacesAreRecycled(t *testing.T) {
+	const first, second, third = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000003"
+	at := func(seconds int) metav1.Time {
+		return metav1.NewTime(gen.Epoch().Add(time.Duration(seconds) * time.Second))
+	}
+	for name, c := range map[string]struct {
+		creating map[string]metav1.Time
+		replicas int32
+		deleting int
+		wanted   int32 // -1 is not known
+		left     []string
+	}{
+		"the oldest":                    {map[string]metav1.Time{first: at(3), second: at(2), third: at(4)}, 7, 0, 10, []string{first, third}},
+		"more pods can come":            {map[string]metav1.Time{first: at(0), second: at(1)}, 7, 0, 10, []string{first, second}},
+		"others are about to go":        {map[string]metav1.Time{first: at(0), second: at(1)}, 8, 1, 10, []string{first, second}},
+		"it may be on its way":          {map[string]metav1.Time{first: at(8), second: at(9)}, 8, 0, 10, []string{first, second}},
+		"a named pod tries itself":      {map[string]metav1.Time{"web-0": at(0), "web-1": at(1)}, 8, 0, 10, []string{"web-0", "web-1"}},
+		"nobody knows how many come":    {map[string]metav1.Time{first: at(0)}, 10, 0, -1, []string{first}},
+		"the workload has been scaled":  {map[string]metav1.Time{first: at(0), second: at(1)}, 10, 0, 4, []string{second}},
+		"there is no place to be freed": {nil, 10, 0, 4, nil},
+	} {
+		s := given("a=20 b")
+		e := v1beta1.SubsetStatus{Name: "a", Replicas: c.replicas, CreatingPods: c.creating, DeletingPods: map[string]metav1.Time{}}
+		for i := range c.deleting {
+			e.DeletingPods[strconv.Itoa(i)] = at(9)
+		}
+		s.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {e, {Name: "b"}}}
+		b := Open(s, Limits(s, nil))
+		l := b.Ledger(v1beta1.VersionIgnored)
+		l.Recycle(at(10), func() (int32, bool) { return c.wanted, c.wanted >= 0 })
+		assert.Equal(t, c.left, slices.Sorted(maps.Keys(l.entries[0].CreatingPods)), name)
+		assert.Equal(t, len(c.left) < len(c.creating), b.Close(), name)
+	}
 }
 
 // A spread, a revision or a subset that is new to the status may have pods already: one that was deleted and created again.
