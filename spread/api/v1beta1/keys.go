@@ -28,9 +28,13 @@ const (
 	ReasonUnknown = "Unknown"
 )
 
-// Condition of a WorkloadSpread.
+// Conditions of a WorkloadSpread. Each is True, or absent.
 const (
-	// Overlapped is True, and otherwise absent, where an older WorkloadSpread has some of the pods, or all.
+	// RescheduleLimited says that pods which cannot be scheduled are not deleted, because the workload would fail.
+	RescheduleLimited = "RescheduleLimited"
+	// ReasonBackoffLimit is its reason: the Job has as many failed pods as its backoffLimit allows.
+	ReasonBackoffLimit = "BackoffLimit"
+	// Overlapped says that an older WorkloadSpread has some of the pods, or all.
 	Overlapped = "Overlapped"
 	// ReasonOlderWorkloadSpread is its reason.
 	ReasonOlderWorkloadSpread = "OlderWorkloadSpread"

@@ -13,6 +13,6 @@ import (
 func TestThePageExplainsEveryWord(t *testing.T) {
 	docs.Feature(t, "workloadspread").Names(plan.Reasons, []string{
 		v1beta1.SubsetSchedulable, v1beta1.ReasonSufficient, v1beta1.ReasonPodUnschedulable, v1beta1.ReasonUnknown,
-		v1beta1.Overlapped, v1beta1.ReasonOlderWorkloadSpread,
+		v1beta1.RescheduleLimited, v1beta1.ReasonBackoffLimit, v1beta1.Overlapped, v1beta1.ReasonOlderWorkloadSpread,
 	})
 }

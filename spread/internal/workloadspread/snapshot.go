@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,6 +108,9 @@ func (r *reconciler) readPods(
 			return 0, err
 		}
 	}
+	if s.Target.Deletable, err = r.deletable(ctx, s.Spread, workload, s.Pods); err != nil {
+		return 0, err
+	}
 	if s.Pods, err = filtered(s.Spread, s.Pods); err != nil {
 		return 0, err
 	}
@@ -118,6 +122,20 @@ func (r *reconciler) readPods(
 	}
 	s.Whole, err = r.whole(ctx, plan.NeedsWhole(s.Spread, s.Pods, s.Nodes))
 	return again, err
+}
+
+// deletable reads how many of its pods a Job can lose, if some may have to be deleted.
+func (r *reconciler) deletable(
+	ctx context.Context, spread *v1beta1.WorkloadSpread, workload *metav1.PartialObjectMetadata, pods []*corev1.Pod,
+) (*int32, error) {
+	if workload.GroupVersionKind().GroupKind() != workloads.Job || !plan.NeedsDeletable(spread, pods) {
+		return nil, nil
+	}
+	job := &batchv1.Job{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(workload), job); err != nil {
+		return nil, hidden("read the failures of the target", err)
+	}
+	return new(plan.Deletable(job, pods)), nil
 }
 
 // whole reads pods from the server, as the cache does not have what patches may change.

@@ -80,14 +80,19 @@ func (w *Spreads) validate(ctx context.Context, req admission.Request[*v1beta1.W
 	return findings, nil
 }
 
-// warnings are about what is allowed and has no effect.
-func warnings(s *v1beta1.WorkloadSpread) []string {
+// warnings are about what is allowed and has no effect, or another one than one may think.
+func warnings(s *v1beta1.WorkloadSpread) (all []string) {
 	for i := range len(s.Spec.Subsets) - 1 {
 		if s.Spec.Subsets[i].MaxReplicas == nil && s.Spec.ScheduleStrategy.Type != v1beta1.AdaptiveStrategy {
-			return []string{fmt.Sprintf("subset %q has no maxReplicas: no pods come to the subsets after it", s.Spec.Subsets[i].Name)}
+			all = append(all, fmt.Sprintf("subset %q has no maxReplicas: no pods come to the subsets after it", s.Spec.Subsets[i].Name))
+			break
 		}
 	}
-	return nil
+	if workloads.KindOf(s.Spec.TargetReference) == workloads.Job && plan.Reschedules(s) {
+		all = append(all, "spec.scheduleStrategy: each pod of a Job that is deleted because it cannot be scheduled counts as failed: "+
+			"no more are deleted than the Job's backoffLimit allows, and none where backoffLimitPerIndex is set")
+	}
+	return all
 }
 
 func specPath() *field.Path { return field.NewPath("spec") }

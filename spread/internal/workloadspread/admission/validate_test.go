@@ -159,3 +159,13 @@ func TestWhatHasNoEffectIsToldOf(t *testing.T) {
 	assert.Empty(t, warnings(spread(t, "subsets: [{name: a, maxReplicas: 1}, {name: b}]")))
 	assert.Empty(t, warnings(spread(t, "subsets: []")))
 }
+
+// What strategy Adaptive deletes of a Job counts as failed.
+func TestAdaptiveJobsAreWarnedOf(t *testing.T) {
+	const adaptive = "scheduleStrategy: {type: Adaptive, adaptive: {rescheduleCriticalSeconds: 30}}\nsubsets: [{name: a, maxReplicas: 1}, {name: b}]"
+	job := "targetRef: {apiVersion: batch/v1, kind: Job, name: web}\n"
+	require.Len(t, warnings(spread(t, job+adaptive)), 1)
+	assert.Contains(t, warnings(spread(t, job+adaptive))[0], "backoffLimit")
+	assert.Empty(t, warnings(spread(t, job+"subsets: [{name: a, maxReplicas: 1}, {name: b}]")), "nothing is deleted")
+	assert.Empty(t, warnings(spread(t, target+adaptive)))
+}

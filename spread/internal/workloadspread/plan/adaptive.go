@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -14,9 +15,11 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
-// patience returns how long a pod may be unschedulable; 0 means for ever.
-func (c *computation) patience() time.Duration {
-	s := c.Spread.Spec.ScheduleStrategy
+func (c *computation) patience() time.Duration { return patienceOf(c.Spread) }
+
+// patienceOf returns how long a pod may be unschedulable; 0 means for ever.
+func patienceOf(spread *v1beta1.WorkloadSpread) time.Duration {
+	s := spread.Spec.ScheduleStrategy
 	if s.Type != v1beta1.AdaptiveStrategy || s.Adaptive == nil || s.Adaptive.RescheduleCriticalSeconds == nil {
 		return 0
 	}
@@ -96,7 +99,7 @@ func whyLate(pod *corev1.Pod) string {
 }
 
 // reschedule deletes pods that have been unschedulable for too long, of subsets that the status says to be closed: then
-// their successors go elsewhere.
+// their successors go elsewhere. It stops where one more would end the workload.
 func (c *computation) reschedule() {
 	patience := c.patience()
 	if patience == 0 || len(c.limits) == 0 {
@@ -110,17 +113,26 @@ func (c *computation) reschedule() {
 				continue
 			}
 			for _, pod := range pods {
-				if since, waits := unschedulableSince(pod); waits && !since.Add(patience).After(c.Now) {
-					actions = append(actions, action.Action{
-						Verb: action.Delete, Object: pod, Reason: "Reschedule", Message: "not schedulable in subset " + known[i].Name,
-						Event: &action.Event{
-							Succeeded: EventRescheduled, Failed: EventDeletePodFailed,
-							Note: "deleted pod " + pod.Name + ", which could not be scheduled in subset " + known[i].Name,
-						},
-					})
+				since, waits := unschedulableSince(pod)
+				switch {
+				case !waits || since.Add(patience).After(c.Now):
+				case c.Target.Deletable != nil && int(*c.Target.Deletable) <= len(actions):
+					c.kept = cmp.Or(c.kept, pod)
+				default:
+					actions = append(actions, rescheduling(pod, known[i].Name))
 				}
 			}
 		}
 	}
 	c.plan.AddFirst(action.Step{Name: "reschedule", Actions: actions})
+}
+
+func rescheduling(pod *corev1.Pod, subset string) action.Action {
+	return action.Action{
+		Verb: action.Delete, Object: pod, Reason: "Reschedule", Message: "not schedulable in subset " + subset,
+		Event: &action.Event{
+			Succeeded: EventRescheduled, Failed: EventDeletePodFailed,
+			Note: "deleted pod " + pod.Name + ", which could not be scheduled in subset " + subset,
+		},
+	}
 }

@@ -76,6 +76,7 @@ type computation struct {
 	loose    []*corev1.Pod // active pods that are in no subset yet
 	adopted  map[*corev1.Pod]int
 	reserved []reservation
+	kept     *corev1.Pod                       // one that is not deleted although it cannot be scheduled, nil for none
 	ledgers  map[string][]v1beta1.SubsetStatus // as they were read, by version
 	plan     Plan
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -40,13 +39,7 @@ func (c *computation) setOverlapped(next *v1beta1.WorkloadSpreadStatus) {
 	if c.Overlap.Rival == "" {
 		return
 	}
-	if before := meta.FindStatusCondition(c.Spread.Status.Conditions, v1beta1.Overlapped); before != nil {
-		next.Conditions = append(next.Conditions, *before)
-	}
-	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
-		Type: v1beta1.Overlapped, Status: metav1.ConditionTrue, Reason: v1beta1.ReasonOlderWorkloadSpread,
-		ObservedGeneration: c.Spread.Generation, LastTransitionTime: c.now().Rfc3339Copy(),
-		Message: fmt.Sprintf("%d of %d pods belong to WorkloadSpread %s, which is older and has the same workload: delete one of the two",
-			c.Overlap.Pods, c.Overlap.Of, c.Overlap.Rival),
-	})
+	c.tell(next, v1beta1.Overlapped, v1beta1.ReasonOlderWorkloadSpread, fmt.Sprintf(
+		"%d of %d pods belong to WorkloadSpread %s, which is older and has the same workload: delete one of the two",
+		c.Overlap.Pods, c.Overlap.Of, c.Overlap.Rival))
 }

@@ -35,6 +35,8 @@ type Target struct {
 	Replicas *int32
 	// Unknown is why it cannot be found out; nil if the workload says no number, or need not.
 	Unknown error
+	// Deletable is how many pods the workload can lose before it fails; nil for any number.
+	Deletable *int32
 	// HasCosts is true if the workload scales in by deletion costs.
 	HasCosts bool
 	// Versioned are the kinds each of whose revisions of pods has places of its own.
