@@ -20,6 +20,9 @@ import (
 	spreadadmission "github.com/flotilla-project/flotilla/spread/internal/workloadspread/admission"
 )
 
+// markWait is how long a client waits for its turn to have a namespace marked.
+const markWait = 2 * time.Second
+
 // webhooks returns the same endpoints whatever the feature gates are: webhook configurations name them, and the API
 // server would refuse the request if an endpoint were absent.
 func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (manager.Webhooks, error) {
@@ -60,7 +63,7 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 	}
 	marker := &marks.Marker{Label: label, Writer: writer, Cached: namespaces, Clock: env.Clock}
 	kind := (&spreadadmission.Spreads{
-		Spreads: list, Kinds: reader.Config(), Serves: reader.Serves, Mark: marker.Mark, Pause: int32(s.pause / time.Second),
+		Spreads: list, Kinds: reader.Config(), Serves: reader.Serves, Mark: limited(marker.Mark), Pause: int32(s.pause / time.Second),
 		Templates: reader, Cluster: podtemplate.NewLimited(writer, env.Clock, coreadmission.QueryLimiter()),
 	}).Webhook()
 	on := env.Options.FeatureGates.Enabled(features.WorkloadSpread)
@@ -69,6 +72,19 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 		Validating: []coreadmission.Endpoint{answer(on, pods.Validating(), admission.Allowed), answer(on, kind.Validating(), admission.Denied)},
 		Converting: kind.Converting(),
 	}, nil
+}
+
+// limited bounds how often namespaces are marked on behalf of clients, which need not be the API server.
+func limited(mark func(context.Context, string) error) func(context.Context, string) error {
+	limit := coreadmission.QueryLimiter()
+	return func(ctx context.Context, namespace string) error {
+		waiting, cancel := context.WithTimeout(ctx, markWait)
+		defer cancel()
+		if err := limit.Wait(waiting); err != nil {
+			return fmt.Errorf("wait to mark namespace %s: %w", namespace, err)
+		}
+		return mark(ctx, namespace)
+	}
 }
 
 // cachedBy returns what gets objects from the cache.

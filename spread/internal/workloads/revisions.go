@@ -34,6 +34,21 @@ func (r *Reader) Latest(
 	return latest(workload, children, versioned), nil
 }
 
+// Versions returns the revisions that a workload has, as it and the objects between it and its pods say; nil if they do not.
+func Versions(workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata) []string {
+	switch workload.GroupVersionKind().GroupKind() {
+	case ReplicaSet:
+		return []string{plan.RevisionOf(workload.Labels)}
+	case Deployment:
+		versions := []string{} // none: its first ReplicaSet is to come
+		for _, child := range children {
+			versions = append(versions, plan.RevisionOf(child.Labels))
+		}
+		return versions
+	}
+	return nil
+}
+
 func latest(workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata, versioned plan.Versioned) string {
 	switch kind := workload.GroupVersionKind().GroupKind(); {
 	case kind != Deployment && kind != ReplicaSet || !versioned.Of(kind):

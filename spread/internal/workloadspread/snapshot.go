@@ -72,7 +72,7 @@ func (r *reconciler) readTarget(
 	ctx context.Context, s *plan.Snapshot, workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata,
 ) (err error) {
 	kind := workload.GroupVersionKind().GroupKind()
-	s.Target = plan.Target{HasCosts: workloads.HasCosts(kind), Versioned: r.versioned}
+	s.Target = plan.Target{HasCosts: workloads.HasCosts(kind), Versioned: r.versioned, Versions: workloads.Versions(workload, children)}
 	if s.Target.Latest, err = r.workloads.Latest(ctx, workload, children, r.versioned); err != nil {
 		return hidden("read the revision of the target", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -105,7 +106,8 @@ func busy(spread *v1beta1.WorkloadSpread, err error) error {
 // find returns the spread of a pod with its workload, nil if there is none.
 func (w *Pods) find(ctx context.Context, namespace string, pod *corev1.Pod) (*member, error) {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	if ref == nil {
+	// Whoever reaches the port can send such pods; the API server stores none.
+	if ref == nil || ref.UID == "" || len(pod.Name) > validation.DNS1123SubdomainMaxLength {
 		return nil, nil
 	}
 	if !w.Workloads.Config().Follows(ctx, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()) {
@@ -119,12 +121,17 @@ func (w *Pods) find(ctx context.Context, namespace string, pod *corev1.Pod) (*me
 		return nil, err
 	}
 	if spread != nil {
-		return &member{spread, targetAmong(owners, spread), owners[0], plan.VersionOf(pod, w.Versioned)}, nil
+		return &member{spread, targetAmong(owners, spread), owners[0], w.versionOf(pod, owners[0])}, nil
 	}
 	if unknown != nil && !apierrors.IsForbidden(unknown) { // a right that is missing does not come by waiting
 		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("the owners of the pod are not known now, try again: %v", unknown))
 	}
 	return nil, nil
+}
+
+// versionOf returns the revision of a pod, as its controller confirms it where that tells its own.
+func (w *Pods) versionOf(pod *corev1.Pod, controller *metav1.PartialObjectMetadata) string {
+	return plan.VersionAmong(workloads.Versions(controller, nil), pod, w.Versioned)
 }
 
 // targetAmong returns the owner that the spread targets. Its version does not matter.

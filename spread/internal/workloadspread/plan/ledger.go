@@ -21,6 +21,9 @@ const (
 	deletingLife = 15 * time.Second
 )
 
+// mostVersions is how many versions have places of their own. Labels of pods tell the version, and anybody may write them.
+const mostVersions = 50
+
 // None is the index of no subset.
 const None = -1
 
@@ -43,8 +46,12 @@ func Open(spread *v1beta1.WorkloadSpread, limits []int32) *Books {
 // Spread returns the spread of the books.
 func (b *Books) Spread() *v1beta1.WorkloadSpread { return b.spread }
 
-// Ledger returns that of a version. Every subset of the spec is in it.
+// Ledger returns that of a version. Every subset of the spec is in it. Versions beyond a large number share one.
 func (b *Books) Ledger(version string) *Ledger {
+	known := b.spread.Status.VersionedSubsetStatuses
+	if _, ok := known[version]; !ok && b.ledgers[version] == nil && len(known)+len(b.ledgers) >= mostVersions {
+		version = v1beta1.VersionIgnored
+	}
 	l := b.ledgers[version]
 	if l == nil {
 		l = &Ledger{limits: b.limits, entries: entries(b.spread, b.spread.Status.VersionedSubsetStatuses[version])}

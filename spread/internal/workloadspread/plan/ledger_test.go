@@ -140,6 +140,25 @@ func TestPodsThatTheStatusDoesNotCountTakePlaces(t *testing.T) {
 	assert.Equal(t, "a 1/0 +1 b 1/0 +1 c 0/-1", count(s.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]))
 }
 
+// Labels of pods, which anybody may write, do not make a status grow without end.
+func TestVersionsAreBounded(t *testing.T) {
+	s := given("a=2 b")
+	for i := range 1000 {
+		b := Open(s, Limits(s, nil))
+		b.Ledger(fmt.Sprint("v", i)).Admit("p"+strconv.Itoa(i), epoch(), nobody)
+		b.Close()
+	}
+	assert.Len(t, s.Status.VersionedSubsetStatuses, mostVersions+1)
+	assert.Len(t, s.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored][0].CreatingPods, 2)
+	b := Open(s, Limits(s, nil))
+	assert.Equal(t, 0, b.Ledger("v1").Admit("another", epoch(), nobody), "a version that is known stays one")
+
+	pod := gen.Pod("p", hash("forged"))
+	assert.Equal(t, "forged", VersionAmong(nil, pod, replicaSets()))
+	assert.Equal(t, "forged", VersionAmong([]string{"forged"}, pod, replicaSets()))
+	assert.Equal(t, v1beta1.VersionIgnored, VersionAmong([]string{"real"}, pod, replicaSets()))
+}
+
 func TestSubsetsWithoutLimitWriteNothing(t *testing.T) {
 	s := given("a b=2")
 	b := Open(s, Limits(s, nil))

@@ -45,6 +45,15 @@ func VersionOf(pod metav1.Object, versioned Versioned) string {
 	return RevisionOf(pod.GetLabels())
 }
 
+// VersionAmong returns the revision of a pod if it is one of the known ones, which all others share. Nil knows all.
+func VersionAmong(known []string, pod metav1.Object, versioned Versioned) string {
+	version := VersionOf(pod, versioned)
+	if known != nil && !slices.Contains(known, version) {
+		return v1beta1.VersionIgnored
+	}
+	return version
+}
+
 // RevisionOf returns the revision that labels of a pod, or of a ReplicaSet, tell.
 func RevisionOf(labels map[string]string) string {
 	if hash := labels[contract.TemplateHashLabel]; hash != "" {

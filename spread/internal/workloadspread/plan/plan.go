@@ -168,7 +168,7 @@ func (c *computation) addReserving() {
 }
 
 func (c *computation) version(pod *corev1.Pod) string {
-	return VersionOf(pod, c.Target.Versioned)
+	return VersionAmong(c.Target.Versions, pod, c.Target.Versioned)
 }
 
 func (c *computation) now() metav1.Time { return metav1.NewTime(c.Now) }

@@ -45,4 +45,6 @@ type Target struct {
 	Selector []string
 	// Latest is the revision of new pods; empty if it is unknown.
 	Latest string
+	// Versions are the revisions that the workload has, nil if that is not known. What else pods say is none.
+	Versions []string
 }
