@@ -26,6 +26,7 @@ type reconciler struct {
 	pause     time.Duration
 	targets   *targets
 	owners    *owners
+	sights    *sights
 }
 
 // Reconcile runs one pass over a WorkloadSpread.

@@ -51,8 +51,8 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Node{}, cache.BlockUntilSynced(false)); err != nil {
 		return fmt.Errorf("cache nodes: %w", err)
 	}
-	r := &reconciler{Controller: b, workloads: o.Workloads, versioned: o.Versioned, pause: o.Pause, owners: newOwners()}
-	b.AddMemories(r.owners)
+	r := &reconciler{Controller: b, workloads: o.Workloads, versioned: o.Versioned, pause: o.Pause, owners: newOwners(), sights: newSights()}
+	b.AddMemories(r.owners, r.sights)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		Watches(&v1beta1.WorkloadSpread{}, r.spreads()).

@@ -38,6 +38,7 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (s 
 	if s.Spread, err = fastclient.Get[v1beta1.WorkloadSpread](ctx, r.Reader, key); err != nil {
 		return s, 0, fmt.Errorf("read workload spread %s: %w", key, err)
 	}
+	s.Seen = r.sights.look(s.Spread, s.Now)
 	s.Refusals = r.KnownRefusals(s.Spread, nil, 0, s.Now)
 	workload, err := r.workloads.Get(ctx, s.Spread)
 	if err != nil {

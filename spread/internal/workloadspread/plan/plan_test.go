@@ -358,3 +358,21 @@ func TestNothingBreaksAPlan(t *testing.T) {
 		assert.NotNil(t, compute(t, s).Status, name)
 	}
 }
+
+// The clock of a webhook may be wrong by any time: what counts is how long the controller has seen the place.
+func TestAWrongClockFreesNoPlace(t *testing.T) {
+	s := snapshot(given("a=2 b"))
+	at := metav1.NewTime(s.Now.Add(-time.Minute))
+	s.Spread.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {
+		{Name: "a", CreatingPods: map[string]metav1.Time{"p": at}}, {Name: "b"},
+	}}
+	place := Entry{Version: v1beta1.VersionIgnored, Subset: "a", ID: "p", At: at.Unix()}
+	for seen, want := range map[time.Duration]string{0: "a 0/1 +1 b 0/-1", 29 * time.Second: "a 0/1 +1 b 0/-1", 30 * time.Second: "a 0/2 b 0/-1"} {
+		s.Seen = map[Entry]time.Time{place: s.Now.Add(-seen)}
+		p := compute(t, s)
+		assert.Equal(t, want, count(p.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]), seen)
+		assert.Len(t, p.Notices, int(seen/(30*time.Second)))
+	}
+	s.Seen = map[Entry]time.Time{}
+	assert.Equal(t, "a 0/1 +1 b 0/-1", count(compute(t, s).Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]), "it has come since")
+}

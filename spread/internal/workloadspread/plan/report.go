@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -79,7 +78,7 @@ func (c *computation) count(g *group) []v1beta1.SubsetStatus {
 			active[pod.Name] = true
 		}
 		c.keepCreating(g, e)
-		c.keepDeleting(active, e)
+		c.keepDeleting(g, active, e)
 		e.MissingReplicas = room(c.limits[i], e)
 	}
 	return list
@@ -103,7 +102,8 @@ func (c *computation) entriesOf(g *group, before []v1beta1.SubsetStatus, total b
 // keepCreating drops the places of pods that were seen or have not appeared in time.
 func (c *computation) keepCreating(g *group, e *v1beta1.SubsetStatus) {
 	for _, id := range slices.Sorted(maps.Keys(e.CreatingPods)) {
-		left := c.left(e.CreatingPods[id], creatingLife)
+		at := e.CreatingPods[id]
+		left := c.left(creating(g.version, e.Name, id, at), at, creatingLife)
 		pod := g.seen[id]
 		switch {
 		case g.noted[id]: // it is there, and about to be marked
@@ -134,9 +134,10 @@ func (c *computation) appeared(pod *corev1.Pod, id string, e *v1beta1.SubsetStat
 }
 
 // keepDeleting drops deletions that have begun, and those that have not in time.
-func (c *computation) keepDeleting(active map[string]bool, e *v1beta1.SubsetStatus) {
+func (c *computation) keepDeleting(g *group, active map[string]bool, e *v1beta1.SubsetStatus) {
 	for _, name := range slices.Sorted(maps.Keys(e.DeletingPods)) {
-		left := c.left(e.DeletingPods[name], deletingLife)
+		at := e.DeletingPods[name]
+		left := c.left(deleting(g.version, e.Name, name, at), at, deletingLife)
 		switch {
 		case !active[name]:
 			delete(e.DeletingPods, name)
@@ -150,10 +151,6 @@ func (c *computation) keepDeleting(active map[string]bool, e *v1beta1.SubsetStat
 	if len(e.DeletingPods) == 0 {
 		e.DeletingPods = nil
 	}
-}
-
-func (c *computation) left(since metav1.Time, life time.Duration) time.Duration {
-	return since.Add(life).Sub(c.Now)
 }
 
 func (c *computation) notify(kind, reason, note string) {

@@ -23,6 +23,8 @@ type Snapshot struct {
 	Nodes map[string]*corev1.Node
 	// Whole are the pods that NeedsWhole names as the server has them, by UID: the others lack what no rule reads.
 	Whole map[types.UID]*corev1.Pod
+	// Seen says since when each entry of the status counts; nil counts from when it was written.
+	Seen map[Entry]time.Time
 	// Pause is how long a subset whose pods could not be scheduled gets no new ones.
 	Pause    time.Duration
 	Refusals action.Refusals
