@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -64,6 +65,11 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 	marker := &marks.Marker{Label: label, Writer: writer, Cached: namespaces, Clock: env.Clock}
 	kind := (&spreadadmission.Spreads{
 		Spreads: list, Kinds: reader.Config(), Serves: reader.Serves, Mark: limited(marker.Mark), Pause: int32(s.pause / time.Second),
+		IsExempt: func(ctx context.Context, namespace string) bool {
+			ns, err := namespaces(ctx, types.NamespacedName{Name: namespace})
+			return namespace == metav1.NamespaceSystem || namespace == env.Options.Certificates.Namespace ||
+				err == nil && metav1.HasLabel(ns.ObjectMeta, spreadadmission.ControlPlaneLabel)
+		},
 		Templates: reader, Cluster: podtemplate.NewLimited(writer, env.Clock, coreadmission.QueryLimiter()),
 	}).Webhook()
 	on := env.Options.FeatureGates.Enabled(features.WorkloadSpread)

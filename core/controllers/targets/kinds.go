@@ -2,6 +2,7 @@ package targets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -44,7 +45,8 @@ func (k *kinds) get(ctx context.Context, kind schema.GroupKind) (*meta.RESTMappi
 	})
 	if err != nil {
 		err = fmt.Errorf("cache %s: %w", kind, err)
-		if ctx.Err() == nil { // else it is the caller who has gone
+		// A cache that is not filled in time goes on, and may be filled the next moment; or it is the caller who has gone.
+		if ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
 			k.failed.Add(kind, err, retryInterval)
 		}
 	}

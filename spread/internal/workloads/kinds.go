@@ -45,6 +45,12 @@ func BuiltIn() []schema.GroupKind {
 	return []schema.GroupKind{Deployment, ReplicaSet, StatefulSet, Job, CloneSet, AdvancedSet}
 }
 
+// MayControl reports whether pods whose controller is of a kind may be those of a target. What a kind that the ConfigMap
+// allows stands above is not known.
+func MayControl(target, controller schema.GroupKind) bool {
+	return target == controller || target == Deployment && controller == ReplicaSet || !slices.Contains(BuiltIn(), target)
+}
+
 // HasOrdinals reports whether pods of the kind are placed by their number.
 func HasOrdinals(kind schema.GroupKind) bool { return kind == StatefulSet || kind == AdvancedSet }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -226,4 +227,15 @@ func TestSelectorKeysAreRead(t *testing.T) {
 	assert.Equal(t, []string{"app", "tier"}, selectorKeys(map[string]any{"spec": map[string]any{"selector": selector}}))
 	assert.Empty(t, selectorKeys(map[string]any{"spec": map[string]any{"selector": "app=web"}}))
 	assert.Empty(t, selectorKeys(map[string]any{}))
+}
+
+func TestControllersOfTargets(t *testing.T) {
+	custom := schema.GroupKind{Group: "example.io", Kind: "GameServerSet"}
+	for controller, targets := range map[schema.GroupKind][]schema.GroupKind{
+		ReplicaSet: {Deployment, ReplicaSet, custom}, Deployment: {Deployment, custom}, CloneSet: {CloneSet, custom}, custom: {custom},
+	} {
+		for _, target := range append(BuiltIn(), custom) {
+			assert.Equal(t, slices.Contains(targets, target), MayControl(target, controller), "%s of %s", controller, target)
+		}
+	}
 }

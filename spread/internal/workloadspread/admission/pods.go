@@ -110,7 +110,14 @@ func (w *Pods) find(ctx context.Context, namespace string, pod *corev1.Pod) (*me
 	if ref == nil || ref.UID == "" || len(pod.Name) > validation.DNS1123SubdomainMaxLength {
 		return nil, nil
 	}
-	if !w.Workloads.Config().Follows(ctx, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()) {
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
+	if !w.Workloads.Config().Follows(ctx, kind) {
+		return nil, nil
+	}
+	// Pods that no spread can want wait for no cache of their owners.
+	if !w.Spreads.mayHave(ctx, namespace, func(s *v1beta1.WorkloadSpread) bool {
+		return workloads.MayControl(workloads.KindOf(s.Spec.TargetReference), kind)
+	}) {
 		return nil, nil
 	}
 	owners, unknown := w.Workloads.Owners(ctx, namespace, pod)

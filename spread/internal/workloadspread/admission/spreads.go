@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -76,6 +77,12 @@ func (l *List) find(ctx context.Context, namespace string, wanted func(*v1beta1.
 		live[i] = &all.Items[i]
 	}
 	return first(live, wanted), nil
+}
+
+// mayHave reports whether the namespace may have a WorkloadSpread that is wanted, as far as the cache tells.
+func (l *List) mayHave(ctx context.Context, namespace string, wanted func(*v1beta1.WorkloadSpread) bool) bool {
+	cached, err := l.Cached(ctx, namespace)
+	return err != nil || slices.ContainsFunc(cached, wanted) || l.isBehind(ctx, namespace, len(cached))
 }
 
 func first(spreads []*v1beta1.WorkloadSpread, wanted func(*v1beta1.WorkloadSpread) bool) (found *v1beta1.WorkloadSpread) {

@@ -34,15 +34,25 @@ func TestASpreadIsFoundBeforeTheCacheShowsIt(t *testing.T) {
 		}
 		return got.Name
 	}
+	may := func() bool {
+		return l.mayHave(t.Context(), stored.Namespace, func(s *v1beta1.WorkloadSpread) bool { return s.Spec.TargetReference.Name == "web" })
+	}
 	assert.Equal(t, stored.Name, find(), "the cache shows none of the namespace")
+	assert.True(t, may())
 	cached = []*v1beta1.WorkloadSpread{other}
 	assert.Empty(t, find(), "nobody has admitted another")
+	assert.False(t, may())
 	l.expect(stored.Namespace)
 	assert.Equal(t, stored.Name, find())
 	now.SetTime(gen.Epoch().Add(young + time.Second))
 	assert.Empty(t, find(), "the server is not asked for ever")
 	elsewhere = now.Now()
 	assert.Equal(t, stored.Name, find(), "another replica has admitted it")
+	assert.True(t, may())
+	cached = append(cached, stored)
+	elsewhere = time.Time{}
+	assert.True(t, may())
+	cached, elsewhere = cached[:1], now.Now()
 	elsewhere = elsewhere.Add(-young - time.Second)
 	assert.Empty(t, find())
 	l.expect("elsewhere")

@@ -27,6 +27,9 @@ import (
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
+// ControlPlaneLabel keeps webhooks of pods away from a namespace, whatever its value.
+const ControlPlaneLabel = "control-plane"
+
 // Spreads has the webhooks of the kind.
 type Spreads struct {
 	Spreads *List
@@ -39,6 +42,8 @@ type Spreads struct {
 	Serves func(schema.GroupKind) bool
 	// Mark marks a namespace that is to have a WorkloadSpread, so that webhooks are called for its pods.
 	Mark func(ctx context.Context, namespace string) error
+	// IsExempt reports whether webhooks are called for no pod of the namespace.
+	IsExempt func(ctx context.Context, namespace string) bool
 	// Pause is how long a subset whose pods could not be scheduled gets no new ones.
 	Pause int32
 }
@@ -66,6 +71,10 @@ func (w *Spreads) validate(ctx context.Context, req admission.Request[*v1beta1.W
 	}
 	if ref := req.New.Spec.TargetReference; !w.Serves(workloads.KindOf(ref)) {
 		findings.Warnings = append(findings.Warnings, fmt.Sprintf("spec.targetRef: the cluster does not serve kind %s of %s", ref.Kind, ref.APIVersion))
+	}
+	if w.IsExempt(ctx, req.Namespace) {
+		findings.Warnings = append(findings.Warnings, fmt.Sprintf(
+			"no new pod of namespace %s gets a subset: it is a namespace of the system, or has label %s", req.Namespace, ControlPlaneLabel))
 	}
 	if req.DryRun {
 		return findings, nil

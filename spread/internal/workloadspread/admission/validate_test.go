@@ -112,7 +112,8 @@ func TestTargetsAreValidated(t *testing.T) {
 				return []*v1beta1.WorkloadSpread{other}, nil
 			},
 		},
-		Kinds: &workloads.Config{Live: &shows{config: config}, Namespace: "system", Clock: clock.RealClock{}},
+		Kinds:    &workloads.Config{Live: &shows{config: config}, Namespace: "system", Clock: clock.RealClock{}},
+		IsExempt: func(_ context.Context, namespace string) bool { return namespace == "kube-system" },
 	}
 	for ref, want := range map[string]string{
 		"": "spec.targetRef: Required value",
@@ -158,6 +159,28 @@ func TestWhatHasNoEffectIsToldOf(t *testing.T) {
 	assert.Contains(t, warnings(spread(t, "subsets: [{name: a}, {name: b}]"))[0], `subset "a" has no maxReplicas`)
 	assert.Empty(t, warnings(spread(t, "subsets: [{name: a, maxReplicas: 1}, {name: b}]")))
 	assert.Empty(t, warnings(spread(t, "subsets: []")))
+}
+
+// Webhooks are called for no pod of some namespaces: the controller alone would not spread anything.
+func TestExemptNamespacesAreWarnedOf(t *testing.T) {
+	w := &Spreads{
+		Spreads: &List{
+			Clock: clock.RealClock{}, Admitted: func(context.Context, string) time.Time { return time.Time{} },
+			Cached: func(context.Context, string) ([]*v1beta1.WorkloadSpread, error) {
+				return []*v1beta1.WorkloadSpread{spread(t, "targetRef: {apiVersion: apps/v1, kind: Deployment, name: other}")}, nil
+			},
+		},
+		Kinds: &workloads.Config{}, Serves: func(schema.GroupKind) bool { return true }, Templates: away{},
+		IsExempt: func(_ context.Context, namespace string) bool { return namespace == "kube-system" },
+	}
+	for namespace, want := range map[string]int{"kube-system": 1, "shop": 0} {
+		found, err := w.validate(t.Context(), admission.Request[*v1beta1.WorkloadSpread]{
+			Operation: admissionv1.Create, DryRun: true, Namespace: namespace, New: spread(t, target+"subsets: [{name: a}]"),
+		})
+		require.NoError(t, err)
+		assert.Empty(t, found.Errors)
+		assert.Len(t, found.Warnings, want, namespace)
+	}
 }
 
 // What strategy Adaptive deletes of a Job counts as failed.
