@@ -3,6 +3,8 @@ package admission
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -141,13 +143,17 @@ func (k *Keeper) write(ctx context.Context, key types.NamespacedName, q *queue, 
 		return fmt.Errorf("get workload spread %s: %w", key, err)
 	}
 	base = newer(base, q.last)
+	pods := &lookup{live: k.Live, namespace: key.Namespace, known: map[string]bool{}}
 	for range attempts {
-		pods := k.look(ctx, key.Namespace, group)
+		pods.begin(ctx, base, group)
 		after := base.DeepCopy()
 		books := plan.Open(after, plan.Limits(after, replicasOf(group)))
 		books.Counted = countedBy(group)
 		for _, r := range group {
 			r.enter(books, func(pod string) bool { return pods.gone(ctx, pod) })
+		}
+		if ctx.Err() != nil { // what was not answered counts as running: that is nothing to decide by
+			return fmt.Errorf("look up the pods of workload spread %s: %w", key, ctx.Err())
 		}
 		if !books.Close() {
 			return nil
@@ -200,22 +206,52 @@ func newer(cached, written *v1beta1.WorkloadSpread) *v1beta1.WorkloadSpread {
 	return cached
 }
 
-// lookup remembers which pods do not run any more.
+// lookup remembers which pods do not run any more. That lasts for all attempts of a group; what still ran is asked again.
 type lookup struct {
 	live      client.Reader
 	namespace string
 	known     map[string]bool
+	leaving   []string // pods that the spread says to be about to go, sorted
 }
 
-// look looks up the pods of requests after the spread was read: one that is active now was counted there.
-func (k *Keeper) look(ctx context.Context, namespace string, group []*request) *lookup {
-	l := &lookup{live: k.Live, namespace: namespace, known: map[string]bool{}}
+// begin looks up the pods of requests after the spread was read: one that is active now was counted there.
+func (l *lookup) begin(ctx context.Context, base *v1beta1.WorkloadSpread, group []*request) {
+	maps.DeleteFunc(l.known, func(_ string, gone bool) bool { return !gone })
 	var names []string
 	for _, r := range group {
 		if r.pod != "" {
 			names = append(names, r.pod)
 		}
 	}
+	l.askAll(ctx, names)
+	l.leaving = nil
+	for _, list := range base.Status.VersionedSubsetStatuses {
+		for i := range list {
+			l.leaving = slices.AppendSeq(l.leaving, maps.Keys(list[i].DeletingPods))
+		}
+	}
+	slices.Sort(l.leaving)
+}
+
+// gone reports whether a pod does not run any more, or is about to end. With it the next ones are looked up that are
+// likely to be asked for, as many as can be at a time.
+func (l *lookup) gone(ctx context.Context, name string) bool {
+	if _, ok := l.known[name]; !ok {
+		names := []string{name}
+		next, _ := slices.BinarySearch(l.leaving, name)
+		for _, other := range l.leaving[next:] {
+			if _, ok := l.known[other]; !ok && other != name && len(names) < lookups {
+				names = append(names, other)
+			}
+		}
+		l.askAll(ctx, names)
+	}
+	return l.known[name]
+}
+
+// askAll asks the server for the pods of which nothing is known.
+func (l *lookup) askAll(ctx context.Context, names []string) {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, ok := l.known[name]; return ok })
 	answers := make([]bool, len(names))
 	slots := make(chan struct{}, lookups)
 	var all sync.WaitGroup
@@ -230,17 +266,6 @@ func (k *Keeper) look(ctx context.Context, namespace string, group []*request) *
 	for i, name := range names {
 		l.known[name] = answers[i]
 	}
-	return l
-}
-
-// gone reports whether a pod does not run any more, or is about to end.
-func (l *lookup) gone(ctx context.Context, name string) bool {
-	answer, ok := l.known[name]
-	if !ok {
-		answer = l.ask(ctx, name)
-		l.known[name] = answer
-	}
-	return answer
 }
 
 // ask asks the server. A pod of which nothing is known counts as running.

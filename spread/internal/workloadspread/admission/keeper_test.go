@@ -75,6 +75,13 @@ func admit(t *testing.T, k *Keeper, id string) (subset string, err error) {
 	return subset, err
 }
 
+// placing is the request for a place of a pod.
+func placing(id string) *request {
+	return &request{enter: func(b *plan.Books, gone func(string) bool) {
+		b.Ledger(v1beta1.VersionIgnored).Admit(id, metav1.Now(), gone)
+	}}
+}
+
 // R1, R2, R4: two replicas fill each subset to its limit and not beyond, with far fewer writes than pods.
 func TestReplicasNeverGiveAPlaceAwayTwice(t *testing.T) {
 	const limit, pods = 60, 200
