@@ -143,6 +143,7 @@ func (k *Keeper) write(ctx context.Context, key types.NamespacedName, q *queue, 
 		return fmt.Errorf("get workload spread %s: %w", key, err)
 	}
 	base = newer(base, q.last)
+	isLive := false
 	pods := &lookup{live: k.Live, namespace: key.Namespace, known: map[string]bool{}}
 	for range attempts {
 		pods.begin(ctx, base, group)
@@ -154,6 +155,13 @@ func (k *Keeper) write(ctx context.Context, key types.NamespacedName, q *queue, 
 		}
 		if ctx.Err() != nil { // what was not answered counts as running: that is nothing to decide by
 			return fmt.Errorf("look up the pods of workload spread %s: %w", key, ctx.Err())
+		}
+		if books.PassedOver() && !isLive { // somebody may have freed a place since
+			if base, err = k.read(ctx, key); err != nil {
+				return err
+			}
+			isLive = true
+			continue
 		}
 		if !books.Close() {
 			return nil
@@ -167,12 +175,22 @@ func (k *Keeper) write(ctx context.Context, key types.NamespacedName, q *queue, 
 			break
 		}
 		// Somebody else was first, or the answer is lost: count anew from what the server has.
-		base = &v1beta1.WorkloadSpread{}
-		if err := k.Live.Get(ctx, key, base); err != nil {
-			return fmt.Errorf("get workload spread %s: %w", key, err)
+		written := err
+		if base, err = k.read(ctx, key); err != nil {
+			return err
 		}
+		isLive, err = true, written
 	}
 	return fmt.Errorf("write the places of workload spread %s: %w", key, err)
+}
+
+// read reads a spread from the server.
+func (k *Keeper) read(ctx context.Context, key types.NamespacedName) (*v1beta1.WorkloadSpread, error) {
+	live := &v1beta1.WorkloadSpread{}
+	if err := k.Live.Get(ctx, key, live); err != nil {
+		return nil, fmt.Errorf("get workload spread %s: %w", key, err)
+	}
+	return live, nil
 }
 
 // replicasOf are the replicas that were read last.

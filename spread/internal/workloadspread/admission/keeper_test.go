@@ -165,3 +165,21 @@ func TestPlacesOfDeletedPodsAreLookedUp(t *testing.T) {
 		assert.Equal(t, map[bool]string{true: "b", false: "a"}[runs], subset)
 	}
 }
+
+// A pod that goes past a subset stays where it goes: the server is asked before.
+func TestAFullSubsetIsConfirmed(t *testing.T) {
+	stored := spread(t, target+"subsets: [{name: a, maxReplicas: 1}, {name: b}]")
+	stored.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {{Name: "a", Replicas: 1}, {Name: "b"}}}
+	s := newServer(t, stored)
+	k := s.keeper(t)
+	subset, err := admit(t, k, "first")
+	require.NoError(t, err)
+	assert.Equal(t, "b", subset)
+	freed := &v1beta1.WorkloadSpread{}
+	require.NoError(t, s.Get(t.Context(), key, freed))
+	freed.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored][0].Replicas = 0
+	require.NoError(t, s.Status().Update(t.Context(), freed))
+	subset, err = admit(t, k, "second")
+	require.NoError(t, err)
+	assert.Equal(t, "a", subset, "the cache does not show it yet")
+}

@@ -96,11 +96,23 @@ func (b *Books) Close() (changed bool) {
 	return changed
 }
 
+// PassedOver reports whether a pod went past a subset because that was full. It never comes back: the books should be new.
+func (b *Books) PassedOver() bool {
+	for _, l := range b.ledgers {
+		if l.passedOver {
+			return true
+		}
+	}
+	return false
+}
+
 // Ledger has the places of the subsets for the pods of one version.
 type Ledger struct {
 	limits  []int32
 	entries []v1beta1.SubsetStatus
 	changed bool
+
+	passedOver bool // a subset was full, and a pod went on
 }
 
 // entries returns copies of the entries of all subsets in the order of the spec. A new version begins with what is known
@@ -143,6 +155,7 @@ func (l *Ledger) Admit(id string, now metav1.Time, gone func(name string) bool) 
 			l.reserve(i, id, now)
 			return i
 		}
+		l.passedOver = true
 	}
 	return None
 }
