@@ -14,6 +14,9 @@ import (
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
+// maxSkew is how far the clock of another replica may be ahead. Anybody who may edit a namespace can write a later time.
+const maxSkew = time.Minute
+
 // young is how long the cache may take to show a WorkloadSpread that was admitted.
 const young = 2 * time.Second
 
@@ -49,7 +52,7 @@ func (l *List) expect(namespace string) {
 // isBehind reports whether the cache may lack a WorkloadSpread: it shows none in a namespace that is marked, or one was
 // just admitted, here or by another replica.
 func (l *List) isBehind(ctx context.Context, namespace string, cached int) bool {
-	if cached == 0 || l.Clock.Since(l.Admitted(ctx, namespace)) <= young {
+	if age := l.Clock.Since(l.Admitted(ctx, namespace)); cached == 0 || age <= young && age > -maxSkew {
 		return true
 	}
 	l.mu.Lock()

@@ -55,6 +55,8 @@ func TestASpreadIsFoundBeforeTheCacheShowsIt(t *testing.T) {
 	cached, elsewhere = cached[:1], now.Now()
 	elsewhere = elsewhere.Add(-young - time.Second)
 	assert.Empty(t, find())
+	elsewhere = now.Now().AddDate(50, 0, 0)
+	assert.Empty(t, find(), "nobody has admitted it in the future")
 	l.expect("elsewhere")
 	assert.Len(t, l.admitted, 1, "what is over is forgotten")
 }

@@ -137,7 +137,7 @@ func (w *Spreads) validateAlone(ctx context.Context, s *v1beta1.WorkloadSpread, 
 	ref := s.Spec.TargetReference
 	other, err := w.Spreads.find(ctx, namespace, func(other *v1beta1.WorkloadSpread) bool {
 		o := other.Spec.TargetReference
-		return o != nil && other.Name != s.Name && workloads.KindOf(o) == workloads.KindOf(ref) && o.Name == ref.Name
+		return o != nil && other.Name != s.Name && other.DeletionTimestamp == nil && workloads.KindOf(o) == workloads.KindOf(ref) && o.Name == ref.Name
 	})
 	if err != nil || other == nil {
 		return nil, err

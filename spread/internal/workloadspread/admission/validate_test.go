@@ -133,8 +133,12 @@ func TestTargetsAreValidated(t *testing.T) {
 		require.NotEmpty(t, errs, ref)
 		assert.Contains(t, errs.ToAggregate().Error(), want)
 	}
+	other.DeletionTimestamp = new(metav1.Now())
+	errs, err := w.validateTarget(t.Context(), spread(t, "targetRef: {apiVersion: apps/v1, kind: Deployment, name: taken}"), nil, "shop")
+	require.NoError(t, err)
+	assert.Empty(t, errs, "the other one is about to go")
 	before := spread(t, strings.Replace(target, "v1,", "v1beta2,", 1))
-	errs, err := w.validateTarget(t.Context(), spread(t, target), before, "shop")
+	errs, err = w.validateTarget(t.Context(), spread(t, target), before, "shop")
 	require.NoError(t, err)
 	assert.Empty(t, errs, "the version of the target does not matter")
 	errs, err = w.validateTarget(t.Context(), spread(t, strings.Replace(target, "web", "api", 1)), before, "shop")
