@@ -56,12 +56,12 @@ func TestOfTwoSpreadsTheOlderHasThePods(t *testing.T) {
 		assert.Contains(check, condition.Message, "belong to WorkloadSpread "+older.Name)
 		assert.Equal(check, "a 0/5, b 0", younger.Status.Distribution)
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(older), older))
-		assert.Empty(check, older.Status.Conditions)
+		assert.Nil(check, meta.FindStatusCondition(older.Status.Conditions, v1beta1.Overlapped))
 		pods(check, older.Name)
 	})
 	require.NoError(t, c.Delete(t.Context(), older))
 	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(younger), younger))
-		assert.Empty(check, younger.Status.Conditions)
+		assert.Nil(check, meta.FindStatusCondition(younger.Status.Conditions, v1beta1.Overlapped))
 	})
 }

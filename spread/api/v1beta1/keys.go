@@ -28,7 +28,20 @@ const (
 	ReasonUnknown = "Unknown"
 )
 
-// Conditions of a WorkloadSpread. Each is True, or absent.
+// Conditions of a WorkloadSpread.
+const (
+	// TargetFound says whether the workload is there and can be read.
+	TargetFound = "TargetFound"
+	// ReasonFound, ReasonNotFound and ReasonUnreadable are its reasons: it is there; there is none, or none of that kind;
+	// the operator may not read it, or its replicas are not where the user says.
+	ReasonFound, ReasonNotFound, ReasonUnreadable = "Found", "NotFound", "Unreadable"
+	// AllPlaced says whether every active pod of the workload is in a subset.
+	AllPlaced = "AllPlaced"
+	// ReasonPlaced and ReasonWithoutSubset are its reasons.
+	ReasonPlaced, ReasonWithoutSubset = "Placed", "WithoutSubset"
+)
+
+// Conditions of a WorkloadSpread that are True, or absent.
 const (
 	// RescheduleLimited says that pods which cannot be scheduled are not deleted, because the workload would fail.
 	RescheduleLimited = "RescheduleLimited"

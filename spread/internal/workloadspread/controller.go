@@ -37,7 +37,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
 	snap, again, err := r.snapshot(ctx, key)
 	if apierrors.IsForbidden(err) {
-		return base.Pass{Object: snap.Spread, Plan: plan.Unread(err, unknownRetry), Err: err}, nil
+		return base.Pass{Object: snap.Spread, Plan: plan.Unread(err, unknownRetry), Err: err, Status: func(action.Failures) client.Object {
+			return withStatus(snap.Spread, plan.Unreadable(snap, err))
+		}}, nil
 	}
 	if err != nil {
 		return base.Pass{}, err
@@ -52,14 +54,9 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 
 // passOf is the pass that carries out a plan. Admission writes the same status.
 func passOf(spread *v1beta1.WorkloadSpread, todo plan.Plan) base.Pass {
-	with := func(spread *v1beta1.WorkloadSpread, status *v1beta1.WorkloadSpreadStatus) client.Object {
-		after := spread.DeepCopy()
-		after.Status = *status
-		return after
-	}
 	return base.Pass{
 		Object: spread, Plan: todo.Plan,
-		Status: func(action.Failures) client.Object { return with(spread, todo.Status) },
+		Status: func(action.Failures) client.Object { return withStatus(spread, todo.Status) },
 		Renew: func(newer client.Object) (client.Object, []action.Notice) {
 			spread, ok := newer.(*v1beta1.WorkloadSpread)
 			if !ok {
@@ -69,7 +66,13 @@ func passOf(spread *v1beta1.WorkloadSpread, todo plan.Plan) base.Pass {
 			if status == nil {
 				return nil, nil
 			}
-			return with(spread, status), notices
+			return withStatus(spread, status), notices
 		},
 	}
+}
+
+func withStatus(spread *v1beta1.WorkloadSpread, status *v1beta1.WorkloadSpreadStatus) client.Object {
+	after := spread.DeepCopy()
+	after.Status = *status
+	return after
 }

@@ -13,6 +13,8 @@ import (
 func TestThePageExplainsEveryWord(t *testing.T) {
 	docs.Feature(t, "workloadspread").Names(plan.Reasons, []string{
 		v1beta1.SubsetSchedulable, v1beta1.ReasonSufficient, v1beta1.ReasonPodUnschedulable, v1beta1.ReasonUnknown,
+		v1beta1.TargetFound, v1beta1.ReasonFound, v1beta1.ReasonNotFound, v1beta1.ReasonUnreadable,
+		v1beta1.AllPlaced, v1beta1.ReasonPlaced, v1beta1.ReasonWithoutSubset,
 		v1beta1.RescheduleLimited, v1beta1.ReasonBackoffLimit, v1beta1.Overlapped, v1beta1.ReasonOlderWorkloadSpread,
 	})
 }

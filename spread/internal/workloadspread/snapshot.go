@@ -50,6 +50,7 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (s 
 	}
 	switch {
 	case workload == nil:
+		s.Target.Missing = true
 		r.owners.set(key, nil)
 		return s, unknownRetry, nil
 	case workload.DeletionTimestamp != nil:

@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
@@ -58,7 +59,7 @@ func (c *computation) setKept(next *v1beta1.WorkloadSpreadStatus) {
 	if c.kept == nil {
 		return
 	}
-	c.tell(next, v1beta1.RescheduleLimited, v1beta1.ReasonBackoffLimit, fmt.Sprintf(
+	c.tell(next, v1beta1.RescheduleLimited, metav1.ConditionTrue, v1beta1.ReasonBackoffLimit, fmt.Sprintf(
 		"pod %s cannot be scheduled and is not deleted: each deleted pod counts as failed, and one more failure than its backoffLimit "+
 			"allows ends the Job. Raise backoffLimit, or see that the pod can be scheduled", c.kept.Name))
 }

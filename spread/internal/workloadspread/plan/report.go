@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -39,21 +38,9 @@ func (c *computation) report() {
 		c.plan.RequeueWithin(creatingLife)
 	}
 	next.SubsetStatuses = c.entriesOf(total, c.Spread.Status.SubsetStatuses, true)
-	c.setOverlapped(next)
-	c.setKept(next)
+	c.setConditions(next)
 	next.Distribution = distribution(next.SubsetStatuses, c.limits)
 	c.plan.Status = next
-}
-
-// tell adds a condition that is True to the next status. Conditions that are not told are dropped.
-func (c *computation) tell(next *v1beta1.WorkloadSpreadStatus, kind, reason, message string) {
-	if before := meta.FindStatusCondition(c.Spread.Status.Conditions, kind); before != nil {
-		next.Conditions = append(next.Conditions, *before)
-	}
-	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
-		Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: c.Spread.Generation,
-		LastTransitionTime: c.now().Rfc3339Copy(),
-	})
 }
 
 // distribution tells how many pods each subset has and may have. A printed column shows one value, and no list.

@@ -39,7 +39,7 @@ func (c *computation) setOverlapped(next *v1beta1.WorkloadSpreadStatus) {
 	if c.Overlap.Rival == "" {
 		return
 	}
-	c.tell(next, v1beta1.Overlapped, v1beta1.ReasonOlderWorkloadSpread, fmt.Sprintf(
+	c.tell(next, v1beta1.Overlapped, metav1.ConditionTrue, v1beta1.ReasonOlderWorkloadSpread, fmt.Sprintf(
 		"%d of %d pods belong to WorkloadSpread %s, which is older and has the same workload: delete one of the two",
 		c.Overlap.Pods, c.Overlap.Of, c.Overlap.Rival))
 }

@@ -35,6 +35,8 @@ type Snapshot struct {
 type Target struct {
 	// Replicas is how many pods are wanted; nil if that is unknown.
 	Replicas *int32
+	// Missing is true if there is no such workload.
+	Missing bool
 	// Unknown is why it cannot be found out; nil if the workload says no number, or need not.
 	Unknown error
 	// Deletable is how many pods the workload can lose before it fails; nil for any number.
