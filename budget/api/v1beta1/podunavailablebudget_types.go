@@ -109,6 +109,10 @@ type PodUnavailableBudgetStatus struct {
 	// podUIDs are the UIDs of the pods in disruptedPods and unavailablePods: a new pod of the same name is another one.
 	// +optional
 	PodUIDs map[string]types.UID `json:"podUIDs,omitempty"`
+	// grants say that the disruptions of pods in disruptedPods and unavailablePods have passed the budget. An entry without
+	// one is of another manager: it is counted, and lets its pod go only while enough pods are available.
+	// +optional
+	Grants map[string]PodGrant `json:"grants,omitempty"`
 	// unavailableAllowed is how many more disruptions can be granted now, at most what the budget allows at all.
 	UnavailableAllowed int32 `json:"unavailableAllowed"`
 	// currentAvailable is how many pods are available and were granted no disruption. A disruption is granted while it is
@@ -123,4 +127,8 @@ type PodUnavailableBudgetStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PodGrant says more of an entry in disruptedPods or unavailablePods.
+type PodGrant struct {
 }

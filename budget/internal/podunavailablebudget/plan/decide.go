@@ -49,26 +49,21 @@ type Verdict struct {
 
 // Decide returns whether a budget grants a request.
 //
-// What a user has exempted, pods of nodes that are gone, and operations that the budget does not protect, are recorded and
-// charged, too, but never refused: otherwise a granted disruption could meet them. A budget whose numbers do not follow from its present spec
-// grants nothing.
+// What disrupts nothing, what a user has exempted, what the budget does not protect, and pods whose node is gone, are free
+// and leave no trace: the numbers follow when the pods are seen to change. Only a disruption that has passed the budget lets
+// its pod go again. A budget whose numbers do not follow from its present spec grants nothing.
 func Decide(b *v1beta1.PodUnavailableBudget, req Request) Verdict {
 	s := &b.Status
 	switch {
-	case !IsProtected(req.Pod):
+	case !IsProtected(req.Pod), req.Lost, isExempt(req.Pod), isIgnored(b, req.Pod), !protects(b, req.Operation, req.ResizeApart):
 		return Verdict{}
-	case req.Lost, isExempt(req.Pod), isIgnored(b, req.Pod), !protects(b, req.Operation, req.ResizeApart):
-		if req.Recorded || isTaken(s, req.Pod) || isFull(s) && !hasGrant(s, req.Pod) {
-			return Verdict{}
-		}
-		return Verdict{Next: record(s, req.Pod, req.Operation, req.Now)}
 	case s.ObservedGeneration != b.Generation:
 		return Verdict{Refused: refusal(b, req, "its numbers are being computed: try again")}
 	case s.DesiredAvailable == 0:
 		return Verdict{Confirm: true}
 	case req.Recorded:
 		return Verdict{}
-	case hasGrant(s, req.Pod):
+	case passes(s, req.Pod):
 		return Verdict{Next: record(s, req.Pod, req.Operation, req.Now)}
 	case s.CurrentAvailable <= s.DesiredAvailable:
 		return Verdict{Refused: refusal(b, req, numbers(b)+inTheWay(b, req.Now))}

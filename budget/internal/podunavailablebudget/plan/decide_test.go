@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
@@ -52,13 +53,13 @@ func TestDecisions(t *testing.T) {
 		{"terminating", budget(limit, numbersOf(2, 2)), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Terminating()), del, "free"},
 		{"finished", budget(limit, numbersOf(2, 2)), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Phase(corev1.PodSucceeded)), del, "free"},
 		{"labelled as unavailable", budget(limit, numbersOf(2, 2)), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Label(v1beta1.UnavailableLabelPrefix+"a", "")), upd, "free"},
-		{"exempted by its owner", budget(limit, numbersOf(2, 2)), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Annotation(v1beta1.NoProtectAnnotation, "T")), del, "granted"},
-		{"ignored", budget(limit, numbersOf(2, 2), ignoring), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Label("canary", "yes")), evict, "granted"},
+		{"exempted by its owner", budget(limit, numbersOf(2, 2)), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Annotation(v1beta1.NoProtectAnnotation, "T")), del, "free"},
+		{"ignored", budget(limit, numbersOf(2, 2), ignoring), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Label("canary", "yes")), evict, "free"},
 		{"ignored by the annotation", budget(limit, numbersOf(2, 2), func(b *v1beta1.PodUnavailableBudget) {
 			b.Annotations = map[string]string{v1beta1.IgnoredPodSelectorAnnotation: `{"matchLabels":{"canary":"yes"}}`}
-		}), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Label("canary", "yes")), evict, "granted"},
+		}), gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Label("canary", "yes")), evict, "free"},
 		{"not ignored", budget(limit, numbersOf(2, 2), ignoring), web, evict, "refuses EVICT"},
-		{"not protected", budget(limit, numbersOf(2, 2), operations(del)), web, upd, "granted"},
+		{"not protected", budget(limit, numbersOf(2, 2), operations(del)), web, upd, "free"},
 		{"protected by the annotation", budget(limit, numbersOf(2, 2), func(b *v1beta1.PodUnavailableBudget) {
 			b.Annotations = map[string]string{v1beta1.ProtectOperationsAnnotation: "DELETE, EVICT"}
 		}), web, evict, "refuses EVICT"},
@@ -95,7 +96,7 @@ func TestDecisions(t *testing.T) {
 					charge = 0
 				}
 				assert.Equal(t, tc.budget.Status.CurrentAvailable-charge, v.Next.CurrentAvailable)
-				assert.True(t, hasGrant(v.Next, tc.pod))
+				assert.True(t, hasEntry(v.Next, tc.pod))
 			default:
 				assert.Nil(t, v.Next)
 				assert.Contains(t, v.Refused, tc.want)
@@ -104,20 +105,79 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-func TestPodsOfVanishedNodesAreChargedAndFree(t *testing.T) {
+func TestPodsOfVanishedNodesAreFree(t *testing.T) {
 	b, web := budget(maxUnavailable("1"), numbersOf(2, 2)), named("web-1")
 	assert.NotEmpty(t, Decide(b, Request{Pod: web, Operation: del, Now: now}).Refused)
-	v := Decide(b, Request{Pod: web, Operation: del, Lost: true, Now: now})
-	require.NotNil(t, v.Next)
-	assert.EqualValues(t, 1, v.Next.CurrentAvailable)
+	assert.Equal(t, Verdict{}, Decide(b, Request{Pod: web, Operation: del, Lost: true, Now: now}))
+}
+
+// What did not pass the budget is no grant: after it, whoever asks needs room.
+func TestWhatIsFreeOpensTheDoorForNothingElse(t *testing.T) {
+	exempt := func(pod *corev1.Pod) { gen.Annotation(v1beta1.NoProtectAnnotation, "true")(pod) }
+	for name, tc := range map[string]struct {
+		protected []v1beta1.PubOperation
+		first     v1beta1.PubOperation
+		pod       gen.PodOption
+		then      v1beta1.PubOperation
+	}{
+		"a resize, then an eviction":                       {nil, resize, func(*corev1.Pod) {}, evict},
+		"evictions that only others limit, then deletions": {[]v1beta1.PubOperation{del, upd}, evict, func(*corev1.Pod) {}, del},
+		"an exemption that is taken back":                  {nil, del, exempt, del},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := budget(maxUnavailable("1"), operations(tc.protected...), numbersOf(5, 4))
+			pods := ready(5)
+			for _, pod := range pods {
+				first := pod.DeepCopy()
+				tc.pod(first)
+				require.Equal(t, Verdict{}, Decide(b, Request{Pod: first, Operation: tc.first, ResizeApart: true, Now: now}))
+			}
+			granted := 0
+			for _, pod := range pods {
+				if v := Decide(b, Request{Pod: pod, Operation: tc.then, ResizeApart: true, Now: now}); v.Refused == "" {
+					require.NotNil(t, v.Next)
+					b.Status = *v.Next
+					granted++
+				}
+			}
+			assert.Equal(t, 1, granted)
+		})
+	}
+}
+
+// Entries that OpenKruise or an earlier release has written work while the floor holds, as it does when they have passed
+// the budget.
+func TestEntriesOfOtherManagers(t *testing.T) {
+	web := named("web-1")
+	for name, tc := range map[string]struct {
+		current int32
+		uids    map[string]types.UID
+		want    bool
+	}{
+		"of OpenKruise":                      {2, nil, true},
+		"of an earlier release":              {2, map[string]types.UID{"web-1": web.UID}, true},
+		"below the floor":                    {1, map[string]types.UID{"web-1": web.UID}, false},
+		"of OpenKruise, and below the floor": {1, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := budget(maxUnavailable("1"), numbersOf(tc.current, 2))
+			b.Status.UnavailablePods, b.Status.PodUIDs = map[string]metav1.Time{"web-1": metav1.NewTime(now)}, tc.uids
+			v := Decide(b, Request{Pod: web, Operation: del, Now: now})
+			assert.Equal(t, tc.want, v.Refused == "", v.Refused)
+			if tc.want {
+				require.NotNil(t, v.Next)
+				assert.Equal(t, tc.current, v.Next.CurrentAvailable, "it is charged already")
+				assert.Contains(t, v.Next.Grants, "web-1")
+			}
+		})
+	}
 }
 
 // What this process itself has recorded a moment ago covers the next request; everything else may be old news.
 func TestWhatThisProcessHasRecordedIsFree(t *testing.T) {
 	web := named("web-1")
 	for name, b := range map[string]*v1beta1.PodUnavailableBudget{
-		"a grant":       budget(maxUnavailable("1"), numbersOf(2, 2), granted(web, del, time.Second)),
-		"not protected": budget(maxUnavailable("1"), numbersOf(2, 2), operations(upd), granted(web, del, time.Second)),
+		"a grant": budget(maxUnavailable("1"), numbersOf(2, 2), granted(web, del, time.Second)),
 	} {
 		assert.Equal(t, Verdict{}, Decide(b, Request{Pod: web, Operation: del, Recorded: true, Now: now}), name)
 	}

@@ -63,6 +63,7 @@ func TestGrantsExpire(t *testing.T) {
 			p := compute(t, s)
 			assert.Equal(t, tc.kept, len(Grants(&p.Status)) > 0)
 			assert.Equal(t, tc.kept, len(p.Status.PodUIDs) > 0)
+			assert.Equal(t, tc.kept, len(p.Status.Grants) > 0)
 			assert.Equal(t, tc.undone, len(p.Undone) > 0)
 			assert.Equal(t, tc.current, p.Status.CurrentAvailable)
 			assert.Equal(t, tc.kept, p.RequeueAfter > 0)

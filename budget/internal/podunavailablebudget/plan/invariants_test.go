@@ -15,7 +15,7 @@ func (w *world) judge(t *testing.T, floor int) {
 	t.Helper()
 	coming := map[string]bool{}
 	for _, r := range w.requests {
-		if r.granted {
+		if r.granted && r.op != resize {
 			coming[string(r.pod.UID)] = true
 		}
 	}
@@ -37,6 +37,7 @@ func (w *world) judge(t *testing.T, floor int) {
 		require.NotEmpty(t, g.UID)
 	}
 	require.LessOrEqual(t, len(s.PodUIDs), len(Grants(s)))
+	require.Len(t, s.Grants, len(s.PodUIDs), "each entry has passed the budget")
 }
 
 // Concurrent requests, stale views, wrong clocks, lost answers, restarts and failures: the application never falls below
@@ -47,8 +48,9 @@ func TestNoDisruptionTakesTheApplicationBelowItsFloor(t *testing.T) {
 	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
 		t.Helper()
 		limits := []change{maxUnavailable("1"), maxUnavailable("2"), maxUnavailable("40%"), minAvailable("3"), minAvailable("80%")}
+		protected := []change{operations(), operations(), operations(del, upd), operations(del, evict, upd, resize)}
 		replicas := 4 + int(seed%4)
-		w := newWorld(seed, budget(limits[seed%5]), replicas)
+		w := newWorld(seed, budget(limits[seed%5], protected[seed/5%4]), replicas)
 		w.nodes()
 		w.see(true)
 		floor, err := desired(&w.budget().Spec, int32(replicas), false) //nolint:gosec // it is small

@@ -74,8 +74,15 @@ func (s Sights) isDue(g Grant, now time.Time) bool {
 	return ok && now.Sub(seen) >= g.life()
 }
 
-// hasGrant reports whether a disruption of this very pod was granted.
-func hasGrant(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
+// passes reports whether the pod may be disrupted because a disruption of it has passed the budget. What another manager
+// has written, OpenKruise or an earlier release, need not have passed it: it is taken for that while the floor holds.
+func passes(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
+	_, passed := s.Grants[pod.Name]
+	return hasEntry(s, pod) && (passed || s.CurrentAvailable >= s.DesiredAvailable)
+}
+
+// hasEntry reports whether this very pod is in the ledger, so that it is charged.
+func hasEntry(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
 	_, disrupted := s.DisruptedPods[pod.Name]
 	_, unavailable := s.UnavailablePods[pod.Name]
 	uid := s.PodUIDs[pod.Name]
@@ -88,11 +95,11 @@ func isTaken(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
 	return ok && uid != pod.UID
 }
 
-// record returns the status with an entry for the pod, in which the pod is charged unless it has an entry already. Nobody
-// else may have one under its name.
+// record returns the status with an entry for the pod, whose disruption has passed the budget. The pod is charged unless it
+// has an entry already. Nobody else may have one under its name.
 func record(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod, op v1beta1.PubOperation, now time.Time) *v1beta1.PodUnavailableBudgetStatus {
 	next := *s
-	if !hasGrant(s, pod) {
+	if !hasEntry(s, pod) {
 		next.CurrentAvailable = max(0, s.CurrentAvailable-1)
 		next.UnavailableAllowed = allowed(&next)
 	}
@@ -103,6 +110,7 @@ func record(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod, op v1beta1.P
 		next.UnavailablePods = with(next.UnavailablePods, pod.Name, at)
 	}
 	next.PodUIDs = with(s.PodUIDs, pod.Name, pod.UID)
+	next.Grants = with(s.Grants, pod.Name, v1beta1.PodGrant{})
 	return &next
 }
 

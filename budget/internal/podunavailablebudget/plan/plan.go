@@ -54,6 +54,7 @@ func Compute(s Snapshot) Plan {
 	covered := s.covered()
 	pods := slices.DeleteFunc(slices.Clone(covered), func(pod *corev1.Pod) bool { return !IsActive(pod) })
 	p.expire(&s, pods)
+	p.forget()
 	p.count(&s, pods)
 	p.conditions(&s, covered)
 	p.Status.ObservedGeneration = s.Budget.Generation
@@ -139,6 +140,18 @@ func (p *Plan) drop(g Grant) {
 	_, unavailable := st.UnavailablePods[g.Pod]
 	if !disrupted && !unavailable {
 		st.PodUIDs = without(st.PodUIDs, g.Pod)
+		st.Grants = without(st.Grants, g.Pod)
+	}
+}
+
+// forget drops what the ledger says of pods without an entry. A manager of an earlier release leaves that behind.
+func (p *Plan) forget() {
+	st := &p.Status
+	for name := range st.Grants {
+		_, disrupted := st.DisruptedPods[name]
+		if _, unavailable := st.UnavailablePods[name]; !disrupted && !unavailable {
+			st.Grants = without(st.Grants, name)
+		}
 	}
 }
 
@@ -152,7 +165,7 @@ func (p *Plan) count(s *Snapshot, pods []*corev1.Pod) {
 	p.Status.CurrentAvailable = 0
 	idle := spec.TargetReference != nil && p.Status.TotalReplicas == 0 // as in OpenKruise, which counts no pods then
 	for _, pod := range pods {
-		if !idle && IsAvailable(pod) && !hasGrant(&p.Status, pod) {
+		if !idle && IsAvailable(pod) && !hasEntry(&p.Status, pod) {
 			p.Status.CurrentAvailable++
 		}
 	}
@@ -198,7 +211,7 @@ func (p *Plan) unavailable(covered []*corev1.Pod) string {
 			continue
 		}
 		missing--
-		if why := unavailability(pod); why != "" && !hasGrant(&p.Status, pod) {
+		if why := unavailability(pod); why != "" && !hasEntry(&p.Status, pod) {
 			all = append(all, pod.Name+" ("+why+")")
 		}
 	}

@@ -160,6 +160,11 @@ func runsItsImage(pod *corev1.Pod) {
 	pod.Status.ContainerStatuses[0].Image = pod.Spec.Containers[0].Image
 }
 
+// isFree reports whether the budget has no say in the request.
+func (w *world) isFree(r *request) bool {
+	return isExempt(r.pod) || !protects(w.budget(), r.op, true)
+}
+
 // carryOut does what was granted.
 func (w *world) carryOut(r *request) {
 	p, ok := w.pods[r.pod.Name]
@@ -169,6 +174,13 @@ func (w *world) carryOut(r *request) {
 	if r.op == del || r.op == evict {
 		p.next, p.known, p.restarts = w.now.Add(w.upTo(30)), time.Time{}, time.Time{}
 		w.set(p, gen.Terminating())
+		return
+	}
+	if r.op == resize {
+		if p.restarts.IsZero() {
+			p.known = w.now.Add(w.upTo(10))
+		}
+		w.set(p, func(pod *corev1.Pod) { pod.Generation++ })
 		return
 	}
 	if statusOf(p.Pod, corev1.PodReady) == "True" && p.restarts.IsZero() {
@@ -196,10 +208,16 @@ func (w *world) ask(r *request) (done bool) {
 	})
 	switch {
 	case v.Refused != "":
-		w.wronged = w.wronged || !IsProtected(r.pod) || v.Next != nil || v.Confirm
+		w.wronged = w.wronged || !IsProtected(r.pod) || w.isFree(r) || v.Next != nil || v.Confirm
 		return true
 	case v.Next == nil:
 		// Deletions and updates are carried out on the version that was judged.
+		if w.isFree(r) && r.op != resize {
+			if r.op == evict && w.rand.IntN(2) == 0 {
+				return true // a PodDisruptionBudget refuses it
+			}
+			p.failed = true // nobody promises anything of it
+		}
 		w.carryOut(r)
 		return true
 	case !w.write(version, v.Next):
@@ -282,7 +300,7 @@ func (w *world) step() {
 		if !w.calm && len(w.requests) < 12 {
 			names := sortedNames(w.pods)
 			w.requests = append(w.requests, &request{
-				pod: w.pods[names[w.rand.IntN(len(names))]].Pod, op: []v1beta1.PubOperation{del, evict, upd, upd}[w.rand.IntN(4)], replica: w.rand.IntN(2),
+				pod: w.pods[names[w.rand.IntN(len(names))]].Pod, op: []v1beta1.PubOperation{del, evict, upd, upd, resize}[w.rand.IntN(5)], replica: w.rand.IntN(2),
 			})
 		}
 	case 5, 6:
@@ -313,6 +331,10 @@ func (w *world) mishap() {
 		return
 	}
 	switch w.rand.IntN(20) {
+	case 2, 3: // a user exempts a pod, or no more
+		names := sortedNames(w.pods)
+		p := w.pods[names[w.rand.IntN(len(names))]]
+		w.set(p, gen.Annotation(v1beta1.NoProtectAnnotation, strconv.FormatBool(!isExempt(p.Pod))))
 	case 0: // a new leader
 		w.sights, w.looks, w.replaced = Sights{}, Looks{}, nil
 		w.see(true)
