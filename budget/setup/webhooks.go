@@ -32,6 +32,12 @@ const republishPause = time.Second
 // readTimeout limits one read of a webhook, which has to answer before the API server's timeout.
 const readTimeout = 2 * time.Second
 
+// Reads of pods by webhooks: how many a second, and at once. Each eviction is one; the API server reads and writes more for it.
+const (
+	readsPerSecond = 400
+	readsAtOnce    = 400
+)
+
 // refusals counts what budgets have refused.
 var refusals = prometheus.NewCounterVec(prometheus.CounterOpts{ //nolint:gochecknoglobals // as the registry is
 	Name: "flotilla_budget_refusals_total",
@@ -68,7 +74,7 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 	pods := budgetadmission.Pods{
 		Cover:  covers,
 		Ledger: &ledger.Ledger{Client: writer, Live: live, Clock: env.Clock},
-		Live:   limitedReader{Reader: live, limiter: coreadmission.QueryLimiter()},
+		Live:   limitedReader{Reader: live, limiter: rate.NewLimiter(readsPerSecond, readsAtOnce)},
 		Gates:  env.Options.FeatureGates, Refused: refused,
 	}
 	on := isOn(env) && env.Options.FeatureGates.Enabled(features.PodWebhook)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,9 +24,6 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
-
-// newerTimeout is how long a refusal waits for what the server has.
-const newerTimeout = 300 * time.Millisecond
 
 func podKind() admission.Kind[*corev1.Pod] {
 	return admission.NewKind("", "Pod", admission.Hub[corev1.Pod]("v1"))
@@ -61,8 +57,8 @@ type disruption struct {
 	op     v1beta1.PubOperation
 	user   string
 	dryRun bool
-	// cached is true if the server may have a newer pod.
-	cached bool
+	// isRead is true if the pod was read from the server, and not from the request.
+	isRead bool
 }
 
 // Validating returns the endpoint for pods and their subresources eviction, resize and status.
@@ -75,9 +71,13 @@ func (w Pods) Validating() admission.Endpoint {
 // change answers deletions and updates.
 func (w Pods) change(ctx context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
 	d := disruption{pod: req.Old, user: req.User.Username, dryRun: req.DryRun}
-	switch {
-	case req.Old == nil:
+	if req.Old == nil {
 		return admission.Findings{}, nil
+	}
+	if err := validateName(req); err != nil {
+		return admission.Findings{}, err
+	}
+	switch {
 	case req.Operation == admissionv1.Delete && req.Subresource == "":
 		d.op = v1beta1.DeleteOperation
 	case req.Operation != admissionv1.Update:
@@ -95,26 +95,23 @@ func (w Pods) change(ctx context.Context, req admission.Request[*corev1.Pod]) (a
 	return admission.Findings{}, w.judge(ctx, d)
 }
 
-// evict answers evictions, whose requests hold no pod. The server is asked where the cache does not have the pod, or has
-// it out of service: it may have come back since.
+// evict answers evictions, whose requests hold no pod: the server is asked, as the cache may show the pod of before under
+// the same name.
 func (w Pods) evict(ctx context.Context, req admission.Request[*policyv1.Eviction]) (admission.Findings, error) {
 	if req.Operation != admissionv1.Create || !w.isOn(v1beta1.EvictOperation) {
 		return admission.Findings{}, nil
 	}
-	name, cached := types.NamespacedName{Namespace: req.Namespace, Name: req.Name}, true
-	pod, err := fastclient.Get[corev1.Pod](ctx, w.Cover.Cache, name)
-	if apierrors.IsNotFound(err) || err == nil && pod.DeletionTimestamp == nil && !plan.IsProtected(pod) {
-		pod, cached = &corev1.Pod{}, false
-		err = w.Live.Get(ctx, name, pod)
-	}
+	d := disruption{pod: &corev1.Pod{}, op: v1beta1.EvictOperation, user: req.User.Username, isRead: true}
+	d.dryRun = req.DryRun || req.New.DeleteOptions != nil && slices.Contains(req.New.DeleteOptions.DryRun, metav1.DryRunAll)
+	name := types.NamespacedName{Namespace: req.Namespace, Name: req.Name}
+	err := w.Live.Get(ctx, name, d.pod)
 	if apierrors.IsNotFound(err) {
 		return admission.Findings{}, nil // as the server will say
 	}
 	if err != nil {
-		return admission.Findings{}, fmt.Errorf("read pod %s: %w", name, err)
+		return admission.Findings{}, failed(d, fmt.Errorf("read pod %s: %w", name, err))
 	}
-	dryRun := req.DryRun || req.New.DeleteOptions != nil && slices.Contains(req.New.DeleteOptions.DryRun, metav1.DryRunAll)
-	return admission.Findings{}, w.judge(ctx, disruption{pod: pod, op: v1beta1.EvictOperation, user: req.User.Username, dryRun: dryRun, cached: cached})
+	return admission.Findings{}, w.judge(ctx, d)
 }
 
 // isOn reports whether the operation is checked at all.
@@ -139,41 +136,24 @@ func (w Pods) judge(ctx context.Context, d disruption) error {
 	if !w.isOn(d.op) || !plan.IsProtected(d.pod) || w.isEnding(ctx, d.pod.Namespace) {
 		return nil
 	}
+	if !d.isRead {
+		if is, err := w.isThere(ctx, d.pod); err != nil || !is {
+			return err
+		}
+	}
 	budgets, err := w.Cover.Budgets(ctx, d.pod)
 	if err != nil {
-		return err
+		return failed(d, err)
 	}
 	request := plan.Request{Pod: d.pod, Operation: d.op, ResizeApart: w.Gates.Enabled(features.InPlacePodVerticalScaling)}
 	by, why, err := w.ask(ctx, budgets, request, d.dryRun)
-	if err == nil && by != nil && w.isLost(ctx, d) {
-		request.Lost = true
-		by, why, err = w.ask(ctx, budgets, request, d.dryRun)
-	}
-	if err == nil && by != nil && d.cached {
-		if newer := w.newer(ctx, d.pod); newer != nil {
-			d.pod, d.cached = newer, false
-			return w.judge(ctx, d)
-		}
-	}
 	switch {
 	case err != nil:
 		return failed(d, err)
-	case by != nil:
+	case by != nil && !w.isLost(ctx, d):
 		return w.refuse(d, by, why)
 	}
 	return nil
-}
-
-// newer returns the pod as the server has it if that differs from what the cache has, for instance because its owner has
-// just exempted it; nil if it does not, or if the server has no time to tell.
-func (w Pods) newer(ctx context.Context, cached *corev1.Pod) *corev1.Pod {
-	ctx, cancel := context.WithTimeout(ctx, newerTimeout)
-	defer cancel()
-	pod := &corev1.Pod{}
-	if err := w.Live.Get(ctx, client.ObjectKeyFromObject(cached), pod); err != nil || pod.ResourceVersion == cached.ResourceVersion {
-		return nil
-	}
-	return pod
 }
 
 // ask returns the budget that refuses the request, and why; nil if all grant it. All of them are asked before one is
@@ -220,7 +200,8 @@ func (w Pods) refuse(d disruption, b *v1beta1.PodUnavailableBudget, why string) 
 	return answer
 }
 
-// failed returns the error for a request of which nobody knows whether it is recorded. Drains try again.
+// failed returns the error for a request that could not be judged, or of which nobody knows whether it is recorded. Drains
+// try again after 429 and after nothing else.
 func failed(d disruption, err error) error {
 	if d.op == v1beta1.EvictOperation {
 		return apierrors.NewTooManyRequests(err.Error(), 0)

@@ -29,8 +29,6 @@ type Request struct {
 	Operation v1beta1.PubOperation
 	// ResizeApart is true if a resize is protected only where a budget says RESIZE.
 	ResizeApart bool
-	// Lost is true if the pod's node is gone: the pod does not serve, whatever its status says.
-	Lost bool
 	// Recorded is true if this process has recorded the operation for this pod less than FreshFor ago. What another process
 	// has written may be older than it looks.
 	Recorded bool
@@ -49,13 +47,13 @@ type Verdict struct {
 
 // Decide returns whether a budget grants a request.
 //
-// What disrupts nothing, what a user has exempted, what the budget does not protect, and pods whose node is gone, are free
-// and leave no trace: the numbers follow when the pods are seen to change. Only a disruption that has passed the budget lets
-// its pod go again. A budget whose numbers do not follow from its present spec grants nothing.
+// What disrupts nothing, what a user has exempted, and what the budget does not protect, is free and leaves no trace: the
+// numbers follow when the pods are seen to change. Only a disruption that has passed the budget lets its pod go again. A
+// budget whose numbers do not follow from its present spec grants nothing.
 func Decide(b *v1beta1.PodUnavailableBudget, req Request) Verdict {
 	s := &b.Status
 	switch {
-	case !IsProtected(req.Pod), req.Lost, isExempt(req.Pod), isIgnored(b, req.Pod), !protects(b, req.Operation, req.ResizeApart):
+	case !IsProtected(req.Pod), isExempt(req.Pod), isIgnored(b, req.Pod), !protects(b, req.Operation, req.ResizeApart):
 		return Verdict{}
 	case s.ObservedGeneration != b.Generation:
 		return Verdict{Refused: refusal(b, req, "its numbers are being computed: try again")}

@@ -105,12 +105,6 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-func TestPodsOfVanishedNodesAreFree(t *testing.T) {
-	b, web := budget(maxUnavailable("1"), numbersOf(2, 2)), named("web-1")
-	assert.NotEmpty(t, Decide(b, Request{Pod: web, Operation: del, Now: now}).Refused)
-	assert.Equal(t, Verdict{}, Decide(b, Request{Pod: web, Operation: del, Lost: true, Now: now}))
-}
-
 // What did not pass the budget is no grant: after it, whoever asks needs room.
 func TestWhatIsFreeOpensTheDoorForNothingElse(t *testing.T) {
 	exempt := func(pod *corev1.Pod) { gen.Annotation(v1beta1.NoProtectAnnotation, "true")(pod) }
