@@ -131,4 +131,12 @@ type PodUnavailableBudgetStatus struct {
 
 // PodGrant says more of an entry in disruptedPods or unavailablePods.
 type PodGrant struct {
+	// resourceVersion of the pod for which a change was granted last. A pod with a newer one has been changed, or the change is
+	// asked for again before it is carried out. Empty if no change was granted.
+	// +optional
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// closed is true if the disruption was asked for again and again and has not been seen: the entry lets its pod go no more,
+	// and ends when the last request can have no effect any more.
+	// +optional
+	Closed bool `json:"closed,omitempty"`
 }

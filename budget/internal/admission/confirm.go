@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,19 +16,27 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
-// validateName returns an error for a stored pod that no API server sends: without a UID, with a name that no pod can have,
-// or other than the request says.
-func validateName(req admission.Request[*corev1.Pod]) error {
+// validateStored returns an error for a stored pod that no API server sends: without a UID or a version, with a name that no
+// pod can have, or other than the request says.
+func validateStored(req admission.Request[*corev1.Pod]) error {
 	pod := req.Old
 	switch {
 	case pod.UID == "":
 		return apierrors.NewBadRequest("the stored pod has no UID")
 	case len(validation.IsDNS1123Subdomain(pod.Name)) > 0:
 		return apierrors.NewBadRequest("the stored pod has a name that no pod can have")
+	case !isVersion(pod.ResourceVersion):
+		return apierrors.NewBadRequest("the stored pod has no resourceVersion")
 	case pod.Namespace != req.Namespace, req.Name != "" && pod.Name != req.Name: // that of a deletion of many is empty
 		return apierrors.NewBadRequest("the stored pod is another one than the request names")
 	}
 	return nil
+}
+
+// isVersion reports whether an API server writes such a resourceVersion: a decimal number of 64 bits.
+func isVersion(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 64)
+	return err == nil
 }
 
 // isThere reports whether the stored pod of a request is there and serves, as the cache has it or, if that does not show it,

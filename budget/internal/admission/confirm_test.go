@@ -25,16 +25,19 @@ func TestNoAPIServerSendsSuchPods(t *testing.T) {
 		"no UID":            func(r *admission.Request[*corev1.Pod]) { r.Old.UID = "" },
 		"no name":           func(r *admission.Request[*corev1.Pod]) { r.Old.Name, r.Name = "", "" },
 		"a long name":       func(r *admission.Request[*corev1.Pod]) { r.Old.Name, r.Name = strings.Repeat("a", 254), "" },
+		"no version":        func(r *admission.Request[*corev1.Pod]) { r.Old.ResourceVersion = "" },
+		"a long version":    func(r *admission.Request[*corev1.Pod]) { r.Old.ResourceVersion = strings.Repeat("1", 21) },
 		"another name":      func(r *admission.Request[*corev1.Pod]) { r.Name = "web-2" },
 		"another namespace": func(r *admission.Request[*corev1.Pod]) { r.Old.Namespace = "other" },
 	} {
 		req := admission.Request[*corev1.Pod]{Operation: admissionv1.Delete, Namespace: gen.Namespace, Name: "web-1", Old: gen.Pod("web-1", gen.Ready(gen.Epoch()))}
-		require.NoError(t, validateName(req))
+		req.Old.ResourceVersion = "7"
+		require.NoError(t, validateStored(req))
 		many := req
 		many.Name = ""
-		require.NoError(t, validateName(many), "a deletion of many names none")
+		require.NoError(t, validateStored(many), "a deletion of many names none")
 		change(&req)
-		assert.True(t, apierrors.IsBadRequest(validateName(req)), name)
+		assert.True(t, apierrors.IsBadRequest(validateStored(req)), name)
 	}
 }
 

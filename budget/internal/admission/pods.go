@@ -74,7 +74,7 @@ func (w Pods) change(ctx context.Context, req admission.Request[*corev1.Pod]) (a
 	if req.Old == nil {
 		return admission.Findings{}, nil
 	}
-	if err := validateName(req); err != nil {
+	if err := validateStored(req); err != nil {
 		return admission.Findings{}, err
 	}
 	switch {

@@ -9,7 +9,7 @@ import (
 
 // decide decides one request.
 func (d *desk) decide(b *v1beta1.PodUnavailableBudget, req plan.Request, now time.Time) plan.Verdict {
-	at, ok := d.recorded.Load(record{req.Pod.UID, req.Operation})
+	at, ok := d.recorded.Load(recordOf(req))
 	req.Recorded = ok && now.Sub(at.(time.Time)) < plan.FreshFor
 	req.Now = now
 	return plan.Decide(b, req)
@@ -44,7 +44,7 @@ func wants(verdicts []plan.Verdict) bool {
 func (d *desk) remember(batch []*question, verdicts []plan.Verdict, begun time.Time) {
 	for i, q := range batch {
 		if verdicts[i].Next != nil {
-			d.recorded.Store(record{q.request.Pod.UID, q.request.Operation}, begun)
+			d.recorded.Store(recordOf(q.request), begun)
 		}
 	}
 }

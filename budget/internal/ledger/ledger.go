@@ -85,6 +85,16 @@ type desk struct {
 type record struct {
 	pod types.UID
 	op  v1beta1.PubOperation
+	// version of the pod: a grant to change it holds for this one.
+	version string
+}
+
+func recordOf(req plan.Request) record {
+	r := record{pod: req.Pod.UID, op: req.Operation}
+	if r.op != v1beta1.DeleteOperation && r.op != v1beta1.EvictOperation {
+		r.version = req.Pod.ResourceVersion
+	}
+	return r
 }
 
 type question struct {
@@ -192,7 +202,7 @@ func (l *Ledger) reread(ctx context.Context, b *v1beta1.PodUnavailableBudget, re
 }
 
 // write writes the status over the version that was read, and returns the budget as the server has it now; nil if there
-// was nothing to write because entries were renewed within a second.
+// was nothing to write.
 func (l *Ledger) write(ctx context.Context, before, after *v1beta1.PodUnavailableBudget) (*v1beta1.PodUnavailableBudget, error) {
 	var w written
 	_, err := status.Writer{Client: l.Client, Recorder: &w}.Patch(ctx, before, after)

@@ -29,8 +29,8 @@ type Request struct {
 	Operation v1beta1.PubOperation
 	// ResizeApart is true if a resize is protected only where a budget says RESIZE.
 	ResizeApart bool
-	// Recorded is true if this process has recorded the operation for this pod less than FreshFor ago. What another process
-	// has written may be older than it looks.
+	// Recorded is true if this process has recorded the operation for this version of the pod less than FreshFor ago. What
+	// another process has written may be older than it looks.
 	Recorded bool
 	Now      time.Time
 }
@@ -63,6 +63,8 @@ func Decide(b *v1beta1.PodUnavailableBudget, req Request) Verdict {
 		return Verdict{}
 	case passes(s, req.Pod):
 		return Verdict{Next: record(s, req.Pod, req.Operation, req.Now)}
+	case isClosed(s, req.Pod):
+		return Verdict{Refused: refusal(b, req, "disruptions of it were granted and have not happened: once the last grant has ended, try again")}
 	case s.CurrentAvailable <= s.DesiredAvailable:
 		return Verdict{Refused: refusal(b, req, numbers(b)+inTheWay(b, req.Now))}
 	case isTaken(s, req.Pod):
@@ -117,7 +119,7 @@ func inTheWay(b *v1beta1.PodUnavailableBudget, now time.Time) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.DisruptedPods)) {
 		at := s.DisruptedPods[name]
-		all = append(all, name+" (removal granted "+ago(at, now)+left(at, DisruptedLife, "at most", now)+")")
+		all = append(all, name+" (removal granted "+ago(at, now)+left(at, Life, "at most", now)+")")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.UnavailablePods)) {
 		if _, twice := s.DisruptedPods[name]; !twice {

@@ -69,9 +69,12 @@ func TestDecisions(t *testing.T) {
 		{"a grant some time ago", budget(limit, numbersOf(2, 2), granted(web, del, 5*time.Second)), web, del, "renewed"},
 		{"a grant from a clock that is ahead", budget(limit, numbersOf(2, 2), granted(web, del, -time.Minute)), web, del, "renewed"},
 		{"a change that becomes a deletion", budget(limit, numbersOf(2, 2), granted(web, upd, time.Second)), web, del, "renewed"},
+		{"a grant that was renewed for long enough", budget(limit, numbersOf(3, 2), granted(web, del, time.Second), func(b *v1beta1.PodUnavailableBudget) {
+			b.Status.Grants["web-1"] = v1beta1.PodGrant{Closed: true}
+		}), web, evict, "have not happened: once the last grant has ended, try again"},
 		{"a grant of another pod of the name", budget(limit, numbersOf(3, 2), granted(uid(named("web-1"), "other"), del, 0)), web, del, "another pod of this name"},
 		{"exempted, with a grant of another pod of the name", budget(limit, numbersOf(3, 2), operations(upd), granted(uid(named("web-1"), "other"), del, 0)), web, del, "free"},
-		{"no room, and a grant of an earlier pod of the name", budget(limit, numbersOf(2, 2), granted(uid(named("web-1"), "earlier"), del, 0)), web, del, "in the way: web-1 (removal granted 0s ago, counts at most 20s more)"},
+		{"no room, and a grant of an earlier pod of the name", budget(limit, numbersOf(2, 2), granted(uid(named("web-1"), "earlier"), del, 0)), web, del, "in the way: web-1 (removal granted 0s ago, counts at most 37s more)"},
 		{"no room, and a change", budget(limit, numbersOf(2, 2), granted(named("web-2"), upd, 3*time.Second)), web, del, "in the way: web-2 (change granted 3s ago, counts at least 7s more)"},
 		{"no room, and a change that its node has not seen", budget(limit, numbersOf(2, 2), granted(named("web-2"), upd, time.Minute)), web, del, "in the way: web-2 (change granted 1m0s ago)"},
 		{"a grant as OpenKruise has written it", budget(limit, numbersOf(2, 2), func(b *v1beta1.PodUnavailableBudget) {

@@ -14,9 +14,13 @@ import (
 )
 
 func TestGrantsExpire(t *testing.T) {
+	newer := func(pod *corev1.Pod) *corev1.Pod {
+		pod.ResourceVersion = "2"
+		return pod
+	}
 	behind := func(pod *corev1.Pod) *corev1.Pod {
 		pod.Generation, pod.Status.ObservedGeneration = 3, 2
-		return pod
+		return newer(pod)
 	}
 	cases := []struct {
 		name    string
@@ -33,11 +37,14 @@ func TestGrantsExpire(t *testing.T) {
 		{"a deletion that is seen", del, time.Second, gen.Pod("web-1", gen.Ready(gen.Epoch()), gen.Terminating()), false, nil, false, false, 1},
 		{"a pod that is gone", del, time.Second, nil, true, nil, false, false, 1},
 		{"a pod that the cache does not show yet", upd, time.Second, nil, true, named("web-1"), true, false, 1},
-		{"a deletion that does not happen", del, 20 * time.Second, named("web-1"), true, named("web-1"), false, true, 2},
-		{"a deletion that the cache has not seen", del, 20 * time.Second, named("web-1"), true, gen.Pod("web-1", gen.Terminating()), false, false, 1},
-		{"a change under way", upd, 9 * time.Second, named("web-1"), false, nil, true, false, 1},
-		{"a change that is carried out", upd, 10 * time.Second, named("web-1"), true, named("web-1"), false, false, 2},
-		{"a change that the cache has not seen", upd, 10 * time.Second, named("web-1"), true, behind(named("web-1")), true, false, 1},
+		{"a deletion that other webhooks hold up", del, 36 * time.Second, named("web-1"), false, nil, true, false, 1},
+		{"a deletion that does not happen", del, Life, named("web-1"), true, named("web-1"), false, true, 2},
+		{"a deletion that the cache has not seen", del, Life, named("web-1"), true, gen.Pod("web-1", gen.Terminating()), false, false, 1},
+		{"a change under way", upd, 9 * time.Second, newer(named("web-1")), false, nil, true, false, 1},
+		{"a change that is carried out", upd, 10 * time.Second, newer(named("web-1")), true, newer(named("web-1")), false, false, 2},
+		{"a change that other webhooks hold up", upd, 36 * time.Second, named("web-1"), false, nil, true, false, 1},
+		{"a change that does not happen", upd, Life, named("web-1"), true, named("web-1"), false, false, 2},
+		{"a change that the cache has not seen", upd, Life, named("web-1"), true, behind(named("web-1")), true, false, 1},
 		{"a change that the node has not seen", upd, time.Hour, behind(named("web-1")), false, nil, true, false, 1},
 		{"a new pod of the name", del, time.Second, uid(named("web-1"), "new"), true, uid(named("web-1"), "new"), false, false, 2},
 		{"an old pod of the name in the cache", upd, time.Second, uid(named("web-1"), "old"), true, named("web-1"), true, false, 1},
@@ -45,7 +52,9 @@ func TestGrantsExpire(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			// The time in the entry says nothing: it is of another machine's clock.
-			b := budget(maxUnavailable("1"), granted(named("web-1"), tc.op, time.Hour))
+			web := named("web-1")
+			web.ResourceVersion = "1"
+			b := budget(maxUnavailable("1"), granted(web, tc.op, time.Hour))
 			s := Snapshot{Budget: b, Pods: []*corev1.Pod{named("web-2")}, Workloads: workload(2), Sights: seen(b, tc.seen), Now: now}
 			cached := map[string]*corev1.Pod{}
 			if tc.pod != nil {
@@ -54,7 +63,7 @@ func TestGrantsExpire(t *testing.T) {
 			}
 			look := s.LookAt(cached)
 			assert.Equal(t, tc.look, len(look) > 0)
-			if tc.looked != nil {
+			if tc.looked != nil && tc.look && tc.pod != tc.looked {
 				tc.looked.ResourceVersion = "2"
 			}
 			if tc.look {
@@ -74,11 +83,42 @@ func TestGrantsExpire(t *testing.T) {
 func TestEntriesAreSeenOnce(t *testing.T) {
 	b := budget(granted(named("web-1"), del, 0))
 	first := Sights{}.Next(&b.Status, now)
-	later := first.Next(&b.Status, now.Add(time.Minute))
-	assert.Equal(t, first, later)
-	renewed := budget(granted(named("web-1"), del, -time.Second))
-	assert.NotEqual(t, first, first.Next(&renewed.Status, now.Add(time.Minute)))
+	assert.Equal(t, first, first.Next(&b.Status, now.Add(time.Minute)))
+	b.Status = *record(&b.Status, named("web-1"), del, now) // within the same second
+	again, g := first.Next(&b.Status, now.Add(time.Minute)), Grants(&b.Status)[0]
+	assert.Equal(t, now, again[g.entry()].first)
+	assert.Equal(t, now.Add(time.Minute), again[g.entry()].last)
 	assert.Empty(t, first.Next(&budget().Status, now))
+}
+
+// A drain that a PodDisruptionBudget refuses asks again every five seconds. The grant ends, and others get their turn.
+func TestAGrantThatOthersRefuseEnds(t *testing.T) {
+	for _, op := range []v1beta1.PubOperation{del, evict, upd} {
+		b, sights, at := budget(maxUnavailable("1"), numbersOf(4, 3)), Sights{}, now
+		pods, turn, undone := ready(4), time.Duration(0), 0
+		for ; turn == 0 && at.Sub(now) < 10*time.Minute; at = at.Add(time.Second) {
+			if int(at.Sub(now).Seconds())%5 == 0 {
+				if v := Decide(b, Request{Pod: pods[0], Operation: op, Now: at}); v.Next != nil {
+					b.Status = *v.Next
+				}
+			}
+			sights = sights.Next(&b.Status, at)
+			s := Snapshot{Budget: b, Pods: pods, Workloads: workload(4), Sights: sights, Now: at}
+			known := map[string]*corev1.Pod{pods[0].Name: pods[0]}
+			if len(s.LookAt(known)) > 0 {
+				s.Looks = Looks{pods[0].Name: NewLook(pods[0], pods[0].UID, pods[0])}
+			}
+			p := Compute(s)
+			b.Status, undone = p.Status, undone+len(p.Undone)
+			if Decide(b, Request{Pod: pods[1], Operation: upd, Now: at}).Refused == "" && at.After(now) {
+				turn = at.Sub(now)
+			}
+		}
+		assert.NotZero(t, turn, op)
+		assert.LessOrEqual(t, turn, 2*Life, op)
+		assert.GreaterOrEqual(t, turn, Life, "%s: the last request it let go may still be under way", op)
+		assert.Equal(t, op != upd, undone == 1, op)
+	}
 }
 
 // OpenKruise writes no UIDs: its entries are those of whoever has the name.

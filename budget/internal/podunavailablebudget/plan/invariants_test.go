@@ -15,7 +15,7 @@ func (w *world) judge(t *testing.T, floor int) {
 	t.Helper()
 	coming := map[string]bool{}
 	for _, r := range w.requests {
-		if r.granted && r.op != resize {
+		if p := w.pods[r.pod.Name]; r.granted && r.op != resize && p != nil && (r.op == evict || p.ResourceVersion == r.version()) {
 			coming[string(r.pod.UID)] = true
 		}
 	}

@@ -7,13 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 )
 
 const (
-	// DisruptedLife is how long a granted deletion or eviction counts that is not seen to happen.
-	DisruptedLife = 20 * time.Second
+	// Life is how long a grant counts of which nothing is seen: for as long as an API server handles the request, 34 seconds
+	// at most, and one that came up to FreshFor later.
+	Life = 34*time.Second + FreshFor
 	// UnavailableLife is how long a granted change counts at least.
 	UnavailableLife = 10 * time.Second
 	// maxGrants is how many grants a budget can have that are not seen to be carried out yet.
@@ -27,8 +29,10 @@ type Grant struct {
 	UID types.UID
 	// Disrupts is true for a deletion or eviction, false for a change.
 	Disrupts bool
-	// At is the time in the entry in seconds since 1970, by the clock of whoever granted.
+	// At is the time in the entry in seconds since 1970, by the clock of whoever granted last.
 	At int64
+	// Of is the resourceVersion of the pod whose change was granted last; empty if that is not known.
+	Of string
 }
 
 // Grants returns the entries of a status.
@@ -38,47 +42,79 @@ func Grants(s *v1beta1.PodUnavailableBudgetStatus) []Grant {
 		all = append(all, Grant{Pod: name, UID: s.PodUIDs[name], Disrupts: true, At: at.Unix()})
 	}
 	for name, at := range s.UnavailablePods {
-		all = append(all, Grant{Pod: name, UID: s.PodUIDs[name], At: at.Unix()})
+		all = append(all, Grant{Pod: name, UID: s.PodUIDs[name], At: at.Unix(), Of: s.Grants[name].ResourceVersion})
 	}
 	return all
 }
 
-// life is how long the grant counts if nothing is seen of it.
-func (g Grant) life() time.Duration {
-	if g.Disrupts {
-		return DisruptedLife
-	}
-	return UnavailableLife
+// isSeen reports whether the pod is newer than the one whose change was granted: API servers carry a change out on the
+// version for which it was granted, and ask again for another one.
+func (g Grant) isSeen(pod *corev1.Pod) bool {
+	order, err := resourceversion.CompareResourceVersion(g.Of, pod.ResourceVersion)
+	return err == nil && order < 0
 }
 
-// Sights are the moments at which the process that counts has first seen entries. Entries expire by that process's
-// clock alone: those of other machines may be wrong.
-type Sights map[Grant]time.Time
+// Sights are the moments at which the process that counts has seen entries. Entries expire by that process's clock alone:
+// those of other machines may be wrong.
+type Sights map[entry]sight
 
-// Next returns the sights of the entries of a status: earlier ones of those that it still has, now for new ones.
+// entry is a place in the ledger, however often it is renewed.
+type entry struct {
+	pod      string
+	uid      types.UID
+	disrupts bool
+}
+
+func (g Grant) entry() entry { return entry{g.Pod, g.UID, g.Disrupts} }
+
+// sight is when an entry was first seen, and when as it is.
+type sight struct {
+	first, last time.Time
+	as          Grant
+}
+
+// Next returns the sights of the entries of a status: earlier ones of those that it still has, now for new and renewed
+// ones.
 func (s Sights) Next(status *v1beta1.PodUnavailableBudgetStatus, now time.Time) Sights {
 	next := Sights{}
 	for _, g := range Grants(status) {
-		if seen, ok := s[g]; ok {
-			next[g] = seen
-		} else {
-			next[g] = now
+		seen, ok := s[g.entry()]
+		if !ok {
+			seen.first = now
 		}
+		if seen.as != g {
+			seen.last, seen.as = now, g
+		}
+		next[g.entry()] = seen
 	}
 	return next
 }
 
-// isDue reports whether the grant's life has passed.
-func (s Sights) isDue(g Grant, now time.Time) bool {
-	seen, ok := s[g]
-	return ok && now.Sub(seen) >= g.life()
+// left returns how much longer the grant counts by its age: nothing if it ends when the pod has settled.
+func (s Sights) left(g Grant, pod *corev1.Pod, now time.Time) time.Duration {
+	life := Life
+	if !g.Disrupts && g.isSeen(pod) {
+		life = UnavailableLife
+	}
+	return s[g.entry()].last.Add(life).Sub(now)
+}
+
+// areWorn reports whether the entry was renewed until the first request for it could have no effect any more.
+func (s Sights) areWorn(g Grant, now time.Time) bool {
+	seen := s[g.entry()]
+	return seen.last.After(seen.first) && now.Sub(seen.first) >= Life
 }
 
 // passes reports whether the pod may be disrupted because a disruption of it has passed the budget. What another manager
 // has written, OpenKruise or an earlier release, need not have passed it: it is taken for that while the floor holds.
 func passes(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
 	_, passed := s.Grants[pod.Name]
-	return hasEntry(s, pod) && (passed || s.CurrentAvailable >= s.DesiredAvailable)
+	return hasEntry(s, pod) && !isClosed(s, pod) && (passed || s.CurrentAvailable >= s.DesiredAvailable)
+}
+
+// isClosed reports whether the pod's entry was renewed for long enough.
+func isClosed(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
+	return hasEntry(s, pod) && s.Grants[pod.Name].Closed
 }
 
 // hasEntry reports whether this very pod is in the ledger, so that it is charged.
@@ -103,15 +139,33 @@ func record(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod, op v1beta1.P
 		next.CurrentAvailable = max(0, s.CurrentAvailable-1)
 		next.UnavailableAllowed = allowed(&next)
 	}
-	at := metav1.NewTime(now).Rfc3339Copy()
+	grant := s.Grants[pod.Name]
 	if op == v1beta1.DeleteOperation || op == v1beta1.EvictOperation {
-		next.DisruptedPods = with(next.DisruptedPods, pod.Name, at)
+		next.DisruptedPods = with(next.DisruptedPods, pod.Name, renewed(s.DisruptedPods[pod.Name], now))
 	} else {
-		next.UnavailablePods = with(next.UnavailablePods, pod.Name, at)
+		next.UnavailablePods = with(next.UnavailablePods, pod.Name, renewed(s.UnavailablePods[pod.Name], now))
+		grant.ResourceVersion = newest(grant.ResourceVersion, pod.ResourceVersion)
 	}
 	next.PodUIDs = with(s.PodUIDs, pod.Name, pod.UID)
-	next.Grants = with(s.Grants, pod.Name, v1beta1.PodGrant{})
+	next.Grants = with(s.Grants, pod.Name, grant)
 	return &next
+}
+
+// renewed returns the time of an entry that is written now, which is another one than before: who counts has to see it.
+func renewed(before metav1.Time, now time.Time) metav1.Time {
+	at := metav1.NewTime(now).Rfc3339Copy()
+	if at.Equal(&before) {
+		at = metav1.NewTime(at.Add(time.Second))
+	}
+	return at
+}
+
+// newest returns the newer one of two resourceVersions, of which the first may be empty.
+func newest(a, b string) string {
+	if order, err := resourceversion.CompareResourceVersion(a, b); err == nil && order > 0 {
+		return a
+	}
+	return b
 }
 
 // allowed is how many disruptions are shown as allowed: surplus pods do not raise it above what the budget allows. A

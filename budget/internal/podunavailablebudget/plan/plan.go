@@ -80,7 +80,7 @@ func (s *Snapshot) LookAt(pods map[string]*corev1.Pod) []string {
 
 // ends reports whether the grant ends by what the caches show of its pod.
 func (s *Snapshot) ends(g Grant, pod *corev1.Pod) bool {
-	if !IsActive(pod) || !s.Sights.isDue(g, s.Now) {
+	if !IsActive(pod) || s.Sights.left(g, pod, s.Now) > 0 {
 		return false
 	}
 	return g.Disrupts || isSettled(pod) && !s.Replacements.areFresh(g, s.Now)
@@ -109,11 +109,16 @@ func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 		if looked := s.Looks[g.Pod].Pod; pod == nil && looked != nil && IsActive(looked) {
 			pod = looked // it is too young for the cache
 		}
-		switch {
-		case pod == nil || g.UID != "" && pod.UID != g.UID:
+		if pod == nil || g.UID != "" && pod.UID != g.UID {
 			p.drop(g)
-		case !s.Sights.isDue(g, s.Now):
-			p.RequeueWithin(g.life() - s.Now.Sub(s.Sights[g]))
+			continue
+		}
+		switch left := s.Sights.left(g, pod, s.Now); {
+		case left > 0:
+			p.RequeueWithin(min(left, askAgain))
+			if s.Sights.areWorn(g, s.Now) {
+				p.close(g)
+			}
 		case g.Disrupts:
 			p.drop(g)
 			p.Undone = append(p.Undone, pod)
@@ -127,6 +132,13 @@ func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 			p.RequeueWithin(recheck)
 		}
 	}
+}
+
+// close has the entry let its pod go no more, so that it ends although its disruption is asked for all the time.
+func (p *Plan) close(g Grant) {
+	grant := p.Status.Grants[g.Pod]
+	grant.Closed = true
+	p.Status.Grants = with(p.Status.Grants, g.Pod, grant)
 }
 
 func (p *Plan) drop(g Grant) {

@@ -16,6 +16,13 @@ import (
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 )
 
+const (
+	// slowest is how many seconds a request can take that was granted: other webhooks are asked, too.
+	slowest = 33
+	// requestTimeout is when API servers give a request up.
+	requestTimeout = 34 * time.Second
+)
+
 // world is a server with one budget, the pods of one workload, two replicas of the webhook and the controller. Views lag,
 // clocks differ, answers get lost, the controller restarts.
 type world struct {
@@ -65,6 +72,7 @@ type request struct {
 	replica int
 	granted bool      // it was recorded, or needs no record
 	at      time.Time // when it is carried out
+	ends    time.Time // when the API server gives it up
 }
 
 func newWorld(seed uint64, b *v1beta1.PodUnavailableBudget, replicas int) *world {
@@ -201,7 +209,7 @@ func (w *world) ask(r *request) (done bool) {
 		return true
 	}
 	r.pod = p.Pod // admission sees what the server has
-	key, recorded := string(r.op)+string(r.pod.UID), w.recorded[r.replica]
+	key, recorded := string(r.op)+string(r.pod.UID)+r.version(), w.recorded[r.replica]
 	at, known := recorded[key]
 	v := Decide(w.versions[version], Request{
 		Pod: r.pod, Operation: r.op, ResizeApart: true, Recorded: known && w.now.Sub(at) < FreshFor, Now: w.now.Add(w.skews[r.replica]),
@@ -211,12 +219,15 @@ func (w *world) ask(r *request) (done bool) {
 		w.wronged = w.wronged || !IsProtected(r.pod) || w.isFree(r) || v.Next != nil || v.Confirm
 		return true
 	case v.Next == nil:
-		// Deletions and updates are carried out on the version that was judged.
 		if w.isFree(r) && r.op != resize {
 			if r.op == evict && w.rand.IntN(2) == 0 {
 				return true // a PodDisruptionBudget refuses it
 			}
 			p.failed = true // nobody promises anything of it
+		}
+		if IsProtected(r.pod) && !w.isFree(r) && w.rand.IntN(2) == 0 { // others take their time to say yes
+			r.granted, r.at = true, w.now.Add(w.upTo(slowest))
+			return false
 		}
 		w.carryOut(r)
 		return true
@@ -230,7 +241,7 @@ func (w *world) ask(r *request) (done bool) {
 	if w.rand.IntN(2) == 0 {
 		w.webhooks[r.replica] = len(w.versions) - 1
 	}
-	r.granted, r.at = true, w.now.Add(w.upTo(5))
+	r.granted, r.at = true, w.now.Add(w.upTo(slowest))
 	return false
 }
 
@@ -301,6 +312,7 @@ func (w *world) step() {
 			names := sortedNames(w.pods)
 			w.requests = append(w.requests, &request{
 				pod: w.pods[names[w.rand.IntN(len(names))]].Pod, op: []v1beta1.PubOperation{del, evict, upd, upd, resize}[w.rand.IntN(5)], replica: w.rand.IntN(2),
+				ends: w.now.Add(requestTimeout),
 			})
 		}
 	case 5, 6:
@@ -316,14 +328,36 @@ func (w *world) step() {
 	case 8:
 		w.mishap()
 	}
-	w.requests = slices.DeleteFunc(w.requests, func(r *request) bool {
-		if r.granted && !w.now.Before(r.at) {
-			w.carryOut(r)
-			return true
-		}
-		return false
-	})
+	w.requests = slices.DeleteFunc(w.requests, w.goOn)
 	w.nodes()
+}
+
+// goOn has the API server go on with a request, and reports whether it is done: carried out, given up, or refused by others
+// such as a PodDisruptionBudget, after which a drain asks again. What was granted for one version of a pod is not carried out
+// on another one, but asked for anew.
+func (w *world) goOn(r *request) (done bool) {
+	switch p := w.pods[r.pod.Name]; {
+	case !w.now.Before(r.ends):
+		return true
+	case !r.granted || w.now.Before(r.at):
+		return false
+	case r.version() != "" && p != nil && p.ResourceVersion != r.version():
+		r.granted = false
+		return false
+	case !w.calm && w.rand.IntN(4) == 0:
+		r.granted, r.ends = false, w.now.Add(requestTimeout)
+		return w.rand.IntN(4) == 0
+	}
+	w.carryOut(r)
+	return true
+}
+
+// version returns the version of the pod on which the request is carried out, empty for an eviction: any.
+func (r *request) version() string {
+	if r.op == evict {
+		return ""
+	}
+	return r.pod.ResourceVersion
 }
 
 func (w *world) mishap() {
