@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -131,6 +132,8 @@ func newTargets(env *manager.Environment, part string, pause time.Duration) (*ta
 	reader, err := targets.New(targets.Options{
 		Cache: env.Manager.GetCache(), Live: live, Config: env.Manager.GetConfig(), Mapper: env.Manager.GetRESTMapper(),
 		Namespace: env.Options.Namespace, Clock: env.Clock, Republishes: cover.MaySelect, RepublishPause: pause,
+		// The metadata of all pods would be cached for one that belongs to another.
+		Follow: func(kind schema.GroupKind) bool { return kind != schema.GroupKind{Kind: "Pod"} },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make a reader of workloads: %w", err)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
@@ -104,6 +105,35 @@ func TestAScaleMaySelectLate(t *testing.T) {
 	covers(web, 1)
 	a.publish(t, fleet, "app=api")
 	covers(api, 1)
+}
+
+// The API server answers with 500 for the scale of an object without spec.replicas. That is its own budget's affair.
+func TestAScaleThatCannotBeReadHarmsNobodyElse(t *testing.T) {
+	a := givenApp(t, serve(t, features.Defaults()), 2)
+	fleet := givenFleet(t, a, 2, "")
+	without := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/replicas"}]`))
+	require.NoError(t, a.Patch(t.Context(), fleet, without))
+	of := func(pod *corev1.Pod) {
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(fleet, fleet.GroupVersionKind())}
+	}
+	b := newBudget(a.namespace)
+	ofFleet(b)
+	b.Name = "fleet"
+	require.NoError(t, a.Create(t.Context(), b))
+	a.budget(t)
+	first, second := a.addPod(t, of), a.addPod(t, of)
+	await.Until(t, func(check *assert.CollectT) {
+		assert.Equal(check, [4]int32{2, 1, 2, 1}, a.numbers(check, b), "its present pods count")
+		c := meta.FindStatusCondition(b.Status.Conditions, plan.ConditionReplicasUnknown)
+		require.NotNil(check, c)
+		assert.Equal(check, plan.ReasonUnreadable, c.Reason)
+	})
+	require.NoError(t, a.evict(t, first))
+	await.Until(t, func(check *assert.CollectT) {
+		assert.ErrorContains(check, a.evict(t, second), "PodUnavailableBudget "+a.namespace+"/fleet refuses EVICT")
+	})
+	require.NoError(t, a.evict(t, a.pods[0]))
+	require.ErrorContains(t, a.evict(t, a.pods[1]), "PodUnavailableBudget "+a.namespace+"/web refuses EVICT")
 }
 
 // The condition names the same budget and pod in each pass: others would be a write each time.

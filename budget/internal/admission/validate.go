@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/budget/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/conversion"
+	"github.com/flotilla-project/flotilla/budget/internal/cover"
 )
 
 // ignoresNone is what is wrong with an empty selector of pods to ignore.
@@ -58,6 +59,9 @@ func validatePods(spec *v1beta1.PodUnavailableBudgetSpec, at *field.Path) field.
 			if part.value == "" {
 				errs = append(errs, field.Required(target.Child(part.name), "apiVersion, kind and name are required"))
 			}
+		}
+		if cover.KindOf(t) == (schema.GroupKind{Kind: "Pod"}) {
+			errs = append(errs, field.Invalid(target.Child("kind"), t.Kind, "a pod is no workload: use selector"))
 		}
 		if _, err := schema.ParseGroupVersion(t.APIVersion); err != nil {
 			errs = append(errs, field.Invalid(target.Child("apiVersion"), t.APIVersion, err.Error()))

@@ -54,6 +54,7 @@ func TestValidation(t *testing.T) {
 			b.Spec.TargetReference = &v1beta1.TargetReference{APIVersion: "v1", Kind: "ReplicationController", Name: "a"}
 		}), "spec: Forbidden: selector and targetRef are mutually exclusive"},
 		{"a target without kind", budget(target("apps/v1", "", "web")), "spec.targetRef.kind: Required value"},
+		{"a pod as target", budget(target("v1", "Pod", "web")), "spec.targetRef.kind: Invalid value"},
 		{"a target of no group", budget(target("a/b/c", "A", "web")), "spec.targetRef.apiVersion: Invalid value"},
 		{"an empty selector", budget(selector(&metav1.LabelSelector{})), "spec.selector: Invalid value"},
 		{"a wrong selector", budget(selector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}})), "spec.selector.matchExpressions[0].operator: Invalid value"},

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,61 +57,6 @@ func rank(b *v1beta1.PodUnavailableBudget) int {
 		return 0
 	}
 	return 1
-}
-
-// owners are the owners of a pod, which are looked up when the first budget with a target asks.
-type owners struct {
-	reader Reader
-	pod    *corev1.Pod
-	known  bool
-	chain  []*metav1.PartialObjectMetadata
-	err    error
-}
-
-// under reports whether the budget covers the pod.
-func (o *owners) under(ctx context.Context, b *v1beta1.PodUnavailableBudget) (bool, error) {
-	target := b.Spec.TargetReference
-	switch {
-	case b.DeletionTimestamp != nil:
-		return false, nil
-	case target == nil:
-		return Selects(b, o.pod.Labels), nil
-	}
-	is, err := o.include(ctx, KindOf(target), target.Name)
-	if is || err != nil {
-		return is, err
-	}
-	chosen, err := o.reader.chooses(ctx, target, o.pod)
-	if err != nil {
-		return false, fmt.Errorf("find out whether %s %s selects pod %s: %w", target.Kind, target.Name, o.pod.Name, err)
-	}
-	return chosen, nil
-}
-
-// include reports whether a workload of the kind and name is among the owners.
-func (o *owners) include(ctx context.Context, kind schema.GroupKind, name string) (bool, error) {
-	if ref := metav1.GetControllerOfNoCopy(o.pod); ref != nil && ref.Name == name &&
-		schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == kind {
-		return true, nil
-	}
-	if !o.known {
-		o.known = true
-		o.chain, o.err = o.reader.Targets.Owners(ctx, o.pod.Namespace, o.pod)
-	}
-	for _, owner := range o.chain {
-		if owner.Name == name && owner.GroupVersionKind().GroupKind() == kind {
-			return true, nil
-		}
-	}
-	if o.err != nil && !isUnreadable(o.err) {
-		return false, fmt.Errorf("follow the owners of pod %s: %w", o.pod.Name, o.err)
-	}
-	return false, nil
-}
-
-// isUnreadable reports whether an owner cannot be read for reasons that do not pass: nobody above it can be a target.
-func isUnreadable(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err)
 }
 
 // Selects reports whether the budget's selector matches the labels. An empty one, or one that cannot be read, matches

@@ -38,8 +38,15 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 // Pods returns the pods that the budget covers, and its target if it names one. An error that satisfies IsNotFound means
-// that the target is not there; with one that Unreadable knows come the pods that it controls itself.
+// that the target is not there; with one that Unreadable knows come the pods that it controls itself. Pods whose workload
+// is gone or going are left out.
 func (r Reader) Pods(ctx context.Context, b *v1beta1.PodUnavailableBudget) ([]*corev1.Pod, *metav1.PartialObjectMetadata, error) {
+	pods, target, err := r.within(ctx, b)
+	return r.staying(ctx, pods), target, err
+}
+
+// within returns the pods of the budget, whether or not their workload stays.
+func (r Reader) within(ctx context.Context, b *v1beta1.PodUnavailableBudget) ([]*corev1.Pod, *metav1.PartialObjectMetadata, error) {
 	if b.Spec.TargetReference == nil {
 		pods, err := r.selected(ctx, b.Namespace, b.Spec.Selector)
 		return pods, nil, err
@@ -65,8 +72,7 @@ func (r Reader) controlledBy(ctx context.Context, kind schema.GroupKind, name ty
 		return nil, fmt.Errorf("list the pods of namespace %s: %w", name.Namespace, err)
 	}
 	return slices.DeleteFunc(all, func(pod *corev1.Pod) bool {
-		ref := metav1.GetControllerOfNoCopy(pod)
-		return ref == nil || ref.Name != name.Name || schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() != kind
+		return !isController(kind, name.Name, pod)
 	}), nil
 }
 

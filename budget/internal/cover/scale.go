@@ -72,7 +72,7 @@ func (r Reader) through(ctx context.Context, target *metav1.PartialObjectMetadat
 		is, known := below[ref.UID]
 		if !known {
 			chain, err := r.Targets.Owners(ctx, pod.Namespace, pod)
-			if err != nil && !isUnreadable(err) {
+			if err != nil && !isUnreadable(err) && isUnknown(err) == "" {
 				return nil, fmt.Errorf("follow the owners of pod %s: %w", pod.Name, err)
 			}
 			is = slices.ContainsFunc(chain, func(o *metav1.PartialObjectMetadata) bool { return o.UID == target.UID })

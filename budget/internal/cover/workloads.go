@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -102,8 +101,11 @@ func (t *tally) top(ctx context.Context, pod *corev1.Pod, ref *metav1.OwnerRefer
 	}
 	owner := chain[0]
 	t.depend(owner)
-	if owner.GroupVersionKind().GroupKind() != appsv1.SchemeGroupVersion.WithKind("ReplicaSet").GroupKind() || len(chain) == 1 {
-		if err != nil && !isUnreadable(err) {
+	if !isReplicaSet(owner) {
+		return owner, nil
+	}
+	if len(chain) == 1 {
+		if err != nil && !isUnreadable(err) && isUnknown(err) == "" {
 			return nil, fmt.Errorf("follow the owners of pod %s: %w", pod.Name, err)
 		}
 		return owner, nil
@@ -112,6 +114,10 @@ func (t *tally) top(ctx context.Context, pod *corev1.Pod, ref *metav1.OwnerRefer
 		return owner, nil
 	}
 	return chain[1], nil
+}
+
+func isReplicaSet(o *metav1.PartialObjectMetadata) bool {
+	return o.GroupVersionKind().GroupKind() == replicaSet
 }
 
 // count adds a workload, once, and the pod to one whose replicas are not known.
@@ -176,6 +182,8 @@ func isUnknown(err error) string {
 		return plan.ReasonForbidden
 	case meta.IsNoMatchError(err):
 		return plan.ReasonNotServed
+	case apierrors.IsInternalError(err):
+		return plan.ReasonUnreadable
 	}
 	return ""
 }

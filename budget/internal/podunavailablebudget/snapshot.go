@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
@@ -26,7 +27,8 @@ func (r *reconciler) snapshot(ctx context.Context, b *v1beta1.PodUnavailableBudg
 		return s, err
 	}
 	if s.Shared, s.SharedPod, err = r.cover.Overlap(ctx, b, s.Pods); err != nil {
-		return s, hide(err)
+		log.FromContext(ctx).Error(err, "It is not known whether another budget covers the same pods", "budget", key)
+		s.SharedUnknown = true
 	}
 	return s, r.look(ctx, &s, key)
 }

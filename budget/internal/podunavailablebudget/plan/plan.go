@@ -31,7 +31,9 @@ type Snapshot struct {
 	Looks Looks
 	// Shared names another budget and a pod that both cover; empty if there is none.
 	Shared, SharedPod string
-	Sights            Sights
+	// SharedUnknown is true if that could not be found out: condition Conflict stays as it is.
+	SharedUnknown bool
+	Sights        Sights
 	// Replacements follow from Looks, too.
 	Replacements Replacements
 	Now          time.Time
@@ -210,7 +212,9 @@ func (p *Plan) conditions(s *Snapshot, covered []*corev1.Pod) {
 	if s.Shared != "" {
 		conflict.Message = fmt.Sprintf("PodUnavailableBudget %s covers pod %s, too: each of them is charged, and each may refuse", s.Shared, s.SharedPod)
 	}
-	p.setOrRemove(s, conflict)
+	if !s.SharedUnknown {
+		p.setOrRemove(s, conflict)
+	}
 }
 
 // unavailable names the pods that are not available and have no grant, those that leave among them, and says how many are

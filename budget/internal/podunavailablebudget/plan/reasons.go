@@ -24,6 +24,8 @@ const (
 	ReasonForbidden = "Forbidden"
 	// ReasonNotServed says that the cluster does not serve the kind of a workload.
 	ReasonNotServed = "NotServed"
+	// ReasonUnreadable says that the API server fails to read a workload, or its scale.
+	ReasonUnreadable = "Unreadable"
 	// ReasonPodsCoveredTwice says that two budgets cover a pod.
 	ReasonPodsCoveredTwice = "PodsCoveredTwice"
 )
@@ -44,7 +46,7 @@ const (
 var (
 	ConditionTypes = []string{ConditionExhausted, ConditionReplicasUnknown, ConditionConflict}
 	Reasons        = []string{
-		ReasonInsufficientPods, ReasonSufficientPods, ReasonInvalidSpec, ReasonNoScale, ReasonForbidden, ReasonNotServed,
+		ReasonInsufficientPods, ReasonSufficientPods, ReasonInvalidSpec, ReasonNoScale, ReasonForbidden, ReasonNotServed, ReasonUnreadable,
 		ReasonPodsCoveredTwice, EventNoPods, EventLimitFailed, EventNotDeleted, EventPrevented,
 	}
 )
