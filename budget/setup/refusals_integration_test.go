@@ -115,8 +115,10 @@ func (r *refused) assertDone(t *testing.T, c client.Client) {
 // However often somebody asks, and whatever the budget's words are, refusals of one operation are one Event.
 func TestRefusalsOfAPodAreOneEvent(t *testing.T) {
 	a := givenApp(t, serve(t, features.Defaults()), 1)
-	a.budget(t, func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(0)) })
-	for range 30 {
+	b := a.budget(t, func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(0)) })
+	for i := range 30 { // the budget is written between them, as each grant writes it
+		number := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"number":"%d"}}}`, i))
+		require.NoError(t, a.Patch(t.Context(), b, number))
 		require.True(t, apierrors.IsTooManyRequests(a.evict(t, a.pods[0])))
 	}
 	require.True(t, apierrors.IsForbidden(a.Delete(t.Context(), a.pods[0].DeepCopy())))

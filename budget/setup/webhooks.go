@@ -94,12 +94,13 @@ func newRefused(env *manager.Environment) (func(budgetadmission.Refusal), error)
 	if err != nil {
 		return nil, err
 	}
-	log := env.Log.WithName("refusals")
+	log, scheme := env.Log.WithName("refusals"), env.Manager.GetScheme()
 	return func(r budgetadmission.Refusal) {
 		refusals.WithLabelValues(r.Budget.Namespace, r.Budget.Name, string(r.Operation)).Inc()
 		log.Info("A budget has refused to disrupt a pod", "budget", client.ObjectKeyFromObject(r.Budget), "pod", r.Pod.Name,
 			"operation", r.Operation, "user", r.User, "why", r.Why)
-		recorder.Eventf(r.Pod, r.Budget, corev1.EventTypeWarning, plan.EventPrevented, string(r.Operation), "%s", events.Shorten(r.Why))
+		pod, budget := events.Refer(scheme, r.Pod), events.Refer(scheme, r.Budget)
+		recorder.Eventf(pod, budget, corev1.EventTypeWarning, plan.EventPrevented, string(r.Operation), "%s", events.Shorten(r.Why))
 	}, nil
 }
 

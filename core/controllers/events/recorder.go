@@ -107,12 +107,15 @@ func (r *Recorder) of(o runtime.Object) *allowance {
 	return fresh
 }
 
-// refer returns a reference to the object without its resourceVersion: events that differ only in that are aggregated.
-func (r *Recorder) refer(o runtime.Object) runtime.Object {
+func (r *Recorder) refer(o runtime.Object) runtime.Object { return Refer(r.scheme, o) }
+
+// Refer returns a reference to the object without its resourceVersion, by which an event names it: events that differ only
+// in that are aggregated. An object whose kind the scheme does not know is returned itself.
+func Refer(scheme *runtime.Scheme, o runtime.Object) runtime.Object {
 	if o == nil {
 		return nil
 	}
-	ref, err := reference.GetReference(r.scheme, o)
+	ref, err := reference.GetReference(scheme, o)
 	if err != nil {
 		return o
 	}
