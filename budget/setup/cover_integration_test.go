@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
@@ -19,12 +18,7 @@ import (
 
 // A pod is one of a budget's pods if and only if the budget is one of the pod's budgets.
 func TestBudgetsAndPodsAgree(t *testing.T) {
-	s, environment := replica(t, env, "", features.Defaults())
-	hooks, err := s.webhooks(t.Context(), environment)
-	require.NoError(t, err)
-	hooks.Register(environment.Manager.GetWebhookServer())
-	require.NoError(t, s.setup(t.Context(), environment))
-	env.Start(t, environment.Manager)
+	environment, _ := serveOne(t)
 	targets, err := newTargets(environment, "agree", 0)
 	require.NoError(t, err)
 	mgr := environment.Manager

@@ -18,19 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	coreadmission "github.com/flotilla-project/flotilla/core/operator/admission"
-	"github.com/flotilla-project/flotilla/core/operator/features"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 )
 
 // Whoever reaches the port can send requests. They can use a budget up, and never make room.
 func TestForgedRequestsMakeNoRoom(t *testing.T) {
-	s, environment := replica(t, env, "", features.Defaults())
-	hooks, err := s.webhooks(t.Context(), environment)
-	require.NoError(t, err)
-	hooks.Register(environment.Manager.GetWebhookServer())
-	require.NoError(t, s.setup(t.Context(), environment))
-	env.Start(t, environment.Manager)
+	_, hooks := serveOne(t)
 	a := givenApp(t, env.Client(t), 3)
 	b := a.budget(t)
 	forge := func(number int, change func(*corev1.Pod)) int32 {

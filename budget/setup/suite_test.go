@@ -48,6 +48,18 @@ func serve(t testing.TB, gates features.Set) client.Client {
 	return env.Client(t)
 }
 
+// serveOne is serve that also returns the operator and what answers its webhooks, to be asked by the test itself.
+func serveOne(t testing.TB) (*manager.Environment, manager.Webhooks) {
+	t.Helper()
+	s, environment := replica(t, env, "", features.Defaults())
+	hooks, err := s.webhooks(t.Context(), environment)
+	require.NoError(t, err)
+	hooks.Register(environment.Manager.GetWebhookServer())
+	require.NoError(t, s.setup(t.Context(), environment))
+	env.Start(t, environment.Manager)
+	return environment, hooks
+}
+
 // servedBy is serve with so many replicas that answer admission in turn, and that reach the server in their own way; only
 // the first has controllers.
 func servedBy(t testing.TB, replicas int, over testenv.Environment) client.Client {

@@ -283,10 +283,13 @@ func TestBudgetsAreRefusedWithWords(t *testing.T) {
 	require.ErrorContains(t, err, "metadata.annotations[pub.kruise.io/ignored-pod-selector]")
 	require.NoError(t, c.Patch(t.Context(), hub, client.RawPatch("application/merge-patch+json",
 		[]byte(`{"spec":{"ignoredPodSelector":{"matchLabels":{"canary":"yes"}}}}`))))
-	forgets := first.DeepCopy()
-	forgets.ResourceVersion = hub.ResourceVersion
-	err = c.Update(t.Context(), forgets)
-	assert.True(t, apierrors.IsInvalid(err), err)
+	await.Until(t, func(check *assert.CollectT) { // the operator writes the status meanwhile
+		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(hub), hub))
+		forgets := first.DeepCopy()
+		forgets.ResourceVersion = hub.ResourceVersion
+		err = c.Update(t.Context(), forgets)
+		assert.True(check, apierrors.IsInvalid(err), err)
+	})
 	require.ErrorContains(t, err, "metadata.annotations[pub.kruise.io/ignored-pod-selector]: Forbidden: v1alpha1 cannot say ignoredPodSelector")
 
 	err = c.Patch(t.Context(), hub, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"selector":{"matchLabels":{"app":"api"}}}}`)))
