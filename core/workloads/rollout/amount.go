@@ -68,6 +68,11 @@ func (a Amount) IsNegative() bool {
 	return a.number < 0 || a.percent != nil && a.percent.Sign() < 0
 }
 
+// isPositive reports whether the amount is more than zero.
+func (a Amount) isPositive() bool {
+	return a.number > 0 || a.percent != nil && a.percent.Sign() > 0
+}
+
 // ScaledTo is the amount as a number of pods out of total. It is not clamped: "120%" of 10 is 12.
 func (a Amount) ScaledTo(total int32, r Rounding) int32 {
 	if a.percent == nil {

@@ -29,6 +29,16 @@ func Partition(p *intstr.IntOrString, replicas int32) (int32, error) {
 	return min(max(keep, 0), max(replicas, 0)), nil
 }
 
+// KeepsPods reports whether updateStrategy.partition keeps pods at the old revision, whatever the replicas. A workload
+// with no replicas has none that a partition could keep, and has it all the same.
+func KeepsPods(p *intstr.IntOrString) bool {
+	if p == nil {
+		return false
+	}
+	a, err := Parse(*p)
+	return err == nil && a.isPositive()
+}
+
 // MaxSurge is how many pods an update may add: updateStrategy.maxSurge, percentages of replicas
 // rounded up; nil is 0, and so is a paused strategy.
 func MaxSurge(p *intstr.IntOrString, replicas int32, paused bool) (int32, error) {

@@ -51,6 +51,13 @@ func TestPartition(t *testing.T) {
 	}
 }
 
+func TestKeepsPodsJudgesThePartitionAsItself(t *testing.T) {
+	for text, want := range map[string]bool{"3": true, "1%": true, "100%": true, "0": false, "0%": false, "-1": false, "-20%": false, "abc": false} {
+		assert.Equal(t, want, KeepsPods(amount(text)), text)
+	}
+	assert.False(t, KeepsPods(nil))
+}
+
 func TestAbsentAmounts(t *testing.T) {
 	partition, err := Partition(nil, 5)
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
+	"github.com/flotilla-project/flotilla/core/workloads/rollout"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -103,6 +104,7 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 	return append(simulate.CommonJudges(),
 		ofPlan("available pods are spared", availablePodsAreSpared),
 		ofPlan("the partition holds", partitionHolds),
+		ofPlan("a partition keeps the current revision", currentRevisionStays),
 		ofPlan("paused changes no revision", pausedChangesNoRevision),
 		ofPlan("specified pods go first", specifiedPodsGoFirst),
 		ofPlan("claims in use stay", claimsInUseStay),
@@ -208,6 +210,15 @@ func takenBack(todo Plan) map[string]bool {
 		}
 	}
 	return back
+}
+
+// currentRevisionStays: while a partition keeps pods, new pods find the revision that it keeps, however few pods there are.
+func currentRevisionStays(s Snapshot, todo Plan) []string {
+	keeps := rollout.KeepsPods(rollingUpdate(s.Set).Partition)
+	if keeps && s.Chosen.Current != nil && Status(s, todo, action.Failures{}).CurrentRevision != s.Chosen.Current.Name {
+		return []string{"revision " + s.Chosen.Current.Name + " is current no more"}
+	}
+	return nil
 }
 
 func pausedChangesNoRevision(s Snapshot, todo Plan) []string {

@@ -14,6 +14,7 @@ import (
 type numbers struct {
 	replicas         int32 // spec.replicas
 	partition        int32 // pods that stay at the current revision
+	partitioned      bool  // the partition keeps pods, though perhaps there are none
 	maxSurge         int32 // pods above replicas during an update; 0 while paused
 	maxUnavailable   int32 // pods that may be out of service
 	scaleUnavailable int32 // pods that may be unavailable while scaling out; MaxInt32 without a limit
@@ -35,6 +36,7 @@ func readNumbers(set *v1beta1.CloneSet) (numbers, error) {
 	if n.partition, err = rollout.Partition(r.Partition, n.replicas); err != nil {
 		return n, err
 	}
+	n.partitioned = rollout.KeepsPods(r.Partition)
 	if n.maxSurge, err = rollout.MaxSurge(r.MaxSurge, n.replicas, r.Paused); err != nil {
 		return n, err
 	}

@@ -28,7 +28,7 @@ func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.CloneSetStatus 
 		CurrentRevision: &status.CurrentRevision, UpdateRevision: &status.UpdateRevision, CollisionCount: &status.CollisionCount,
 	})
 	p.countInto(&status)
-	if status.UpdatedReplicas == status.Replicas && status.Replicas == p.numbers.replicas {
+	if !p.numbers.partitioned && status.UpdatedReplicas == status.Replicas && status.Replicas == p.numbers.replicas {
 		status.CurrentRevision = status.UpdateRevision
 	}
 	now := metav1.NewTime(s.Now)
@@ -111,7 +111,7 @@ func (p *pass) progress(status v1beta1.CloneSetStatus, deadline time.Duration) w
 		c.Reason, c.Message = v1beta1.ReasonAvailable, "CloneSet is available"
 	case rollingUpdate(p.Set).Paused:
 		c.Reason, c.Message = v1beta1.ReasonPaused, "CloneSet is paused"
-	case status.ExpectedUpdatedReplicas < p.numbers.replicas && status.ExpectedUpdatedReplicas <= status.UpdatedAvailableReplicas:
+	case p.numbers.partitioned && status.ExpectedUpdatedReplicas <= status.UpdatedAvailableReplicas:
 		c.Reason, c.Message = v1beta1.ReasonPartitionAvailable, "CloneSet has been paused due to partition ready"
 	case exceeded:
 		c.Status, c.Reason = corev1.ConditionFalse, v1beta1.ReasonDeadlineExceeded

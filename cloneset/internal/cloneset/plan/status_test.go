@@ -52,6 +52,34 @@ func TestCurrentRevisionMovesWithoutWaitingForReadiness(t *testing.T) {
 	assert.Equal(t, w.revisions[0].Name, w.status(action.Failures{}).CurrentRevision, "a pod is missing")
 }
 
+// Whoever scales to zero in the middle of a canary and back gets the canary back, and no more of it.
+func TestTheCurrentRevisionStaysForAsLongAsThePartitionKeepsPods(t *testing.T) {
+	tests := []struct {
+		name  string
+		give  *world
+		moves bool
+	}{
+		{"no pods, no partition", given(t, 0), true},
+		{"no pods, partition 0%", given(t, 0, partition("0%")), true},
+		{"no pods, a number", given(t, 0, partition("3")), false},
+		{"no pods, a percentage", given(t, 0, partition("75%")), false},
+		{"no pods, all are kept", given(t, 0, partition("100%")), false},
+		{"the canary is the last pod", given(t, 1, partition("3")).updated(1), false},
+		{"a percentage of one pod", given(t, 1, partition("99%")).updated(1), false},
+		{"OnDelete has no partition", given(t, 0, partition("3"), updateType(v1beta1.OnDelete)), true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.give.t = t
+			want := tt.give.revisions[0].Name
+			if tt.moves {
+				want = tt.give.revisions[1].Name
+			}
+			assert.Equal(t, want, tt.give.status(action.Failures{}).CurrentRevision)
+		})
+	}
+}
+
 func TestProgressing(t *testing.T) {
 	deadline := func(seconds int32) setOption {
 		return func(s *v1beta1.CloneSet) { s.Spec.ProgressDeadlineSeconds = &seconds }
@@ -76,6 +104,8 @@ func TestProgressing(t *testing.T) {
 		{"paused", given(t, 2, deadline(60), paused()).old(2), v1beta1.ReasonPaused, corev1.ConditionTrue},
 		{"paused but complete", given(t, 2, deadline(60), paused()).updated(2), v1beta1.ReasonAvailable, corev1.ConditionTrue},
 		{"partition reached", given(t, 2, deadline(60), partition("1")).old(1).updated(1), v1beta1.ReasonPartitionAvailable, corev1.ConditionTrue},
+		{"partition without pods", given(t, 0, deadline(60), partition("75%")), v1beta1.ReasonPartitionAvailable, corev1.ConditionTrue},
+		{"partition without pods, for long", given(t, 0, deadline(60), partition("3"), before(v1beta1.ReasonUpdated, 60)), v1beta1.ReasonPartitionAvailable, corev1.ConditionTrue},
 		{"a pod too many is no partition", given(t, 2, deadline(60)).updated(3), v1beta1.ReasonUpdated, corev1.ConditionTrue},
 		{"nor is a pod that a hook keeps from going", given(t, 2, deadline(60)).updated(2).updated(1, gen.Lifecycle(contract.LifecyclePreparingDelete)), v1beta1.ReasonUpdated, corev1.ConditionTrue},
 		{"nor is surge", given(t, 2, deadline(60), maxSurge("1")).old(1).updated(2), v1beta1.ReasonUpdated, corev1.ConditionTrue},

@@ -131,6 +131,7 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 		ofPlan("only live ordinals get pods", onlyLiveOrdinalsGetPods),
 		ofPlan("pods come and go in order", orderIsKept),
 		ofPlan("the partition holds", partitionHolds),
+		ofPlan("a partition keeps the current revision", currentRevisionStays),
 		ofPlan("paused changes no revision", pausedChangesNoRevision),
 		ofPlan("nobody waits without a word", nobodyWaitsWithoutAWord),
 		simulate.NoBreakOfHooks(s.Set.Spec.Lifecycle),
@@ -239,6 +240,15 @@ func partitionHolds(s Snapshot, todo Plan) []string {
 		wrong = append(wrong, fmt.Sprintf("%d pods left at another revision after %d, partition %d", len(after), len(before), p.numbers.partition))
 	}
 	return wrong
+}
+
+// currentRevisionStays: while a partition keeps pods, new pods find the revision that it keeps, however few pods there are.
+func currentRevisionStays(s Snapshot, todo Plan) []string {
+	keeps := valueOr(rollingUpdate(s.Set).Partition, 0) > 0
+	if keeps && s.Chosen.Current != nil && Status(s, todo, action.Failures{}).CurrentRevision != s.Chosen.Current.Name {
+		return []string{"revision " + s.Chosen.Current.Name + " is current no more"}
+	}
+	return nil
 }
 
 func pausedChangesNoRevision(s Snapshot, todo Plan) []string {

@@ -60,9 +60,9 @@ func (p *pass) countInto(status *v1beta1.StatefulSetStatus) {
 }
 
 // complete reports whether a rolling update has ended: as many pods as wanted exist, all of them ready and at
-// the update revision. With type OnDelete it never ends.
+// the update revision. With a partition it never ends, also while there are no pods to keep, and never with type OnDelete.
 func (p *pass) complete(status v1beta1.StatefulSetStatus) bool {
-	return !onDelete(p.Set) && status.Replicas == p.numbers.replicas &&
+	return !onDelete(p.Set) && p.numbers.partition == 0 && status.Replicas == p.numbers.replicas &&
 		status.UpdatedReplicas == p.numbers.replicas && status.ReadyReplicas == p.numbers.replicas
 }
 

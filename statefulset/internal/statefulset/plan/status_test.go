@@ -56,6 +56,18 @@ func TestAnUpdateIsCompleteWhenAllPodsAreUpdatedAndReady(t *testing.T) {
 	}
 }
 
+// Whoever scales to zero in the middle of a canary and back gets the canary back, and no more of it.
+func TestTheCurrentRevisionStaysForAsLongAsThePartitionKeepsPods(t *testing.T) {
+	for name, w := range map[string]*world{
+		"no pods":                    given(t, 0, partition(3)),
+		"the canary is the last pod": given(t, 1, partition(3), unorderedBy(nil)).updated(at(0)),
+	} {
+		assert.Equal(t, w.revisions[0].Name, w.status().CurrentRevision, name)
+	}
+	w := given(t, 0)
+	assert.Equal(t, w.revisions[1].Name, w.status().CurrentRevision, "no partition")
+}
+
 // What waits says for whom: the table of the specification.
 func TestConditionsSayForWhomTheSetWaits(t *testing.T) {
 	rows := []struct {
