@@ -18,6 +18,22 @@ const (
 	LifecycleStateLabel = "lifecycle.apps.kruise.io/state"
 )
 
+// ControlLabels are the labels by which the workload operators tell of a pod and are asked for its replacement. They
+// belong to one pod: in a pod template, and so in a selector, they mean nothing that could be followed.
+func ControlLabels() []string {
+	return []string{RevisionLabel, InstanceIDLabel, SpecifiedDeleteLabel, LifecycleStateLabel}
+}
+
+// ControlAnnotations are the records that operators and the node agent keep of one pod. In a pod template they are
+// copies of another pod's.
+func ControlAnnotations() []string {
+	return []string{
+		LifecycleTimestampAnnotation, InPlaceUpdateStateAnnotation, LegacyInPlaceUpdateStateAnnotation,
+		InPlaceUpdateGraceAnnotation, LegacyInPlaceUpdateGraceAnnotation, RuntimeContainersMetaAnnotation,
+		ContainerLaunchPriorityCompletedAnnotation,
+	}
+}
+
 // Annotations on pods.
 const (
 	// LifecycleTimestampAnnotation is the time of the last change of the lifecycle state, RFC 3339.

@@ -31,15 +31,16 @@ type Options struct {
 	Now time.Time
 }
 
-// FromTemplate is a new pod of the template.
+// FromTemplate is a new pod of the template. Control labels and annotations of the template are left out: the pod would
+// be asked to go as soon as it has come, or have records of another one.
 func FromTemplate(template *corev1.PodTemplateSpec, o Options) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            o.Name,
 			GenerateName:    o.GenerateName,
 			Namespace:       o.Namespace,
-			Labels:          merged(template.Labels, o.Labels),
-			Annotations:     merged(template.Annotations),
+			Labels:          merged(without(template.Labels, contract.ControlLabels()), o.Labels),
+			Annotations:     merged(without(template.Annotations, contract.ControlAnnotations())),
 			Finalizers:      slices.Clone(template.Finalizers),
 			OwnerReferences: []metav1.OwnerReference{o.Owner},
 		},
@@ -58,6 +59,18 @@ func FromTemplate(template *corev1.PodTemplateSpec, o Options) *corev1.Pod {
 		podspec.DefaultToPullAlways(&pod.Spec)
 	}
 	return pod
+}
+
+// without is the map without the keys, itself where it has none of them.
+func without(m map[string]string, keys []string) map[string]string {
+	if !slices.ContainsFunc(keys, func(key string) bool { _, ok := m[key]; return ok }) {
+		return m
+	}
+	rest := maps.Clone(m)
+	for _, key := range keys {
+		delete(rest, key)
+	}
+	return rest
 }
 
 // merged is a map of its own with what all have; later ones win.

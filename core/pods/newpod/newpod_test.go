@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -34,6 +35,39 @@ func TestPodsAreMadeOfTheTemplateAndTheWorkloadsOwn(t *testing.T) {
 	assert.Equal(t, []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}, {ConditionType: contract.InPlaceUpdateReady}}, pod.Spec.ReadinessGates)
 	assert.Equal(t, corev1.PullAlways, pod.Spec.Containers[0].ImagePullPolicy)
 	assert.Equal(t, *before, template, "the template was changed")
+}
+
+func TestPodsHaveNothingThatBelongsToAnother(t *testing.T) {
+	template := gen.Template(gen.Label("app", "web"), gen.Image("main", "app:1"))
+	template.Annotations = map[string]string{"note": "x"}
+	for _, key := range contract.ControlLabels() {
+		template.Labels[key] = "copied"
+	}
+	for _, key := range contract.ControlAnnotations() {
+		template.Annotations[key] = "copied"
+	}
+	before := template.DeepCopy()
+	pod := FromTemplate(&template, Options{Name: "web-1", Labels: map[string]string{contract.RevisionLabel: "web-x"}})
+	assert.Equal(t, map[string]string{"app": "web", contract.RevisionLabel: "web-x"}, pod.Labels)
+	assert.Equal(t, map[string]string{"note": "x"}, pod.Annotations)
+	assert.Equal(t, *before, template, "the template was changed")
+}
+
+func TestSelectorsAskForNoControlLabel(t *testing.T) {
+	key := contract.SpecifiedDeleteLabel
+	expression := func(o metav1.LabelSelectorOperator) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: o, Values: []string{"true"}}}}
+	}
+	for _, s := range []*metav1.LabelSelector{
+		{MatchLabels: map[string]string{"app": "web", key: "true"}}, expression(metav1.LabelSelectorOpIn), expression(metav1.LabelSelectorOpExists),
+	} {
+		require.ErrorContains(t, CheckSelector(s), key)
+	}
+	for _, s := range []*metav1.LabelSelector{
+		nil, {MatchLabels: map[string]string{"app": "web"}}, expression(metav1.LabelSelectorOpNotIn), expression(metav1.LabelSelectorOpDoesNotExist),
+	} {
+		require.NoError(t, CheckSelector(s))
+	}
 }
 
 func TestPrefixesOfNamesAreCutAsByTheServer(t *testing.T) {

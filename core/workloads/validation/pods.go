@@ -44,6 +44,7 @@ func Selector(s *metav1.LabelSelector, template map[string]string, spec *field.P
 // The path is that of the template, the kind the workload's, for the message.
 func LongRunning(template *corev1.PodTemplateSpec, at *field.Path, kind string) field.ErrorList {
 	errs := restartInPlace(template, at.Child("metadata", "annotations").Key(contract.RestartInPlaceAnnotation))
+	errs = append(errs, controlLabels(template, at.Child("metadata", "labels"))...)
 	pod, at := &template.Spec, at.Child("spec")
 	if pod.RestartPolicy != "" && pod.RestartPolicy != corev1.RestartPolicyAlways {
 		supported := []corev1.RestartPolicy{corev1.RestartPolicyAlways}
@@ -51,6 +52,18 @@ func LongRunning(template *corev1.PodTemplateSpec, at *field.Path, kind string) 
 	}
 	if pod.ActiveDeadlineSeconds != nil {
 		errs = append(errs, field.Forbidden(at.Child("activeDeadlineSeconds"), "activeDeadlineSeconds in "+kind+" is not Supported"))
+	}
+	return errs
+}
+
+// controlLabels wants that a template has no label that belongs to single pods: all of its pods would be asked to go, or
+// said to be what they are not.
+func controlLabels(template *corev1.PodTemplateSpec, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range contract.ControlLabels() {
+		if _, ok := template.Labels[key]; ok {
+			errs = append(errs, field.Forbidden(at.Key(key), "this label belongs to single pods: remove it from the template"))
+		}
 	}
 	return errs
 }

@@ -105,6 +105,14 @@ func TestLongRunningPods(t *testing.T) {
 	}, texts(LongRunning(of(corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: new(int64(3))}), spec, "web")))
 }
 
+func TestTemplatesHaveNoLabelsOfSinglePods(t *testing.T) {
+	for _, key := range contract.ControlLabels() {
+		template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web", key: "x"}}}
+		assert.Equal(t, []string{"spec.metadata.labels[" + key + "]: Forbidden: this label belongs to single pods: remove it from the template"},
+			texts(LongRunning(template, spec, "web")))
+	}
+}
+
 func TestARestartNamesContainersOfTheTemplate(t *testing.T) {
 	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		InitContainers: []corev1.Container{{Name: "setup"}, {Name: "mesh", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}},

@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/newpod"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
@@ -109,6 +110,9 @@ func newPass(s Snapshot) *pass {
 	}
 	p.findPlaces()
 	p.numbers, p.plan.Err = readNumbers(s.Set, p.desired)
+	if err := newpod.CheckSelector(s.Set.Spec.Selector); err != nil {
+		p.plan.Err = err
+	}
 	p.plan.MaxUnavailable = int32(p.numbers.maxUnavailable)
 	if p.selectsAll() {
 		p.plan.Err = errSelectsAll

@@ -8,6 +8,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/newpod"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
@@ -138,6 +139,9 @@ func newPass(s Snapshot) *pass {
 	var reserved ordinals.Reserved
 	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
 	p.numbers, reserved, p.plan.Err = readNumbers(s.Set, s.FeatureGates)
+	if err := newpod.CheckSelector(s.Set.Spec.Selector); err != nil {
+		p.plan.Err = err
+	}
 	p.plan.MaxUnavailable = int32(p.numbers.maxUnavailable)
 	options := inplace.Options{DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, Resize: s.FeatureGates.Resize}
 	p.workload = podupdate.Workload{

@@ -1,0 +1,28 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
+
+	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+)
+
+// A template may be the copy of a pod, with the labels by which a pod is asked to go.
+func TestATemplateThatIsTheCopyOfAPodIsFollowed(t *testing.T) {
+	w, p := play(t, simulate.Options{Seed: 1}, 3, func(s *v1beta1.DaemonSet) { simulate.CopyPod(&s.Spec.Template) })
+	simulate.CheckCopiedPod(t, w, p, 3)
+}
+
+// A selector that asks for such a label would release every new pod at once.
+func TestASelectorForALabelOfSinglePodsCreatesNothing(t *testing.T) {
+	w := given(t, 3, func(s *v1beta1.DaemonSet) { s.Spec.Selector.MatchLabels[contract.SpecifiedDeleteLabel] = "true" })
+	todo := Compute(w.snapshot())
+	require.ErrorContains(t, todo.Err, contract.SpecifiedDeleteLabel)
+	assert.Zero(t, todo.Count(action.Create))
+}
