@@ -185,6 +185,18 @@ func TestVerdictsForJobs(t *testing.T) {
 	}
 }
 
+func TestDefaultTolerationsHoldWithoutEnd(t *testing.T) {
+	given := []corev1.Toleration{
+		{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
+		{Key: "busy", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(30))},
+	}
+	all := WithDefaults(given, false)
+	assert.Len(t, all, 7)
+	assert.Nil(t, all[0].TolerationSeconds)
+	assert.Equal(t, int64(30), *all[1].TolerationSeconds, "others are the template's affair")
+	assert.Equal(t, int64(300), *given[0].TolerationSeconds, "the list given was changed")
+}
+
 func TestDefaultTolerationsAreAddedOnce(t *testing.T) {
 	own := corev1.Toleration{Key: corev1.TaintNodeDiskPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
 	all := WithDefaults([]corev1.Toleration{own}, true)

@@ -6,12 +6,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// WithDefaults are the tolerations together with those that every pod of a DaemonSet has, each once. The list given is
-// not changed.
+// WithDefaults are the tolerations together with those that every pod of a DaemonSet has, each once. One that the list has
+// for a time (tolerationSeconds) holds without end, as in the built-in kind: the pods of a node that is not ready stay.
+// The list given is not changed.
 func WithDefaults(tolerations []corev1.Toleration, hostNetwork bool) []corev1.Toleration {
 	all := slices.Clone(tolerations)
 	for _, t := range defaults(hostNetwork) {
-		if !slices.ContainsFunc(all, func(have corev1.Toleration) bool { return have.MatchToleration(&t) }) {
+		missing := true
+		for i := range all {
+			if all[i].MatchToleration(&t) {
+				all[i], missing = t, false
+			}
+		}
+		if missing {
 			all = append(all, t)
 		}
 	}

@@ -145,7 +145,7 @@ func (m *builtInPass) update(nodes []*corev1.Node) {
 			desired++
 		}
 	}
-	numbers, err := readNumbers(m.set, desired)
+	numbers, err := readNumbers(m.set, desired, desired)
 	if err != nil {
 		return
 	}

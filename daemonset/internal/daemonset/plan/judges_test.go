@@ -86,7 +86,7 @@ func notReadyNodes(v *simulate.View) int {
 
 func mostOutOfService(v *simulate.View) int {
 	set := setIn(v)
-	l, r := limitsOf(set, len(nodesIn(v))), set.Spec.UpdateStrategy.RollingUpdate
+	l, r := limitsOf(set, len(nodesIn(v)), len(nodesIn(v))), set.Spec.UpdateStrategy.RollingUpdate
 	switch {
 	case !l.readable, r != nil && r.Selector != nil, l.partition > 0: // what is out of the update's reach does not count
 		return math.MaxInt
@@ -108,7 +108,7 @@ func doubled(v *simulate.View) int {
 }
 
 func mostDoubled(v *simulate.View) int {
-	l := limitsOf(setIn(v), len(nodesIn(v)))
+	l := limitsOf(setIn(v), len(nodesIn(v)), len(nodesIn(v)))
 	if !l.readable {
 		return math.MaxInt
 	}
@@ -125,6 +125,7 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 		ofPlan("the old pod stays until its successor is available", surgesAreSafe),
 		ofPlan("maxUnavailable holds", budgetHolds),
 		ofPlan("partition and selector hold", rangeHolds),
+		ofPlan("a taint updates no other node", taintsUpdateNobody),
 		ofPlan("paused changes no revision", pausedChangesNoRevision),
 		ofPlan("nobody waits without a word", nobodyWaitsWithoutAWord),
 		simulate.NoBreakOfHooks(preDelete(s.Set.Spec.Lifecycle)),
@@ -161,6 +162,32 @@ func onlyNodesInNeedGetPods(s Snapshot, todo Plan) []string {
 		}
 	}
 	return wrong
+}
+
+// taintsUpdateNobody: nodes that should run no pod any more, and have one, widen no update: without their taints, it
+// would reach the same nodes.
+func taintsUpdateNobody(s Snapshot, _ Plan) []string {
+	if s.FeatureGates.PruneIneligibleNodes { // they take no part, and the share is that of fewer nodes
+		return nil
+	}
+	before := s
+	before.Nodes = slices.Clone(s.Nodes)
+	p := newPass(s)
+	for i := range before.Nodes {
+		if n := &before.Nodes[i]; n.ShouldContinue && slices.ContainsFunc(p.places, func(l place) bool { return l.name == n.Name && l.hasPod() }) {
+			n.ShouldRun = true
+		}
+	}
+	reached := func(p *pass) (names []string) {
+		for _, l := range p.inRange {
+			names = append(names, l.name)
+		}
+		return names
+	}
+	if without, with := reached(newPass(before)), reached(p); !slices.Equal(without, with) {
+		return []string{fmt.Sprintf("the update reaches %v, and without the taints %v", with, without)}
+	}
+	return nil
 }
 
 func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
@@ -223,12 +250,15 @@ func unarrived(w *simulate.World) []string {
 	for _, o := range v.Active("set-uid") {
 		pods[eligibility.NodeOf(o)] = append(pods[eligibility.NodeOf(o)], o)
 	}
-	desired, kept := 0, 0
+	desired, takingPart, kept := 0, 0, 0
 	for _, n := range w.Nodes() {
 		on, verdict := pods[n.Name], template.Of(n)
 		delete(pods, n.Name)
 		if verdict.ShouldRun {
 			desired++
+		}
+		if verdict.ShouldRun || len(on) > 0 {
+			takingPart++
 		}
 		switch {
 		case !verdict.ShouldContinue && len(on) > 0:
@@ -253,7 +283,7 @@ func unarrived(w *simulate.World) []string {
 			problems = append(problems, "a pod on no node")
 		}
 	}
-	n, err := readNumbers(set, desired)
+	n, err := readNumbers(set, desired, takingPart)
 	if err == nil && !paused(set) && !onDelete(set) && kept > n.partition {
 		problems = append(problems, fmt.Sprintf("%d nodes are not updated, partition %d", kept, n.partition))
 	}

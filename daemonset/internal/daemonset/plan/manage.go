@@ -192,22 +192,21 @@ func (p *pass) needsPod(l *place) bool {
 }
 
 // withinPartition is how far the partition lets nodes get their first pod, in the order of their names: partitioned
-// scaling leaves as many nodes without one. A node that had a pod gets the next one in any case.
+// scaling leaves as many nodes without one, of whatever revision the pods of the others are. A node that had a pod gets
+// the next one in any case.
 //
-//	10 nodes, none with a pod, partition 9: the first. 10 nodes, one with a new pod, partition 5: four more.
+//	10 nodes, none with a pod, partition 9: the first. 10 nodes, one with a pod, partition 5: four more.
 func (p *pass) withinPartition(needing []*place) []*place {
 	if !PartitionedScaling(p.Set) || p.numbers.partition == 0 {
 		return needing
 	}
-	updated := 0
+	var allowed []*place
+	room := -p.numbers.partition
 	for i := range p.places {
-		l := &p.places[i]
-		if l.ShouldRun && slices.ContainsFunc(l.pods, func(o *pod) bool { return o.updated && !o.Terminating }) {
-			updated++
+		if l := &p.places[i]; l.ShouldRun && (!l.hasPod() || slices.Contains(needing, l)) {
+			room++
 		}
 	}
-	var allowed []*place
-	room := p.desired - updated - min(p.numbers.partition, p.desired)
 	for _, had := range []bool{true, false} {
 		for _, l := range needing {
 			if p.HadPod[l.name] == had && (had || room > 0) {

@@ -168,6 +168,19 @@ func TestPartitionedScaling(t *testing.T) {
 	}
 }
 
+// Nodes that were without a pod stay so when the template changes, whatever the revision of the pods there are.
+func TestPartitionedScalingGoesOnAfterAnEdit(t *testing.T) {
+	w := given(t, 10, partition("3"), partitionedScaling).old("n1 n10 n2 n3 n4 n5 n6")
+	w.had = map[string]bool{}
+	for _, name := range strings.Fields("n1 n10 n2 n3 n4 n5 n6") {
+		w.had[name] = true
+	}
+	assert.Equal(t, []string{"delete n6"}, w.did())
+	w = given(t, 10, partition("2"), partitionedScaling).old("n1 n10 n2 n3 n4 n5 n6")
+	assert.Contains(t, w.did(), "create n7")
+	assert.NotContains(t, w.did(), "create n8")
+}
+
 func TestPartitionedScalingWithholdsNoPodFromANodeThatHadOne(t *testing.T) {
 	w := given(t, 3, partition("3"), partitionedScaling)
 	assert.Empty(t, w.did())

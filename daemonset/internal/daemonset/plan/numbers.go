@@ -15,20 +15,20 @@ const defaultBurst = 250
 
 // numbers are the counts that the spec asks for, with percentages resolved.
 type numbers struct {
-	partition      int   // nodes that are not updated
-	maxUnavailable int   // nodes whose pod may be out of service
-	maxSurge       int   // nodes that may have an old and a new pod; 0 without surge
-	burst          int   // pods that are created, deleted or updated in place in a pass, each
-	minReady       int32 // seconds
+	partition      int // nodes that are not updated
+	maxUnavailable int // nodes whose pod may be out of service
+	maxSurge       int // nodes that may have an old and a new pod; 0 without surge
+	burst          int // pods that are created, deleted or updated in place in a pass, each
 }
 
-// readNumbers resolves the spec's numbers for so many nodes that should run a pod. What rollingUpdate says counts only
-// with type RollingUpdate.
+// readNumbers resolves the spec's numbers for so many nodes that should run a pod, of which most percentages are shares,
+// and so many that take part in updates, of which partition is one: a node that is tainted or lost changes it only when
+// its pod goes. What rollingUpdate says counts only with type RollingUpdate.
 //
 //	25% of 10 nodes: maxUnavailable and maxSurge 3, partition 2. 10% of 5 nodes: burst 1.
-func readNumbers(set *v1beta1.DaemonSet, desired int) (numbers, error) {
+func readNumbers(set *v1beta1.DaemonSet, desired, takingPart int) (numbers, error) {
 	r := rollingUpdate(set)
-	n := numbers{minReady: set.Spec.MinReadySeconds}
+	var n numbers
 	if r.MaxUnavailable == nil && r.MaxSurge == nil {
 		r.MaxUnavailable = new(intstr.FromInt32(1))
 	}
@@ -36,18 +36,19 @@ func readNumbers(set *v1beta1.DaemonSet, desired int) (numbers, error) {
 	for _, amount := range []struct {
 		field    string
 		value    *intstr.IntOrString
+		of       int
 		rounding rollout.Rounding
 		into     *int
 	}{
-		{"maxUnavailable", r.MaxUnavailable, rollout.RoundUp, &n.maxUnavailable},
-		{"maxSurge", r.MaxSurge, rollout.RoundUp, &n.maxSurge},
-		{"partition", r.Partition, rollout.RoundDown, &n.partition},
-		{"burstReplicas", &burst, rollout.RoundDown, &n.burst},
+		{"maxUnavailable", r.MaxUnavailable, desired, rollout.RoundUp, &n.maxUnavailable},
+		{"maxSurge", r.MaxSurge, desired, rollout.RoundUp, &n.maxSurge},
+		{"partition", r.Partition, takingPart, rollout.RoundDown, &n.partition},
+		{"burstReplicas", &burst, desired, rollout.RoundDown, &n.burst},
 	} {
 		if amount.value == nil {
 			continue
 		}
-		v, err := rollout.Scaled(amount.field, *amount.value, int32(desired), amount.rounding)
+		v, err := rollout.Scaled(amount.field, *amount.value, int32(amount.of), amount.rounding)
 		if err != nil {
 			return n, err
 		}

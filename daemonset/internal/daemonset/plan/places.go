@@ -82,6 +82,11 @@ func (l *place) isAvailable() bool {
 	return slices.ContainsFunc(l.pods, func(o *pod) bool { return o.stays() && o.Available })
 }
 
+// isLeft reports whether a pod of the node goes out of service in this pass.
+func (l *place) isLeft() bool {
+	return slices.ContainsFunc(l.pods, func(o *pod) bool { return o.leaving })
+}
+
 // isServing reports whether a pod on the node is available and stays so, and no update of it is under way.
 func (l *place) isServing() bool { return slices.ContainsFunc(l.pods, (*pod).serving) }
 
@@ -169,7 +174,7 @@ func byAge(a, b *pod) int {
 
 // inspect derives the state of a pod of the set.
 func (p *pass) inspect(o *corev1.Pod) pod {
-	state := podstate.Of(o, p.Now, p.numbers.minReady)
+	state := podstate.Of(o, p.Now, p.Set.Spec.MinReadySeconds)
 	return pod{
 		State:    state,
 		overdue:  state.Active && p.workload.ResizeOverdue(state),

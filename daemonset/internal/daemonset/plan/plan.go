@@ -82,6 +82,7 @@ type pass struct {
 	pods       []pod
 	places     []place // by name, ascending
 	desired    int     // places that should run a pod
+	takingPart int     // places that count in updates
 	previous   *appsv1.ControllerRevision
 	inRange    []*place // where updates happen, in their order
 	left       allowance
@@ -109,7 +110,8 @@ func newPass(s Snapshot) *pass {
 		p.workload.ResizeDeadlineSeconds = inPlaceStrategy(s.Set).ResizeDeadlineSeconds
 	}
 	p.findPlaces()
-	p.numbers, p.plan.Err = readNumbers(s.Set, p.desired)
+	p.inspectPods()
+	p.numbers, p.plan.Err = readNumbers(s.Set, p.desired, p.countTakingPart())
 	if err := newpod.CheckSelector(s.Set.Spec.Selector); err != nil {
 		p.plan.Err = err
 	}
@@ -119,7 +121,6 @@ func newPass(s Snapshot) *pass {
 	}
 	p.creates = action.Step{Name: stepCreate, SlowStart: true}
 	p.left = allowance{creations: min(p.numbers.burst, action.MaxCreates), deletions: p.numbers.burst, inPlace: p.numbers.burst}
-	p.inspectPods()
 	p.selectRange()
 	return p
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // selectRange finds the nodes that the update reaches: those that are updated already, then those in the middle of it,
-// then the others that the selector matches, each from the last name down, without the last partition ones of all.
+// then the others that the selector matches, each from the last name down, without the last partition ones of all. With
+// partitioned scaling those that have never had a pod come last, from the first name up, as they get it.
 //
 //	a new, b and c old, partition 1: a, c.
 //	a, c and d old, b new, partition 2, selector a, c, d: b, d.
@@ -28,17 +29,17 @@ func (p *pass) selectRange() {
 	if onDelete(p.Set) || p.plan.Err != nil {
 		return
 	}
-	var updated, updating, rest []*place
-	total := 0
+	var updated, updating, rest, first []*place
 	for i := range slices.Backward(p.places) {
 		l := &p.places[i]
-		if l.counts = p.takesPart(l); !l.counts {
+		if !l.counts {
 			continue
 		}
-		total++
 		l.selected = selector.Matches(labels.Set(l.node.Labels))
 		switch stage := l.stage(); {
 		case reverts && !l.selected:
+		case PartitionedScaling(p.Set) && l.ShouldRun && !l.hasPod() && !p.HadPod[l.name]:
+			first = append(first, l)
 		case stage == isUpdated:
 			updated = append(updated, l)
 		case stage == isUpdating:
@@ -47,8 +48,9 @@ func (p *pass) selectRange() {
 			rest = append(rest, l)
 		}
 	}
-	all := slices.Concat(updated, updating, rest)
-	p.inRange = all[:min(max(total-p.numbers.partition, 0), len(all))]
+	slices.Reverse(first)
+	all := slices.Concat(updated, updating, rest, first)
+	p.inRange = all[:min(max(p.takingPart-p.numbers.partition, 0), len(all))]
 	for _, l := range p.inRange {
 		l.inRange = true
 	}
@@ -60,6 +62,17 @@ func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 		return labels.Everything(), nil
 	}
 	return metav1.LabelSelectorAsSelector(s)
+}
+
+// countTakingPart marks the nodes that count in updates and returns how many there are.
+func (p *pass) countTakingPart() int {
+	for i := range p.places {
+		l := &p.places[i]
+		if l.counts = p.takesPart(l); l.counts {
+			p.takingPart++
+		}
+	}
+	return p.takingPart
 }
 
 // takesPart reports whether the node counts in updates: one that exists and should run a pod or has one.

@@ -31,7 +31,7 @@ type limits struct {
 	readable                      bool
 }
 
-func limitsOf(set *v1beta1.DaemonSet, nodes int) limits {
+func limitsOf(set *v1beta1.DaemonSet, nodes, takingPart int) limits {
 	r := set.Spec.UpdateStrategy.RollingUpdate
 	if r == nil || set.Spec.UpdateStrategy.Type == v1beta1.OnDeleteStrategyType {
 		r = &v1beta1.RollingUpdateDaemonSet{}
@@ -40,7 +40,7 @@ func limitsOf(set *v1beta1.DaemonSet, nodes int) limits {
 	var oks [3]bool
 	l.unavailable, oks[0] = share(r.MaxUnavailable, nodes, math.Ceil)
 	l.surge, oks[1] = share(r.MaxSurge, max(nodes, 1), math.Ceil) // whether a set surges does not depend on how many nodes there are
-	l.partition, oks[2] = share(r.Partition, nodes, math.Floor)
+	l.partition, oks[2] = share(r.Partition, takingPart, math.Floor)
 	if l.unavailable == 0 && l.surge == 0 {
 		l.unavailable = 1
 	}
@@ -83,7 +83,6 @@ func read(s Snapshot) reading {
 			desired++
 		}
 	}
-	r.limits = limitsOf(s.Set, desired)
 	rolling := s.Set.Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil {
 		rolling = &v1beta1.RollingUpdateDaemonSet{}
@@ -92,7 +91,7 @@ func read(s Snapshot) reading {
 	for _, older := range s.Revisions {
 		r.reverting = r.reverting || reverts && older.Name != s.Chosen.Update.Name && older.DeletionTimestamp == nil
 	}
-	var stages [3][]string // updated, in the middle of it, old
+	var stages [4][]string // updated, in the middle of it, old, and those that wait for their first pod
 	total := 0
 	for _, n := range s.Nodes {
 		found, stage, some := readNode(s, n.Name, r.update)
@@ -104,15 +103,22 @@ func read(s Snapshot) reading {
 		}
 		total++
 		selected := matches(rolling.Selector, n.Node)
+		if stage == 1 && !some && !s.HadPod[n.Name] && PartitionedScaling(s.Set) && n.ShouldRun {
+			stage = 3
+		}
 		if stage == 2 && !selected || reverts && !selected {
 			continue
 		}
 		stages[stage] = append(stages[stage], n.Name)
 	}
+	r.limits = limitsOf(s.Set, desired, total)
 	left := max(total-r.partition, 0)
-	for _, names := range stages {
+	for stage, names := range stages {
 		slices.Sort(names)
-		for _, name := range slices.Backward(names) {
+		if stage < 3 {
+			slices.Reverse(names)
+		}
+		for _, name := range names {
 			r.nodes[name].inReach = left > 0
 			left--
 		}
@@ -262,10 +268,16 @@ func budgetHolds(s Snapshot, todo Plan) []string {
 	for o := range replaced(todo) {
 		lost[eligibility.NodeOf(o)] = true
 	}
+	updates := len(lost) > 0
+	for a := range simulate.Actions(todo.Steps, stepDelete) { // nodes that lose what is specified count wherever they are
+		if o, ok := a.Object.(*corev1.Pod); ok && updates && a.Reason == "SpecifiedDelete" {
+			lost[eligibility.NodeOf(o)] = true
+		}
+	}
 	down, changing, losesReady, losesAvailable := 0, 0, 0, 0
 	for name, n := range r.nodes {
 		switch {
-		case !n.inReach:
+		case !n.inReach && !lost[name]:
 		case n.available && lost[name]:
 			losesAvailable++
 		case n.available || n.skippable:

@@ -81,6 +81,6 @@ func (l *place) oldest() *pod {
 // isAvailable reports whether the pod has been ready for minReadySeconds. It plays no part that its hook holds it: so
 // does the built-in DaemonSet count.
 func (p *pass) isAvailable(o *pod) bool {
-	minReady := time.Duration(p.numbers.minReady) * time.Second
+	minReady := time.Duration(p.Set.Spec.MinReadySeconds) * time.Second
 	return o.Ready && (minReady == 0 || !o.ReadySince.IsZero() && !o.ReadySince.Add(minReady).After(p.Now))
 }

@@ -105,11 +105,11 @@ func (p *pass) roll(step *action.Step) {
 	}
 }
 
-// usesBudget reports whether the node counts against maxUnavailable in an update: one that the update reaches, and one
-// whose pod is not available yet. How else the pods of other nodes are is not the update's affair, unless these return
-// to an older revision.
+// usesBudget reports whether the node counts against maxUnavailable in an update: one that the update reaches, one whose
+// pod is not available yet, and one that loses its pod by this plan. How else the pods of other nodes are is not the
+// update's affair, unless these return to an older revision.
 func (p *pass) usesBudget(l *place) bool {
-	return l.inRange || l.counts && (p.previous != nil || l.isUp())
+	return l.inRange || l.counts && (p.previous != nil || l.isUp() || l.isLeft())
 }
 
 // full reports whether nothing more may go out of service.

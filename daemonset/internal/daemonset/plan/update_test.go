@@ -87,6 +87,9 @@ func TestRollingUpdates(t *testing.T) {
 		{"OnDelete", given(t, 2, deleting).old("n1").old("n2", down), none},
 		{"what the partition keeps stays, however it is", given(t, 3, partition("2")).old("n1", down).old("n2 n3"), []string{"delete n3"}},
 		{"and does not count", given(t, 3, partition("2")).old("n1 n2", down).old("n3"), []string{"delete n3"}},
+		{"what is specified uses up the same budget", given(t, 4, partition("2")).old("n1", gen.SpecifiedDelete()).old("n2 n3 n4"), []string{"delete n1"}},
+		{"also where the selector does not reach it", given(t, 4, onNodes("n3", "n4")).old("n1", gen.SpecifiedDelete()).old("n2 n3 n4"), []string{"delete n1"}},
+		{"and leaves what it does not use", given(t, 4, partition("2"), maxUnavailable("2")).old("n1", gen.SpecifiedDelete()).old("n2 n3 n4"), []string{"delete n1", "delete n4"}},
 		{"what leaves the selector stays", given(t, 3, onNodes("n1")).old("n1 n3").updated("n2"), []string{"delete n1"}},
 		{"burst", given(t, 5, burst("2"), maxUnavailable("3")).old("n1 n2 n3 n4 n5"), []string{"delete n5", "delete n4"}},
 		{"an equal template is the same revision", given(t, 1).updated("n1"), none},
@@ -94,6 +97,38 @@ func TestRollingUpdates(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, c.given.did()) })
+	}
+}
+
+// Nodes that are tainted or lost take part as before: a canary stays as large as it is.
+func TestAPartitionIsAShareOfTheNodesThatTakePart(t *testing.T) {
+	lost := func(n *corev1.Node) {
+		notReady(time.Minute)(n)
+		n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+	}
+	for _, change := range []struct {
+		name   string
+		change nodeOption
+		pod    []gen.PodOption
+	}{{"tainted", tainted(corev1.TaintEffectNoSchedule), nil}, {"lost", lost, []gen.PodOption{down}}} {
+		for _, kept := range []string{"80%", "8"} {
+			for n := range 11 {
+				w := given(t, 0, partition(kept), maxUnavailable("100%"))
+				for i := range 10 {
+					name, r, options := fmt.Sprintf("n%d", i), w.revisions[0], []gen.PodOption(nil)
+					w.node(name)
+					if i >= 8 {
+						r = w.revisions[1]
+					}
+					if i < n {
+						w.node(name, change.change)
+						options = change.pod
+					}
+					w.add(r, name, options)
+				}
+				assert.Empty(t, w.did(), "%d of 10 nodes %s, partition %s", n, change.name, kept)
+			}
+		}
 	}
 }
 
