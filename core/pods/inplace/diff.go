@@ -3,6 +3,7 @@ package inplace
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -129,6 +130,7 @@ func fixedPart(spec *corev1.PodSpec, o Options) *corev1.PodSpec {
 	podspec.Default(fixed, o.DefaultPullPolicy)
 	for _, c := range podspec.LongRunning(fixed) {
 		c.Image = ""
+		sortEnvironment(c.Env)
 		if o.Resize {
 			for _, list := range []corev1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
 				for _, name := range resizable() {
@@ -138,6 +140,19 @@ func fixedPart(spec *corev1.PodSpec, o Options) *corev1.PodSpec {
 		}
 	}
 	return fixed
+}
+
+// sortEnvironment puts entries in the order of their names where the order means nothing: none refers to another one by
+// $(NAME), which must stand before it, and none replaces another one of its name.
+func sortEnvironment(entries []corev1.EnvVar) {
+	names := map[string]bool{}
+	for i := range entries {
+		if names[entries[i].Name] || strings.Contains(entries[i].Value, "$(") {
+			return
+		}
+		names[entries[i].Name] = true
+	}
+	slices.SortFunc(entries, func(a, b corev1.EnvVar) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // addContainers adds what differs between two specs whose fixed parts are equal.

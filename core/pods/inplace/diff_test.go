@@ -1,6 +1,7 @@
 package inplace
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,17 @@ import (
 func resources(limits, requests corev1.ResourceList) func(*corev1.PodTemplateSpec) {
 	return func(t *corev1.PodTemplateSpec) {
 		t.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: limits, Requests: requests}
+	}
+}
+
+// environment are entries NAME=VALUE.
+func environment(entries ...string) func(*corev1.PodTemplateSpec) {
+	return func(t *corev1.PodTemplateSpec) {
+		env := make([]corev1.EnvVar, len(entries))
+		for i, entry := range entries {
+			env[i].Name, env[i].Value, _ = strings.Cut(entry, "=")
+		}
+		t.Spec.Containers[0].Env = env
 	}
 }
 
@@ -61,6 +73,10 @@ func TestDiffVerdicts(t *testing.T) {
 			t.Spec.InitContainers = append(t.Spec.InitContainers, t.Spec.InitContainers[1])
 		}, "spec.initContainers"},
 		{"env literal", base, one(func(c *corev1.Container) { c.Env = []corev1.EnvVar{{Name: "A", Value: "1"}} }), "spec.containers[0].env"},
+		{"order of the environment", variant(base, environment("A=1", "B=2", "C=3")), environment("C=3", "A=1", "B=2"), ""},
+		{"order of the environment, and a value", variant(base, environment("A=1", "B=2")), environment("B=3", "A=1"), "spec.containers[0].env[1].value"},
+		{"order of entries that refer to others", variant(base, environment("A=1", "B=$(A)")), environment("B=$(A)", "A=1"), "spec.containers[0].env[0].name"},
+		{"order of entries of one name", variant(base, environment("A=1", "A=2")), environment("A=2", "A=1"), "spec.containers[0].env[0].value"},
 		{"port", base, one(func(c *corev1.Container) { c.Ports = []corev1.ContainerPort{{ContainerPort: 80}} }), "spec.containers[0].ports"},
 		{"probe", variant(base, one(func(c *corev1.Container) { c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 10} })),
 			one(func(c *corev1.Container) { c.ReadinessProbe.PeriodSeconds = 5 }), "spec.containers[0].readinessProbe.periodSeconds"},
