@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/workloads/failures"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -23,6 +24,7 @@ import (
 // Workload is CloneSet with its plan, which depends on the feature gates. Of pods and claims those with an instance id
 // are cached: what other workloads run costs next to nothing.
 func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.CloneSet, *v1beta1.CloneSet, plan.Snapshot] {
+	failed := &failures.Memory{}
 	return &frame.Workload[v1beta1.CloneSet, *v1beta1.CloneSet, plan.Snapshot]{
 		Name: "cloneset", Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), PodLabel: contract.InstanceIDLabel,
 		Cached: map[client.Object]cache.ByObject{
@@ -40,7 +42,8 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.CloneSet, 
 			}
 		},
 		DefaultPullPolicy: plan.DefaultPullPolicy, HashClaims: true,
-		Watch: func(_ *engine.Engine, owners engine.Owners, b *builder.Builder) {
+		Watch: func(e *engine.Engine, owners engine.Owners, b *builder.Builder) {
+			e.AddMemories(failed)
 			b.Watches(&corev1.PersistentVolumeClaim{}, owners.Objects())
 		},
 		PreDownload: featureGates.PreDownload,
@@ -49,7 +52,7 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.CloneSet, 
 			if err != nil {
 				return plan.Snapshot{}, fmt.Errorf("list claims: %w", err)
 			}
-			return plan.Snapshot{Snapshot: seen, Claims: claims, FeatureGates: featureGates}, nil
+			return plan.Snapshot{Snapshot: seen, Claims: claims, RetryFailedAt: plan.RetryFailedAt(failed, seen), FeatureGates: featureGates}, nil
 		},
 		Compute: plan.Compute,
 		Status: func(set *v1beta1.CloneSet, seen plan.Snapshot, todo plan.Plan, done action.Failures) {

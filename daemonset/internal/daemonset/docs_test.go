@@ -7,6 +7,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/testing/docs"
+	"github.com/flotilla-project/flotilla/core/workloads/failures"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemonset/internal/daemonset/plan"
@@ -16,7 +17,7 @@ import (
 // Users look up in the feature's page what conditions, events and the command line say.
 func TestThePageExplainsEveryWord(t *testing.T) {
 	page := docs.Feature(t, "daemonset")
-	page.Names(frame.Reasons, plan.Reasons, v1beta1.ConditionTypes, v1beta1.Reasons)
+	page.Names(frame.Reasons, failures.Reasons, plan.Reasons, v1beta1.ConditionTypes, v1beta1.Reasons)
 
 	operator := setup.Operator()
 	for _, featureGate := range operator.FeatureGates {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/workloads/failures"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -31,6 +33,7 @@ const podLabel = appsv1.StatefulSetPodNameLabel
 // sight. Claims are all there are, because a set knows its own by name only.
 func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSet, *v1beta1.StatefulSet, plan.Snapshot] {
 	var known classes
+	failed := &failures.Memory{}
 	return &frame.Workload[v1beta1.StatefulSet, *v1beta1.StatefulSet, plan.Snapshot]{
 		Name: "statefulset", Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), PodLabel: podLabel,
 		Cached: map[client.Object]cache.ByObject{
@@ -48,10 +51,14 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSe
 			}
 		},
 		DefaultPullPolicy: plan.DefaultPullPolicy, SameTemplate: sameAsBuiltIn,
-		IsMember: plan.IsMember, Watch: watch, Adopters: adopters,
+		IsMember: plan.IsMember, Adopters: adopters,
+		Watch: func(e *engine.Engine, owners engine.Owners, b *builder.Builder) {
+			e.AddMemories(failed)
+			watch(e, owners, b)
+		},
 		PreDownload: featureGates.PreDownload,
 		Snapshot: func(ctx context.Context, e *engine.Engine, seen model.Snapshot[*v1beta1.StatefulSet]) (plan.Snapshot, error) {
-			s := plan.Snapshot{Snapshot: seen, FeatureGates: featureGates}
+			s := plan.Snapshot{Snapshot: seen, RetryFailedAt: plan.RetryFailedAt(failed, seen), FeatureGates: featureGates}
 			if featureGates.AutoResizePVC && seen.Set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate {
 				s.Expandable, s.ClassesErr = known.expandable(ctx, e)
 			}

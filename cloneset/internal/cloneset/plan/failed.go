@@ -4,26 +4,80 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
+	"github.com/flotilla-project/flotilla/core/workloads/failures"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
+
+// mostFailed is how many failed pods stay to be looked at.
+const mostFailed = 10
+
+// RetryFailedAt notes the pods that have failed and returns when others may take their place, for Snapshot. The pauses
+// are those of the whole set: no pod of it has a place of its own.
+func RetryFailedAt(known *failures.Memory, seen model.Snapshot[*v1beta1.CloneSet]) time.Time {
+	update := ""
+	if seen.Chosen.Update != nil {
+		update = seen.Chosen.Update.Name
+	}
+	return known.RetryAt(seen.Set, update, seen.Pods, func(*corev1.Pod) string { return "" }, seen.Now)[""]
+}
+
+// awaitsRetry reports whether pods that fail one after the other hold up new ones, and says so.
+func (p *pass) awaitsRetry() bool {
+	wait := p.RetryFailedAt.Sub(p.Now)
+	if wait <= 0 {
+		return false
+	}
+	p.plan.RequeueWithin(wait)
+	p.plan.Wait(failures.WaitReason, "", "%s", failures.Message("of the set", p.RetryFailedAt))
+	return true
+}
+
+// limitFailedPods deletes the oldest failed pods, but for those that the preDelete hook holds. What is left tells why pods
+// fail.
+func limitFailedPods(p *pass) {
+	failed := slices.DeleteFunc(p.failedPods(), func(o podstate.State) bool { return lifecycle.Hooked(preDelete(p.Set), o.Pod) })
+	if len(failed) <= mostFailed {
+		return
+	}
+	step := action.Step{Name: stepScale}
+	for _, o := range failed[:len(failed)-mostFailed] { // the oldest first
+		a := p.updates.Delete(o, podupdate.DeleteReason{
+			Reason: "FailedLimit", Message: fmt.Sprintf("more than %d pods have failed", mostFailed),
+			Event: &action.Event{Succeeded: EventDeleted, Note: "succeed to delete pod " + o.Pod.Name, Failed: EventDeleteFailed},
+		})
+		if !p.plan.YieldsPlace(&a) {
+			step.Actions = append(step.Actions, a)
+		}
+	}
+	p.plan.Add(step)
+}
+
+// failedPods are the pods in phase Failed that nobody deletes, the oldest first.
+func (p *pass) failedPods() []podstate.State {
+	return slices.DeleteFunc(slices.Clone(p.inactive), func(o podstate.State) bool {
+		return o.Terminating || o.Pod.Status.Phase != corev1.PodFailed
+	})
+}
 
 // warnAboutFailedPods tells users why pods have failed, in the pass in which others take their place; the pods
 // themselves are left to be looked at. Which one is missing for which is not recorded, so that it is told
 // of those that failed last.
 func warnAboutFailedPods(p *pass) {
-	if p.plan.Err != nil {
+	if p.plan.Err != nil || p.RetryFailedAt.After(p.Now) {
 		return
 	}
-	failed := slices.DeleteFunc(slices.Clone(p.inactive), func(o podstate.State) bool {
-		return o.Terminating || o.Pod.Status.Phase != corev1.PodFailed
-	})
+	failed := p.failedPods()
 	slices.SortStableFunc(failed, func(a, b podstate.State) int { return b.ReadySince.Compare(a.ReadySince) })
 	for _, o := range failed[:min(int(p.currentBalance().missing), len(failed))] {
 		p.plan.Notices = append(p.plan.Notices, action.Notice{

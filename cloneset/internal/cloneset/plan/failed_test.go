@@ -8,7 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/workloads/failures"
 )
 
 // failed is a pod that ended so many seconds ago.
@@ -56,3 +59,55 @@ func TestFailedPodsAreWarnedAbout(t *testing.T) {
 		})
 	}
 }
+
+// Where pods fail at once the next ones come later each time: without a pause a set fills the cluster with failed pods.
+func TestNewPodsWaitWherePodsFailOneAfterTheOther(t *testing.T) {
+	w := given(t, 3).updated(1).updated(1, failed(1, evicted)...)
+	assert.Equal(t, 2, counted(w.plan(), action.Create))
+	w.retry = now.Add(40 * time.Second)
+	todo := w.plan()
+	assert.Zero(t, counted(todo, action.Create))
+	assert.Equal(t, 40*time.Second, todo.RequeueAfter)
+	assert.Equal(t, []action.Wait{{Reason: failures.WaitReason, Message: "pods of the set fail one after the other; the next one is made at 2026-01-02T12:00:40Z"}}, todo.Waits)
+	assert.Empty(t, todo.Notices, "why they fail is told when they are replaced")
+
+	w = given(t, 1).updated(1).updated(1, failed(1, evicted)...)
+	w.retry = now.Add(40 * time.Second)
+	assert.Empty(t, w.plan().Waits, "nothing is missing")
+	w = given(t, 2, maxUnavailable("2")).old(1).updated(1, failed(1, evicted)...)
+	w.retry = now.Add(40 * time.Second)
+	assert.Positive(t, counted(w.plan(), action.Delete), "updates go on")
+}
+
+func TestOfFailedPodsTheLastTenStay(t *testing.T) {
+	w := given(t, 1).updated(1)
+	for i := range 13 {
+		w.updated(1, append(failed(1, evicted), gen.Created(now.Add(-time.Duration(i)*time.Minute)))...)
+	}
+	var deleted []string
+	for a := range simulate.Actions(w.plan().Steps, "") {
+		if a.Verb == action.Delete {
+			deleted = append(deleted, a.Object.GetName())
+		}
+	}
+	assert.Equal(t, []string{"web-new13", "web-new12", "web-new11"}, deleted, "the oldest go first")
+	w.pods = w.pods[:11]
+	assert.Zero(t, counted(w.plan(), action.Delete))
+}
+
+// A set whose pods are rejected by every node makes 11 of them in a quarter of an hour, and not one each second.
+func TestPodsThatFailOneAfterTheOtherAreFewAndFewer(t *testing.T) {
+	known, w, made := &failures.Memory{}, given(t, 1), 0
+	for second := range 15 * 60 {
+		s := w.snapshot()
+		s.Now = now.Add(time.Duration(second) * time.Second)
+		s.RetryFailedAt = RetryFailedAt(known, s.Snapshot)
+		if counted(Compute(s), action.Create) > 0 {
+			made++
+			w.updated(1, failed(0, evicted)...)
+		}
+	}
+	assert.Equal(t, 11, made)
+}
+
+func counted(todo Plan, verb action.Verb) int { return todo.Count(verb) }

@@ -54,6 +54,7 @@ func rules() []rule {
 		{preDownload, false},         // images pulled ahead on the nodes of old pods
 		{cancelDeletion, true},       // pods in PreparingDelete that need not go after all
 		{warnAboutFailedPods, false}, // pods in phase Failed, which others replace
+		{limitFailedPods, false},     // of which only some stay
 		{updateFirst, true},          // while pods cannot be created, updates do not wait for them
 		{scaleOut, true},             // spec.replicas, maxSurge and scaleStrategy.maxUnavailable
 		{finishDeletion, true},       // pods in PreparingDelete whose hook has let go

@@ -45,7 +45,8 @@ func cancelDeletion(p *pass) {
 }
 
 // scaleOut creates the pods that are missing: those of the current revision first, then those of
-// the update revision, as many as scaleStrategy.maxUnavailable allows.
+// the update revision, as many as scaleStrategy.maxUnavailable allows. Where pods fail one after the other they come later
+// each time.
 func scaleOut(p *pass) {
 	if p.plan.Err != nil {
 		return
@@ -54,6 +55,9 @@ func scaleOut(p *pass) {
 	if b.missing > b.create {
 		p.plan.Wait(WaitScaleLimit, "", "%d more pods wait for scaleStrategy.maxUnavailable", b.missing-b.create)
 		p.noteScaleUpLimit(b.create)
+	}
+	if b.create > 0 && p.awaitsRetry() {
+		return
 	}
 	step := action.Step{Name: stepScale, SlowStart: true}
 	creates := b.create - p.waitForClaims(b.create)

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -13,6 +15,8 @@ type Snapshot struct {
 	model.Snapshot[*v1beta1.CloneSet]
 	// Claims are the claims that the set owns.
 	Claims []*corev1.PersistentVolumeClaim
+	// RetryFailedAt says when pods may take the place of failed ones; zero where that need not wait.
+	RetryFailedAt time.Time
 	// FeatureGates are the feature gates that the plan depends on.
 	FeatureGates FeatureGates
 }

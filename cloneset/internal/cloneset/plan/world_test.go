@@ -39,6 +39,7 @@ type world struct {
 	rolled       bool // the older revision is wanted again
 	unsaved      bool // the newer revision is not written yet
 	pulls        predownload.Jobs
+	retry        time.Time
 }
 
 type setOption func(*v1beta1.CloneSet)
@@ -130,7 +131,7 @@ func (w *world) add(r int, prefix string, n int, options []gen.PodOption) *world
 }
 
 func (w *world) snapshot() Snapshot {
-	s := Snapshot{Claims: controlledBy(w.set, w.claims), FeatureGates: w.featureGates, Snapshot: model.Snapshot[*v1beta1.CloneSet]{
+	s := Snapshot{Claims: controlledBy(w.set, w.claims), RetryFailedAt: w.retry, FeatureGates: w.featureGates, Snapshot: model.Snapshot[*v1beta1.CloneSet]{
 		Set: w.set, Owner: controllerRef(w.set), Pods: simulate.Snapshot(w.pods), Revisions: w.revisions[:], Now: now, Seed: 7,
 		PullJobs:   w.pulls,
 		Claim:      func(name string) *corev1.PersistentVolumeClaim { return claimNamed(w.claims, name) },

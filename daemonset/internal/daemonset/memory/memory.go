@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
+	"github.com/flotilla-project/flotilla/core/workloads/failures"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
@@ -18,6 +19,8 @@ import (
 type Memory struct {
 	// Eligible are the verdicts on nodes.
 	Eligible eligibility.Memory
+
+	failures failures.Memory
 
 	mu   sync.Mutex
 	sets map[types.NamespacedName]*knownSet
@@ -49,19 +52,19 @@ type Facts struct {
 
 // knownSet is what is known of one set.
 type knownSet struct {
-	uid      types.UID
-	revision string
-	failures map[string]*failure // by node
-	hadPod   map[string]bool     // nodes; nil before it matters
+	uid    types.UID
+	hadPod map[string]bool // nodes; nil before it matters
 }
 
 // Recall notes what a pass sees and returns the facts. A pod that may be replaced now starts the next pause of its node.
 func (m *Memory) Recall(seen Seen) Facts {
-	facts := Facts{Verdicts: m.Eligible.Verdicts(seen.Set, &seen.Set.Spec.Template, seen.Nodes)}
+	facts := Facts{
+		Verdicts:      m.Eligible.Verdicts(seen.Set, &seen.Set.Spec.Template, seen.Nodes),
+		RetryFailedAt: m.failures.RetryAt(seen.Set, seen.Revision, seen.Pods, eligibility.NodeOf, seen.Now),
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.of(seen.Set, seen.Revision)
-	facts.RetryFailedAt = known.retryFailedAt(seen.Pods, seen.Now)
+	known := m.of(seen.Set)
 	if seen.FirstPodsWait {
 		known.notePods(seen, facts.Verdicts)
 	} else {
@@ -73,6 +76,7 @@ func (m *Memory) Recall(seen Seen) Facts {
 
 // Forget drops a set that is gone.
 func (m *Memory) Forget(name types.NamespacedName) {
+	m.failures.Forget(name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known := m.sets[name]; known != nil {
@@ -81,8 +85,8 @@ func (m *Memory) Forget(name types.NamespacedName) {
 	}
 }
 
-// of returns what is known of the set. Failures of another revision say nothing of this one.
-func (m *Memory) of(set *v1beta1.DaemonSet, revision string) *knownSet {
+// of returns what is known of the set.
+func (m *Memory) of(set *v1beta1.DaemonSet) *knownSet {
 	if m.sets == nil {
 		m.sets = map[types.NamespacedName]*knownSet{}
 	}
@@ -94,9 +98,6 @@ func (m *Memory) of(set *v1beta1.DaemonSet, revision string) *knownSet {
 		}
 		known = &knownSet{uid: set.UID}
 		m.sets[name] = known
-	}
-	if known.revision != revision || known.failures == nil {
-		known.revision, known.failures = revision, map[string]*failure{}
 	}
 	return known
 }

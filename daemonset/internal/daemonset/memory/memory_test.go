@@ -3,15 +3,12 @@ package memory
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
@@ -22,41 +19,6 @@ func named(uid types.UID) *v1beta1.DaemonSet {
 
 func podOn(node string, uid types.UID, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase}}
-}
-
-func TestPausesBetweenFailuresGrow(t *testing.T) {
-	m, set, now := &Memory{}, named("a"), gen.Epoch()
-	pauses := func(revision string, pods ...*corev1.Pod) map[string]time.Duration {
-		all := map[string]time.Duration{}
-		for node, until := range m.Recall(Seen{Set: set, Revision: revision, Pods: pods, Now: now}).RetryFailedAt {
-			all[node] = until.Sub(now)
-		}
-		return all
-	}
-	failed := func(uid types.UID) *corev1.Pod { return podOn("n1", uid, corev1.PodFailed) }
-	none := map[string]time.Duration{}
-
-	assert.Equal(t, none, pauses("r1", failed("1"), podOn("n2", "x", corev1.PodRunning)), "the first is replaced at once")
-	assert.Equal(t, none, pauses("r1", failed("1")), "and still is in the next pass")
-	assert.Equal(t, map[string]time.Duration{"n1": time.Second}, pauses("r1", failed("2")))
-	now = now.Add(time.Second)
-	assert.Equal(t, none, pauses("r1", failed("2")))
-	assert.Equal(t, map[string]time.Duration{"n1": 2 * time.Second}, pauses("r1", failed("3")))
-	assert.Equal(t, none, pauses("r1", podOn("n2", "4", corev1.PodFailed)), "another node")
-	assert.Equal(t, none, pauses("r2", failed("3")), "another revision begins anew")
-
-	for uid := range 20 {
-		for node, pause := range pauses("r2", failed(types.UID(rune('a'+uid)))) {
-			assert.LessOrEqual(t, pause, longestPause, node)
-			now = now.Add(pause)
-		}
-		assert.Equal(t, none, pauses("r2", failed(types.UID(rune('a'+uid)))))
-	}
-	assert.Equal(t, map[string]time.Duration{"n1": longestPause}, pauses("r2", failed("z")))
-	now = now.Add(3 * longestPause)
-	assert.Equal(t, none, pauses("r2", podOn("n2", "4", corev1.PodRunning)))
-	assert.Equal(t, none, pauses("r2", failed("zz")), "long ago")
-	assert.Equal(t, map[string]time.Duration{"n1": time.Second}, pauses("r2", failed("zzz")))
 }
 
 func nodesNamed(names ...string) (nodes []*corev1.Node) {

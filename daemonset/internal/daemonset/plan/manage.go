@@ -3,12 +3,12 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/workloads/failures"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
@@ -63,8 +63,7 @@ func (p *pass) deleteFinished(step *action.Step, l *place, o *pod) {
 	failed := o.Pod.Status.Phase == corev1.PodFailed
 	if wait := p.RetryFailedAt[l.name].Sub(p.Now); failed && wait > 0 {
 		p.plan.RequeueWithin(wait)
-		p.plan.Wait(WaitFailedPod, o.Pod.Name, "pods on node %s fail one after the other; the next one is made at %s", l.name,
-			p.RetryFailedAt[l.name].UTC().Format(time.RFC3339))
+		p.plan.Wait(failures.WaitReason, o.Pod.Name, "%s", failures.Message("on node "+l.name, p.RetryFailedAt[l.name]))
 		return
 	}
 	before := len(step.Actions)
@@ -177,9 +176,10 @@ func (l *place) servesHeld() bool {
 	return slices.ContainsFunc(l.pods, func(o *pod) bool { return o.Active && o.deleting && o.Ready })
 }
 
-// needsSuccessor reports whether all pods of a node that should run one are about to go.
+// needsSuccessor reports whether all pods of a node that should run one are about to go. One that has ended is not: its
+// successor comes once it may go.
 func (p *pass) needsSuccessor(l *place) bool {
-	return l.node != nil && l.ShouldRun && !slices.ContainsFunc(l.pods, func(o *pod) bool { return !o.Terminating && !o.deleting })
+	return l.node != nil && l.ShouldRun && !slices.ContainsFunc(l.pods, func(o *pod) bool { return !o.Terminating && (!o.deleting || o.finished) })
 }
 
 // needsPod reports whether the node gets a pod in any case. In a surge one that terminates does not stand in the way,

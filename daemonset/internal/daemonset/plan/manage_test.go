@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/workloads/failures"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
@@ -91,7 +92,7 @@ func TestFailedPodsAreReplacedLaterEachTime(t *testing.T) {
 	assert.Equal(t, []string{"delete n2"}, w.did())
 	todo := w.plan()
 	assert.Equal(t, 8*time.Second, todo.RequeueAfter)
-	assert.Equal(t, []string{WaitFailedPod}, w.waits())
+	assert.Equal(t, []string{failures.WaitReason}, w.waits())
 	require.Len(t, todo.Notices, 1)
 	assert.Equal(t, EventPodFailed, todo.Notices[0].Reason)
 	assert.Contains(t, todo.Notices[0].Note, "Found failed daemon pod default/web-n2-1 on node n2, will try to kill it")

@@ -33,6 +33,9 @@ func (p *pass) state(i int) (*podstate.State, bool) { return &p.pods[i].State, p
 // stays reports whether the pod is there to stay, as far as is known.
 func (o *pod) stays() bool { return o.Active && !o.deleting && !o.leaving && !o.foreign }
 
+// hasEnded reports whether the pod has ended and is not being deleted yet.
+func (o *pod) hasEnded() bool { return o.finished && !o.Terminating && !o.foreign }
+
 // up reports whether the pod is in service and stays so.
 func (o *pod) up() bool { return o.stays() && o.Ready }
 

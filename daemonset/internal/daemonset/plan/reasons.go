@@ -32,13 +32,11 @@ const (
 	WaitMaxUnavailable = "MaxUnavailable"
 	// WaitMaxSurge means that a new pod beside an old one is made once others are available.
 	WaitMaxSurge = "MaxSurge"
-	// WaitFailedPod means that a failed pod is not replaced yet, since others on its node have failed before.
-	WaitFailedPod = "FailedPodBackOff"
 )
 
 // Reasons are all that users read of this package.
 var Reasons = []string{
 	EventCreated, EventCreateFailed, EventDeleted, EventDeleteFailed, EventUpdateFailed, EventPodFailed, EventPodSucceeded,
 	EventPlacementFailed, EventSelectsAll, EventDeleteCancelled, EventGateMissing,
-	WaitMaxUnavailable, WaitMaxSurge, WaitFailedPod,
+	WaitMaxUnavailable, WaitMaxSurge,
 }

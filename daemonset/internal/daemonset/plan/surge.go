@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
@@ -47,23 +49,25 @@ func (p *pass) surging() []*place {
 	return all
 }
 
-// hasTwo reports whether two pods share the node. One that is deleted in this pass is one of them: that may fail.
+// hasTwo reports whether two pods share the node. One that is deleted in this pass is one of them: that may fail. So is
+// one that has ended, and is to be replaced.
 func (l *place) hasTwo() bool {
 	n := 0
 	if l.creating {
 		n++
 	}
 	for _, o := range l.pods {
-		if o.Active {
+		if o.Active || o.hasEnded() {
 			n++
 		}
 	}
 	return n > 1
 }
 
-// alone is the pod that is to be replaced and has no successor yet, or nil.
+// alone is the pod that is to be replaced and has no successor yet, or nil. A successor that has ended is one for as long
+// as it is there: where pods fail one after the other the next one comes later each time.
 func (p *pass) alone(l *place) *pod {
-	if l.creating {
+	if l.creating || slices.ContainsFunc(l.pods, (*pod).hasEnded) {
 		return nil
 	}
 	staying := l.staying()

@@ -149,6 +149,12 @@ func (w *world) pod(r *appsv1.ControllerRevision, node string, options ...gen.Po
 	return gen.Pod(fmt.Sprintf("web-%s-%d", node, len(w.pods)), all...)
 }
 
+// retryLater lets failed pods of the node wait for their replacement.
+func (w *world) retryLater(node string) *world {
+	w.retry = map[string]time.Time{node: now.Add(10 * time.Minute)}
+	return w
+}
+
 func (w *world) snapshot() Snapshot {
 	s := Snapshot{
 		FeatureGates: w.featureGates, RetryFailedAt: w.retry, HadPod: w.had,

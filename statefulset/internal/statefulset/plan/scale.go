@@ -1,9 +1,14 @@
 package plan
 
 import (
+	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/workloads/failures"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -41,12 +46,34 @@ func (p *pass) createInOrder() (done bool) {
 			}
 		default:
 			step := action.Step{Name: stepDelete}
-			p.deletePod(&step, o, "Ended", "it has ended and is replaced")
+			p.deleteEnded(&step, o)
 			p.plan.Add(step)
 		}
 		return false
 	}
 	return true
+}
+
+// RetryFailedAt notes the pods that have failed and returns when they may be replaced, for Snapshot: each ordinal has its
+// own pauses.
+func RetryFailedAt(known *failures.Memory, seen model.Snapshot[*v1beta1.StatefulSet]) map[string]time.Time {
+	update := ""
+	if seen.Chosen.Update != nil {
+		update = seen.Chosen.Update.Name
+	}
+	return known.RetryAt(seen.Set, update, seen.Pods, (*corev1.Pod).GetName, seen.Now)
+}
+
+// deleteEnded makes room for the successor of a pod that has ended. Where pods of its ordinal fail one after the other
+// that takes longer each time.
+func (p *pass) deleteEnded(step *action.Step, o *pod) {
+	next := p.RetryFailedAt[o.Pod.Name]
+	if wait := next.Sub(p.Now); wait > 0 && o.Pod.Status.Phase == corev1.PodFailed {
+		p.plan.RequeueWithin(wait)
+		p.plan.Wait(failures.WaitReason, o.Pod.Name, "%s", failures.Message("of ordinal "+strconv.Itoa(int(o.ordinal)), next))
+		return
+	}
+	p.deletePod(step, o, "Ended", "it has ended and is replaced")
 }
 
 // healthy reports whether a condemned pod serves. That an update or its hook holds it plays no part: the
@@ -113,7 +140,7 @@ func (p *pass) createParallel() {
 			budget--
 			unavailable = append(unavailable, o)
 			if !o.Active && !o.Terminating && !o.touched {
-				p.deletePod(&deletes, o, "Ended", "it has ended and is replaced")
+				p.deleteEnded(&deletes, o)
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -15,6 +17,8 @@ type Snapshot struct {
 	Expandable map[string]bool
 	// ClassesErr is why Expandable could not be read. It holds up the growth of claims, and nothing else.
 	ClassesErr error
+	// RetryFailedAt says when a failed pod may be replaced, by its name. One without an entry need not wait.
+	RetryFailedAt map[string]time.Time
 	// FeatureGates are the feature gates that the plan depends on.
 	FeatureGates FeatureGates
 }

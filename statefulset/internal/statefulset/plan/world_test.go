@@ -41,6 +41,7 @@ type world struct {
 	featureGates    FeatureGates
 	pulls           predownload.Jobs
 	unsaved         bool // the newer revision is not written yet
+	retry           map[string]time.Time
 }
 
 type setOption func(*v1beta1.StatefulSet)
@@ -162,7 +163,7 @@ func (w *world) claim(name string, change ...gen.ClaimOption) *world {
 }
 
 func (w *world) snapshot() Snapshot {
-	s := Snapshot{FeatureGates: w.featureGates, Expandable: w.expandable, ClassesErr: w.classesErr, Snapshot: model.Snapshot[*v1beta1.StatefulSet]{
+	s := Snapshot{RetryFailedAt: w.retry, FeatureGates: w.featureGates, Expandable: w.expandable, ClassesErr: w.classesErr, Snapshot: model.Snapshot[*v1beta1.StatefulSet]{
 		Set: w.set, Owner: controllerRef(w.set), Pods: simulate.Snapshot(w.pods), Orphans: simulate.Snapshot(w.orphans), Revisions: w.revisions, OrphanRevisions: w.orphanRevisions, Now: now,
 		Claim:    func(name string) *corev1.PersistentVolumeClaim { return w.claims[name] },
 		Chosen:   revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},

@@ -1,0 +1,117 @@
+package failures
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// WaitReason is the reason of waits for the end of a pause: a failed pod is not replaced yet, since others have failed
+// before.
+const WaitReason = "FailedPodBackOff"
+
+// Reasons are all that users read of this package.
+var Reasons = []string{WaitReason}
+
+// Message says where pods fail, such as "on node n1", and when the next one is made.
+func Message(where string, next time.Time) string {
+	return fmt.Sprintf("pods %s fail one after the other; the next one is made at %s", where, next.UTC().Format(time.RFC3339))
+}
+
+// The pauses before failed pods of one place are replaced: none for the first, then from the shortest to the longest,
+// each twice the one before. A place without failures for twice the longest begins anew.
+const (
+	shortestPause = time.Second
+	longestPause  = 15 * time.Minute
+)
+
+// Memory remembers the failures of all sets. The zero value is ready for use. It is safe for concurrent use.
+type Memory struct {
+	mu   sync.Mutex
+	sets map[types.NamespacedName]*failingSet
+}
+
+// failingSet is what is known of one set and one revision.
+type failingSet struct {
+	uid      types.UID
+	revision string
+	places   map[string]*failure
+}
+
+// failure is how often pods failed at a place.
+type failure struct {
+	pods  []types.UID // may be replaced
+	pause time.Duration
+	since time.Time
+}
+
+// RetryAt notes the pods that have failed and are not terminating, and returns for each place that has to wait when they
+// may be replaced. The revision is the one that the set is updated to: failures of another one say nothing of it. A pod
+// that may be replaced now starts the next pause of its place.
+func (m *Memory) RetryAt(set metav1.Object, revision string, pods []*corev1.Pod, place func(*corev1.Pod) string, now time.Time) map[string]time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	failed := map[string][]types.UID{}
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodFailed && pod.DeletionTimestamp == nil {
+			at := place(pod)
+			failed[at] = append(failed[at], pod.UID)
+		}
+	}
+	known := m.of(set, revision)
+	wait := map[string]time.Time{}
+	for at, uids := range failed {
+		if until := known.failedAt(at, uids, now); until.After(now) {
+			wait[at] = until
+		}
+	}
+	for at, f := range known.places {
+		if now.Sub(f.since) > 2*longestPause {
+			delete(known.places, at)
+		}
+	}
+	return wait
+}
+
+// Forget drops a set that is gone.
+func (m *Memory) Forget(name types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.sets, name)
+}
+
+// of returns what is known of the set.
+func (m *Memory) of(set metav1.Object, revision string) *failingSet {
+	if m.sets == nil {
+		m.sets = map[types.NamespacedName]*failingSet{}
+	}
+	name := types.NamespacedName{Namespace: set.GetNamespace(), Name: set.GetName()}
+	known := m.sets[name]
+	if known == nil || known.uid != set.GetUID() || known.revision != revision {
+		known = &failingSet{uid: set.GetUID(), revision: revision, places: map[string]*failure{}}
+		m.sets[name] = known
+	}
+	return known
+}
+
+// failedAt returns until when failed pods of a place wait.
+func (s *failingSet) failedAt(place string, pods []types.UID, now time.Time) time.Time {
+	f := s.places[place]
+	if f == nil {
+		f = &failure{}
+		s.places[place] = f
+	}
+	if !slices.ContainsFunc(pods, func(uid types.UID) bool { return !slices.Contains(f.pods, uid) }) {
+		return now
+	}
+	if until := f.since.Add(f.pause); until.After(now) {
+		return until
+	}
+	f.pods, f.since, f.pause = pods, now, min(max(2*f.pause, shortestPause), longestPause)
+	return now
+}
