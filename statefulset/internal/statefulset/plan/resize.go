@@ -151,7 +151,7 @@ func (p *pass) growClaimsOf(o *pod) {
 			Verb: action.PatchSpec, Object: claim, Reason: "Resize", Message: "its template asks for more",
 			Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
 				"metadata": map[string]any{"annotations": map[string]any{v1beta1.OwnedByAnnotation: p.Set.Name}},
-				"spec":     map[string]any{"resources": resourcesOf(o.claims.templates[i])},
+				"spec":     map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": storageOf(o.claims.templates[i])}}},
 			}}},
 			Event: &action.Event{
 				Succeeded: EventResized, Failed: EventResizeFailed,
@@ -161,20 +161,11 @@ func (p *pass) growClaimsOf(o *pod) {
 	}
 }
 
-// resourcesOf is the resources of a template as JSON has them.
-func resourcesOf(t *corev1.PersistentVolumeClaim) map[string]any {
-	all := map[string]any{}
-	for name, list := range map[string]corev1.ResourceList{"requests": t.Spec.Resources.Requests, "limits": t.Spec.Resources.Limits} {
-		if len(list) == 0 {
-			continue
-		}
-		quantities := map[string]any{}
-		for resourceName, q := range list {
-			quantities[string(resourceName)] = q.String()
-		}
-		all[name] = quantities
-	}
-	return all
+// storageOf is the storage that a template asks for. Nothing else of a bound claim can change: limits are those with which
+// it was made.
+func storageOf(t *corev1.PersistentVolumeClaim) string {
+	storage := requested(t)
+	return storage.String()
 }
 
 // growClaims writes the claims that grow, and tells of those that cannot.

@@ -45,6 +45,11 @@ func TestClaimsGrowInUpdateOrder(t *testing.T) {
 	assert.Equal(t, []string{"PatchSpec data-web-1 " + grown}, w.claimActions())
 	assert.Equal(t, []string{}, w.did(), "the pod waits for its claim")
 
+	w = resizing(t, 2, func(s *v1beta1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates[0].Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
+	}).claim("data-web-0", small).claim("data-web-1", small).old(span(0, 1))
+	assert.Equal(t, []string{"PatchSpec data-web-1 " + grown}, w.claimActions(), "limits of a bound claim cannot change")
+
 	w = resizing(t, 2).claim("data-web-0", small).claim("data-web-1", sized("2Gi", "1Gi")).old(span(0, 1))
 	assert.Empty(t, w.claimActions(), "a pod whose claim grows is out of service")
 	assert.Equal(t, []string{}, w.did())
