@@ -97,9 +97,17 @@ func (p *pass) unordered() []*pod {
 			behind = append(behind, o)
 		}
 	}
-	all := append(ahead, p.byPriority(behind)...)
+	all := append(ahead, p.inOrder(behind)...)
 	n := int(p.numbers.replicas) - int(p.numbers.partition) - p.missing
 	return all[:min(max(n, 0), len(all))]
+}
+
+// costOfUpdate is 1 for a pod that serves and that no update has begun with, else 0.
+func (o *pod) costOfUpdate() int {
+	if o.serving() && o.Lifecycle != contract.LifecyclePreparingUpdate {
+		return 1
+	}
+	return 0
 }
 
 // countsAsUpdated says how the pod counts where the partition is a number of pods.
@@ -107,9 +115,12 @@ func (p *pass) countsAsUpdated(o *pod) bool {
 	return o.updated || p.FeatureGates.PreparingUpdateAsUpdate && o.Lifecycle == contract.LifecyclePreparingUpdate
 }
 
-func (p *pass) byPriority(list []*pod) []*pod {
+// inOrder puts the pods in the order of their priorities. Without any, those come first of which an update takes nothing
+// away: pods out of service, and those that are about to be updated.
+func (p *pass) inOrder(list []*pod) []*pod {
 	priority := rollingUpdate(p.Set).UnorderedUpdate.PriorityStrategy
 	if priority == nil {
+		slices.SortStableFunc(list, func(a, b *pod) int { return a.costOfUpdate() - b.costOfUpdate() })
 		return list
 	}
 	states, order := make([]podstate.State, len(list)), make([]int, len(list))

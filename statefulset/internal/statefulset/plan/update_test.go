@@ -42,6 +42,8 @@ func TestTargetsOfTheUpdate(t *testing.T) {
 		{"partition is no ordinal", given(t, 5, startAt(100), partition(3)).old(span(100, 104)), at(104, 103)},
 		{"partition beyond replicas", given(t, 3, partition(9)).old(span(0, 2)), nil},
 		{"unordered, 6 and 7 updated", given(t, 10, unorderedBy(nil), partition(6)).old(span(0, 5)).updated(span(6, 7)).old(span(8, 9)), at(7, 6, 9, 8)},
+		{"unordered, one out of service", given(t, 3, unorderedBy(nil), partition(1)).old(at(0), unready).old(at(1, 2)), at(0, 2)},
+		{"unordered, its priority is lower", given(t, 3, unorderedBy(byWeight(map[string]int32{"v1": 1})), partition(2)).old(at(0), unready).old(at(1), gen.Label("k", "v1")).old(at(2)), at(1)},
 		{"unordered, reserved, 7 and 8 updated", given(t, 10, unorderedBy(nil), partition(6), reserved(3, 10)).old(at(0, 1, 2, 4, 5, 6)).updated(at(7, 8)).old(at(9, 11)), at(8, 7, 11, 9)},
 		{"unordered, 0 and 1 prepared, with feature gate", given(t, 10, unorderedBy(nil), partition(6), reserved(3, 10), hooked()).
 			withFeatureGates(func(g *FeatureGates) { g.PreparingUpdateAsUpdate = true }).
