@@ -59,11 +59,11 @@ func (p *pass) countInto(status *v1beta1.StatefulSetStatus) {
 	}
 }
 
-// complete reports whether a rolling update has ended: as many pods as wanted exist, all of them ready and at
-// the update revision. With a partition it never ends, also while there are no pods to keep, and never with type OnDelete.
+// complete reports whether a rolling update has ended: as many pods as wanted exist, all of them available
+// and at the update revision. With a partition it never ends, also while there are no pods to keep, and never with type OnDelete.
 func (p *pass) complete(status v1beta1.StatefulSetStatus) bool {
 	return !onDelete(p.Set) && p.numbers.partition == 0 && status.Replicas == p.numbers.replicas &&
-		status.UpdatedReplicas == p.numbers.replicas && status.ReadyReplicas == p.numbers.replicas
+		status.UpdatedReplicas == p.numbers.replicas && status.AvailableReplicas == p.numbers.replicas
 }
 
 // volumeClaims says for each template how many pods have a claim that follows it. What cannot be found

@@ -38,7 +38,7 @@ func TestStatusCounts(t *testing.T) {
 }
 
 // Three pods and partition 2, after the canary and after the end.
-func TestAnUpdateIsCompleteWhenAllPodsAreUpdatedAndReady(t *testing.T) {
+func TestAnUpdateIsCompleteWhenAllPodsAreUpdatedAndAvailable(t *testing.T) {
 	canary := given(t, 3, partition(2)).old(span(0, 1)).updated(at(2)).status()
 	assert.Equal(t, [4]int32{3, 3, 2, 1}, [4]int32{canary.Replicas, canary.ReadyReplicas, canary.CurrentReplicas, canary.UpdatedReplicas})
 	assert.NotEqual(t, canary.CurrentRevision, canary.UpdateRevision)
@@ -47,6 +47,7 @@ func TestAnUpdateIsCompleteWhenAllPodsAreUpdatedAndReady(t *testing.T) {
 	assert.Equal(t, done.CurrentRevision, done.UpdateRevision)
 	for name, w := range map[string]*world{
 		"OnDelete":           given(t, 3, onDeleteOnly()).updated(span(0, 2)),
+		"one is too young":   given(t, 3, minReady(10)).updated(span(0, 1)).updated(at(2), readySince(time.Second)),
 		"one is not ready":   given(t, 3).updated(span(0, 1)).updated(at(2), unready),
 		"one is left over":   given(t, 2).updated(span(0, 2)),
 		"one is missing":     given(t, 3).updated(span(0, 1)),
