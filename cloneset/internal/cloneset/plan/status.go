@@ -71,7 +71,7 @@ func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done act
 		list = conditions.Remove(list, v1beta1.CloneSetProgressing)
 	} else {
 		list = conditions.Set(list, p.progress(status, deadline), now)
-		if p.Set.Status.UpdateRevision != status.UpdateRevision {
+		if p.Set.Status.UpdateRevision != status.UpdateRevision || madeProgress(p.Set.Status, status) {
 			conditions.Get(list, v1beta1.CloneSetProgressing).LastUpdateTime = now
 		}
 	}
@@ -89,6 +89,13 @@ func createsPods(todo Plan) bool {
 	return false
 }
 
+// madeProgress reports whether pods have come nearer to the update revision since the last status: more of them have it,
+// are ready at it or are available at it.
+func madeProgress(old, status v1beta1.CloneSetStatus) bool {
+	return status.UpdatedReplicas > old.UpdatedReplicas || status.UpdatedReadyReplicas > old.UpdatedReadyReplicas ||
+		status.UpdatedAvailableReplicas > old.UpdatedAvailableReplicas
+}
+
 // progressDeadline is spec.progressDeadlineSeconds, 0 without one.
 func progressDeadline(set *v1beta1.CloneSet) time.Duration {
 	if d := set.Spec.ProgressDeadlineSeconds; d != nil && *d != math.MaxInt32 {
@@ -98,14 +105,14 @@ func progressDeadline(set *v1beta1.CloneSet) time.Duration {
 }
 
 // progress is condition Progressing. The first rule that matches wins. The clock of the deadline
-// starts when the reason becomes CloneSetUpdated and anew with each update revision; once the
+// starts when the reason becomes CloneSetUpdated, and anew with each progress and each update revision; once the
 // deadline is exceeded, only availability, a pause, the partition or a new revision end that.
 func (p *pass) progress(status v1beta1.CloneSetStatus, deadline time.Duration) workload.Condition {
 	c := workload.Condition{Type: v1beta1.CloneSetProgressing, Status: corev1.ConditionTrue}
 	old := conditions.Get(p.Set.Status.Conditions, v1beta1.CloneSetProgressing)
 	sameRevision := p.Set.Status.UpdateRevision == status.UpdateRevision
 	exceeded := old != nil && sameRevision && (old.Reason == v1beta1.ReasonDeadlineExceeded ||
-		old.Reason == v1beta1.ReasonUpdated && !p.Now.Before(old.LastUpdateTime.Add(deadline)))
+		old.Reason == v1beta1.ReasonUpdated && !p.Now.Before(old.LastUpdateTime.Add(deadline)) && !madeProgress(p.Set.Status, status))
 	switch {
 	case p.complete(status):
 		c.Reason, c.Message = v1beta1.ReasonAvailable, "CloneSet is available"

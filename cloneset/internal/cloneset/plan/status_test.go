@@ -92,7 +92,11 @@ func TestProgressing(t *testing.T) {
 				Type: v1beta1.CloneSetProgressing, Status: corev1.ConditionTrue, Reason: reason, LastUpdateTime: at, LastTransitionTime: at,
 			}}
 			s.Status.UpdateRevision = "same"
+			s.Status.UpdatedReplicas, s.Status.UpdatedReadyReplicas, s.Status.UpdatedAvailableReplicas = 3, 3, 3
 		}
+	}
+	oneUpdated := func(s *v1beta1.CloneSet) {
+		s.Status.UpdatedReplicas, s.Status.UpdatedReadyReplicas, s.Status.UpdatedAvailableReplicas = 1, 1, 1
 	}
 	tests := []struct {
 		name   string
@@ -114,6 +118,7 @@ func TestProgressing(t *testing.T) {
 		{"on the way", given(t, 2, deadline(60)).old(1).updated(1), v1beta1.ReasonUpdated, corev1.ConditionTrue},
 		{"within the deadline", given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 59)).old(1).updated(1), v1beta1.ReasonUpdated, corev1.ConditionTrue},
 		{"beyond it", given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 60)).old(1).updated(1), v1beta1.ReasonDeadlineExceeded, corev1.ConditionFalse},
+		{"beyond it, and another pod is updated", given(t, 3, deadline(60), before(v1beta1.ReasonUpdated, 60), oneUpdated).old(1).updated(1).updated(1, unready), v1beta1.ReasonUpdated, corev1.ConditionTrue},
 		{"exceeded is sticky", given(t, 3, deadline(60), before(v1beta1.ReasonDeadlineExceeded, 1)).old(1).updated(1), v1beta1.ReasonDeadlineExceeded, corev1.ConditionFalse},
 		{"a long time of rest is not held against the next rollout", given(t, 2, deadline(60), before(v1beta1.ReasonAvailable, 9999)).old(2), v1beta1.ReasonUpdated, corev1.ConditionTrue},
 		{"availability ends exceeded", given(t, 2, deadline(60), before(v1beta1.ReasonDeadlineExceeded, 9)).updated(2), v1beta1.ReasonAvailable, corev1.ConditionTrue},
@@ -139,6 +144,17 @@ func TestProgressing(t *testing.T) {
 		w = given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 59)).old(2)
 		c = conditions.Get(w.status(action.Failures{}).Conditions, v1beta1.CloneSetProgressing)
 		assert.Equal(t, now, c.LastUpdateTime.Time)
+	})
+	t.Run("progress starts a new clock", func(t *testing.T) {
+		since := func(w *world) time.Duration {
+			w.set.Status.UpdateRevision = w.revisions[1].Name
+			return now.Sub(conditions.Get(w.status(action.Failures{}).Conditions, v1beta1.CloneSetProgressing).LastUpdateTime.Time)
+		}
+		slow := func() *world { return given(t, 5, deadline(60), before(v1beta1.ReasonUpdated, 40), oneUpdated).old(2) }
+		assert.Equal(t, 40*time.Second, since(slow().updated(1)), "as before")
+		assert.Equal(t, 40*time.Second, since(slow().updated(1, unready)), "one pod went out of service")
+		assert.Zero(t, since(slow().updated(1).updated(1, unready)), "another one was updated")
+		assert.Zero(t, since(slow().updated(2)), "another one is available")
 	})
 	t.Run("without a deadline there is no condition", func(t *testing.T) {
 		for _, option := range []setOption{func(*v1beta1.CloneSet) {}, deadline(math.MaxInt32)} {

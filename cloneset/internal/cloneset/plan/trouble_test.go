@@ -30,9 +30,12 @@ func since(seconds int) setOption {
 	}
 }
 
-// rollingOut is the world in which the status is about the newer revision.
+// rollingOut is the world in which the status is about the newer revision, and has counted its pods.
 func (w *world) rollingOut() *world {
 	w.set.Status.UpdateRevision = w.revisions[1].Name
+	counted := w.status(action.Failures{})
+	w.set.Status.UpdatedReplicas, w.set.Status.UpdatedReadyReplicas, w.set.Status.UpdatedAvailableReplicas =
+		counted.UpdatedReplicas, counted.UpdatedReadyReplicas, counted.UpdatedAvailableReplicas
 	return w
 }
 
