@@ -36,41 +36,52 @@ func (r *reconciler[T, P, S]) Reconcile(ctx context.Context, req ctrl.Request) (
 	return r.engine.Handle(ctx, req, r.look)
 }
 
-// look reads one set and all that belongs to it, and plans. The error satisfies IsNotFound only when the set itself is
-// gone.
 func (r *reconciler[T, P, S]) look(ctx context.Context, name types.NamespacedName) (engine.Pass, error) {
-	set, err := fastclient.Get[T, P](ctx, r.engine.Reader, name)
+	pass, err := r.Look(ctx, r.engine, name)
+	return pass.Pass, err
+}
+
+// Pass is one run of the controller over one set, with what its plan was made from.
+type Pass[S any] struct {
+	engine.Pass
+	Seen S
+}
+
+// Look reads one set and all that belongs to it with the parts of the engine, and plans. The error satisfies IsNotFound
+// only when the set itself is gone.
+func (w *Workload[T, P, S]) Look(ctx context.Context, e *engine.Engine, name types.NamespacedName) (Pass[S], error) {
+	set, err := fastclient.Get[T, P](ctx, e.Reader, name)
 	if err != nil {
-		return engine.Pass{}, err
+		return Pass[S]{}, err
 	}
-	shared, err := r.read(ctx, set)
+	shared, err := w.read(ctx, e, set)
 	if err != nil {
-		return engine.Pass{}, err
+		return Pass[S]{}, err
 	}
-	seen, err := r.Snapshot(ctx, r.engine, shared)
+	seen, err := w.Snapshot(ctx, e, shared)
 	if err != nil {
-		return engine.Pass{}, err
+		return Pass[S]{}, err
 	}
-	began := r.engine.Clock.Now()
-	todo := r.Compute(seen)
-	r.engine.Meter.Planned(r.engine.Clock.Since(began))
+	began := e.Clock.Now()
+	todo := w.Compute(seen)
+	e.Meter.Planned(e.Clock.Since(began))
 	pass := engine.Pass{
 		Workload: shared.Set, Plan: todo,
 		Status: func(done action.Failures) client.Object {
 			after := shared.Set.DeepCopyObject().(P)
-			r.Status(after, seen, todo, done)
-			r.observe(shared, todo, r.Describe(after))
+			w.Status(after, seen, todo, done)
+			observe(e, shared, todo, w.Describe(after))
 			return after
 		},
 	}
 	if update := shared.Chosen.Update; update != nil {
 		pass.Update = update.Name
 	}
-	return pass, nil
+	return Pass[S]{Pass: pass, Seen: seen}, nil
 }
 
 // observe tells the meter of the set, of which the next status is described.
-func (r *reconciler[T, P, S]) observe(shared model.Snapshot[P], todo model.Plan, next Set) {
+func observe[P client.Object](e *engine.Engine, shared model.Snapshot[P], todo model.Plan, next Set) {
 	seen := meter.Observation{
 		Pods: shared.Pods, Wanted: ptr.Deref(next.Replicas, 1), Available: next.Available, MaxUnavailable: todo.MaxUnavailable,
 	}
@@ -80,14 +91,14 @@ func (r *reconciler[T, P, S]) observe(shared model.Snapshot[P], todo model.Plan,
 	if ready := conditions.Get(next.Conditions, conditions.Ready); ready != nil && ready.Status == corev1.ConditionFalse {
 		seen.WaitsFor = ready.Reason
 	}
-	r.engine.Meter.Observed(client.ObjectKeyFromObject(shared.Set), seen, r.engine.Clock.Now())
+	e.Meter.Observed(client.ObjectKeyFromObject(shared.Set), seen, e.Clock.Now())
 }
 
 // read reads what all kinds need to know of a set, from the cache. Where nothing belongs to the set, the list is empty.
-func (r *reconciler[T, P, S]) read(ctx context.Context, set P) (model.Snapshot[P], error) {
-	e, now, described := r.engine, r.engine.Clock.Now(), r.Describe(set)
+func (w *Workload[T, P, S]) read(ctx context.Context, e *engine.Engine, set P) (model.Snapshot[P], error) {
+	now, described := e.Clock.Now(), w.Describe(set)
 	s := model.Snapshot[P]{
-		Set: set, Owner: *metav1.NewControllerRef(set, r.Kind), Now: now, Seed: engine.Seed(set.GetUID(), now),
+		Set: set, Owner: *metav1.NewControllerRef(set, w.Kind), Now: now, Seed: engine.Seed(set.GetUID(), now),
 		NodeLabels: e.NodeLabels(ctx),
 		Claim:      func(name string) *corev1.PersistentVolumeClaim { return e.Claim(ctx, set.GetNamespace(), name) },
 	}
@@ -102,45 +113,45 @@ func (r *reconciler[T, P, S]) read(ctx context.Context, set P) (model.Snapshot[P
 	if s.OrphanRevisions, err = e.History.Orphans(ctx, set, described.Selector); err != nil {
 		return s, err
 	}
-	lost, err := e.Orphans.Find(ctx, r.search(set, described, s.Pods), now)
+	lost, err := e.Orphans.Find(ctx, w.search(set, described, s.Pods), now)
 	if err != nil {
 		return s, fmt.Errorf("find lost pods: %w", err)
 	}
 	s.Pods, s.Orphans, s.TakenNames = append(s.Pods, lost.Own...), lost.Orphans, lost.Taken
-	if s.Chosen, err = r.choose(ctx, described, s); err != nil {
+	if s.Chosen, err = w.choose(ctx, e, described, s); err != nil {
 		return s, err
 	}
-	if c := s.Chosen; r.PreDownload && c.Update != nil && c.Current != nil {
+	if c := s.Chosen; w.PreDownload && c.Update != nil && c.Current != nil {
 		s.PullJobs = e.PullJobs.Of(ctx, set, c.Update.Name, described.InRollout || c.Update.Name != c.Current.Name)
 	}
 	return s, nil
 }
 
 // search describes the pods besides the cached ones that could be the set's.
-func (r *reconciler[T, P, S]) search(set P, described Set, cached []*corev1.Pod) orphans.Search {
+func (w *Workload[T, P, S]) search(set P, described Set, cached []*corev1.Pod) orphans.Search {
 	search := orphans.Search{
 		Owner: set, Selector: described.Selector, Pods: cached,
 		Replicas: described.Replicas, Counted: described.Pods, Observed: described.ObservedGeneration,
 	}
-	if r.IsMember != nil {
-		search.Wanted = func(pod *corev1.Pod) bool { return r.IsMember(set, pod.Name) }
+	if w.IsMember != nil {
+		search.Wanted = func(pod *corev1.Pod) bool { return w.IsMember(set, pod.Name) }
 	}
 	return search
 }
 
 // choose returns the revision of the set's template.
-func (r *reconciler[T, P, S]) choose(ctx context.Context, described Set, s model.Snapshot[P]) (revision.Choice, error) {
+func (w *Workload[T, P, S]) choose(ctx context.Context, e *engine.Engine, described Set, s model.Snapshot[P]) (revision.Choice, error) {
 	in := revision.Input{
-		Owner: s.Set, Kind: r.Kind, Template: described.Template, DefaultPullPolicy: r.DefaultPullPolicy, Same: r.SameTemplate,
-		HashLabel: r.HashLabel, Owned: s.Revisions, Orphans: s.OrphanRevisions,
+		Owner: s.Set, Kind: w.Kind, Template: described.Template, DefaultPullPolicy: w.DefaultPullPolicy, Same: w.SameTemplate,
+		HashLabel: w.HashLabel, Owned: s.Revisions, Orphans: s.OrphanRevisions,
 		Current: described.CurrentRevision, CollisionCount: ptr.Deref(described.CollisionCount, 0),
 	}
-	if r.HashClaims {
+	if w.HashClaims {
 		hash, err := revision.ClaimsHash(described.ClaimTemplates)
 		if err != nil {
 			return revision.Choice{}, fmt.Errorf("hash claim templates: %w", err)
 		}
 		in.ClaimsHash = &hash
 	}
-	return r.engine.History.Choose(ctx, in, podtemplate.ClaimVolumes(described.ClaimTemplates)...)
+	return e.History.Choose(ctx, in, podtemplate.ClaimVolumes(described.ClaimTemplates)...)
 }

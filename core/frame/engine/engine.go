@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -61,15 +62,10 @@ type Engine struct {
 // New creates the parts of a workload controller and adds to the manager what must run with it. Call it before the
 // manager's cache starts.
 func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
-	kinds := writtenKinds(o.Cache)
-	for kind := range kinds {
-		if err := fastclient.IndexOwners(ctx, mgr.GetFieldIndexer(), kind); err != nil {
-			return nil, err
-		}
-	}
-	if err := fastclient.IndexUncontrolled(ctx, mgr.GetFieldIndexer(), &corev1.Pod{}, &appsv1.ControllerRevision{}); err != nil {
+	if err := AddIndexes(ctx, mgr.GetFieldIndexer(), o.Cache); err != nil {
 		return nil, err
 	}
+	kinds := writtenKinds(o.Cache)
 	kinds[o.Kind] = fastclient.Within(o.Namespace, cache.ByObject{})
 	c, err := base.New(ctx, mgr, base.Options{Settings: o.Settings, Controller: o.Controller, EventSource: o.EventSource, Kinds: kinds})
 	if err != nil {
@@ -79,24 +75,54 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	counts, err := meter.New(metrics.Registry, o.Controller)
+	return Assemble(c, Parts{
+		Cache: mgr.GetCache(), Discovery: served, Metrics: metrics.Registry, Controller: o.Controller, PodLabel: o.PodLabel,
+	})
+}
+
+// Parts are what the parts of an Engine are made from, besides its controller.
+type Parts struct {
+	// Cache is the cache that the controller reads.
+	Cache cache.Cache
+	// Discovery says which kinds are served.
+	Discovery optional.Discovery
+	// Metrics is where the series of the controller, which has the name Controller there, are registered.
+	Metrics    prometheus.Registerer
+	Controller string
+	// PodLabel is the label by whose presence the cache selects pods.
+	PodLabel string
+}
+
+// Assemble creates the parts of a workload controller.
+func Assemble(c *base.Controller, p Parts) (*Engine, error) {
+	counts, err := meter.New(p.Metrics, p.Controller)
 	if err != nil {
 		return nil, err
 	}
 	templates := podtemplate.New(c.Client, c.Clock)
 	e := &Engine{
 		Controller: c,
-		Cache:      mgr.GetCache(),
+		Cache:      p.Cache,
 		Templates:  templates,
 		History:    history.New(c.Reader, templates),
-		Orphans:    orphans.New(uncontrolled(c.Reader), c.Live, o.PodLabel),
+		Orphans:    orphans.New(uncontrolled(c.Reader), c.Live, p.PodLabel),
 		PullJobs: pulljobs.New(pulljobs.Options{
-			Discovery: served, Cache: mgr.GetCache(), Executor: c.Executor, Events: c.Events, Clock: c.Clock,
+			Discovery: p.Discovery, Cache: p.Cache, Executor: c.Executor, Events: c.Events, Clock: c.Clock,
 		}),
 		Meter: counts,
 	}
 	c.AddMemories(e.History, e.Orphans, e.PullJobs, e.Meter)
 	return e, nil
+}
+
+// AddIndexes adds the indexes that an Engine reads to a cache with the options.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer, o cache.Options) error {
+	for kind := range writtenKinds(o) {
+		if err := fastclient.IndexOwners(ctx, indexer, kind); err != nil {
+			return err
+		}
+	}
+	return fastclient.IndexUncontrolled(ctx, indexer, &corev1.Pod{}, &appsv1.ControllerRevision{})
 }
 
 // writtenKinds returns the kinds, besides its own, that a workload controller writes and the cache holds.

@@ -42,11 +42,7 @@ func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context
 func (e *Engine) pass(p Pass) base.Pass {
 	all := base.Pass{
 		Object: p.Workload, Plan: p.Plan.Plan, Err: p.Plan.Err, Status: p.Status,
-		Executed: func(done *progress.Result) {
-			name, now := client.ObjectKeyFromObject(p.Workload), e.Clock.Now()
-			e.Orphans.Follow(name, done.Outcomes, now)
-			e.Meter.Executed(name, done.Outcomes, now)
-		},
+		Executed: func(done *progress.Result) { e.Executed(p.Workload, done.Outcomes) },
 	}
 	if p.Update != "" {
 		all.Finally = func(ctx context.Context) time.Duration {
@@ -54,4 +50,11 @@ func (e *Engine) pass(p Pass) base.Pass {
 		}
 	}
 	return all
+}
+
+// Executed tracks lost pods and counts what became of the plan of the workload.
+func (e *Engine) Executed(workload client.Object, outcomes []progress.Outcome) {
+	name, now := client.ObjectKeyFromObject(workload), e.Clock.Now()
+	e.Orphans.Follow(name, outcomes, now)
+	e.Meter.Executed(name, outcomes, now)
 }

@@ -116,6 +116,12 @@ func (j *Jobs) owned(ctx context.Context, version string, owner client.Object) (
 func (j *Jobs) Run(ctx context.Context, owner client.Object, update string, wish predownload.JobPlan) time.Duration {
 	done := j.executor.Run(ctx, owner, wish.Steps)
 	j.events.Record(owner, nil, &done)
+	return j.Executed(ctx, owner, update, wish, done)
+}
+
+// Executed remembers what became of the jobs that a plan wants for the update revision. It returns when to try again, 0
+// when all was written.
+func (j *Jobs) Executed(ctx context.Context, owner client.Object, update string, wish predownload.JobPlan, done progress.Result) time.Duration {
 	again := retryOf(done)
 	if again > 0 {
 		log.FromContext(ctx).Info("pulling images ahead did not succeed", "retryAfter", again, "error", firstError(done))

@@ -137,6 +137,7 @@ func CheckReplays(t *testing.T, courses []Course) {
 			operator, replayed := NewOperator(w, p, Faults{}), 0
 			for pass := uint64(0); !w.Quiet() || pass < quietWakes; pass++ {
 				done, _ := operator.run(think(p, w.CacheView(nil), w.Now(), pass), nil)
+				operator.follow(&done)
 				for i := range done.Outcomes {
 					w.replay(done.Outcomes[i].Action)
 					replayed++

@@ -34,6 +34,14 @@ type Follower interface {
 	Followed(results []progress.Outcome)
 }
 
+// Finisher is a Planner that writes more at the end of a pass. What becomes of it has no consequences for the pass.
+type Finisher interface {
+	// Finally returns what to write.
+	Finally() []action.Step
+	// Finished gets what became of it, and returns when to plan again at the latest, 0 for never.
+	Finished(done progress.Result) time.Duration
+}
+
 // Noticer is a Planner whose plans have notices.
 type Noticer interface {
 	// Notices returns the notices of the last plan, given whether its status was written if there was one to write.
@@ -87,6 +95,12 @@ func (o *Outcome) count(r *progress.Outcome) {
 	}
 }
 
+// add adds what became of further actions.
+func (o *Outcome) add(more Outcome) {
+	o.Done, o.Stale, o.Blocked, o.Failed = o.Done+more.Done, o.Stale+more.Stale, o.Blocked+more.Blocked, o.Failed+more.Failed
+	o.Crashed = o.Crashed || more.Crashed
+}
+
 // Operator runs the passes of a planner in a world: view, plan, write.
 type Operator struct {
 	world   *World
@@ -99,12 +113,12 @@ type Operator struct {
 	shown   map[string]int // events of a kind that a view contained
 	crashed bool
 
-	memory     *refusals.Tracker // what the server refused
-	paces      *progress.Paces   // how far plans came
-	time       timeOfPasses
-	answers    answers
-	generation int64 // of the workload, as the last view showed it
-	quiet      *retryJudge
+	memory   *refusals.Tracker // what the server refused
+	paces    *progress.Paces   // how far plans came
+	time     timeOfPasses
+	answers  answers
+	workload action.Object // as the last view showed it, nil before
+	quiet    *retryJudge
 }
 
 // NewOperator makes the operator of the world that runs the planner under the faults.
@@ -144,8 +158,10 @@ func (o *Operator) Pass() (Outcome, time.Duration) {
 	steps, wake := o.planner.Plan(o.look(), o.world.now, o.rng.Uint64())
 	o.quiet.checkRecovery(o)
 	done, out := o.run(steps, o.time.spent())
+	o.follow(&done)
 	written, again := o.report(done.Failures(), &out)
 	o.notice(written)
+	again = shorter(again, o.finish(&out))
 	if done.Spent { // it goes on at once
 		o.passes--
 		wake = shorter(wake, time.Millisecond)
@@ -164,8 +180,30 @@ func think(p Planner, v *View, now time.Time, seed uint64) []action.Step {
 
 // Run carries out steps as package execute does, in the way of package progress. A crash ends it at once.
 func (o *Operator) Run(steps []action.Step) Outcome {
-	_, out := o.run(steps, nil)
+	done, out := o.run(steps, nil)
+	o.follow(&done)
 	return out
+}
+
+// follow gives the planner the outcomes of its actions.
+func (o *Operator) follow(done *progress.Result) {
+	if f, ok := o.planner.(Follower); ok && !o.crashed {
+		f.Followed(done.Outcomes)
+	}
+}
+
+// finish writes what the planner wants at the end of a pass, and returns when to plan again at the latest.
+func (o *Operator) finish(out *Outcome) time.Duration {
+	f, ok := o.planner.(Finisher)
+	if !ok || o.crashed {
+		return 0
+	}
+	done, more := o.run(f.Finally(), nil)
+	out.add(more)
+	if o.crashed {
+		return 0
+	}
+	return f.Finished(done)
 }
 
 func (o *Operator) run(steps []action.Step, spent func(share float64) bool) (done progress.Result, out Outcome) {
@@ -188,14 +226,27 @@ func (o *Operator) run(steps []action.Step, spent func(share float64) bool) (don
 			}
 		},
 		Now: func() time.Time { return o.world.now },
-	}, progress.Options{Workload: memoryKey(), Generation: o.generation, Refusals: o.memory, Spent: spent, Paces: o.paces})
+	}, o.settings(spent))
 	for i := range done.Outcomes {
 		out.count(&done.Outcomes[i])
 	}
-	if f, ok := o.planner.(Follower); ok && !o.crashed {
-		f.Followed(done.Outcomes)
-	}
 	return done, out
+}
+
+func (o *Operator) settings(spent func(share float64) bool) progress.Options {
+	options := progress.Options{Refusals: o.memory, Spent: spent, Paces: o.paces}
+	if o.workload != nil {
+		options.Workload, options.Generation = keyOf(o.workload), o.workload.GetGeneration()
+	}
+	return options
+}
+
+// refusals returns what the server has refused for the workload.
+func (o *Operator) refusals() action.Refusals {
+	if o.workload == nil {
+		return nil
+	}
+	return o.memory.For(keyOf(o.workload), refusals.Observation{Now: o.world.now, Generation: o.workload.GetGeneration()})
 }
 
 // anyOf chooses one of n actions under way: the first one in a calm world.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
-	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
@@ -262,7 +261,7 @@ func (q *retryJudge) checkRecovery(o *Operator) {
 	if len(q.refused) == 0 {
 		return
 	}
-	all := o.memory.For(memoryKey(), refusals.Observation{Now: o.world.now, Generation: o.generation})
+	all := o.refusals()
 	q.serve(o.world, all)
 	end := o.world.begin
 	for _, r := range q.refused {

@@ -10,7 +10,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
@@ -141,16 +140,25 @@ func byBudget(o action.Object, why error) error {
 	return answer
 }
 
-// memoryKey returns the name under which the operator's memory has the one workload of the world.
-func memoryKey() types.NamespacedName { return types.NamespacedName{Name: "workload"} }
+// Tracker returns what the operator that looks at the world remembers of refused writes.
+func (v *View) Tracker() *refusals.Tracker {
+	if v.operator == nil {
+		return &refusals.Tracker{}
+	}
+	return v.operator.memory
+}
+
+// PlanFor says for which workload the operator that looks at the world plans.
+func (v *View) PlanFor(workload action.Object) {
+	if v.operator != nil {
+		v.operator.workload = workload
+	}
+}
 
 // Refusals returns what the server has refused to the operator that looks at the world, for its workload.
 func (v *View) Refusals(workload action.Object, pods []*corev1.Pod, minReadySeconds int32) action.Refusals {
-	if v.operator == nil {
-		return nil
-	}
-	v.operator.generation = workload.GetGeneration()
-	return v.operator.memory.For(memoryKey(), refusals.Observation{
+	v.PlanFor(workload)
+	return v.Tracker().For(keyOf(workload), refusals.Observation{
 		Now: v.world.now, Generation: workload.GetGeneration(),
 		Available: func() int { return podstate.CountAvailable(pods, v.world.now, minReadySeconds) },
 	})
@@ -198,17 +206,13 @@ func (o *Operator) report(done action.Failures, out *Outcome) (written bool, wak
 	if !ok || out.Crashed {
 		return !out.Crashed, 0
 	}
-	wanted, p := 0, action.Plan{Now: o.world.now, Refusals: o.memory.For(memoryKey(), refusals.Observation{Now: o.world.now, Generation: o.generation})}
+	wanted, p := 0, action.Plan{Now: o.world.now, Refusals: o.refusals()}
 	for _, step := range r.Report(done) {
 		wanted += len(step.Actions)
 		p.Add(step)
 	}
 	wrote, status := o.run(p.Steps, nil)
-	out.Done += status.Done
-	out.Stale += status.Stale
-	out.Blocked += status.Blocked
-	out.Failed += status.Failed
-	out.Crashed = status.Crashed
+	out.add(status)
 	return status.Done == wanted, shorter(p.RequeueAfter, wrote.RetryAfter)
 }
 

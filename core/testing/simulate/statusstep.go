@@ -33,6 +33,9 @@ func StatusStep(o action.Object, status any) action.Step {
 	return step
 }
 
+// StatusOf returns the status of an object, nil where its kind has none.
+func StatusOf(o action.Object) any { return member(o, "Status") }
+
 func asMap(status any) map[string]any {
 	m := map[string]any{}
 	raw, err := json.Marshal(status)

@@ -94,20 +94,35 @@ func Get[T action.Object](v *View, namespace, name string) T {
 // view only.
 func List[T action.Object](v *View) []T {
 	kind := kindFor[T]()
+	if v.world.tables[kind] == nil {
+		return nil
+	}
+	stored := v.list(kind)
+	list := make([]T, 0, len(stored))
+	for _, o := range stored {
+		if o, ok := v.show(o).(T); ok {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// list returns every object of the kind as it is stored, in the order of List.
+func (v *View) list(kind string) []action.Object {
 	t := v.world.tables[kind]
 	if t == nil {
 		return nil
 	}
-	list := make([]T, 0, len(t.order)+len(v.gone[kind]))
+	list := make([]action.Object, 0, len(t.order)+len(v.gone[kind]))
 	listed := map[types.NamespacedName]bool{}
 	for _, key := range v.gone[kind] {
-		if o, ok := v.get(kind, key).(T); ok && !listed[key] {
+		if o := v.stored(kind, key); o != nil && !listed[key] {
 			listed[key] = true
 			list = append(list, o)
 		}
 	}
 	for _, key := range t.order {
-		if o, ok := v.get(kind, key).(T); ok {
+		if o := v.stored(kind, key); o != nil {
 			list = append(list, o)
 		}
 	}
@@ -126,10 +141,14 @@ func ListOwned[T action.Object](v *View, owner types.UID) []T {
 }
 
 func (v *View) get(kind string, key types.NamespacedName) action.Object {
+	return v.show(v.stored(kind, key))
+}
+
+func (v *View) show(o action.Object) action.Object {
 	if v.cached {
-		return v.world.cached(v.stored(kind, key))
+		return v.world.cached(o)
 	}
-	return v.stored(kind, key)
+	return o
 }
 
 func (v *View) stored(kind string, key types.NamespacedName) action.Object {

@@ -85,6 +85,11 @@ func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *play
 	p.featureGates.PreparingUpdateAsUpdate = rng.IntN(4) == 0
 	p.featureGates.ShortHash = rng.IntN(4) == 0
 	p.featureGates.RecreateOnClaimChange = rng.IntN(4) == 0
+	p.featureGates.PreDownload = rng.IntN(4) == 0
+	if rng.IntN(4) == 0 {
+		zoned(w)
+		edit(w, overZones)
+	}
 	answers(w, time.Duration(1+rng.IntN(20))*time.Second)
 	at, kept := time.Duration(0), randomPartition(rng)
 	for range rng.IntN(6) {

@@ -170,7 +170,7 @@ func TestPodsAreOutOfServiceBeforeTheyChangeHoweverStaleTheView(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
 		w := simulate.New(simulate.Options{Seed: seed}, newSet(3, policy(v1beta1.InPlaceIfPossible)))
 		w.CheckInPlace()
-		p := newPlayer(w)
+		p := newPlayer(w, FeatureGates{})
 		simulate.Settle(t, w, p, 500)
 		timely(20*time.Second, wants("app:2"), wants("app:3"))(w)
 		operator := simulate.NewOperator(w, p, simulate.Faults{Seed: seed, Lag: 20, NoFreshness: true, Interleave: 0.5, Passes: 500})

@@ -96,6 +96,7 @@ func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *play
 	options := simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3), JudgesResizes: seed%4 < 2}
 	w, p := play(t, options, 1+rng.IntN(5), append([]setOption{randomSet(rng)}, given...)...)
 	p.featureGates.PruneIneligibleNodes = rng.IntN(2) == 0
+	p.featureGates.PreDownload = rng.IntN(4) == 0
 	answers(w, time.Duration(1+rng.IntN(20))*time.Second)
 	at := time.Duration(0)
 	for range rng.IntN(6) {

@@ -81,6 +81,7 @@ func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *play
 	rng := rand.New(rand.NewPCG(seed, 99))
 	options := simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3), JudgesResizes: seed%4 < 2}
 	w, p := play(t, options, int32(rng.IntN(6)), append([]setOption{randomSet(rng)}, given...)...)
+	p.featureGates.PreDownload = rng.IntN(4) == 0
 	p.featureGates.PreparingUpdateAsUpdate, p.offline = rng.IntN(4) == 0, rng.IntN(2) == 0
 	answers(w, time.Duration(1+rng.IntN(20))*time.Second)
 	at, kept := time.Duration(0), randomPartition(rng)

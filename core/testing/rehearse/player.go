@@ -1,0 +1,140 @@
+package rehearse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/frame"
+	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
+)
+
+// Options describe what is played.
+type Options[T any, P fastclient.Object[T], S any] struct {
+	// Set names the set whose plans are played.
+	Set types.NamespacedName
+	// Workload makes the kind of the set with its plan. Each new operator asks for it anew, the first one when it plans.
+	Workload func() *frame.Workload[T, P, S]
+	// Judge judges every plan.
+	Judge func(seen S, todo model.Plan)
+}
+
+// Player plays the plans of a set. It implements simulate.Planner and all that a planner may be besides.
+type Player[T any, P fastclient.Object[T], S any] struct {
+	options  Options[T, P, S]
+	world    *simulate.World
+	operator *operator[T, P, S] // nil before it plans
+	pass     frame.Pass[S]      // the last one, empty where there is no set
+}
+
+// operator is the process that plans, with its memories.
+type operator[T any, P fastclient.Object[T], S any] struct {
+	workload *frame.Workload[T, P, S]
+	cache    *simulate.Cache
+	engine   *engine.Engine
+}
+
+// New returns a player of the world.
+func New[T any, P fastclient.Object[T], S any](w *simulate.World, o Options[T, P, S]) *Player[T, P, S] {
+	return &Player[T, P, S]{options: o, world: w}
+}
+
+// Restart is a new operator.
+func (p *Player[T, P, S]) Restart() { p.operator = nil }
+
+// Plan reads the snapshot from the view and returns what the workload wants.
+func (p *Player[T, P, S]) Plan(view *simulate.View, _ time.Time, _ uint64) ([]action.Step, time.Duration) {
+	p.pass = frame.Pass[S]{}
+	pass, err := p.look(view)
+	if apierrors.IsNotFound(err) {
+		p.operator = nil // nothing is left to remember
+		return nil, 0
+	}
+	if err != nil {
+		p.world.Violate("no snapshot: %v", err)
+		return nil, 0
+	}
+	view.PlanFor(pass.Workload)
+	p.pass = pass
+	p.options.Judge(pass.Seen, pass.Plan)
+	return pass.Plan.Steps, pass.Plan.RequeueAfter
+}
+
+func (p *Player[T, P, S]) look(view *simulate.View) (frame.Pass[S], error) {
+	if p.operator == nil {
+		started, err := start(p.world, p.options.Workload())
+		if err != nil {
+			return frame.Pass[S]{}, fmt.Errorf("start the operator: %w", err)
+		}
+		p.operator = started
+	}
+	o := p.operator
+	o.cache.Show(view)
+	o.engine.Refusals = view.Tracker()
+	return o.workload.Look(quiet(), o.engine, p.options.Set)
+}
+
+// Followed gets what became of the last plan.
+func (p *Player[T, P, S]) Followed(results []progress.Outcome) {
+	if p.pass.Workload != nil {
+		p.operator.engine.Executed(p.pass.Workload, results)
+	}
+}
+
+// Report returns the write of the status that follows from the last plan.
+func (p *Player[T, P, S]) Report(done action.Failures) []action.Step {
+	if p.pass.Workload == nil {
+		return nil
+	}
+	after := p.pass.Status(done.WithDeferred(p.pass.Plan.Deferred))
+	return []action.Step{simulate.StatusStep(p.pass.Workload, simulate.StatusOf(after))}
+}
+
+// Notices returns what the last plan tells users.
+func (p *Player[T, P, S]) Notices(statusWritten bool) []action.Notice {
+	return p.pass.Plan.NoticesToRecord(statusWritten)
+}
+
+// Finally returns the writes by which images are pulled ahead.
+func (p *Player[T, P, S]) Finally() []action.Step {
+	if p.pass.Update == "" {
+		return nil
+	}
+	return p.pass.Plan.PreDownload.Steps
+}
+
+// Finished gets what became of them.
+func (p *Player[T, P, S]) Finished(done progress.Result) time.Duration {
+	if p.pass.Update == "" {
+		return 0
+	}
+	return p.operator.engine.PullJobs.Executed(quiet(), p.pass.Workload, p.pass.Update, p.pass.Plan.PreDownload, done)
+}
+
+// quiet is a context whose logs go nowhere: stories tell what happens.
+func quiet() context.Context { return log.IntoContext(context.Background(), logr.Discard()) }
+
+// start starts the operator of a workload, with nothing remembered.
+func start[T any, P fastclient.Object[T], S any](w *simulate.World, workload *frame.Workload[T, P, S]) (*operator[T, P, S], error) {
+	options := workload.CacheOptions("")
+	o := &operator[T, P, S]{workload: workload, cache: w.Cache(options)}
+	if err := engine.AddIndexes(quiet(), o.cache, options); err != nil {
+		return nil, err
+	}
+	var err error
+	o.engine, err = engine.Assemble(controller(w, o.cache), engine.Parts{
+		Cache: o.cache, Discovery: discovery{}, Metrics: prometheus.NewRegistry(), Controller: workload.Name, PodLabel: workload.PodLabel,
+	})
+	return o, err
+}
