@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/frame/meter"
 	"github.com/flotilla-project/flotilla/core/frame/orphans"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -91,7 +92,7 @@ func observe[P client.Object](e *engine.Engine, shared model.Snapshot[P], todo m
 	if ready := conditions.Get(next.Conditions, conditions.Ready); ready != nil && ready.Status == corev1.ConditionFalse {
 		seen.WaitsFor = ready.Reason
 	}
-	e.Meter.Observed(client.ObjectKeyFromObject(shared.Set), seen, e.Clock.Now())
+	e.Meter.Observed(memory.KeyOf(shared.Set), seen, e.Clock.Now())
 }
 
 // read reads what all kinds need to know of a set, from the cache. Where nothing belongs to the set, the list is empty.

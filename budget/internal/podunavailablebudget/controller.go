@@ -3,7 +3,6 @@ package podunavailablebudget
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -25,7 +25,7 @@ import (
 type reconciler struct {
 	*base.Controller
 	cover      cover.Reader
-	memory     *memory
+	memory     *memory.Objects[remembered]
 	workloads  *workloads
 	isComplete func(namespace string) bool
 	chosen     chan<- event.GenericEvent
@@ -85,37 +85,9 @@ func drifts(workloads []plan.Workload) bool {
 	return false
 }
 
-// memory is what is remembered of budgets between passes.
-type memory struct {
-	sync.Mutex
-	of map[types.NamespacedName]remembered
-}
-
+// remembered is what is remembered of a budget between passes.
 type remembered struct {
-	uid          types.UID
 	sights       plan.Sights
 	looks        plan.Looks
 	replacements plan.Replacements
-}
-
-func (m *memory) get(key types.NamespacedName, uid types.UID) remembered {
-	m.Lock()
-	defer m.Unlock()
-	if known := m.of[key]; known.uid == uid {
-		return known
-	}
-	return remembered{uid: uid}
-}
-
-func (m *memory) set(key types.NamespacedName, r remembered) {
-	m.Lock()
-	defer m.Unlock()
-	m.of[key] = r
-}
-
-// Forget implements base.Memory.
-func (m *memory) Forget(key types.NamespacedName) {
-	m.Lock()
-	defer m.Unlock()
-	delete(m.of, key)
 }

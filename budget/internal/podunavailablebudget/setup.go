@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -56,7 +56,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	o.Cover.Cache = b.Reader
 	r := &reconciler{
-		Controller: b, cover: o.Cover, memory: &memory{of: map[types.NamespacedName]remembered{}}, workloads: newWorkloads(mgr),
+		Controller: b, cover: o.Cover, memory: &memory.Objects[remembered]{}, workloads: newWorkloads(mgr),
 		isComplete: o.IsComplete, chosen: o.Chosen,
 	}
 	b.AddMemories(r.memory, r.workloads)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -68,7 +69,7 @@ func hide(err error) error {
 
 // look asks the server about pods whose grants would end, and keeps what it says until the cache shows that.
 func (r *reconciler) look(ctx context.Context, s *plan.Snapshot, key types.NamespacedName) error {
-	known := r.memory.get(key, s.Budget.UID)
+	known, _ := r.memory.Get(memory.KeyOf(s.Budget))
 	st := &s.Budget.Status
 	s.Sights, s.Replacements = known.sights.Next(st, s.Now), known.replacements
 	cached := func(name string) *corev1.Pod {
@@ -97,6 +98,6 @@ func (r *reconciler) look(ctx context.Context, s *plan.Snapshot, key types.Names
 		s.Looks[name] = plan.NewLook(pod, st.PodUIDs[name], cached(name))
 	}
 	s.Replacements = s.Replacements.Next(st, s.Looks, s.Now)
-	r.memory.set(key, remembered{uid: s.Budget.UID, sights: s.Sights, looks: s.Looks, replacements: s.Replacements})
+	r.memory.Set(memory.KeyOf(s.Budget), remembered{sights: s.Sights, looks: s.Looks, replacements: s.Replacements})
 	return nil
 }

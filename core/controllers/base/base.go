@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/freshness"
 	"github.com/flotilla-project/flotilla/core/controllers/status"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
@@ -131,9 +132,9 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 	reading := o.Settings.Reader
 	reading.Over = tracker.Over
 	reader := fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), reading)
-	memory := &refusals.Tracker{}
+	refused := &refusals.Tracker{}
 	executor, err := execute.New(execute.Options{
-		Client: writer, Live: mgr.GetAPIReader(), Recorder: tracker, Refusals: memory, Metrics: metrics.Registry, Controller: o.Controller,
+		Client: writer, Live: mgr.GetAPIReader(), Recorder: tracker, Refusals: refused, Metrics: metrics.Registry, Controller: o.Controller,
 		Edited: reader.Edited,
 	})
 	if err != nil {
@@ -151,7 +152,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 		Live:      mgr.GetAPIReader(),
 		Reader:    reader,
 		Freshness: tracker,
-		Refusals:  memory,
+		Refusals:  refused,
 		Executor:  executor,
 		Status:    status.Writer{Client: writer, Recorder: tracker},
 		Events:    events.NewRecorder(recorder, mgr.GetScheme(), clock.RealClock{}),
@@ -169,7 +170,7 @@ func (c *Controller) Execute(ctx context.Context, object client.Object, p action
 
 // KnownRefusals returns the writes for a workload that the server has refused, given the workload's pods.
 func (c *Controller) KnownRefusals(workload client.Object, pods []*corev1.Pod, minReadySeconds int32, now time.Time) action.Refusals {
-	return c.Refusals.For(client.ObjectKeyFromObject(workload), refusals.Observation{
+	return c.Refusals.For(memory.KeyOf(workload), refusals.Observation{
 		Now: now, Generation: workload.GetGeneration(),
 		Available: func() int { return podstate.CountAvailable(pods, now, minReadySeconds) },
 	})

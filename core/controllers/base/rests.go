@@ -1,10 +1,11 @@
 package base
 
 import (
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 )
 
 const (
@@ -15,41 +16,25 @@ const (
 	longestRest = 100 * time.Millisecond
 )
 
-// rests are the times between passes over the same object. The events that come meanwhile are seen by one pass. It
-// implements Memory; its zero value is empty.
-type rests struct {
-	mu   sync.Mutex
-	ends map[types.NamespacedName]time.Time
-}
+// rests are the times between passes over the same object. The events that come meanwhile are seen by one pass. Rests are
+// of names: which object has the name is not known before a pass, and one that is made anew rests no longer than any
+// other. The zero value is empty.
+type rests struct{ memory.Objects[time.Time] }
 
 // begin begins a rest after a pass that took so long to read and to plan.
 func (r *rests) begin(name types.NamespacedName, now time.Time, took time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ends == nil {
-		r.ends = map[types.NamespacedName]time.Time{}
-	}
-	r.ends[name] = now.Add(min(restsPerWork*took, longestRest))
+	r.Set(memory.Key{NamespacedName: name}, now.Add(min(restsPerWork*took, longestRest)))
 }
 
 // left returns how much of the object's rest is left, 0 for nothing.
 func (r *rests) left(name types.NamespacedName, now time.Time) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	end, resting := r.ends[name]
+	end, resting := r.Get(memory.Key{NamespacedName: name})
 	if !resting {
 		return 0
 	}
 	if !end.After(now) {
-		delete(r.ends, name)
+		r.Forget(name)
 		return 0
 	}
 	return end.Sub(now)
-}
-
-// Forget drops what is remembered of an object that is gone.
-func (r *rests) Forget(name types.NamespacedName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.ends, name)
 }

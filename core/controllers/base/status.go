@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
@@ -30,8 +31,8 @@ func (c *Controller) reportStatus(ctx context.Context, p *Pass, after client.Obj
 	if equality.Semantic.DeepEqual(p.Object, after) {
 		return false, 0, nil
 	}
-	name, now := client.ObjectKeyFromObject(p.Object), c.Clock.Now()
-	plan := action.Report(p.Object, c.Refusals.For(name, refusals.Observation{Now: now, Generation: p.Object.GetGeneration()}), now)
+	key, now := memory.KeyOf(p.Object), c.Clock.Now()
+	plan := action.Report(p.Object, c.Refusals.For(key, refusals.Observation{Now: now, Generation: p.Object.GetGeneration()}), now)
 	if plan.Empty() {
 		return false, plan.RequeueAfter, nil
 	}
@@ -42,7 +43,7 @@ func (c *Controller) reportStatus(ctx context.Context, p *Pass, after client.Obj
 		return progress.OutcomeOf(err)
 	}
 	done := progress.Run(plan.Steps, progress.InTurn(write, c.Clock.Now), progress.Options{
-		Workload: name, Generation: p.Object.GetGeneration(), Refusals: c.Refusals,
+		Workload: key, Generation: p.Object.GetGeneration(), Refusals: c.Refusals,
 	})
 	if err == nil || done.Stale > 0 { // then the event of that change brings the next pass
 		return wrote, done.RetryAfter, nil

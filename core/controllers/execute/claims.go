@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 )
 
 const (
@@ -31,39 +33,22 @@ type mounts struct {
 }
 
 // lists are those that the next pass of a workload may use.
-type lists struct {
-	mu  sync.Mutex
-	all map[types.NamespacedName]*mounts
-}
+type lists struct{ memory.Objects[*mounts] }
 
 // take returns the list that the last pass of the workload has left if it is still valid, or a new one.
-func (l *lists) take(workload types.NamespacedName, now time.Time) *mounts {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	left := l.all[workload]
-	if left == nil || now.Sub(left.listed) > listValid {
+func (l *lists) take(workload memory.Key, now time.Time) *mounts {
+	left, ok := l.Get(workload)
+	if !ok || now.Sub(left.listed) > listValid {
 		return &mounts{}
 	}
 	return left
 }
 
 // leave keeps a list for the next pass of the workload. Only one that was read is worth that.
-func (l *lists) leave(workload types.NamespacedName, m *mounts) {
-	if m.listed.IsZero() || m.err != nil {
-		return
+func (l *lists) leave(workload memory.Key, m *mounts) {
+	if !m.listed.IsZero() && m.err == nil {
+		l.Set(workload, m)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.all == nil {
-		l.all = map[types.NamespacedName]*mounts{}
-	}
-	l.all[workload] = m
-}
-
-func (l *lists) forget(workload types.NamespacedName) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.all, workload)
 }
 
 // mounter is a pod that mounts a claim and is not terminating.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
@@ -129,8 +130,8 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 	ended := make(chan answer)
 	watch := e.options.Stopwatch
 	began, took := watch.Now(), time.Duration(0)
-	p := &pass{Executor: e, owner: owner, workload: client.ObjectKeyFromObject(owner)}
-	p.mounts = e.mounts.take(p.workload, began)
+	key := memory.KeyOf(owner)
+	p := &pass{Executor: e, owner: owner, workload: key.NamespacedName, mounts: e.mounts.take(key, began)}
 	out := progress.Run(steps, progress.Writer{
 		Start: func(r *progress.Outcome) bool {
 			if ctx.Err() != nil {
@@ -150,7 +151,7 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 		},
 		Now: e.options.Clock.Now,
 	}, progress.Options{
-		Workload: p.workload, Generation: owner.GetGeneration(), Refusals: e.options.Refusals, Parallelism: e.options.Parallelism,
+		Workload: key, Generation: owner.GetGeneration(), Refusals: e.options.Refusals, Parallelism: e.options.Parallelism,
 		Paces: e.paces,
 		Spent: func(share float64) bool {
 			return watch.Since(began)-p.listed()+took > time.Duration(share*float64(e.options.Pass)) || e.options.Edited(owner)
@@ -161,9 +162,9 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 		e.actions.WithLabelValues(string(r.Action.Verb), string(r.State)).Inc()
 	}
 	if out.Spent {
-		e.mounts.leave(p.workload, p.mounts)
+		e.mounts.leave(key, p.mounts)
 	} else if len(out.Outcomes) > 0 {
-		e.mounts.forget(p.workload)
+		e.mounts.Forget(p.workload)
 	}
 	if out.Incomplete && ctx.Err() != nil && out.Err == nil {
 		out.Err = fmt.Errorf("run the plan: %w", ctx.Err())
@@ -187,5 +188,5 @@ type answer struct {
 // Forget drops what is remembered of a workload that is gone.
 func (e *Executor) Forget(workload types.NamespacedName) {
 	e.paces.Forget(workload)
-	e.mounts.forget(workload)
+	e.mounts.Forget(workload)
 }

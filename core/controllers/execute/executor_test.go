@@ -21,6 +21,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -271,7 +272,7 @@ func TestNamesOfOwnObjectsSayNothingOfOtherNames(t *testing.T) {
 	taken := create(w.pod("taken"))
 	out := w.Run(t.Context(), w.owner, []action.Step{step(taken)})
 	require.Equal(t, []progress.State{progress.Stale}, states(out))
-	known := w.memory.For(client.ObjectKeyFromObject(w.owner), refusals.Observation{Now: time.Now(), Generation: w.owner.Generation})[taken.Purpose()]
+	known := w.memory.For(memory.KeyOf(w.owner), refusals.Observation{Now: time.Now(), Generation: w.owner.Generation})[taken.Purpose()]
 	assert.True(t, known.Targets["taken"].Transient)
 	assert.False(t, known.Probing)
 }

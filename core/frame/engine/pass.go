@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 )
@@ -54,7 +55,7 @@ func (e *Engine) pass(p Pass) base.Pass {
 
 // Executed tracks lost pods and counts what became of the plan of the workload.
 func (e *Engine) Executed(workload client.Object, outcomes []progress.Outcome) {
-	name, now := client.ObjectKeyFromObject(workload), e.Clock.Now()
-	e.Orphans.Follow(name, outcomes, now)
-	e.Meter.Executed(name, outcomes, now)
+	key, now := memory.KeyOf(workload), e.Clock.Now()
+	e.Orphans.Follow(key, outcomes, now)
+	e.Meter.Executed(key, outcomes, now)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
@@ -26,8 +26,7 @@ type History struct {
 	reader    *fastclient.Reader
 	templates *podtemplate.Checker
 
-	mu    sync.Mutex
-	known map[types.NamespacedName]remembered
+	known memory.Objects[remembered]
 }
 
 type remembered struct {
@@ -37,24 +36,20 @@ type remembered struct {
 
 // New returns an empty History.
 func New(reader *fastclient.Reader, templates *podtemplate.Checker) *History {
-	return &History{reader: reader, templates: templates, known: map[types.NamespacedName]remembered{}}
+	return &History{reader: reader, templates: templates}
 }
 
 // Choose calls revision.Choose with Lookup and Same filled in. Same compares, until one of them sees no difference:
 // with the caller's Same, with core's defaults, with the API server's defaults. The volumes are names that claim
 // templates provide to the pod template.
 func (h *History) Choose(ctx context.Context, in revision.Input, volumes ...string) (revision.Choice, error) {
-	name := types.NamespacedName{Namespace: in.Owner.GetNamespace(), Name: in.Owner.GetName()}
-	key := keyOf(in)
-	h.mu.Lock()
-	old, ok := h.known[name]
-	h.mu.Unlock()
-	if ok && old.key == key {
+	owner, key := memory.KeyOf(in.Owner), keyOf(in)
+	if old, ok := h.known.Get(owner); ok && old.key == key {
 		return old.choice, nil
 	}
 	in.Same = h.same(ctx, in, volumes)
 	in.Lookup = func(revisionName string) *appsv1.ControllerRevision {
-		r, err := fastclient.Get[appsv1.ControllerRevision](ctx, h.reader, types.NamespacedName{Namespace: name.Namespace, Name: revisionName})
+		r, err := fastclient.Get[appsv1.ControllerRevision](ctx, h.reader, types.NamespacedName{Namespace: owner.Namespace, Name: revisionName})
 		if err != nil {
 			return nil
 		}
@@ -65,9 +60,7 @@ func (h *History) Choose(ctx context.Context, in revision.Input, volumes ...stri
 		return choice, fmt.Errorf("find the template's revision: %w", err)
 	}
 	if !choice.Create {
-		h.mu.Lock()
-		h.known[name] = remembered{key, choice}
-		h.mu.Unlock()
+		h.known.Set(owner, remembered{key, choice})
 	}
 	return choice, nil
 }
@@ -105,11 +98,7 @@ func (h *History) Orphans(ctx context.Context, owner client.Object, of *metav1.L
 }
 
 // Forget drops what is remembered of a workload.
-func (h *History) Forget(name types.NamespacedName) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.known, name)
-}
+func (h *History) Forget(name types.NamespacedName) { h.known.Forget(name) }
 
 func keyOf(in revision.Input) string {
 	parts := make([]string, 0, len(in.Owned)+len(in.Orphans))
@@ -117,5 +106,5 @@ func keyOf(in revision.Input) string {
 		parts = append(parts, string(r.UID)+"@"+r.ResourceVersion)
 	}
 	slices.Sort(parts)
-	return fmt.Sprintf("%s %d %s %d %s", in.Owner.GetUID(), in.Owner.GetGeneration(), in.Current, in.CollisionCount, strings.Join(parts, " "))
+	return fmt.Sprintf("%d %s %d %s", in.Owner.GetGeneration(), in.Current, in.CollisionCount, strings.Join(parts, " "))
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
@@ -19,7 +20,7 @@ type Meter struct {
 	series series
 
 	mu    sync.Mutex
-	known map[types.NamespacedName]*record
+	known memory.Objects[*record]
 }
 
 // record is what is remembered of a workload.
@@ -41,14 +42,16 @@ func New(registerer prometheus.Registerer, controller string) (*Meter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Meter{series: s, known: map[types.NamespacedName]*record{}}, nil
+	m := &Meter{series: s}
+	m.known.Ended = m.ended
+	return m, nil
 }
 
 // Planned counts a plan that took so long to make.
 func (m *Meter) Planned(took time.Duration) { m.series.planning.Observe(took.Seconds()) }
 
 // Executed counts what became of the plan of a workload.
-func (m *Meter) Executed(workload types.NamespacedName, outcomes []progress.Outcome, now time.Time) {
+func (m *Meter) Executed(workload memory.Key, outcomes []progress.Outcome, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range outcomes {
@@ -83,14 +86,14 @@ type Observation struct {
 }
 
 // Observed sets the series of a workload.
-func (m *Meter) Observed(workload types.NamespacedName, seen Observation, now time.Time) {
+func (m *Meter) Observed(workload memory.Key, seen Observation, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.of(workload)
 	m.series.unavailable.WithLabelValues(workload.Namespace, workload.Name).Set(float64(max(seen.Wanted-seen.Available, 0)))
 	m.series.maxUnavailable.WithLabelValues(workload.Namespace, workload.Name).Set(float64(seen.MaxUnavailable))
 	m.waitsFor(r, seen.WaitsFor)
-	m.troubles(workload, r, troublesOf(seen))
+	m.troubles(workload.NamespacedName, r, troublesOf(seen))
 	m.started(r, seen.Pods, now)
 }
 
@@ -98,22 +101,24 @@ func (m *Meter) Observed(workload types.NamespacedName, seen Observation, now ti
 func (m *Meter) Forget(workload types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.known[workload]
-	if r == nil {
-		return
-	}
-	m.waitsFor(r, "")
-	m.troubles(workload, r, nil)
-	m.series.unavailable.DeleteLabelValues(workload.Namespace, workload.Name)
-	m.series.maxUnavailable.DeleteLabelValues(workload.Namespace, workload.Name)
-	delete(m.known, workload)
+	m.known.Forget(workload)
 }
 
-func (m *Meter) of(workload types.NamespacedName) *record {
-	if m.known[workload] == nil {
-		m.known[workload] = &record{starting: map[types.UID]start{}}
+// ended ends the series of a workload.
+func (m *Meter) ended(workload memory.Key, r *record) {
+	m.waitsFor(r, "")
+	m.troubles(workload.NamespacedName, r, nil)
+	m.series.unavailable.DeleteLabelValues(workload.Namespace, workload.Name)
+	m.series.maxUnavailable.DeleteLabelValues(workload.Namespace, workload.Name)
+}
+
+func (m *Meter) of(workload memory.Key) *record {
+	r, ok := m.known.Get(workload)
+	if !ok {
+		r = &record{starting: map[types.UID]start{}}
+		m.known.Set(workload, r)
 	}
-	return m.known[workload]
+	return r
 }
 
 func (m *Meter) waitsFor(r *record, reason string) {

@@ -15,14 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
 var (
-	web = types.NamespacedName{Namespace: "shop", Name: "web"}
-	api = types.NamespacedName{Namespace: "shop", Name: "api"}
+	web = memory.Key{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}, UID: "web"}
+	api = memory.Key{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "api"}, UID: "api"}
 )
 
 // world is a meter with its metrics.
@@ -149,13 +150,14 @@ func TestTheSeriesOfAWorkloadEndWithIt(t *testing.T) {
 	seen := Observation{Wanted: 1, MaxUnavailable: 1, WaitsFor: "Progressing", Pods: []*corev1.Pod{gen.Pod("a", gen.Waiting("ErrImagePull", now))}}
 	w.Observed(web, seen, now)
 	w.Observed(api, seen, now)
-	w.Forget(web)
+	w.Forget(web.NamespacedName)
 	w.Forget(types.NamespacedName{Name: "never seen"})
 	assert.Equal(t, []string{"api shop 1"}, w.has(t, "flotilla_workload_unavailable_pods"))
 	assert.Equal(t, []string{"api shop 1"}, w.has(t, "flotilla_workload_max_unavailable_pods"))
 	assert.Equal(t, []string{"api shop ErrImagePull older 1"}, w.has(t, "flotilla_workload_troubled_pods"))
 	assert.Equal(t, []string{"Progressing 1"}, w.has(t, "flotilla_waiting_workloads"))
-	assert.NotContains(t, w.known, web)
+	_, known := w.known.Get(web)
+	assert.False(t, known)
 }
 
 func TestControllersOfOneProcessShareTheirMetrics(t *testing.T) {

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory is what is known of one workload, which is used by one goroutine at a time.
-type memory struct {
+// known is what is remembered of one workload, which is used by one goroutine at a time.
+type known struct {
 	uid types.UID
-	// known is true once the server was asked, or the question was put off; asked is when, and for which generation of
+	// once is true once the server was asked, or the question was put off; asked is when, and for which generation of
 	// the workload.
-	known      bool
+	once       bool
 	asked      time.Time
 	generation int64
 	// putOff means that the server was not asked, because the workload had all its pods.
@@ -45,7 +45,7 @@ const (
 )
 
 // follow remembers the pods. If one is missing though nobody was deleting it, the cache may hide it.
-func (m *memory) follow(lists ...[]*corev1.Pod) {
+func (m *known) follow(lists ...[]*corev1.Pod) {
 	m.looks++
 	shown := 0
 	for _, pods := range lists {
@@ -62,24 +62,24 @@ func (m *memory) follow(lists ...[]*corev1.Pod) {
 }
 
 // next returns what to ask the server now.
-func (m *memory) next(s *Search, now time.Time) question {
-	if !m.known {
+func (m *known) next(s *Search, now time.Time) question {
+	if !m.once {
 		m.recheck = m.recheck || int(s.Counted) > len(s.Pods)
 	}
 	switch {
 	case m.recheck:
 		return all
-	case !m.known && s.isComplete():
+	case !m.once && s.isComplete():
 		m.remember(s, now.Add(-spread(m.uid)), true)
 		return nothing
-	case !m.known, m.generation != s.Owner.GetGeneration(), now.Sub(m.asked) >= interval, m.putOff && !s.isComplete():
+	case !m.once, m.generation != s.Owner.GetGeneration(), now.Sub(m.asked) >= interval, m.putOff && !s.isComplete():
 		return selected
 	}
 	return nothing
 }
 
 // answered remembers the answer. As long as it has pods, the server is asked again.
-func (m *memory) answered(s *Search, q question, found Found, now time.Time) {
+func (m *known) answered(s *Search, q question, found Found, now time.Time) {
 	if len(found.Own)+len(found.Orphans) > 0 {
 		return
 	}
@@ -96,7 +96,7 @@ func (m *memory) answered(s *Search, q question, found Found, now time.Time) {
 }
 
 // missing returns the names of the pods that were missing at the last look, except for those in found.
-func (m *memory) missing(found []*corev1.Pod) []string {
+func (m *known) missing(found []*corev1.Pod) []string {
 	var names []string
 	for uid, seen := range m.pods {
 		if seen.look != m.looks && !slices.ContainsFunc(found, func(o *corev1.Pod) bool { return o.UID == uid }) {
@@ -107,6 +107,6 @@ func (m *memory) missing(found []*corev1.Pod) []string {
 	return names
 }
 
-func (m *memory) remember(s *Search, at time.Time, putOff bool) {
-	m.known, m.asked, m.generation, m.putOff = true, at, s.Owner.GetGeneration(), putOff
+func (m *known) remember(s *Search, at time.Time, putOff bool) {
+	m.once, m.asked, m.generation, m.putOff = true, at, s.Owner.GetGeneration(), putOff
 }

@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
@@ -35,8 +35,7 @@ type Finder struct {
 	live   client.Reader
 	label  string
 
-	mu     sync.Mutex
-	memory map[types.NamespacedName]*memory
+	workloads memory.Objects[*known]
 }
 
 // Cached lists the cached pods of a namespace that have no controller. They must not be changed.
@@ -44,7 +43,7 @@ type Cached func(ctx context.Context, namespace string) ([]*corev1.Pod, error)
 
 // New returns a finder.
 func New(cached Cached, live client.Reader, label string) *Finder {
-	return &Finder{cached: cached, live: live, label: label, memory: map[types.NamespacedName]*memory{}}
+	return &Finder{cached: cached, live: live, label: label}
 }
 
 // Search describes whose pods are looked for.
@@ -200,7 +199,7 @@ func has(pods []*corev1.Pod, pod *corev1.Pod) bool {
 
 // Follow records what a pass has done to pods and what was in its way. A name that is taken by a pod of the workload
 // itself is taken by one that the cache does not show; a create without an answer may have left such a pod, too.
-func (f *Finder) Follow(workload types.NamespacedName, results []progress.Outcome, now time.Time) {
+func (f *Finder) Follow(workload memory.Key, results []progress.Outcome, now time.Time) {
 	for i := range results {
 		r := &results[i]
 		_, isPod := r.Action.Object.(*corev1.Pod)
@@ -220,52 +219,43 @@ func (f *Finder) Follow(workload types.NamespacedName, results []progress.Outcom
 }
 
 // Created records that a pod was created for the workload. It can get lost before the cache shows it.
-func (f *Finder) Created(workload types.NamespacedName, pod metav1.Object) {
-	f.tell(workload, func(m *memory) { m.pods[pod.GetUID()] = seen{pod.GetName(), m.looks} })
+func (f *Finder) Created(workload memory.Key, pod metav1.Object) {
+	f.tell(workload, func(m *known) { m.pods[pod.GetUID()] = seen{pod.GetName(), m.looks} })
 }
 
 // Removed records that the workload has deleted or released a pod, so that it does not count as lost.
-func (f *Finder) Removed(workload types.NamespacedName, pod types.UID) {
-	f.tell(workload, func(m *memory) { delete(m.pods, pod) })
+func (f *Finder) Removed(workload memory.Key, pod types.UID) {
+	f.tell(workload, func(m *known) { delete(m.pods, pod) })
 }
 
 // Recheck records that the workload may have a pod that the cache does not show: one whose name is in the way of a new
 // one, or one whose create had no answer.
-func (f *Finder) Recheck(workload types.NamespacedName) {
-	f.tell(workload, func(m *memory) { m.recheck = true })
+func (f *Finder) Recheck(workload memory.Key) {
+	f.tell(workload, func(m *known) { m.recheck = true })
 }
 
 // NameTaken records that a pod of another owner has the name of a pod that was to be created, or mounts the claim that
 // was to be deleted.
-func (f *Finder) NameTaken(workload types.NamespacedName, name string, now time.Time) {
-	f.tell(workload, func(m *memory) { m.taken[name] = now.Add(interval) })
+func (f *Finder) NameTaken(workload memory.Key, name string, now time.Time) {
+	f.tell(workload, func(m *known) { m.taken[name] = now.Add(interval) })
 }
 
-func (f *Finder) tell(workload types.NamespacedName, change func(*memory)) {
-	f.mu.Lock()
-	m := f.memory[workload]
-	f.mu.Unlock()
-	if m != nil {
+func (f *Finder) tell(workload memory.Key, change func(*known)) {
+	if m, ok := f.workloads.Get(workload); ok {
 		change(m)
 	}
 }
 
 // Forget drops what is remembered of a workload that is gone.
-func (f *Finder) Forget(name types.NamespacedName) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.memory, name)
-}
+func (f *Finder) Forget(name types.NamespacedName) { f.workloads.Forget(name) }
 
 // recall returns what is remembered of the workload.
-func (f *Finder) recall(owner client.Object) *memory {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	name := client.ObjectKeyFromObject(owner)
-	m := f.memory[name]
-	if m == nil || m.uid != owner.GetUID() {
-		m = &memory{uid: owner.GetUID(), pods: map[types.UID]seen{}, taken: map[string]time.Time{}}
-		f.memory[name] = m
+func (f *Finder) recall(owner client.Object) *known {
+	key := memory.KeyOf(owner)
+	m, ok := f.workloads.Get(key)
+	if !ok {
+		m = &known{uid: key.UID, pods: map[types.UID]seen{}, taken: map[string]time.Time{}}
+		f.workloads.Set(key, m)
 	}
 	return m
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 )
 
@@ -311,7 +312,7 @@ func TestOnlyPodsThatNobodyDeletesAreMissed(t *testing.T) {
 			d.pods = d.pods[:1]
 		}, 0},
 		"left by the workload's will": {func(d *doubting) {
-			d.Removed(client.ObjectKeyFromObject(d.search.Owner), d.pods[1].UID)
+			d.Removed(memory.KeyOf(d.search.Owner), d.pods[1].UID)
 			d.pods = d.pods[:1]
 		}, 0},
 		"orphaned": {func(d *doubting) { d.pods[1].OwnerReferences = nil }, 0},
@@ -334,7 +335,7 @@ func TestCreatedPodsAreMissedAtOnce(t *testing.T) {
 	made := owned("b", gen.Change(func(o *corev1.Pod) { o.Labels = nil }))
 	d.pods = append(d.pods, made)
 	assert.Empty(t, d.looks())
-	d.Created(client.ObjectKeyFromObject(d.search.Owner), made)
+	d.Created(memory.KeyOf(d.search.Owner), made)
 	assert.Equal(t, []string{"b"}, d.looks())
 }
 
@@ -342,7 +343,7 @@ func TestCreatedPodsAreMissedAtOnce(t *testing.T) {
 func TestPodsInDoubtAreLookedFor(t *testing.T) {
 	d := inDoubt(t, owned("a"))
 	d.pods = append(d.pods, owned("b", gen.Terminating(), gen.Change(func(o *corev1.Pod) { o.Labels = nil })))
-	d.Recheck(client.ObjectKeyFromObject(d.search.Owner))
+	d.Recheck(memory.KeyOf(d.search.Owner))
 	assert.Equal(t, []string{"b"}, d.looks())
 }
 
@@ -364,9 +365,9 @@ func TestFewerPodsThanCountedAreInDoubt(t *testing.T) {
 // A name that a pod of somebody else has may be free one day.
 func TestTakenNamesAreRememberedForAWhile(t *testing.T) {
 	d := inDoubt(t, owned("a"))
-	d.NameTaken(client.ObjectKeyFromObject(d.search.Owner), "b", d.now)
+	d.NameTaken(memory.KeyOf(d.search.Owner), "b", d.now)
 	for after, want := range map[time.Duration]int{0: 1, interval - 1: 1, interval: 0} { // in any order
-		d.NameTaken(client.ObjectKeyFromObject(d.search.Owner), "b", d.now)
+		d.NameTaken(memory.KeyOf(d.search.Owner), "b", d.now)
 		found, err := d.Find(t.Context(), d.search, d.now.Add(after))
 		require.NoError(t, err)
 		assert.Len(t, found.Taken, want)

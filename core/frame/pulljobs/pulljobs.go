@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 )
@@ -50,8 +50,7 @@ type Jobs struct {
 	executor *execute.Executor
 	events   *events.Recorder
 
-	mu     sync.Mutex
-	recent map[types.NamespacedName]attempt
+	recent memory.Objects[attempt]
 }
 
 // attempt is what happened last for a workload.
@@ -66,7 +65,7 @@ type attempt struct {
 func New(o Options) *Jobs {
 	return &Jobs{
 		kind:     kind{Kind: optional.ImagePullJobs(), discovery: o.Discovery, cache: o.Cache, clock: o.Clock},
-		executor: o.Executor, events: o.Events, recent: map[types.NamespacedName]attempt{},
+		executor: o.Executor, events: o.Events,
 	}
 }
 
@@ -82,9 +81,7 @@ func (j *Jobs) Of(ctx context.Context, owner client.Object, update string, inRol
 		}
 		known.Owned = owned
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	last := j.recent[client.ObjectKeyFromObject(owner)]
+	last, _ := j.recent.Get(memory.KeyOf(owner))
 	known.Owned = slices.DeleteFunc(known.Owned, func(job *metav1.PartialObjectMetadata) bool { return slices.Contains(last.deleted, job.UID) })
 	if last.revision == update {
 		known.ProblemReported, known.RetryAt = last.told, last.retryAt
@@ -128,7 +125,7 @@ func (j *Jobs) Executed(ctx context.Context, owner client.Object, update string,
 		j.kind.requestRecheck()
 	}
 	if deleted := deletedIn(done); again > 0 || wish.ReportsProblem || len(deleted) > 0 {
-		j.remember(client.ObjectKeyFromObject(owner), attempt{
+		j.remember(memory.KeyOf(owner), attempt{
 			deleted: deleted, revision: update, told: wish.ReportsProblem, retryAt: j.kind.clock.Now().Add(again),
 		})
 	}
@@ -136,20 +133,15 @@ func (j *Jobs) Executed(ctx context.Context, owner client.Object, update string,
 }
 
 // remember records what the user was told about the revision.
-func (j *Jobs) remember(name types.NamespacedName, now attempt) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	last := j.recent[name]
-	now.told = now.told || last.told && last.revision == now.revision
-	j.recent[name] = now
+func (j *Jobs) remember(owner memory.Key, now attempt) {
+	j.recent.Change(owner, func(last attempt) (attempt, bool) {
+		now.told = now.told || last.told && last.revision == now.revision
+		return now, true
+	})
 }
 
 // Forget drops what is remembered of a workload.
-func (j *Jobs) Forget(name types.NamespacedName) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.recent, name)
-}
+func (j *Jobs) Forget(name types.NamespacedName) { j.recent.Forget(name) }
 
 func retryOf(done progress.Result) time.Duration {
 	if done.Err != nil || len(done.Blocked) > 0 {

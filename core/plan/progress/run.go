@@ -5,9 +5,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
 
@@ -25,7 +25,7 @@ type Writer struct {
 // Options say for whom a plan is carried out.
 type Options struct {
 	// Workload is the object that the plan is for, and Generation the generation that the plan was made from.
-	Workload   types.NamespacedName
+	Workload   memory.Key
 	Generation int64
 	// Refusals is told what is done and what is not.
 	Refusals *refusals.Tracker

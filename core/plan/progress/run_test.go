@@ -14,12 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
 
 var (
 	now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	web = types.NamespacedName{Namespace: "default", Name: "web"}
+	web = memory.Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: "web"}, UID: "web"}
 )
 
 // server ends actions in the order in which they were started.

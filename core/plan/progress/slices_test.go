@@ -135,6 +135,6 @@ func TestASlowStartGoesOnInTheNextPass(t *testing.T) {
 	assert.Equal(t, 5, most(s, short), "an edit")
 
 	s = begun()
-	s.Paces.Forget(web)
+	s.Paces.Forget(web.NamespacedName)
 	assert.Equal(t, 5, most(s, short), "it is gone")
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 )
 
 const (
@@ -53,7 +54,7 @@ type Failure struct {
 // goroutines at a time.
 type Tracker struct {
 	mu        sync.Mutex
-	workloads map[types.NamespacedName]*workload
+	workloads memory.Objects[*workload]
 }
 
 type workload struct {
@@ -81,16 +82,16 @@ type Observation struct {
 }
 
 // For is what a pass over the workload must know.
-func (m *Tracker) For(name types.NamespacedName, at Observation) action.Refusals {
+func (m *Tracker) For(key memory.Key, at Observation) action.Refusals {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := m.workloads[name]
-	if w == nil {
+	w, ok := m.workloads.Get(key)
+	if !ok {
 		return nil
 	}
 	w.prune(at.Now)
 	if len(w.purposes) == 0 {
-		delete(m.workloads, name)
+		m.workloads.Forget(key.NamespacedName)
 		return nil
 	}
 	w.endPauses(at)
@@ -104,13 +105,14 @@ func (m *Tracker) For(name types.NamespacedName, at Observation) action.Refusals
 // RecordFailure records that the action of the workload is not done. It returns the pause before it, or another one
 // of its purpose, is tried again, and what a status tells of it: of all that is refused for the purpose the same,
 // whichever was tried last, and nothing of a conflict at first.
-func (m *Tracker) RecordFailure(name types.NamespacedName, generation int64, a *action.Action, f Failure, now time.Time) (pause time.Duration, told action.Told) {
+func (m *Tracker) RecordFailure(key memory.Key, generation int64, a *action.Action, f Failure, now time.Time) (pause time.Duration, told action.Told) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.purpose(name, generation, a.Purpose())
+	w := m.of(key, generation)
+	r := w.purpose(a.Purpose())
 	t := r.target(a)
 	if t.tries == 0 && !f.Conflict { // the server does not know what the object is written for
-		t.before = m.workloads[name].triesAt(a, now)
+		t.before = w.triesAt(a, now)
 	}
 	if t.fail(a, f, now) {
 		t.until = now.Add(backoff(firstPause, t.tries))
@@ -131,7 +133,7 @@ func (m *Tracker) RecordFailure(name types.NamespacedName, generation int64, a *
 	if !r.hasTurn(now, now.Add(MaxPause), t) { // the turns need not be spread evenly
 		spread = min(spread, MaxPause)
 	}
-	pause = max(spread, once*time.Duration(m.workloads[name].refusedAt(a, now)), f.RetryAfter)
+	pause = max(spread, once*time.Duration(w.refusedAt(a, now)), f.RetryAfter)
 	t.until = now.Add(pause)
 	if next := r.until.Sub(now); !f.Isolated && next < pause { // it may be the turn of another one
 		pause = next
@@ -156,11 +158,11 @@ func (r *purposeState) target(a *action.Action) *target {
 
 // RecordSuccess records that the server took the action. What else it refused for that purpose, or to that object for
 // another one, waits as if it were alone: the refusals may have ended.
-func (m *Tracker) RecordSuccess(name types.NamespacedName, a *action.Action) {
+func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := m.workloads[name]
-	if w == nil {
+	w, ok := m.workloads.Get(key)
+	if !ok {
 		return
 	}
 	mine := a.Purpose()
@@ -183,20 +185,20 @@ func (m *Tracker) RecordSuccess(name types.NamespacedName, a *action.Action) {
 
 // Forget drops what is remembered of a workload that is gone.
 func (m *Tracker) Forget(name types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.workloads, name)
+	m.workloads.Forget(name)
 }
 
-func (m *Tracker) purpose(name types.NamespacedName, generation int64, p action.Purpose) *purposeState {
-	if m.workloads == nil {
-		m.workloads = map[types.NamespacedName]*workload{}
-	}
-	w := m.workloads[name]
-	if w == nil {
+// of returns what is known of a workload of which something is refused.
+func (m *Tracker) of(key memory.Key, generation int64) *workload {
+	w, ok := m.workloads.Get(key)
+	if !ok {
 		w = &workload{generation: generation, available: -1, purposes: map[action.Purpose]*purposeState{}}
-		m.workloads[name] = w
+		m.workloads.Set(key, w)
 	}
+	return w
+}
+
+func (w *workload) purpose(p action.Purpose) *purposeState {
 	r := w.purposes[p]
 	if r == nil {
 		r = &purposeState{targets: map[string]*target{}}

@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
 
 var (
-	web   = types.NamespacedName{Namespace: "default", Name: "web"}
+	web   = memory.Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: "web"}, UID: "web"}
 	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
@@ -269,7 +270,7 @@ func TestChangedObjectExcusesConflicts(t *testing.T) {
 	assert.Empty(t, p.Deferred, "a conflict at first is no refusal")
 	newer := update("a", "2")
 	assert.False(t, p.Defers(&newer))
-	m.Forget(web)
+	m.Forget(web.NamespacedName)
 	assert.Empty(t, m.For(web, refusals.Observation{Now: start}))
 }
 
@@ -364,4 +365,18 @@ func TestNodesThatAreTooSmall(t *testing.T) {
 			assert.Zero(t, m.For(web, refusals.Observation{Now: start, Generation: 2}).NodeTooSmallSince(pod, tt.want.Revision))
 		})
 	}
+}
+
+// What was refused to a workload says nothing of one that is made anew under its name.
+func TestAWorkloadThatIsMadeAnewIsRefusedNothing(t *testing.T) {
+	var m refusals.Tracker
+	create := action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0"}}}
+	for range 6 {
+		m.RecordFailure(web, 1, &create, refusals.Failure{Message: "no"}, start)
+	}
+	anew := memory.Key{NamespacedName: web.NamespacedName, UID: "anew"}
+	require.NotEmpty(t, m.For(web, refusals.Observation{Now: start, Generation: 1}))
+	assert.Empty(t, m.For(anew, refusals.Observation{Now: start, Generation: 1}))
+	pause, _ := m.RecordFailure(anew, 1, &create, refusals.Failure{Message: "no"}, start)
+	assert.Equal(t, time.Second, pause, "its pauses begin anew")
 }

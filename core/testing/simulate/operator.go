@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
@@ -236,7 +237,7 @@ func (o *Operator) run(steps []action.Step, spent func(share float64) bool) (don
 func (o *Operator) settings(spent func(share float64) bool) progress.Options {
 	options := progress.Options{Refusals: o.memory, Spent: spent, Paces: o.paces}
 	if o.workload != nil {
-		options.Workload, options.Generation = keyOf(o.workload), o.workload.GetGeneration()
+		options.Workload, options.Generation = memory.KeyOf(o.workload), o.workload.GetGeneration()
 	}
 	return options
 }
@@ -246,7 +247,7 @@ func (o *Operator) refusals() action.Refusals {
 	if o.workload == nil {
 		return nil
 	}
-	return o.memory.For(keyOf(o.workload), refusals.Observation{Now: o.world.now, Generation: o.workload.GetGeneration()})
+	return o.memory.For(memory.KeyOf(o.workload), refusals.Observation{Now: o.world.now, Generation: o.workload.GetGeneration()})
 }
 
 // anyOf chooses one of n actions under way: the first one in a calm world.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
@@ -158,7 +159,7 @@ func (v *View) PlanFor(workload action.Object) {
 // Refusals returns what the server has refused to the operator that looks at the world, for its workload.
 func (v *View) Refusals(workload action.Object, pods []*corev1.Pod, minReadySeconds int32) action.Refusals {
 	v.PlanFor(workload)
-	return v.Tracker().For(keyOf(workload), refusals.Observation{
+	return v.Tracker().For(memory.KeyOf(workload), refusals.Observation{
 		Now: v.world.now, Generation: workload.GetGeneration(),
 		Available: func() int { return podstate.CountAvailable(pods, v.world.now, minReadySeconds) },
 	})

@@ -3,12 +3,13 @@ package failures
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 )
 
 // WaitReason is the reason of waits for the end of a pause: a failed pod is not replaced yet, since others have failed
@@ -32,13 +33,11 @@ const (
 
 // Memory remembers the failures of all sets. The zero value is ready for use. It is safe for concurrent use.
 type Memory struct {
-	mu   sync.Mutex
-	sets map[types.NamespacedName]*failingSet
+	sets memory.Objects[*failingSet]
 }
 
 // failingSet is what is known of one set and one revision.
 type failingSet struct {
-	uid      types.UID
 	revision string
 	places   map[string]*failure
 }
@@ -54,8 +53,6 @@ type failure struct {
 // may be replaced. The revision is the one that the set is updated to: failures of another one say nothing of it. A pod
 // that may be replaced now starts the next pause of its place.
 func (m *Memory) RetryAt(set metav1.Object, revision string, pods []*corev1.Pod, place func(*corev1.Pod) string, now time.Time) map[string]time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	failed := map[string][]types.UID{}
 	for _, pod := range pods {
 		if pod.Status.Phase == corev1.PodFailed && pod.DeletionTimestamp == nil {
@@ -63,41 +60,28 @@ func (m *Memory) RetryAt(set metav1.Object, revision string, pods []*corev1.Pod,
 			failed[at] = append(failed[at], pod.UID)
 		}
 	}
-	known := m.of(set, revision)
 	wait := map[string]time.Time{}
-	for at, uids := range failed {
-		if until := known.failedAt(at, uids, now); until.After(now) {
-			wait[at] = until
+	m.sets.Change(memory.KeyOf(set), func(known *failingSet) (*failingSet, bool) {
+		if known == nil || known.revision != revision {
+			known = &failingSet{revision: revision, places: map[string]*failure{}}
 		}
-	}
-	for at, f := range known.places {
-		if now.Sub(f.since) > 2*longestPause {
-			delete(known.places, at)
+		for at, uids := range failed {
+			if until := known.failedAt(at, uids, now); until.After(now) {
+				wait[at] = until
+			}
 		}
-	}
+		for at, f := range known.places {
+			if now.Sub(f.since) > 2*longestPause {
+				delete(known.places, at)
+			}
+		}
+		return known, len(known.places) > 0
+	})
 	return wait
 }
 
 // Forget drops a set that is gone.
-func (m *Memory) Forget(name types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.sets, name)
-}
-
-// of returns what is known of the set.
-func (m *Memory) of(set metav1.Object, revision string) *failingSet {
-	if m.sets == nil {
-		m.sets = map[types.NamespacedName]*failingSet{}
-	}
-	name := types.NamespacedName{Namespace: set.GetNamespace(), Name: set.GetName()}
-	known := m.sets[name]
-	if known == nil || known.uid != set.GetUID() || known.revision != revision {
-		known = &failingSet{uid: set.GetUID(), revision: revision, places: map[string]*failure{}}
-		m.sets[name] = known
-	}
-	return known
-}
+func (m *Memory) Forget(name types.NamespacedName) { m.sets.Forget(name) }
 
 // failedAt returns until when failed pods of a place wait.
 func (s *failingSet) failedAt(place string, pods []types.UID, now time.Time) time.Time {

@@ -57,6 +57,8 @@ func TestPausesBetweenFailuresGrow(t *testing.T) {
 	assert.Equal(t, none, pauses("r2", failed("zz")), "long ago")
 	assert.Equal(t, map[string]time.Duration{"n1": time.Second}, pauses("r2", failed("zzz")))
 	assert.Equal(t, map[string]time.Time{}, m.RetryAt(namedSet("b"), "r2", []*corev1.Pod{failed("new")}, nodeOf, now), "another set of the name")
+	assert.Equal(t, none, pauses("r2", failed("5")))
+	assert.Equal(t, map[string]time.Duration{"n1": time.Second}, pauses("r2", failed("6")))
 	m.Forget(client.ObjectKeyFromObject(set))
-	assert.Empty(t, m.sets)
+	assert.Equal(t, none, pauses("r2", failed("6")), "forgotten")
 }

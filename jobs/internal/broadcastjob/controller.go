@@ -32,7 +32,7 @@ func kind() schema.GroupVersionKind { return v1beta1.GroupVersion.WithKind(v1bet
 // only remembers.
 type reconciler struct {
 	*base.Controller
-	eligible *memory
+	eligible *eligible
 	bind     bool
 }
 
@@ -59,7 +59,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Controller: b, eligible: newMemory(), bind: o.Bind}
+	r := &reconciler{Controller: b, eligible: newEligible(), bind: o.Bind}
 	b.AddMemories(r.eligible)
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).

@@ -21,7 +21,7 @@ import (
 // reconciler stops the sidecars of pods. It holds no state that the cluster does not hold.
 type reconciler struct {
 	*base.Controller
-	told   *memory
+	told   *told
 	served bool
 	over   func() bool // whether another reconciler has taken over
 }

@@ -92,7 +92,7 @@ func start(ctx context.Context, mgr ctrl.Manager, o base.Settings, served bool, 
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Controller: b, told: &memory{}, served: served, over: over}
+	r := &reconciler{Controller: b, told: &told{}, served: served, over: over}
 	b.AddMemories(r.told)
 	watch := ctrl.NewControllerManagedBy(mgr).
 		Named(name).

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
@@ -85,11 +86,11 @@ func (w *world) priority(container string) (key string, priority int) {
 func (w *world) controller() {
 	w.now = w.now.Add(time.Duration(w.rng.IntN(1500)) * time.Millisecond)
 	p := plan.Compute(plan.Snapshot{
-		Pod: w.pod.DeepCopy(), ConfigMap: w.m.DeepCopy(), Refusals: w.memory.For(key(w.pod), refusals.Observation{Now: w.now}), Now: w.now,
+		Pod: w.pod.DeepCopy(), ConfigMap: w.m.DeepCopy(), Refusals: w.memory.For(memory.KeyOf(w.pod), refusals.Observation{Now: w.now}), Now: w.now,
 	})
 	w.judgeHeld(p.Deferred)
 	now := func() time.Time { return w.now }
-	progress.Run(p.Steps, progress.InTurn(w.ask, now), progress.Options{Workload: key(w.pod), Refusals: w.memory})
+	progress.Run(p.Steps, progress.InTurn(w.ask, now), progress.Options{Workload: memory.KeyOf(w.pod), Refusals: w.memory})
 }
 
 // judgeHeld demands that what was refused is tried within a minute once it can be had.
@@ -102,10 +103,6 @@ func (w *world) judgeHeld(held []action.DeferredAction) {
 	default:
 		require.LessOrEqual(w.t, w.now.Sub(w.held), time.Minute, "%v", held)
 	}
-}
-
-func key(pod *corev1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
 // ask has the server write an action, unless the controller ends before. What is refused is tried now and then.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
@@ -82,7 +83,7 @@ func (w *world) manager(uid types.UID) {
 func (w *world) carryOut(
 	r *v1beta1.ContainerRecreateRequest, steps []action.Step, write func(types.UID, *action.Action) error,
 ) (done progress.Result, crashed bool) {
-	memory := w.pauses
+	pauses := w.pauses
 	answer := func(a *action.Action) progress.Outcome {
 		err := write(r.UID, a)
 		if w.odds(20) {
@@ -92,7 +93,7 @@ func (w *world) carryOut(
 		return progress.OutcomeOf(err)
 	}
 	now := func() time.Time { return w.at("manager") }
-	done = progress.Run(steps, progress.InTurn(answer, now), progress.Options{Workload: keyOf(r), Refusals: memory})
+	done = progress.Run(steps, progress.InTurn(answer, now), progress.Options{Workload: memory.KeyOf(r), Refusals: pauses})
 	return done, errors.Is(done.Err, simulate.ErrCrash)
 }
 
@@ -109,7 +110,7 @@ func keyOf(r *v1beta1.ContainerRecreateRequest) types.NamespacedName {
 
 // paused returns what the manager knows to be refused.
 func (w *world) paused(r *v1beta1.ContainerRecreateRequest) action.Refusals {
-	return w.pauses.For(keyOf(r), refusals.Observation{Now: w.at("manager")})
+	return w.pauses.For(memory.KeyOf(r), refusals.Observation{Now: w.at("manager")})
 }
 
 // ask returns the server's answer to a write of the manager. It judges that few are made while they are refused.

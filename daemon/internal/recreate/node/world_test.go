@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
@@ -299,19 +300,19 @@ func (w *world) agent(pod types.UID) {
 		}
 	}
 	s.PodGone = node.NeedsPodGone(s) && (pod != w.pod || w.object.DeletionTimestamp != nil)
-	name := types.NamespacedName{Name: string(pod)}
-	s.Refusals = w.pausing.For(name, refusals.Observation{Now: s.Now})
-	w.follow(name, node.Compute(s))
+	key := memory.Key{NamespacedName: types.NamespacedName{Name: string(pod)}, UID: pod}
+	s.Refusals = w.pausing.For(key, refusals.Observation{Now: s.Now})
+	w.follow(key, node.Compute(s))
 }
 
 // follow does what the agent wants. The agent may be killed between any two things.
-func (w *world) follow(name types.NamespacedName, todo node.Plan) {
+func (w *world) follow(key memory.Key, todo node.Plan) {
 	for _, id := range todo.Abort {
 		w.note("the stop of %s is given up", id)
 		delete(w.stops, id)
 	}
 	now := func() time.Time { return w.at("node") }
-	done := progress.Run(todo.Steps, progress.InTurn(w.write, now), progress.Options{Workload: name, Refusals: w.pausing})
+	done := progress.Run(todo.Steps, progress.InTurn(w.write, now), progress.Options{Workload: key, Refusals: w.pausing})
 	if errors.Is(done.Err, simulate.ErrCrash) {
 		w.crash()
 		return

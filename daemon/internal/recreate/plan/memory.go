@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/plan/memory"
+
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
@@ -14,12 +16,11 @@ import (
 // lost: then silent agents are waited for anew. It is safe for concurrent use.
 type Memory struct {
 	mu       sync.Mutex
-	requests map[types.NamespacedName]*sighting
+	requests memory.Objects[*sighting]
 	pods     map[types.UID]*podSighting
 }
 
 type sighting struct {
-	uid   types.UID
 	first time.Time
 	sign  string
 	pod   types.UID
@@ -34,7 +35,9 @@ type podSighting struct {
 
 // NewMemory makes an empty memory.
 func NewMemory() *Memory {
-	return &Memory{requests: map[types.NamespacedName]*sighting{}, pods: map[types.UID]*podSighting{}}
+	m := &Memory{pods: map[types.UID]*podSighting{}}
+	m.requests.Ended = m.ended
+	return m
 }
 
 // See notes a look at a request. It returns when the first one was, and when an agent's writing was last new in
@@ -42,12 +45,11 @@ func NewMemory() *Memory {
 func (m *Memory) See(r *v1beta1.ContainerRecreateRequest, now time.Time) (first, lastSign time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key, sign := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, signOfLife(r)
-	s := m.requests[key]
-	if s == nil || s.uid != r.UID {
-		m.drop(key)
-		s = &sighting{uid: r.UID, first: now, sign: sign, pod: types.UID(r.Labels[v1beta1.PodUIDLabel])}
-		m.requests[key] = s
+	key, sign := memory.KeyOf(r), signOfLife(r)
+	s, ok := m.requests.Get(key)
+	if !ok {
+		s = &sighting{first: now, sign: sign, pod: types.UID(r.Labels[v1beta1.PodUIDLabel])}
+		m.requests.Set(key, s)
 		if m.pods[s.pod] == nil {
 			m.pods[s.pod] = &podSighting{}
 		}
@@ -67,16 +69,11 @@ func (m *Memory) See(r *v1beta1.ContainerRecreateRequest, now time.Time) (first,
 func (m *Memory) Forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.drop(key)
+	m.requests.Forget(key)
 }
 
-// drop is Forget with the lock held.
-func (m *Memory) drop(key types.NamespacedName) {
-	s := m.requests[key]
-	if s == nil {
-		return
-	}
-	delete(m.requests, key)
+// ended counts a request that is over. The lock is held.
+func (m *Memory) ended(_ memory.Key, s *sighting) {
 	if pod := m.pods[s.pod]; pod.requests > 1 {
 		pod.requests--
 	} else {

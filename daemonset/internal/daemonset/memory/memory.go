@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/workloads/failures"
 
@@ -23,7 +23,7 @@ type Memory struct {
 	failures failures.Memory
 
 	mu   sync.Mutex
-	sets map[types.NamespacedName]*knownSet
+	sets memory.Objects[*knownSet]
 }
 
 // Seen is what a pass sees of a set.
@@ -52,7 +52,6 @@ type Facts struct {
 
 // knownSet is what is known of one set.
 type knownSet struct {
-	uid    types.UID
 	hadPod map[string]bool // nodes; nil before it matters
 }
 
@@ -79,25 +78,16 @@ func (m *Memory) Forget(name types.NamespacedName) {
 	m.failures.Forget(name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if known := m.sets[name]; known != nil {
-		m.Eligible.Forget(known.uid)
-		delete(m.sets, name)
-	}
+	m.sets.Forget(name)
 }
 
 // of returns what is known of the set.
 func (m *Memory) of(set *v1beta1.DaemonSet) *knownSet {
-	if m.sets == nil {
-		m.sets = map[types.NamespacedName]*knownSet{}
-	}
-	name := client.ObjectKeyFromObject(set)
-	known := m.sets[name]
-	if known == nil || known.uid != set.UID {
-		if known != nil {
-			m.Eligible.Forget(known.uid)
-		}
-		known = &knownSet{uid: set.UID}
-		m.sets[name] = known
+	m.sets.Ended = func(of memory.Key, _ *knownSet) { m.Eligible.Forget(of.UID) }
+	known, ok := m.sets.Get(memory.KeyOf(set))
+	if !ok {
+		known = &knownSet{}
+		m.sets.Set(memory.KeyOf(set), known)
 	}
 	return known
 }

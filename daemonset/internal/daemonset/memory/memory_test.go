@@ -44,7 +44,7 @@ func TestNodesThatHadAPodAreRemembered(t *testing.T) {
 	assert.Empty(t, remember(named("b"), nodes), "another set of the name")
 	remember(named("b"), nodes, podOn("n1", "1", corev1.PodRunning))
 	m.Forget(client.ObjectKeyFromObject(set))
-	assert.Empty(t, m.sets)
+	assert.Empty(t, remember(named("b"), nodes), "the set has gone")
 }
 
 // An operator that starts anew knows by the status how many nodes had a pod.

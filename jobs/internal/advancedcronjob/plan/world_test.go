@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
@@ -122,8 +123,8 @@ func (w *world) operate() (again time.Duration) {
 	if !w.calm {
 		view = w.history[w.floor+w.IntN(len(w.history)-w.floor)]
 	}
-	name := types.NamespacedName{Namespace: "default", Name: "cron"}
-	known := w.memory.For(name, refusals.Observation{Now: w.at, Generation: view.cron.Generation})
+	key := memory.KeyOf(view.cron)
+	known := w.memory.For(key, refusals.Observation{Now: w.at, Generation: view.cron.Generation})
 	p := Compute(Snapshot{Cron: view.cron, Children: view.children, Refusals: known, Now: w.at})
 	require.NoError(w, p.Err)
 	var made []Child
@@ -137,7 +138,7 @@ func (w *world) operate() (again time.Duration) {
 		return o
 	}
 	done := progress.Run(p.Steps, progress.InTurn(write, func() time.Time { return w.at }), progress.Options{
-		Workload: name, Generation: view.cron.Generation, Refusals: w.memory,
+		Workload: key, Generation: view.cron.Generation, Refusals: w.memory,
 	})
 	for _, o := range done.Outcomes {
 		if o.State == progress.Done && o.Action.Verb == action.Create {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
@@ -115,7 +116,7 @@ func (w *world) snapshot() Snapshot {
 		s.Pods = append(s.Pods, w.pods[name])
 	}
 	s.Now, s.Seed = w.at, w.Uint64()
-	s.Refusals = w.memory.For(types.NamespacedName{Name: "job"}, refusals.Observation{Now: w.at, Generation: w.job.Generation, Available: func() int { return 0 }})
+	s.Refusals = w.memory.For(memory.KeyOf(w.job), refusals.Observation{Now: w.at, Generation: w.job.Generation, Available: func() int { return 0 }})
 	return s
 }
 
@@ -136,7 +137,7 @@ func (w *world) operate() {
 		}
 		return progress.OutcomeOf(w.write(a))
 	}, func() time.Time { return w.at }), progress.Options{
-		Workload: types.NamespacedName{Name: "job"}, Generation: w.job.Generation, Refusals: w.memory,
+		Workload: memory.KeyOf(w.job), Generation: w.job.Generation, Refusals: w.memory,
 	})
 	if killed {
 		w.memory, w.tries, w.dirty = &refusals.Tracker{}, simulate.Tries{}, true

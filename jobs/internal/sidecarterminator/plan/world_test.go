@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
@@ -245,17 +246,13 @@ func (w *world) operate() {
 	}
 	p := w.compute()
 	now := func() time.Time { return w.at }
-	progress.Run(p.Steps, progress.InTurn(w.ask, now), progress.Options{Workload: key(w.pod), Refusals: w.memory})
-}
-
-func key(pod *corev1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	progress.Run(p.Steps, progress.InTurn(w.ask, now), progress.Options{Workload: memory.KeyOf(w.pod), Refusals: w.memory})
 }
 
 func (w *world) compute() action.Plan {
 	s := given(w.seen)
 	s.Node, s.Now = w.node, w.at
-	s.Refusals = w.memory.For(key(w.pod), refusals.Observation{Now: w.at})
+	s.Refusals = w.memory.For(memory.KeyOf(w.pod), refusals.Observation{Now: w.at})
 	for _, name := range slices.Sorted(maps.Keys(w.requests)) {
 		s.Requests = append(s.Requests, w.requests[name])
 	}

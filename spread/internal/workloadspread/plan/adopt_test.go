@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
@@ -34,7 +35,7 @@ type adoption struct {
 	Snapshot
 	answer  func(*action.Action) error
 	perPass int // marks
-	memory  refusals.Tracker
+	tracker refusals.Tracker
 	writes  int // statuses
 	entries int // places that they had
 	tries   int
@@ -42,8 +43,8 @@ type adoption struct {
 
 // pass runs one pass, and reports whether it has written anything.
 func (a *adoption) pass() bool {
-	name := types.NamespacedName{Namespace: gen.Namespace, Name: "web"}
-	a.Refusals = a.memory.For(name, refusals.Observation{Now: a.Now, Generation: 1})
+	key := memory.KeyOf(a.Spread)
+	a.Refusals = a.tracker.For(key, refusals.Observation{Now: a.Now, Generation: 1})
 	p := Compute(a.Snapshot)
 	tries := 0
 	write := func(act *action.Action) progress.Outcome {
@@ -57,7 +58,7 @@ func (a *adoption) pass() bool {
 		return progress.OutcomeOf(err)
 	}
 	progress.Run(p.Steps, progress.InTurn(write, func() time.Time { return a.Now }), progress.Options{
-		Workload: name, Generation: 1, Refusals: &a.memory, Spent: func(float64) bool { return a.perPass > 0 && tries >= a.perPass },
+		Workload: key, Generation: 1, Refusals: &a.tracker, Spent: func(float64) bool { return a.perPass > 0 && tries >= a.perPass },
 	})
 	a.tries += tries
 	wrote := canonical(*p.Status) != canonical(a.Spread.Status)

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
@@ -99,11 +99,11 @@ func (n *node) pass() plan.Plan {
 			s.Containers[i].Env = nil
 		}
 	}
-	name := types.NamespacedName{Name: n.pod.Name}
-	s.Refusals = n.memory.For(name, refusals.Observation{Now: n.now})
+	key := memory.KeyOf(n.pod)
+	s.Refusals = n.memory.For(key, refusals.Observation{Now: n.now})
 	todo := plan.Compute(s)
 	now := func() time.Time { return n.now }
-	done := progress.Run(todo.Steps, progress.InTurn(n.write, now), progress.Options{Workload: name, Refusals: &n.memory})
+	done := progress.Run(todo.Steps, progress.InTurn(n.write, now), progress.Options{Workload: key, Refusals: &n.memory})
 	if !todo.Reported(&done) {
 		return todo
 	}

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
@@ -161,10 +161,10 @@ func (w *world) write(todo *plan.Plan) {
 	if equality.Semantic.DeepEqual(w.image.Status, *todo.Status) {
 		return
 	}
-	name := types.NamespacedName{Name: "node"}
-	report := action.Report(w.image, w.memory.For(name, refusals.Observation{Now: w.now}), w.now)
+	key := memory.KeyOf(w.image)
+	report := action.Report(w.image, w.memory.For(key, refusals.Observation{Now: w.now}), w.now)
 	now := func() time.Time { return w.now }
-	done := progress.Run(report.Steps, progress.InTurn(w.answer, now), progress.Options{Workload: name, Refusals: w.memory})
+	done := progress.Run(report.Steps, progress.InTurn(w.answer, now), progress.Options{Workload: key, Refusals: w.memory})
 	if done.Done(action.PatchStatus) == 0 {
 		return
 	}
