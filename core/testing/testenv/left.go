@@ -43,7 +43,8 @@ func (o object) String() string {
 	return o.resource + " " + o.namespace + "/" + o.name
 }
 
-// objects returns all objects that are not the API server's own.
+// objects returns all objects that are not the API server's own. Namespaces that are terminating count as gone, with all that
+// is in them, because nobody is there to empty them.
 func (e *Environment) objects(ctx context.Context) ([]object, error) {
 	found, err := discovery.NewDiscoveryClientForConfig(e.cleaner)
 	if err != nil {
@@ -58,6 +59,7 @@ func (e *Environment) objects(ctx context.Context) ([]object, error) {
 		return nil, fmt.Errorf("discover the resources: %w", err)
 	}
 	var all []object
+	going := map[string]bool{}
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -74,6 +76,10 @@ func (e *Environment) objects(ctx context.Context) ([]object, error) {
 			}
 			for i := range there.Items {
 				o := &there.Items[i]
+				if o.DeletionTimestamp != nil && r.Name == "namespaces" {
+					going[o.Name] = true
+					continue
+				}
 				theirs := slices.Contains(serversNamespaces, o.Namespace) || o.Labels["kubernetes.io/bootstrapping"] != ""
 				if !theirs && o.Labels[simulatedLabel] == "" {
 					all = append(all, object{resource.GroupResource().String(), o.Namespace, o.Name, o.UID})
@@ -81,7 +87,7 @@ func (e *Environment) objects(ctx context.Context) ([]object, error) {
 			}
 		}
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(o object) bool { return going[o.namespace] }), nil
 }
 
 // checkLeftBehind says which objects the tests left behind, and returns the exit code of that.
