@@ -2,7 +2,6 @@ package targets
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -21,6 +20,7 @@ type kinds struct {
 	options  Options
 	cached   sync.Map                  // schema.GroupKind to *meta.RESTMapping
 	failed   *utilcache.LRUExpireCache // schema.GroupKind to error
+	filling  sync.Map                  // schema.GroupKind of caches that have begun
 	starting singleflight.Group
 }
 
@@ -45,8 +45,8 @@ func (k *kinds) get(ctx context.Context, kind schema.GroupKind) (*meta.RESTMappi
 	})
 	if err != nil {
 		err = fmt.Errorf("cache %s: %w", kind, err)
-		// A cache that is not filled in time goes on, and may be filled the next moment; or it is the caller who has gone.
-		if ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+		// A cache that is not filled in time may be filled the next moment; or it is the caller who has gone.
+		if _, fills := k.filling.Load(kind); ctx.Err() == nil && !fills {
 			k.failed.Add(kind, err, retryInterval)
 		}
 	}
@@ -68,6 +68,7 @@ func (k *kinds) start(ctx context.Context, kind schema.GroupKind) (*meta.RESTMap
 	if err := k.options.Live.List(ctx, one, within, client.Limit(1)); err != nil {
 		return nil, err
 	}
+	k.filling.Store(kind, true)
 	if err := optional.Sync(ctx, k.options.Cache, metadataOf(mapping)); err != nil {
 		return nil, err
 	}
