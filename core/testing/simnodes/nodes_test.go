@@ -172,7 +172,7 @@ func TestPodGetsReadyWithOneWrite(t *testing.T) {
 	assert.True(t, strings.HasPrefix(s.ContainerID, "containerd://"))
 	assert.NotNil(t, s.State.Running)
 	assert.Zero(t, s.RestartCount)
-	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, 1, r.nodes.Counts().Ready) })
+	await.Until(t, func(check *assert.CollectT) { assert.Equal(check, int64(1), r.nodes.Counts().Ready) })
 	assert.Equal(t, int64(1), r.nodes.Counts().Reports)
 }
 

@@ -108,16 +108,17 @@ func (w *world) judgeHeld(held []action.DeferredAction) {
 // ask has the server write an action, unless the controller ends before. What is refused is tried now and then.
 func (w *world) ask(a *action.Action) progress.Outcome {
 	write := string(a.Verb) + " " + simulate.KindOf(a.Object)
+	tried := write + " for " + string(w.pod.UID) // a pod that is made anew inherits nothing
 	switch {
 	case !w.calm && w.rng.IntN(10) == 0:
 		w.newManager()
 		return progress.OutcomeOf(simulate.ErrCrash)
 	case !w.refused[write]:
-		w.tries.Taken(write)
+		w.tries.Taken(tried)
 		w.write(*a)
 		return progress.OutcomeOf(nil)
 	}
-	require.NoError(w.t, w.tries.Refused(write, w.now))
+	require.NoError(w.t, w.tries.Refused(tried, w.now))
 	if w.rng.IntN(5) == 0 { // the answer is lost, not the write
 		w.write(*a)
 		return progress.OutcomeOf(apierrors.NewTimeoutError("no answer", 0))
