@@ -53,6 +53,7 @@ func imagesAreLookedAfter(t *testing.T, c client.Client, node *corev1.Node) {
 	key := client.ObjectKey{Name: node.Name}
 	image := &v1beta1.NodeImage{}
 	await.Until(t, func(check *assert.CollectT) { assert.NoError(check, c.Get(t.Context(), key, image)) })
+	env.Share(t, image)
 	gone := v1beta1.SecretReference{Namespace: v1beta1.DefaultConfigNamespace, Name: "gone"}
 	testenv.Edit(t, c, image, func(image *v1beta1.NodeImage) {
 		image.Spec = newImage(node.Name, gone).Spec

@@ -24,7 +24,7 @@ import (
 const (
 	// cleaner is the user who removes what tests have made. The webhooks of the environment are not asked about it, because
 	// they are served for as long as the test lasts only.
-	cleaner = "testenv-cleaner"
+	cleaner = "cleaner"
 	// cleanTime is how long the removal of a namespace may take.
 	cleanTime = await.Limit
 )
@@ -36,7 +36,7 @@ func (e *Environment) addCleaner(ctx context.Context) error {
 		return fmt.Errorf("add user %s: %w", cleaner, err)
 	}
 	e.cleaner = user.Config()
-	e.cleaner.QPS = -1
+	e.cleaner.QPS, e.cleaner.UserAgent = -1, cleaner
 	e.cleaner.WarningHandler = rest.NoWarnings{} // it reads deprecated kinds, too
 	c, err := client.New(e.Config, client.Options{})
 	if err != nil {

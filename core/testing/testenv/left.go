@@ -55,7 +55,7 @@ func (e *Environment) objects(ctx context.Context) ([]object, error) {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	lists, err := found.ServerPreferredResources()
-	if err != nil {
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // a group may just have come or gone
 		return nil, fmt.Errorf("discover the resources: %w", err)
 	}
 	var all []object

@@ -57,13 +57,16 @@ func (e *Environment) remove(t testing.TB, o client.Object) {
 	assert.NoError(t, client.IgnoreNotFound(err), "delete %s", o.GetName())
 }
 
-// Share creates objects that several tests of the package use, unless they are there. They stay until its end.
+// Share creates objects that several tests of the package use, unless they are there. They stay until its end, as do objects
+// that operators have made on their own.
 func (e *Environment) Share(t testing.TB, objects ...client.Object) {
 	t.Helper()
 	e.Need(t)
 	c, err := client.New(e.Config, client.Options{Scheme: e.Scheme})
 	require.NoError(t, err)
 	for _, o := range objects {
+		o := o.DeepCopyObject().(client.Object)
+		o.SetResourceVersion("")
 		require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), o)))
 		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
 		e.share(o)

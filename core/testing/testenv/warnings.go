@@ -41,5 +41,5 @@ func (e *Environment) Warned(t testing.TB) (client.Client, *Warnings) {
 	config.WarningHandlerWithContext = heard
 	c, err := client.New(config, client.Options{Scheme: e.Scheme})
 	require.NoError(t, err)
-	return c, heard
+	return made{Client: c, env: e, t: t}, heard
 }
