@@ -16,8 +16,9 @@ import (
 
 const (
 	// Patience is how long a story waits for a condition: longer than the 2m3s after which a kubelet looks again at a volume
-	// that it could not mount, for instance because the API server did not know yet that the node may read its claim.
-	Patience = 3 * time.Minute
+	// that it could not mount, for instance because the API server did not know yet that the node may read its claim, on a
+	// machine that is busy.
+	Patience = 6 * time.Minute
 
 	interval = 100 * time.Millisecond
 )
