@@ -158,7 +158,7 @@ func (w World) dump(t *testing.T, namespace string) {
 	if err := bundle.Write(ctx, w.Cluster.RESTConfig(), namespace, folder); err != nil {
 		t.Logf("the bundle is not complete: %v", err)
 	}
-	for _, feature := range w.suite.Features {
+	for _, feature := range slices.Concat(w.suite.Features, w.suite.Beside) {
 		said, _ := w.kubectl(ctx, "", "-n", install.Namespace, "logs", "deployment/"+feature+"-manager")
 		if err := os.WriteFile(filepath.Join(folder, feature+"-manager.log"), []byte(said), 0o600); err != nil {
 			t.Logf("the bundle is not complete: %v", err)
