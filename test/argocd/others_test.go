@@ -43,8 +43,12 @@ func TestHealthOfBroadcastJobs(t *testing.T) {
 
 func TestHealthOfAdvancedCronJobs(t *testing.T) {
 	const spec = `schedule: "* * * * *"`
-	says := func(status, reason string) string {
-		return at(spec, "observedGeneration: 2, conditions: [{type: Scheduling, status: \""+status+"\", reason: "+reason+", message: m}]")
+	says := func(status, reason string, lastRun ...string) string {
+		conditions := "{type: Scheduling, status: \"" + status + "\", reason: " + reason + ", message: m}"
+		for _, succeeded := range lastRun {
+			conditions += ", {type: LastRunSucceeded, status: \"" + succeeded + "\", message: r}"
+		}
+		return at(spec, "observedGeneration: 2, conditions: ["+conditions+"]")
 	}
 	checkStates(t, "AdvancedCronJob", append(unseen(spec), []state{
 		{"not yet judged", at(spec, "observedGeneration: 2"), argocd.Health{Status: "Progressing", Message: "the operator has not said yet whether jobs are made"}},
@@ -52,6 +56,10 @@ func TestHealthOfAdvancedCronJobs(t *testing.T) {
 		{"a job runs", says("False", "JobActive"), argocd.Health{Status: "Healthy", Message: "m"}},
 		{"paused", says("False", "Paused"), argocd.Health{Status: "Suspended", Message: "m"}},
 		{"refused", says("False", "CreateRefused"), argocd.Health{Status: "Degraded", Message: "m"}},
+		{"the last run has succeeded", says("True", "AsScheduled", "True"), argocd.Health{Status: "Healthy", Message: "m"}},
+		{"the last run has failed", says("True", "AsScheduled", "False"), argocd.Health{Status: "Degraded", Message: "r"}},
+		{"the next run is active after one that has failed", says("False", "JobActive", "False"), argocd.Health{Status: "Degraded", Message: "r"}},
+		{"paused after a run that has failed", says("False", "Paused", "False"), argocd.Health{Status: "Suspended", Message: "m"}},
 	}...), "v1alpha1", "v1beta1")
 }
 

@@ -145,7 +145,8 @@ type AdvancedCronJobStatus struct {
 	// +optional
 	// +listType=atomic
 	MissedRuns []MissedRun `json:"missedRuns,omitempty"`
-	// conditions has the condition Scheduling: whether jobs are made as the schedule says, and if not, why.
+	// conditions has the condition Scheduling: whether jobs are made as the schedule says, and if not, why. Once a run has
+	// ended it has the condition LastRunSucceeded, too: whether the run that ended last has succeeded.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -160,6 +161,10 @@ type AdvancedCronJobStatus struct {
 
 // CronJobScheduling is the type of the condition that says whether jobs are made as the schedule says.
 const CronJobScheduling = "Scheduling"
+
+// CronJobLastRunSucceeded is the type of the condition that says whether the run that ended last has succeeded. It is
+// absent until a run has ended.
+const CronJobLastRunSucceeded = "LastRunSucceeded"
 
 // MaxMissedRuns is how many missed runs a status tells of.
 const MaxMissedRuns = 10

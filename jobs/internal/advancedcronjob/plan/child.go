@@ -130,6 +130,7 @@ func (p *pass) observe() {
 			p.notice(corev1.EventTypeNormal, EventCompleted, fmt.Sprintf("%s %s has ended: %s", child.Kind, child.Object.GetName(), child.State))
 		}
 	}
+	p.tellLastRun()
 }
 
 // see notes in the status for which run a job was made, and when it succeeded.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -86,7 +87,11 @@ func missed(status *v1beta1.AdvancedCronJobStatus) (all []string) {
 	return all
 }
 
-func reason(status *v1beta1.AdvancedCronJobStatus) string { return status.Conditions[0].Reason }
+func reason(status *v1beta1.AdvancedCronJobStatus) string { return scheduling(status).Reason }
+
+func scheduling(status *v1beta1.AdvancedCronJobStatus) *metav1.Condition {
+	return meta.FindStatusCondition(status.Conditions, v1beta1.CronJobScheduling)
+}
 
 func createOf(at time.Time) string {
 	return fmt.Sprintf("create:\n  Create job cron-%d (Run): %s\n", at.Unix(), at.UTC().Format(time.RFC3339))
@@ -365,7 +370,7 @@ func TestStatusTellsOfJobs(t *testing.T) {
 	assert.Len(t, status.Active, 1)
 	status = p.Status(nil, action.Failures{ScaleError: "no"})
 	assert.Equal(t, ReasonRefused, reason(status))
-	assert.Equal(t, "no", status.Conditions[0].Message)
+	assert.Equal(t, "no", scheduling(status).Message)
 	p = Compute(Snapshot{Cron: cron, Now: after("1m")})
 	assert.Equal(t, ReasonAsScheduled, reason(p.Status(nil, action.Failures{ScaleError: "a job that is to be forgotten stays"})))
 }
@@ -424,4 +429,31 @@ func TestImagesOfAJobArePulledAlways(t *testing.T) {
 	assert.Equal(t, []corev1.PullPolicy{corev1.PullAlways, corev1.PullAlways, corev1.PullIfNotPresent},
 		[]corev1.PullPolicy{pod.InitContainers[0].ImagePullPolicy, pod.Containers[0].ImagePullPolicy, pod.Containers[1].ImagePullPolicy})
 	assert.Equal(t, before, cron)
+}
+
+// The condition follows the run that ended last, also when its job, or that of the run before, is gone.
+func TestTheLastRunIsTold(t *testing.T) {
+	cron := every5(func(cron *v1beta1.AdvancedCronJob) { cron.Status.LastScheduleTime = nil })
+	lastRun := func(now string, children ...Child) string {
+		_, status := compute(t, Snapshot{Cron: cron, Now: after(now), Children: children})
+		cron = cron.DeepCopy()
+		cron.Status = *status
+		if c := meta.FindStatusCondition(status.Conditions, v1beta1.CronJobLastRunSucceeded); c != nil {
+			return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+		}
+		return ""
+	}
+	job := func(at string, state State) Child { return child(cron, after(at), state) }
+	failed := func(at string) string {
+		return fmt.Sprintf("False RunFailed: Job cron-%d has failed", after(at).Unix())
+	}
+
+	assert.Empty(t, lastRun("1s"))
+	assert.Empty(t, lastRun("5m", job("5m", Active)))
+	assert.Equal(t, failed("5m"), lastRun("7m", job("5m", Failed)))
+	assert.Equal(t, failed("5m"), lastRun("8m"), "the job was deleted")
+	assert.Equal(t, failed("5m"), lastRun("10m", job("5m", Failed), job("10m", Active)), "the next run has not ended")
+	assert.Equal(t, "True RunSucceeded: a job has completed at 2026-03-04T12:11:00Z", lastRun("12m", job("5m", Failed), job("10m", Succeeded)))
+	assert.Equal(t, "True RunSucceeded: a job has completed at 2026-03-04T12:11:00Z", lastRun("13m", job("5m", Failed)), "the job that succeeded was deleted")
+	assert.Equal(t, failed("15m"), lastRun("17m", job("10m", Succeeded), job("15m", Failed)))
 }

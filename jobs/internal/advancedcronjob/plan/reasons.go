@@ -48,10 +48,18 @@ const (
 	ReasonTakenOver = "TakenOver"
 )
 
+// Reasons of condition LastRunSucceeded.
+const (
+	// ReasonRunSucceeded says that the run that ended last has succeeded.
+	ReasonRunSucceeded = "RunSucceeded"
+	// ReasonRunFailed says that the run that ended last has failed.
+	ReasonRunFailed = "RunFailed"
+)
+
 // Reasons are all that users read of this package.
 var Reasons = []string{
 	EventCreated, EventCreateFailed, EventDeleted, EventDeleteFailed, EventCompleted, EventMissed, EventTooMany, EventActive,
 	EventInvalid, EventNotServed,
 	ReasonAsScheduled, ReasonPaused, ReasonActive, ReasonInvalid, ReasonNotServed, ReasonRefused, ReasonDeadline, ReasonLate,
-	ReasonTakenOver,
+	ReasonTakenOver, ReasonRunSucceeded, ReasonRunFailed,
 }
