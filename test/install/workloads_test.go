@@ -142,6 +142,7 @@ func TestProgramsAreLookedAfter(t *testing.T) {
 						require.NotNil(t, probe, "%s: %s", p.name, path)
 						require.NotNil(t, probe.HTTPGet, "%s: %s", p.name, path)
 						assert.Equal(t, path, probe.HTTPGet.Path, p.name)
+						assert.GreaterOrEqual(t, probe.TimeoutSeconds, int32(10), "%s: %s on a node that is short of cpu", p.name, path)
 					}
 				}
 			}
