@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -108,7 +110,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	}
 	defer func() { _ = log.Close() }()
 	m.command = exec.CommandContext(context.WithoutCancel(ctx), m.Binary, m.arguments...)
-	m.command.Env = append(os.Environ(), m.env...)
+	m.command.Env = append(inherited(), m.env...)
 	m.command.Stdout, m.command.Stderr = log, log
 	if err := m.command.Start(); err != nil {
 		m.command = nil
@@ -117,6 +119,14 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.ended = make(chan error, 1)
 	go func(command *exec.Cmd, ended chan<- error) { ended <- command.Wait() }(m.command, m.ended)
 	return await(ctx, "the manager of "+m.Feature, m.ready)
+}
+
+// inherited is the environment of the tests without the settings of their own Go runtime: a manager runs as it is shipped.
+func inherited() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return name == "GOGC" || name == "GOMEMLIMIT"
+	})
 }
 
 func (m *Manager) ready(ctx context.Context) (bool, error) {

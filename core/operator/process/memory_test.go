@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"math"
+	"os"
 	"runtime/debug"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestMemoryLimitFollowsTheControlGroup(t *testing.T) {
@@ -25,9 +27,7 @@ func TestMemoryLimitFollowsTheControlGroup(t *testing.T) {
 		"a limit, and the user's own": {memlimit.Limit(1_000_000_000), "2GiB", before},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.chosen != "" {
-				t.Setenv("GOMEMLIMIT", c.chosen)
-			}
+			choose(t, c.chosen)
 			own := debug.SetMemoryLimit(before)
 			limitMemory(logr.Discard(), c.group)
 			assert.Equal(t, c.want, debug.SetMemoryLimit(own))
@@ -35,7 +35,17 @@ func TestMemoryLimitFollowsTheControlGroup(t *testing.T) {
 	}
 }
 
+// choose sets GOMEMLIMIT, or unsets it where the limit is empty.
+func choose(t *testing.T, limit string) {
+	t.Helper()
+	t.Setenv("GOMEMLIMIT", limit) // restores it when the test ends
+	if limit == "" {
+		require.NoError(t, os.Unsetenv("GOMEMLIMIT"))
+	}
+}
+
 func TestAnUnknownMemoryLimitIsTold(t *testing.T) {
+	choose(t, "")
 	told := 0
 	log := funcr.New(func(string, string) { told++ }, funcr.Options{})
 	limitMemory(log, func() (uint64, error) { return 0, memlimit.ErrNoLimit })
