@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 
@@ -27,45 +28,9 @@ func text(t *testing.T, template *corev1.PodTemplateSpec) string {
 
 // written is a template with all that has a default, served the same as the API server stores it
 // for a DaemonSet, with the host ports that it gives to pods.
-const written = `
-metadata: {labels: {app: web}}
-spec:
-  serviceAccountName: web
-  hostNetwork: true
-  overhead: {cpu: 100u}
-  resources: {limits: {cpu: 999500u}}
-  initContainers:
-  - {name: init, image: "registry:5000/init"}
-  - {name: sidecar, image: "proxy:1@sha256:abc", ports: [{containerPort: 81}]}
-  containers:
-  - name: main
-    image: app:1
-    ports: [{containerPort: 80}]
-    env:
-    - {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
-    - {name: FILE, valueFrom: {fileKeyRef: {volumeName: empty, path: p, key: k}}}
-    resources: {limits: {cpu: 0.5, memory: 1024Mi}, requests: {cpu: 100u}}
-    livenessProbe: {httpGet: {port: 80}}
-    readinessProbe: {grpc: {port: 81}}
-    startupProbe: {exec: {command: [ok]}}
-    lifecycle:
-      postStart: {exec: {command: [ok]}}
-      preStop: {httpGet: {port: 80}}
-  volumes:
-  - name: empty
-  - {name: host, hostPath: {path: /x}}
-  - {name: secret, secret: {secretName: s}}
-  - {name: config, configMap: {name: c}}
-  - {name: downward, downwardAPI: {items: [{path: p, fieldRef: {fieldPath: metadata.name}}]}}
-  - name: projected
-    projected: {sources: [{serviceAccountToken: {path: t}}, {downwardAPI: {items: [{path: p, fieldRef: {fieldPath: metadata.uid}}]}}]}
-  - {name: ephemeral, ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}}
-  - {name: image, image: {reference: "data:1"}}
-  - {name: iscsi, iscsi: {targetPortal: t, iqn: iqn.2030-01.org.example:i, lun: 1}}
-  - {name: rbd, rbd: {monitors: [m], image: i}}
-  - {name: azure, azureDisk: {diskName: d, diskURI: "https://a.blob.core.windows.net/c/d.vhd"}}
-  - {name: scale, scaleIO: {gateway: g, system: s, secretRef: {name: s}, volumeName: v}}
-`
+//
+//go:embed testdata/written.yaml
+var written string
 
 const served = `
 metadata: {labels: {app: web}, creationTimestamp: null}
