@@ -40,6 +40,8 @@ func OutcomeOf(err error) Outcome {
 		return Outcome{State: Stale, Err: err}
 	case apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err), apierrors.IsGone(err):
 		return Outcome{State: Stale, Err: err, gone: true}
+	case isBusy(err):
+		return Outcome{State: Failed, Err: err, fatal: true, busy: true, retryAfter: max(retryAfter(err), time.Second)}
 	case isRefusal(err):
 		return Outcome{State: Blocked, Err: err, retryAfter: retryAfter(err)}
 	default:
@@ -83,8 +85,13 @@ func DryRunOutcome(err error) Outcome {
 	return r
 }
 
-// isRefusal reports whether the server refuses this change of this object. What it refuses to the
-// operator altogether, for want of permission, is an error instead.
+// isBusy reports whether the server itself has too much to do or fills its caches. That says nothing of the object.
+func isBusy(err error) bool {
+	return apierrors.IsTooManyRequests(err) && !isBudget(err) && !isAdmission(err.Error())
+}
+
+// isRefusal reports whether the server refuses this change of this object. What it refuses to the operator altogether, for
+// want of permission, is an error instead.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -46,6 +46,7 @@ func TestAnswersOfTheServer(t *testing.T) {
 		retryAfter  time.Duration
 		doubtful    bool
 		gone, fatal bool
+		busy        bool
 	}{
 		"conflict":              {err: apierrors.NewConflict(pods, "a", errors.New("changed")), want: Stale},
 		"not found":             {err: apierrors.NewNotFound(pods, "a"), want: Stale, gone: true},
@@ -60,19 +61,22 @@ func TestAnswersOfTheServer(t *testing.T) {
 		"webhook, 500":          {err: status(http.StatusInternalServerError, "", `admission webhook "w" denied the request: no`), want: Blocked},
 		"webhook is down":       {err: status(http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "w": timeout`), want: Blocked},
 		"policy":                {err: status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, `pods "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`), want: Blocked},
-		"too many":              {err: apierrors.NewTooManyRequests("slow down", 3), want: Blocked, retryAfter: 3 * time.Second},
-		"permission":            {err: apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot patch resource "pods" in API group ""`)), want: Failed, fatal: true},
-		"reason like a verb":    {err: apierrors.NewForbidden(pods, "a", errors.New("pods of this team cannot run here")), want: Blocked},
-		"server error":          {err: apierrors.NewInternalError(errors.New("etcd")), want: Failed, fatal: true, doubtful: true},
-		"server unavailable":    {err: apierrors.NewServiceUnavailable("later"), want: Failed, fatal: true, doubtful: true},
-		"no answer in time":     {err: apierrors.NewTimeoutError("no answer", 2), want: Failed, fatal: true, doubtful: true, retryAfter: 2 * time.Second},
-		"no network":            {err: errors.New("connection refused"), want: Failed, fatal: true, doubtful: true},
-		"type that none takes":  {err: status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "no such patch"), want: Failed, fatal: true},
-		"conflict with context": {err: fmt.Errorf("patch pod a: %w", apierrors.NewConflict(pods, "a", errors.New("changed"))), want: Stale},
+		"a server that is busy": {err: apierrors.NewTooManyRequests("storage is (re)initializing", 3), want: Failed, fatal: true, busy: true, retryAfter: 3 * time.Second},
+		"a server that is busy, and names no pause": {err: apierrors.NewTooManyRequestsError("later"), want: Failed, fatal: true, busy: true, retryAfter: time.Second},
+		"a budget, eviction":                        {err: noEviction(3), want: Blocked, retryAfter: 3 * time.Second},
+		"webhook, 429":                              {err: status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `admission webhook "w" denied the request: no`), want: Blocked},
+		"permission":                                {err: apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot patch resource "pods" in API group ""`)), want: Failed, fatal: true},
+		"reason like a verb":                        {err: apierrors.NewForbidden(pods, "a", errors.New("pods of this team cannot run here")), want: Blocked},
+		"server error":                              {err: apierrors.NewInternalError(errors.New("etcd")), want: Failed, fatal: true, doubtful: true},
+		"server unavailable":                        {err: apierrors.NewServiceUnavailable("later"), want: Failed, fatal: true, doubtful: true},
+		"no answer in time":                         {err: apierrors.NewTimeoutError("no answer", 2), want: Failed, fatal: true, doubtful: true, retryAfter: 2 * time.Second},
+		"no network":                                {err: errors.New("connection refused"), want: Failed, fatal: true, doubtful: true},
+		"type that none takes":                      {err: status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "no such patch"), want: Failed, fatal: true},
+		"conflict with context":                     {err: fmt.Errorf("patch pod a: %w", apierrors.NewConflict(pods, "a", errors.New("changed"))), want: Stale},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, Outcome{State: test.want, Err: test.err, retryAfter: test.retryAfter, gone: test.gone, fatal: test.fatal}, OutcomeOf(test.err))
+			assert.Equal(t, Outcome{State: test.want, Err: test.err, retryAfter: test.retryAfter, gone: test.gone, fatal: test.fatal, busy: test.busy}, OutcomeOf(test.err))
 			assert.Equal(t, test.doubtful, MayHaveSucceeded(test.err))
 		})
 	}
@@ -107,10 +111,17 @@ func TestClaimsInUseAreNoFailure(t *testing.T) {
 func TestRehearsalsAreLate(t *testing.T) {
 	assert.Equal(t, Outcome{State: Done}, DryRunOutcome(nil))
 	assert.Equal(t, Outcome{State: Done}, DryRunOutcome(apierrors.NewBadRequest(`admission webhook "w" does not support dry run`)), "the write finds it out")
-	r := DryRunOutcome(apierrors.NewTooManyRequests("slow down", 3))
+	r := DryRunOutcome(apierrors.NewBadRequest("what?"))
 	assert.Equal(t, Blocked, r.State)
 	assert.True(t, r.Late)
 	assert.False(t, DryRunOutcome(byBudget()).Late, "a budget refuses the first write")
+}
+
+// noEviction is what the server answers to an eviction for a PodDisruptionBudget that asks for a pause of so many seconds.
+func noEviction(seconds int) error {
+	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", seconds)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
+	return err
 }
 
 // byBudget is what a webhook answers for a budget, as the server passes it on.
@@ -125,7 +136,7 @@ func byBudget() error {
 func TestFailuresThatAreRemembered(t *testing.T) {
 	pod := action.Action{Verb: action.Create, GeneratedName: true, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-x7", GenerateName: "web-"}}}
 	taken := NameTaken("create pod web-x7", apierrors.NewAlreadyExists(pods, "web-x7"), &corev1.Pod{}, "of-web")
-	late := OutcomeOf(apierrors.NewTooManyRequests("slow down", 3))
+	late := OutcomeOf(noEviction(3))
 	late.Late = true
 	tests := map[string]struct {
 		result Outcome
@@ -136,7 +147,7 @@ func TestFailuresThatAreRemembered(t *testing.T) {
 		"object of another":    {taken, refusals.Failure{Isolated: true}},
 		"refusal":              {OutcomeOf(apierrors.NewForbidden(pods, "a", errors.New("quota"))), refusals.Failure{}},
 		"a budget":             {OutcomeOf(byBudget()), refusals.Failure{ByBudget: true}},
-		"late refusal":         {late, refusals.Failure{Late: true, RetryAfter: 3 * time.Second}},
+		"late refusal":         {late, refusals.Failure{Late: true, ByBudget: true, RetryAfter: 3 * time.Second}},
 		"lost answer":          {OutcomeOf(errors.New("connection lost")), refusals.Failure{MayHaveSucceeded: true}},
 		"want of permission":   {OutcomeOf(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot create resource "pods"`))), refusals.Failure{}},
 		"node too small":       {DryRunOutcome(fmt.Errorf("resize pod web-1: %w", tooSmall())), refusals.Failure{Late: true, NodeTooSmall: true}},

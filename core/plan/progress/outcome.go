@@ -47,6 +47,7 @@ type Outcome struct {
 	fatal      bool          // the next action would meet the same error
 	isolated   bool          // what is in the way of this action says nothing of the others, even in a slow start
 	overtaken  bool          // another writer was first, as the server has shown
+	busy       bool          // the server has not looked at the action
 }
 
 // Overtaken returns the outcome of a conflict after which the server has shown that another writer was first.

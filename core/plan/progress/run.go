@@ -147,6 +147,8 @@ func remember(r *Outcome, o Options, now time.Time) (pause time.Duration) {
 		return 0
 	case errors.Is(r.Err, ErrExpired): // nobody was asked
 		return time.Second
+	case r.busy:
+		return r.retryAfter
 	}
 	pause, r.told = o.Refusals.RecordFailure(o.Workload, o.Generation, r.Action, r.failure(), now)
 	return pause

@@ -122,7 +122,7 @@ func (t *attempt) refused(r request) error {
 		case 422:
 			return apierrors.NewInvalid(r.object.GetObjectKind().GroupVersionKind().GroupKind(), name, nil)
 		case 429:
-			return apierrors.NewTooManyRequests("refused", 1)
+			return apierrors.NewTooManyRequests(`admission webhook "limit" denied the request: refused`, 1)
 		case 500:
 			return apierrors.NewInternalError(errFault)
 		case 0:

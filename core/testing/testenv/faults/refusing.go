@@ -41,7 +41,7 @@ func Refusals() map[string]*apierrors.StatusError {
 		"403 forbidden":         apierrors.NewForbidden(any, "it", ErrCut),
 		"409 conflict":          apierrors.NewConflict(any, "it", ErrCut),
 		"422 invalid":           apierrors.NewInvalid(schema.GroupKind{}, "it", field.ErrorList{field.Forbidden(nil, "refused")}),
-		"429 too many requests": apierrors.NewTooManyRequests("too many", 1),
+		"429 too many requests": apierrors.NewTooManyRequests(`admission webhook "limit" denied the request: too many`, 1),
 		"500 internal error":    apierrors.NewInternalError(ErrCut),
 		"timeout":               nil,
 	}

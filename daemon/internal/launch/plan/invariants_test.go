@@ -123,7 +123,7 @@ func (w *world) ask(a *action.Action) progress.Outcome {
 		w.write(*a)
 		return progress.OutcomeOf(apierrors.NewTimeoutError("no answer", 0))
 	}
-	return progress.OutcomeOf(apierrors.NewTooManyRequests("refused", 0))
+	return progress.OutcomeOf(apierrors.NewTooManyRequests(`admission webhook "limit" denied the request: refused`, 0))
 }
 
 func (w *world) write(a action.Action) {

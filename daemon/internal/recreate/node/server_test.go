@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	errRefused error = apierrors.NewTooManyRequests("refused", 0)
+	errRefused error = apierrors.NewTooManyRequests(`admission webhook "limit" denied the request: refused`, 0)
 	errLost          = errors.New("the answer is lost")
 )
 

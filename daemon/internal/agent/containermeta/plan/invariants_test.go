@@ -125,7 +125,7 @@ func (n *node) pass() plan.Plan {
 func (n *node) write(a *action.Action) progress.Outcome {
 	if n.refuses {
 		require.NoError(n.t, n.tries.Refused("the annotation", n.now))
-		return progress.OutcomeOf(apierrors.NewTooManyRequests("refused", 0))
+		return progress.OutcomeOf(apierrors.NewTooManyRequests(`admission webhook "limit" denied the request: refused`, 0))
 	}
 	n.tries.Taken("the annotation")
 	maps.Copy(n.pod.Annotations, a.Patches[0].Body["metadata"].(map[string]any)["annotations"].(map[string]string))

@@ -182,7 +182,7 @@ func (w *world) answer(*action.Action) progress.Outcome {
 		return progress.OutcomeOf(nil)
 	}
 	require.NoError(w.t, w.tries.Refused("the status", w.now))
-	return progress.OutcomeOf(apierrors.NewTooManyRequests("refused", 0))
+	return progress.OutcomeOf(apierrors.NewTooManyRequests(`admission webhook "limit" denied the request: refused`, 0))
 }
 
 func (w *world) follow(todo *plan.Plan) {
