@@ -43,11 +43,15 @@ func RecordActions(c Choice) []action.Action {
 			Verb: action.Create, Object: c.Update, Reason: "NewTemplate", Message: "revision " + strconv.FormatInt(c.Update.Revision, 10),
 		}}
 	case c.Renumber && metav1.GetControllerOfNoCopy(c.Update) != nil:
-		body := map[string]any{"revision": c.Number}
+		body, metadata := map[string]any{"revision": c.Number}, map[string]any{}
 		if c.SetClaimsHash {
-			body["metadata"] = map[string]any{"annotations": map[string]any{
-				contract.VolumeClaimTemplateHashAnnotation: c.ClaimsHash,
-			}}
+			metadata["annotations"] = map[string]any{contract.VolumeClaimTemplateHashAnnotation: c.ClaimsHash}
+		}
+		if labels := withoutMarks(c.Update); len(labels) > 0 {
+			metadata["labels"] = labels
+		}
+		if len(metadata) > 0 {
+			body["metadata"] = metadata
 		}
 		return []action.Action{{
 			Verb: action.PatchSpec, Object: c.Update, Reason: "Rollback",
@@ -55,6 +59,18 @@ func RecordActions(c Choice) []action.Action {
 		}}
 	}
 	return nil
+}
+
+// withoutMarks takes from a revision the marks of its former rollout, which say that its images were pulled ahead, or that
+// this would gain nothing. Nodes may have come since, or have removed the images.
+func withoutMarks(r *appsv1.ControllerRevision) map[string]any {
+	labels := map[string]any{}
+	for _, mark := range []string{contract.ImagePreDownloadCreatedLabel, contract.ImagePreDownloadIgnoredLabel} {
+		if _, has := r.Labels[mark]; has {
+			labels[mark] = nil
+		}
+	}
+	return labels
 }
 
 // TruncateHistory deletes what Truncate finds. The limit is spec.revisionHistoryLimit; nil is DefaultHistoryLimit.

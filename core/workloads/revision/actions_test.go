@@ -19,11 +19,17 @@ func TestWhatWasChosenIsRecorded(t *testing.T) {
 	withHash := map[string]any{"revision": int64(5), "metadata": map[string]any{
 		"annotations": map[string]any{contract.VolumeClaimTemplateHashAnnotation: "h"},
 	}}
+	pulled := owned("web-x", 3)
+	pulled.Labels = map[string]string{contract.ImagePreDownloadCreatedLabel: "true", contract.RevisionHashLabel: "x"}
+	pulledNoLonger := map[string]any{"revision": int64(5), "metadata": map[string]any{
+		"labels": map[string]any{contract.ImagePreDownloadCreatedLabel: nil},
+	}}
 	for name, c := range map[string]struct {
 		choice Choice
 		verb   action.Verb
 		body   map[string]any
 	}{
+		"its images are pulled again": {Choice{Update: pulled, Renumber: true, Number: 5}, action.PatchSpec, pulledNoLonger},
 		"a new one is created":        {Choice{Update: r, Create: true}, action.Create, nil},
 		"an old one is raised":        {Choice{Update: r, Renumber: true, Number: 5}, action.PatchSpec, raised},
 		"its claims' hash is renewed": {Choice{Update: r, Renumber: true, Number: 5, ClaimsHash: "h", SetClaimsHash: true}, action.PatchSpec, withHash},
@@ -32,7 +38,7 @@ func TestWhatWasChosenIsRecorded(t *testing.T) {
 			actions := RecordActions(c.choice)
 			require.Len(t, actions, 1)
 			assert.Equal(t, c.verb, actions[0].Verb)
-			assert.Same(t, r, actions[0].Object)
+			assert.Same(t, c.choice.Update, actions[0].Object)
 			if c.body != nil {
 				assert.Equal(t, c.body, actions[0].Patches[0].Body)
 			}
