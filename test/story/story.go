@@ -20,7 +20,8 @@ const (
 	// machine that is busy.
 	Patience = 6 * time.Minute
 
-	interval = 100 * time.Millisecond
+	// interval is the time between two looks.
+	interval = 250 * time.Millisecond
 )
 
 // Eventually waits until the check returns nil, and fails the test with its last error. It can be used in a cleanup, too.

@@ -2,6 +2,8 @@ package await_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -15,6 +17,23 @@ func TestUntilTriesAgain(t *testing.T) {
 		assert.Equal(c, 3, tries)
 	})
 	assert.Equal(t, 3, tries)
+}
+
+// Tries come less often with time, in a bubble whose clock jumps.
+func TestTriesThatFailBecomeRare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, early, all := time.Now(), 0, 0
+		await.Until(t, func(c *assert.CollectT) {
+			all++
+			if time.Since(began) < time.Second {
+				early++
+			}
+			assert.Greater(c, time.Since(began), time.Minute)
+		})
+		assert.GreaterOrEqual(t, early, 10)
+		assert.Less(t, all, 400, "in a minute")
+		assert.Less(t, time.Since(began), time.Minute+time.Second)
+	})
 }
 
 func TestReceiveReturnsTheValue(t *testing.T) {
