@@ -18,10 +18,24 @@ func groups() map[string]string {
 // simple are the words for types that have no section there.
 func simple() map[string]string {
 	return map[string]string{
-		"intstr.IntOrString": "number or percentage", "metav1.Time": "time", "metav1.MicroTime": "time", "metav1.Duration": "duration",
+		"metav1.Time": "time", "metav1.MicroTime": "time", "metav1.Duration": "duration",
 		"runtime.RawExtension": "object", "types.UID": "string", "int32": "integer", "int64": "integer", "int": "integer", "bool": "boolean",
 		"metav1.ObjectMeta": "[ObjectMeta](" + kubernetes + "objectmeta-v1-meta)",
 	}
+}
+
+// structs are types that are objects, though their names end as those of strings do.
+func structs() []string { return []string{"batchv1.PodFailurePolicy"} }
+
+// embedded are the fields of types that others embed.
+func embedded() map[string][]field {
+	list := func(pkg, name string) ast.Expr {
+		return &ast.ArrayType{Elt: &ast.SelectorExpr{X: ast.NewIdent(pkg), Sel: ast.NewIdent(name)}}
+	}
+	return map[string][]field{"metav1.LabelSelector": {
+		{name: "matchLabels", kind: &ast.MapType{Value: ast.NewIdent("string")}, doc: "labels that must be there with these values."},
+		{name: "matchExpressions", kind: list("metav1", "LabelSelectorRequirement"), doc: "requirements of labels, which must all hold."},
+	}}
 }
 
 // writer writes the page of a feature.
@@ -78,8 +92,10 @@ func (w *writer) section(d definition) {
 func (w *writer) rows(d definition) {
 	for _, f := range d.fields {
 		if f.inline {
-			if embedded := w.find(nameOf(f.kind)); embedded != nil {
-				w.rows(*embedded)
+			if fields, ok := embedded()[qualified(f.kind)]; ok {
+				w.rows(definition{fields: fields})
+			} else if own := w.find(nameOf(f.kind)); own != nil {
+				w.rows(*own)
 			}
 			continue
 		}
@@ -95,9 +111,20 @@ func (w *writer) rows(d definition) {
 		if f.required && !d.root {
 			meaning = append([]string{"**Required.**"}, meaning...)
 		}
-		fmt.Fprintf(w, "| `%s` | %s | %s |\n", f.name, w.kind(f.kind), cell(strings.Join(meaning, " ")))
+		fmt.Fprintf(w, "| `%s` | %s | %s |\n", f.name, w.kindOf(f), cell(strings.Join(meaning, " ")))
 	}
 }
+
+// kindOf returns the words for the type of a field. What a string may be beside a number, only its documentation knows.
+func (w *writer) kindOf(f field) string {
+	kind := w.kind(f.kind)
+	if percent := strings.Contains(f.doc, "percentage") && !strings.Contains(f.doc, "no percentage"); percent {
+		return strings.ReplaceAll(kind, numberOrString, "number or percentage")
+	}
+	return kind
+}
+
+const numberOrString = "number or string"
 
 // kind returns the words for a Go type, with a link to where it is explained.
 func (w *writer) kind(e ast.Expr) string {
@@ -105,25 +132,32 @@ func (w *writer) kind(e ast.Expr) string {
 	case *ast.StarExpr:
 		return w.kind(e.X)
 	case *ast.ArrayType:
+		if nameOf(e.Elt) == "byte" {
+			return "string (base64)"
+		}
 		return "list of " + w.kind(e.Elt)
 	case *ast.MapType:
 		return "map of " + w.kind(e.Value)
 	}
 	name := nameOf(e)
+	if qualified(e) == "intstr.IntOrString" {
+		return numberOrString
+	}
 	if word, ok := simple()[qualified(e)]; ok {
 		return word
 	}
-	if d := w.find(name); d != nil {
+	pkg, _, found := strings.Cut(qualified(e), ".")
+	if d := w.find(name); d != nil && groups()[pkg] == "" {
 		if len(d.fields) == 0 && len(d.values) == 0 {
-			return "string"
+			return w.kind(d.under)
 		}
 		if !slices.Contains(w.waiting, name) {
 			w.waiting = append(w.waiting, name)
 		}
 		return "[" + name + "](#" + strings.ToLower(name) + ")"
 	}
-	pkg, _, found := strings.Cut(qualified(e), ".")
-	if group := groups()[pkg]; found && group != "" && !strings.HasSuffix(name, "Type") && !strings.HasSuffix(name, "Policy") && !strings.HasSuffix(name, "Status") {
+	text := strings.HasSuffix(name, "Type") || strings.HasSuffix(name, "Policy") || strings.HasSuffix(name, "Status")
+	if group := groups()[pkg]; found && group != "" && (!text || slices.Contains(structs(), qualified(e))) {
 		return "[" + name + "](" + kubernetes + strings.ToLower(name) + "-" + group + ")"
 	}
 	if found {

@@ -39,6 +39,21 @@ type FleetSpec struct {
 	// flags are what
 	// it shows.
 	Flags map[string]Flag ` + "`json:\"flags,omitempty\"`" + `
+	// ports are where it calls.
+	// +kubebuilder:validation:MinItems=0
+	Ports Ports ` + "`json:\"ports,omitempty\"`" + `
+	// load is a number or a percentage.
+	Load intstr.IntOrString ` + "`json:\"load,omitempty\"`" + `
+	// berths are numbers or ranges.
+	Berths []intstr.IntOrString ` + "`json:\"berths,omitempty\"`" + `
+	// seal is a hash.
+	Seal []byte ` + "`json:\"seal,omitempty\"`" + `
+	// conditions are those of Kubernetes.
+	Conditions []metav1.Condition ` + "`json:\"conditions,omitempty\"`" + `
+	// failures says what follows.
+	Failures *batchv1.PodFailurePolicy ` + "`json:\"failures,omitempty\"`" + `
+	// sea says which.
+	Sea Sea ` + "`json:\"sea,omitempty\"`" + `
 }
 
 // Course is where it goes.
@@ -47,6 +62,23 @@ type Course struct {
 	// +kubebuilder:default=home
 	To string ` + "`json:\"to,omitempty\"`" + `
 }
+
+// Ports are harbours.
+type Ports []Port
+
+// Port is a harbour.
+type Port struct {
+	// name is its name.
+	Name string ` + "`json:\"name,omitempty\"`" + `
+}
+
+// Sea is chosen by labels.
+type Sea struct {
+	metav1.LabelSelector ` + "`json:\",inline\"`" + `
+}
+
+// Condition is not that of Kubernetes.
+type Condition struct{}
 
 // Flag is a sign.
 type Flag string
@@ -79,6 +111,13 @@ FleetSpec says which ships are wanted.
 | ` + "`ships` | integer | ships is how many. Default: `3`. Checked: must be 0 or more. |" + `
 | ` + "`crew` | [PodTemplateSpec](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#podtemplatespec-v1-core) | **Required.** crew sails it: a \\| b. |" + `
 | ` + "`flags` | map of [Flag](#flag) | flags are what it shows. |" + `
+| ` + "`ports` | list of [Port](#port) | ports are where it calls. |" + `
+| ` + "`load` | number or percentage | load is a number or a percentage. |" + `
+| ` + "`berths` | list of number or string | berths are numbers or ranges. |" + `
+| ` + "`seal` | string (base64) | seal is a hash. |" + `
+| ` + "`conditions` | list of [Condition](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#condition-v1-meta) | conditions are those of Kubernetes. |" + `
+| ` + "`failures` | [PodFailurePolicy](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#podfailurepolicy-v1-batch) | failures says what follows. |" + `
+| ` + "`sea` | [Sea](#sea) | sea says which. |" + `
 
 ## Flag
 
@@ -86,7 +125,24 @@ Flag is a sign.
 
 | value | meaning |
 |---|---|
-| ` + "`\"A\"` | Alpha asks for care. |" + `
+| ` + "`\"A\"` | Asks for care. |" + `
+
+## Port
+
+Port is a harbour.
+
+| field | type | meaning |
+|---|---|---|
+| ` + "`name` | string | name is its name. |" + `
+
+## Sea
+
+Sea is chosen by labels.
+
+| field | type | meaning |
+|---|---|---|
+| ` + "`matchLabels` | map of string | labels that must be there with these values. |" + `
+| ` + "`matchExpressions` | list of [LabelSelectorRequirement](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#labelselectorrequirement-v1-meta) | requirements of labels, which must all hold. |" + `
 `
 
 func TestPage(t *testing.T) {

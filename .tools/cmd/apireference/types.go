@@ -20,6 +20,8 @@ type definition struct {
 	// root is set for a kind.
 	root   bool
 	fields []field
+	// under is the Go type that a type without fields has.
+	under ast.Expr
 	// values are those of an enumeration.
 	values []value
 }
@@ -80,6 +82,8 @@ func define(spec *ast.TypeSpec, group *ast.GenDecl) definition {
 		for _, f := range body.Fields.List {
 			d.fields = append(d.fields, newField(f))
 		}
+	} else {
+		d.under = spec.Type
 	}
 	return d
 }
@@ -90,13 +94,21 @@ func enumerate(values map[string][]value, spec *ast.ValueSpec) {
 	if !ok || kind.Name == "string" {
 		return
 	}
-	for _, literal := range spec.Values {
+	for i, literal := range spec.Values {
 		if basic, ok := literal.(*ast.BasicLit); ok && basic.Kind == token.STRING {
 			if text, err := strconv.Unquote(basic.Value); err == nil {
-				values[kind.Name] = append(values[kind.Name], value{text: text, doc: prose(spec.Doc)})
+				values[kind.Name] = append(values[kind.Name], value{text: text, doc: nameless(prose(spec.Doc), spec.Names[i].Name)})
 			}
 		}
 	}
+}
+
+// nameless returns a sentence about a constant without its name, which users never see.
+func nameless(doc, name string) string {
+	if rest, ok := strings.CutPrefix(doc, name+" "); ok && rest != "" {
+		return strings.ToUpper(rest[:1]) + rest[1:]
+	}
+	return doc
 }
 
 func newField(f *ast.Field) field {
@@ -156,6 +168,9 @@ func rules(markers []string) []string {
 		case "validation:Maximum":
 			found = append(found, "At most "+text+".")
 		case "validation:MinLength", "validation:MinItems":
+			if text == "0" {
+				continue // says nothing
+			}
 			found = append(found, "At least "+text+" long.")
 		case "validation:MaxLength", "validation:MaxItems":
 			found = append(found, "At most "+text+" long.")

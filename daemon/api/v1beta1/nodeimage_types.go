@@ -39,7 +39,7 @@ type NodeImageList struct {
 
 // NodeImageSpec says which images are wanted.
 type NodeImageSpec struct {
-	// images are the wanted images by their name without tag and digest, at most MaxImagesPerNode. Names
+	// images are the wanted images by their name without tag and digest, at most 256. Names
 	// are short where Docker shortens them: nginx, foo/bar, registry.example/a/b.
 	// +optional
 	Images map[string]ImageSpec `json:"images,omitempty"`

@@ -141,7 +141,7 @@ type AdvancedCronJobStatus struct {
 	// followed.
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
-	// missedRuns are the last MaxMissedRuns times at which a job was due and not made, oldest first.
+	// missedRuns are the last 10 times at which a job was due and not made, oldest first.
 	// +optional
 	// +listType=atomic
 	MissedRuns []MissedRun `json:"missedRuns,omitempty"`

@@ -132,7 +132,7 @@ type BroadcastJobStatus struct {
 	// message says for what the job waits, or how it ended.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// failures say why pods failed, for the first MaxFailures nodes: those whose pod failed by itself come first, by the
+	// failures say why pods failed, for the first 20 nodes: those whose pod failed by itself come first, by the
 	// names of the nodes.
 	// +optional
 	// +listType=map

@@ -37,7 +37,7 @@ const MaxImages = 255
 
 // ImageListPullJobSpec says which images are pulled, where and how.
 type ImageListPullJobSpec struct {
-	// images are references of images, each at most once, at most MaxImages.
+	// images are references of images, each at most once, at most 255.
 	Images []string `json:"images"`
 
 	ImagePullJobTemplate `json:",inline"`

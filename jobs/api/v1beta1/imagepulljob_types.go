@@ -165,7 +165,7 @@ type ImagePullJobStatus struct {
 	// failedNodes are the names of the nodes that gave up, sorted.
 	// +optional
 	FailedNodes []string `json:"failedNodes,omitempty"`
-	// failures say why nodes gave up: the first MaxFailures of failedNodes.
+	// failures say why nodes gave up: the first 20 of failedNodes.
 	// +optional
 	// +listType=map
 	// +listMapKey=node
