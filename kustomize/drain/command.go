@@ -31,7 +31,12 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 		Short: "Empty a node, and leave pods of all DaemonSets where they are",
 		Long: `Cordon a node and evict its pods, within all budgets, and leave pods of DaemonSets of Kubernetes and of apps.kruise.io
 where they are. kubectl drain evicts the latter, which come back at once. kubectl uncordon NODE ends a drain.`,
-		Args: cli.Arguments(cobra.ExactArgs(1)),
+		Args: cli.Arguments(func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("name one node, such as node-1")
+			}
+			return nil
+		}),
 		ValidArgsFunction: func(command *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp

@@ -23,7 +23,7 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 		Short: "Tell why a workload waits, and what would help",
 		Long: `Tell why a CloneSet, StatefulSet or DaemonSet of apps.kruise.io waits, and what would help, from its conditions, its
 pods, their events and the objects in the way. It only reads.`,
-		Args:              cli.Arguments(cobra.RangeArgs(1, 2)),
+		Args:              cli.Arguments(workload.Arguments),
 		ValidArgsFunction: workload.Complete(flags),
 		RunE: func(command *cobra.Command, args []string) error {
 			if output != "" && output != "json" {

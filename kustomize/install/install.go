@@ -41,9 +41,9 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 		Use:   "install FEATURE...",
 		Short: "Install or upgrade operators",
 		Long: `Install or upgrade operators, each by itself: its namespace, CRDs, rights, manager and webhooks, in this order, and wait
-for each. What an earlier install of a feature was told stays so: registry, version, components, gates and the namespace
-that are left out when the command is run again are those of before. --defaults begins without them. What an earlier
-install applied and these manifests have no longer is deleted, except CRDs and namespaces.
+for each. Settings are remembered: if you omit --registry, --version, --component, --feature-gates or --only-namespace, the values of the
+last install are used. --defaults discards them. Objects that an earlier install applied and these manifests no longer contain
+are deleted, except CRDs and namespaces.
 
 "all" stands for every feature. No pod of any workload is touched.`,
 		Example: `  flotilla install cloneset jobs --registry registry.example.com/team

@@ -46,7 +46,7 @@ func (c common) command(verb, short, long string, run run) *cobra.Command {
 		Use:               verb + " KIND/NAME",
 		Short:             short,
 		Long:              long,
-		Args:              cli.Arguments(cobra.RangeArgs(1, 2)),
+		Args:              cli.Arguments(workload.Arguments),
 		ValidArgsFunction: workload.Complete(c.flags),
 		RunE: func(command *cobra.Command, args []string) error {
 			named, err := workload.Parse(args)

@@ -33,7 +33,8 @@ func (c common) history() *cobra.Command {
 	var output string
 	command := c.command("history", "List the revisions of a workload, or show one of them", `List the revisions of a workload with the pods that have them, or show the pod template of one with --revision.
 
-CAUSE is annotation kubernetes.io/change-cause of the pod template.`,
+CAUSE is annotation kubernetes.io/change-cause of the pod template or, for DaemonSets, of the object when its template
+was changed.`,
 		func(ctx context.Context, client *workload.Client, s *workload.Set) error {
 			if output != "" && output != "json" {
 				return cli.MisuseErrorf("-o %s: there is json, and without it text", output)

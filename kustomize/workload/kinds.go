@@ -1,9 +1,11 @@
 package workload
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
@@ -107,16 +109,26 @@ type Named struct {
 // String is how commands name the workload.
 func (n Named) String() string { return n.Kind.Short() + "/" + n.Name }
 
+const howToName = "name one workload as KIND/NAME, such as cloneset/web"
+
+// Arguments accepts the arguments of a command about one workload, which Parse reads.
+func Arguments(_ *cobra.Command, args []string) error {
+	if len(args) < 1 || len(args) > 2 {
+		return errors.New(howToName)
+	}
+	return nil
+}
+
 // Parse reads "KIND/NAME" or "KIND NAME". Anything else is misuse.
 func Parse(args []string) (Named, error) {
 	if len(args) == 1 {
 		args = strings.Split(args[0], "/")
 	}
 	if len(args) != 2 || args[0] == "" || args[1] == "" {
-		return Named{}, cli.MisuseErrorf("name one workload as KIND/NAME, such as cloneset/web")
+		return Named{}, cli.MisuseErrorf(howToName)
 	}
 	if strings.Contains(args[1], "/") {
-		return Named{}, cli.MisuseErrorf("%q is no name; name one workload as KIND/NAME, such as cloneset/web", args[1])
+		return Named{}, cli.MisuseErrorf("%q is no name; %s", args[1], howToName)
 	}
 	kind, err := KindNamed(args[0])
 	return Named{Kind: kind, Name: args[1]}, err

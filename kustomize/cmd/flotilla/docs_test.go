@@ -17,7 +17,7 @@ import (
 func TestEveryCommandOfTheDocsCanBeTyped(t *testing.T) {
 	command := regexp.MustCompile("(?m)^    flotilla ([^\n]*)$|`flotilla ([^`\n]*)`")
 	typed := 0
-	for _, pattern := range []string{"docs/*.md", "docs/features/*.md", "README.md", "kustomize/README.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "README.md", "kustomize/README.md"} {
 		pages, err := filepath.Glob(filepath.Join("..", "..", "..", filepath.FromSlash(pattern)))
 		require.NoError(t, err)
 		for _, page := range pages {

@@ -42,6 +42,21 @@ func TestUnknownCommandsAreMisuse(t *testing.T) {
 	assert.Equal(t, cli.Misused, code)
 }
 
+func TestUsersReadHowToNameThings(t *testing.T) {
+	const one = "name one workload as KIND/NAME, such as cloneset/web"
+	for text, want := range map[string]string{
+		"explain":                    one,
+		"rollout undo":               one,
+		"rollout status clone web x": one,
+		"drain":                      "name one node, such as node-1",
+		"drain a b":                  "name one node, such as node-1",
+	} {
+		output, code := call(t, "flotilla", strings.Fields(text)...)
+		assert.Equal(t, cli.Misused, code, text)
+		assert.Contains(t, output, "error: "+want+"; see flotilla ", text)
+	}
+}
+
 func TestHelpOfCommands(t *testing.T) {
 	for _, args := range [][]string{{"help"}, {"help", "rollout"}, {"help", "rollout", "status"}, {"help", "completion", "bash"}} {
 		output, code := call(t, "flotilla", args...)
