@@ -28,8 +28,10 @@ vet: ## look for suspicious code
 # Tests that call t.Parallel wait for API servers more than they compute. What vet finds is looked for by make vet, once, and
 # not for all dependencies with and without the race detector.
 test: ## unit and API server tests of the module, with the race detector
-	$(if $(PURE),go test -vet=off $(TESTFLAGS) -timeout $(TIMEOUT) -run '$(RUN)' $(PURE))
-	go test -vet=off -race $(TESTFLAGS) -parallel 4 -timeout $(TIMEOUT) -run '$(RUN)' $(filter-out $(PURE),$(PACKAGES))
+	@status=0; \
+	$(if $(PURE),go test -vet=off $(TESTFLAGS) -timeout $(TIMEOUT) -run '$(RUN)' $(PURE) || status=1;) \
+	go test -vet=off -race $(TESTFLAGS) -parallel 4 -timeout $(TIMEOUT) -run '$(RUN)' $(filter-out $(PURE),$(PACKAGES)) || status=1; \
+	exit $$status
 
 tidy: ## bring go.mod and go.sum in order
 	go mod tidy
