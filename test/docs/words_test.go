@@ -51,7 +51,6 @@ func exempt() map[string]bool {
 		docs/features/containerrecreaterequest.md
 		docs/features/daemonset.md
 		docs/features/imagepulljob.md
-		docs/features/nodeimage.md
 		docs/features/podunavailablebudget.md
 		docs/features/sidecarterminator.md
 		docs/features/statefulset.md
