@@ -8,9 +8,9 @@ import (
 
 // refresh lets every pod continue what has begun: updates in place and readiness gates; and it puts labels right that
 // tell of which revision it is. It acts also when the set is paused or of type OnDelete. A pod that it changes is left
-// alone for the rest of the pass.
+// alone for the rest of the pass; the others are not held up by it.
 func refresh(p *pass) {
-	step := action.Step{Name: stepRefresh}
+	step := action.Step{Name: stepRefresh, Apart: true}
 	for i := range p.pods {
 		o := &p.pods[i]
 		if o.touched || !o.Active {

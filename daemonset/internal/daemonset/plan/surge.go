@@ -78,10 +78,11 @@ func (p *pass) alone(l *place) *pod {
 }
 
 // deleteSurplus deletes old pods of nodes that get no new one, as long as more are available than nodes should run one.
+// Pods of nodes that do not exist only read so.
 func (p *pass) deleteSurplus(step *action.Step, nodes []*place) {
 	surplus := -p.desired
 	for i := range p.places {
-		if p.places[i].isServing() {
+		if l := &p.places[i]; l.node != nil && l.isServing() {
 			surplus++
 		}
 	}

@@ -159,6 +159,7 @@ func TestSurges(t *testing.T) {
 		{"on a node that must not run it none comes, and none goes without need", given(t, 2, maxSurge("1")).node("n2", tainted(corev1.TaintEffectNoSchedule)).old("n2").updated("n1", down), none},
 		{"one that is not ready goes", given(t, 2, maxSurge("1")).node("n2", tainted(corev1.TaintEffectNoSchedule)).old("n2", down).updated("n1", down), []string{"delete n2"}},
 		{"and one that is one too many", given(t, 2, maxSurge("1")).node("n2", tainted(corev1.TaintEffectNoSchedule)).old("n2").updated("n1"), []string{"delete n2"}},
+		{"the pod of a node that is gone stands in for none", given(t, 3, maxSurge("1")).node("n2", tainted(corev1.TaintEffectNoSchedule)).gone("n3").old("n2").updated("n1", down).old("n3"), none},
 		{"a pod that its hook holds beside its successor uses up maxSurge", given(t, 2, maxSurge("1"), hooked).old("n1").old("n2", preparing, hookOn).updated("n2"), none},
 	}
 	for _, c := range cases {
