@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -56,7 +57,7 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet,
 			if err != nil {
 				return plan.Snapshot{}, fmt.Errorf("list nodes: %w", err)
 			}
-			return snapshot(seen, known, all, featureGates), nil
+			return snapshot(ctx, seen, known, all, featureGates), nil
 		},
 		Compute: plan.Compute,
 		Status: func(set *v1beta1.DaemonSet, seen plan.Snapshot, todo plan.Plan, done action.Failures) {
@@ -65,15 +66,20 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet,
 	}
 }
 
-// snapshot completes what the frame has seen with the nodes and with what is remembered of the set.
-func snapshot(seen model.Snapshot[*v1beta1.DaemonSet], known *memory.Memory, nodes []*corev1.Node, featureGates plan.FeatureGates) plan.Snapshot {
+// snapshot completes what the frame has seen with the nodes and with what is remembered of the set. It logs which pods the
+// plan leaves alone.
+func snapshot(ctx context.Context, seen model.Snapshot[*v1beta1.DaemonSet], known *memory.Memory, nodes []*corev1.Node, featureGates plan.FeatureGates) plan.Snapshot {
 	now := memory.Seen{Set: seen.Set, Pods: seen.Pods, Nodes: nodes, Now: seen.Now, FirstPodsWait: plan.PartitionedScaling(seen.Set)}
 	if update := seen.Chosen.Update; update != nil {
 		now.Revision = update.Name
 	}
 	facts := known.Recall(now)
+	for _, pod := range facts.Strays {
+		log.FromContext(ctx).Info("A pod has neither a node nor an affinity for the name of one: it is left alone", "pod", pod.Name)
+	}
 	s := plan.Snapshot{
-		Snapshot: seen, Nodes: make([]plan.Node, len(nodes)), RetryFailedAt: facts.RetryFailedAt, HadPod: facts.HadPod, FeatureGates: featureGates,
+		Snapshot: seen, Nodes: make([]plan.Node, len(nodes)), RetryFailedAt: facts.RetryFailedAt, HadPod: facts.HadPod,
+		UnreadySince: facts.UnreadySince, FeatureGates: featureGates,
 	}
 	for i, verdict := range facts.Verdicts {
 		s.Nodes[i] = plan.Node{Node: nodes[i], Verdict: verdict}

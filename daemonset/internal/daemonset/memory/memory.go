@@ -48,11 +48,17 @@ type Facts struct {
 	RetryFailedAt map[string]time.Time
 	// HadPod has the nodes that have a pod or had one, where that matters. The map belongs to the caller.
 	HadPod map[string]bool
+	// UnreadySince says since when nodes have not been ready. The map belongs to the caller.
+	UnreadySince map[string]time.Time
+	// Strays are the pods that belong to no node and were not seen before.
+	Strays []*corev1.Pod
 }
 
 // knownSet is what is known of one set.
 type knownSet struct {
-	hadPod map[string]bool // nodes; nil before it matters
+	hadPod  map[string]bool         // nodes; nil before it matters
+	unready map[types.UID]time.Time // nodes, and since when
+	strays  map[types.UID]bool      // pods
 }
 
 // Recall notes what a pass sees and returns the facts. A pod that may be replaced now starts the next pause of its node.
@@ -70,6 +76,7 @@ func (m *Memory) Recall(seen Seen) Facts {
 		known.hadPod = nil
 	}
 	facts.HadPod = maps.Clone(known.hadPod)
+	facts.UnreadySince, facts.Strays = known.noteUnready(seen.Nodes), known.noteStrays(seen.Pods)
 	return facts
 }
 

@@ -3,6 +3,7 @@ package memory
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
@@ -88,4 +89,29 @@ func TestNodesThatHadAPodAreKnownAfterARestart(t *testing.T) {
 			assert.Equal(t, want, m.Recall(Seen{Set: set, Nodes: nodes, FirstPodsWait: true}).HadPod, "once it looks it knows for itself")
 		})
 	}
+}
+
+// The condition of a node that dies goes from False to Unknown, and tells of that moment.
+func TestNodesAreNotReadySinceTheyWereReadyLast(t *testing.T) {
+	m, set, start := &Memory{}, named("a"), time.Unix(1_700_000_000, 0)
+	since := func(uid types.UID, status corev1.ConditionStatus, at time.Time) map[string]time.Time {
+		node := nodesNamed("n1")[0]
+		node.UID = uid
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(at)}}
+		return m.Recall(Seen{Set: set, Nodes: []*corev1.Node{node}}).UnreadySince
+	}
+	assert.Equal(t, map[string]time.Time{"n1": start}, since("1", corev1.ConditionFalse, start))
+	assert.Equal(t, map[string]time.Time{"n1": start}, since("1", corev1.ConditionUnknown, start.Add(time.Hour)))
+	assert.Equal(t, map[string]time.Time{"n1": start.Add(time.Minute)}, since("2", corev1.ConditionUnknown, start.Add(time.Minute)), "another node of the name")
+	assert.Empty(t, since("2", corev1.ConditionTrue, start.Add(2*time.Minute)))
+	assert.Equal(t, map[string]time.Time{"n1": start.Add(time.Hour)}, since("2", corev1.ConditionFalse, start.Add(time.Hour)))
+}
+
+func TestPodsOfNoNodeAreToldOfOnce(t *testing.T) {
+	m, set := &Memory{}, named("a")
+	strays := func(pods ...*corev1.Pod) []*corev1.Pod { return m.Recall(Seen{Set: set, Pods: pods}).Strays }
+	first, second, placed := podOn("", "1", corev1.PodPending), podOn("", "2", corev1.PodPending), podOn("n1", "3", corev1.PodRunning)
+	assert.Equal(t, []*corev1.Pod{first}, strays(first, placed))
+	assert.Equal(t, []*corev1.Pod{second}, strays(first, second, placed))
+	assert.Empty(t, strays(first, second, placed))
 }

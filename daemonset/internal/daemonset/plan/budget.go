@@ -74,7 +74,10 @@ func (p *pass) skips(l *place) bool {
 	if l.node == nil || policy == "" || policy == v1beta1.CountUnreadyNodes {
 		return false
 	}
-	since, ready := unreadySince(l.node)
+	since, ready := UnreadySince(l.node)
+	if known, ok := p.UnreadySince[l.name]; ok && known.Before(since) {
+		since = known
+	}
 	return !ready && (policy == v1beta1.SkipUnreadyNodes || !since.After(p.updateStart()))
 }
 

@@ -187,8 +187,8 @@ func (p *pass) inspect(o *corev1.Pod) pod {
 	}
 }
 
-// unreadySince is since when the node has not been ready; ready is true if it is.
-func unreadySince(node *corev1.Node) (since time.Time, ready bool) {
+// UnreadySince is since when the node has not been ready, as far as its condition tells; ready is true if it is.
+func UnreadySince(node *corev1.Node) (since time.Time, ready bool) {
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
 			return c.LastTransitionTime.Time, c.Status == corev1.ConditionTrue

@@ -20,6 +20,9 @@ type Snapshot struct {
 	RetryFailedAt map[string]time.Time
 	// HadPod has the nodes of which is known that they had a pod of the set. It is read with partitioned scaling only.
 	HadPod map[string]bool
+	// UnreadySince says since when nodes have not been ready. A node whose condition goes from False to Unknown, as that of
+	// one that dies does, tells a later moment itself.
+	UnreadySince map[string]time.Time
 	// FeatureGates are the feature gates that the plan depends on.
 	FeatureGates FeatureGates
 }

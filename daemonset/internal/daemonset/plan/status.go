@@ -41,7 +41,7 @@ func (p *pass) countInto(status *v1beta1.DaemonSetStatus) {
 			continue
 		}
 		available := o != nil && p.isAvailable(o)
-		if _, ready := unreadySince(l.node); !ready {
+		if _, ready := UnreadySince(l.node); !ready {
 			status.NumberUnreadyNodes++
 		}
 		if !available && p.skips(l) {

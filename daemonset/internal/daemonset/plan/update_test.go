@@ -411,6 +411,9 @@ func TestUnreadyNodesAndTheUpdate(t *testing.T) {
 	assert.Equal(t, []string{"delete n2"}, lost(v1beta1.SkipUnreadyNodes, time.Second).did())
 	assert.Equal(t, []string{"delete n2"}, lost(v1beta1.SkipNodesUnreadyBeforeUpdate, time.Hour).did())
 	assert.Empty(t, lost(v1beta1.SkipNodesUnreadyBeforeUpdate, time.Second).did(), "the update may be why")
+	dead := lost(v1beta1.SkipNodesUnreadyBeforeUpdate, time.Second)
+	dead.unready = map[string]time.Time{"n3": now.Add(-time.Hour)}
+	assert.Equal(t, []string{"delete n2"}, dead.did(), "it had not been ready before, and now its condition is another one")
 
 	status := lost(v1beta1.SkipUnreadyNodes, time.Hour).status()
 	assert.EqualValues(t, 1, status.NumberUnreadyNodes)

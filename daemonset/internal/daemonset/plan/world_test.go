@@ -39,6 +39,8 @@ type world struct {
 	revisions    []*appsv1.ControllerRevision
 	retry        map[string]time.Time
 	had          map[string]bool
+	unready      map[string]time.Time
+	refused      action.Refusals
 	featureGates FeatureGates
 	pulls        predownload.Jobs
 }
@@ -157,7 +159,7 @@ func (w *world) retryLater(node string) *world {
 
 func (w *world) snapshot() Snapshot {
 	s := Snapshot{
-		FeatureGates: w.featureGates, RetryFailedAt: w.retry, HadPod: w.had,
+		FeatureGates: w.featureGates, RetryFailedAt: w.retry, HadPod: w.had, UnreadySince: w.unready,
 		Snapshot: model.Snapshot[*v1beta1.DaemonSet]{
 			Set: w.set, Owner: controllerRef(w.set), Pods: simulate.Snapshot(w.pods), Orphans: simulate.Snapshot(w.orphans), Revisions: w.revisions,
 			Now: now, Seed: 1, Chosen: revision.Choice{Update: w.revisions[1], Current: w.revisions[1]}, PullJobs: w.pulls,
