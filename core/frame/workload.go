@@ -36,6 +36,8 @@ type Workload[T any, P fastclient.Object[T], S any] struct {
 	// Cached has the cache settings of pods and of other namespaced kinds, ClusterCached those of cluster-scoped kinds.
 	// The kind itself and revisions need no entry.
 	Cached, ClusterCached map[client.Object]cache.ByObject
+	// Fenced are those of ClusterCached on which plans rest: a new leader waits for their caches, too.
+	Fenced map[client.Object]cache.ByObject
 
 	// Describe returns the fields of a set that the frame reads.
 	Describe func(set P) Set
@@ -104,7 +106,7 @@ func (w *Workload[T, P, S]) CacheOptions(namespace string) cache.Options {
 func (w *Workload[T, P, S]) SetUp(ctx context.Context, mgr ctrl.Manager, settings base.Settings) error {
 	e, err := engine.New(ctx, mgr, engine.Options{
 		Settings: settings, Controller: w.Name, EventSource: w.Name + "-controller",
-		Kind: P(new(T)), Cache: w.CacheOptions(settings.Namespace), PodLabel: w.PodLabel,
+		Kind: P(new(T)), Cache: w.CacheOptions(settings.Namespace), Fenced: w.Fenced, PodLabel: w.PodLabel,
 	})
 	if err != nil {
 		return err

@@ -54,8 +54,8 @@ type Options struct {
 	// EventRecorder sends the events in place of a recorder of the controller's own, which EventSource would name. Nil
 	// for none.
 	EventRecorder clientevents.EventRecorder
-	// Kinds are the kinds that the controller writes, each with its settings in the cache. Those without a field selector
-	// are restricted to the Namespace, as the cache does by default.
+	// Kinds are the kinds that the controller writes, and others that must be as fresh as the leader's lease, each with its
+	// settings in the cache. Those without a field selector are restricted to the Namespace, as the cache does by default.
 	Kinds map[client.Object]cache.ByObject
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,6 +38,8 @@ type Options struct {
 	// Cache are the options of the manager's cache. Its pods, claims and revisions are indexed by owner and counted
 	// among the kinds that the controller writes.
 	Cache cache.Options
+	// Fenced are further kinds on which plans rest, with their settings in Cache: a new leader waits for their caches, too.
+	Fenced map[client.Object]cache.ByObject
 	// PodLabel is the label by whose presence Cache selects pods.
 	PodLabel string
 }
@@ -67,6 +70,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 	}
 	kinds := writtenKinds(o.Cache)
 	kinds[o.Kind] = fastclient.Within(o.Namespace, cache.ByObject{})
+	maps.Copy(kinds, o.Fenced)
 	c, err := base.New(ctx, mgr, base.Options{Settings: o.Settings, Controller: o.Controller, EventSource: o.EventSource, Kinds: kinds})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/freshness"
 	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
@@ -161,4 +164,51 @@ func TestServersOfTodayResizePods(t *testing.T) {
 	served, err := engine.ServesResize(env.Config)
 	require.NoError(t, err)
 	assert.True(t, served)
+}
+
+// A store of nodes that lags behind the lease would have pods deleted of nodes that it does not know.
+func TestANewLeaderWaitsForTheKindsThatItsPlansRestOn(t *testing.T) {
+	release, won := make(chan struct{}), make(chan string, 1)
+	late := fastclient.Nodes()
+	trim := late.Transform
+	late.Transform = func(o any) (any, error) {
+		if node, ok := o.(*corev1.Node); ok && node.Name == "late" {
+			<-release
+		}
+		return trim(o)
+	}
+	fence := freshness.NewFence(func(ctx context.Context) (string, error) {
+		select {
+		case version := <-won:
+			return version, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+	fenced := map[client.Object]cache.ByObject{&corev1.Node{}: late}
+	cached := cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.Pod{}: fastclient.PodsWithLabel(contract.InstanceIDLabel), &appsv1.ControllerRevision{}: fastclient.Revisions("apps"),
+	}}
+	maps.Copy(cached.ByObject, fenced)
+	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = cached })
+	e, err := engine.New(t.Context(), mgr, engine.Options{
+		Settings: base.Settings{UserAgent: "test", Fence: fence}, Controller: t.Name(), EventSource: "test", Kind: &appsv1.ReplicaSet{},
+		Cache: cached, Fenced: fenced, PodLabel: contract.InstanceIDLabel,
+	})
+	require.NoError(t, err)
+	env.Start(t, mgr)
+
+	c, node := env.Client(t), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "late"}}
+	require.NoError(t, c.Create(t.Context(), node))
+	t.Cleanup(func() { _ = c.Delete(context.Background(), node) })
+	won <- node.ResourceVersion
+	var released atomic.Bool
+	time.AfterFunc(2*time.Second, func() { // other stores have been compared by then
+		released.Store(true)
+		close(release)
+	})
+	await.Until(t, func(collect *assert.CollectT) {
+		assert.Zero(collect, e.Freshness.Wait(t.Context(), types.NamespacedName{Namespace: "any", Name: "web"}))
+	})
+	assert.True(t, released.Load(), "passes run before the store knows all nodes")
 }

@@ -32,10 +32,12 @@ const podLabel = contract.RevisionLabel
 // seen as soon as they have no owner any more. While they have one, they are no more than a name.
 func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet, *v1beta1.DaemonSet, plan.Snapshot] {
 	kind, known := v1beta1.GroupVersion.WithKind(v1beta1.Kind), &memory.Memory{}
+	allNodes := map[client.Object]cache.ByObject{&corev1.Node{}: nodes.Cached()}
 	return &frame.Workload[v1beta1.DaemonSet, *v1beta1.DaemonSet, plan.Snapshot]{
 		Name: "daemonset", Kind: kind, PodLabel: podLabel,
 		Cached:        map[client.Object]cache.ByObject{&corev1.Pod{}: fastclient.PodsOf(podLabel, kind.GroupKind())},
-		ClusterCached: map[client.Object]cache.ByObject{&corev1.Node{}: nodes.Cached()},
+		ClusterCached: allNodes,
+		Fenced:        allNodes, // pods of nodes that are not known, or have old labels, would be deleted
 		Describe: func(set *v1beta1.DaemonSet) frame.Set {
 			s := &set.Status
 			return frame.Set{
