@@ -251,6 +251,9 @@ func (p *Plan) String() string {
 		for _, a := range s.Actions {
 			fmt.Fprintf(&b, "  %s\n", a)
 		}
+		if s.More {
+			b.WriteString("  and more in the next pass\n")
+		}
 	}
 	for _, w := range p.Waits {
 		fmt.Fprintf(&b, "wait: %s\n", w)

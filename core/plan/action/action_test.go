@@ -21,6 +21,7 @@ func TestPlanTellsWhatItWants(t *testing.T) {
 		{Verb: Create, Object: &corev1.PersistentVolumeClaim{ObjectMeta: named}},
 		{Verb: Delete, Object: &corev1.ConfigMap{ObjectMeta: named}},
 	}})
+	p.Add(Step{Name: "delete", More: true, Actions: []Action{{Verb: Delete, Object: &corev1.Pod{ObjectMeta: named}}}})
 	p.Wait("MaxUnavailable", "web-0", "%d pods are not available", 1)
 	p.Wait("Paused", "", "the rollout is paused")
 	p.RequeueWithin(3 * time.Second)
@@ -31,6 +32,9 @@ func TestPlanTellsWhatItWants(t *testing.T) {
   Create pod web-1 (ScaleUp): 1 of 3
   Create claim web-1
   Delete configmap web-1
+delete:
+  Delete pod web-1
+  and more in the next pass
 wait: MaxUnavailable web-0: 1 pods are not available
 wait: Paused: the rollout is paused
 wake after 3s

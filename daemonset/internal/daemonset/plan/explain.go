@@ -10,6 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
+	"github.com/flotilla-project/flotilla/core/workloads/failures"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
@@ -18,6 +19,7 @@ import (
 func explain(p *pass) {
 	explainProgress(p)
 	explainPlacement(p)
+	explainPause(p)
 }
 
 // explainProgress tells what condition Progressing says, once: as long as it gives the reason already, nothing is told
@@ -45,10 +47,7 @@ func explainProgress(p *pass) {
 // explainPlacement tells of a pod for which its node has no room, in the scheduler's words, once: when condition Ready
 // begins to name it.
 func explainPlacement(p *pass) {
-	said := ""
-	if ready := conditions.Get(p.Set.Status.Conditions, conditions.Ready); ready != nil {
-		said = ready.Message
-	}
+	said := p.said()
 	next := ""
 	for i := range p.pods {
 		o := &p.pods[i]
@@ -69,4 +68,28 @@ func explainPlacement(p *pass) {
 			})
 		}
 	}
+}
+
+// explainPause tells of a failed pod that is replaced later, and when, once: when condition Ready begins to say so.
+func explainPause(p *pass) {
+	w := p.mainWait(p.plan)
+	if w == nil || w.Reason != failures.WaitReason || strings.Contains(p.said(), w.String()) {
+		return
+	}
+	for i := range p.pods {
+		if o := &p.pods[i]; o.Pod.Name == w.Object {
+			p.plan.Notices = append(p.plan.Notices, action.Notice{
+				Type: corev1.EventTypeWarning, Reason: EventPodFailed, Related: o.Pod, WithStatus: true,
+				Note: fmt.Sprintf("Found failed daemon pod %s/%s: %s", o.Pod.Namespace, o.Pod.Name, w.Message),
+			})
+		}
+	}
+}
+
+// said is the message of condition Ready.
+func (p *pass) said() string {
+	if ready := conditions.Get(p.Set.Status.Conditions, conditions.Ready); ready != nil {
+		return ready.Message
+	}
+	return ""
 }

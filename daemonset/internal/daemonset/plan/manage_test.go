@@ -93,7 +93,7 @@ func TestFailedPodsAreReplacedLaterEachTime(t *testing.T) {
 	todo := w.plan()
 	assert.Equal(t, 8*time.Second, todo.RequeueAfter)
 	assert.Equal(t, []string{failures.WaitReason}, w.waits())
-	require.Len(t, todo.Notices, 1)
+	require.Len(t, todo.Notices, 2, "and when the other one is")
 	assert.Equal(t, EventPodFailed, todo.Notices[0].Reason)
 	assert.Contains(t, todo.Notices[0].Note, "Found failed daemon pod default/web-n2-1 on node n2, will try to kill it")
 

@@ -170,6 +170,17 @@ func TestUsersAreToldOfPodsThatFindNoRoom(t *testing.T) {
 	assert.Empty(t, given(t, 1).node("n1", tainted(corev1.TaintEffectNoSchedule)).updated("n1", noRoom).plan().Notices, "nobody waits for it")
 }
 
+// A pod that fails again and again is told of with the moment at which it is tried again.
+func TestUsersAreToldWhenAFailedPodIsReplaced(t *testing.T) {
+	w := given(t, 2).updated("n1").updated("n2", failed).retryLater("n2")
+	require.Len(t, w.plan().Notices, 1)
+	n := w.plan().Notices[0]
+	assert.Equal(t, []string{corev1.EventTypeWarning, EventPodFailed}, []string{n.Type, n.Reason})
+	assert.Equal(t, "Found failed daemon pod "+gen.Namespace+"/web-n2-1: pods on node n2 fail one after the other; the next one is made at 2026-01-02T12:10:00Z", n.Note)
+	w.set.Status = w.status()
+	assert.Empty(t, w.plan().Notices)
+}
+
 func TestNextLooks(t *testing.T) {
 	assert.Equal(t, 8*time.Second, given(t, 1, minReady(10)).updated("n1", young).plan().RequeueAfter, "when minReadySeconds end")
 	assert.Equal(t, 50*time.Second, given(t, 2).old("n1").updated("n2", down).plan().RequeueAfter, "when a wait is worth a word")
