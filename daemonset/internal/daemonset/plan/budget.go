@@ -101,10 +101,17 @@ const (
 )
 
 // waitForNodes records that what the message says waits for the nodes. Nodes that are down for long, as many as are
-// allowed to be, block it.
+// allowed to be, block it. Those whose pod is available while it is updated do not: the wait of that pod says why it takes
+// so long.
 func (p *pass) waitForNodes(nodes []*place, most int, reason, message string) {
+	var updating, unavailable []*place
 	long, next := 0, time.Duration(0)
 	for _, l := range nodes {
+		if l.isAvailable() && !l.isServing() {
+			updating = append(updating, l)
+			continue
+		}
+		unavailable = append(unavailable, l)
 		left := p.downSince(l).Add(blockedAfter).Sub(p.Now)
 		switch {
 		case left <= 0:
@@ -113,8 +120,11 @@ func (p *pass) waitForNodes(nodes []*place, most int, reason, message string) {
 			next = left
 		}
 	}
-	if len(nodes) > 0 {
-		message += "; not available yet: " + namesOf(nodes)
+	if len(unavailable) > 0 {
+		message += "; not available yet: " + namesOf(unavailable)
+	}
+	if len(updating) > 0 {
+		message += "; being updated: " + namesOf(updating)
 	}
 	if long >= max(most, 1) {
 		reason = v1beta1.ReasonBlockedByUnavailableNodes
