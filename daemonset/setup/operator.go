@@ -55,7 +55,7 @@ func (s *settings) featureGates(env *manager.Environment, can inplace.Options) p
 func webhook(a frame.Admission) (manager.Webhook, error) {
 	g := a.Options.FeatureGates
 	return admission.NewWebhook(admission.Rules{
-		Templates: a.Templates,
+		Templates: a.Templates, Nodes: a.Client,
 		FeatureGates: admission.FeatureGates{
 			PreDownload:        g.Enabled(features.PreDownloadImageForDaemonSetUpdate),
 			DeletionProtection: g.Enabled(features.ResourcesDeletionProtection),

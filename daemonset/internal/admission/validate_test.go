@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -187,7 +188,7 @@ updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 10%, maxSu
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(manifest, &s.Spec, true), "no field is unknown")
 	Default(s)
 	assert.Empty(t, texts(Validate(s, nil, Facts{})))
-	assert.Empty(t, Warnings(s, FeatureGates{}))
+	assert.Empty(t, Warnings(s, FeatureGates{}, nil))
 }
 
 func TestWarnings(t *testing.T) {
@@ -218,13 +219,50 @@ func TestWarnings(t *testing.T) {
 		"pulling ahead without a gate": {valid(pull), off, "no effect: the settings of image pre-download, because feature gate PreDownloadImageForDaemonSetUpdate of the DaemonSet operator is off"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			warnings := Warnings(c.set, c.gates)
+			warnings := Warnings(c.set, c.gates, nil)
 			if c.want == "" {
 				assert.Empty(t, warnings)
 			} else if assert.Len(t, warnings, 1) {
 				assert.Contains(t, warnings[0], c.want)
 			}
 		})
+	}
+}
+
+// nodes are so many nodes, of which as many are labelled as chosen. One more is not eligible.
+func nodes(all, chosen int) []corev1.Node {
+	list := make([]corev1.Node, all+1)
+	for i := range chosen {
+		list[i].Labels = map[string]string{"chosen": "yes"}
+	}
+	list[all].Spec.Taints = []corev1.Taint{{Key: "busy", Effect: corev1.TaintEffectNoSchedule}}
+	return list
+}
+
+// Who wants 2 of 3 nodes kept back gets all 3 of them updated, and the 7 others kept back.
+func TestAPartitionThatKeepsBackNoneOfTheSelectedNodesIsToldOf(t *testing.T) {
+	chosen := rolling(func(r *strategy) { r.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"chosen": "yes"}} })
+	keeping := func(p *intstr.IntOrString) func(*set) { return rolling(func(r *strategy) { r.Partition = p }) }
+	const low = "spec.updateStrategy.rollingUpdate.partition: %d is taken off all 10 nodes, of which the selector matches 3; " +
+		"a partition keeps one of these back only if it is above 7"
+	for name, c := range map[string]struct {
+		set   *set
+		nodes []corev1.Node
+		want  []string
+	}{
+		"2 of 10":            {valid(chosen, keeping(number(2))), nodes(10, 3), []string{fmt.Sprintf(low, 2)}},
+		"7":                  {valid(chosen, keeping(number(7))), nodes(10, 3), []string{fmt.Sprintf(low, 7)}},
+		"8":                  {valid(chosen, keeping(number(8))), nodes(10, 3), nil},
+		"a percentage":       {valid(chosen, keeping(text("50%"))), nodes(10, 3), []string{fmt.Sprintf(low, 5)}},
+		"a high percentage":  {valid(chosen, keeping(text("80%"))), nodes(10, 3), nil},
+		"no partition":       {valid(chosen, keeping(number(0))), nodes(10, 3), nil},
+		"no selector":        {valid(keeping(number(2))), nodes(10, 3), nil},
+		"all are selected":   {valid(chosen, keeping(number(2))), nodes(10, 10), nil},
+		"none is selected":   {valid(chosen, keeping(number(2))), nodes(10, 0), nil},
+		"nobody knows nodes": {valid(chosen, keeping(number(2))), nil, nil},
+		"OnDelete":           {valid(chosen, keeping(number(2)), func(s *set) { s.Spec.UpdateStrategy.Type = v1beta1.OnDeleteStrategyType }), nodes(10, 3), nil},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, Warnings(c.set, FeatureGates{}, c.nodes)) })
 	}
 }
 
@@ -253,7 +291,7 @@ func TestNoSetIsTooOddToBeValidated(t *testing.T) {
 				for _, version := range []string{"v1alpha1", "v1beta1"} {
 					refused += len(Validate(&now, nil, Facts{Version: version}))
 					Validate(&now, &old, Facts{Version: version})
-					Warnings(&now, FeatureGates{})
+					Warnings(&now, FeatureGates{}, nodes(3, 2))
 				}
 			})
 			Default(&now) // and once more with the defaults

@@ -1,17 +1,23 @@
 package admission
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/pods/eligibility"
+	"github.com/flotilla-project/flotilla/core/workloads/rollout"
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
 
-// Warnings tell the user about what is accepted and does not do what it seems to.
-func Warnings(set *v1beta1.DaemonSet, featureGates FeatureGates) []string {
+// Warnings tell the user about what is accepted and does not do what it seems to. The nodes are those of the cluster, as
+// far as they are known.
+func Warnings(set *v1beta1.DaemonSet, featureGates FeatureGates, nodes []corev1.Node) []string {
 	spec, rolling := &set.Spec, set.Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil || spec.UpdateStrategy.Type == v1beta1.OnDeleteStrategyType {
 		rolling = &v1beta1.RollingUpdateDaemonSet{}
@@ -50,7 +56,45 @@ func Warnings(set *v1beta1.DaemonSet, featureGates FeatureGates) []string {
 			warnings = append(warnings, w.text)
 		}
 	}
+	if w := lowPartition(set, nodes); w != "" {
+		warnings = append(warnings, w)
+	}
 	return warnings
+}
+
+// usesNodes reports whether warnings for the set depend on the nodes of the cluster.
+func usesNodes(set *v1beta1.DaemonSet) bool {
+	r := set.Spec.UpdateStrategy.RollingUpdate
+	return r != nil && set.Spec.UpdateStrategy.Type != v1beta1.OnDeleteStrategyType && r.Selector != nil && !isZero(r.Partition)
+}
+
+// lowPartition warns of a partition that keeps back none of the nodes that the selector matches: it is taken off all
+// nodes, and users take it for a part of those.
+func lowPartition(set *v1beta1.DaemonSet, nodes []corev1.Node) string {
+	if !usesNodes(set) {
+		return ""
+	}
+	r := set.Spec.UpdateStrategy.RollingUpdate
+	selector, err := metav1.LabelSelectorAsSelector(r.Selector)
+	if err != nil {
+		return ""
+	}
+	eligible, selected, template := 0, 0, eligibility.Compile(&set.Spec.Template, eligibility.ForDaemons)
+	for i := range nodes {
+		if !template.Of(&nodes[i]).ShouldRun {
+			continue
+		}
+		eligible++
+		if selector.Matches(labels.Set(nodes[i].Labels)) {
+			selected++
+		}
+	}
+	partition, err := rollout.Scaled("partition", *r.Partition, int32(eligible), rollout.RoundDown)
+	if others := eligible - selected; err == nil && selected > 0 && int(partition) <= others {
+		return fmt.Sprintf("spec.updateStrategy.rollingUpdate.partition: %d is taken off all %d nodes, of which the selector matches %d; "+
+			"a partition keeps one of these back only if it is above %d", partition, eligible, selected, others)
+	}
+	return ""
 }
 
 func asksPreDownload(set *v1beta1.DaemonSet) bool {

@@ -3,7 +3,10 @@ package admission
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
@@ -24,7 +27,9 @@ type FeatureGates struct {
 // Rules answer requests about DaemonSets.
 type Rules struct {
 	// Templates asks the cluster about pod templates.
-	Templates    podtemplate.Validator
+	Templates podtemplate.Validator
+	// Nodes reads the nodes of the cluster. What it cannot read costs a warning.
+	Nodes        client.Reader
 	FeatureGates FeatureGates
 }
 
@@ -58,8 +63,21 @@ func (r Rules) validate(ctx context.Context, req admission.Request[*v1beta1.Daem
 	}
 	return admission.Findings{
 		Errors:   Validate(req.New, req.Old, Facts{Version: req.Version, Template: change}),
-		Warnings: Warnings(req.New, r.FeatureGates),
+		Warnings: Warnings(req.New, r.FeatureGates, r.nodes(ctx, req.New)),
 	}, nil
+}
+
+// nodes returns the nodes of the cluster where warnings for the set depend on them.
+func (r Rules) nodes(ctx context.Context, set *v1beta1.DaemonSet) []corev1.Node {
+	var list corev1.NodeList
+	if !usesNodes(set) {
+		return nil
+	}
+	if err := r.Nodes.List(ctx, &list); err != nil {
+		log.FromContext(ctx).V(1).Info("a request is answered without a look at nodes", "error", err)
+		return nil
+	}
+	return list.Items
 }
 
 // refuseDeletion: a DaemonSet has no replicas that protection Cascading could count.

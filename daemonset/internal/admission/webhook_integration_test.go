@@ -41,7 +41,7 @@ func serve(t *testing.T) client.Client {
 	t.Helper()
 	return webhooks.Serve(t, func(operator client.Client) manager.Webhook {
 		return NewWebhook(Rules{
-			Templates:    podtemplate.Validator{Cluster: podtemplate.New(operator, clock.RealClock{})},
+			Templates: podtemplate.Validator{Cluster: podtemplate.New(operator, clock.RealClock{})}, Nodes: operator,
 			FeatureGates: FeatureGates{DeletionProtection: true},
 		})
 	})
