@@ -141,8 +141,8 @@ type UnselectedNodePolicy string
 const (
 	// IgnoreUnselectedNodes leaves their pods as they are, updated ones too, and creates new ones at the update revision.
 	IgnoreUnselectedNodes UnselectedNodePolicy = "Ignore"
-	// RevertUnselectedNodes returns their updated pods to, and creates new ones at, the newest revision before
-	// the update revision.
+	// RevertUnselectedNodes returns their updated pods to, and creates new ones at, status.currentRevision, the last
+	// revision that was rolled out to all nodes. If the template is that revision, all nodes go to it.
 	RevertUnselectedNodes UnselectedNodePolicy = "Revert"
 )
 
@@ -189,7 +189,7 @@ type RollingUpdateDaemonSet struct {
 	UnreadyNodePolicy UnreadyNodePolicy `json:"unreadyNodePolicy,omitempty"`
 	// unselectedNodePolicy says what becomes of pods on nodes that selector and partition leave out: Ignore (the
 	// default) leaves updated pods updated and creates new ones at the update revision; Revert returns them to, and
-	// creates new ones at, the newest earlier revision.
+	// creates new ones at, status.currentRevision, and updates all nodes if that is the revision of the template.
 	// +optional
 	UnselectedNodePolicy UnselectedNodePolicy `json:"unselectedNodePolicy,omitempty"`
 }
@@ -245,6 +245,10 @@ type DaemonSetStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []workload.Condition `json:"conditions,omitempty"`
+	// currentRevision is the short hash of the last revision that was rolled out to all nodes: while partition and selector
+	// kept none back, each node that is Ready had an available pod of it.
+	// +optional
+	CurrentRevision string `json:"currentRevision,omitempty"`
 	// updateRevision is the short hash of the template, which stands in label controller-revision-hash of updated pods.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`

@@ -13,7 +13,8 @@ import (
 //go:embed daemonset.yaml
 var daemonSet string
 
-// showDaemonSet changes the image of running pods, one node after the other, and returns one node to the old image.
+// showDaemonSet changes the image of running pods, one node after the other, and tries another one on a node that then goes
+// back.
 func showDaemonSet(ctx context.Context, d *demo) error {
 	d.title("A DaemonSet: a pod on each node")
 	old, err := d.begin(ctx, "daemonset.apps.kruise.io", daemonSet)
@@ -25,17 +26,31 @@ func showDaemonSet(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	d.title("One node goes back")
-	back, err := d.change(ctx, "merge", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":1,"unselectedNodePolicy":"Revert"}}}}`)
+	d.title("A canary on one node")
+	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":%q},`+
+		`{"op":"add","path":"/spec/updateStrategy/rollingUpdate/partition","value":%d},`+
+		`{"op":"add","path":"/spec/updateStrategy/rollingUpdate/unselectedNodePolicy","value":"Revert"}]`,
+		old[0].Spec.Containers[0].Image, len(now)-1)
+	canary, err := d.change(ctx, "json", patch)
 	if err != nil {
 		return err
 	}
-	fmt.Print(d.table(now, back))
-	if n := withImage(back, d.updatedImage()); n != len(back)-1 {
-		return fmt.Errorf("%d of %d pods have the new image, not all but one", n, len(back))
+	fmt.Print(d.table(now, canary))
+	if n := withImage(canary, d.updatedImage()); n != len(canary)-1 {
+		return fmt.Errorf("%d of %d pods have the image before, not all but one", n, len(canary))
+	}
+	d.title("The canary goes back")
+	back, err := d.change(ctx, "merge", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":"100%"}}}}`)
+	if err != nil {
+		return err
+	}
+	fmt.Print(d.table(canary, back))
+	if n := withImage(back, d.updatedImage()); n != len(back) {
+		return fmt.Errorf("%d of %d pods have the image that all nodes had, not all", n, len(back))
 	}
 	fmt.Printf("\n%s in %.1f s each node's pod restarted its one container with the new image and kept its name, UID, IP and\n"+
-		"node. Then the partition took one node out of the update, and its pod went back to the image before.\n",
+		"node. Then one node tried another image. The partition took it out of the update, and its pod went back to the image that\n"+
+		"all nodes had.\n",
 		d.ink.green("What you just saw:"), took.Seconds())
 	d.tryNext(
 		"kubectl -n demo get ads web -o wide                      # the columns of a rollout",

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -24,28 +23,14 @@ func recordRevision(p *pass) {
 	p.plan.Add(action.Step{Name: stepRevision, Actions: revision.RecordActions(chosen)})
 }
 
-// previousRevision is the newest revision but the update revision; nil for none.
-func (p *pass) previousRevision() *appsv1.ControllerRevision {
-	var newest *appsv1.ControllerRevision
-	for _, r := range p.Revisions {
-		if p.hasUpdateTemplate(revision.Hash(r)) || r.DeletionTimestamp != nil {
-			continue
-		}
-		if newest == nil || cmp.Or(cmp.Compare(r.Revision, newest.Revision), cmp.Compare(r.Name, newest.Name)) > 0 {
-			newest = r
-		}
-	}
-	return newest
-}
-
 // liveHashes are the short hashes of the revisions that pods are of and of those that pods may be created at.
 func (p *pass) liveHashes() map[string]bool {
-	hashes := make([]string, 0, len(p.pods)+1)
+	hashes := append(make([]string, 0, len(p.pods)+2), p.current)
 	for i := range p.pods {
 		hashes = append(hashes, p.pods[i].Revision)
 	}
-	if p.previous != nil {
-		hashes = append(hashes, revision.Hash(p.previous))
+	if p.former != nil {
+		hashes = append(hashes, revision.Hash(p.former))
 	}
 	return p.LiveRevisions(hashes)
 }

@@ -274,7 +274,7 @@ func unarrived(w *simulate.World) []string {
 			problems = append(problems, n.Name+": its pod is not available")
 		case on[0].Labels[contract.RevisionLabel] != hash && selector.Matches(labels.Set(n.Labels)):
 			kept++
-		case on[0].Labels[contract.RevisionLabel] == hash && !selector.Matches(labels.Set(n.Labels)) && returns(set) && len(simulate.List[*appsv1.ControllerRevision](v)) > 1:
+		case on[0].Labels[contract.RevisionLabel] == hash && !selector.Matches(labels.Set(n.Labels)) && returns(set) && set.Status.CurrentRevision != hash && len(simulate.List[*appsv1.ControllerRevision](v)) > 1:
 			problems = append(problems, n.Name+" is updated and not selected")
 		}
 	}

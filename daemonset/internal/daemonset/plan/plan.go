@@ -80,11 +80,12 @@ type pass struct {
 	numbers    numbers
 	workload   podupdate.Workload
 	pods       []pod
-	places     []place // by name, ascending
-	desired    int     // places that should run a pod
-	takingPart int     // places that count in updates
-	previous   *appsv1.ControllerRevision
-	inRange    []*place // where updates happen, in their order
+	places     []place                    // by name, ascending
+	desired    int                        // places that should run a pod
+	takingPart int                        // places that count in updates
+	current    string                     // hash of the revision that was rolled out to all nodes last
+	former     *appsv1.ControllerRevision // that nodes out of range return to; nil where they do not
+	inRange    []*place                   // where updates happen, in their order
 	left       allowance
 	creates    action.Step // all new pods
 	rng        *rand.Rand
@@ -121,6 +122,7 @@ func newPass(s Snapshot) *pass {
 	}
 	p.creates = action.Step{Name: stepCreate, SlowStart: true}
 	p.left = allowance{creations: min(p.numbers.burst, action.MaxCreates), deletions: p.numbers.burst, inPlace: p.numbers.burst}
+	p.current = p.currentRevision()
 	p.selectRange()
 	return p
 }

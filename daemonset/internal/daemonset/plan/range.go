@@ -12,7 +12,8 @@ import (
 
 // selectRange finds the nodes that the update reaches: those that are updated already, then those in the middle of it,
 // then the others that the selector matches, each from the last name down, without the last partition ones of all. With
-// partitioned scaling those that have never had a pod come last, from the first name up, as they get it.
+// partitioned scaling those that have never had a pod come last, from the first name up, as they get it. Where nodes
+// revert, and the template is the revision that they revert to, it reaches all that have or had a pod.
 //
 //	a new, b and c old, partition 1: a, c.
 //	a, c and d old, b new, partition 2, selector a, c, d: b, d.
@@ -22,9 +23,9 @@ func (p *pass) selectRange() {
 	if err != nil && p.plan.Err == nil {
 		p.plan.Err = err
 	}
-	reverts := r.UnselectedNodePolicy == v1beta1.RevertUnselectedNodes
+	reverts, everywhere := r.UnselectedNodePolicy == v1beta1.RevertUnselectedNodes, false
 	if reverts {
-		p.previous = p.previousRevision()
+		p.former, everywhere = p.revertsTo()
 	}
 	if onDelete(p.Set) || p.plan.Err != nil {
 		return
@@ -35,7 +36,7 @@ func (p *pass) selectRange() {
 		if !l.counts {
 			continue
 		}
-		l.selected = selector.Matches(labels.Set(l.node.Labels))
+		l.selected = everywhere || selector.Matches(labels.Set(l.node.Labels))
 		switch stage := l.stage(); {
 		case reverts && !l.selected:
 		case PartitionedScaling(p.Set) && l.ShouldRun && !l.hasPod() && !p.HadPod[l.name]:
@@ -50,7 +51,11 @@ func (p *pass) selectRange() {
 	}
 	slices.Reverse(first)
 	all := slices.Concat(updated, updating, rest, first)
-	p.inRange = all[:min(max(p.takingPart-p.numbers.partition, 0), len(all))]
+	n := min(max(p.takingPart-p.numbers.partition, 0), len(all))
+	if everywhere {
+		n = max(n, len(all)-len(first))
+	}
+	p.inRange = all[:n]
 	for _, l := range p.inRange {
 		l.inRange = true
 	}
@@ -113,17 +118,17 @@ func (l *place) stage() stage {
 	return isOld
 }
 
-// target is the revision of new pods on the node: the update revision, but on nodes out of range the one before it
-// where unselectedNodePolicy says so.
+// target is the revision of new pods on the node: the update revision, but on nodes out of range the former one where
+// unselectedNodePolicy says so.
 func (p *pass) target(l *place) *appsv1.ControllerRevision {
-	if p.previous != nil && l.counts && !l.inRange {
-		return p.previous
+	if p.former != nil && l.counts && !l.inRange {
+		return p.former
 	}
 	return p.Chosen.Update
 }
 
-// atTarget reports whether the pod is of a revision that it may stay at on the node. Nodes that return to the revision
-// before the update revision keep any but that one.
+// atTarget reports whether the pod is of a revision that it may stay at on the node. Nodes that return from the update
+// revision keep any but that one.
 func (p *pass) atTarget(l *place, o *pod) bool {
 	if p.target(l) == p.Chosen.Update {
 		return o.updated
@@ -133,7 +138,7 @@ func (p *pass) atTarget(l *place, o *pod) bool {
 
 // outdated reports whether the update replaces the pod, once it is not paused. With type OnDelete no node is in range.
 func (p *pass) outdated(l *place, o *pod) bool {
-	return (l.inRange || l.counts && p.previous != nil) && (o.overdue || !p.atTarget(l, o))
+	return (l.inRange || l.counts && p.former != nil) && (o.overdue || !p.atTarget(l, o))
 }
 
 // unwanted reports whether a pod is to come in the place of this one.

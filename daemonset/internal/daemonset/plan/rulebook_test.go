@@ -1,12 +1,14 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -65,7 +67,8 @@ func share(v *intstr.IntOrString, nodes int, round func(float64) float64) (n int
 type reading struct {
 	limits
 	update    string // short hash
-	reverting bool   // there is a revision to return to, and the policy says so
+	former    string // of the revision to return to, where that is known
+	reverting bool   // there is one, and the policy says so
 	nodes     map[string]*nodeReading
 }
 
@@ -88,8 +91,14 @@ func read(s Snapshot) reading {
 		rolling = &v1beta1.RollingUpdateDaemonSet{}
 	}
 	reverts := rolling.UnselectedNodePolicy == v1beta1.RevertUnselectedNodes
+	current := currentIn(s, rolling)
+	all := reverts && current == r.update // nobody has anything to return to
 	for _, older := range s.Revisions {
-		r.reverting = r.reverting || reverts && older.Name != s.Chosen.Update.Name && older.DeletionTimestamp == nil
+		isFormer := reverts && !all && older.Name != s.Chosen.Update.Name && older.DeletionTimestamp == nil
+		r.reverting = r.reverting || isFormer
+		if isFormer && revision.Hash(older) == current {
+			r.former = current
+		}
 	}
 	var stages [4][]string // updated, in the middle of it, old, and those that wait for their first pod
 	total := 0
@@ -102,7 +111,7 @@ func read(s Snapshot) reading {
 			continue
 		}
 		total++
-		selected := matches(rolling.Selector, n.Node)
+		selected := all || matches(rolling.Selector, n.Node)
 		if stage == 1 && !some && !s.HadPod[n.Name] && PartitionedScaling(s.Set) && n.ShouldRun {
 			stage = 3
 		}
@@ -119,11 +128,42 @@ func read(s Snapshot) reading {
 			slices.Reverse(names)
 		}
 		for _, name := range names {
-			r.nodes[name].inReach = left > 0
+			r.nodes[name].inReach = left > 0 || all && stage < 3
 			left--
 		}
 	}
 	return r
+}
+
+// currentIn is the short hash of the revision that nodes return to: the one that the status names, if it exists; the update
+// revision instead, where nothing keeps nodes back, or else any, once all nodes have available pods of it, and no others.
+func currentIn(s Snapshot, r *v1beta1.RollingUpdateDaemonSet) string {
+	common, stored := "", s.Set.Status.CurrentRevision
+	for _, n := range s.Nodes {
+		found, _, some := readNode(s, n.Name, "")
+		if !nodeIsReady(n.Node) || !n.ShouldRun && (!some || s.FeatureGates.PruneIneligibleNodes) {
+			continue
+		}
+		for _, o := range slices.Concat(s.Pods, s.Orphans) {
+			if eligibility.NodeOf(o) != n.Name {
+				continue
+			}
+			label := podstate.ShortHash(o.Labels[contract.RevisionLabel])
+			if label != cmp.Or(common, label) {
+				return stored
+			}
+			common = label
+		}
+		if !found.available {
+			return stored
+		}
+	}
+	keeps := r.Selector != nil || r.Partition != nil && r.Partition.String() != "0"
+	known := slices.ContainsFunc(slices.Concat(s.Revisions, s.OrphanRevisions), func(r *appsv1.ControllerRevision) bool { return revision.Hash(r) == stored })
+	if common != "" && (!known || common == revision.Hash(s.Chosen.Update) && !keeps) {
+		return common
+	}
+	return stored
 }
 
 // readNode reads the pods of a node: how far its update is, and whether it has one that has not ended for good.
@@ -210,8 +250,8 @@ func surged(s Snapshot, todo Plan) []*corev1.Pod {
 	})
 }
 
-// rangeHolds, I-ADS-4: pods of nodes that partition and selector leave out keep their revision, or return to the one
-// before the update revision where the policy says so. New pods there have that one, too.
+// rangeHolds, I-ADS-4: pods of nodes that partition and selector leave out keep their revision, or return to the last one
+// that was rolled out to all nodes where the policy says so. New pods there have that one, too.
 func rangeHolds(s Snapshot, todo Plan) []string {
 	if s.Set.Spec.UpdateStrategy.Type == v1beta1.OnDeleteStrategyType || todo.Err != nil || s.Chosen.Update == nil {
 		return nil
@@ -223,6 +263,9 @@ func rangeHolds(s Snapshot, todo Plan) []string {
 		returns := r.reverting && label != r.update && podstate.ShortHash(o.Labels[contract.RevisionLabel]) == r.update
 		if n == nil || !n.takesPart || !n.inReach && !returns {
 			wrong = append(wrong, "out of reach: "+o.Name)
+		}
+		if returns && label != "" && label != cmp.Or(r.former, label) {
+			wrong = append(wrong, "returns to a revision that not all nodes had: "+o.Name)
 		}
 		if n != nil && n.inReach && label != "" && label != r.update {
 			wrong = append(wrong, "within reach, and not updated: "+o.Name)
@@ -241,7 +284,11 @@ func rangeHolds(s Snapshot, todo Plan) []string {
 			continue
 		}
 		n := r.nodes[eligibility.NodeOf(o)]
-		old := podstate.ShortHash(o.Labels[contract.RevisionLabel]) != r.update
+		label := podstate.ShortHash(o.Labels[contract.RevisionLabel])
+		old := label != r.update
+		if old && label != cmp.Or(r.former, label) {
+			wrong = append(wrong, "a new pod of a revision that not all nodes had: "+o.Name)
+		}
 		if n != nil && old != (r.reverting && !n.inReach) {
 			wrong = append(wrong, fmt.Sprintf("a new pod within reach: %t, of an older revision: %t: %s", n.inReach, old, o.Name))
 		}

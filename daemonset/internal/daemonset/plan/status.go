@@ -21,6 +21,7 @@ func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.DaemonSetStatus
 		}
 		status.UpdateRevision, status.CollisionCount = p.updateHash(), &s.Chosen.CollisionCount
 	}
+	status.CurrentRevision = p.current
 	p.countInto(&status)
 	if !done.NoProgress || s.Set.Status.ObservedGeneration != s.Set.Generation {
 		status.Conditions = p.nextConditions(status, todo, done, metav1.NewTime(s.Now))

@@ -109,7 +109,7 @@ func (p *pass) roll(step *action.Step) {
 // pod is not available yet, and one that loses its pod by this plan. How else the pods of other nodes are is not the
 // update's affair, unless these return to an older revision.
 func (p *pass) usesBudget(l *place) bool {
-	return l.inRange || l.counts && (p.previous != nil || l.isUp() || l.isLeft())
+	return l.inRange || l.counts && (p.former != nil || l.isUp() || l.isLeft())
 }
 
 // full reports whether nothing more may go out of service.

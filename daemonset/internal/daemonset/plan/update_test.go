@@ -380,22 +380,23 @@ func TestNodesThatTheUpdateLeavesOutReturn(t *testing.T) {
 		given *world
 		want  []string
 	}{
-		{"from a raised partition", given(t, 3, reverting, partition("2")).updated("n1 n2 n3"), []string{"delete n2"}},
+		{"from a raised partition", given(t, 4, reverting, partition("2")).old("n1").updated("n2 n3 n4"), []string{"delete n2"}},
 		{"and are created anew at the revision before", given(t, 3, reverting, partition("2")).updated("n1 n3"), []string{"create n2 old"}},
-		{"in place", given(t, 3, reverting, inPlace, partition("2")).updated("n1 n2 n3"), []string{"update n2"}},
+		{"in place", given(t, 4, reverting, inPlace, partition("2")).old("n1").updated("n2 n3 n4"), []string{"update n2"}},
 		{"within maxUnavailable", given(t, 3, reverting, partition("3")).updated("n1 n2").old("n3", down), []string{}},
-		{"from the selector", given(t, 2, reverting, onNodes("n1")).updated("n1 n2"), []string{"delete n2"}},
+		{"from the selector", given(t, 3, reverting, onNodes("n1")).updated("n1 n2").old("n3"), []string{"delete n2"}},
 		{"new nodes too", given(t, 2, reverting, onNodes("n1")).updated("n1"), []string{"create n2 old"}},
-		{"in a surge", given(t, 2, reverting, maxSurge("1"), onNodes("n1")).updated("n1 n2"), []string{"create n2 old"}},
+		{"in a surge", given(t, 3, reverting, maxSurge("1"), onNodes("n1")).updated("n1 n2").old("n3"), []string{"create n2 old"}},
 		{"and the updated one goes", given(t, 2, reverting, maxSurge("1"), onNodes("n1")).updated("n1 n2").old("n2", created(time.Minute)), []string{"delete n2"}},
 		{"what is older stays", given(t, 2, reverting, onNodes("n1")).updated("n1").old("n2", gen.Revision("older")), []string{}},
+		{"not once all nodes had the revision", given(t, 3, reverting, partition("2")).updated("n1 n2 n3"), []string{}},
 		{"the default leaves them", given(t, 2, onNodes("n1")).updated("n1 n2"), []string{}},
-		{"not while paused", given(t, 2, reverting, pausing(true), onNodes("n1")).updated("n1 n2"), []string{}},
+		{"not while paused", given(t, 3, reverting, pausing(true), onNodes("n1")).updated("n1 n2").old("n3"), []string{}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, c.given.did()) })
 	}
-	w := given(t, 1, reverting, onNodes("n1"), func(s *v1beta1.DaemonSet) { s.Spec.RevisionHistoryLimit = new(int32) }).updated("n1")
+	w := given(t, 2, reverting, onNodes("n1"), func(s *v1beta1.DaemonSet) { s.Spec.RevisionHistoryLimit = new(int32) }).updated("n1")
 	todo := w.plan()
 	assert.Zero(t, todo.Count(action.Delete), "the revision to return to is kept")
 }
