@@ -21,6 +21,8 @@ func helpFor(reason string) string { //nolint:gocyclo // a table
 		return "Look at that container: kubectl describe pod, kubectl logs."
 	case "Resize", "ResizeDeferred", "ResizeInfeasible", "ResizeError":
 		return "Request less, free resources on the node, or set resizeDeadlineSeconds to have such pods recreated."
+	case "NodeTooSmall":
+		return "Request less in the template, or replace the node by a larger one; a set with resizeDeadlineSeconds recreates the pod elsewhere, a DaemonSet does not."
 	case "BlockedByBudget":
 		return "A disruption budget lets no more pods out of service: kubectl get pub; the update goes on by itself when other pods are available."
 	case "Blocked", "Refused", "FailedScale", "FailedUpdate", "Error":

@@ -6,6 +6,8 @@ type Told struct {
 	Message string
 	// ByBudget is true if a disruption budget has refused: nothing has failed, the write has to wait.
 	ByBudget bool
+	// NodeTooSmall is true if the node of the pod has less than the pod asks for.
+	NodeTooSmall bool
 }
 
 // Failures is what a status reports of an executed plan.
@@ -13,6 +15,8 @@ type Failures struct {
 	// ScaleError and UpdateError are the texts of what failed, of creates and deletes and of all else;
 	// empty after success.
 	ScaleError, UpdateError string
+	// NodeTooSmall is true if UpdateError says that a node has less than its pod asks for.
+	NodeTooSmall bool
 	// Budget is the text of a disruption budget that refuses to have a pod taken out of service; empty for none.
 	Budget string
 	// Blocked is what another admission webhook refused; empty for nothing.
@@ -34,8 +38,12 @@ func (r *Failures) Add(v Verb, t Told) {
 	case v == Create || v == Delete:
 		into = &r.ScaleError
 	}
-	if *into == "" || t.Message < *into {
-		*into = t.Message
+	if *into != "" && t.Message >= *into {
+		return
+	}
+	*into = t.Message
+	if into == &r.UpdateError {
+		r.NodeTooSmall = t.NodeTooSmall
 	}
 }
 

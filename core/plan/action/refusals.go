@@ -183,8 +183,11 @@ func (p *Plan) explain(a *Action) {
 		w.Object = ""
 	}
 	transient := known.Message == ""
-	if known.ByBudget {
+	switch {
+	case known.ByBudget:
 		w.Reason = WaitBudget
+	case known.Told.NodeTooSmall:
+		w.Reason = WaitNodeTooSmall
 	}
 	switch {
 	case transient && !known.Probing && !known.Targets[a.Target()].Transient: // nothing to tell of

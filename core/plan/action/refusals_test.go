@@ -50,6 +50,11 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	assert.Equal(t, "update:\n  UpdateInPlace pod a\nwait: BlockedByBudget a: full\nwait: BlockedByBudget b: full\nwake after 1s\n", p.String(), "one asks a budget for all")
 	assert.False(t, p.Steps[0].Actions[0].DryRun, "with the write itself")
 
+	p = Plan{Now: now, Refusals: Refusals{patch.Purpose(): {Probing: true, Told: Told{Message: "too much", NodeTooSmall: true}}}}
+	p.Add(Step{Name: "update", Actions: []Action{patch}})
+	assert.Equal(t, "update:\n  UpdateInPlace pod a\nwait: NodeTooSmall a: too much\n", p.String())
+	assert.Equal(t, Failures{UpdateError: "too much", NodeTooSmall: true}, Failures{}.WithDeferred(p.Deferred))
+
 	p = Plan{Now: now, RefusedVerbs: []Verb{UpdateInPlace}}
 	p.Add(Step{Name: "update", Actions: []Action{patch, on(pod, PatchStatus)}})
 	assert.True(t, p.Steps[0].Actions[0].DryRun)

@@ -320,5 +320,7 @@ func (r *purposeState) told(now time.Time) (text action.Told, wanted bool) {
 	if first == nil {
 		return action.Told{}, false
 	}
-	return action.Told{Message: first.message, ByBudget: first.byBudget}, !r.overdue(first, now)
+	return action.Told{
+		Message: first.message, ByBudget: first.byBudget, NodeTooSmall: !first.tooSmall.Since.IsZero(),
+	}, !r.overdue(first, now)
 }

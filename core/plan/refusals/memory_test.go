@@ -340,7 +340,7 @@ func TestOneOfSeveralHasItsTurnSoon(t *testing.T) {
 func TestNodesThatAreTooSmall(t *testing.T) {
 	a, b := update("a", "1"), update("a", "1")
 	a.Revision, b.Revision = "old", "new"
-	tooSmall := refusals.Failure{Late: true, NodeTooSmall: true}
+	tooSmall := refusals.Failure{Message: "too much", Late: true, NodeTooSmall: true}
 	for name, tt := range map[string]struct {
 		then   refusals.Failure
 		update action.Action
@@ -358,6 +358,7 @@ func TestNodesThatAreTooSmall(t *testing.T) {
 			m.RecordFailure(web, 1, &tt.update, tt.then, start.Add(time.Minute))
 			known := m.For(web, refusals.Observation{Now: start.Add(time.Minute), Generation: 2})
 			assert.Equal(t, tt.want, known[a.Purpose()].Targets[a.Target()].NodeTooSmall)
+			assert.Equal(t, !tt.want.Since.IsZero() && known[a.Purpose()].Message != "", known[a.Purpose()].Told.NodeTooSmall)
 			pod := a.Object.(*corev1.Pod)
 			assert.Equal(t, tt.want.Since, known.NodeTooSmallSince(pod, tt.want.Revision))
 			assert.Zero(t, known.NodeTooSmallSince(pod, "other"))

@@ -77,6 +77,8 @@ func (s *Summary) ReportFailures(done action.Failures, trouble string) bool {
 	switch {
 	case done.ScaleError != "":
 		s.Reason, s.Message = ReasonFailedScale, done.ScaleError+trouble
+	case done.UpdateError != "" && done.NodeTooSmall:
+		s.Reason, s.Message = ReasonNodeTooSmall, done.UpdateError+trouble
 	case done.UpdateError != "":
 		s.Reason, s.Message = ReasonFailedUpdate, done.UpdateError+trouble
 	case done.Budget != "":

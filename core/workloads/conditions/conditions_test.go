@@ -83,6 +83,7 @@ func TestTheFirstFailureIsTheReason(t *testing.T) {
 		"nothing failed": {action.Failures{}, before},
 		"all failed":     {action.Failures{ScaleError: "scale", UpdateError: "update", Budget: "budget", Blocked: "blocked"}, conditions.Summary{Reason: "FailedScale", Message: "scale; in trouble"}},
 		"an update":      {action.Failures{UpdateError: "update", Blocked: "blocked"}, conditions.Summary{Reason: "FailedUpdate", Message: "update; in trouble"}},
+		"a small node":   {action.Failures{UpdateError: "update", NodeTooSmall: true, Budget: "budget"}, conditions.Summary{Reason: "NodeTooSmall", Message: "update; in trouble"}},
 		"a budget":       {action.Failures{Budget: "budget", Blocked: "blocked"}, conditions.Summary{Reason: "BlockedByBudget", Message: "budget; in trouble"}},
 		"a webhook":      {action.Failures{Blocked: "blocked"}, conditions.Summary{Reason: "Blocked", Message: "blocked; in trouble"}},
 	} {

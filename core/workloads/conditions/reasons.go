@@ -31,6 +31,8 @@ const (
 	ReasonFailedUpdate = "FailedUpdate"
 	// ReasonBlockedByBudget means that a disruption budget refuses to have another pod taken out of service.
 	ReasonBlockedByBudget = action.WaitBudget
+	// ReasonNodeTooSmall means that the server has refused to resize a pod, because its node has less than that.
+	ReasonNodeTooSmall = action.WaitNodeTooSmall
 	// ReasonBlocked means that the server has refused another write.
 	ReasonBlocked = "Blocked"
 )
@@ -39,4 +41,4 @@ const (
 const ReasonError = "Error"
 
 // Reasons are all that users read of this package.
-var Reasons = []string{ReasonAvailable, ReasonPaused, ReasonFailedScale, ReasonFailedUpdate, ReasonBlockedByBudget, ReasonBlocked, ReasonError}
+var Reasons = []string{ReasonAvailable, ReasonPaused, ReasonFailedScale, ReasonFailedUpdate, ReasonBlockedByBudget, ReasonNodeTooSmall, ReasonBlocked, ReasonError}

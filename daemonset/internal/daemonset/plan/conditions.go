@@ -152,7 +152,7 @@ func (p *pass) mainWait(todo Plan) *action.Wait {
 		switch w.Reason {
 		case podupdate.WaitPreDeleteHook:
 			return 4
-		case action.WaitRefused, action.WaitBudget:
+		case action.WaitRefused, action.WaitBudget, action.WaitNodeTooSmall:
 			return 3
 		case v1beta1.ReasonBlockedByUnavailableNodes:
 			return 2
@@ -167,7 +167,8 @@ func (p *pass) mainWait(todo Plan) *action.Wait {
 	switch {
 	case first == nil:
 		return nil
-	case first.Reason == action.WaitRefused, first.Reason == action.WaitBudget: // which object is tried next means nothing
+	case first.Reason == action.WaitRefused, first.Reason == action.WaitBudget, first.Reason == action.WaitNodeTooSmall:
+		// which object is tried next means nothing
 		return &action.Wait{Reason: first.Reason, Message: first.Message}
 	case first.Reason == podupdate.WaitPreDeleteHook:
 		return heldByHook(todo)

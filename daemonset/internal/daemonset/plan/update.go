@@ -69,22 +69,25 @@ func (p *pass) reach() []*place {
 }
 
 // roll replaces pods that are out of service at once, since that costs nothing and may be what all others wait for;
-// then others, as far as maxUnavailable lets them.
+// then others, as far as maxUnavailable lets them. Those whose node is known to be too small come last: they stay as they
+// are, and hold up nobody.
 //
 //	5 nodes, 2 old pods not ready, maxUnavailable 2: these two. 3 of them, maxUnavailable 1: three.
 //	5 nodes, maxUnavailable 1, one pod of the last update ready and not yet available: that one, and no other.
 func (p *pass) roll(step *action.Step) {
-	var serving []*place
+	var serving, tooSmall []*place
 	for _, l := range p.reach() {
 		switch o := p.replaceable(l); {
 		case o == nil:
+		case l.isUp() && p.isTooSmall(l, o):
+			tooSmall = append(tooSmall, l)
 		case l.isUp():
 			serving = append(serving, l)
 		default:
 			p.replace(step, l, o)
 		}
 	}
-	if len(serving) == 0 {
+	if serving = append(serving, tooSmall...); len(serving) == 0 {
 		return
 	}
 	b := p.budgetOf(p.usesBudget)
@@ -103,6 +106,12 @@ func (p *pass) roll(step *action.Step) {
 		p.waitForNodes(b.used(), b.maxUnavailable, WaitMaxUnavailable,
 			"maxUnavailable lets the pod of node "+waiting.name+" not be updated")
 	}
+}
+
+// isTooSmall reports whether the server has refused to resize the pod because its node has less than that.
+func (p *pass) isTooSmall(l *place, o *pod) bool {
+	target := p.target(l)
+	return target != nil && !p.Refusals.NodeTooSmallSince(o.Pod, podstate.ShortHash(target.Name)).IsZero()
 }
 
 // usesBudget reports whether the node counts against maxUnavailable in an update: one that the update reaches, one whose

@@ -162,7 +162,7 @@ func (w *world) snapshot() Snapshot {
 		FeatureGates: w.featureGates, RetryFailedAt: w.retry, HadPod: w.had, UnreadySince: w.unready,
 		Snapshot: model.Snapshot[*v1beta1.DaemonSet]{
 			Set: w.set, Owner: controllerRef(w.set), Pods: simulate.Snapshot(w.pods), Orphans: simulate.Snapshot(w.orphans), Revisions: w.revisions,
-			Now: now, Seed: 1, Chosen: revision.Choice{Update: w.revisions[1], Current: w.revisions[1]}, PullJobs: w.pulls,
+			Now: now, Seed: 1, Refusals: w.refused, Chosen: revision.Choice{Update: w.revisions[1], Current: w.revisions[1]}, PullJobs: w.pulls,
 		},
 	}
 	template := eligibility.Compile(&w.set.Spec.Template, eligibility.ForDaemons)

@@ -139,7 +139,7 @@ func (p *pass) mainWait(todo Plan) *action.Wait {
 		if needsIntervention(w.Reason) {
 			return w
 		}
-		if refused == nil && (w.Reason == action.WaitRefused || w.Reason == action.WaitBudget) {
+		if refused == nil && (w.Reason == action.WaitRefused || w.Reason == action.WaitBudget || w.Reason == action.WaitNodeTooSmall) {
 			refused = &action.Wait{Reason: w.Reason, Message: w.Message} // which object is tried next means nothing
 		}
 		if first == nil || blockedReason(first.Reason) == v1beta1.ReasonRollingOut && blockedReason(w.Reason) != v1beta1.ReasonRollingOut {
