@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"fmt"
 	"iter"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -103,6 +104,42 @@ func NoLossOfRevisions(chosen revision.Choice, pods []*corev1.Pod) Judge {
 			}
 		}
 		return wrong
+	}}
+}
+
+// NoSpreadOfUntried returns the judge that of pods out of service no more are moved to the revision than may be out of service
+// there, as long as none of the revision is available. look returns the state of a pod.
+func NoSpreadOfUntried(hash string, pods []*corev1.Pod, most int, look func(*corev1.Pod) podstate.State) Judge {
+	return Judge{"a revision is tried before all broken pods have it", func(steps []action.Step) []string {
+		there := 0
+		for _, o := range pods {
+			switch state := look(o); {
+			case state.Revision != hash || !state.Active:
+			case state.Available:
+				return nil
+			default:
+				there++
+			}
+		}
+		moved := 0
+		for a := range Actions(steps, "") {
+			pod, ok := a.Object.(*corev1.Pod)
+			if !ok || a.Verb == action.Create {
+				continue
+			}
+			state, label := look(pod), ""
+			if a.Reason == "Update" {
+				value, _ := LabelIn(a, contract.RevisionLabel)
+				label = podstate.ShortHash(value)
+			}
+			if state.Revision != hash && state.Active && !state.Available && (a.Reason == "Recreate" || label == hash) {
+				moved++
+			}
+		}
+		if moved > 0 && there+moved > most {
+			return []string{fmt.Sprintf("%d pods, %d may be out of service", there+moved, most)}
+		}
+		return nil
 	}}
 }
 

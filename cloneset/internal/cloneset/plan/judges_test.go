@@ -101,7 +101,11 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 	ofPlan := func(name string, judge func(Snapshot, Plan) []string) simulate.Judge {
 		return simulate.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
 	}
-	return append(simulate.CommonJudges(),
+	judges := simulate.CommonJudges()
+	if !s.FeatureGates.PartitionRollback && inPlaceStrategy(s.Set).ResizeDeadlineSeconds == nil && s.Chosen.Update != nil {
+		judges = append(judges, simulate.NoSpreadOfUntried(podstate.ShortHash(s.Chosen.Update.Name), s.Pods, mostBroken(s), func(o *corev1.Pod) podstate.State { return stateIn(s, o) }))
+	}
+	return append(judges,
 		ofPlan("available pods are spared", availablePodsAreSpared),
 		ofPlan("the partition holds", partitionHolds),
 		ofPlan("a partition keeps the current revision", currentRevisionStays),
@@ -111,6 +115,15 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 		simulate.NoBreakOfHooks(s.Set.Spec.Lifecycle),
 		simulate.NoLossOfRevisions(s.Chosen, s.Pods),
 	)
+}
+
+// mostBroken is how many pods may be out of service in an update: surplus ones make room for more.
+func mostBroken(s Snapshot) int {
+	n, err := readNumbers(s.Set)
+	if err != nil {
+		return math.MaxInt
+	}
+	return max(int(n.maxUnavailable)+max(len(s.Pods)+len(s.Orphans)-int(n.replicas), 0), 1)
 }
 
 // availablePodsAreSpared: no available pod is updated while an unavailable one waits for the same, and

@@ -165,22 +165,25 @@ func (p *pass) cancelUpdates(rest []int) []action.Action {
 // that is left to spend, so it only has to respect the number of pods at the target that are not available yet, or
 // whose new resources are not in force yet; an available pod also needs room among all unavailable ones. One pod out of
 // service may always be updated, for it may be what everything else waits for; so it also goes before pods that wait
-// for it, whatever the order says. Pods that are overdue come first, and others do not wait for them.
+// for it, whatever the order says. Once a pod of the target is available the revision is no worse than what is broken: all
+// pods out of service go. Pods that are overdue come first, and others do not wait for them.
 //
-// Example: maxUnavailable 2, five old pods, none available: two are updated at a time. With eight old pods, all
-// available, and maxUnavailable 3: three.
+// Example: maxUnavailable 2, five old pods, none available: two are updated at a time; with a sixth, which is available
+// and at the target, all five. With eight old pods, all available, and maxUnavailable 3: three.
 func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int32) []action.Action {
-	unavailable, atTarget := p.outOfService(podstate.ShortHash(hashName(target)))
+	hash := podstate.ShortHash(hashName(target))
+	unavailable, atTarget := p.outOfService(hash)
+	proven := p.isProven(hash)
 	var actions []action.Action
 	chosen, chosenAvailable, waiting := int32(0), int32(0), false
 	for _, i := range wanted {
 		o := &p.pods[i]
-		full := atTarget+chosen >= max(budget, 1)
+		full := atTarget+chosen >= max(budget, 1) && (o.Available || !proven)
 		if full || o.Available && unavailable+chosenAvailable >= budget {
 			if !waiting {
 				p.plan.Wait(WaitMaxUnavailable, o.Pod.Name, "the update waits until other pods are available")
 			}
-			if full {
+			if full && !proven {
 				break
 			}
 			waiting = true
@@ -206,6 +209,11 @@ func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int3
 		}
 	}
 	return actions
+}
+
+// isProven reports whether a pod of the revision is available, and no update of it is under way.
+func (p *pass) isProven(hash string) bool {
+	return slices.ContainsFunc(p.pods, func(o pod) bool { return o.Revision == hash && o.Available && !o.updating })
 }
 
 // outOfService counts the unavailable pods, and those at the revision that are so or whose new resources are not

@@ -127,7 +127,13 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 	ofPlan := func(name string, judge func(Snapshot, Plan) []string) simulate.Judge {
 		return simulate.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
 	}
-	return append(simulate.CommonJudges(),
+	judges := simulate.CommonJudges()
+	if n, _, err := readNumbers(s.Set, s.FeatureGates); err == nil && !ordered(s.Set) && inPlaceStrategy(s.Set).ResizeDeadlineSeconds == nil && s.Chosen.Update != nil {
+		judges = append(judges, simulate.NoSpreadOfUntried(podstate.ShortHash(s.Chosen.Update.Name), s.Pods, n.maxUnavailable, func(o *corev1.Pod) podstate.State {
+			return podstate.Of(o, s.Now, n.minReady)
+		}))
+	}
+	return append(judges,
 		ofPlan("only live ordinals get pods", onlyLiveOrdinalsGetPods),
 		ofPlan("pods come and go in order", orderIsKept),
 		ofPlan("the partition holds", partitionHolds),

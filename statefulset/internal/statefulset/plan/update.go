@@ -14,8 +14,9 @@ import (
 var errStorage = &inplace.NotPossibleError{Path: "spec.volumeClaimTemplates", Message: "the pod lacks the volume of a claim template"}
 
 // update moves the pods in the range of the update to the update revision and to the present claim
-// templates. Pods that are out of service go first, since that costs nothing and may be what all
-// others wait for; then available ones as far as maxUnavailable lets them, in the order of the update.
+// templates. Pods that are out of service go first, since that may be what all others wait for: as many at a time as
+// maxUnavailable says, and all once the update revision has proven good. Then available ones go as far as maxUnavailable
+// lets them, in the order of the update.
 func update(p *pass) {
 	if p.plan.Err != nil {
 		return
@@ -23,9 +24,7 @@ func update(p *pass) {
 	step := action.Step{Name: stepUpdate}
 	p.cancelUpdates(&step)
 	if !rollingUpdate(p.Set).Paused && !onDelete(p.Set) {
-		for _, o := range p.unavailableTargets() {
-			p.move(&step, o)
-		}
+		p.updateUnavailable(&step)
 		p.updateAvailable(&step)
 	}
 	p.plan.Add(step)
@@ -50,6 +49,56 @@ func (p *pass) cancelUpdate(step *action.Step, o *pod) {
 		o.touched = true
 		step.Actions = append(step.Actions, a)
 	}
+}
+
+// updateUnavailable updates pods that are out of service. A second bad revision gets no further than the first batch.
+//
+//	maxUnavailable 2, 0 to 4 crash: 4 and 3. Once one of them is available: 2, 1 and 0.
+func (p *pass) updateUnavailable(step *action.Step) {
+	room, waits := p.numbers.maxUnavailable, p.underWay()
+	if p.isProven() || ordered(p.Set) {
+		room = len(p.targets)
+	} else {
+		room -= len(waits) + p.creating()
+	}
+	for _, o := range p.unavailableTargets() {
+		if room <= 0 {
+			p.waitFor(waits, "pod "+o.Pod.Name+", which is not available either, waits for the first pods of the update revision")
+			return
+		}
+		if p.move(step, o) {
+			room, waits = room-1, append(waits, o)
+		}
+	}
+}
+
+// isProven reports whether a pod of the update revision is available, and no update of it is under way.
+func (p *pass) isProven() bool {
+	return slices.ContainsFunc(p.slots, func(s slot) bool {
+		return s.pod != nil && s.pod.updated && s.pod.serving() && !s.pod.countsAsUnavailable()
+	})
+}
+
+// underWay are the pods in the range of the update that are on their way to it, and not available.
+func (p *pass) underWay() []*pod {
+	var all []*pod
+	for _, o := range p.targets {
+		if o.Terminating || o.upToDate() && o.outOfService() {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// creating is how many pods are created in this pass.
+func (p *pass) creating() int {
+	n := 0
+	for i := range p.plan.Steps {
+		if s := &p.plan.Steps[i]; s.Name == stepCreate {
+			n += len(s.Actions)
+		}
+	}
+	return n
 }
 
 // unavailableTargets are the pods in the range of the update that are down and have not arrived. In order only the

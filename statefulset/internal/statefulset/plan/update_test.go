@@ -95,7 +95,13 @@ func TestUpdatesKeepToMaxUnavailable(t *testing.T) {
 func TestBrokenPodsAreReplacedFirst(t *testing.T) {
 	check(t, []row{
 		{"a broken pod behind available ones", given(t, 3).old(at(0), unready).old(at(1, 2)), []string{"delete 0"}},
-		{"all broken", given(t, 3).old(span(0, 2), unready), []string{"delete 2", "delete 1", "delete 0"}},
+		{"all broken, as many as may be", given(t, 3, maxUnavailable("2")).old(span(0, 2), unready), []string{"delete 2", "delete 1"}},
+		{"while these go, no more", given(t, 3, maxUnavailable("2")).old(at(0), unready).old(at(1, 2), terminating), []string{}},
+		{"nor while they come", given(t, 3, maxUnavailable("2")).old(at(0), unready), []string{"create 1", "create 2"}},
+		{"nor while they start, or crash as well", given(t, 3, maxUnavailable("2")).old(at(0), unready).updated(at(1, 2), unready), []string{}},
+		{"all of them once one has proven good", given(t, 5, maxUnavailable("2")).old(span(0, 2), unready).updated(at(3), unready).updated(at(4)), []string{"delete 2", "delete 1", "delete 0"}},
+		{"but none of those that serve", given(t, 5).old(at(0)).old(span(1, 3), unready).updated(at(4)), []string{"delete 3", "delete 2", "delete 1"}},
+		{"a missing one that scaling may not add holds up none", given(t, 4, scaleUnavailable("1")).old(span(0, 2), unready), []string{"delete 2"}},
 		{"not below the partition", given(t, 3, partition(1)).old(at(0), unready).old(at(1, 2)), []string{}},
 		{"one that has the update already is waited for", given(t, 3).old(span(0, 1)).updated(at(2), unready), []string{}},
 		{"not while paused", given(t, 3, paused(true)).old(span(0, 2), unready), []string{}},
