@@ -71,6 +71,8 @@ type Refusal struct {
 	Version string
 	// MayHaveSucceeded is true if its first write may have been done: that write is sent as a dry run, too.
 	MayHaveSucceeded bool
+	// ByBudget is true if a disruption budget has refused last, before a pod had left service.
+	ByBudget bool
 	// NodeTooSmall is what is known of a pod that asks for more than its node has.
 	NodeTooSmall NodeTooSmall
 }
@@ -103,6 +105,16 @@ func (r Refusals) NodeTooSmallSince(pod *corev1.Pod, revision string) time.Time 
 		}
 	}
 	return since
+}
+
+// ByBudget reports whether a disruption budget has refused to have the pod taken out of service, for whatever purpose.
+func (r Refusals) ByBudget(pod *corev1.Pod) bool {
+	for _, known := range r {
+		if known.Targets[string(pod.UID)].ByBudget {
+			return true
+		}
+	}
+	return false
 }
 
 // Report returns the plan that writes the next status of an object. It is empty while that waits for what was refused

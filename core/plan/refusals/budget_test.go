@@ -33,6 +33,7 @@ func TestABudgetIsAskedForAllPods(t *testing.T) {
 	require.Equal(t, refusals.MaxPause, known().Until.Sub(now).Round(2*time.Second))
 	require.Equal(t, action.Told{Message: "full", ByBudget: true}, known().Told)
 	assert.True(t, known().OnlyByBudget)
+	assert.True(t, m.For(web, refusals.Observation{Now: now, Generation: 1}).ByBudget(pods[1].Object.(*corev1.Pod)))
 	m.RecordSuccess(web, &pods[0])
 	assert.False(t, known().Probing)
 	for i := range pods[1:] {

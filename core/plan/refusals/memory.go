@@ -297,7 +297,7 @@ func (r *purposeState) view(now time.Time) action.RefusedPurpose {
 	v := action.RefusedPurpose{Probing: r.streak > 0, Until: r.until, OnlyByBudget: true, Targets: make(map[string]action.Refusal, len(r.targets))}
 	for key, t := range r.targets {
 		v.OnlyByBudget = v.OnlyByBudget && t.byBudget
-		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, MayHaveSucceeded: t.unclear, Version: t.version, NodeTooSmall: t.tooSmall}
+		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, MayHaveSucceeded: t.unclear, Version: t.version, ByBudget: t.byBudget, NodeTooSmall: t.tooSmall}
 	}
 	v.Told, v.StillWanted = r.told(now)
 	return v

@@ -134,6 +134,32 @@ func CheckBudget(
 	}
 }
 
+// CheckBudgetSurge plays a workload of n pods in the world of the options. A disruption budget wants all n in service, and a
+// user wants something that takes pods out of service. The workload gets that by surge pods, and once it has n pods in
+// service it never has fewer.
+func CheckBudgetSurge(t *testing.T, n int, o Options, start func(testing.TB, Options) (*World, Planner), arrived func(testing.TB, *World)) {
+	t.Helper()
+	b := budget{least: n, grants: map[types.UID]time.Time{}, served: map[types.UID]bool{}}
+	o.Admission = b.admit
+	w, p := start(t, o)
+	operator, complete := NewOperator(w, p, Faults{}), false
+	for range 30 * 60 {
+		operator.Pass()
+		w.Advance(time.Second)
+		ready := 0
+		for _, pod := range w.Pods() {
+			if isTrue(pod, corev1.PodReady) && pod.DeletionTimestamp == nil {
+				ready++
+			}
+		}
+		if complete = complete || ready >= n; complete && ready < n {
+			w.Violate("%d of %d pods are in service", ready, n)
+		}
+	}
+	require.Empty(t, w.Violations(), "the story:\n%s", w.Story())
+	arrived(t, w)
+}
+
 // judge requires that once there was a refusal no condition tells of a failure and, while nothing is granted at all, that
 // one tells of the budget.
 func (b *budget) judge(w *World, list []workload.Condition) {

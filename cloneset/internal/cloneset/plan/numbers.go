@@ -195,7 +195,8 @@ func podsToMove(deltaOld, deltaNew int32) int32 {
 
 // surge is how many pods may exist above replicas now, and how many of them at the current revision:
 // in place of specified pods that may not go before, or of pods that are about to be recreated, overdue ones too. Pods
-// that are updated in place need none, unless maxUnavailable is 0 and leaves them no other room.
+// that are updated in place need none, unless maxUnavailable is 0 and leaves them no other room, or a disruption budget
+// lets them not go: surge pods stay then until the update is done.
 func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 	n := p.numbers
 	if n.maxSurge == 0 {
@@ -205,7 +206,7 @@ func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 	unavailable := t.unavailable + t.deletingUpdated + t.deletingOld
 	forScale := int32(0)
 	if specified > 0 {
-		forScale = min(max(unavailable+specified-n.maxUnavailable, 0), specified)
+		forScale = min(max(unavailable+specified-n.maxUnavailable, p.specifiedHeld(), 0), specified)
 	}
 	forUpdate, forUpdateOld := podsToMove(deltaOld, deltaNew), int32(0)
 	if forUpdate < 0 {
@@ -213,7 +214,7 @@ func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 		forUpdateOld = forUpdate
 	}
 	if n.maxUnavailable > 0 {
-		forUpdate = min(forUpdate, p.mustRecreate(deltaOld < 0))
+		forUpdate = min(forUpdate, max(p.needSurge(deltaOld < 0), t.total-n.replicas))
 	}
 	if !onDelete(p.Set) && forUpdateOld == 0 {
 		forUpdate += int32(len(p.overdue()))
@@ -224,6 +225,17 @@ func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 	}
 	surge = min(n.maxSurge, forUpdate)
 	return surge, min(surge, forUpdateOld)
+}
+
+// specifiedHeld is how many specified pods a disruption budget lets not go.
+func (p *pass) specifiedHeld() int32 {
+	n := int32(0)
+	for i := range p.pods {
+		if o := &p.pods[i]; o.specified && p.Refusals.ByBudget(o.Pod) {
+			n++
+		}
+	}
+	return n
 }
 
 // rollsBack reports whether a raised partition takes updated pods back to the current revision.

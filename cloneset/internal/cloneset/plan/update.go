@@ -263,9 +263,9 @@ func waitReason(err error) string {
 	return podupdate.WaitReason(err)
 }
 
-// mustRecreate is how many pods cannot get to the update revision in place, or back to the current one;
-// surge pods are made for those only.
-func (p *pass) mustRecreate(back bool) int32 {
+// needSurge is how many pods cannot get to the update revision in place, or back to the current one, or may not because of
+// a disruption budget; surge pods are made for those only.
+func (p *pass) needSurge(back bool) int32 {
 	if !p.policy().InPlace() {
 		return math.MaxInt32
 	}
@@ -276,7 +276,7 @@ func (p *pass) mustRecreate(back bool) int32 {
 	n := int32(0)
 	for i := range p.pods {
 		o := &p.pods[i]
-		if o.updated == back && target != nil && p.updates.NeedsNewPod(o.State, target) {
+		if o.updated == back && target != nil && (p.Refusals.ByBudget(o.Pod) || p.updates.NeedsNewPod(o.State, target)) {
 			n++
 		}
 	}
