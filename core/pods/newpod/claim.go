@@ -1,8 +1,12 @@
 package newpod
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // ClaimOptions say what a claim has besides what its template says.
@@ -53,4 +57,18 @@ func MountClaims(pod *corev1.Pod, mounts ...Mount) {
 		}
 	}
 	pod.Spec.Volumes = all
+}
+
+// FormerVolumes returns the volumes that pods of a template have from claims whose claim templates were removed: its
+// containers mount them, and nothing declares them any more. A volume that the present template leaves undeclared, too,
+// is not among them: a webhook adds that one.
+func FormerVolumes(of, present *corev1.PodSpec, claims []corev1.PersistentVolumeClaim) []string {
+	volumes := slices.DeleteFunc(podspec.UndeclaredVolumes(of), func(name string) bool {
+		return slices.ContainsFunc(claims, func(c corev1.PersistentVolumeClaim) bool { return c.Name == name })
+	})
+	if len(volumes) == 0 {
+		return nil
+	}
+	injected := podspec.UndeclaredVolumes(present)
+	return slices.DeleteFunc(volumes, func(name string) bool { return slices.Contains(injected, name) })
 }

@@ -115,3 +115,21 @@ func TestLaterLabelsOfClaimsWin(t *testing.T) {
 	assert.Equal(t, template.Spec, claim.Spec)
 	assert.Empty(t, claim.OwnerReferences)
 }
+
+// What a template mounts and nothing declares any more came from a claim template, unless a webhook adds it to the
+// pods of the present template as well.
+func TestFormerVolumesAreThoseOfRemovedClaimTemplates(t *testing.T) {
+	mounting := func(names ...string) *corev1.PodSpec {
+		spec := &corev1.PodSpec{Volumes: []corev1.Volume{{Name: "config"}}, Containers: []corev1.Container{{}}}
+		for _, name := range names {
+			spec.Containers[0].VolumeMounts = append(spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: name})
+		}
+		return spec
+	}
+	claims := []corev1.PersistentVolumeClaim{gen.Claim("data", "1Gi")}
+	of := mounting("config", "data", "injected", "log")
+	assert.Equal(t, []string{"log"}, FormerVolumes(of, mounting("config", "data", "injected"), claims))
+	assert.Equal(t, []string{"injected", "log"}, FormerVolumes(of, mounting("data"), claims))
+	assert.Empty(t, FormerVolumes(of, of, claims), "the present template")
+	assert.Empty(t, FormerVolumes(mounting("data"), of, claims))
+}

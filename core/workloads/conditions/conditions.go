@@ -126,15 +126,15 @@ func Summarize(list []workload.Condition, s Summary, now metav1.Time) []workload
 	return Set(list, ready, now)
 }
 
-// RefusedVerbs are the verbs of which conditions of these types say that the server refused such actions:
-// creating, and updating in place.
+// RefusedVerbs are the verbs of which conditions of these types have the text of an error, because the server refused
+// such actions: creating, and updating in place. With another reason nothing was tried.
 func RefusedVerbs(list []workload.Condition, failedScale, failedUpdate string) []action.Verb {
 	var verbs []action.Verb
 	for _, failed := range []struct {
 		condition string
 		verb      action.Verb
 	}{{failedScale, action.Create}, {failedUpdate, action.UpdateInPlace}} {
-		if c := Get(list, failed.condition); c != nil && c.Status == corev1.ConditionTrue {
+		if c := Get(list, failed.condition); c != nil && c.Status == corev1.ConditionTrue && c.Reason == ReasonError {
 			verbs = append(verbs, failed.verb)
 		}
 	}

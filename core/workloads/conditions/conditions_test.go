@@ -74,6 +74,15 @@ func TestFailuresComeAndGo(t *testing.T) {
 	assert.Nil(t, conditions.Get(conditions.SetFailure(list, "FailedScale", "", metav1.Time{}), "FailedScale"))
 }
 
+func TestOnlyErrorsSayThatTheServerRefusedSomething(t *testing.T) {
+	failed := func(reason string) []action.Verb {
+		list := []workload.Condition{{Type: "FailedScale", Status: corev1.ConditionTrue, Reason: reason}, {Type: "FailedUpdate", Status: corev1.ConditionFalse, Reason: reason}}
+		return conditions.RefusedVerbs(list, "FailedScale", "FailedUpdate")
+	}
+	assert.Equal(t, []action.Verb{action.Create}, failed(conditions.ReasonError))
+	assert.Empty(t, failed("ClaimTemplateRemoved"), "nothing was tried")
+}
+
 func TestTheFirstFailureIsTheReason(t *testing.T) {
 	before := conditions.Summary{Reason: "Progressing", Message: "1 of 2 pods available"}
 	for name, c := range map[string]struct {

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // ClaimTemplates validates claim templates as the API server validates the claims that are made of them, so that a
@@ -23,6 +26,22 @@ func ClaimTemplates(templates []corev1.PersistentVolumeClaim, at *field.Path) fi
 		seen.Insert(name)
 	}
 	return errs
+}
+
+// RemovedClaimTemplates returns a warning for each claim template of a workload with a partition that was removed, and
+// whose volume the stored pod template mounts: pods of that revision can be created only where a claim exists.
+func RemovedClaimTemplates(templates, stored []corev1.PersistentVolumeClaim, template *corev1.PodTemplateSpec, at *field.Path) []string {
+	var warnings []string
+	mounted := podspec.UndeclaredVolumes(&template.Spec)
+	for i := range stored {
+		name := stored[i].Name
+		removed := !slices.ContainsFunc(templates, func(c corev1.PersistentVolumeClaim) bool { return c.Name == name })
+		if removed && slices.Contains(mounted, name) {
+			warnings = append(warnings, fmt.Sprintf("%s: the partition keeps pods at a revision that mounts this volume; "+
+				"one that is lost is created again only if its claim still exists", at.Key(name)))
+		}
+	}
+	return warnings
 }
 
 func claimName(name string, seen sets.Set[string], at *field.Path) field.ErrorList {

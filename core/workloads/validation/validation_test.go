@@ -178,3 +178,17 @@ func TestTwiceNamesEachOnce(t *testing.T) {
 	assert.Equal(t, []string{"a", "b"}, Duplicates([]string{"a", "a", "b", "c", "b", "a"}))
 	assert.Empty(t, Duplicates([]string{"a", "b"}))
 }
+
+func TestRemovedClaimTemplates(t *testing.T) {
+	mounts := gen.Template(gen.Image("main", "app:1"))
+	mounts.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data"}, {Name: "log"}}
+	of := func(names ...string) (all []corev1.PersistentVolumeClaim) {
+		for _, name := range names {
+			all = append(all, gen.Claim(name, "1Gi"))
+		}
+		return all
+	}
+	assert.Equal(t, []string{"spec[log]: the partition keeps pods at a revision that mounts this volume; one that is lost is created again only if its claim still exists"},
+		RemovedClaimTemplates(of("data"), of("data", "log", "spare"), &mounts, spec))
+	assert.Empty(t, RemovedClaimTemplates(of("log", "data"), of("data", "log"), &mounts, spec))
+}
