@@ -39,6 +39,8 @@ func validateUpdate(subresource string, old, n action.Object) (specChanged bool,
 			errs = append(errs, forbidden("spec", "only the requested storage may change"))
 		case !same(o.Spec, n.Spec) && o.Status.Phase != corev1.ClaimBound:
 			errs = append(errs, forbidden("spec", "the requested storage changes only of bound claims"))
+		case shrinksTooFar(o, n):
+			errs = append(errs, forbidden("spec.resources.requests.storage", "field can not be less than status.capacity"))
 		}
 	case *appsv1.ControllerRevision:
 		if !same(old.(*appsv1.ControllerRevision).Data, n.Data) {
@@ -54,6 +56,13 @@ func validateUpdate(subresource string, old, n action.Object) (specChanged bool,
 		errs = append(errs, forbidden("status", "the status changes through its subresource only"))
 	}
 	return spec, errs
+}
+
+// shrinksTooFar reports whether a claim asks for less than before and for no more than it has. One whose growth has
+// failed may ask for less than that.
+func shrinksTooFar(old, n *corev1.PersistentVolumeClaim) bool {
+	was, is := old.Spec.Resources.Requests[corev1.ResourceStorage], n.Spec.Resources.Requests[corev1.ResourceStorage]
+	return is.Cmp(was) < 0 && is.Cmp(old.Status.Capacity[corev1.ResourceStorage]) <= 0
 }
 
 func validateMetadata(subresource string, old, n action.Object) field.ErrorList {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // claimProtection keeps a claim as long as a pod uses it.
@@ -41,6 +42,9 @@ func (w *World) Create(actor string, o action.Object) (action.Object, error) {
 	case *corev1.Pod:
 		if len(n.Spec.Containers) == 0 {
 			return nil, invalid(o, field.Required(field.NewPath("spec", "containers"), "a pod needs a container"))
+		}
+		if volumes := podspec.UndeclaredVolumes(&n.Spec); len(volumes) > 0 {
+			return nil, invalid(o, field.NotFound(field.NewPath("spec", "containers").Index(0).Child("volumeMounts").Index(0).Child("name"), volumes[0]))
 		}
 		n.Status = corev1.PodStatus{Phase: corev1.PodPending}
 	case *corev1.PersistentVolumeClaim:
