@@ -62,6 +62,19 @@ func TestNoOrderKeepsABrokenPodFromItsUpdate(t *testing.T) {
 	}
 }
 
+// A partition keeps any pods where the user has not said which: the broken one, for which two others waited for ever, is
+// updated in place of one of those.
+func TestNoPartitionKeepsABrokenPodFromAScatteredUpdate(t *testing.T) {
+	of := func(order setOption) string {
+		return given(t, 3, partition("1"), order).old(2, gen.Label("order", "9")).old(1, unready).plan().String()
+	}
+	assert.Contains(t, of(rolling(func(r *v1beta1.RollingUpdateCloneSetStrategy) {
+		r.ScatterStrategy = workload.UpdateScatterStrategy{{Key: "order", Value: "9"}}
+	})), "Delete pod web-old2 (Recreate)")
+	assert.Contains(t, of(rolling(func(*v1beta1.RollingUpdateCloneSetStrategy) {})), "Delete pod web-old2 (Recreate)")
+	assert.NotContains(t, of(labelledFirst()), "Recreate", "the user has said which pods come first")
+}
+
 // labelledFirst has pods with the label order=9 updated first.
 func labelledFirst() setOption {
 	return rolling(func(r *v1beta1.RollingUpdateCloneSetStrategy) {

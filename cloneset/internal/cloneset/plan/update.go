@@ -89,10 +89,10 @@ func (p *pass) overdue() []int {
 }
 
 // preferUnavailable puts a pod out of service in the place of the last of the n pods to update, which are all available
-// and wait for it. Only a pod beyond those that stay at the current revision comes in question: it was to leave
-// once the n are updated.
+// and wait for it. Where the user has said which pods come first, only one beyond those that stay at the current
+// revision comes in question: it was to leave once the n are updated. Without that, any may stay.
 func (p *pass) preferUnavailable(waiting []int, n int) {
-	if n == 0 || len(waiting)-n <= int(p.numbers.partition) {
+	if n == 0 || rollingUpdate(p.Set).PriorityStrategy != nil && len(waiting)-n <= int(p.numbers.partition) {
 		return
 	}
 	unavailable, _ := p.outOfService("")
