@@ -4,7 +4,8 @@ package v1beta1
 const (
 	// CloneSetProgressing tells how far the rollout is. It is present only if progressDeadlineSeconds sets a deadline.
 	CloneSetProgressing = "Progressing"
-	// CloneSetFailedScale is True if the last attempt to create or delete pods failed.
+	// CloneSetFailedScale is True if the last attempt to create or delete pods failed, or if pods cannot be created because
+	// a claim template was removed.
 	CloneSetFailedScale = "FailedScale"
 	// CloneSetFailedUpdate is True if the last attempt to update pods failed.
 	CloneSetFailedUpdate = "FailedUpdate"

@@ -61,7 +61,7 @@ func TestNoSetIsTooOddToBeValidated(t *testing.T) {
 				for _, version := range []string{"v1alpha1", "v1beta1"} {
 					refused += len(Validate(&set, nil, Facts{Version: version}))
 					Validate(&set, &old, Facts{Version: version, Template: change})
-					Warnings(&set, version)
+					Warnings(&set, nil, version)
 				}
 			})
 		}

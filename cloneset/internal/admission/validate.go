@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
+	"github.com/flotilla-project/flotilla/core/workloads/rollout"
 	"github.com/flotilla-project/flotilla/core/workloads/validation"
 )
 
@@ -53,11 +54,15 @@ func Validate(set, old *v1beta1.CloneSet, facts Facts) field.ErrorList {
 	return append(errs, validatePodsToDelete(set, facts.Pods)...)
 }
 
-// Warnings tell the user about fields that have no effect.
-func Warnings(set *v1beta1.CloneSet, version string) []string {
-	strategy := set.Spec.UpdateStrategy
-	if strategy.Type == v1beta1.OnDelete && strategy.RollingUpdate != nil && version == v1beta1.GroupVersion.Version {
+// Warnings tell the user about fields that have no effect, and about pods that cannot be created again. Old is the
+// stored object, nil on create.
+func Warnings(set, old *v1beta1.CloneSet, version string) []string {
+	switch strategy := set.Spec.UpdateStrategy; {
+	case strategy.Type == v1beta1.OnDelete && strategy.RollingUpdate != nil && version == v1beta1.GroupVersion.Version:
 		return []string{"rollingUpdate is ignored with type OnDelete"}
+	case old != nil && strategy.Type != v1beta1.OnDelete && strategy.RollingUpdate != nil && rollout.KeepsPods(strategy.RollingUpdate.Partition):
+		templates := specPath().Child("volumeClaimTemplates")
+		return validation.RemovedClaimTemplates(set.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates, &old.Spec.Template, templates)
 	}
 	return nil
 }

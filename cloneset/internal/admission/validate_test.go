@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -316,7 +317,24 @@ func TestAnUpdateThroughV1alpha1LosesNothing(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	onDelete := valid(func(s *v1beta1.CloneSet) { s.Spec.UpdateStrategy.Type = v1beta1.OnDelete })
-	assert.Equal(t, []string{"rollingUpdate is ignored with type OnDelete"}, Warnings(onDelete, "v1beta1"))
-	assert.Empty(t, Warnings(onDelete, "v1alpha1"), "v1alpha1 has no rollingUpdate")
-	assert.Empty(t, Warnings(valid(), "v1beta1"))
+	assert.Equal(t, []string{"rollingUpdate is ignored with type OnDelete"}, Warnings(onDelete, nil, "v1beta1"))
+	assert.Empty(t, Warnings(onDelete, nil, "v1alpha1"), "v1alpha1 has no rollingUpdate")
+	assert.Empty(t, Warnings(valid(), nil, "v1beta1"))
+}
+
+func TestRemovedClaimTemplatesThatAPartitionKeepsMountedAreNamed(t *testing.T) {
+	mounted := valid(func(s *v1beta1.CloneSet) {
+		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{gen.Claim("data", "1Gi"), gen.Claim("log", "1Gi"), gen.Claim("spare", "1Gi")}
+		s.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data"}, {Name: "log"}}
+	})
+	removed := func(partition string, kind v1beta1.CloneSetUpdateStrategyType) []string {
+		set := mounted.DeepCopy()
+		set.Spec.VolumeClaimTemplates = set.Spec.VolumeClaimTemplates[:1]
+		set.Spec.UpdateStrategy = v1beta1.CloneSetUpdateStrategy{Type: kind, RollingUpdate: &v1beta1.RollingUpdateCloneSetStrategy{Partition: new(intstr.Parse(partition))}}
+		return Warnings(set, mounted, "v1alpha1")
+	}
+	require.Len(t, removed("50%", v1beta1.RollingUpdate), 1, "nothing mounts the spare one")
+	assert.Contains(t, removed("1", v1beta1.RollingUpdate)[0], "spec.volumeClaimTemplates[log]: the partition keeps pods")
+	assert.Empty(t, removed("0", v1beta1.RollingUpdate))
+	assert.Empty(t, removed("1", v1beta1.OnDelete), "a partition has no effect")
 }

@@ -36,7 +36,7 @@ func (r Reader) validate(ctx context.Context, req admission.Request[*v1beta1.Clo
 	if err != nil {
 		return admission.Findings{}, err
 	}
-	return admission.Findings{Errors: Validate(req.New, req.Old, facts), Warnings: Warnings(req.New, req.Version)}, nil
+	return admission.Findings{Errors: Validate(req.New, req.Old, facts), Warnings: Warnings(req.New, req.Old, req.Version)}, nil
 }
 
 func refuseDeletion(set *v1beta1.CloneSet) error {

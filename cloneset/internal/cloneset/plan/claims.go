@@ -3,7 +3,6 @@ package plan
 import (
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,17 +29,27 @@ func (p *pass) claimsOf(id string) []*corev1.PersistentVolumeClaim {
 	}
 	for i := range templates {
 		claims = append(claims, newpod.ClaimFromTemplate(&templates[i], newpod.ClaimOptions{
-			Name: templates[i].Name + "-" + p.Set.Name + "-" + id, Namespace: p.Set.Namespace,
+			Name: p.claimName(templates[i].Name, id), Namespace: p.Set.Namespace,
 			Labels: labels, Owners: []metav1.OwnerReference{p.Owner},
 		}))
 	}
 	return claims
 }
 
+// claimName is the name of the instance's claim for a volume. It holds the whole name of the set, which a pod's name may
+// not.
+func (p *pass) claimName(volume, id string) string { return volume + "-" + p.Set.Name + "-" + id }
+
+// formerVolumes are the volumes of a revision whose claim templates were removed.
+func (p *pass) formerVolumes(template *corev1.PodTemplateSpec) []string {
+	return newpod.FormerVolumes(&template.Spec, &p.Set.Spec.Template.Spec, p.Set.Spec.VolumeClaimTemplates)
+}
+
 // instance is a pod and its claims, as far as they exist.
 type instance struct {
 	id string
-	// claims are those of the set with the id that are not being deleted; going is true if others are.
+	// claims are those of the set with the id that are not being deleted, and those that it is to adopt; going is true if
+	// others are being deleted.
 	claims []*corev1.PersistentVolumeClaim
 	going  bool
 	// pod is the pod that has the id or a claim of it, one that runs before one that has ended or is about to; runs is
@@ -62,13 +71,14 @@ func (p *pass) claimIndex() *claimIndex {
 	if p.index != nil {
 		return p.index
 	}
+	claims := slices.Concat(p.Claims, p.ownerlessClaims())
 	p.index = &claimIndex{
-		instances: make([]instance, 0, len(p.Claims)), byID: make(map[string]*instance, len(p.Claims)), byClaim: make(map[string]*instance, len(p.Claims)),
+		instances: make([]instance, 0, len(claims)), byID: make(map[string]*instance, len(claims)), byClaim: make(map[string]*instance, len(claims)),
 	}
-	for _, claim := range p.Claims {
+	for _, claim := range claims {
 		p.index.add(claim)
 	}
-	if len(p.Claims) == 0 {
+	if len(claims) == 0 {
 		return p.index
 	}
 	for _, list := range [][]*corev1.Pod{p.Snapshot.Pods, p.Orphans} {
@@ -78,6 +88,39 @@ func (p *pass) claimIndex() *claimIndex {
 		}
 	}
 	return p.index
+}
+
+// ownerlessClaims are the claims of pods, also of those to adopt, that have no owner: they were left behind with their
+// pods. Each is the set's like its pod.
+func (p *pass) ownerlessClaims() []*corev1.PersistentVolumeClaim {
+	var found []*corev1.PersistentVolumeClaim
+	for _, list := range [][]*corev1.Pod{p.Snapshot.Pods, p.Orphans} {
+		for _, o := range list {
+			for claim := range p.ownClaims(o) {
+				if len(claim.OwnerReferences) == 0 && claim.DeletionTimestamp == nil {
+					found = append(found, claim)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// ownClaims are the claims of the pod's own instance that it mounts, whoever owns them.
+func (p *pass) ownClaims(o *corev1.Pod) iter.Seq[*corev1.PersistentVolumeClaim] {
+	return func(yield func(*corev1.PersistentVolumeClaim) bool) {
+		id := o.Labels[contract.InstanceIDLabel]
+		for i := range o.Spec.Volumes {
+			v := &o.Spec.Volumes[i]
+			if id == "" || v.PersistentVolumeClaim == nil || v.PersistentVolumeClaim.ClaimName != p.claimName(v.Name, id) {
+				continue
+			}
+			claim := p.Claim(v.PersistentVolumeClaim.ClaimName)
+			if claim != nil && claim.Labels[contract.InstanceIDLabel] == id && !yield(claim) {
+				return
+			}
+		}
+	}
 }
 
 func (s *claimIndex) add(claim *corev1.PersistentVolumeClaim) {
@@ -135,12 +178,13 @@ func (in *instance) use(o *corev1.Pod, runs bool) {
 }
 
 // reusableIDs are the ids of claims without a pod, and the pods on their way out for whose ids and names new pods
-// wait: a pod that does not go in time is not waited for, nor one that has failed and stays.
+// wait: a pod that does not go in time is not waited for, nor one that has failed and stays. An instance that another
+// claim of it was taken from is left alone: a new pod would mount that one, and it goes.
 func (p *pass) reusableIDs() (free []string, held []*corev1.Pod) {
 	stock := p.claimIndex()
 	for i := range stock.instances {
 		switch in := &stock.instances[i]; {
-		case in.going || len(in.claims) == 0 || in.runs:
+		case in.going || len(in.claims) == 0 || in.runs || !p.isComplete(in.id):
 		case in.pod == nil:
 			if p.TakenNames[p.podName(in.id)].IsZero() {
 				free = append(free, in.id)
@@ -150,6 +194,20 @@ func (p *pass) reusableIDs() (free []string, held []*corev1.Pod) {
 		}
 	}
 	return free, held
+}
+
+// isComplete reports whether each claim of the instance is the set's, or absent.
+func (p *pass) isComplete(id string) bool {
+	templates := p.Set.Spec.VolumeClaimTemplates
+	return !slices.ContainsFunc(templates, func(t corev1.PersistentVolumeClaim) bool {
+		claim := p.Claim(p.claimName(t.Name, id))
+		return claim != nil && !p.isFree(claim)
+	})
+}
+
+// isFree reports whether a new pod may mount the claim.
+func (p *pass) isFree(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.DeletionTimestamp == nil && metav1.IsControlledBy(claim, p.Set)
 }
 
 // timeUntilGone is how long the pod is waited for; 0 when it is not on its way out, or should be gone by now.
@@ -174,17 +232,24 @@ func (p *pass) waitForClaims(n int32) int32 {
 	return waits
 }
 
-// nextReusableID is the id of claims without a pod, and whether there is one. Each is given out once.
-func (p *pass) nextReusableID() (string, bool) {
+// nextReusableID is the id of claims without a pod, and whether there is one that has claims for the volumes whose claim
+// templates were removed. Each is given out once.
+func (p *pass) nextReusableID(former []string) (string, bool) {
 	if p.reusable == nil {
 		free, _ := p.reusableIDs()
 		p.reusable = append([]string{}, free...)
 	}
-	if len(p.reusable) == 0 {
+	i := slices.IndexFunc(p.reusable, func(id string) bool {
+		return !slices.ContainsFunc(former, func(volume string) bool {
+			claim := p.Claim(p.claimName(volume, id))
+			return claim == nil || !p.isFree(claim)
+		})
+	})
+	if i < 0 {
 		return "", false
 	}
-	id := p.reusable[0]
-	p.reusable = p.reusable[1:]
+	id := p.reusable[i]
+	p.reusable = slices.Delete(p.reusable, i, i+1)
 	return id, true
 }
 
@@ -243,8 +308,9 @@ func (p *pass) giveToPod(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) act
 	}
 }
 
-// takeClaimsBack gives the set the claims that pods own which do not go after all: their deletion was refused, or
-// is not wanted any more. The next pod that ends would take them along.
+// takeClaimsBack gives the set the claims of pods that stay: those that nobody owns, and those that were given to a pod
+// which does not go after all, because its deletion was refused or is not wanted any more. They would be left behind, or
+// go with the pod when it ends.
 func (p *pass) takeClaimsBack() {
 	step := action.Step{Name: stepClaims}
 	for i := range p.pods {
@@ -252,11 +318,8 @@ func (p *pass) takeClaimsBack() {
 		if o.touched || o.deleting || o.specified {
 			continue
 		}
-		for name := range mounted(o.Pod) {
-			if p.claimIndex().byClaim[name] != nil || !strings.HasSuffix(name, o.Pod.Name) { // the set's, or none of it
-				continue
-			}
-			if claim := p.Claim(name); claim != nil && isGivenToPod(claim, o.Pod) {
+		for claim := range p.ownClaims(o.Pod) {
+			if isOwnedByPodAlone(claim, o.Pod) {
 				step.Actions = append(step.Actions, action.Action{
 					Verb: action.Adopt, Object: claim, Reason: "PodStays", Message: "pod " + o.Pod.Name + " stays",
 					Patches: []action.Patch{ownership.ReferencesPatch([]types.UID{o.Pod.UID}, p.Owner)},
@@ -268,8 +331,8 @@ func (p *pass) takeClaimsBack() {
 	p.plan.Add(step)
 }
 
-// isGivenToPod reports whether the claim is to go with the pod.
-func isGivenToPod(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) bool {
-	return claim.DeletionTimestamp == nil && claim.Labels[contract.InstanceIDLabel] != "" && metav1.GetControllerOfNoCopy(claim) == nil &&
-		slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == o.UID })
+// isOwnedByPodAlone reports whether the claim is to go with the pod, or nobody owns it.
+func isOwnedByPodAlone(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) bool {
+	ownedByPod := slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == o.UID })
+	return claim.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(claim) == nil && (ownedByPod || len(claim.OwnerReferences) == 0)
 }

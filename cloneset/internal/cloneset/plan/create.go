@@ -86,14 +86,20 @@ func (p *pass) idsInUse() map[string]bool {
 	return used
 }
 
-// newPod creates a pod of the revision, after its claims. With claims reused, it takes the id of
-// claims without a pod when there are any.
-func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
+// newPod creates a pod of the revision, after its claims. With claims reused, it takes the id of claims without a pod when
+// there are any. It is nil where the revision mounts a volume whose claim template was removed, and no claim for it is
+// free.
+func (p *pass) newPod(from *appsv1.ControllerRevision) (*action.Action, error) {
 	template, err := p.revisions.Template(from)
 	if err != nil {
-		return action.Action{}, err
+		return nil, err
 	}
-	id := p.nextID()
+	former := p.formerVolumes(template)
+	id, ok := p.nextID(former)
+	if !ok {
+		p.claimless = append(p.claimless, former[0])
+		return nil, nil //nolint:nilnil // no pod is no failure
+	}
 	labels := p.revisionLabels(from.Name)
 	labels[contract.InstanceIDLabel] = id
 	o := newpod.FromTemplate(template, newpod.Options{
@@ -106,8 +112,11 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
 	for i := range claims {
 		mounts = append(mounts, newpod.Mount{Volume: p.Set.Spec.VolumeClaimTemplates[i].Name, Claim: claims[i].Name})
 	}
+	for _, volume := range former {
+		mounts = append(mounts, newpod.Mount{Volume: volume, Claim: p.claimName(volume, id)})
+	}
 	newpod.MountClaims(o, mounts...)
-	a := action.Action{
+	a := &action.Action{
 		Verb: action.Create, Object: o, GeneratedName: true, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
 		Event: &action.Event{Succeeded: EventCreated, Note: "succeed to create pod " + o.Name, Failed: EventCreateFailed},
 	}
@@ -119,12 +128,24 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (action.Action, error) {
 
 func (p *pass) podName(id string) string { return newpod.NamePrefix(p.Set.Name) + id }
 
-// nextID is the id of the next pod.
-func (p *pass) nextID() string {
+// nextID is the id of the next pod, and whether there is one: a pod that mounts volumes whose claim templates were removed
+// takes only an id that has the claims.
+func (p *pass) nextID(former []string) (string, bool) {
 	if p.Set.Spec.ScaleStrategy.EnablePVCReuse {
-		if id, ok := p.nextReusableID(); ok {
-			return id
+		if id, ok := p.nextReusableID(former); ok {
+			return id, true
 		}
 	}
-	return p.newID()
+	if len(former) > 0 {
+		return "", false
+	}
+	return p.newID(), true
+}
+
+// explainClaimless says how many pods cannot be created, and how they can be.
+func (p *pass) explainClaimless(from *appsv1.ControllerRevision) {
+	if n := len(p.claimless); n > 0 {
+		p.plan.Wait(WaitClaimTemplateRemoved, "", "%d pods of revision %s are not created: it mounts volume %s, whose claim template was removed, and no free claim is left: "+
+			"add the claim template again, or lower the partition", n, podstate.ShortHash(from.Name), p.claimless[0])
+	}
 }

@@ -289,7 +289,7 @@ func TestPodsThatStayGiveTheirClaimsBack(t *testing.T) {
 	w := given(t, 1, claimed("data")).updated(1).claim("data", "new0")
 	newpod.MountClaims(w.pods[0], newpod.Mount{Volume: "data", Claim: "data-web-new0"})
 	for name, owners := range map[string][]metav1.OwnerReference{
-		"of another pod": {ownership.PodReference(gen.Pod("web-other"))}, "of nobody": nil, "of another controller": {*metav1.NewControllerRef(w.pods[0], corev1.SchemeGroupVersion.WithKind("Pod"))},
+		"of another pod": {ownership.PodReference(gen.Pod("web-other"))}, "of another controller": {*metav1.NewControllerRef(w.pods[0], corev1.SchemeGroupVersion.WithKind("Pod"))},
 	} {
 		w.claims[0].OwnerReferences = owners
 		assert.Empty(t, text(w.plan()), name)

@@ -191,3 +191,23 @@ func TestFailingNodesKeepTheInvariants(t *testing.T) {
 		return f
 	})
 }
+
+// Autoscalers, evictions, hooks and people who delete pods: what becomes of the claims of an instance becomes of all of
+// them.
+func TestClaimsUnderFlaps(t *testing.T) {
+	t.Parallel()
+	walk := worlds(func(s *v1beta1.CloneSet) {
+		s.Spec.VolumeClaimTemplates = nil
+		claimed("data", "log")(s)
+	})
+	walk.Faults = func(seed uint64) simulate.Faults {
+		f := simulate.AllFaults(seed)
+		f.Passes, f.Foreign = 60, 0.2
+		f.Actors = []simulate.Actor{
+			simulate.DeletesPods, flapsReplicas, simulate.EvictsPods, simulate.Relabels(contract.SpecifiedDeleteLabel, "true"),
+			func(w *simulate.World, _ *rand.Rand) { edit(w, nameOne(w)) },
+		}
+		return f
+	}
+	walk.Run(t)
+}

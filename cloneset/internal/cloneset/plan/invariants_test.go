@@ -121,7 +121,7 @@ func randomSet(rng *rand.Rand) setOption {
 	options := []setOption{
 		randomPolicy(rng), maxUnavailable(pick("0", "1", "2", "20%", "50%")), maxSurge(pick("0", "0", "1", "2", "50%")),
 		partition(pick("0", "0", "1", "3", "50%")), history(int32(rng.IntN(4))),
-		sometimes(30, minReady(5)), sometimes(30, claimed("data")), sometimes(15, reusing),
+		sometimes(30, minReady(5)), sometimes(30, claimed("data")), sometimes(15, claimed("log")), sometimes(15, reusing), sometimes(15, named60),
 		sometimes(30, func(s *v1beta1.CloneSet) { hooked()(s); hookTaken()(s) }), sometimes(10, preNormalHook()),
 		sometimes(25, grace(int32(1+rng.IntN(15)))), sometimes(20, scaleUnavailable(pick("1", "2", "50%"))), sometimes(15, excluding()),
 		sometimes(10, randomOrder(rng)), sometimes(10, paused()),

@@ -30,13 +30,16 @@ func watch(w *simulate.World) {
 	w.CheckInPlace()
 	w.CheckClaims()
 	w.CheckOwnership("set-uid")
-	w.CheckCreations(newSet(0), mostSurge)
+	w.CheckCreations(present(w), mostSurge)
 	w.CheckUnique(contract.InstanceIDLabel)
 	w.OnEvent(claimsComeBeforePods)
 }
 
 func setIn(v *simulate.View) *v1beta1.CloneSet {
-	return simulate.Get[*v1beta1.CloneSet](v, gen.Namespace, "web")
+	for _, set := range simulate.List[*v1beta1.CloneSet](v) {
+		return set
+	}
+	return nil
 }
 
 // countedPods are the active pods as far as they count against replicas.
@@ -79,7 +82,8 @@ func mostUnavailable(v *simulate.View) int {
 	return int(n.maxUnavailable)
 }
 
-// claimsComeBeforePods demands that a pod that is created finds the claims of its instance.
+// claimsComeBeforePods demands that a pod that is created finds the claims of its instance, and that they go neither before
+// it nor with another one.
 func claimsComeBeforePods(w *simulate.World, e simulate.Event) {
 	pod, ok := e.Object.(*corev1.Pod)
 	if !ok || e.Type != simulate.Added || e.Actor != simulate.OperatorActor {
@@ -92,6 +96,8 @@ func claimsComeBeforePods(w *simulate.World, e simulate.Event) {
 		claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), pod.Namespace, volume.PersistentVolumeClaim.ClaimName)
 		if claim == nil || claim.Labels[contract.InstanceIDLabel] != pod.Labels[contract.InstanceIDLabel] {
 			w.Violate("pod %s has no claim %s of its instance", pod.Name, volume.PersistentVolumeClaim.ClaimName)
+		} else if claim.DeletionTimestamp != nil || !metav1.IsControlledBy(claim, present(w)) {
+			w.Violate("pod %s mounts claim %s, which goes", pod.Name, claim.Name)
 		}
 	}
 }
@@ -335,10 +341,21 @@ func unarrived(w *simulate.World) []string {
 	return append(wrong, surplusRevisions(w, set)...)
 }
 
-// misplacedClaims: with claims reused, those of lost pods may wait for a new one. One that a pod of somebody else
-// mounts stays.
+// misplacedClaims: the set owns the claims of its pods. With claims reused, those of lost pods may wait for a new one. One
+// that a pod of somebody else mounts stays.
 func misplacedClaims(w *simulate.World, set *v1beta1.CloneSet, ids map[string]bool) []string {
 	var wrong []string
+	for _, o := range activePods(w) {
+		for _, v := range o.Spec.Volumes {
+			if v.PersistentVolumeClaim == nil || v.PersistentVolumeClaim.ClaimName != v.Name+"-"+set.Name+"-"+o.Labels[contract.InstanceIDLabel] {
+				continue
+			}
+			claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, v.PersistentVolumeClaim.ClaimName)
+			if claim == nil || !metav1.IsControlledBy(claim, set) {
+				wrong = append(wrong, "claim "+v.PersistentVolumeClaim.ClaimName+" of pod "+o.Name+" is not the set's")
+			}
+		}
+	}
 	inUse := map[string]bool{}
 	for _, o := range w.Pods() {
 		for name := range mounted(o) {

@@ -128,6 +128,7 @@ type pass struct {
 	reusable  []string        // ids of claims without a pod, nil before they are asked for
 	takenIDs  map[string]bool // instance ids of pods, nil before they are asked for
 	index     *claimIndex     // claims and their pods, nil before they are asked for
+	claimless []string        // volumes of missing pods for which no claim is there that nothing makes
 	handovers []action.Action // claims that are given to pods about to leave
 	adopting  bool            // pods are taken in this pass
 }

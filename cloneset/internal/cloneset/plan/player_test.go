@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ var ofOperator func(FeatureGates) *played
 // SetWorkload sets it.
 func SetWorkload(of func(FeatureGates) *played) { ofOperator = of }
 
-// player plays the plans of CloneSet "web" in a simulated world, as the controller would on a server, and judges every one
+// player plays the plans of the CloneSet in a simulated world, as the controller would on a server, and judges every one
 // of them.
 type player struct {
 	*rehearse.Player[v1beta1.CloneSet, *v1beta1.CloneSet, Snapshot]
@@ -39,7 +40,7 @@ type player struct {
 func newPlayer(w *simulate.World, featureGates FeatureGates) *player {
 	p := &player{world: w, featureGates: featureGates}
 	p.Player = rehearse.New(w, rehearse.Options[v1beta1.CloneSet, *v1beta1.CloneSet, Snapshot]{
-		Set:      types.NamespacedName{Namespace: gen.Namespace, Name: "web"},
+		Set:      types.NamespacedName{Namespace: gen.Namespace, Name: present(w).Name},
 		Workload: func() *played { return ofOperator(p.featureGates) },
 		Judge: func(seen Snapshot, todo Plan) {
 			w.ApplyJudges(todo.Steps, todo.String(), planJudges(seen, todo)...)
@@ -48,7 +49,7 @@ func newPlayer(w *simulate.World, featureGates FeatureGates) *player {
 	return p
 }
 
-// play is a world with CloneSet "web" of image app:1 and the player of its plans, with every check.
+// play is a world with a CloneSet, "web" unless an option names it otherwise, of image app:1 and the player of its plans, with every check.
 func play(t testing.TB, options simulate.Options, replicas int32, change ...setOption) (*simulate.World, *player) {
 	t.Helper()
 	w := simulate.New(options, newSet(replicas, change...))
@@ -80,7 +81,7 @@ func newSet(replicas int32, change ...setOption) *v1beta1.CloneSet {
 
 // edit changes the set in the way of a user.
 func edit(w *simulate.World, change ...setOption) {
-	err := simulate.Change(w, simulate.UserActor, "", newSet(0), func(set *v1beta1.CloneSet) {
+	err := simulate.Change(w, simulate.UserActor, "", present(w), func(set *v1beta1.CloneSet) {
 		for _, c := range change {
 			c(set)
 		}
@@ -90,11 +91,12 @@ func edit(w *simulate.World, change ...setOption) {
 	}
 }
 
-func present(w *simulate.World) *v1beta1.CloneSet {
-	return simulate.Get[*v1beta1.CloneSet](w.View(nil), gen.Namespace, "web")
-}
+func present(w *simulate.World) *v1beta1.CloneSet { return setIn(w.View(nil)) }
 
 func activePods(w *simulate.World) []*corev1.Pod { return w.View(nil).Active("set-uid") }
+
+// named60 gives the set a name so long that the names of its pods are cut, and those of its claims are not.
+func named60(s *v1beta1.CloneSet) { s.Name = "web-" + strings.Repeat("x", 56) }
 
 func image(name string) setOption {
 	return func(s *v1beta1.CloneSet) { s.Spec.Template.Spec.Containers[0].Image = name }

@@ -30,10 +30,13 @@ const (
 	WaitScaleLimit = "ScaleMaxUnavailable"
 	// WaitClaimsInUse means that a new pod waits for one that is going, whose claims it is to have.
 	WaitClaimsInUse = "ClaimsInUse"
+	// WaitClaimTemplateRemoved means that pods of an older revision cannot be created, because they mount a volume whose
+	// claim template was removed, and no claim for it is free.
+	WaitClaimTemplateRemoved = "ClaimTemplateRemoved"
 )
 
 // Reasons are all that users read of this package.
 var Reasons = []string{
 	EventCreated, EventCreateFailed, EventDeleted, EventDeleteFailed, EventRecreated, EventRecreateFailed, EventUpdateFailed,
-	EventScaleUpLimited, EventPodFailed, WaitMaxUnavailable, WaitScaleLimit, WaitClaimsInUse,
+	EventScaleUpLimited, EventPodFailed, WaitMaxUnavailable, WaitScaleLimit, WaitClaimsInUse, WaitClaimTemplateRemoved,
 }

@@ -72,8 +72,11 @@ func scaleOut(p *pass) {
 			p.plan.Err = err
 			return
 		}
-		step.Actions = append(step.Actions, create)
+		if create != nil {
+			step.Actions = append(step.Actions, *create)
+		}
 	}
+	p.explainClaimless(p.Chosen.Current)
 	p.plan.Add(step)
 }
 

@@ -62,7 +62,10 @@ func (p *pass) countInto(status *v1beta1.CloneSetStatus) {
 
 func (p *pass) nextConditions(status v1beta1.CloneSetStatus, todo Plan, done action.Failures, now metav1.Time) []workload.Condition {
 	list := status.Conditions
-	if done.ScaleError != "" || !p.creationFailed() || createsPods(todo) { // else nothing was tried
+	switch w := claimlessPods(todo); {
+	case done.ScaleError == "" && w != nil:
+		list = conditions.Set(list, workload.Condition{Type: v1beta1.CloneSetFailedScale, Status: corev1.ConditionTrue, Reason: w.Reason, Message: w.Message}, now)
+	case done.ScaleError != "" || !p.creationFailed() || createsPods(todo): // else nothing was tried
 		list = conditions.SetFailure(list, v1beta1.CloneSetFailedScale, done.ScaleError, now)
 	}
 	list = conditions.SetFailure(list, v1beta1.CloneSetFailedUpdate, done.UpdateError, now)
@@ -166,6 +169,9 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 	if limit := scaleUpLimit(todo); limit != nil && s.Reason != limit.Reason {
 		s.Message += "; " + limit.String()
 	}
+	if w := claimlessPods(todo); w != nil {
+		s.Stalled, s.Reason = true, w.Reason
+	}
 	if isPastDeadline(list) {
 		s.Stalled, s.Reason = true, v1beta1.ReasonDeadlineExceeded
 		s.Message += fmt.Sprintf("; the progress deadline of %ds has passed", *p.Set.Spec.ProgressDeadlineSeconds)
@@ -204,8 +210,14 @@ func setScaleUpLimited(list []workload.Condition, limit *action.Wait, now metav1
 }
 
 // scaleUpLimit is the wait for scaleStrategy.maxUnavailable, or nil.
-func scaleUpLimit(todo Plan) *action.Wait {
-	i := slices.IndexFunc(todo.Waits, func(w action.Wait) bool { return w.Reason == WaitScaleLimit })
+func scaleUpLimit(todo Plan) *action.Wait { return waitWith(todo, WaitScaleLimit) }
+
+// claimlessPods is the wait of pods that cannot be created without the claim template that was removed, or nil.
+func claimlessPods(todo Plan) *action.Wait { return waitWith(todo, WaitClaimTemplateRemoved) }
+
+// waitWith is the first wait for the reason, or nil.
+func waitWith(todo Plan, reason string) *action.Wait {
+	i := slices.IndexFunc(todo.Waits, func(w action.Wait) bool { return w.Reason == reason })
 	if i < 0 {
 		return nil
 	}

@@ -19,6 +19,9 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
+// errNoClaim means that a pod is not recreated because its replacement could not be created.
+var errNoClaim = errors.New("its new pod would mount a volume whose claim template was removed: add the claim template again")
+
 // errNoNewPods means that a pod is not recreated because its replacement might not come.
 var errNoNewPods = errors.New("pods are missing that cannot be created, and this one needs a new pod")
 
@@ -242,6 +245,9 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 		o.touched = true
 		return p.updates.UpdateInPlace(o.State, u, target), nil
 	}
+	if template, err := p.revisions.Template(target); err == nil && len(p.formerVolumes(template)) > 0 {
+		return action.Action{}, fmt.Errorf("pod %s is not recreated: %w", o.Pod.Name, errNoClaim)
+	}
 	// One pod at a time may leave beyond what is missing: where a quota is used up it makes room.
 	if p.creationFailed() && p.currentBalance().missing > max(p.numbers.maxUnavailable, 1) {
 		return action.Action{}, errNoNewPods
@@ -257,8 +263,11 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 }
 
 func waitReason(err error) string {
-	if errors.Is(err, errNoNewPods) {
+	switch {
+	case errors.Is(err, errNoNewPods):
 		return conditions.ReasonFailedScale
+	case errors.Is(err, errNoClaim):
+		return WaitClaimTemplateRemoved
 	}
 	return podupdate.WaitReason(err)
 }
