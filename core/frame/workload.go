@@ -53,6 +53,8 @@ type Workload[T any, P fastclient.Object[T], S any] struct {
 	// HashClaims writes a hash of the claim templates into revisions.
 	HashClaims bool
 
+	// Indexes adds indexes of the kind's own to the cache. Optional.
+	Indexes func(ctx context.Context, indexer client.FieldIndexer) error
 	// Watch adds watches of what wakes a set besides events of itself, its pods and its revisions. Optional.
 	Watch func(e *engine.Engine, owners engine.Owners, b *builder.Builder)
 	// Adopters returns a function that finds the sets that could adopt a pod without a controller. Nil means the sets
@@ -104,6 +106,11 @@ func (w *Workload[T, P, S]) CacheOptions(namespace string) cache.Options {
 // SetUp adds the controller to the manager, whose cache must be created with CacheOptions: every event of a set and of
 // its revisions wakes it, and events of its pods if they can change a plan. Call it before the cache starts.
 func (w *Workload[T, P, S]) SetUp(ctx context.Context, mgr ctrl.Manager, settings base.Settings) error {
+	if w.Indexes != nil {
+		if err := w.Indexes(ctx, mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
+	}
 	e, err := engine.New(ctx, mgr, engine.Options{
 		Settings: settings, Controller: w.Name, EventSource: w.Name + "-controller",
 		Kind: P(new(T)), Cache: w.CacheOptions(settings.Namespace), Fenced: w.Fenced, PodLabel: w.PodLabel,

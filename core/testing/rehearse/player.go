@@ -132,6 +132,11 @@ func start[T any, P fastclient.Object[T], S any](w *simulate.World, workload *fr
 	if err := engine.AddIndexes(quiet(), o.cache, options); err != nil {
 		return nil, err
 	}
+	if workload.Indexes != nil {
+		if err := workload.Indexes(quiet(), o.cache); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	o.engine, err = engine.Assemble(controller(w, o.cache), engine.Parts{
 		Cache: o.cache, Discovery: discovery{}, Metrics: prometheus.NewRegistry(), Controller: workload.Name, PodLabel: workload.PodLabel,
