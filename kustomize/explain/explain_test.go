@@ -215,6 +215,16 @@ func TestEachCauseIsFound(t *testing.T) {
 			[]string{"Pod web-1: the node node-1 has not given it its resources (Deferred): no cpu."}, "Request less",
 		},
 		{
+			"a resize that has failed",
+			world(having("web-1", condition("PodResizeInProgress", corev1.ConditionTrue, "Error", "it uses more"))),
+			[]string{"Pod web-1: the node node-1 has not given it its resources (Error): it uses more."}, "Request less",
+		},
+		{
+			"a resize that goes on",
+			world(having("web-1", condition("PodResizeInProgress", corev1.ConditionTrue, "", ""))),
+			nil, "",
+		},
+		{
 			"a pod that waits for a finalizer", world(having("web-1", ends(noon, "a/b"))),
 			[]string{"Pod web-1: it is being deleted and waits for finalizer a/b."}, "answers the finalizer",
 		},

@@ -143,7 +143,10 @@ func held(w World) []Finding {
 // resizing tells of pods whose node does not give them their resources.
 func resizing(w World) []Finding {
 	return group(w.Pods, func(pod *corev1.Pod) *Finding {
-		c := workload.PodCondition(pod, "PodResizePending")
+		c := workload.PodCondition(pod, corev1.PodResizePending)
+		if failed := workload.PodCondition(pod, corev1.PodResizeInProgress); failed != nil && failed.Reason == corev1.PodReasonError {
+			c = failed
+		}
 		if c == nil || c.Status != corev1.ConditionTrue {
 			return nil
 		}

@@ -12,7 +12,7 @@ func helpFor(reason string) string { //nolint:gocyclo // a table
 	case "ScaleMaxUnavailable":
 		return "Look at the pods that are not available, or raise scaleStrategy.maxUnavailable."
 	case "NotInPlace":
-		return "The policy InPlaceOnly forbids new pods: change the template in what can change in place, or the policy."
+		return "The policy InPlaceOnly forbids new pods: change the template in what can change in place, or the policy; or delete the pod, if it is down."
 	case "NodeAgentMissing":
 		return "Install the node agent (flotilla install daemon), or set the policy to InPlaceIfPossible, which recreates such pods."
 	case "KubeletBehind":
