@@ -52,6 +52,7 @@ func (s *settings) featureGates(env *manager.Environment, can inplace.Options) p
 		PreDownload:             g.Enabled(features.PreDownloadImageForInPlaceUpdate),
 		EnvFromMetadata:         can.EnvFromMetadata,
 		Resize:                  can.Resize,
+		KeepMemoryLimits:        can.KeepMemoryLimits,
 		UnkeyedFirst:            s.unkeyedFirst,
 		ExcludePreparingDelete:  s.excludePreparingDelete,
 	}

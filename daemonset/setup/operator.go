@@ -47,6 +47,7 @@ func (s *settings) featureGates(env *manager.Environment, can inplace.Options) p
 		PreDownload:          g.Enabled(features.PreDownloadImageForDaemonSetUpdate),
 		EnvFromMetadata:      can.EnvFromMetadata,
 		Resize:               can.Resize,
+		KeepMemoryLimits:     can.KeepMemoryLimits,
 		AssignDirectly:       !s.byScheduler,
 		AutoscalerAnnotation: s.tellAutoscaler,
 	}

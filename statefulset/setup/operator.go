@@ -51,6 +51,7 @@ func (s *settings) featureGates(env *manager.Environment, can inplace.Options) p
 		PreDownload:             g.Enabled(features.PreDownloadImageForInPlaceUpdate),
 		EnvFromMetadata:         can.EnvFromMetadata,
 		Resize:                  can.Resize,
+		KeepMemoryLimits:        can.KeepMemoryLimits,
 		PreparingUpdateAsUpdate: g.Enabled(features.PreparingUpdateAsUpdate),
 		UnkeyedFirst:            s.unkeyedFirst,
 	}

@@ -161,9 +161,10 @@ func TestHistoryRemembersUntilSomethingChanges(t *testing.T) {
 
 func TestServersOfTodayResizePods(t *testing.T) {
 	env.Need(t)
-	served, err := engine.ServesResize(env.Config)
+	serves, keepsMemoryLimits, err := engine.Resizes(env.Config)
 	require.NoError(t, err)
-	assert.True(t, served)
+	assert.True(t, serves)
+	assert.False(t, keepsMemoryLimits)
 }
 
 // A store of nodes that lags behind the lease would have pods deleted of nodes that it does not know.

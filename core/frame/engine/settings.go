@@ -27,7 +27,7 @@ func InPlace(e *manager.Environment) (inplace.Options, error) {
 		return can, nil
 	}
 	var err error
-	can.Resize, err = ServesResize(e.Manager.GetConfig())
+	can.Resize, can.KeepMemoryLimits, err = Resizes(e.Manager.GetConfig())
 	return can, err
 }
 
@@ -40,16 +40,22 @@ func TemplateValidator(e *manager.Environment, asker client.Client) podtemplate.
 	}
 }
 
-// ServesResize reports whether the cluster serves the subresource pods/resize, by which the resources of running
-// containers change.
-func ServesResize(config *rest.Config) (bool, error) {
+// Resizes reports whether the cluster serves the subresource pods/resize, by which the resources of running containers
+// change, and whether it keeps their memory limits from being lowered.
+func Resizes(config *rest.Config) (serves, keepsMemoryLimits bool, err error) {
 	d, err := optional.NewDiscovery(config, 0)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	resources, err := d.ServerResourcesForGroupVersion("v1")
 	if err != nil {
-		return false, fmt.Errorf("discover the resources of v1: %w", err)
+		return false, false, fmt.Errorf("discover the resources of v1: %w", err)
 	}
-	return slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == "pods/resize" }), nil
+	server, err := d.ServerVersion()
+	if err != nil {
+		return false, false, fmt.Errorf("discover the version of the server: %w", err)
+	}
+	serves = slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == "pods/resize" })
+	keepsMemoryLimits, err = inplace.KeepsMemoryLimits(server.GitVersion)
+	return serves, keepsMemoryLimits, err
 }

@@ -1,6 +1,8 @@
 package inplace
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +25,18 @@ func chooseBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[
 			return ch.withReadersOfTheSameKeys(sets.New(name))
 		}
 	}
-	return ch.withReadersOfTheSameKeys(highestPriority(c.Pod, ch.containers().Union(onTheirWay)))
+	return ch.withReadersOfTheSameKeys(highestPriority(c.Pod, ch.containers().Union(s.withoutDown(c, onTheirWay))))
+}
+
+// withoutDown leaves out containers that are down: others would wait for them in vain.
+func (s *State) withoutDown(c *action.PodChange, names sets.Set[string]) sets.Set[string] {
+	up := sets.New[string]()
+	for name := range names {
+		if !s.isDown(c, name) {
+			up.Insert(name)
+		}
+	}
+	return up
 }
 
 // highestPriority are those of the containers that have no launch priority, and those of the highest one.
@@ -96,20 +109,47 @@ func mayBeFollowed(pod *corev1.Pod, name string) bool {
 	return status.Ready || sidecarOf(pod, name) != nil && status.State.Running != nil && !startsUp(status)
 }
 
-// startBatch writes the next batch of the changes and records it and what is left in the state. The
-// containers on their way belong to it: it is not complete before they are. What waits for its resizes, and resizes
-// that wait, come with the next one, for which no container has to be ready: it is the rest of this one.
-func startBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[string]) {
+// batch is the next batch of changes: what of it is written now, what of it has to wait, and what comes after it, with
+// what has to wait.
+type batch struct {
+	chosen             sets.Set[string]
+	now, behind, later changes
+}
+
+// divide finds the next batch of the changes. What waits for its resizes, and resizes that wait, come with the next
+// write, for which no container has to be ready: it is the rest of this batch.
+func divide(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[string]) batch {
 	chosen := chooseBatch(c, s, ch, onTheirWay)
 	now, later := ch.split(chosen)
 	now, held := now.resizesLast(c, s)
 	now, behind := now.resizesFirst(c.Pod, onTheirWay)
 	behind.add(held)
 	later.add(behind)
+	return batch{chosen: chosen, now: now, behind: behind, later: later}
+}
+
+// awaitRun says which container has to run before anything of the batch can be written; nil where something can.
+func (b batch) awaitRun(pod *corev1.Pod) *Progress {
+	if b.now.containers().Len() > 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.behind.resources)) {
+		if limit := raisesLimit(pod, name, b.behind.resources[name]); limit != "" {
+			return waitFor(ReasonResize, "container %s does not run: its %s limit is raised when it does", name, limit)
+		}
+	}
+	return nil
+}
+
+// start writes the batch and records it and what is left in the state. The containers on their way belong to it: it is
+// not complete before they are.
+func (b batch) start(c *action.PodChange, s *State, onTheirWay sets.Set[string]) {
+	chosen, now, behind, later := b.chosen, b.now, b.behind, b.later
 	for name := range now.images {
 		s.recordContainer(c, name)
 	}
 	s.recordRestarts(c.Pod, now.restarts)
+	s.recordRaisedLimits(c.Pod, now.resources)
 	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = later.images, later.resources, later.metadata
 	s.NextContainerRestarts = sets.List(later.restarts)
 	s.PreCheckBeforeNext = nil
@@ -143,6 +183,22 @@ func (s *State) recordContainer(c *action.PodChange, name string) {
 		s.LastContainerStatuses = map[string]ContainerStatus{}
 	}
 	s.LastContainerStatuses[name] = entry
+}
+
+// recordRaisedLimits records the containers whose limits are raised now, besides those that do not have theirs yet.
+func (s *State) recordRaisedLimits(pod *corev1.Pod, now map[string]corev1.ResourceRequirements) {
+	raised := sets.New[string]()
+	for _, name := range s.RaisedLimits {
+		if c := containerOf(pod, name); c != nil && awaitResources(pod, c) != nil {
+			raised.Insert(name)
+		}
+	}
+	for name, r := range now {
+		if raisesLimit(pod, name, r) != "" {
+			raised.Insert(name)
+		}
+	}
+	s.RaisedLimits = sets.List(raised)
 }
 
 func takeOutOfService(c *action.PodChange) {

@@ -1,6 +1,7 @@
 package inplace
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -52,8 +53,9 @@ const (
 type awaited struct {
 	images, env, resources, restarts []string
 
-	first *Progress
-	later sets.Set[string] // the containers that a later batch changes again
+	first  *Progress
+	resize *Progress        // the first of the resizes that are not under way: nothing waits for them
+	later  sets.Set[string] // the containers that a later batch changes again
 }
 
 // awaitedOf checks all that was written so far. While condition InPlaceUpdateReady is True, images, restarts and
@@ -74,7 +76,7 @@ func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 			a.addEnv(c, s, container)
 		}
 		if s.touched(container.Name) && s.UpdateResources && o.Resize {
-			a.addResources(c.Pod, s, container)
+			a.addResources(c.Pod, container)
 		}
 	}
 	if a.first == nil {
@@ -84,18 +86,21 @@ func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 }
 
 // addResources adds what the container's resize waits for. What follows a resize under way waits for it, a change of
-// this container too. What the node does not give to a native sidecar now holds up nothing that comes after it.
-func (a *awaited) addResources(pod *corev1.Pod, s *State, container *corev1.Container) {
+// this container too. What the node does not give now holds up nothing.
+func (a *awaited) addResources(pod *corev1.Pod, container *corev1.Container) {
 	p := awaitResources(pod, container)
-	underWay := resizeUnderWay(pod, container)
-	if p != nil && !underWay && s.hasNext() && sidecarOf(pod, container.Name) != nil {
-		a.resources = append(a.resources, container.Name)
+	if p == nil {
 		return
 	}
-	if a.first == nil && underWay {
-		a.first = p
+	a.resources = append(a.resources, container.Name)
+	switch {
+	case resizeUnderWay(pod, container):
+		if a.first == nil {
+			a.first = p
+		}
+	case a.resize == nil:
+		a.resize = p
 	}
-	a.add(&a.resources, container.Name, p)
 }
 
 func (a *awaited) add(list *[]string, name string, p *Progress) {
@@ -289,7 +294,8 @@ func (s *State) lastWrite() time.Time {
 	return s.UpdateTimestamp.Time
 }
 
-// awaitResources says what the container's resources wait for, nil when they are those of the spec.
+// awaitResources says what the container's resources wait for, nil when it runs with those of the spec. Of a container
+// that does not run the status repeats what it is to get.
 func awaitResources(pod *corev1.Pod, c *corev1.Container) *Progress {
 	want, status := effective(c.Resources), statusOf(pod, c.Name)
 	switch {
@@ -297,10 +303,13 @@ func awaitResources(pod *corev1.Pod, c *corev1.Container) *Progress {
 		return nil
 	case !observed(pod):
 		return waitFor(ReasonKubelet, "the kubelet has not seen the pod's present spec yet")
-	case status != nil && status.Resources != nil && noQuantities(missingQuantities(*status.Resources, want)):
+	case isRunning(pod, c.Name) && status.Resources != nil && noQuantities(missingQuantities(*status.Resources, want)):
 		return nil
 	}
 	p := waitFor(ReasonResize, "container %s has not got its resources yet", c.Name)
+	if !isRunning(pod, c.Name) {
+		p.Message = fmt.Sprintf("container %s has yet to run with its resources", c.Name)
+	}
 	said := trueCondition(pod, corev1.PodResizePending)
 	if said == nil {
 		said = trueCondition(pod, corev1.PodResizeInProgress)

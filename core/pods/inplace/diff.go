@@ -28,6 +28,9 @@ type Options struct {
 	EnvFromMetadata bool
 	// Resize allows changes of cpu and memory.
 	Resize bool
+	// KeepMemoryLimits says that the cluster lowers no memory limit of a container that does not restart for it
+	// (Kubernetes 1.33).
+	KeepMemoryLimits bool
 	// CompareClaims makes a change of the claim templates a reason to recreate.
 	CompareClaims bool
 	// DefaultPullPolicy says how a container without imagePullPolicy is read.
@@ -188,6 +191,9 @@ func (s scope) addContainer(old, now *corev1.Container, path string, o Options) 
 	}
 	if quantity := removedQuantity(effective(old.Resources), effective(now.Resources)); quantity != "" {
 		return &NotPossibleError{Path: path + ".resources." + quantity, Message: "a request or limit cannot be removed"}
+	}
+	if limit := o.loweredLimit(old, effective(now.Resources)); limit != "" {
+		return notLowered(path + ".resources." + limit)
 	}
 	s.resources.Insert(now.Name)
 	return nil

@@ -28,6 +28,8 @@ type State struct {
 	// Restarts are the containers that the node agent restarts although nothing about them changes, with the IDs that
 	// they had when that was written. A container with another ID has been restarted.
 	Restarts map[string]string `json:"restarts,omitempty"`
+	// RaisedLimits are the containers, sorted, whose limits were raised by what is not known to be done.
+	RaisedLimits []string `json:"raisedLimits,omitempty"`
 	// The Next members are what later batches will write, by container.
 	NextContainerImages      map[string]string                      `json:"nextContainerImages,omitempty"`
 	NextContainerRefMetadata map[string]Metadata                    `json:"nextContainerRefMetadata,omitempty"`

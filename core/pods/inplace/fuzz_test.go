@@ -35,10 +35,10 @@ type story struct {
 // batches or in the middle of a restart, containers are restarted as they are, writes are lost half way, the node is slow and crashes, and a hand
 // changes annotations that containers read, now and then to what the next revision will bring.
 func TestUpdatesConverge(t *testing.T) {
-	seeds.Each(t, 80, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 120, func(t *testing.T, seed uint64) {
 		t.Helper()
 		s := newStory(t, seed)
-		s.node.calm = seed%2 == 0
+		s.node.calm, s.node.roomy = seed%2 == 0, seed%4 != 2
 		for range 60 {
 			if s.random.IntN(8) == 0 && !s.resized {
 				s.retarget()
@@ -48,12 +48,13 @@ func TestUpdatesConverge(t *testing.T) {
 			}
 			s.round()
 		}
-		s.node.calm = true
+		s.node.calm, s.node.roomy = true, true
 		for range 3000 {
 			if s.round() {
 				s.requireAtTarget()
-				if seed%2 == 0 {
+				if seed%4 == 0 {
 					require.Empty(t, s.node.atOnce, "restarted and resized at once")
+					require.Empty(t, s.node.inOld, "started with a higher limit than its pod has")
 				}
 				return
 			}
@@ -112,6 +113,7 @@ func (s *story) containers() *corev1.PodTemplateSpec {
 	for _, c := range podspec.LongRunning(&t.Spec) {
 		c.Image = c.Name + ":" + tags[s.random.IntN(len(tags))]
 		c.Resources.Requests = quantities([]string{"100m", "200m"}[s.random.IntN(2)], "1Gi")
+		c.Resources.Limits = quantities([]string{"300m", "400m"}[s.random.IntN(2)], "")
 		if c.Name == "b" || c.Name == "y" {
 			c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
 		}

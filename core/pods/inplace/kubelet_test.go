@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,29 +20,34 @@ type process struct {
 	env       uint64 // EnvHash of what it was started with
 	resources corev1.ResourceRequirements
 	dead      bool
-	probes    int // that a native sidecar has to pass yet; the kubelet does not look at its image before
+	stopped   bool // by the node agent, perhaps for what nobody wants any more
+	probes    int  // that a native sidecar has to pass yet; the kubelet does not look at its image before
 }
 
 // report is a status that the kubelet has computed and not sent yet.
 type report struct {
 	generation int64
 	containers map[string]process
+	putsOff    bool
 }
 
 // kubelet is a node with its runtime and its node agent, slow and unreliable: it sees the pod late, sends
 // statuses late, reports the new generation before it acts, pulls for a while with a stale status,
 // lets containers crash, and knows images by the first name that it heard.
 type kubelet struct {
-	random *rand.Rand
-	seen   *corev1.Pod
-	real   map[string]process
-	env    map[string]uint64 // of all containers that ever ran, by ID
-	outbox *report
-	todo   []string // containers that the running sync still has to start
-	pull   int      // steps until the next one starts
-	serial int
-	calm   bool     // no crashes
-	atOnce []string // containers of which a sync saw another image and other resources at once: their cgroups stay as they were
+	random  *rand.Rand
+	seen    *corev1.Pod
+	real    map[string]process
+	env     map[string]uint64 // of all containers that ever ran, by ID
+	outbox  *report
+	todo    []string // containers that the running sync still has to start
+	pull    int      // steps until the next one starts
+	serial  int
+	calm    bool     // no crashes
+	roomy   bool     // it puts nothing off
+	putsOff bool     // the node gives no container other resources
+	atOnce  []string // containers of which a sync saw another image and other resources at once: their cgroups stay as they were
+	inOld   []string // containers that were started with a higher limit than before: the cgroup of the pod stays as it was
 }
 
 // runtimeName is the name by which the runtime knows the image, and contentOf its content: a tag
@@ -63,7 +69,10 @@ func (k *kubelet) start(name string) {
 	c := containerOf(k.seen, name)
 	p := process{
 		id: fmt.Sprintf("%s-%d", name, k.serial), image: c.Image,
-		env: ExpectedEnvHash(c, k.seen), resources: *c.Resources.DeepCopy(),
+		env: ExpectedEnvHash(c, k.seen), resources: k.allocated(c),
+	}
+	if old, known := k.real[name]; known && !old.stopped && raisedLimit(old.resources, p.resources) != "" && !resizeRestarts(c, missingQuantities(old.resources, p.resources)) {
+		k.inOld = append(k.inOld, p.id)
 	}
 	if podspec.IsSidecar(c) {
 		p.probes = k.random.IntN(4)
@@ -83,6 +92,7 @@ func (k *kubelet) step(pod *corev1.Pod) {
 	}
 	if k.random.IntN(2) == 0 {
 		k.seen = pod.DeepCopy()
+		k.putsOff = !k.roomy && k.random.IntN(3) == 0
 	}
 	if k.random.IntN(2) == 0 {
 		k.agent(pod)
@@ -99,6 +109,24 @@ func (k *kubelet) anyContainer() string {
 	return podspec.LongRunning(&k.seen.Spec)[k.random.IntN(len(k.real))].Name
 }
 
+// allocated are the resources of which the node runs the container.
+func (k *kubelet) allocated(c *corev1.Container) corev1.ResourceRequirements {
+	if p, known := k.real[c.Name]; known && k.putsOff {
+		return *p.resources.DeepCopy()
+	}
+	return *c.Resources.DeepCopy()
+}
+
+// asked reports whether a container is to have other resources.
+func (k *kubelet) asked() bool {
+	for _, c := range podspec.LongRunning(&k.seen.Spec) {
+		if p, known := k.real[c.Name]; known && !noQuantities(missingQuantities(p.resources, c.Resources)) {
+			return true
+		}
+	}
+	return false
+}
+
 func (k *kubelet) kill(name string) {
 	p := k.real[name]
 	p.dead = true
@@ -107,14 +135,14 @@ func (k *kubelet) kill(name string) {
 
 // sync computes a status first, of the spec that it will act upon and the containers from before.
 func (k *kubelet) sync() {
-	k.outbox = &report{generation: k.seen.Generation, containers: map[string]process{}}
+	k.outbox = &report{generation: k.seen.Generation, containers: map[string]process{}, putsOff: k.putsOff && k.asked()}
 	maps.Copy(k.outbox.containers, k.real)
 	for _, c := range podspec.LongRunning(&k.seen.Spec) {
 		p, known := k.real[c.Name]
 		if !known {
 			continue // a container that this node never reports
 		}
-		quantities := missingQuantities(p.resources, c.Resources)
+		quantities := missingQuantities(p.resources, k.allocated(c))
 		switch {
 		case p.probes > 0 && !p.dead:
 			p.probes--
@@ -126,7 +154,7 @@ func (k *kubelet) sync() {
 			k.kill(c.Name)
 			k.todo = append(k.todo, c.Name)
 		default:
-			p.resources = *c.Resources.DeepCopy()
+			p.resources = k.allocated(c)
 			k.real[c.Name] = p
 		}
 	}
@@ -162,6 +190,9 @@ func (k *kubelet) agent(pod *corev1.Pod) {
 		restart := RestartsUnderWay(pod)[c.Name] == real.id && real.image == c.Image
 		if restart || env != ExpectedEnvHash(c, pod) {
 			k.kill(c.Name)
+			real = k.real[c.Name]
+			real.stopped = true
+			k.real[c.Name] = real
 		}
 	}
 	text, err := json.Marshal(meta)
@@ -179,6 +210,10 @@ func (k *kubelet) send(pod *corev1.Pod) {
 		return
 	}
 	pod.Status.ObservedGeneration = k.outbox.generation
+	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending })
+	if k.outbox.putsOff {
+		pod.Status.Conditions = append(pod.Status.Conditions, puttingOff()["deferred"])
+	}
 	for i := range pod.Status.ContainerStatuses {
 		k.outbox.tell(&pod.Status.ContainerStatuses[i])
 	}

@@ -1,6 +1,7 @@
 package inplace
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,12 +11,12 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
-// PendingResizeSince returns when the pod was asked to take the resources of the template that its node puts off or can
-// never give, as the kubelet says by condition PodResizePending; zero where it does not say so. The moment is that of
-// the last write, by the clock of the operator. What somebody else asks for, such as a vertical autoscaler, is none of
-// the update's business.
+// PendingResizeSince returns when the pod was asked to take the resources of the template that its node puts off, can
+// never give or fails to give, as the kubelet says by conditions PodResizePending and PodResizeInProgress; zero where it
+// does not say so. The moment is that of the last write, by the clock of the operator. What somebody else asks for, such
+// as a vertical autoscaler, is none of the update's business.
 func PendingResizeSince(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Options) time.Time {
-	if !o.Resize || trueCondition(pod, corev1.PodResizePending) == nil || !observed(pod) || !hasResources(pod, template) {
+	if !o.Resize || !givenUp(pod) || !observed(pod) || !hasResources(pod, template) {
 		return time.Time{}
 	}
 	before := readPrior(action.NewPodChange(pod, metav1.Time{}))
@@ -30,6 +31,49 @@ func PendingResizeSince(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Opt
 		}
 	}
 	return since
+}
+
+// StoppedResize names a container whose limits cannot be raised in place any more: it is down before that was written, or it
+// is in a crash loop since that was written a moment ago, and may run inside the old limit of the pod for ever. It is
+// empty where there is none.
+func StoppedResize(pod *corev1.Pod, o Options, now metav1.Time) string {
+	c := action.NewPodChange(pod, now)
+	if !o.Resize || nothingUnderWay(c) {
+		return ""
+	}
+	before := readPrior(c)
+	if before.state == nil || before.grace != nil || before.unreadable() {
+		return ""
+	}
+	for _, container := range podspec.LongRunning(&pod.Spec) {
+		if before.state.stopsResize(c, container.Name) {
+			return container.Name
+		}
+	}
+	return ""
+}
+
+func (s *State) stopsResize(c *action.PodChange, container string) bool {
+	switch {
+	case raisesLimit(c.Pod, container, s.NextContainerResources[container]) != "":
+		return s.isDown(c, container)
+	case !slices.Contains(s.RaisedLimits, container) || !observed(c.Pod) || givenUp(c.Pod):
+		return false
+	}
+	return crashes(c.Pod, container) && c.Now.Sub(s.writtenAt(container)) < unsureTime
+}
+
+// crashes reports whether the kubelet waits with the next run of the container because it ends again and again.
+func crashes(pod *corev1.Pod, container string) bool {
+	status := statusOf(pod, container)
+	return status != nil && status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"
+}
+
+// ResizedByOthers reports whether the pod asks for other resources than the template names, with nothing of its update left
+// to be written: what it waits for is none of the update's business.
+func ResizedByOthers(pod *corev1.Pod, template *corev1.PodTemplateSpec) bool {
+	before := readPrior(action.NewPodChange(pod, metav1.Time{}))
+	return before.pending() == nil && !before.unreadable() && !hasResources(pod, template)
 }
 
 // hasResources reports whether the pod asks for all the cpu and memory that the template names.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 )
 
@@ -24,6 +25,10 @@ func TestPendingResizeSince(t *testing.T) {
 	state := func(text string) gen.PodOption { return gen.Annotation(contract.InPlaceUpdateStateAnnotation, text) }
 	batches := `{"revision":"web-x","updateTimestamp":"2026-01-02T11:00:00Z","lastContainerStatuses":null,"updateResources":true,` +
 		`"containerBatchesRecord":[{"timestamp":"2026-01-02T12:00:00Z","containers":["main"]}]}`
+	failed := gen.Change(func(o *corev1.Pod) {
+		said := podstate.Condition(o, corev1.PodResizePending)
+		said.Type, said.Reason = corev1.PodResizeInProgress, corev1.PodReasonError
+	})
 	for name, tt := range map[string]struct {
 		change []gen.PodOption
 		off    bool
@@ -31,6 +36,8 @@ func TestPendingResizeSince(t *testing.T) {
 	}{
 		"put off":                           {want: since},
 		"since its batch was written":       {change: []gen.PodOption{state(batches)}, want: since},
+		"failed":                            {change: []gen.PodOption{failed}, want: since},
+		"carried out":                       {change: []gen.PodOption{failed, gen.Change(func(o *corev1.Pod) { podstate.Condition(o, corev1.PodResizeInProgress).Reason = "" })}},
 		"given":                             {change: []gen.PodOption{gen.AwaitsResize(since, "2")}},
 		"under way":                         {change: []gen.PodOption{gen.Condition(corev1.PodResizePending, corev1.ConditionFalse, since)}},
 		"somebody else asks for more":       {change: []gen.PodOption{asks("3")}},

@@ -21,6 +21,8 @@ type Progress struct {
 	InGrace bool
 	// Reason is one word for machines, one of the Reason values; empty when Complete.
 	Reason string
+	// Serving is true if only resources are awaited that the node does not give now: the pod serves meanwhile.
+	Serving bool
 	// Message says in one sentence what is awaited.
 	Message string
 	// RequeueAfter asks for another look after this time, 0 for none.
@@ -47,19 +49,30 @@ func Refresh(c *action.PodChange, o Options) Progress {
 		putIntoService(c, false)
 		return Progress{Complete: true}
 	}
-	s := before.state
-	if p := awaitedOf(c, s, o).first; p != nil {
-		return *p
+	return refreshWritten(c, before.state, o)
+}
+
+// refreshWritten goes on when all that was written so far is done, or waits only for resources.
+func refreshWritten(c *action.PodChange, s *State, o Options) Progress {
+	a := awaitedOf(c, s, o)
+	if a.first == nil && s.hasNext() {
+		switch p := nextBatch(c, s); {
+		case p == nil:
+			a = awaitedOf(c, s, o)
+		case p.Reason == ReasonResize && s.next().restarted().Len() == 0:
+			a.resize = p
+		default:
+			return *p
+		}
 	}
-	if s.hasNext() {
-		if p := nextBatch(c, s); p != nil {
-			return *p
-		}
-		if p := awaitedOf(c, s, o).first; p != nil {
-			return *p
-		}
+	if a.first != nil {
+		return *a.first
 	}
 	putIntoService(c, true)
+	if a.resize != nil {
+		a.resize.Serving = true
+		return *a.resize
+	}
 	return Progress{Complete: true}
 }
 
@@ -73,7 +86,8 @@ func PutIntoService(c *action.PodChange, o Options) {
 	putIntoService(c, false)
 }
 
-// nextBatch writes the next batch; nil when what was left changes nothing any more.
+// nextBatch writes the next batch, unless it is but limits to be raised of containers that do not run; nil when what was
+// left changes nothing any more.
 func nextBatch(c *action.PodChange, s *State) *Progress {
 	rest := s.next().missingOn(c.Pod)
 	names := sets.List(rest.containers())
@@ -85,7 +99,11 @@ func nextBatch(c *action.PodChange, s *State) *Progress {
 		}
 	}
 	resized := resizedBefore(c.Pod, sets.KeySet(s.NextContainerResources), rest)
-	startBatch(c, s, rest, resized)
+	b := divide(c, s, rest, resized)
+	if p := b.awaitRun(c.Pod); p != nil && resized.Len() == 0 {
+		return p
+	}
+	b.start(c, s, resized)
 	if len(names)+resized.Len() > 0 {
 		return waitFor(ReasonBatch, "the next batch of containers %v was started", names)
 	}
@@ -124,7 +142,7 @@ func refreshGrace(c *action.PodChange, before prior) Progress {
 	}
 	way := sets.KeySet(s.LastContainerStatuses).Union(sets.KeySet(s.Restarts)).Union(s.resizesUnderWay(c.Pod))
 	way = way.Union(resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest))
-	startBatch(c, s, rest, way)
+	divide(c, s, rest, way).start(c, s, way)
 	return *waitFor(ReasonBatch, "the grace period is over")
 }
 

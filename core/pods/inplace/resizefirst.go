@@ -17,16 +17,18 @@ import (
 //   - of a container that runs, the resize goes first, and its restart waits until the node has carried the resize out;
 //   - of one that does not run the restart goes first, as nothing can be resized there, and the resize waits until the
 //     status shows another run;
-//   - so does a resize that comes while an earlier restart is under way.
+//   - so does a resize that comes while an earlier restart is under way;
+//   - a limit is raised only of a container that runs, as the next run would be inside the old limit of the pod.
 
 // resizesLast divides a batch: resizes of containers whose restart is under way, or that do not run and are to be
-// restarted, wait for that.
+// restarted or to get a higher limit, wait for that.
 func (ch changes) resizesLast(c *action.PodChange, s *State) (now, behind changes) {
 	now, behind = ch, newChanges()
 	now.resources = map[string]corev1.ResourceRequirements{}
 	restarted := ch.restarted()
 	for name, r := range ch.resources {
-		if s.restartAwaited(c, name) != nil || restarted.Has(name) && !isRunning(c.Pod, name) {
+		down := !isRunning(c.Pod, name) && (restarted.Has(name) || raisesLimit(c.Pod, name, r) != "")
+		if down || s.restartAwaited(c, name) != nil {
 			behind.resources[name] = r
 		} else {
 			now.resources[name] = r
@@ -82,11 +84,13 @@ func resizeUnderWay(pod *corev1.Pod, c *corev1.Container) bool {
 	if c == nil || !isRunning(pod, c.Name) && !isStarting(pod, c.Name) || awaitResources(pod, c) == nil {
 		return false
 	}
-	if !observed(pod) {
-		return true
-	}
+	return !observed(pod) || !givenUp(pod)
+}
+
+// givenUp reports whether the node has put a resize off, can never carry it out, or has failed to.
+func givenUp(pod *corev1.Pod) bool {
 	inProgress := trueCondition(pod, corev1.PodResizeInProgress)
-	return trueCondition(pod, corev1.PodResizePending) == nil && (inProgress == nil || inProgress.Reason != corev1.PodReasonError)
+	return trueCondition(pod, corev1.PodResizePending) != nil || inProgress != nil && inProgress.Reason == corev1.PodReasonError
 }
 
 // resizesUnderWay are the recorded containers that the node is about to give their resources.
@@ -100,6 +104,20 @@ func (s *State) resizesUnderWay(pod *corev1.Pod) sets.Set[string] {
 		}
 	}
 	return names
+}
+
+// raisesLimit is the name of the resource of which r gives the container a higher limit than it has; empty where there is
+// none.
+func raisesLimit(pod *corev1.Pod, container string, r corev1.ResourceRequirements) corev1.ResourceName {
+	if c := containerOf(pod, container); c != nil {
+		return raisedLimit(c.Resources, r)
+	}
+	return ""
+}
+
+// isDown reports whether the container does not run, and nothing is known that is about to start it.
+func (s *State) isDown(c *action.PodChange, container string) bool {
+	return !isRunning(c.Pod, container) && !isStarting(c.Pod, container) && (s == nil || s.restartAwaited(c, container) == nil)
 }
 
 func isRunning(pod *corev1.Pod, container string) bool {

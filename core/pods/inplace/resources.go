@@ -1,10 +1,12 @@
 package inplace
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // resizable are the resources that Kubernetes resizes in place.
@@ -61,6 +63,48 @@ func missing(have, want corev1.ResourceList) corev1.ResourceList {
 		list[name] = q
 	}
 	return list
+}
+
+// raisedLimit is the name of the resource, such as memory, of which the container has a lower limit than wanted; empty
+// where there is none.
+func raisedLimit(have, want corev1.ResourceRequirements) corev1.ResourceName {
+	for _, name := range resizable() {
+		old, limited := have.Limits[name]
+		if now, ok := want.Limits[name]; limited && ok && now.Cmp(old) > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+// loweredLimit is the path of a limit of memory that the cluster does not lower, or empty.
+func (o Options) loweredLimit(c *corev1.Container, want corev1.ResourceRequirements) string {
+	if !o.KeepMemoryLimits || c == nil {
+		return ""
+	}
+	old, limited := c.Resources.Limits[corev1.ResourceMemory]
+	now, ok := want.Limits[corev1.ResourceMemory]
+	if !limited || !ok || now.Cmp(old) >= 0 {
+		return ""
+	}
+	if resizeRestarts(c, corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: now}}) {
+		return ""
+	}
+	return "limits." + string(corev1.ResourceMemory)
+}
+
+// KeepsMemoryLimits reports whether a server of the version lowers no memory limit of a container that does not restart
+// for it: none before Kubernetes 1.34 does.
+func KeepsMemoryLimits(server string) (bool, error) {
+	v, err := version.ParseGeneric(server)
+	if err != nil {
+		return false, fmt.Errorf("read the version of the server: %w", err)
+	}
+	return v.LessThan(version.MajorMinor(1, 34)), nil
+}
+
+func notLowered(path string) *NotPossibleError {
+	return &NotPossibleError{Path: path, Message: "Kubernetes 1.33 lowers a memory limit only with resizePolicy RestartContainer"}
 }
 
 func noQuantities(r corev1.ResourceRequirements) bool { return len(r.Limits)+len(r.Requests) == 0 }

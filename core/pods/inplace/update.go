@@ -31,15 +31,49 @@ func (e *NodeAgentMissingError) Error() string {
 		e.Container, contract.RuntimeContainersMetaAnnotation)
 }
 
-// Check reports whether the update can be made on this pod. Containers that read a changed label or annotation, and those
-// that are restarted as they are, need the readiness gate, without which the node agent restarts nothing
-// (*NotPossibleError), and a node agent that knows them (*NodeAgentMissingError).
+// Check reports whether the update can be made on this pod. A limit cannot be raised of a container that is down, nor a
+// limit of memory lowered where the cluster does not do that (*NotPossibleError). Containers that read a changed label or
+// annotation, and those that are restarted as they are, need the readiness gate, without which the node agent restarts
+// nothing (*NotPossibleError), and a node agent that knows them (*NodeAgentMissingError).
 func (u *Update) Check(pod *corev1.Pod) error {
 	before := readPlanned(action.NewPodChange(pod, metav1.Time{}))
-	if !u.needsAgent && before.pending() == nil && !before.unreadable() {
+	if !u.needsAgent && u.scope.resources.Len() == 0 && before.pending() == nil && !before.unreadable() {
 		return nil
 	}
 	ch, _, _ := u.forPod(pod, before)
+	if err := ch.checkResizes(pod, u.options); err != nil {
+		return err
+	}
+	return ch.checkAgent(pod)
+}
+
+// checkResizes reports whether the node can be asked to carry the resizes out.
+func (ch changes) checkResizes(pod *corev1.Pod, o Options) error {
+	var s *State
+	c := action.NewPodChange(pod, metav1.Time{})
+	for _, name := range slices.Sorted(maps.Keys(ch.resources)) {
+		if path := o.loweredLimit(containerOf(pod, name), ch.resources[name]); path != "" {
+			return notLowered("container " + name + ": resources." + path)
+		}
+		limit := raisesLimit(pod, name, ch.resources[name])
+		if limit == "" || isRunning(pod, name) {
+			continue
+		}
+		if s == nil {
+			s = readPrior(c).state
+		}
+		if s.isDown(c, name) {
+			return &NotPossibleError{
+				Path:    "container " + name + ": resources.limits." + string(limit),
+				Message: "the limit cannot be raised of a container that does not run, because its next run would be inside the old limit of the pod",
+			}
+		}
+	}
+	return nil
+}
+
+// checkAgent reports whether the node agent can be asked to restart what it is to restart.
+func (ch changes) checkAgent(pod *corev1.Pod) error {
 	byAgent := ch.byAgent()
 	if byAgent.Len() == 0 {
 		return nil
@@ -116,7 +150,7 @@ func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
 	}
 	removeGrace(c)
 	plain.write(c)
-	startBatch(c, s, ch, way)
+	divide(c, s, ch, way).start(c, s, way)
 }
 
 // takeOver carries over what an earlier update has written and what is not done, and returns the
@@ -133,6 +167,11 @@ func (s *State) takeOver(c *action.PodChange, earlier *State, o Options) sets.Se
 		s.LastContainerStatuses[name] = earlier.LastContainerStatuses[name]
 	}
 	s.UpdateImages, s.UpdateEnvFromMetadata, s.UpdateResources = len(a.images) > 0, len(a.env) > 0, len(a.resources) > 0
+	for _, name := range earlier.RaisedLimits {
+		if c.Now.Sub(earlier.writtenAt(name)) < unsureTime {
+			s.RaisedLimits = append(s.RaisedLimits, name)
+		}
+	}
 	return a.containers()
 }
 

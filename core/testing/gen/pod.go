@@ -155,6 +155,7 @@ func AwaitsResize(since time.Time, cpu string) PodOption {
 		pod.Status.Conditions[len(pod.Status.Conditions)-1].Reason = corev1.PodReasonDeferred
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 			Name: pod.Spec.Containers[0].Name, ContainerID: "containerd://1", Ready: true,
+			State:     corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 			Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
 		}}
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -22,6 +23,9 @@ type Image struct {
 	// Crashes is how often a container in a crash loop is started again before the back-off is longer than any
 	// test; 0 means 4.
 	Crashes int32
+	// Memory is what a container uses. With a memory limit below that, its own or that of its pod, it is killed soon after
+	// its start.
+	Memory resource.Quantity
 	// NeverReady makes containers run without ever passing their readiness probe.
 	NeverReady bool
 }
@@ -31,6 +35,8 @@ const (
 	maxCPU, leftCPU = 64, 32
 	// crashes is Image.Crashes where it is not given.
 	crashes = 4
+	// outOfMemory is the exit code of a container that was killed for its memory.
+	outOfMemory = 137
 )
 
 // containerRuntime is the real state of one container of a pod.
@@ -54,6 +60,9 @@ type containerRuntime struct {
 
 func (w *World) image(name string) Image {
 	i := w.options.Images[name]
+	if i.Memory.IsZero() {
+		i.Memory = w.options.Memory
+	}
 	if i.Digest == "" {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(name)) // never fails
@@ -78,9 +87,13 @@ func (w *World) restart(r *podRuntime, c *containerRuntime) {
 
 // stopContainer ends the run of the container, if it runs, with the exit code; it waits for another one.
 func (w *World) stopContainer(c *containerRuntime, code int32, waiting string) {
+	reason := "Error"
+	if code == outOfMemory {
+		reason = "OOMKilled"
+	}
 	if c.running {
 		c.last = &corev1.ContainerStateTerminated{
-			ExitCode: code, Reason: "Error", ContainerID: c.id,
+			ExitCode: code, Reason: reason, ContainerID: c.id,
 			StartedAt: metav1.NewTime(c.began.Truncate(time.Second)), FinishedAt: metav1.NewTime(w.now.Truncate(time.Second)),
 		}
 	}
@@ -122,7 +135,7 @@ func (w *World) start(r *podRuntime, c *containerRuntime) {
 	c.id, c.imageID = fmt.Sprintf("containerd://%s-%s-%d", r.uid, c.name, c.restarts), imageID
 	c.remember(c.spec.Image)
 	w.agents.start(r, c)
-	c.resources, c.began = c.spec.Resources, w.now
+	c.resources, c.began, r.failed = c.spec.Resources, w.now, ""
 	c.running, c.ready, c.waiting = true, false, ""
 	w.report(r)
 	w.settleContainer(r, c)
@@ -140,12 +153,16 @@ func (w *World) settleContainer(r *podRuntime, c *containerRuntime) {
 	image, epoch := w.image(c.spec.Image), c.epoch
 	switch {
 	case !c.running || image.NeverReady:
-	case image.CrashLoop:
+	case image.CrashLoop, w.starves(r, c):
+		code := int32(1)
+		if !image.CrashLoop {
+			code = outOfMemory
+		}
 		w.After(w.delay(2*time.Second), func() {
 			if c.epoch != epoch {
 				return
 			}
-			w.stopContainer(c, 1, "CrashLoopBackOff")
+			w.stopContainer(c, code, "CrashLoopBackOff")
 			w.report(r)
 			if c.restarts < cmp.Or(image.Crashes, crashes) {
 				w.startLater(r, c)

@@ -19,7 +19,9 @@ type podRuntime struct {
 	generation int64 // of the spec that the kubelet has taken in
 	ending     bool
 	ended      corev1.PodPhase
-	pending    string              // why the last resize is put off or does not fit on the node; empty where it is neither
+	cgroup     corev1.ResourceList // the limits of the pod's cgroup
+	pending    string              // why a resize is put off or does not fit on the node; empty where it is neither
+	failed     string              // why the node failed to resize a container; empty where it did not
 	containers []*containerRuntime // native sidecars first
 	composed   int                 // statuses composed so far
 	written    int                 // the latest of them that was written
@@ -56,6 +58,7 @@ func (w *World) run(key types.NamespacedName, uid types.UID) {
 	w.addresses++
 	r := &podRuntime{key: key, uid: uid, started: w.now, generation: pod.Generation, address: addressOf(w.addresses), node: pod.Spec.NodeName}
 	w.runtimes[uid] = r
+	r.cgroup = limitsOf(&pod.Spec)
 	for _, spec := range podspec.LongRunning(&pod.Spec) {
 		c := &containerRuntime{name: spec.Name, spec: spec, waiting: "ContainerCreating"}
 		r.containers = append(r.containers, c)
@@ -71,6 +74,7 @@ func (w *World) run(key types.NamespacedName, uid types.UID) {
 func (w *World) takeOver(pod *corev1.Pod) {
 	r := &podRuntime{
 		key: keyOf(pod), uid: pod.UID, generation: pod.Generation, address: pod.Status.PodIP, started: w.now, node: pod.Spec.NodeName,
+		cgroup: limitsOf(&pod.Spec),
 	}
 	if pod.Status.StartTime != nil {
 		r.started = pod.Status.StartTime.Time
@@ -108,7 +112,7 @@ func (w *World) sync(key types.NamespacedName, uid types.UID) {
 		return
 	}
 	r.generation = pod.Generation
-	for i, spec := range podspec.LongRunning(&pod.Spec) {
+	for i, spec := range r.allocate(&pod.Spec) {
 		w.syncContainer(r, r.containers[i], spec)
 	}
 	// The generation shows at once, the containers follow: so do real kubelets.
@@ -177,37 +181,4 @@ func (w *World) remove(key types.NamespacedName, uid types.UID) {
 	if pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds != 0 {
 		w.commit(Event{Type: Modified, Actor: KubeletActor, Object: &n, Old: pod})
 	}
-}
-
-// resize applies new quantities; a container may have to restart for them. What asks for more than a node has stays
-// pending, and so does what asks for more than a node has left for a pod that runs there.
-func (w *World) resize(r *podRuntime, c *containerRuntime) {
-	c.epoch++
-	epoch := c.epoch
-	cpu := c.spec.Resources.Requests[corev1.ResourceCPU]
-	r.pending = ""
-	switch {
-	case cpu.CmpInt64(maxCPU) > 0:
-		r.pending = corev1.PodReasonInfeasible
-	case cpu.CmpInt64(leftCPU) > 0:
-		r.pending = corev1.PodReasonDeferred
-	}
-	if r.pending != "" {
-		w.report(r)
-		return
-	}
-	w.After(w.delay(3*time.Second), func() {
-		if c.epoch != epoch {
-			return
-		}
-		if c.restartsFor() {
-			w.restart(r, c)
-			return
-		}
-		c.resources = c.spec.Resources
-		w.report(r)
-		if !c.ready { // the probe that the resize cut off goes on
-			w.settleContainer(r, c)
-		}
-	})
 }

@@ -37,7 +37,9 @@ func (w *World) writeStatus(r *podRuntime, number int, status corev1.PodStatus) 
 		return
 	}
 	r.written = number
-	kept := slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending })
+	kept := slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodResizePending || c.Type == corev1.PodResizeInProgress
+	})
 	status.Conditions = w.withConditions(kept, status.Conditions...)
 	if same(pod.Status, status) {
 		return
@@ -79,6 +81,11 @@ func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
 	if r.pending != "" {
 		s.Conditions = append(s.Conditions, corev1.PodCondition{
 			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: r.pending, Message: "node has too little cpu",
+		})
+	}
+	if r.failed != "" {
+		s.Conditions = append(s.Conditions, corev1.PodCondition{
+			Type: corev1.PodResizeInProgress, Status: corev1.ConditionTrue, Reason: corev1.PodReasonError, Message: r.failed,
 		})
 	}
 	reason, message := "ContainersNotReady", "containers are not ready"

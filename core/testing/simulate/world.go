@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,6 +48,8 @@ type Options struct {
 	Admission func(*World, Event) error
 	// JudgesResizes has the server refuse resizes to more than a node has, as from Kubernetes 1.36 on.
 	JudgesResizes bool
+	// Memory is what containers use with images that do not say so themselves.
+	Memory resource.Quantity
 	// DetectMutation keeps a copy of every object, so that a planner that changes what it reads is
 	// found out when the world has settled.
 	DetectMutation bool

@@ -26,6 +26,9 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	c := w.Change(o.Pod)
 	lifecycle.SetInitialReadiness(c)
 	progress := inplace.Refresh(c, w.Revisions.options)
+	if progress.Serving && w.resizedByOthers(o) {
+		progress = inplace.Progress{Complete: true}
+	}
 	if progress.Reason == inplace.ReasonUnreadable {
 		w.restartUpdate(o, c)
 	}
@@ -33,7 +36,7 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	if !progress.Complete && progress.Reason != "" {
 		w.Plan.Wait(progress.Reason, o.Pod.Name, "%s", progress.Message)
 	}
-	lifecycle.Refresh(c, w.Lifecycle, progress.Complete)
+	lifecycle.Refresh(c, w.Lifecycle, progress.Complete || progress.Serving)
 	if wanted {
 		lifecycle.CancelUpdate(c, w.Lifecycle)
 	}

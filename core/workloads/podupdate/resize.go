@@ -1,42 +1,69 @@
 package podupdate
 
 import (
+	"errors"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// ResizeOverdue reports whether the pod has waited to the deadline for resources of its own revision, or for the rest
-// of its update to it, because its node puts them off or can never give them. It needs a new pod, then; the plan looks
-// at others again when their deadline is over.
+// ResizeOverdue reports whether the pod does not get resources of its own revision in place any more: a container whose
+// limits are raised is down, or the pod has waited to the deadline for them, or for the rest of its update, because its
+// node puts them off, can never give them or fails to. It needs a new pod, then; the plan looks at others again when
+// their deadline is over.
 func (w *Workload) ResizeOverdue(o podstate.State) bool {
-	if !w.givesUpResizes() {
+	if w.Policy != InPlaceIfPossible {
 		return false
+	}
+	stopped := w.stoppedResize(o) != ""
+	if !w.givesUpResizes() {
+		return stopped
 	}
 	overdue := w.nodeTooSmall(o, o.Revision)
 	if own := w.Revisions.withHash(o.Revision); own != nil {
 		overdue = w.isOver(inplace.PendingResizeSince(o.Pod, own.Template, w.Revisions.options)) || overdue
 	}
-	return overdue
+	return overdue || stopped
+}
+
+// resizedByOthers reports whether somebody else, such as a vertical autoscaler, has asked for what the pod waits for.
+func (w *Workload) resizedByOthers(o podstate.State) bool {
+	own := w.Revisions.withHash(o.Revision)
+	return own != nil && inplace.ResizedByOthers(o.Pod, own.Template)
+}
+
+// stoppedResize names a container that is down before it got the limits of the pod's own revision, or is empty.
+func (w *Workload) stoppedResize(o podstate.State) string {
+	return inplace.StoppedResize(o.Pod, w.Revisions.options, metav1.NewTime(w.Now))
 }
 
 // waitedInVain reports whether an update in place to the target is given up: the pod is there already and does not get
 // the resources, or the server has refused it to the deadline.
 func (w *Workload) waitedInVain(o podstate.State, target *appsv1.ControllerRevision) bool {
-	return w.givesUpResizes() && (w.nodeTooSmall(o, podstate.ShortHash(target.Name)) ||
-		w.Revisions.HasTemplate(o.Revision, target) && w.ResizeOverdue(o))
+	return w.givesUpResizes() && w.nodeTooSmall(o, podstate.ShortHash(target.Name)) ||
+		w.Revisions.HasTemplate(o.Revision, target) && w.ResizeOverdue(o)
 }
 
 // WhyNewPod says in one sentence why the pod gets to the target by a new one.
 func (w *Workload) WhyNewPod(o podstate.State, target *appsv1.ControllerRevision) string {
 	hash := podstate.ShortHash(target.Name)
 	if w.waitedInVain(o, target) {
+		if container := w.stoppedResize(o); container != "" {
+			return "container " + container + " does not run, so that its limits cannot be raised to those of revision " + hash
+		}
 		return "its node has not given it the resources of revision " + hash + " in time"
 	}
-	return "revision " + hash + " needs a new pod"
+	text := "revision " + hash + " needs a new pod"
+	if u, err := w.Revisions.Diff(o.Revision, target); err == nil && w.Policy.InPlace() {
+		if cause, ok := errors.AsType[*inplace.NotPossibleError](u.Check(o.Pod)); ok {
+			text += ": " + cause.Error()
+		}
+	}
+	return text
 }
 
 func (w *Workload) givesUpResizes() bool {

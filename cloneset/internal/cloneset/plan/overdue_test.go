@@ -94,10 +94,30 @@ func TestPodsOfNodesThatAreTooSmallAreRecreatedAtTheDeadline(t *testing.T) {
 func TestResizesThatNodesPutOffKeepTheInvariants(t *testing.T) {
 	t.Parallel()
 	simulate.Resizes{
-		Ask: func(w *simulate.World, cpu string) { edit(w, asks(cpu), valid) },
+		Ask: func(w *simulate.World, cpu, name string) { edit(w, asks(cpu), image(name), valid) },
 		Last: func(w *simulate.World, cpu string, deadline int32) {
 			edit(w, asks(cpu), partition("0"), policy(v1beta1.InPlaceIfPossible), resizeDeadline(deadline), valid)
 		},
 		Given: []string{"2", "40", "100"},
 	}.Check(t, worlds(asks("1"), policy(v1beta1.InPlaceIfPossible), resizeDeadline(30)))
+}
+
+// Containers are killed for their memory until the template gives them enough: a kubelet that starts one that is down leaves
+// the limit of its pod as it was, so that only a new pod heals it.
+func TestStarvedContainersGetTheirMemory(t *testing.T) {
+	t.Parallel()
+	simulate.Starved{
+		Limit: func(w *simulate.World, memory string) { edit(w, limited(memory), valid) },
+		Last: func(w *simulate.World, memory string) {
+			edit(w, limited(memory), partition("0"), policy(v1beta1.InPlaceIfPossible), valid)
+		},
+	}.Check(t, worlds(limited("256Mi"), policy(v1beta1.InPlaceIfPossible)))
+}
+
+// limited gives the container so much memory.
+func limited(memory string) setOption {
+	return func(s *v1beta1.CloneSet) {
+		list := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
+		s.Spec.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: list, Requests: list}
+	}
 }

@@ -146,7 +146,8 @@ func newPass(s Snapshot) *pass {
 	}
 	p.plan.MaxUnavailable = p.numbers.maxUnavailable
 	p.revisions = podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), inplace.Options{
-		DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, Resize: s.FeatureGates.Resize, CompareClaims: p.comparesClaims(),
+		DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, CompareClaims: p.comparesClaims(),
+		Resize: s.FeatureGates.Resize, KeepMemoryLimits: s.FeatureGates.KeepMemoryLimits,
 	})
 	p.updates = podupdate.Workload{
 		Revisions: p.revisions, Policy: p.policy(), Lifecycle: s.Set.Spec.Lifecycle,

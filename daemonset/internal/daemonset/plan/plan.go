@@ -99,7 +99,8 @@ func newPass(s Snapshot) *pass {
 	}
 	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
 	revisions := podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), inplace.Options{
-		DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, Resize: s.FeatureGates.Resize,
+		DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata,
+		Resize: s.FeatureGates.Resize, KeepMemoryLimits: s.FeatureGates.KeepMemoryLimits,
 	})
 	revisions.ShortNames = true
 	p.workload = podupdate.Workload{

@@ -46,6 +46,8 @@ type FeatureGates struct {
 	EnvFromMetadata bool
 	// Resize allows changing resources in place: InPlaceWorkloadVerticalScaling where pods/resize is served.
 	Resize bool
+	// KeepMemoryLimits says that the cluster lowers no memory limit of a container that does not restart for it.
+	KeepMemoryLimits bool
 	// AssignDirectly writes the node into new pods instead of leaving them to the default scheduler: flag
 	// assign-pods-by-scheduler is false.
 	AssignDirectly bool

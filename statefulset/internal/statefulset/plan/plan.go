@@ -143,7 +143,10 @@ func newPass(s Snapshot) *pass {
 		p.plan.Err = err
 	}
 	p.plan.MaxUnavailable = int32(p.numbers.maxUnavailable)
-	options := inplace.Options{DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, Resize: s.FeatureGates.Resize}
+	options := inplace.Options{
+		DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata,
+		Resize: s.FeatureGates.Resize, KeepMemoryLimits: s.FeatureGates.KeepMemoryLimits,
+	}
 	p.workload = podupdate.Workload{
 		Revisions:     podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), options),
 		Policy:        podupdate.Policy(rollingUpdate(s.Set).PodUpdatePolicy),

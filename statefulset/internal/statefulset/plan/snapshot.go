@@ -42,6 +42,8 @@ type FeatureGates struct {
 	EnvFromMetadata bool
 	// Resize allows changing resources in place: InPlaceWorkloadVerticalScaling where pods/resize is served.
 	Resize bool
+	// KeepMemoryLimits says that the cluster lowers no memory limit of a container that does not restart for it.
+	KeepMemoryLimits bool
 	// PreparingUpdateAsUpdate counts pods in PreparingUpdate as updated in unordered updates.
 	PreparingUpdateAsUpdate bool
 	// UnkeyedFirst updates pods with none of the orderPriority keys first instead of last.

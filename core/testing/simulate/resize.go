@@ -1,0 +1,105 @@
+package simulate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+)
+
+// allocate are the containers as the kubelet runs them: with the resources of the spec where the node can give what any
+// of them asks for, and with those of before where one asks for more than the node has, or has left for a pod that runs
+// there. Then all wait, as on a real node.
+func (r *podRuntime) allocate(spec *corev1.PodSpec) []*corev1.Container {
+	containers := podspec.LongRunning(spec)
+	r.pending = ""
+	for i, c := range containers {
+		cpu := c.Resources.Requests[corev1.ResourceCPU]
+		switch {
+		case same(r.containers[i].spec.Resources, c.Resources):
+		case cpu.CmpInt64(maxCPU) > 0:
+			r.pending = corev1.PodReasonInfeasible
+		case cpu.CmpInt64(leftCPU) > 0 && r.pending == "":
+			r.pending = corev1.PodReasonDeferred
+		}
+	}
+	if r.pending == "" {
+		return containers
+	}
+	for i, c := range containers {
+		allocated := *c
+		allocated.Resources = r.containers[i].spec.Resources
+		containers[i] = &allocated
+	}
+	return containers
+}
+
+// resize gives a running container its new quantities and the pod's cgroup those of the pod; the container may have to
+// restart for them. A memory limit below what the container uses fails.
+func (w *World) resize(r *podRuntime, c *containerRuntime) {
+	c.epoch++
+	epoch := c.epoch
+	r.failed = ""
+	w.After(w.delay(3*time.Second), func() {
+		if c.epoch != epoch {
+			return
+		}
+		if c.restartsFor() {
+			r.cgroup = r.limits()
+			w.restart(r, c)
+			return
+		}
+		if now, was := c.spec.Resources.Limits.Memory(), c.resources.Limits.Memory(); now.Cmp(*was) < 0 && w.tooLow(c, c.spec.Resources.Limits) {
+			r.failed = "the memory limit is below what container " + c.name + " uses"
+		} else {
+			c.resources, r.cgroup = c.spec.Resources, r.limits()
+		}
+		w.report(r)
+		if !c.ready { // the probe that the resize cut off goes on
+			w.settleContainer(r, c)
+		}
+	})
+}
+
+// starves reports whether the container is killed for its memory: its limit, or that of its pod's cgroup, is below what
+// it uses.
+func (w *World) starves(r *podRuntime, c *containerRuntime) bool {
+	return w.tooLow(c, c.resources.Limits) || w.tooLow(c, r.cgroup)
+}
+
+// tooLow reports whether the memory limit of the list is below what the container's image uses.
+func (w *World) tooLow(c *containerRuntime, limits corev1.ResourceList) bool {
+	limit, limited := limits[corev1.ResourceMemory]
+	return limited && limit.Cmp(w.image(c.spec.Image).Memory) < 0
+}
+
+// limits are those of a pod with the containers as they are to run.
+func (r *podRuntime) limits() corev1.ResourceList {
+	var spec corev1.PodSpec
+	for _, c := range r.containers {
+		spec.Containers = append(spec.Containers, *c.spec)
+	}
+	return limitsOf(&spec)
+}
+
+// limitsOf are the limits of a pod's cgroup: what its containers may have together, of resources of which each of them is
+// limited.
+func limitsOf(spec *corev1.PodSpec) corev1.ResourceList {
+	limits := corev1.ResourceList{}
+	containers := podspec.LongRunning(spec)
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		var sum resource.Quantity
+		limited := true
+		for _, c := range containers {
+			q, ok := c.Resources.Limits[name]
+			limited = limited && ok
+			sum.Add(q)
+		}
+		if limited {
+			limits[name] = sum
+		}
+	}
+	return limits
+}
