@@ -114,18 +114,49 @@ func mayBeFollowed(pod *corev1.Pod, name string) bool {
 type batch struct {
 	chosen             sets.Set[string]
 	now, behind, later changes
+	begun              bool // it is the rest of the batch that was written last
 }
 
 // divide finds the next batch of the changes. What waits for its resizes, and resizes that wait, come with the next
 // write, for which no container has to be ready: it is the rest of this batch.
 func divide(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[string]) batch {
 	chosen := chooseBatch(c, s, ch, onTheirWay)
+	rest := s.restOfBatch(ch, chosen)
+	begun := rest.Len() > 0
+	if begun {
+		chosen = rest
+	}
 	now, later := ch.split(chosen)
 	now, held := now.resizesLast(c, s)
 	now, behind := now.resizesFirst(c.Pod, onTheirWay)
 	behind.add(held)
 	later.add(behind)
-	return batch{chosen: chosen, now: now, behind: behind, later: later}
+	return batch{chosen: chosen, now: now, behind: behind, later: later, begun: begun}
+}
+
+// restOfBatch are those of the chosen containers that belong to the batch that was written last, with changes left. It is
+// empty where no such batch is begun.
+func (s *State) restOfBatch(left changes, chosen sets.Set[string]) sets.Set[string] {
+	n := len(s.ContainerBatchesRecord)
+	if n == 0 || !s.hasNext() || s.PreCheckBeforeNext != nil {
+		return nil
+	}
+	recorded := sets.New(s.ContainerBatchesRecord[n-1].Containers...)
+	return left.withReadersOfTheSameKeys(recorded.Intersection(chosen).Intersection(left.containers()))
+}
+
+// record has one entry for the batch, whose resizes may go ahead of its restarts, with the moment of its last write.
+func (b batch) record(c *action.PodChange, s *State, onTheirWay sets.Set[string]) {
+	if b.now.containers().Union(onTheirWay).Len() == 0 {
+		return
+	}
+	names := b.now.containers().Union(b.behind.restarted()).Union(onTheirWay)
+	if b.begun {
+		last := len(s.ContainerBatchesRecord) - 1
+		names.Insert(s.ContainerBatchesRecord[last].Containers...)
+		s.ContainerBatchesRecord = s.ContainerBatchesRecord[:last]
+	}
+	s.ContainerBatchesRecord = append(s.ContainerBatchesRecord, Batch{Timestamp: c.Now, Containers: sets.List(names)})
 }
 
 // awaitRun says which container has to run before anything of the batch can be written; nil where something can.
@@ -150,14 +181,12 @@ func (b batch) start(c *action.PodChange, s *State, onTheirWay sets.Set[string])
 	}
 	s.recordRestarts(c.Pod, now.restarts)
 	s.recordRaisedLimits(c.Pod, now.resources)
+	b.record(c, s, onTheirWay)
 	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = later.images, later.resources, later.metadata
 	s.NextContainerRestarts = sets.List(later.restarts)
 	s.PreCheckBeforeNext = nil
 	if later.containers().Len() > 0 && behind.containers().Len() == 0 {
 		s.PreCheckBeforeNext = &PreCheck{ContainersRequiredReady: sets.List(chosen)}
-	}
-	if batch := now.containers().Union(onTheirWay); batch.Len() > 0 {
-		s.ContainerBatchesRecord = append(s.ContainerBatchesRecord, Batch{Timestamp: c.Now, Containers: sets.List(batch)})
 	}
 	if now.interrupt(c.Pod) || behind.interrupt(c.Pod) || restartsToCome(c.Pod, onTheirWay) {
 		takeOutOfService(c)

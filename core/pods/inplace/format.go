@@ -37,7 +37,7 @@ type State struct {
 	NextContainerRestarts    []string                               `json:"nextContainerRestarts,omitempty"`
 	// PreCheckBeforeNext is what the next batch waits for besides the completion of the one before.
 	PreCheckBeforeNext *PreCheck `json:"preCheckBeforeNext,omitempty"`
-	// ContainerBatchesRecord has one entry for each batch written so far.
+	// ContainerBatchesRecord has one entry for each batch written so far, whose resizes may go ahead of its restarts.
 	ContainerBatchesRecord []Batch `json:"containerBatchesRecord,omitempty"`
 }
 
@@ -56,7 +56,7 @@ type PreCheck struct {
 	ContainersRequiredReady []string `json:"containersRequiredReady,omitempty"`
 }
 
-// Batch is one batch of containers, sorted, and the moment at which it was written.
+// Batch is one batch of containers, sorted, and the moment at which it was last written to.
 type Batch struct {
 	Timestamp  metav1.Time `json:"timestamp"`
 	Containers []string    `json:"containers"`

@@ -212,7 +212,7 @@ func TestResizesGoAheadInEachBatch(t *testing.T) {
 	restarted(pod, "second", "second-1")
 	_, p, _ := refresh(t, pod, at(2*time.Minute))
 	assert.True(t, p.Complete)
-	assert.Len(t, stateOf(t, pod).ContainerBatchesRecord, 4)
+	assert.Len(t, stateOf(t, pod).ContainerBatchesRecord, 2)
 	require.Empty(t, sets.List(readPrior(action.NewPodChange(pod, at(0))).state.next().containers()))
 	assert.NotEmpty(t, pod.Annotations[contract.InPlaceUpdateStateAnnotation])
 }
