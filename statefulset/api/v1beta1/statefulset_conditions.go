@@ -11,7 +11,7 @@ const (
 	// StatefulSetFailedUpdatePod is True if the last attempt to update or repair a pod failed.
 	StatefulSetFailedUpdatePod = "FailedUpdatePod"
 	// StatefulSetVolumeResizeFailed is True while a claim cannot follow its template. The message names
-	// the claim and its storage class.
+	// the claim and what is in the way: its storage class, its driver or the API server.
 	StatefulSetVolumeResizeFailed = "VolumeResizeFailed"
 )
 

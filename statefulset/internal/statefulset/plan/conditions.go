@@ -24,17 +24,25 @@ func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done 
 		failed = failure{w.Reason, w.Message}
 	}
 	list = failureCondition(list, v1beta1.StatefulSetFailedUpdatePod, failed.reason, failed.message, now)
-	resize := ""
-	if w := waitWith(todo, WaitResizeFailed); w != nil {
-		resize = w.Message
+	resize := failureOr("", waitWith(todo, WaitResizeFailed))
+	if w := p.refusedGrowth(todo); resize.message == "" && w != nil {
+		resize = failure{w.Reason, w.Message}
 	}
-	list = failureCondition(list, v1beta1.StatefulSetVolumeResizeFailed, WaitResizeFailed, resize, now)
+	list = failureCondition(list, v1beta1.StatefulSetVolumeResizeFailed, resize.reason, resize.message, now)
 	list = conditions.Set(list, p.available(), now)
 	list = conditions.Set(list, p.progressing(todo), now)
 	return conditions.Summarize(list, p.summary(status, todo, done), now)
 }
 
 // failure is what failed and why.
+// failureOr is the text of an error or, without one, a wait that does not end without somebody's help.
+func failureOr(text string, w *action.Wait) failure {
+	if text == "" && w != nil {
+		return failure{w.Reason, w.Message}
+	}
+	return failure{conditions.ReasonError, text}
+}
+
 type failure struct{ reason, message string }
 
 // failureCondition sets a condition that is True while something fails, and False once it no longer does.

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
@@ -98,7 +99,7 @@ func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *play
 	}
 	w.After(at+time.Duration(rng.IntN(60))*time.Second, func() {
 		w.Tell(simulate.UserActor, "wants something good")
-		edit(w, image("app:good"), paused(false), updateType(appsv1.RollingUpdateStatefulSetStrategyType), kept, possible, valid)
+		edit(w, image("app:good"), paused(false), updateType(appsv1.RollingUpdateStatefulSetStrategyType), kept, possible, feasible, valid)
 	})
 	return w, p
 }
@@ -114,7 +115,7 @@ func randomSet(rng *rand.Rand) setOption {
 	options := []setOption{
 		sometimes(40, inOrder()), randomPolicy(rng), maxUnavailable(pick("1", "2", "20%", "50%", "100%")),
 		sometimes(50, randomPartition(rng)), history(int32(rng.IntN(4))), sometimes(30, minReady(5)),
-		sometimes(30, claimed("data")), sometimes(30, growing("1Gi")), sometimes(30, randomRetention(rng)),
+		sometimes(30, claimed("data")), sometimes(15, claimed("log")), sometimes(30, growing("1Gi")), sometimes(30, randomRetention(rng)),
 		sometimes(30, func(s *v1beta1.StatefulSet) { hooked()(s); hookTaken()(s) }), sometimes(10, preNormalHook()),
 		sometimes(25, grace(int32(1+rng.IntN(15)))), sometimes(20, scaleUnavailable(pick("1", "2", "50%"))),
 		sometimes(30, unorderedBy(nil)), sometimes(10, unorderedBy(&workload.UpdatePriorityStrategy{
@@ -179,7 +180,7 @@ func randomEdit(w *simulate.World, rng *rand.Rand) setOption {
 	case 18:
 		return claimedOnce(pick("data", "log"))
 	case 19:
-		return growing(pick("1Gi", "2Gi", "3Gi"))
+		return growing(pick("1Gi", "2Gi", "3Gi", "100Gi"))
 	default:
 		return randomRetention(rng)
 	}
@@ -223,9 +224,18 @@ func valid(s *v1beta1.StatefulSet) {
 	}
 }
 
+// feasible takes sizes from a set that no volume has.
+func feasible(s *v1beta1.StatefulSet) {
+	for i := range s.Spec.VolumeClaimTemplates {
+		if requests := s.Spec.VolumeClaimTemplates[i].Spec.Resources.Requests; requests.Storage().Cmp(resource.MustParse(largestVolume)) > 0 {
+			requests[corev1.ResourceStorage] = resource.MustParse("4Gi")
+		}
+	}
+}
+
 // possible takes policy InPlaceOnly from a set with claims: pods from before have none.
 func possible(s *v1beta1.StatefulSet) {
-	if r := s.Spec.UpdateStrategy.RollingUpdate; len(s.Spec.VolumeClaimTemplates) > 0 && r.PodUpdatePolicy == v1beta1.InPlaceOnly {
+	if r := s.Spec.UpdateStrategy.RollingUpdate; r != nil && len(s.Spec.VolumeClaimTemplates) > 0 && r.PodUpdatePolicy == v1beta1.InPlaceOnly {
 		r.PodUpdatePolicy = v1beta1.InPlaceIfPossible
 	}
 }

@@ -31,6 +31,7 @@ func watch(w *simulate.World) {
 	w.OnEvent(podsHaveTheirClaims)
 	w.OnEvent(onePodForEachOrdinal())
 	w.OnEvent(oneReplacementForEachSize())
+	w.OnEvent(kubeletsHaveTheirTime)
 }
 
 // liveIn are the live ordinals of the set in the view, and whether its spec says which.
@@ -121,6 +122,24 @@ func oneReplacementForEachSize() func(*simulate.World, simulate.Event) {
 		replaced[key] = pod
 	}
 }
+// kubeletsHaveTheirTime demands that no pod is replaced for the sake of a size alone as long as its kubelet may grow the
+// file system.
+func kubeletsHaveTheirTime(w *simulate.World, e simulate.Event) {
+	claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
+	set := present(w)
+	if !ok || set == nil || e.Actor != simulate.OperatorActor || e.Old == nil || e.Old.GetAnnotations()[v1beta1.RemountAnnotation] == claim.Annotations[v1beta1.RemountAnnotation] {
+		return
+	}
+	uid, _ := remountOf(claim)
+	for _, o := range w.Pods() {
+		pending := pendingFileSystem(claim)
+		updated := podstate.ShortHash(o.Labels[contract.RevisionLabel]) == podstate.ShortHash(set.Status.UpdateRevision)
+		if o.UID == uid && updated && hasStorage(o, set.Spec.VolumeClaimTemplates) && pending != nil && w.Now().Sub(pending.LastTransitionTime.Time) < kubeletPatience {
+			w.Violate("pod %s is replaced for claim %s, which its kubelet may yet grow", o.Name, claim.Name)
+		}
+	}
+}
+
 
 // planJudges judge a plan for the snapshot.
 func planJudges(s Snapshot, todo Plan) []simulate.Judge {

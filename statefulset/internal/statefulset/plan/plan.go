@@ -200,7 +200,7 @@ func (p *pass) inspect(o *corev1.Pod, ordinal int32) pod {
 		ordinal:    ordinal,
 		updated:    updated,
 		overdue:    updated && state.Active && p.workload.ResizeOverdue(state),
-		claims:     p.inspectClaims(o),
+		claims:     p.inspectClaims(state, updated),
 		hasVolumes: hasStorage(o, p.Set.Spec.VolumeClaimTemplates),
 		deleting:   state.Lifecycle == contract.LifecyclePreparingDelete,
 	}

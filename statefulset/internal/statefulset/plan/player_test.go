@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -68,12 +69,16 @@ func storageClass(name string, expandable bool) *storagev1.StorageClass {
 	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, AllowVolumeExpansion: &expandable}
 }
 
-// growVolumes lets the storage of the world follow claims that ask for more, after a while.
+// largestVolume is how much the storage of a world has for one claim.
+const largestVolume = "10Gi"
+
+// growVolumes lets the storage of the world follow claims that ask for another size, in its phases: the volume grows after
+// a while, or is too large, and then its file system.
 func (p *player) growVolumes() {
 	p.world.OnEvent(func(w *simulate.World, e simulate.Event) {
 		switch o := e.Object.(type) {
 		case *corev1.PersistentVolumeClaim:
-			if e.Actor == simulate.OperatorActor && e.Type == simulate.Modified && !hasRequestedSize(o) && !awaitsMount(o) {
+			if e.Actor == simulate.OperatorActor && e.Type == simulate.Modified && !hasRequestedSize(o) && pendingFileSystem(o) == nil {
 				w.After(5*time.Second, func() { p.grow(o) })
 			}
 		case *corev1.Pod:
@@ -90,12 +95,30 @@ const driver = "driver"
 
 func (p *player) grow(claim *corev1.PersistentVolumeClaim) {
 	_ = simulate.Change(p.world, driver, "status", claim, func(c *corev1.PersistentVolumeClaim) {
-		if p.offline {
-			c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue}}
-			return
+		is := corev1.PersistentVolumeClaimCondition{
+			Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.world.Now()),
 		}
-		c.Status.Capacity = c.Spec.Resources.Requests
+		c.Status.AllocatedResourceStatuses = nil
+		if want := requested(c); want.Cmp(resource.MustParse(largestVolume)) > 0 {
+			is.Type, is.Message = corev1.PersistentVolumeClaimControllerResizeError, "no volume is larger than "+largestVolume
+			c.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: corev1.PersistentVolumeClaimControllerResizeInfeasible}
+		}
+		c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{is}
 	})
+	if !p.offline { // the kubelet grows it when it synchronizes the pod
+		p.world.After(time.Duration(1+len(claim.Name)*13%90)*time.Second, func() { growMounted(p.world, claim) })
+	}
+}
+
+// growMounted grows the file system of a claim that a pod has mounted which runs.
+func growMounted(w *simulate.World, claim *corev1.PersistentVolumeClaim) {
+	for _, o := range w.Pods() {
+		if o.Status.Phase == corev1.PodRunning && slices.ContainsFunc(o.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
+		}) {
+			mount(w, o)
+		}
+	}
 }
 
 // mount grows the file systems of the pod that await it.
@@ -105,7 +128,7 @@ func mount(w *simulate.World, o *corev1.Pod) {
 			continue
 		}
 		claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), o.Namespace, v.PersistentVolumeClaim.ClaimName)
-		if claim != nil && awaitsMount(claim) {
+		if claim != nil && pendingFileSystem(claim) != nil {
 			_ = simulate.Change(w, simulate.BinderActor, "status", claim, func(c *corev1.PersistentVolumeClaim) {
 				c.Status.Capacity, c.Status.Conditions = c.Spec.Resources.Requests, nil
 			})

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -17,14 +19,21 @@ import (
 
 // claimState is how far the claims of a pod follow their templates, where the strategy asks for that.
 type claimState struct {
-	toGrow            []*corev1.PersistentVolumeClaim // claims to grow
-	templates         []*corev1.PersistentVolumeClaim // the templates of those
+	toGrow            []growth                        // claims to grow
 	growing           string                          // a claim whose volume grows
+	kubeletUntil      time.Time                       // until when the kubelet may grow that one's file system as it is mounted
 	fileSystemPending string                          // a claim whose file system grows when it is mounted anew
 	needsRemount      bool                            // only a new pod mounts such a claim anew
 	unmarked          []*corev1.PersistentVolumeClaim // claims that do not say yet for which pod that is so
 	problem           *claimProblem                   // why a claim cannot follow
 }
+
+// holdsDeletion reports whether a pod that serves is not deleted for now: a new one would wait for the same volume. A file
+// system grows with the mount of a new pod.
+func (s *claimState) holdsDeletion() bool { return s.growing != "" && s.kubeletUntil.IsZero() }
+
+// growth is a claim that asks for another size than its template, and the template.
+type growth struct{ claim, template *corev1.PersistentVolumeClaim }
 
 // claimProblem is why a claim cannot follow its template.
 type claimProblem struct {
@@ -33,6 +42,10 @@ type claimProblem struct {
 	event   string
 	message string
 }
+
+// kubeletPatience is how long the kubelet may take to grow a file system that is mounted. It does that when it synchronizes
+// the pod, every 60 to 90 seconds. A driver that grows none before it is mounted anew says the same until then.
+const kubeletPatience = 3 * time.Minute
 
 // classesCheck is when storage classes are asked for again that could not be read.
 const classesCheck = 10 * time.Second
@@ -44,20 +57,21 @@ func (p *pass) growsClaims() bool {
 
 // inspectClaims looks at the claims of a pod, where they grow. One that is missing or on its way out is
 // left out, and one without a volume can only differ from its template: no server lets it grow.
-func (p *pass) inspectClaims(o *corev1.Pod) claimState {
+func (p *pass) inspectClaims(o podstate.State, updated bool) claimState {
 	var s claimState
 	if !p.growsClaims() {
 		return s
 	}
 	for i := range p.Set.Spec.VolumeClaimTemplates {
 		t := &p.Set.Spec.VolumeClaimTemplates[i]
-		claim := p.Claim(claimName(t, o.Name))
+		claim := p.Claim(claimName(t, o.Pod.Name))
 		if claim == nil || claim.DeletionTimestamp != nil {
 			continue
 		}
 		bound := claim.Status.Phase == corev1.ClaimBound
-		if bound && !hasRequestedSize(claim) {
-			p.inspectGrowth(&s, claim, o)
+		failure, failed := growthFailure(claim)
+		if bound && !hasRequestedSize(claim) && !failed {
+			p.inspectGrowth(&s, claim, o, updated)
 		}
 		switch {
 		case !sameKind(claim, t):
@@ -68,15 +82,23 @@ func (p *pass) inspectClaims(o *corev1.Pod) claimState {
 				s.problem = trouble
 				continue
 			}
-			s.toGrow, s.templates = append(s.toGrow, claim), append(s.templates, t)
+			s.toGrow = append(s.toGrow, growth{claim, t})
+		case bound && failed && hasLess(claim, requested(t)):
+			if want := requested(claim); want.Cmp(requested(t)) > 0 {
+				s.toGrow = append(s.toGrow, growth{claim, t})
+				continue
+			}
+			s.problem = &claimProblem{claim.Name, WaitResizeFailed, EventResizeFailed, fmt.Sprintf(
+				"claim %s has not grown to %s: %s; a lower size in the template is tried instead", claim.Name, storageOf(claim), failure)}
 		}
 	}
 	return s
 }
 
 // inspectGrowth looks at a claim of the pod that has not got what it asks for.
-func (p *pass) inspectGrowth(s *claimState, claim *corev1.PersistentVolumeClaim, o *corev1.Pod) {
-	if !awaitsMount(claim) {
+func (p *pass) inspectGrowth(s *claimState, claim *corev1.PersistentVolumeClaim, o podstate.State, updated bool) {
+	pending := pendingFileSystem(claim)
+	if pending == nil {
 		s.growing = claim.Name
 		return
 	}
@@ -84,13 +106,44 @@ func (p *pass) inspectGrowth(s *claimState, claim *corev1.PersistentVolumeClaim,
 	if p.workload.Policy == podupdate.InPlaceOnly {
 		return
 	}
-	want := requested(claim)
+	until := pending.LastTransitionTime.Add(kubeletPatience)
 	switch pod, size := remountOf(claim); {
-	case size == want.String():
-		s.needsRemount = s.needsRemount || pod == o.UID
-	case o.Status.Phase == corev1.PodRunning: // one that has not mounted it yet will
+	case size == storageOf(claim):
+		s.needsRemount = s.needsRemount || pod == o.Pod.UID
+	case o.Pod.Status.Phase != corev1.PodRunning: // it has not mounted it yet, and will
+	case p.Now.Before(until) && !p.isReplacedAnyway(o, updated):
+		s.growing, s.kubeletUntil = claim.Name, until
+		p.plan.RequeueWithin(until.Sub(p.Now))
+	default:
 		s.needsRemount, s.unmarked = true, append(s.unmarked, claim)
 	}
+}
+
+// isReplacedAnyway reports whether the pod needs a successor for another reason than its claims.
+func (p *pass) isReplacedAnyway(o podstate.State, updated bool) bool {
+	return !hasStorage(o.Pod, p.Set.Spec.VolumeClaimTemplates) ||
+		!updated && p.Chosen.Update != nil && p.workload.NeedsNewPod(o, p.Chosen.Update)
+}
+
+// growthFailure is why the volume of the claim could not grow, in the words of its driver, and whether it could not. Kubernetes
+// goes on trying, and lets the claim ask for less than that.
+func growthFailure(claim *corev1.PersistentVolumeClaim) (words string, failed bool) {
+	if hasRequestedSize(claim) {
+		return "", false
+	}
+	for i := range claim.Status.Conditions {
+		switch c := &claim.Status.Conditions[i]; c.Type {
+		case corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError:
+			if c.Status == corev1.ConditionTrue {
+				return cmp.Or(c.Message, string(c.Type)), true
+			}
+		}
+	}
+	switch state := claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]; state {
+	case corev1.PersistentVolumeClaimControllerResizeInfeasible, corev1.PersistentVolumeClaimNodeResizeInfeasible:
+		return string(state), true
+	}
+	return "", false
 }
 
 // sameKind compares class and access modes. An absent class is any class.
@@ -108,15 +161,24 @@ func isSmallerThanTemplate(claim, t *corev1.PersistentVolumeClaim) bool {
 
 // hasRequestedSize reports whether the claim has what it asks for.
 func hasRequestedSize(claim *corev1.PersistentVolumeClaim) bool {
-	has := claim.Status.Capacity[corev1.ResourceStorage]
-	return has.Cmp(requested(claim)) >= 0
+	return !hasLess(claim, requested(claim))
 }
 
-// awaitsMount reports whether the volume has grown and its file system grows when it is mounted.
-func awaitsMount(claim *corev1.PersistentVolumeClaim) bool {
-	return slices.ContainsFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
+// hasLess reports whether the claim has less than the size.
+func hasLess(claim *corev1.PersistentVolumeClaim, size resource.Quantity) bool {
+	has := claim.Status.Capacity[corev1.ResourceStorage]
+	return has.Cmp(size) < 0
+}
+
+// pendingFileSystem is the condition that the volume has grown and its file system has not, or nil.
+func pendingFileSystem(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimCondition {
+	i := slices.IndexFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
 		return c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue
 	})
+	if i < 0 {
+		return nil
+	}
+	return &claim.Status.Conditions[i]
 }
 
 func requested(claim *corev1.PersistentVolumeClaim) resource.Quantity {
@@ -146,23 +208,54 @@ func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) *claimProblem 
 // growClaimsOf begins to grow the claims of the pod. Until they are done the pod counts against maxUnavailable,
 // and as long as it serves it is left alone.
 func (p *pass) growClaimsOf(o *pod) {
-	for i, claim := range o.claims.toGrow {
-		p.resizes = append(p.resizes, action.Action{
-			Verb: action.PatchSpec, Object: claim, Reason: "Resize", Message: "its template asks for more",
-			Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
-				"metadata": map[string]any{"annotations": map[string]any{v1beta1.OwnedByAnnotation: p.Set.Name}},
-				"spec":     map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": storageOf(o.claims.templates[i])}}},
-			}}},
-			Event: &action.Event{
-				Succeeded: EventResized, Failed: EventResizeFailed,
-				Note: "resize Claim " + claim.Name + " Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful",
-			},
-		})
+	for _, g := range o.claims.toGrow {
+		p.resizes = append(p.resizes, p.resize(o, g))
 	}
 }
 
-// storageOf is the storage that a template asks for. Nothing else of a bound claim can change: limits are those with which
-// it was made.
+// resize has the claim ask for the size in its template. Nothing else of a bound claim can change.
+func (p *pass) resize(o *pod, g growth) action.Action {
+	why := "its template asks for more"
+	if !isSmallerThanTemplate(g.claim, g.template) {
+		why = "it has not grown, and its template asks for less"
+	}
+	return action.Action{
+		Verb: action.PatchSpec, Object: g.claim, Reason: "Resize", Message: why,
+		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{v1beta1.OwnedByAnnotation: p.Set.Name}},
+			"spec":     map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": storageOf(g.template)}}},
+		}}},
+		Event: &action.Event{
+			Succeeded: EventResized, Failed: EventResizeFailed,
+			Note: "resize Claim " + g.claim.Name + " Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful",
+		},
+	}
+}
+
+// skipRefusedGrowth leaves out claims of the pod that the server does not let grow, until they are tried again: neither
+// the update of the pod nor others wait for them.
+func (p *pass) skipRefusedGrowth(o *pod) {
+	o.claims.toGrow = slices.DeleteFunc(o.claims.toGrow, func(g growth) bool {
+		a := p.resize(o, g)
+		return p.plan.YieldsPlace(&a)
+	})
+}
+
+// refusedGrowth is the wait of a claim that the server does not let grow, or nil.
+func (p *pass) refusedGrowth(todo Plan) *action.Wait {
+	for i := range todo.Waits {
+		w := &todo.Waits[i]
+		isClaim := slices.ContainsFunc(p.targets, func(o *pod) bool {
+			return slices.ContainsFunc(o.claims.toGrow, func(g growth) bool { return g.claim.Name == w.Object })
+		})
+		if w.Reason == action.WaitRefused && isClaim {
+			return &action.Wait{Reason: w.Reason, Message: "claim " + w.Object + " does not grow: " + w.Message}
+		}
+	}
+	return nil
+}
+
+// storageOf is the storage that a claim or a template asks for.
 func storageOf(t *corev1.PersistentVolumeClaim) string {
 	storage := requested(t)
 	return storage.String()
@@ -178,6 +271,9 @@ func growClaims(p *pass) {
 		switch c := o.claims; {
 		case c.problem != nil:
 			p.plan.Wait(c.problem.reason, c.problem.claim, "%s", c.problem.message)
+		case !c.kubeletUntil.IsZero():
+			p.plan.Wait(WaitResize, c.growing, "the kubelet has until %s to grow the file system of claim %s; then pod %s is replaced",
+				c.kubeletUntil.UTC().Format(time.RFC3339), c.growing, o.Pod.Name)
 		case c.growing != "":
 			p.plan.Wait(WaitResize, c.growing, "claim %s grows; pod %s waits for it", c.growing, o.Pod.Name)
 		case c.fileSystemPending != "" && o.upToDate():

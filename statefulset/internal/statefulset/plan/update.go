@@ -109,7 +109,7 @@ func (p *pass) unavailableTargets() []*pod {
 	if !ordered(p.Set) {
 		var all []*pod
 		for _, o := range p.targets {
-			if o.outOfService() && o.mayMove() && !o.touched {
+			if o.outOfService() && p.mayMove(o) && !o.touched {
 				all = append(all, o)
 			}
 		}
@@ -120,7 +120,7 @@ func (p *pass) unavailableTargets() []*pod {
 		case o == nil:
 			return nil
 		case !o.inRange || !o.outOfService():
-		case o.mayMove() && !o.touched:
+		case p.mayMove(o) && !o.touched:
 			return []*pod{o}
 		default:
 			return nil
@@ -129,9 +129,11 @@ func (p *pass) unavailableTargets() []*pod {
 	return nil
 }
 
-// mayMove reports whether an update of the pod may begin. One that serves waits for its claims.
-func (o *pod) mayMove() bool {
-	held := o.claims.growing != "" || o.claims.problem != nil
+// mayMove reports whether an update of the pod may begin. One that serves waits for claims that grow, and not for claims
+// that do not.
+func (p *pass) mayMove(o *pod) bool {
+	p.skipRefusedGrowth(o)
+	held := o.claims.growing != "" || o.claims.problem != nil && o.claims.problem.reason == WaitResize
 	return o.Active && !o.inGrace && !o.upToDate() && (o.outOfService() || !held)
 }
 
@@ -145,7 +147,7 @@ func (p *pass) updateAvailable(step *action.Step) {
 	b, waits := p.disruptionBudget(), false
 	for _, o := range p.targets {
 		switch {
-		case o.outOfService() || !o.mayMove():
+		case o.outOfService() || !p.mayMove(o):
 			continue
 		case o.touched: // its turn comes when its present change is seen
 			return
@@ -261,7 +263,7 @@ func deleteSpecified(p *pass) {
 	var b *disruptionBudget
 	for _, s := range slices.Backward(p.slots) {
 		o := s.pod
-		if o == nil || !o.SpecifiedDelete || o.touched || !o.Active || o.claims.growing != "" && !o.outOfService() {
+		if o == nil || !o.SpecifiedDelete || o.touched || !o.Active || o.claims.holdsDeletion() && !o.outOfService() {
 			continue
 		}
 		if b == nil {
