@@ -6,7 +6,8 @@ const (
 	StatefulSetAvailable = "Available"
 	// StatefulSetProgressing tells how far the rollout is, and what it waits for.
 	StatefulSetProgressing = "Progressing"
-	// StatefulSetFailedCreatePod is True if the last attempt to create a pod or its claims failed.
+	// StatefulSetFailedCreatePod is True if the last attempt to create a pod or its claims failed, or if pods cannot be
+	// created because a claim template was removed.
 	StatefulSetFailedCreatePod = "FailedCreatePod"
 	// StatefulSetFailedUpdatePod is True if the last attempt to update or repair a pod failed.
 	StatefulSetFailedUpdatePod = "FailedUpdatePod"

@@ -5,9 +5,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/workloads/validation"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
 )
@@ -25,7 +27,17 @@ func Warnings(set, old *v1beta1.StatefulSet, featureGates FeatureGates) []string
 	if old != nil && resizes(set, featureGates) {
 		warnings = append(warnings, shrinking(set, old)...)
 	}
+	if old != nil && keepsPods(set) {
+		templates := specPath().Child("volumeClaimTemplates")
+		warnings = append(warnings, validation.RemovedClaimTemplates(set.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates, &old.Spec.Template, templates)...)
+	}
 	return warnings
+}
+
+// keepsPods reports whether a partition keeps pods at the current revision.
+func keepsPods(set *v1beta1.StatefulSet) bool {
+	strategy := set.Spec.UpdateStrategy
+	return strategy.Type != appsv1.OnDeleteStatefulSetStrategyType && strategy.RollingUpdate != nil && ptr.Deref(strategy.RollingUpdate.Partition, 0) > 0
 }
 
 // ineffective names the fields whose feature gate is off.

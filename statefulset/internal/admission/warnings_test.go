@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
@@ -51,6 +53,22 @@ func TestShrinkingClaimsAreNamed(t *testing.T) {
 	want := []string{"spec.volumeClaimTemplates[data]: existing claims keep their size, only new ones are smaller"}
 	assert.Equal(t, want, Warnings(shrunk, valid(claims(nil)), FeatureGates{AutoResizePVC: true}))
 	assert.Empty(t, Warnings(valid(claims(nil)), shrunk, FeatureGates{AutoResizePVC: true}), "growing")
+}
+
+func TestRemovedClaimTemplatesThatAPartitionKeepsMountedAreNamed(t *testing.T) {
+	mounted := valid(func(s *set) {
+		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{gen.Claim("data", "1Gi"), gen.Claim("log", "1Gi"), gen.Claim("spare", "1Gi")}
+		s.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data"}, {Name: "log"}}
+	})
+	removed := func(partition int32) []string {
+		now := mounted.DeepCopy()
+		now.Spec.VolumeClaimTemplates = now.Spec.VolumeClaimTemplates[:1]
+		rolling(func(r *strategy) { r.Partition = &partition })(now)
+		return Warnings(now, mounted, FeatureGates{StartOrdinal: true, AutoDeletePVC: true, PreDownload: true})
+	}
+	require.Len(t, removed(1), 1, "nothing mounts the spare one")
+	assert.Contains(t, removed(1)[0], "spec.volumeClaimTemplates[log]: the partition keeps pods")
+	assert.Empty(t, removed(0))
 }
 
 func TestOverlappingReservationsAreNamed(t *testing.T) {

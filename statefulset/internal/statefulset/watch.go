@@ -15,8 +15,10 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
 
 // watch has events of claims wake the sets whose pods have them by name.
@@ -63,7 +65,7 @@ func mounters(e *engine.Engine) handler.MapFunc {
 				continue
 			}
 			key := types.NamespacedName{Namespace: claim.GetNamespace(), Name: name[i+1 : end]}
-			if set := setOf(ctx, e, key); set != nil && hasTemplate(set, name[:i]) {
+			if set := setOf(ctx, e, key); set != nil && (hasTemplate(set, name[:i]) || awaitsFormerClaim(set)) {
 				add(key)
 			}
 		}
@@ -78,6 +80,12 @@ func hasTemplate(set *v1beta1.StatefulSet, name string) bool {
 		}
 	}
 	return false
+}
+
+// awaitsFormerClaim reports whether the set has pods that want a claim of a claim template that was removed.
+func awaitsFormerClaim(set *v1beta1.StatefulSet) bool {
+	c := conditions.Get(set.Status.Conditions, v1beta1.StatefulSetFailedCreatePod)
+	return c != nil && c.Reason == plan.WaitClaimTemplateRemoved
 }
 
 // setOf is the cached StatefulSet, nil when there is none.

@@ -49,41 +49,82 @@ func hasStorage(o *corev1.Pod, templates []corev1.PersistentVolumeClaim) bool {
 	return true
 }
 
-// mounts are the volumes that a pod has from the claim templates.
-func (p *pass) mounts(name string) []newpod.Mount {
+// mounts are the volumes that a pod has from the claim templates, and from those that were removed.
+func (p *pass) mounts(name string, former []string) []newpod.Mount {
 	var mounts []newpod.Mount
 	for i := range p.Set.Spec.VolumeClaimTemplates {
 		t := &p.Set.Spec.VolumeClaimTemplates[i]
 		mounts = append(mounts, newpod.Mount{Volume: t.Name, Claim: claimName(t, name)})
 	}
-	return mounts
-}
+	for _, volume := range former {
+		mounts = append(mounts, newpod.Mount{Volume: volume, Claim: volume + "-" + name})
+	}
 
 // claimsFor are the claims that are to be created before the pod, and whether the pod may be created at
+	return mounts
+}
 // all: not while one of its claims is on its way out.
 func (p *pass) claimsFor(name string) (missing []action.Object, ok bool) {
 	for i := range p.Set.Spec.VolumeClaimTemplates {
 		t := &p.Set.Spec.VolumeClaimTemplates[i]
-		claim := p.Claim(claimName(t, name))
-		switch {
-		case claim == nil:
+		if claim := p.Claim(claimName(t, name)); claim == nil {
 			missing = append(missing, p.newClaim(t, name))
-		case claim.DeletionTimestamp != nil:
-			p.plan.RequeueWithin(goneCheck)
-			p.plan.Wait(WaitClaimGoing, claim.Name, "pvc %s is to be deleted; pod %s is created once it is gone", claim.Name, name)
+		} else if !p.awaitsPod(claim, name) {
 			return nil, false
-		case p.hasFormerPod(claim, name) && !p.deletesWithScale():
-			p.retainClaim(claim, name)
-			return nil, false
-		case p.hasFormerPod(claim, name):
-			p.plan.RequeueWithin(goneCheck)
-			p.plan.Wait(WaitStaleClaim, claim.Name, "claim %s goes with a former pod %s; the pod is created once it is gone", claim.Name, name)
-			return nil, false
-		default:
-			p.noteConflict(claim)
 		}
 	}
 	return missing, true
+}
+
+// awaitsPod reports whether a new pod of the name may mount the claim: not while the claim is on its way out, or goes
+// with a former pod.
+func (p *pass) awaitsPod(claim *corev1.PersistentVolumeClaim, name string) bool {
+	switch {
+	case claim.DeletionTimestamp != nil:
+		p.plan.RequeueWithin(goneCheck)
+		p.plan.Wait(WaitClaimGoing, claim.Name, "pvc %s is to be deleted; pod %s is created once it is gone", claim.Name, name)
+	case p.hasFormerPod(claim, name) && !p.deletesWithScale():
+		p.retainClaim(claim, name)
+	case p.hasFormerPod(claim, name):
+		p.plan.RequeueWithin(goneCheck)
+		p.plan.Wait(WaitStaleClaim, claim.Name, "claim %s goes with a former pod %s; the pod is created once it is gone", claim.Name, name)
+	default:
+		p.noteConflict(claim)
+		return true
+	}
+	return false
+}
+
+// hasFormerClaims reports whether a new pod of the name may mount the claims of volumes whose claim templates were
+// removed. Former pods of its ordinal have left them; no other claim could take their place.
+func (p *pass) hasFormerClaims(name string, volumes []string) bool {
+	for _, volume := range volumes {
+		claim := p.Claim(volume + "-" + name)
+		if claim == nil {
+			p.claimless = append(p.claimless, claimless{name, volume})
+			return false
+		}
+		if !p.awaitsPod(claim, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// claimless is a pod that cannot be created for want of a claim whose claim template was removed.
+type claimless struct{ pod, volume string }
+
+// explainClaimless says which pods cannot be created, and how they can be.
+func (p *pass) explainClaimless() {
+	if len(p.claimless) == 0 {
+		return
+	}
+	first, names := p.claimless[0], make([]string, len(p.claimless))
+	for i := range p.claimless {
+		names[i] = p.claimless[i].pod
+	}
+	p.plan.Wait(WaitClaimTemplateRemoved, first.pod, "not created: %s; their revision mounts volume %s, whose claim template was removed, and there is no claim %s-%s: "+
+		"add the claim template again, create the claim, or lower the partition", firstOf(names), first.volume, first.volume, first.pod)
 }
 
 // newClaim is the claim that the pod has from the template.

@@ -18,11 +18,9 @@ import (
 
 func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done action.Failures, now metav1.Time) []workload.Condition {
 	list := status.Conditions
-	list = failureCondition(list, v1beta1.StatefulSetFailedCreatePod, conditions.ReasonError, done.ScaleError, now)
-	failed := failure{conditions.ReasonError, done.UpdateError}
-	if w := waitWith(todo, podupdate.WaitNotInPlace); failed.message == "" && w != nil {
-		failed = failure{w.Reason, w.Message}
-	}
+	failed := failureOr(done.ScaleError, waitWith(todo, WaitClaimTemplateRemoved))
+	list = failureCondition(list, v1beta1.StatefulSetFailedCreatePod, failed.reason, failed.message, now)
+	failed = failureOr(done.UpdateError, waitWith(todo, podupdate.WaitNotInPlace))
 	list = failureCondition(list, v1beta1.StatefulSetFailedUpdatePod, failed.reason, failed.message, now)
 	resize := failureOr("", waitWith(todo, WaitResizeFailed))
 	if w := p.refusedGrowth(todo); resize.message == "" && w != nil {
@@ -35,6 +33,8 @@ func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done 
 }
 
 // failure is what failed and why.
+type failure struct{ reason, message string }
+
 // failureOr is the text of an error or, without one, a wait that does not end without somebody's help.
 func failureOr(text string, w *action.Wait) failure {
 	if text == "" && w != nil {
@@ -42,8 +42,6 @@ func failureOr(text string, w *action.Wait) failure {
 	}
 	return failure{conditions.ReasonError, text}
 }
-
-type failure struct{ reason, message string }
 
 // failureCondition sets a condition that is True while something fails, and False once it no longer does.
 func failureCondition(list []workload.Condition, conditionType, reason, message string, now metav1.Time) []workload.Condition {
@@ -163,7 +161,7 @@ func (p *pass) mainWait(todo Plan) *action.Wait {
 
 // needsIntervention reports whether the wait does not end without somebody's help.
 func needsIntervention(reason string) bool {
-	return reason == podupdate.WaitNotInPlace || reason == WaitResizeFailed
+	return reason == podupdate.WaitNotInPlace || reason == WaitResizeFailed || reason == WaitClaimTemplateRemoved
 }
 
 // blockedReason is the reason of Progressing for a wait.
@@ -171,7 +169,7 @@ func blockedReason(reason string) string {
 	switch reason {
 	case podupdate.WaitPreNormalHook, podupdate.WaitInPlaceUpdateHook, podupdate.WaitPreDeleteHook:
 		return v1beta1.ReasonBlockedByHook
-	case WaitStaleClaim, WaitClaimGoing, WaitResizeFailed, WaitResize:
+	case WaitStaleClaim, WaitClaimGoing, WaitClaimTemplateRemoved, WaitResizeFailed, WaitResize:
 		return v1beta1.ReasonBlockedByVolume
 	case v1beta1.ReasonBlockedByUnavailablePods, action.WaitBudget, podupdate.WaitNotInPlace, podupdate.WaitNodeAgentMissing:
 		return reason

@@ -30,6 +30,10 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 		p.plan.Err = err
 		return false
 	}
+	former := newpod.FormerVolumes(&template.Spec, &p.Set.Spec.Template.Spec, p.Set.Spec.VolumeClaimTemplates)
+	if !p.hasFormerClaims(name, former) {
+		return false
+	}
 	labels := p.identityLabels(name)
 	maps.Copy(labels, revision.Labels(from.Name))
 	o := newpod.FromTemplate(template, newpod.Options{
@@ -37,7 +41,7 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 		DefaultPullPolicy: DefaultPullPolicy, Lifecycle: true, ReadinessGates: readinessGates(), Now: p.Now,
 	})
 	o.Spec.Hostname, o.Spec.Subdomain = name, p.Set.Spec.ServiceName
-	newpod.MountClaims(o, p.mounts(name)...)
+	newpod.MountClaims(o, p.mounts(name, former)...)
 	step.Actions = append(step.Actions, action.Action{
 		Verb: action.Create, Object: o, Prerequisites: claims, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
 		Event: &action.Event{

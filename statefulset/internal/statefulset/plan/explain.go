@@ -43,7 +43,7 @@ func explain(p *pass) {
 // eventOf is the type and the reason of the event that tells of a wait.
 func (p *pass) eventOf(w *action.Wait) (kind, reason string) {
 	switch w.Reason {
-	case WaitClaimGoing:
+	case WaitClaimGoing, WaitClaimTemplateRemoved:
 		return corev1.EventTypeWarning, EventCreateFailed
 	case podupdate.WaitNotInPlace:
 		return corev1.EventTypeWarning, podupdate.EventInPlaceFailed

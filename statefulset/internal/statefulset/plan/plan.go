@@ -130,6 +130,7 @@ type pass struct {
 	condemned  []*pod          // descending
 	targets    []*pod          // the range of the update, in its order
 	notUpdated int             // live pods not at the update revision, planned ones included; -1 before it is asked for
+	claimless  []claimless     // missing pods for which a claim is missing that nothing makes
 	resizes    []action.Action // claims to grow
 	retentions []action.Action // claims to take from former pods
 }

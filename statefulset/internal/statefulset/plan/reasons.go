@@ -34,6 +34,9 @@ const (
 	WaitStaleClaim = "WaitingForStaleClaim"
 	// WaitClaimGoing means that a pod waits until a claim is gone that is being deleted.
 	WaitClaimGoing = "ClaimTerminating"
+	// WaitClaimTemplateRemoved means that a pod of an older revision cannot be created, because it mounts a volume whose
+	// claim template was removed, and has no claim for it.
+	WaitClaimTemplateRemoved = "ClaimTemplateRemoved"
 	// WaitClaims means that a pod waits until its claims have their owners.
 	WaitClaims = "ClaimOwners"
 	// WaitResize means that a pod waits until a claim has grown.
@@ -46,5 +49,5 @@ const (
 var Reasons = []string{
 	EventCreated, EventCreateFailed, EventDeleted, EventDeleteFailed, EventUpdated, EventUpdateFailed, EventResized, EventResizeFailed,
 	EventClaimDiffers, EventConflict, EventDeleteCancelled, EventGateMissing,
-	WaitStaleClaim, WaitClaimGoing, WaitClaims, WaitResize, WaitResizeFailed,
+	WaitStaleClaim, WaitClaimGoing, WaitClaimTemplateRemoved, WaitClaims, WaitResize, WaitResizeFailed,
 }

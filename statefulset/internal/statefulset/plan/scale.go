@@ -25,6 +25,7 @@ func scale(p *pass) {
 		p.createParallel()
 		p.deleteParallel()
 	}
+	p.explainClaimless()
 }
 
 // createInOrder brings the lowest ordinal that is not available on, and reports whether there is none. One

@@ -283,13 +283,18 @@ func deleteSpecified(p *pass) {
 
 // namesOf are the names of the first pods.
 func namesOf(pods []*pod) string {
-	const most = 5
-	var names []string
-	for _, o := range pods[:min(len(pods), most)] {
-		names = append(names, o.Pod.Name)
+	names := make([]string, len(pods))
+	for i, o := range pods {
+		names[i] = o.Pod.Name
 	}
-	if len(pods) > most {
-		names = append(names, "and others")
+	return firstOf(names)
+}
+
+// firstOf is a list of the first names, and says whether there are others.
+func firstOf(names []string) string {
+	const most = 5
+	if len(names) > most {
+		names = append(slices.Clone(names[:most]), "and others")
 	}
 	return strings.Join(names, ", ")
 }
