@@ -8,3 +8,8 @@ const OwnedByAnnotation = "apps.kruise.io/owned-by-asts"
 // is the UID of the pod that is replaced for that, a slash and the size that the claim requests. One pod is replaced
 // for each size. Written and read by the StatefulSet operator.
 const RemountAnnotation = "apps.kruise.io/remount-for"
+
+// DeleteWhenScaledAnnotation is set on the claims of pods of a StatefulSet whose claims are deleted with ordinals that are
+// scaled in. Its value is the UID of the StatefulSet. A claim with it is deleted also where its ordinal has no pod when it
+// is scaled in. Written and read by the StatefulSet operator.
+const DeleteWhenScaledAnnotation = "apps.kruise.io/delete-when-scaled"

@@ -52,6 +52,7 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSe
 		},
 		DefaultPullPolicy: plan.DefaultPullPolicy, SameTemplate: sameAsBuiltIn,
 		IsMember: plan.IsMember, Adopters: adopters,
+		Indexes: indexMarks,
 		Watch: func(e *engine.Engine, owners engine.Owners, b *builder.Builder) {
 			e.AddMemories(failed)
 			watch(e, owners, b)
@@ -59,6 +60,12 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSe
 		PreDownload: featureGates.PreDownload,
 		Snapshot: func(ctx context.Context, e *engine.Engine, seen model.Snapshot[*v1beta1.StatefulSet]) (plan.Snapshot, error) {
 			s := plan.Snapshot{Snapshot: seen, RetryFailedAt: plan.RetryFailedAt(failed, seen), FeatureGates: featureGates}
+			if featureGates.AutoDeletePVC {
+				var err error
+				if s.Claims, err = claimsOf(ctx, e, seen.Set); err != nil {
+					return s, err
+				}
+			}
 			if featureGates.AutoResizePVC && seen.Set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate {
 				s.Expandable, s.ClassesErr = known.expandable(ctx, e)
 			}

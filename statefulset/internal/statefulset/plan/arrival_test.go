@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
+	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -58,7 +59,21 @@ func unarrived(w *simulate.World) []string {
 	f.demand(onDelete(set) || rollingUpdate(set).Paused || updated >= int(n.replicas-n.partition), "%d pods updated, not %d", updated, n.replicas-n.partition)
 	f.status(set, len(available), updated)
 	f.revisions(w, set)
+	f.unused(w, set)
 	return append(f, simulate.OrphanedRevisions(w, active)...)
+}
+
+// unused judges claims without a pod: they go or stay as the retention policy says, also where their pod went before.
+func (f *findings) unused(w *simulate.World, set *v1beta1.StatefulSet) {
+	p := &pass{Snapshot: Snapshot{Snapshot: model.Snapshot[*v1beta1.StatefulSet]{Set: set}}}
+	live, _, _ := liveIn(w.View(nil))
+	for _, claim := range simulate.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
+		ordinal, present := p.ordinalOfClaim(claim.Name)
+		_, runs := live.Rank(ordinal)
+		goes := present && !runs && p.deletesWithScale() && p.isMarked(claim) && !hasOtherOwner(claim, set.UID)
+		f.demand(!goes || claim.DeletionTimestamp != nil || podOf(w, ordinal) != nil, "claim %s is left behind", claim.Name)
+		f.demand(present || !isOwner(claim, set.UID), "claim %s goes with the set, and its template was removed", claim.Name)
+	}
 }
 
 // member judges what only stateful pods have.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/newpod"
+
+	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
 const (
@@ -59,10 +61,10 @@ func (p *pass) mounts(name string, former []string) []newpod.Mount {
 	for _, volume := range former {
 		mounts = append(mounts, newpod.Mount{Volume: volume, Claim: volume + "-" + name})
 	}
-
-// claimsFor are the claims that are to be created before the pod, and whether the pod may be created at
 	return mounts
 }
+
+// claimsFor are the claims that are to be created before the pod, and whether the pod may be created at
 // all: not while one of its claims is on its way out.
 func (p *pass) claimsFor(name string) (missing []action.Object, ok bool) {
 	for i := range p.Set.Spec.VolumeClaimTemplates {
@@ -136,7 +138,11 @@ func (p *pass) newClaim(t *corev1.PersistentVolumeClaim, name string) *corev1.Pe
 	if p.FeatureGates.AutoDeletePVC && p.deletesWithSet() {
 		o.Owners = []metav1.OwnerReference{p.Owner}
 	}
-	return newpod.ClaimFromTemplate(t, o)
+	claim := newpod.ClaimFromTemplate(t, o)
+	if p.FeatureGates.AutoDeletePVC && p.deletesWithScale() {
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, v1beta1.DeleteWhenScaledAnnotation, string(p.Set.UID))
+	}
+	return claim
 }
 
 // createMissingClaims creates claims that pending pods miss: a pod whose claim was deleted could not start.

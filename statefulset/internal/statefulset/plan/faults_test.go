@@ -175,3 +175,19 @@ func TestFailingNodesKeepTheInvariants(t *testing.T) {
 		return f
 	})
 }
+
+// Autoscalers, evictions and people who delete pods, with two claims for each: none is left of ordinals that do not run
+// where the policy says so, and no ordinal that runs loses one.
+func TestClaimsUnderFlaps(t *testing.T) {
+	t.Parallel()
+	walk := worlds(func(s *v1beta1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates = nil
+		both(claimed("data", "log"), retention("Retain", "Delete"))(s)
+	})
+	walk.Faults = func(seed uint64) simulate.Faults {
+		f := simulate.AllFaults(seed)
+		f.Passes, f.Foreign, f.Actors = 60, 0.2, []simulate.Actor{simulate.DeletesPods, flapsReplicas, simulate.EvictsPods}
+		return f
+	}
+	walk.Run(t)
+}

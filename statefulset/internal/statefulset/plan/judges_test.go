@@ -27,7 +27,7 @@ func watch(w *simulate.World) {
 	w.CheckClaims()
 	w.CheckOwnership("set-uid")
 	w.CheckCreations(newSet(0), nil)
-	w.OnEvent(claimsAreNeverDeleted)
+	w.OnEvent(claimsAreRetained)
 	w.OnEvent(podsHaveTheirClaims)
 	w.OnEvent(onePodForEachOrdinal())
 	w.OnEvent(oneReplacementForEachSize())
@@ -63,15 +63,14 @@ func mostOutOfService(v *simulate.View) int {
 	return math.MaxInt
 }
 
-// claimsAreNeverDeleted demands that the operator deletes no claim, and that under policy Retain the
-// collector deletes none either that the set has had in its hands.
-func claimsAreNeverDeleted(w *simulate.World, e simulate.Event) {
+// claimsAreRetained demands that under policy Retain nobody deletes a claim that the set has had in its hands.
+func claimsAreRetained(w *simulate.World, e simulate.Event) {
 	claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
 	if !ok || claim.DeletionTimestamp == nil && e.Type != simulate.Deleted {
 		return
 	}
-	if e.Actor == simulate.OperatorActor {
-		w.Violate("claim %s is deleted", claim.Name)
+	if e.Actor == simulate.OperatorActor && claim.Annotations[v1beta1.DeleteWhenScaledAnnotation] != "set-uid" {
+		w.Violate("claim %s is deleted, which does not go with its ordinal", claim.Name)
 	}
 	if e.Actor == simulate.CollectorActor && e.Old.GetDeletionTimestamp() == nil && present(w) != nil && present(w).Spec.PersistentVolumeClaimRetentionPolicy == nil {
 		w.Violate("claim %s is collected and the set retains claims", claim.Name)
@@ -122,6 +121,7 @@ func oneReplacementForEachSize() func(*simulate.World, simulate.Event) {
 		replaced[key] = pod
 	}
 }
+
 // kubeletsHaveTheirTime demands that no pod is replaced for the sake of a size alone as long as its kubelet may grow the
 // file system.
 func kubeletsHaveTheirTime(w *simulate.World, e simulate.Event) {
@@ -140,7 +140,6 @@ func kubeletsHaveTheirTime(w *simulate.World, e simulate.Event) {
 	}
 }
 
-
 // planJudges judge a plan for the snapshot.
 func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 	ofPlan := func(name string, judge func(Snapshot, Plan) []string) simulate.Judge {
@@ -154,6 +153,7 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 	}
 	return append(judges,
 		ofPlan("only live ordinals get pods", onlyLiveOrdinalsGetPods),
+		ofPlan("claims go with ordinals that do not run", claimsGoWithTheirOrdinals),
 		ofPlan("pods come and go in order", orderIsKept),
 		ofPlan("the partition holds", partitionHolds),
 		ofPlan("a partition keeps the current revision", currentRevisionStays),
@@ -184,6 +184,21 @@ func onlyLiveOrdinalsGetPods(s Snapshot, todo Plan) []string {
 		case a.Verb == action.Create && (!member || !runs || taken[a.Object.GetName()]):
 			wrong = append(wrong, a.String())
 		case a.Reason == "ScaleIn" && runs:
+			wrong = append(wrong, a.String())
+		}
+	}
+	return wrong
+}
+
+// claimsGoWithTheirOrdinals: a claim is deleted only where whenScaled says so, and its ordinal neither runs nor has a pod.
+func claimsGoWithTheirOrdinals(s Snapshot, todo Plan) []string {
+	p := newPass(s)
+	var wrong []string
+	for a := range simulate.Actions(todo.Steps, stepClaims) {
+		ordinal, _ := p.ordinalOfClaim(a.Object.GetName())
+		_, runs := p.live.Rank(ordinal)
+		hasPod := slices.ContainsFunc(s.Pods, func(o *corev1.Pod) bool { return o.Name == podName(s.Set.Name, ordinal) })
+		if a.Verb == action.Delete && (runs || hasPod || !p.deletesWithScale()) {
 			wrong = append(wrong, a.String())
 		}
 	}

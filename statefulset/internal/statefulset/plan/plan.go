@@ -126,11 +126,12 @@ type pass struct {
 	pods       []pod           // members, ascending
 	nonMembers []*corev1.Pod   // owned, and no members
 	slots      []slot          // live ordinals, ascending, but for missing ones beyond maxEmpty
+	live       ordinals.Live   // the ordinals that run; not known with an invalid spec
 	missing    int             // live ordinals without a pod
 	condemned  []*pod          // descending
 	targets    []*pod          // the range of the update, in its order
-	notUpdated int             // live pods not at the update revision, planned ones included; -1 before it is asked for
 	claimless  []claimless     // missing pods for which a claim is missing that nothing makes
+	notUpdated int             // live pods not at the update revision, planned ones included; -1 before it is asked for
 	resizes    []action.Action // claims to grow
 	retentions []action.Action // claims to take from former pods
 }

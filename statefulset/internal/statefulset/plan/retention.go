@@ -30,7 +30,7 @@ func (p *pass) deletesWithScale() bool {
 
 // ownClaims gives claims the owners with which persistentVolumeClaimRetentionPolicy lets them go. The
 // garbage collector does the rest. A live pod is never an owner: whoever loses a pod, with its node or
-// without, keeps its claims.
+// without, keeps its claims. Those of ordinals that were scaled in while they had no pod have nobody to go with.
 func ownClaims(p *pass) {
 	if p.plan.Err != nil {
 		return
@@ -41,6 +41,9 @@ func ownClaims(p *pass) {
 			step.Actions = append(step.Actions, p.correctOwners(o)...)
 		}
 	}
+	if p.FeatureGates.AutoDeletePVC {
+		step.Actions = append(step.Actions, p.settleUnusedClaims()...)
+	}
 	p.plan.Add(step)
 }
 
@@ -48,8 +51,11 @@ func ownClaims(p *pass) {
 // moment ago: what was decided then stays.
 //
 //	whenDeleted Delete: the set; whenScaled Delete: the pod once it is condemned, and then not the set.
+//
+// With whenScaled Delete claims are marked as well, for the case that their pod is missing when its ordinal is scaled in:
+// new ones at once, others with their next write, or when their pod leaves service.
 func (p *pass) correctOwners(o *pod) []action.Action {
-	if !p.FeatureGates.AutoDeletePVC || o.live && o.Terminating {
+	if !p.FeatureGates.AutoDeletePVC {
 		return nil
 	}
 	var actions []action.Action
@@ -58,12 +64,18 @@ func (p *pass) correctOwners(o *pod) []action.Action {
 		if claim == nil || claim.DeletionTimestamp != nil || p.hasForeignOwner(claim, o) || p.isWritten(claim) {
 			continue
 		}
-		byPod := !o.live && p.deletesWithScale()
-		patch, changes := p.owners(claim, o.Pod, p.deletesWithSet() && !byPod, byPod)
-		if !changes {
-			continue
+		var patch action.Patch
+		changes := false
+		if !o.live || !o.Terminating {
+			byPod := !o.live && p.deletesWithScale()
+			patch, changes = p.owners(claim, o.Pod, p.deletesWithSet() && !byPod, byPod)
 		}
-		actions = append(actions, writeOwners(claim, patch, "its owners are not those of persistentVolumeClaimRetentionPolicy"))
+		if changes || !p.deletesWithScale() || !o.serving() && !isOwner(claim, o.Pod.UID) {
+			changes = p.mark(claim, &patch, p.deletesWithScale()) || changes
+		}
+		if changes {
+			actions = append(actions, writeOwners(claim, patch, "its owners are not those of persistentVolumeClaimRetentionPolicy"))
+		}
 	}
 	return actions
 }
@@ -80,7 +92,8 @@ func (p *pass) removeOwners(o *pod) []action.Action {
 		if claim == nil || claim.DeletionTimestamp != nil {
 			continue
 		}
-		if patch, changes := p.owners(claim, o.Pod, false, false); changes {
+		patch, changes := p.owners(claim, o.Pod, false, false)
+		if p.mark(claim, &patch, false) || changes {
 			actions = append(actions, writeOwners(claim, patch, "its pod is released"))
 		}
 	}

@@ -25,6 +25,7 @@ func (p *pass) assignOrdinals(reserved ordinals.Reserved) {
 		return
 	}
 	live := reserved.Live(p.numbers.start, p.numbers.replicas)
+	p.live = live
 	for i := range p.pods {
 		o := &p.pods[i]
 		o.rank, o.live = live.Rank(o.ordinal)

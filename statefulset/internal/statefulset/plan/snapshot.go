@@ -3,6 +3,8 @@ package plan
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -12,6 +14,9 @@ import (
 // (IsMember).
 type Snapshot struct {
 	model.Snapshot[*v1beta1.StatefulSet]
+	// Claims are the claims that the set owns, and those that are deleted with its ordinals. They are read with feature
+	// gate AutoDeletePVC only.
+	Claims []*corev1.PersistentVolumeClaim
 	// Expandable says of each StorageClass that exists whether its volumes may grow. It is read with feature gate
 	// AutoResizePVC and strategy OnPodRollingUpdate only.
 	Expandable map[string]bool

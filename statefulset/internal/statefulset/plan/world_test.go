@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -163,13 +165,24 @@ func (w *world) claim(name string, change ...gen.ClaimOption) *world {
 }
 
 func (w *world) snapshot() Snapshot {
-	s := Snapshot{RetryFailedAt: w.retry, FeatureGates: w.featureGates, Expandable: w.expandable, ClassesErr: w.classesErr, Snapshot: model.Snapshot[*v1beta1.StatefulSet]{
+	s := Snapshot{RetryFailedAt: w.retry, Claims: w.setsClaims(), FeatureGates: w.featureGates, Expandable: w.expandable, ClassesErr: w.classesErr, Snapshot: model.Snapshot[*v1beta1.StatefulSet]{
 		Set: w.set, Owner: controllerRef(w.set), Pods: simulate.Snapshot(w.pods), Orphans: simulate.Snapshot(w.orphans), Revisions: w.revisions, OrphanRevisions: w.orphanRevisions, Now: now,
 		Claim:    func(name string) *corev1.PersistentVolumeClaim { return w.claims[name] },
 		Chosen:   revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},
 		PullJobs: w.pulls,
 	}}
 	return s
+}
+
+// setsClaims are the claims that the set owns, and those that are deleted with its ordinals.
+func (w *world) setsClaims() []*corev1.PersistentVolumeClaim {
+	var claims []*corev1.PersistentVolumeClaim
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		if c := w.claims[name]; isOwner(c, w.set.UID) || c.Annotations[v1beta1.DeleteWhenScaledAnnotation] == string(w.set.UID) {
+			claims = append(claims, c)
+		}
+	}
+	return claims
 }
 
 func controllerRef(set *v1beta1.StatefulSet) metav1.OwnerReference {
