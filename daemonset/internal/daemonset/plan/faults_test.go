@@ -27,6 +27,7 @@ func courses() []course {
 		{"surge all at once", 3, []setOption{maxSurge("100%"), minReady(5)}, minutely(wants("app:2"))},
 		{"selector", 3, []setOption{onNodes("node-1")}, minutely(wants("app:2"))},
 		{"both ways", 3, []setOption{inPlace, reverting, onNodes("node-1")}, minutely(wants("app:2"), told{"selects node-2", onNodes("node-2")})},
+		{"a canary that goes back", 4, []setOption{reverting, partition("3")}, minutely(wants("app:2"), wants("app:1"), wants("app:3"))},
 		{"hooks", 2, []setOption{hooked, hookTaken}, minutely(wants("app:2"))},
 		{"burst", 4, []setOption{burst("1"), maxUnavailable("3")}, minutely(wants("app:2"))},
 		{"min ready", 3, []setOption{minReady(5)}, minutely(wants("app:2"), wants("app:3"))},
