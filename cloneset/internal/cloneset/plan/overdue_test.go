@@ -99,7 +99,7 @@ func TestResizesThatNodesPutOffKeepTheInvariants(t *testing.T) {
 			edit(w, asks(cpu), partition("0"), policy(v1beta1.InPlaceIfPossible), resizeDeadline(deadline), valid)
 		},
 		Given: []string{"2", "40", "100"},
-	}.Check(t, worlds(asks("1"), policy(v1beta1.InPlaceIfPossible), resizeDeadline(30)))
+	}.Check(t, worlds(asks("1"), policy(v1beta1.InPlaceIfPossible)))
 }
 
 // Containers are killed for their memory until the template gives them enough: a kubelet that starts one that is down leaves

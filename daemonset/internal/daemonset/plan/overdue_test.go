@@ -85,7 +85,7 @@ func TestResizesThatNodesPutOffKeepTheInvariants(t *testing.T) {
 			edit(w, asks(cpu), inRolling, inPlaceUnlessSurging, resizeDeadline(deadline))
 		},
 		Given: []string{"2", "40"},
-	}.Check(t, worlds(asks("1"), inPlaceUnlessSurging, resizeDeadline(30)))
+	}.Check(t, worlds(asks("1"), inPlaceUnlessSurging))
 }
 
 // Containers are killed for their memory until the template gives them enough: a kubelet that starts one that is down leaves
