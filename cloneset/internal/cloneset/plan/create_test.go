@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,10 +23,13 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
+// claimed adds claim templates of 1Gi, but for names that have one.
 func claimed(names ...string) setOption {
 	return func(s *v1beta1.CloneSet) {
 		for _, name := range names {
-			s.Spec.VolumeClaimTemplates = append(s.Spec.VolumeClaimTemplates, gen.Claim(name, "1Gi"))
+			if !slices.ContainsFunc(s.Spec.VolumeClaimTemplates, func(c corev1.PersistentVolumeClaim) bool { return c.Name == name }) {
+				s.Spec.VolumeClaimTemplates = append(s.Spec.VolumeClaimTemplates, gen.Claim(name, "1Gi"))
+			}
 		}
 	}
 }

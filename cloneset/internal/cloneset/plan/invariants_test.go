@@ -86,9 +86,12 @@ func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *play
 	p.featureGates.ShortHash = rng.IntN(4) == 0
 	p.featureGates.RecreateOnClaimChange = rng.IntN(4) == 0
 	p.featureGates.PreDownload = rng.IntN(4) == 0
+	possible := []setOption{valid}
 	if rng.IntN(4) == 0 {
 		zoned(w)
 		edit(w, overZones)
+		// An operator may have seen the set before the edit, and no pod gets another spread in place.
+		possible = []setOption{notInPlaceOnly, valid}
 	}
 	answers(w, time.Duration(1+rng.IntN(20))*time.Second)
 	at, kept := time.Duration(0), randomPartition(rng)
@@ -105,7 +108,7 @@ func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *play
 	}
 	w.After(at+time.Duration(rng.IntN(60))*time.Second, func() {
 		w.Tell(simulate.UserActor, "wants something good")
-		edit(w, image("app:good"), resumed(), kept, updateType(v1beta1.RollingUpdate), valid)
+		edit(w, append([]setOption{image("app:good"), resumed(), kept, updateType(v1beta1.RollingUpdate)}, possible...)...)
 	})
 	return w, p
 }

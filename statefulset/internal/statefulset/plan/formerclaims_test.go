@@ -112,7 +112,7 @@ func TestClaimTemplatesComeAndGo(t *testing.T) {
 
 // reclaimed brings claim template log back.
 func reclaimed(s *v1beta1.StatefulSet) {
-	claimedOnce("log")(s)
+	claimed("log")(s)
 	mounting("data", "log")(s)
 }
 

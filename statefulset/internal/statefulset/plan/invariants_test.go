@@ -178,7 +178,7 @@ func randomEdit(w *simulate.World, rng *rand.Rand) setOption {
 	case 17:
 		return startAt(int32(rng.IntN(4)))
 	case 18:
-		return claimedOnce(pick("data", "log"))
+		return claimed(pick("data", "log"))
 	case 19:
 		return growing(pick("1Gi", "2Gi", "3Gi", "100Gi"))
 	default:
@@ -190,18 +190,6 @@ func randomEdit(w *simulate.World, rng *rand.Rand) setOption {
 func specifySome(w *simulate.World, rng *rand.Rand) setOption {
 	actor := simulate.Relabels("apps.kruise.io/specified-delete", "true")
 	return func(*v1beta1.StatefulSet) { actor(w, rng) }
-}
-
-// claimedOnce adds a claim template unless there is one of its name.
-func claimedOnce(name string) setOption {
-	return func(s *v1beta1.StatefulSet) {
-		for i := range s.Spec.VolumeClaimTemplates {
-			if s.Spec.VolumeClaimTemplates[i].Name == name {
-				return
-			}
-		}
-		claimed(name)(s)
-	}
 }
 
 func updateType(kind appsv1.StatefulSetUpdateStrategyType) setOption {

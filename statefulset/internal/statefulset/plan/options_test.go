@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -97,11 +99,13 @@ func startAt(n int32) setOption {
 	return func(s *v1beta1.StatefulSet) { s.Spec.Ordinals = &v1beta1.StatefulSetOrdinals{Start: n} }
 }
 
-// claimed adds claim templates of 1Gi.
+// claimed adds claim templates of 1Gi, but for names that have one.
 func claimed(names ...string) setOption {
 	return func(s *v1beta1.StatefulSet) {
 		for _, name := range names {
-			s.Spec.VolumeClaimTemplates = append(s.Spec.VolumeClaimTemplates, gen.Claim(name, "1Gi"))
+			if !slices.ContainsFunc(s.Spec.VolumeClaimTemplates, func(c corev1.PersistentVolumeClaim) bool { return c.Name == name }) {
+				s.Spec.VolumeClaimTemplates = append(s.Spec.VolumeClaimTemplates, gen.Claim(name, "1Gi"))
+			}
 		}
 	}
 }
