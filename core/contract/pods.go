@@ -28,7 +28,7 @@ func ControlLabels() []string {
 // copies of another pod's.
 func ControlAnnotations() []string {
 	return []string{
-		LifecycleTimestampAnnotation, InPlaceUpdateStateAnnotation, LegacyInPlaceUpdateStateAnnotation,
+		LifecycleTimestampAnnotation, PreNormalPendingAnnotation, InPlaceUpdateStateAnnotation, LegacyInPlaceUpdateStateAnnotation,
 		InPlaceUpdateGraceAnnotation, LegacyInPlaceUpdateGraceAnnotation, RuntimeContainersMetaAnnotation,
 		ContainerLaunchPriorityCompletedAnnotation,
 	}
@@ -39,6 +39,9 @@ const (
 	// LifecycleTimestampAnnotation is the time of the last change of the lifecycle state, RFC 3339.
 	// Written with LifecycleStateLabel, read by the workload operators and by users.
 	LifecycleTimestampAnnotation = "lifecycle.apps.kruise.io/timestamp"
+	// PreNormalPendingAnnotation stands on a pod that has left state PreparingNormal, for an update or to be deleted,
+	// before its hook preNormal has let it: it goes back there. Written and read by the workload operators.
+	PreNormalPendingAnnotation = "lifecycle.apps.kruise.io/pre-normal-pending"
 	// InPlaceUpdateStateAnnotation is the JSON of an in-place update that runs or ran last. Written and
 	// read by the in-place engine of the workload operators.
 	InPlaceUpdateStateAnnotation = "apps.kruise.io/inplace-update-state"
@@ -71,6 +74,10 @@ const (
 	// Written by users, read by the workload operators.
 	PodDeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 )
+
+// SpecifiedDeleteForUpdate is the value of SpecifiedDeleteLabel on a pod of a CloneSet that makes way for one of another
+// revision and is held by its hook preDelete. Written and read by CloneSet, which takes such a pod back in a pause.
+const SpecifiedDeleteForUpdate = "update"
 
 // LaunchOrdered is the value of ContainerLaunchPriorityAnnotation that has an effect.
 const LaunchOrdered = "Ordered"

@@ -15,8 +15,10 @@ func State(pod *corev1.Pod) string { return orNormal(pod.Labels[contract.Lifecyc
 
 // Set moves the pod to the state: label, timestamp, and the removal of the not-ready keys that the
 // state does not know. The same state writes nothing but such a removal; coming back to the state
-// that the pod has in the cluster takes label and timestamp back.
+// that the pod has in the cluster takes label and timestamp back. A pod that has left PreparingNormal before its time goes
+// there in the place of Normal.
 func Set(c *action.PodChange, state string) {
+	state = throughPreNormal(c, state)
 	dropForeignKeys(c, state)
 	if stateAfter(c) == state {
 		return
@@ -68,6 +70,7 @@ func BeginUpdate(c *action.PodChange, l *workload.Lifecycle) (proceed bool) {
 	case contract.LifecycleUpdated:
 		takeHook(c, h)
 	}
+	leavePreNormal(c, l)
 	if !hooked(h, c) {
 		Set(c, contract.LifecycleUpdating)
 		return true
@@ -93,6 +96,7 @@ func BeginDelete(c *action.PodChange, l *workload.Lifecycle) (proceed bool) {
 	if l == nil || !hooked(l.PreDelete, c) {
 		return true
 	}
+	leavePreNormal(c, l)
 	Set(c, contract.LifecyclePreparingDelete)
 	if l.PreDelete.MarkPodNotReady {
 		AddNotReadyKey(c, contract.LifecycleUserAgent, contract.PreDeleteHookKey)
@@ -109,6 +113,25 @@ func CancelDelete(c *action.PodChange, l *workload.Lifecycle) bool {
 	}
 	Set(c, contract.LifecyclePreparingNormal)
 	return true
+}
+
+// leavePreNormal marks a pod that leaves PreparingNormal while the hook preNormal still has to let it.
+func leavePreNormal(c *action.PodChange, l *workload.Lifecycle) {
+	if l != nil && l.PreNormal != nil && stateAfter(c) == contract.LifecyclePreparingNormal {
+		c.SetAnnotation(contract.PreNormalPendingAnnotation, "true")
+	}
+}
+
+// throughPreNormal is the state in which a pod arrives that is to come to the state.
+func throughPreNormal(c *action.PodChange, state string) string {
+	_, pending := c.LookupAnnotation(contract.PreNormalPendingAnnotation)
+	if pending && state == contract.LifecycleNormal && stateAfter(c) != contract.LifecyclePreparingNormal {
+		state = contract.LifecyclePreparingNormal
+	}
+	if state == contract.LifecyclePreparingNormal || state == contract.LifecycleNormal {
+		c.RemoveAnnotation(contract.PreNormalPendingAnnotation)
+	}
+	return state
 }
 
 // dropForeignKeys removes the keys that a pod in the state must not hold. preUpdateHook outlives the

@@ -90,6 +90,10 @@ func after(c *action.PodChange) *corev1.Pod {
 	if condition := c.Condition(contract.KruisePodReady); condition != nil {
 		setCondition(p, condition.Status, condition.Message)
 	}
+	p.Annotations = map[string]string{}
+	if value, ok := c.LookupAnnotation(contract.PreNormalPendingAnnotation); ok {
+		p.Annotations[contract.PreNormalPendingAnnotation] = value
+	}
 	return p
 }
 
@@ -293,6 +297,57 @@ func TestTransitionsOfOnePassCompose(t *testing.T) {
 	require.True(t, Refresh(c, nil, true))
 	assert.True(t, c.Empty(), "to Updating and back is no change, not even of the timestamp")
 }
+
+// A pod becomes Normal through its hook preNormal alone, whatever has come between.
+func TestAPodThatLeavesPreparingNormalComesBackToIt(t *testing.T) {
+	both := &workload.Lifecycle{PreNormal: finalizerHook(), InPlaceUpdate: labelHook(false), PreDelete: labelHook(false)}
+	for name, tt := range map[string]struct {
+		lifecycle *workload.Lifecycle
+		pod       *corev1.Pod
+		steps     []func(c *action.PodChange, l *workload.Lifecycle)
+		states    []string
+	}{
+		"an update": {&workload.Lifecycle{PreNormal: finalizerHook()}, podIn(preparingNormal),
+			[]func(c *action.PodChange, l *workload.Lifecycle){begins, completes, completes, completes},
+			[]string{updating, updated, preparingNormal, preparingNormal}},
+		"an update that stops nothing": {&workload.Lifecycle{PreNormal: finalizerHook(), InPlaceUpdate: &workload.LifecycleHook{}}, podIn(preparingNormal),
+			[]func(c *action.PodChange, l *workload.Lifecycle){func(c *action.PodChange, l *workload.Lifecycle) { begins(c, l); completes(c, l) }, completes},
+			[]string{preparingNormal, preparingNormal}},
+		"an update that its hook holds, abandoned": {both, podIn(preparingNormal, hookTaken),
+			[]func(c *action.PodChange, l *workload.Lifecycle){begins, CancelUpdate, completes},
+			[]string{preparingUpdate, preparingNormal, preparingNormal}},
+		"a deletion, regretted": {both, podIn(preparingNormal, hookTaken),
+			[]func(c *action.PodChange, l *workload.Lifecycle){deletes, back, completes},
+			[]string{preparingDelete, preparingNormal, preparingNormal}},
+		"without that hook": {updateHooked(labelHook(false)), podIn(preparingNormal),
+			[]func(c *action.PodChange, l *workload.Lifecycle){begins, completes}, []string{updating, updated}},
+		"a pod that was Normal": {both, podIn(normal),
+			[]func(c *action.PodChange, l *workload.Lifecycle){deletes, back}, []string{normal, normal}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod, states := tt.pod, []string(nil)
+			for _, step := range tt.steps {
+				c := action.NewPodChange(pod, now)
+				step(c, tt.lifecycle)
+				pod = after(c)
+				states = append(states, State(pod))
+			}
+			assert.Equal(t, tt.states, states)
+			if State(pod) == preparingNormal {
+				finalizerTaken(pod)
+				c := action.NewPodChange(pod, now)
+				Refresh(c, tt.lifecycle, true)
+				assert.Equal(t, normal, stateAfter(c))
+				assert.NotContains(t, after(c).Annotations, contract.PreNormalPendingAnnotation)
+			}
+		})
+	}
+}
+
+func begins(c *action.PodChange, l *workload.Lifecycle)    { BeginUpdate(c, l) }
+func completes(c *action.PodChange, l *workload.Lifecycle) { Refresh(c, l, true) }
+func deletes(c *action.PodChange, l *workload.Lifecycle)   { BeginDelete(c, l) }
+func back(c *action.PodChange, _ *workload.Lifecycle)      { Set(c, normal) }
 
 func TestWalkThroughOfTheUpdateHook(t *testing.T) {
 	l := updateHooked(labelHook(false))

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -24,8 +25,10 @@ func Hook() *workload.LifecycleHook {
 
 // AnswerHooks adds a user's controller that answers the hooks of a workload, which hooks returns as they are at the
 // time: it releases pods that prepare for an update or a deletion, and marks new or updated ones, each some time after
-// it happened, whoever did it.
+// it happened, whoever did it. A pod that is made with the hook preNormal must not become Normal for the first time
+// without it.
 func (w *World) AnswerHooks(after time.Duration, hooks func() *workload.Lifecycle) {
+	w.checkPreNormal(hooks)
 	w.OnEvent(func(w *World, e Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		if !ok || e.Type == Deleted || pod.DeletionTimestamp != nil || !callsForAnswer(e) {
@@ -38,6 +41,28 @@ func (w *World) AnswerHooks(after time.Duration, hooks func() *workload.Lifecycl
 				w.answerHook(latest, state, hooks())
 			}
 		})
+	})
+}
+
+func (w *World) checkPreNormal(hooks func() *workload.Lifecycle) {
+	waiting := map[types.UID]bool{} // pods that were made with the hook and were never Normal
+	w.OnEvent(func(w *World, e Event) {
+		pod, ok := e.Object.(*corev1.Pod)
+		if !ok {
+			return
+		}
+		h := hooks()
+		switch state := pod.Labels[contract.LifecycleStateLabel]; {
+		case h == nil || h.PreNormal == nil: // edits of the hooks count for the pods after them
+			clear(waiting)
+		case e.Type == Added:
+			waiting[pod.UID] = state == contract.LifecyclePreparingNormal && e.Actor == OperatorActor
+		case waiting[pod.UID] && state == contract.LifecycleNormal:
+			delete(waiting, pod.UID)
+			if e.Actor == OperatorActor && pod.Labels[HookLabel] != HookTaken {
+				w.Violate("pod %s becomes Normal without its hook preNormal", pod.Name)
+			}
+		}
 	})
 }
 

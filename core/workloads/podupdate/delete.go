@@ -1,6 +1,7 @@
 package podupdate
 
 import (
+	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
@@ -47,7 +48,34 @@ func (w *Workload) CancelDelete(o podstate.State) (action.Action, bool) {
 // KeepInService takes a pod back from PreparingDelete to Normal, into service where its hook has taken it out of it. It
 // is for workloads whose pods come back whatever their hook does.
 func (w *Workload) KeepInService(o podstate.State) action.Action {
+	return changed(w.backToNormal(o), "Regret", "the pod is needed again")
+}
+
+// HasLetGo reports whether the pod is in PreparingUpdate or PreparingDelete and no hook holds it there.
+func (w *Workload) HasLetGo(o podstate.State) bool {
+	hooks := workload.Lifecycle{}
+	if w.Lifecycle != nil {
+		hooks = *w.Lifecycle
+	}
+	switch o.Lifecycle {
+	case contract.LifecyclePreparingUpdate:
+		return !lifecycle.Hooked(hooks.InPlaceUpdate, o.Pod)
+	case contract.LifecyclePreparingDelete:
+		return !lifecycle.Hooked(hooks.PreDelete, o.Pod)
+	}
+	return false
+}
+
+// Pause takes a pod back to Normal whose hook has let go of it for an update that is paused.
+func (w *Workload) Pause(o podstate.State) action.Action {
+	return changed(w.backToNormal(o), "Paused", "its hook has let go, and the update is paused")
+}
+
+func (w *Workload) backToNormal(o podstate.State) *action.PodChange {
 	c := w.Change(o.Pod)
 	lifecycle.Set(c, contract.LifecycleNormal)
-	return changed(c, "Regret", "the pod is needed again")
+	if c.Label(contract.SpecifiedDeleteLabel) == contract.SpecifiedDeleteForUpdate {
+		c.RemoveLabel(contract.SpecifiedDeleteLabel)
+	}
+	return c
 }

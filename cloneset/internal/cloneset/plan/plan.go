@@ -57,6 +57,7 @@ func rules() []rule {
 		{limitFailedPods, false},     // of which only some stay
 		{updateFirst, true},          // while pods cannot be created, updates do not wait for them
 		{scaleOut, true},             // spec.replicas, maxSurge and scaleStrategy.maxUnavailable
+		{pause, true},                // pods whose hook has let go for an update that is paused
 		{finishDeletion, true},       // pods in PreparingDelete whose hook has let go
 		{deleteSpecified, true},      // podsToDelete and the specified-delete label
 		{scaleIn, true},              // too many pods

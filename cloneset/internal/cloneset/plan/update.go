@@ -80,6 +80,24 @@ func update(p *pass) {
 	p.addWithHandovers(step)
 }
 
+// pause takes the pods of a paused set back to Normal whose hook has let go for an update: nobody would go on with them.
+func pause(p *pass) {
+	if !rollingUpdate(p.Set).Paused {
+		return
+	}
+	step := action.Step{Name: stepUpdate}
+	for i := range p.pods {
+		o := &p.pods[i]
+		forUpdate := !o.deleting && !o.specified || o.Pod.Labels[contract.SpecifiedDeleteLabel] == contract.SpecifiedDeleteForUpdate
+		if o.touched || !forUpdate || p.named[o.Pod.Name] || !p.updates.HasLetGo(o.State) {
+			continue
+		}
+		o.touched = true
+		step.Actions = append(step.Actions, p.updates.Pause(o.State))
+	}
+	p.plan.Add(step)
+}
+
 // overdue are the updated pods that are made anew because they have waited for their resources to the deadline.
 func (p *pass) overdue() []int {
 	var indexes []int
@@ -258,7 +276,7 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 			Succeeded: EventRecreated, Failed: EventRecreateFailed,
 			Note: fmt.Sprintf("successfully delete pod %s for re-creation(revision %s)", o.Pod.Name, target.Name),
 		},
-		LabelsWhileHeld: map[string]string{contract.SpecifiedDeleteLabel: "true"}, // it must not be taken back into service
+		LabelsWhileHeld: map[string]string{contract.SpecifiedDeleteLabel: contract.SpecifiedDeleteForUpdate}, // scaling must not take it back into service
 	}), nil
 }
 

@@ -184,7 +184,7 @@ func TestHeldRecreationIsMarked(t *testing.T) {
 	require.Len(t, todo.Steps, 1, todo.String())
 	labels := todo.Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)["labels"].(map[string]any)
 	require.Equal(t, contract.LifecyclePreparingDelete, labels[contract.LifecycleStateLabel])
-	require.Equal(t, "true", labels[contract.SpecifiedDeleteLabel], "without the mark the pod would be taken back")
+	require.Equal(t, contract.SpecifiedDeleteForUpdate, labels[contract.SpecifiedDeleteLabel], "without the mark the pod would be taken back")
 }
 
 // A change of labels alone restarts nothing and is written at once; a resize takes two writes.
@@ -207,4 +207,23 @@ func TestAnUnreadableRecordBeginsTheUpdateAgain(t *testing.T) {
 	require.Len(t, todo.Steps, 1, todo.String())
 	meta := todo.Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)
 	require.Contains(t, meta["annotations"], contract.InPlaceUpdateStateAnnotation)
+}
+
+// A pause keeps what users have specified, and what hooks hold.
+func TestAPauseLeavesOtherPodsAlone(t *testing.T) {
+	going := gen.Lifecycle(contract.LifecyclePreparingDelete)
+	for name, tt := range map[string]struct {
+		options []gen.PodOption
+		want    string
+	}{
+		"let go for an update in place":  {[]gen.PodOption{gen.Lifecycle(contract.LifecyclePreparingUpdate)}, "(Paused)"},
+		"let go for a new pod":           {[]gen.PodOption{going, gen.Label(contract.SpecifiedDeleteLabel, contract.SpecifiedDeleteForUpdate)}, "(Paused)"},
+		"let go as a user has specified": {[]gen.PodOption{going, gen.SpecifiedDelete()}, "(HookReleased)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, text(given(t, 1, hooked(), paused()).old(1, tt.options...).plan()), tt.want)
+			hold := append(tt.options, gen.Label("hook", "on"))
+			require.Zero(t, len(given(t, 1, hooked(), paused()).old(1, hold...).plan().Steps))
+		})
+	}
 }

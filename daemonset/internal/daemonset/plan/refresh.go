@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
 // refresh lets every pod continue what has begun: updates in place and readiness gates; and it puts labels right that
@@ -29,7 +30,8 @@ func refresh(p *pass) {
 }
 
 // cancelDeletion takes pods in PreparingDelete back into service that need not go after all: their node may keep them,
-// nobody has specified them, no other pod has taken their place, and no update wants a new one there.
+// nobody has specified them, no other pod has taken their place, and no update wants a new one there. In a paused set it
+// wants none in the place of a pod whose hook has let go: nobody would go on with it.
 func cancelDeletion(p *pass) {
 	step := action.Step{Name: stepRefresh}
 	for i := range p.places {
@@ -38,7 +40,7 @@ func cancelDeletion(p *pass) {
 			continue
 		}
 		for _, o := range l.pods {
-			if !o.deleting || o.touched || !o.Active || o.foreign || o.SpecifiedDelete || p.isReplaced(l, o) || p.wantsNewPod(l, o) {
+			if !o.deleting || o.touched || !o.Active || o.foreign || o.SpecifiedDelete || p.isReplaced(l, o) || p.wantsNewPod(l, o) && !p.letGoInPause(o) {
 				continue
 			}
 			a := p.workload.KeepInService(o.State)
@@ -52,6 +54,11 @@ func cancelDeletion(p *pass) {
 		}
 	}
 	p.plan.Add(step)
+}
+
+func (p *pass) letGoInPause(o *pod) bool {
+	held := podupdate.Workload{Lifecycle: preDelete(p.Set.Spec.Lifecycle)}
+	return paused(p.Set) && held.HasLetGo(o.State)
 }
 
 // isReplaced reports whether another pod on the node makes this one needless. In a surge one of a revision that is no

@@ -333,7 +333,7 @@ func TestPreDeleteHooks(t *testing.T) {
 		{"nor beside another one", given(t, 1, hooked).updated("n1").updated("n1", hookOn, preparing), []string{}},
 		{"but before one that is no longer wanted", given(t, 1, hooked, maxSurge("1")).old("n1").updated("n1", hookOn, preparing), []string{"normal n1"}},
 		{"a pause leaves it where it is", given(t, 1, hooked, pausing(true)).old("n1", hookOn, preparing), []string{}},
-		{"and lets it go", given(t, 1, hooked, pausing(true)).old("n1", preparing), []string{"delete n1"}},
+		{"and takes it back once it is released", given(t, 1, hooked, pausing(true)).old("n1", preparing), []string{"normal n1"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, c.given.did()) })
@@ -447,4 +447,21 @@ func TestASpecThatCannotBeFollowedChangesNoPod(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A paused set takes a pod back whose hook has let go for the update; nobody would go on with it.
+func TestAPauseTakesBackPodsWhoseHookHasLetGo(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options []gen.PodOption
+		want    []string
+	}{
+		"let go":                 {[]gen.PodOption{preparing}, []string{"normal n1"}},
+		"held":                   {[]gen.PodOption{preparing, hookOn}, []string{}},
+		"specified for deletion": {[]gen.PodOption{preparing, gen.SpecifiedDelete()}, []string{"delete n1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tt.want, given(t, 1, hooked, pausing(true)).old("n1", tt.options...).did())
+		})
+	}
+	assert.Equal(t, []string{"delete n1"}, given(t, 1, hooked).old("n1", preparing).did())
 }

@@ -23,6 +23,7 @@ func update(p *pass) {
 	}
 	step := action.Step{Name: stepUpdate}
 	p.cancelUpdates(&step)
+	p.pause(&step)
 	if !rollingUpdate(p.Set).Paused && !onDelete(p.Set) {
 		p.updateUnavailable(&step)
 		p.updateAvailable(&step)
@@ -37,6 +38,21 @@ func (p *pass) cancelUpdates(step *action.Step) {
 		if o.live && !o.inRange && !o.touched && o.Active {
 			p.cancelUpdate(step, o)
 		}
+	}
+}
+
+// pause takes the pods of a paused set back to Normal whose hook has let go for an update: nobody would go on with them.
+func (p *pass) pause(step *action.Step) {
+	if !rollingUpdate(p.Set).Paused {
+		return
+	}
+	for i := range p.pods {
+		o := &p.pods[i]
+		if !o.live || o.touched || !o.Active || o.SpecifiedDelete || !p.workload.HasLetGo(o.State) {
+			continue
+		}
+		o.touched = true
+		step.Actions = append(step.Actions, p.workload.Pause(o.State))
 	}
 }
 
