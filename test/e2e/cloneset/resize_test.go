@@ -105,7 +105,7 @@ func TestARefusedResizeIsFixedForward(t *testing.T) {
 	edit(t, set, requests("100k"))
 	reason := "ResizeInfeasible" // the kubelet says so
 	if world.Since(t, 36) {
-		reason = "FailedUpdate" // the API server does not accept it
+		reason = "NodeTooSmall" // the API server does not accept it
 	}
 	story.WaitsFor(t, world, set, reason, "web-")
 	edit(t, set, requests("30m"))
