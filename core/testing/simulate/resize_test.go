@@ -1,6 +1,7 @@
 package simulate_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -16,8 +17,8 @@ import (
 // resizesOf asks for so much cpu for each of the containers.
 func resizesOf(cpu map[string]string) body {
 	var containers []any
-	for name, q := range cpu {
-		containers = append(containers, body{"name": name, "resources": body{"requests": body{"cpu": q}}})
+	for _, name := range slices.Sorted(maps.Keys(cpu)) { // a patch orders them
+		containers = append(containers, body{"name": name, "resources": body{"requests": body{"cpu": cpu[name]}}})
 	}
 	return body{"spec": body{"containers": containers}}
 }
