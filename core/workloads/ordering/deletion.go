@@ -34,16 +34,25 @@ func ForDeletion(pods []podstate.State, rank []float64) []int {
 }
 
 // SameNodeRanks spreads pods over nodes: of the n pods on one node the first to go has rank n-1 and
-// the last one 0. Pods without a node have rank 0.
-func SameNodeRanks(pods []podstate.State) []float64 {
-	ranks := make([]float64, len(pods))
-	node := func(i int) (string, bool) { return pods[i].Pod.Spec.NodeName, pods[i].Assigned }
-	for _, domain := range domains(ForDeletion(pods, nil), node) {
+// the last one 0. Pods without a node have rank 0. Others stay, and count on their nodes.
+func SameNodeRanks(pods, others []podstate.State) []float64 {
+	all := slices.Concat(pods, others)
+	ranks := make([]float64, len(all))
+	node := func(i int) (string, bool) { return all[i].Pod.Spec.NodeName, all[i].Assigned }
+	for _, domain := range domains(before(ForDeletion(pods, nil), len(all)), node) {
 		for i, index := range domain {
 			ranks[index] = float64(len(domain) - 1 - i)
 		}
 	}
-	return ranks
+	return ranks[:len(pods)]
+}
+
+// before is the order, followed by the indexes up to n that it lacks.
+func before(order []int, n int) []int {
+	for i := len(order); i < n; i++ {
+		order = append(order, i)
+	}
+	return order
 }
 
 // SpreadConstraint is one rule of topology spread.
@@ -57,15 +66,17 @@ type SpreadConstraint struct {
 // SpreadRanks spreads pods over topology domains: for each constraint with d domains, the i-th to go
 // of the n pods in a domain, counted from 0, has rank (n-i)·ln(d+2); the ranks of all constraints
 // add up. Constraints with more domains weigh more. Pods without node, or on a node whose labels are
-// unknown or lack the key, get nothing from that constraint. nodeLabels returns nil for unknown nodes.
+// unknown or lack the key, get nothing from that constraint. nodeLabels returns nil for unknown nodes. Others stay, and
+// count in their domains.
 //
 // With zones of 3, 2 and 1 pods the ranks are 4.83 3.22 1.61, 3.22 1.61 and 1.61: to remove three,
 // two go from the first zone and one from the second.
-func SpreadRanks(pods []podstate.State, constraints []SpreadConstraint, nodeLabels func(node string) map[string]string) []float64 {
-	order := ForDeletion(pods, SameNodeRanks(pods)) // inside a domain, pods are spread over its nodes
-	ranks := make([]float64, len(pods))
+func SpreadRanks(pods, others []podstate.State, constraints []SpreadConstraint, nodeLabels func(node string) map[string]string) []float64 {
+	all := slices.Concat(pods, others)
+	order := before(ForDeletion(pods, SameNodeRanks(pods, others)), len(all)) // inside a domain, pods are spread over its nodes
+	ranks := make([]float64, len(all))
 	for _, c := range constraints {
-		split := domains(order, c.domain(pods, nodeLabels))
+		split := domains(order, c.domain(all, nodeLabels))
 		weight := math.Log(float64(len(split) + 2))
 		for _, domain := range split {
 			for i, index := range domain {
@@ -73,7 +84,7 @@ func SpreadRanks(pods []podstate.State, constraints []SpreadConstraint, nodeLabe
 			}
 		}
 	}
-	return ranks
+	return ranks[:len(pods)]
 }
 
 func (c SpreadConstraint) domain(pods []podstate.State, nodeLabels func(node string) map[string]string) func(int) (string, bool) {

@@ -102,10 +102,19 @@ func TestSameNodeRanks(t *testing.T) {
 		gen.Pod("e"),
 		gen.Pod("f"),
 	)
-	assert.Equal(t, []float64{0, 2, 1, 0, 0, 0}, SameNodeRanks(pods))
+	assert.Equal(t, []float64{0, 2, 1, 0, 0, 0}, SameNodeRanks(pods, nil))
 }
 
 // zones is six pods in zones of three, two and one, each on a node of its own.
+// What stays counts where it is: with two pods on n2 the one that may go from there comes first.
+func TestRanksCountWhatStays(t *testing.T) {
+	on := func(node string) *corev1.Pod { return gen.Pod("web-"+node, gen.OnNode(node), gen.Ready(after(1))) }
+	pods, others := statesOf(on("n1"), on("n2"), gen.Pod("e")), statesOf(on("n2"), on("n3"))
+	assert.Equal(t, []float64{0, 1, 0}, SameNodeRanks(pods, others))
+	labels := func(node string) map[string]string { return map[string]string{hostname: node} }
+	assert.InDeltaSlice(t, []float64{math.Log(5), 2 * math.Log(5), 0}, SpreadRanks(pods, others, []SpreadConstraint{{TopologyKey: hostname}}, labels), 1e-9)
+}
+
 func zones() (pods []podstate.State, nodeLabels func(string) map[string]string) {
 	var list []*corev1.Pod
 	for i, zone := range []string{"a", "a", "a", "b", "b", "c"} {
@@ -119,7 +128,7 @@ func zones() (pods []podstate.State, nodeLabels func(string) map[string]string) 
 
 func TestSpreadRanksEvenOutZones(t *testing.T) {
 	pods, nodeLabels := zones()
-	ranks := SpreadRanks(pods, []SpreadConstraint{{TopologyKey: "zone"}}, nodeLabels)
+	ranks := SpreadRanks(pods, nil, []SpreadConstraint{{TopologyKey: "zone"}}, nodeLabels)
 	ln5 := math.Log(5)
 	want := []float64{1 * ln5, 2 * ln5, 3 * ln5, 1 * ln5, 2 * ln5, 1 * ln5}
 	assert.InDeltaSlice(t, want, ranks, 1e-9, "the pods ready for less time go first in their zone")
@@ -135,7 +144,7 @@ func TestSpreadRanksEvenOutZones(t *testing.T) {
 
 func TestSpreadRanksAddUpOverConstraints(t *testing.T) {
 	pods, nodeLabels := zones()
-	ranks := SpreadRanks(pods, []SpreadConstraint{{TopologyKey: "zone"}, {TopologyKey: hostname}}, nodeLabels)
+	ranks := SpreadRanks(pods, nil, []SpreadConstraint{{TopologyKey: "zone"}, {TopologyKey: hostname}}, nodeLabels)
 	assert.InDelta(t, 3*math.Log(5)+math.Log(8), ranks[2], 1e-9)
 	assert.InDelta(t, math.Log(5)+math.Log(8), ranks[5], 1e-9)
 }
@@ -147,7 +156,7 @@ func TestSpreadRanksSpreadOverNodesInsideAZone(t *testing.T) {
 		gen.Pod("c", gen.OnNode("n2"), gen.Ready(after(3))),
 	)
 	zone := func(string) map[string]string { return map[string]string{"zone": "z"} }
-	ranks := SpreadRanks(pods, []SpreadConstraint{{TopologyKey: "zone"}}, zone)
+	ranks := SpreadRanks(pods, nil, []SpreadConstraint{{TopologyKey: "zone"}}, zone)
 	assert.Equal(t, []string{"b", "c", "a"}, names(pods, ForDeletion(pods, ranks)))
 }
 
@@ -164,16 +173,16 @@ func TestSpreadRanksSkipPodsOutsideTheConstraint(t *testing.T) {
 		require.NotEmpty(t, node)
 		return nodes[node]
 	}
-	all := SpreadRanks(pods, []SpreadConstraint{{TopologyKey: "zone"}}, nodeLabels)
+	all := SpreadRanks(pods, nil, []SpreadConstraint{{TopologyKey: "zone"}}, nodeLabels)
 	assert.InDeltaSlice(t, []float64{math.Log(4), math.Log(4), 0, 0, 0}, all, 1e-9)
-	limited := SpreadRanks(pods, []SpreadConstraint{{TopologyKey: "zone", LimitedValues: []string{"z1"}}}, nodeLabels)
+	limited := SpreadRanks(pods, nil, []SpreadConstraint{{TopologyKey: "zone", LimitedValues: []string{"z1"}}}, nodeLabels)
 	assert.InDeltaSlice(t, []float64{math.Log(3), 0, 0, 0, 0}, limited, 1e-9)
 }
 
 func TestSpreadRanksAskOncePerNode(t *testing.T) {
 	pods := statesOf(gen.Pod("a", gen.OnNode("n")), gen.Pod("b", gen.OnNode("n")), gen.Pod("c", gen.OnNode("gone")), gen.Pod("d", gen.OnNode("gone")))
 	asked := map[string]int{}
-	SpreadRanks(pods, []SpreadConstraint{{TopologyKey: "zone"}}, func(node string) map[string]string {
+	SpreadRanks(pods, nil, []SpreadConstraint{{TopologyKey: "zone"}}, func(node string) map[string]string {
 		asked[node]++
 		return map[string]map[string]string{"n": {"zone": "z"}}[node]
 	})
@@ -223,9 +232,9 @@ func TestForDeletionDoesNotDependOnTheInputOrder(t *testing.T) {
 		mixed := shuffled(random, pods)
 		nodeLabels := func(node string) map[string]string { return map[string]string{"zone": node[len(node)-1:]} }
 		spread := []SpreadConstraint{{TopologyKey: "zone"}}
-		require.Equal(t, names(pods, ForDeletion(pods, SameNodeRanks(pods))), names(mixed, ForDeletion(mixed, SameNodeRanks(mixed))))
-		require.Equal(t, names(pods, ForDeletion(pods, SpreadRanks(pods, spread, nodeLabels))),
-			names(mixed, ForDeletion(mixed, SpreadRanks(mixed, spread, nodeLabels))))
+		require.Equal(t, names(pods, ForDeletion(pods, SameNodeRanks(pods, nil))), names(mixed, ForDeletion(mixed, SameNodeRanks(mixed, nil))))
+		require.Equal(t, names(pods, ForDeletion(pods, SpreadRanks(pods, nil, spread, nodeLabels))),
+			names(mixed, ForDeletion(mixed, SpreadRanks(mixed, nil, spread, nodeLabels))))
 	}
 }
 
@@ -234,13 +243,13 @@ func BenchmarkForDeletion10000(b *testing.B) {
 	nodeLabels := func(node string) map[string]string { return map[string]string{"zone": node[len(node)-1:]} }
 	b.Run("same node", func(b *testing.B) {
 		for b.Loop() {
-			ForDeletion(pods, SameNodeRanks(pods))
+			ForDeletion(pods, SameNodeRanks(pods, nil))
 		}
 	})
 	b.Run("spread", func(b *testing.B) {
 		constraints := []SpreadConstraint{{TopologyKey: "zone"}, {TopologyKey: hostname}}
 		for b.Loop() {
-			ForDeletion(pods, SpreadRanks(pods, constraints, nodeLabels))
+			ForDeletion(pods, SpreadRanks(pods, nil, constraints, nodeLabels))
 		}
 	})
 }

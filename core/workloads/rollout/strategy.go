@@ -6,6 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
+// MostPods is the most pods that a field of a strategy may mean: more than any cluster has, and few enough to add up.
+const MostPods = math.MaxInt32 / 2
+
 // DefaultMaxUnavailable is how an absent maxUnavailable of an update strategy reads.
 const DefaultMaxUnavailable = "20%"
 
@@ -40,7 +43,7 @@ func KeepsPods(p *intstr.IntOrString) bool {
 }
 
 // MaxSurge is how many pods an update may add: updateStrategy.maxSurge, percentages of replicas
-// rounded up; nil is 0, and so is a paused strategy.
+// rounded up, at most MostPods; nil is 0, and so is a paused strategy.
 func MaxSurge(p *intstr.IntOrString, replicas int32, paused bool) (int32, error) {
 	if p == nil {
 		return 0, nil
@@ -49,12 +52,12 @@ func MaxSurge(p *intstr.IntOrString, replicas int32, paused bool) (int32, error)
 	if err != nil || paused {
 		return 0, err
 	}
-	return max(surge, 0), nil
+	return min(max(surge, 0), MostPods), nil
 }
 
 // MaxUnavailable is how many pods an update may make unavailable: updateStrategy.maxUnavailable,
 // nil read as DefaultMaxUnavailable. Percentages of replicas are rounded up when surge is 0, since
-// nothing could move otherwise, else down.
+// nothing could move otherwise, else down. It is at most MostPods.
 //
 //	20 % of 3 is 1 without surge and 0 with it.
 func MaxUnavailable(p *intstr.IntOrString, replicas, surge int32) (int32, error) {
@@ -66,7 +69,7 @@ func MaxUnavailable(p *intstr.IntOrString, replicas, surge int32) (int32, error)
 		rounding = RoundDown
 	}
 	unavailable, err := Scaled("maxUnavailable", *p, replicas, rounding)
-	return max(unavailable, 0), err
+	return min(max(unavailable, 0), MostPods), err
 }
 
 // ScaleMaxUnavailable is how many unavailable pods still let new ones be created:

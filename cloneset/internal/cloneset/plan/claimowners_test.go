@@ -45,6 +45,16 @@ func TestAnInstanceIsReusedWithAllItsClaims(t *testing.T) {
 	assert.Len(t, created(t, w.plan()), 1, "nobody waits for its pod to go")
 }
 
+// The name of a pod that is to be deleted goes to no new pod, which would be deleted for it with its claims.
+func TestANamedPodsInstanceIsNotReused(t *testing.T) {
+	for name, reused := range map[string]bool{"web-aaaaa": false, "web-other": true} {
+		w := given(t, 1, claimed("data"), reusing, named(name)).claim("data", "aaaaa")
+		creates := created(t, w.plan())
+		require.Len(t, creates, 1)
+		assert.Equal(t, reused, creates[0].Object.GetName() == "web-aaaaa", "podsToDelete has %s", name)
+	}
+}
+
 // Claims that were left behind together with their pod come to the set with it.
 func TestClaimsOfAdoptedPodsAreAdopted(t *testing.T) {
 	given := func(replicas int32, options ...setOption) *world {

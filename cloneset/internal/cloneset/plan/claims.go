@@ -179,12 +179,13 @@ func (in *instance) use(o *corev1.Pod, runs bool) {
 
 // reusableIDs are the ids of claims without a pod, and the pods on their way out for whose ids and names new pods
 // wait: a pod that does not go in time is not waited for, nor one that has failed and stays. An instance that another
-// claim of it was taken from is left alone: a new pod would mount that one, and it goes.
+// claim of it was taken from is left alone: a new pod would mount that one, and it goes. So is one whose pod is named in
+// podsToDelete, as a new one would be deleted again.
 func (p *pass) reusableIDs() (free []string, held []*corev1.Pod) {
 	stock := p.claimIndex()
 	for i := range stock.instances {
 		switch in := &stock.instances[i]; {
-		case in.going || len(in.claims) == 0 || in.runs || !p.isComplete(in.id):
+		case in.going || len(in.claims) == 0 || in.runs || !p.isComplete(in.id) || p.named[p.podName(in.id)]:
 		case in.pod == nil:
 			if p.TakenNames[p.podName(in.id)].IsZero() {
 				free = append(free, in.id)

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
@@ -113,7 +115,7 @@ func deleteSpecified(p *pass) {
 				cost = 1
 			}
 			if limit < cost {
-				p.plan.Wait(WaitMaxUnavailable, o.Pod.Name, "the pod is specified for deletion and waits for maxUnavailable")
+				p.plan.Wait(WaitMaxUnavailable, o.Pod.Name, "%s", p.explainSpecified())
 				continue
 			}
 		}
@@ -125,6 +127,15 @@ func deleteSpecified(p *pass) {
 		step.Actions = append(step.Actions, a)
 	}
 	p.addWithHandovers(step)
+}
+
+// explainSpecified says what a pod waits for that is specified for deletion.
+func (p *pass) explainSpecified() string {
+	message := "the pod is specified for deletion and waits for maxUnavailable"
+	if r := rollingUpdate(p.Set); r.Paused && r.MaxSurge != nil {
+		message += "; maxSurge has no effect while the update is paused"
+	}
+	return message
 }
 
 // scaleIn deletes pods that are too many, the least valuable first. It waits until pods that are
@@ -151,7 +162,9 @@ func scaleIn(p *pass) {
 	fromOld := min(b.remove, b.removeOld, int32(len(old)))
 	fromUpdated := min(b.remove-fromOld, int32(len(updated)))
 	fromOld = min(b.remove-fromUpdated, int32(len(old)))
-	chosen := append(p.leastValuable(old, fromOld), p.leastValuable(updated, fromUpdated)...)
+	chosen, staying := p.leastValuable(old, fromOld, updated)
+	others, _ := p.leastValuable(updated, fromUpdated, staying)
+	chosen = slices.Concat(chosen, others)
 	limit := b.readyLimit
 	step := action.Step{Name: stepScale}
 	for _, i := range chosen {
@@ -175,36 +188,40 @@ func scaleIn(p *pass) {
 	p.addWithHandovers(step)
 }
 
-// leastValuable picks n of the pods in the order of deletion.
-func (p *pass) leastValuable(group []int, n int32) []int {
-	if int(n) >= len(group) {
-		return group
+// leastValuable picks n of the pods of a group in the order of deletion. Others share the domains with them.
+func (p *pass) leastValuable(group []int, n int32, others []int) (chosen, staying []int) {
+	switch {
+	case int(n) >= len(group):
+		return group, nil
+	case n <= 0:
+		return nil, group
 	}
-	if n <= 0 {
-		return nil
+	states := p.states(group)
+	order := ordering.ForDeletion(states, p.ranks(states, p.states(others)))
+	for k, index := range order {
+		order[k] = group[index]
 	}
-	states := make([]podstate.State, len(group))
-	for k, i := range group {
+	return order[:n], order[n:]
+}
+
+func (p *pass) states(indexes []int) []podstate.State {
+	states := make([]podstate.State, len(indexes))
+	for k, i := range indexes {
 		states[k] = p.pods[i].State
 	}
-	order := ordering.ForDeletion(states, p.ranks(states))
-	chosen := make([]int, 0, n)
-	for _, k := range order[:n] {
-		chosen = append(chosen, group[k])
-	}
-	return chosen
+	return states
 }
 
 // ranks spreads the deletions: over the domains of the template's topologySpreadConstraints, or
 // over nodes when it has none.
-func (p *pass) ranks(states []podstate.State) []float64 {
+func (p *pass) ranks(states, others []podstate.State) []float64 {
 	constraints := p.Set.Spec.Template.Spec.TopologySpreadConstraints
 	if len(constraints) == 0 {
-		return ordering.SameNodeRanks(states)
+		return ordering.SameNodeRanks(states, others)
 	}
 	spread := make([]ordering.SpreadConstraint, 0, len(constraints))
 	for i := range constraints {
 		spread = append(spread, ordering.SpreadConstraint{TopologyKey: constraints[i].TopologyKey})
 	}
-	return ordering.SpreadRanks(states, spread, p.NodeLabels)
+	return ordering.SpreadRanks(states, others, spread, p.NodeLabels)
 }

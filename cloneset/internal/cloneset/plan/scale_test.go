@@ -61,6 +61,19 @@ func TestScale(t *testing.T) {
 	}
 }
 
+// The largest numbers that the fields take mean no limit.
+func TestTheLargestNumbersAreNoLimit(t *testing.T) {
+	const most = "2147483647"
+	require.Equal(t, outcome{deleteNew: 2}, given(t, 3, maxUnavailable(most)).updated(5).outcome())
+	require.Equal(t, outcome{deleteOld: 4}, given(t, 5, maxUnavailable(most), maxSurge("1")).old(5).updated(1).outcome())
+	require.Equal(t, outcome{createNew: 4}, given(t, 4, maxUnavailable("0"), maxSurge(most)).old(4).outcome())
+}
+
+func TestASpecifiedPodOfAPausedSetIsToldOfTheSurge(t *testing.T) {
+	w := given(t, 3, maxUnavailable("0"), maxSurge("1"), paused(), named("web-new0")).updated(3)
+	require.Contains(t, w.plan().Waits[0].Message, "maxSurge has no effect while the update is paused")
+}
+
 // With feature gate PreparingUpdateAsUpdate pods in PreparingUpdate are counted and chosen as updated ones: the
 // pod that is out of service goes, not the one that serves in its stead.
 func TestScalingInChoosesAsItCounts(t *testing.T) {

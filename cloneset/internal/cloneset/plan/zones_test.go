@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -42,6 +43,18 @@ func TestScalingInEvensOutTheZones(t *testing.T) {
 		limit := evened(before, 4)
 		assert.LessOrEqual(t, slices.Max(after), limit, "%v to %v, the story:\n%s", before, after, w.Story())
 	}
+}
+
+// In the middle of a rollout the pods of both revisions share the zones.
+func TestScalingInEvensOutTheZonesOfBothRevisions(t *testing.T) {
+	w := given(t, 5, partition("2"), overZones).old(1, gen.OnNode("a")).old(2, gen.OnNode("b")).updated(3, gen.OnNode("a"))
+	s := w.snapshot()
+	s.NodeLabels = func(node string) map[string]string { return map[string]string{"zone": node} }
+	var from []string
+	for a := range simulate.Actions(Compute(s).Steps, stepScale) {
+		from = append(from, a.Object.(*corev1.Pod).Spec.NodeName)
+	}
+	assert.Equal(t, []string{"a"}, from, "of the old pods more are in b, of all pods in a")
 }
 
 // podsOfZones counts the active pods of each zone.
