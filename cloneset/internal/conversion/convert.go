@@ -36,12 +36,15 @@ func carrying[S, D any](to string, convert func(*S, *D) error) func(conversion.O
 }
 
 // carry copies members of the strategies as they were written, because the types leave out what is zero.
-// Claim reuse, whose defaults are opposite, is written out always.
+// Written out always are claim reuse, whose defaults are opposite, and what is a label in v1alpha1: false and absent are
+// one there, and an apply of that version would take the other away again and again.
 func carry(src, dst conversion.Object) {
 	scale := conversion.WithMembers(conversion.Member(dst, "spec", "scaleStrategy"), conversion.Member(src, "spec", "scaleStrategy"), "podsToDelete", "maxUnavailable")
 	reuse := "enablePVCReuse"
 	if dst["apiVersion"] == v1alpha1.GroupVersion.String() {
 		reuse = "disablePVCReuse"
+	} else {
+		scale["excludePreparingDelete"] = scale["excludePreparingDelete"] == true
 	}
 	scale[reuse] = scale[reuse] == true
 	conversion.Member(dst, "spec")["scaleStrategy"] = scale

@@ -24,7 +24,7 @@ func TestConvertKeepsWhatIsWritten(t *testing.T) {
 		"scaleStrategy":{"disablePVCReuse":false,"podsToDelete":[]},
 		"updateStrategy":{"type":"InPlaceIfPossible","paused":false,"partition":0,"inPlaceUpdateStrategy":{"gracePeriodSeconds":0}}}}`
 	hub := `{"apiVersion":"apps.kruise.io/v1beta1",` + head + `,"spec":{` + rest + `,
-		"scaleStrategy":{"enablePVCReuse":true,"podsToDelete":[]},
+		"scaleStrategy":{"enablePVCReuse":true,"podsToDelete":[],"excludePreparingDelete":false},
 		"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"podUpdatePolicy":"InPlaceIfPossible","paused":false,"partition":0,"inPlaceUpdateStrategy":{"gracePeriodSeconds":0}}}}}`
 
 	got, err := Convert([]byte(spoke), hubVersion)
@@ -40,7 +40,7 @@ func TestConvertKeepsWhatIsWritten(t *testing.T) {
 
 func TestConvertWritesOppositeDefaultsOut(t *testing.T) {
 	for from, want := range map[string]string{
-		`{"apiVersion":"apps.kruise.io/v1alpha1","kind":"CloneSet"}`: `{"enablePVCReuse":true}`,
+		`{"apiVersion":"apps.kruise.io/v1alpha1","kind":"CloneSet"}`: `{"enablePVCReuse":true,"excludePreparingDelete":false}`,
 		`{"apiVersion":"apps.kruise.io/v1beta1","kind":"CloneSet"}`:  `{"disablePVCReuse":true}`,
 	} {
 		to := hubVersion
