@@ -145,12 +145,13 @@ func (p *pass) newClaim(t *corev1.PersistentVolumeClaim, name string) *corev1.Pe
 	return claim
 }
 
-// createMissingClaims creates claims that pending pods miss: a pod whose claim was deleted could not start.
+// createMissingClaims creates claims that pending pods miss: a pod whose claim was deleted could not start. Pods that are
+// about to go need none.
 func createMissingClaims(p *pass) {
 	step := action.Step{Name: stepClaims}
 	for i := range p.pods {
 		o := &p.pods[i]
-		if o.Pod.Status.Phase != corev1.PodPending || !o.Active || o.foreign || !o.hasVolumes {
+		if o.Pod.Status.Phase != corev1.PodPending || !o.Active || o.foreign || !o.hasVolumes || !o.live || o.leaving {
 			continue
 		}
 		for k := range p.Set.Spec.VolumeClaimTemplates {

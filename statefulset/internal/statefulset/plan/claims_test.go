@@ -220,6 +220,11 @@ func TestClaimsOfPendingPodsAreMadeAgain(t *testing.T) {
 	delete(w.claims, "data-web-0")
 	delete(w.claims, "data-web-1")
 	assert.Equal(t, []string{"Create data-web-0"}, w.claimActions())
+
+	w = given(t, 1, claimed("data")).updated(at(0)).updated(at(1), unready, gen.Phase(corev1.PodPending))
+	delete(w.claims, "data-web-1")
+	assert.Equal(t, []string{"delete 1"}, w.did())
+	assert.Empty(t, w.claimActions(), "of a pod that goes")
 }
 
 // W2, 2343: adding or renaming a claim template wedged the set with an update of pods that no server

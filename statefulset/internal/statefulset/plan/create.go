@@ -19,6 +19,7 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 	name := podName(p.Set.Name, s.ordinal)
 	claims, ok := p.claimsFor(name)
 	if !ok {
+		s.held = true
 		return false
 	}
 	from := p.revisionFor(s)
@@ -32,6 +33,7 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 	}
 	former := newpod.FormerVolumes(&template.Spec, &p.Set.Spec.Template.Spec, p.Set.Spec.VolumeClaimTemplates)
 	if !p.hasFormerClaims(name, former) {
+		s.held = true
 		return false
 	}
 	labels := p.identityLabels(name)

@@ -26,6 +26,9 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 	}
 	o.leaving = true
 	if !podupdate.HasWrites(a) {
+		if !o.Active { // of others, refresh tells
+			p.plan.Wait(podupdate.WaitPreDeleteHook, o.Pod.Name, "the preDelete hook holds the pod, which has ended")
+		}
 		return true
 	}
 	if l := p.Set.Spec.Lifecycle; a.Verb != action.Delete && l.PreDelete.MarkPodNotReady {

@@ -146,8 +146,13 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 		return simulate.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
 	}
 	judges := simulate.CommonJudges()
-	if n, _, err := readNumbers(s.Set, s.FeatureGates); err == nil && !ordered(s.Set) && inPlaceStrategy(s.Set).ResizeDeadlineSeconds == nil && s.Chosen.Update != nil {
-		judges = append(judges, simulate.NoSpreadOfUntried(podstate.ShortHash(s.Chosen.Update.Name), s.Pods, n.maxUnavailable, func(o *corev1.Pod) podstate.State {
+	if n, reserved, err := readNumbers(s.Set, s.FeatureGates); err == nil && !ordered(s.Set) && inPlaceStrategy(s.Set).ResizeDeadlineSeconds == nil && s.Chosen.Update != nil {
+		live := slices.DeleteFunc(slices.Clone(s.Pods), func(o *corev1.Pod) bool { // others may be out of service, as many as there are
+			ordinal, _ := ordinalOf(s.Set.Name, o.Name)
+			_, runs := reserved.Live(n.start, n.replicas).Rank(ordinal)
+			return !runs
+		})
+		judges = append(judges, simulate.NoSpreadOfUntried(podstate.ShortHash(s.Chosen.Update.Name), live, n.maxUnavailable, func(o *corev1.Pod) podstate.State {
 			return podstate.Of(o, s.Now, n.minReady)
 		}))
 	}

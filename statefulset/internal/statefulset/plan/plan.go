@@ -115,6 +115,7 @@ type slot struct {
 	ordinal int32
 	rank    int
 	pod     *pod
+	held    bool // its pod cannot be created for want of a claim
 }
 
 // pass is the working state of one computation.

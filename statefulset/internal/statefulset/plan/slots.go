@@ -20,7 +20,7 @@ func (p *pass) assignOrdinals(reserved ordinals.Reserved) {
 	if p.plan.Err != nil {
 		for i := range p.pods {
 			p.pods[i].rank, p.pods[i].live = i, true
-			p.slots = append(p.slots, slot{p.pods[i].ordinal, i, &p.pods[i]})
+			p.slots = append(p.slots, slot{ordinal: p.pods[i].ordinal, rank: i, pod: &p.pods[i]})
 		}
 		return
 	}
@@ -56,7 +56,7 @@ func (p *pass) makeSlots(live ordinals.Live) {
 	}
 	for i := next; empty > maxEmpty && i < len(p.pods); i++ {
 		if o := &p.pods[i]; o.live && o.rank > p.slots[len(p.slots)-1].rank {
-			p.slots = append(p.slots, slot{o.ordinal, o.rank, o})
+			p.slots = append(p.slots, slot{ordinal: o.ordinal, rank: o.rank, pod: o})
 		}
 	}
 }

@@ -77,13 +77,16 @@ func (p *pass) updateUnavailable(step *action.Step) {
 	} else {
 		room -= len(waits) + p.creating()
 	}
+	told := false
 	for _, o := range p.unavailableTargets() {
-		if room <= 0 {
-			p.waitFor(waits, "pod "+o.Pod.Name+", which is not available either, waits for the first pods of the update revision")
-			return
-		}
-		if p.move(step, o) {
+		switch {
+		case o.updated: // it is under way and counts already
+			p.move(step, o)
+		case room > 0 && p.move(step, o):
 			room, waits = room-1, append(waits, o)
+		case room <= 0 && !told:
+			told = true
+			p.waitFor(waits, "pod "+o.Pod.Name+", which is not available either, waits for the first pods of the update revision")
 		}
 	}
 }
@@ -95,11 +98,12 @@ func (p *pass) isProven() bool {
 	})
 }
 
-// underWay are the pods in the range of the update that are on their way to it, and not available.
+// underWay are the pods in the range of the update that are on their way to it, and not available, also those of the update
+// revision that lack a volume.
 func (p *pass) underWay() []*pod {
 	var all []*pod
 	for _, o := range p.targets {
-		if o.Terminating || o.upToDate() && o.outOfService() {
+		if o.Terminating || o.updated && o.outOfService() {
 			all = append(all, o)
 		}
 	}
@@ -118,7 +122,8 @@ func (p *pass) creating() int {
 }
 
 // unavailableTargets are the pods in the range of the update that are down and have not arrived. In order only the
-// lowest one may be touched, since it is the one that the others wait for.
+// lowest one may be touched, since it is the one that the others wait for. A missing pod comes before those above it,
+// unless it has to wait for a claim.
 //
 //	ordered, 0 available, 1 and 2 crash at a bad revision: 1. Once its successor is available: 2.
 func (p *pass) unavailableTargets() []*pod {
@@ -133,6 +138,7 @@ func (p *pass) unavailableTargets() []*pod {
 	}
 	for i := range p.slots {
 		switch o := p.slots[i].pod; {
+		case o == nil && p.slots[i].held:
 		case o == nil:
 			return nil
 		case !o.inRange || !o.outOfService():

@@ -99,6 +99,7 @@ func TestBrokenPodsAreReplacedFirst(t *testing.T) {
 		{"while these go, no more", given(t, 3, maxUnavailable("2")).old(at(0), unready).old(at(1, 2), terminating), []string{}},
 		{"nor while they come", given(t, 3, maxUnavailable("2")).old(at(0), unready), []string{"create 1", "create 2"}},
 		{"nor while they start, or crash as well", given(t, 3, maxUnavailable("2")).old(at(0), unready).updated(at(1, 2), unready), []string{}},
+		{"nor while one of it lacks a volume, and is made anew", given(t, 3, claimed("data")).updated(at(0), unready, withoutVolumes).old(at(1, 2), unready), []string{"delete 0"}},
 		{"all of them once one has proven good", given(t, 5, maxUnavailable("2")).old(span(0, 2), unready).updated(at(3), unready).updated(at(4)), []string{"delete 2", "delete 1", "delete 0"}},
 		{"but none of those that serve", given(t, 5).old(at(0)).old(span(1, 3), unready).updated(at(4)), []string{"delete 3", "delete 2", "delete 1"}},
 		{"a missing one that scaling may not add holds up none", given(t, 4, scaleUnavailable("1")).old(span(0, 2), unready), []string{"delete 2"}},
@@ -110,6 +111,8 @@ func TestBrokenPodsAreReplacedFirst(t *testing.T) {
 		{"in order, with an available pod behind it", given(t, 3, inOrder()).old(at(0), unready).old(at(1, 2)), []string{"delete 0"}},
 		{"in order, its successor is waited for", given(t, 3, inOrder()).old(at(0)).updated(at(1), unready).old(at(2), unready), []string{}},
 		{"in order, the partition is passed over", given(t, 3, inOrder(), partition(1)).old(at(0), unready).old(at(1)).old(at(2), unready), []string{"delete 2"}},
+		{"in order, a missing one comes first", given(t, 3, inOrder()).old(at(1, 2), unready), []string{"create 0"}},
+		{"in order, unless its claim does not go", given(t, 3, inOrder(), claimed("data")).claim("data-web-0", going).old(at(1, 2), unready), []string{"delete 1"}},
 		{"in place", given(t, 3, policy(v1beta1.InPlaceIfPossible)).old(at(0), unready).old(at(1, 2)), []string{"update 0"}},
 	})
 }
