@@ -19,6 +19,7 @@ type podRuntime struct {
 	generation int64 // of the spec that the kubelet has taken in
 	ending     bool
 	ended      corev1.PodPhase
+	rejected   bool                // no container ever runs
 	cgroup     corev1.ResourceList // the limits of the pod's cgroup
 	pending    string              // why a resize is put off or does not fit on the node; empty where it is neither
 	failed     string              // why the node failed to resize a container; empty where it did not
@@ -58,6 +59,11 @@ func (w *World) run(key types.NamespacedName, uid types.UID) {
 	w.addresses++
 	r := &podRuntime{key: key, uid: uid, started: w.now, generation: pod.Generation, address: addressOf(w.addresses), node: pod.Spec.NodeName}
 	w.runtimes[uid] = r
+	if w.now.Before(w.full[r.node]) {
+		r.ending, r.ended, r.rejected = true, corev1.PodFailed, true
+		w.report(r)
+		return
+	}
 	r.cgroup = limitsOf(&pod.Spec)
 	for _, spec := range podspec.LongRunning(&pod.Spec) {
 		c := &containerRuntime{name: spec.Name, spec: spec, waiting: "ContainerCreating"}

@@ -1,6 +1,7 @@
 package simulate_test
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -257,6 +258,24 @@ func TestSilentNodesHoldTheirPods(t *testing.T) {
 	w.RecoverNode("node-0")
 	w.Advance(time.Minute)
 	assert.True(t, ready(latest(w, "web-2")))
+}
+
+func TestNodesThatAreFullRejectPods(t *testing.T) {
+	w := simulate.New(simulate.Options{Nodes: 1})
+	simulate.RejectsPods(30*time.Second)(w, rand.New(rand.NewPCG(1, 1)))
+	create(t, w, bare("web-1"))
+	w.Advance(time.Minute)
+	pod := latest(w, "web-1")
+	assert.Equal(t, corev1.PodFailed, pod.Status.Phase)
+	assert.Equal(t, "OutOfcpu", pod.Status.Reason)
+	assert.Empty(t, pod.Status.ContainerStatuses, "no container ran")
+	assert.False(t, ready(pod))
+	create(t, w, bare("web-2"))
+	w.Advance(time.Minute)
+	assert.True(t, ready(latest(w, "web-2")), "the time is over")
+	require.NoError(t, w.Delete(simulate.UserActor, bare("web-1")))
+	w.Advance(time.Minute)
+	assert.Nil(t, latest(w, "web-1"))
 }
 
 func TestUnschedulablePodsSaySo(t *testing.T) {

@@ -53,6 +53,17 @@ func FailsNodes(d time.Duration) Actor {
 	}
 }
 
+// RejectsPods lets the kubelet of a node at random reject the pods that come within the time, for it has run out of
+// something that the scheduler counts otherwise. They have failed before any container ran, and stay until somebody deletes
+// them.
+func RejectsPods(d time.Duration) Actor {
+	return func(w *World, rng *rand.Rand) {
+		name := fmt.Sprintf("node-%d", rng.IntN(w.options.Nodes))
+		w.Tell(KubeletActor, "%s rejects pods for %s", name, d)
+		w.full[name] = w.now.Add(d)
+	}
+}
+
 // EvictsPods lets the kubelet of a pod at random end its containers for want of memory. The pod has
 // failed then and stays until somebody deletes it.
 func EvictsPods(w *World, rng *rand.Rand) {

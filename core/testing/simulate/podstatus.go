@@ -57,6 +57,11 @@ func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
 		HostIP: "192.0.2.1", PodIP: r.address, PodIPs: []corev1.PodIP{{IP: r.address}},
 		QOSClass: quality(&pod.Spec), NominatedNodeName: pod.Status.NominatedNodeName,
 	}
+	if r.rejected {
+		s.Phase, s.Reason, s.Message = r.ended, "OutOfcpu", "Pod was rejected: Node didn't have enough resource: cpu"
+		s.PodIP, s.PodIPs = "", nil
+		return s
+	}
 	allReady := true
 	for _, c := range r.containers {
 		if c.id == "" {

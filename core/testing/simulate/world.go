@@ -102,7 +102,8 @@ type World struct {
 	violations []string
 	copies     []action.Object // of the objects of all events, with DetectMutation
 	originals  []action.Object
-	silent     map[string]bool // nodes whose kubelet does not report
+	silent     map[string]bool      // nodes whose kubelet does not report
+	full       map[string]time.Time // until when nodes reject the pods that come
 	agents     *agents
 	operators  uint64
 	inDryRun   bool                        // what is written is a dry run
@@ -134,6 +135,7 @@ func New(options Options, objects ...action.Object) *World {
 		tables:   map[string]*table{},
 		runtimes: map[types.UID]*podRuntime{},
 		silent:   map[string]bool{},
+		full:     map[string]time.Time{},
 		shown:    map[*corev1.Pod]*corev1.Pod{},
 		writes:   map[string]int{}, noops: map[string]int{},
 	}

@@ -182,12 +182,12 @@ func TestOnePodInTroubleHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// Kubelets evict pods and nodes fail and come back. What is lost is made again.
+// Kubelets evict and reject pods, and nodes fail and come back. What is lost is made again.
 func TestFailingNodesKeepTheInvariants(t *testing.T) {
 	t.Parallel()
 	explore(t, func(seed uint64) simulate.Faults {
 		f := simulate.AllFaults(seed)
-		f.Passes, f.Foreign, f.Actors = 60, 0.15, []simulate.Actor{simulate.EvictsPods, simulate.FailsNodes(40 * time.Second)}
+		f.Passes, f.Foreign, f.Actors = 60, 0.15, []simulate.Actor{simulate.EvictsPods, simulate.RejectsPods(20 * time.Second), simulate.FailsNodes(40 * time.Second)}
 		return f
 	})
 }

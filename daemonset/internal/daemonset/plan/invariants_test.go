@@ -218,7 +218,7 @@ func specifySome(w *simulate.World, rng *rand.Rand) setOption {
 // nodeActors are what happens to nodes; nothing of it lasts longer than 40 seconds.
 func nodeActors() []simulate.Actor {
 	return []simulate.Actor{
-		simulate.FailsNodes(40 * time.Second), simulate.EvictsPods, simulate.ReplacesNodes(30 * time.Second), simulate.CordonsNodes(30 * time.Second),
+		simulate.FailsNodes(40 * time.Second), simulate.EvictsPods, simulate.RejectsPods(20 * time.Second), simulate.ReplacesNodes(30 * time.Second), simulate.CordonsNodes(30 * time.Second),
 		simulate.TaintsNodes("busy", corev1.TaintEffectNoSchedule, 30*time.Second), simulate.TaintsNodes("broken", corev1.TaintEffectNoExecute, 30*time.Second),
 		simulate.RelabelsNodes("color", "blue", "green"), simulate.RelabelsNodes("node", "node-0", "node-1", "node-9"),
 	}
