@@ -136,9 +136,8 @@ func (c *PodChange) SetResources(container string, r corev1.ResourceRequirements
 	c.resources[container] = differing
 }
 
-// SetCondition sets a readiness gate's condition. When a readiness gate's condition becomes other than True while all
-// containers are ready, Ready False is written along, so that endpoints drop the pod without waiting for the kubelet;
-// Ready True is left to the kubelet.
+// SetCondition sets a readiness gate's condition. Ready is left to the kubelet, which answers within a second: of a Ready
+// that somebody else has written in its words it sees no difference, and it sends its own last one once more.
 func (c *PodChange) SetCondition(t corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
 	wanted := corev1.PodCondition{Type: t, Status: status, Reason: reason, Message: message, LastTransitionTime: c.Now}
 	c.conditions = slices.DeleteFunc(c.conditions, func(n corev1.PodCondition) bool { return n.Type == t })
@@ -153,8 +152,7 @@ func (c *PodChange) SetCondition(t corev1.PodConditionType, status corev1.Condit
 	c.conditions = append(c.conditions, wanted)
 }
 
-// Condition is the condition that the pod will have after the change, or nil. It does not include the Ready False that
-// is written along with a readiness gate.
+// Condition is the condition that the pod will have after the change, or nil.
 func (c *PodChange) Condition(t corev1.PodConditionType) *corev1.PodCondition {
 	if changed := conditionIn(c.conditions, t); changed != nil {
 		return changed

@@ -182,42 +182,15 @@ func conditionsOf(t *testing.T, c *PodChange) []any {
 	return patches[0].Body["status"].(map[string]any)["conditions"].([]any)
 }
 
-func TestClosedGateTakesReadyAlong(t *testing.T) {
-	c := NewPodChange(servingPod(), noon())
-	c.Pod.Spec.ReadinessGates = append(c.Pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: "other"})
-	c.SetCondition(readinessGate, corev1.ConditionFalse, "Why", "")
-	assert.Equal(t, []any{
-		map[string]any{"type": string(readinessGate), "status": "False", "reason": "Why", "message": nil, "lastTransitionTime": "2026-01-01T12:00:00Z"},
-		map[string]any{
-			"type": "Ready", "status": "False", "reason": "ReadinessGatesNotReady", "lastTransitionTime": "2026-01-01T12:00:00Z",
-			"message": `the status of pod readiness gate "example.io/gate" is not "True", but False, ` +
-				`corresponding condition of pod readiness gate "other" does not exist.`,
-		},
-	}, conditionsOf(t, c))
-}
-
-func TestReadyStaysTheKubelets(t *testing.T) {
-	for name, prepare := range map[string]func(*corev1.Pod){
-		"a container is not ready":        func(p *corev1.Pod) { p.Status.Conditions[2].Status = corev1.ConditionFalse },
-		"already not ready":               func(p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse },
-		"no condition Ready":              func(p *corev1.Pod) { p.Status.Conditions = p.Status.Conditions[:1] },
-		"not a readiness gate of the pod": func(p *corev1.Pod) { p.Spec.ReadinessGates = nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			pod := servingPod()
-			prepare(pod)
-			c := NewPodChange(pod, noon())
-			c.SetCondition(readinessGate, corev1.ConditionFalse, "Why", "")
-			assert.Len(t, conditionsOf(t, c), 1)
-		})
+// The kubelet alone writes Ready: what others write in its words it takes for its own, and sends its last one once more.
+func TestReadyIsLeftToTheKubelet(t *testing.T) {
+	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
+		c := NewPodChange(servingPod(), noon())
+		c.SetCondition(readinessGate, status, "Why", "")
+		assert.Equal(t, []any{map[string]any{
+			"type": string(readinessGate), "status": string(status), "reason": "Why", "message": nil, "lastTransitionTime": "2026-01-01T12:00:00Z",
+		}}, conditionsOf(t, c))
 	}
-	t.Run("a readiness gate turned True", func(t *testing.T) {
-		pod := servingPod()
-		pod.Status.Conditions[0].Status, pod.Status.Conditions[1].Status = corev1.ConditionFalse, corev1.ConditionFalse
-		c := NewPodChange(pod, noon())
-		c.SetCondition(readinessGate, corev1.ConditionTrue, "", "")
-		assert.Len(t, conditionsOf(t, c), 1)
-	})
 }
 
 func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {

@@ -1,14 +1,6 @@
 package action
 
-import (
-	"slices"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-)
-
-// readinessGatesNotReady is the kubelet's own reason for a pod that is not ready because a readiness gate is not True.
-const readinessGatesNotReady = "ReadinessGatesNotReady"
+import corev1 "k8s.io/api/core/v1"
 
 // Patches are the writes of the change, in this order: conditions through pods/status, so that the
 // pod is out of service before anything else happens; resources through pods/resize; all else
@@ -61,12 +53,8 @@ func (c *PodChange) metadata() map[string]any {
 }
 
 func (c *PodChange) conditionList() []any {
-	conditions := c.conditions
-	if unready := c.unready(); unready != nil {
-		conditions = append(slices.Clip(conditions), *unready)
-	}
-	list := make([]any, 0, len(conditions))
-	for _, n := range conditions {
+	list := make([]any, 0, len(c.conditions))
+	for _, n := range c.conditions {
 		list = append(list, map[string]any{
 			"type": string(n.Type), "status": string(n.Status),
 			"reason": textOrNil(n.Reason), "message": textOrNil(n.Message),
@@ -74,33 +62,6 @@ func (c *PodChange) conditionList() []any {
 		})
 	}
 	return list
-}
-
-// unready is the condition Ready that follows from the changed readiness gates at once, or nil.
-func (c *PodChange) unready() *corev1.PodCondition {
-	ready, all := c.Condition(corev1.PodReady), c.Condition(corev1.ContainersReady)
-	if ready == nil || ready.Status != corev1.ConditionTrue || all == nil || all.Status != corev1.ConditionTrue {
-		return nil
-	}
-	var failing []string
-	closes := false
-	for _, g := range c.Pod.Spec.ReadinessGates {
-		condition := c.Condition(g.ConditionType)
-		switch {
-		case condition == nil:
-			failing = append(failing, `corresponding condition of pod readiness gate "`+string(g.ConditionType)+`" does not exist.`)
-		case condition.Status != corev1.ConditionTrue:
-			failing = append(failing, `the status of pod readiness gate "`+string(g.ConditionType)+`" is not "True", but `+string(condition.Status))
-			closes = closes || conditionIn(c.conditions, g.ConditionType) != nil
-		}
-	}
-	if !closes {
-		return nil
-	}
-	return &corev1.PodCondition{
-		Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: c.Now,
-		Reason: readinessGatesNotReady, Message: strings.Join(failing, ", "),
-	}
 }
 
 // containerSpec returns what a list of changes says of the pod's containers of both kinds.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
-	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
 // chooseBatch picks the containers that go first, among those with changes and those that are on their way already: of
@@ -112,13 +111,13 @@ func mayBeFollowed(pod *corev1.Pod, name string) bool {
 // batch is the next batch of changes: what of it is written now, what of it has to wait, and what comes after it, with
 // what has to wait.
 type batch struct {
-	chosen             sets.Set[string]
+	chosen, onTheirWay sets.Set[string]
 	now, behind, later changes
 	begun              bool // it is the rest of the batch that was written last
 }
 
 // divide finds the next batch of the changes. What waits for its resizes, and resizes that wait, come with the next
-// write, for which no container has to be ready: it is the rest of this batch.
+// write, for which no container has to be ready: it is the rest of this batch. The containers on their way belong to it.
 func divide(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[string]) batch {
 	chosen := chooseBatch(c, s, ch, onTheirWay)
 	rest := s.restOfBatch(ch, chosen)
@@ -131,7 +130,7 @@ func divide(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[strin
 	now, behind := now.resizesFirst(c.Pod, onTheirWay)
 	behind.add(held)
 	later.add(behind)
-	return batch{chosen: chosen, now: now, behind: behind, later: later, begun: begun}
+	return batch{chosen: chosen, onTheirWay: onTheirWay, now: now, behind: behind, later: later, begun: begun}
 }
 
 // restOfBatch are those of the chosen containers that belong to the batch that was written last, with changes left. It is
@@ -146,11 +145,11 @@ func (s *State) restOfBatch(left changes, chosen sets.Set[string]) sets.Set[stri
 }
 
 // record has one entry for the batch, whose resizes may go ahead of its restarts, with the moment of its last write.
-func (b batch) record(c *action.PodChange, s *State, onTheirWay sets.Set[string]) {
-	if b.now.containers().Union(onTheirWay).Len() == 0 {
+func (b batch) record(c *action.PodChange, s *State) {
+	if b.now.containers().Union(b.onTheirWay).Len() == 0 {
 		return
 	}
-	names := b.now.containers().Union(b.behind.restarted()).Union(onTheirWay)
+	names := b.now.containers().Union(b.behind.restarted()).Union(b.onTheirWay)
 	if b.begun {
 		last := len(s.ContainerBatchesRecord) - 1
 		names.Insert(s.ContainerBatchesRecord[last].Containers...)
@@ -172,23 +171,28 @@ func (b batch) awaitRun(pod *corev1.Pod) *Progress {
 	return nil
 }
 
-// start writes the batch and records it and what is left in the state. The containers on their way belong to it: it is
-// not complete before they are.
-func (b batch) start(c *action.PodChange, s *State, onTheirWay sets.Set[string]) {
-	chosen, now, behind, later := b.chosen, b.now, b.behind, b.later
+// interrupts reports whether the pod leaves service for the batch.
+func (b batch) interrupts(pod *corev1.Pod) bool {
+	return b.now.interrupt(pod) || b.behind.interrupt(pod) || restartsToCome(pod, b.onTheirWay)
+}
+
+// start writes the batch and records it and what is left in the state. It is not complete before the containers on their
+// way are.
+func (b batch) start(c *action.PodChange, s *State) {
+	now, later := b.now, b.later
 	for name := range now.images {
 		s.recordContainer(c, name)
 	}
 	s.recordRestarts(c.Pod, now.restarts)
 	s.recordRaisedLimits(c.Pod, now.resources)
-	b.record(c, s, onTheirWay)
+	b.record(c, s)
 	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = later.images, later.resources, later.metadata
 	s.NextContainerRestarts = sets.List(later.restarts)
 	s.PreCheckBeforeNext = nil
-	if later.containers().Len() > 0 && behind.containers().Len() == 0 {
-		s.PreCheckBeforeNext = &PreCheck{ContainersRequiredReady: sets.List(chosen)}
+	if later.containers().Len() > 0 && b.behind.containers().Len() == 0 {
+		s.PreCheckBeforeNext = &PreCheck{ContainersRequiredReady: sets.List(b.chosen)}
 	}
-	if now.interrupt(c.Pod) || behind.interrupt(c.Pod) || restartsToCome(c.Pod, onTheirWay) {
+	if b.interrupts(c.Pod) {
 		takeOutOfService(c)
 	}
 	now.write(c)
@@ -228,10 +232,4 @@ func (s *State) recordRaisedLimits(pod *corev1.Pod, now map[string]corev1.Resour
 		}
 	}
 	s.RaisedLimits = sets.List(raised)
-}
-
-func takeOutOfService(c *action.PodChange) {
-	if podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
-		c.SetCondition(contract.InPlaceUpdateReady, corev1.ConditionFalse, ReasonStartUpdate, "")
-	}
 }

@@ -278,8 +278,11 @@ func TestGateClosesWithTheBatchThatInterrupts(t *testing.T) {
 	statusOf(pod, "first").Resources = pod.Spec.Containers[0].Resources.DeepCopy()
 	pod.Status.ObservedGeneration = pod.Generation
 	pod, _, writes := refresh(t, pod, at(time.Second))
-	assert.Equal(t, []string{"status", "pod"}, writes)
+	assert.Equal(t, []string{"status"}, writes)
 	assert.Equal(t, corev1.ConditionFalse, gateOf(pod))
+	pod, _, writes = refresh(t, pod, at(2*time.Second))
+	assert.Equal(t, []string{"pod"}, writes)
+	assert.Equal(t, "second:v2", pod.Spec.Containers[1].Image)
 }
 
 func BenchmarkRefreshOfSettledPod(b *testing.B) {

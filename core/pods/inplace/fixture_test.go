@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
 // noon is when the stories of the tests begin.
@@ -193,7 +194,8 @@ func subresources(c *action.PodChange) []string {
 	return list
 }
 
-// begin starts the update from one template to another on the pod.
+// begin starts the update from one template to another on the pod. Where the pod serves it returns the change that comes
+// after the kubelet's answer: of the first batch, or of the plan when the grace period begins.
 func begin(t testing.TB, pod *corev1.Pod, from, to *Revision, grace int32, now metav1.Time) *action.PodChange {
 	t.Helper()
 	u, err := Diff(from, to, allGates)
@@ -201,7 +203,20 @@ func begin(t testing.TB, pod *corev1.Pod, from, to *Revision, grace int32, now m
 	c := action.NewPodChange(pod, now)
 	u.Begin(c, grace)
 	c.SetLabel(contract.RevisionLabel, to.Name)
+	if c.Annotation(contract.InPlaceUpdateGraceAnnotation) != "" {
+		c = action.NewPodChange(answered(written(t, c), now), now)
+		Refresh(c, allGates)
+	}
 	return c
+}
+
+// answered is the pod once the kubelet has reported whether it is ready, by its readiness gate alone.
+func answered(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
+	pod = pod.DeepCopy()
+	if ready, gate := podstate.Condition(pod, corev1.PodReady), gateOf(pod); ready != nil && gate != "" && ready.Status != gate {
+		ready.Status, ready.LastTransitionTime = gate, now
+	}
+	return pod
 }
 
 // refresh brings the pod's update on and returns the pod as written.
@@ -209,7 +224,7 @@ func refresh(t testing.TB, pod *corev1.Pod, now metav1.Time) (*corev1.Pod, Progr
 	t.Helper()
 	c := action.NewPodChange(pod, now)
 	p := Refresh(c, allGates)
-	return written(t, c), p, subresources(c)
+	return answered(written(t, c), now), p, subresources(c)
 }
 
 func stateOf(t testing.TB, pod *corev1.Pod) *State {

@@ -64,8 +64,8 @@ func TestResizeCosts(t *testing.T) {
 	}{
 		"without restart":                    {nil, quantities("2", "2Gi"), []string{"resize", "pod"}, false},
 		"restart for another resource":       {restart, quantities("2", "1Gi"), []string{"resize", "pod"}, false},
-		"restart for the resource resized":   {restart, quantities("1", "2Gi"), []string{"status", "resize", "pod"}, true},
-		"restart for one of both, both grow": {restart, quantities("2", "2Gi"), []string{"status", "resize", "pod"}, true},
+		"restart for the resource resized":   {restart, quantities("1", "2Gi"), []string{"resize", "pod"}, true},
+		"restart for one of both, both grow": {restart, quantities("2", "2Gi"), []string{"resize", "pod"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v1 := revisionOf("w-1", variant(templateOf("app"), func(t *corev1.PodTemplateSpec) {
@@ -144,18 +144,21 @@ func TestGrace(t *testing.T) {
 		u.Begin(c, 10)
 		c.SetLabel(contract.RevisionLabel, "w-2")
 		assert.Equal(t, []string{"status"}, subresources(c), "the plan rides on the condition")
-		return written(t, c)
+		pod, p, writes := refresh(t, answered(written(t, c), at(0)), at(0))
+		assert.Equal(t, ReasonGracePeriod, p.Reason)
+		assert.Equal(t, []string{"pod"}, writes, "the period begins")
+		return pod
 	}
 	t.Run("waits, then writes the first batch", func(t *testing.T) {
 		pod := start()
 		assert.Equal(t, "app:v1", pod.Spec.Containers[0].Image)
 		assert.NotContains(t, pod.Labels, "version")
 		pod, p, writes := refresh(t, pod, at(3200*time.Millisecond))
-		assert.True(t, p.InGrace)
+		assert.Equal(t, ReasonGracePeriod, p.Reason)
 		assert.Equal(t, 7*time.Second, p.RequeueAfter, "rounded up")
 		assert.Empty(t, writes)
 		pod, p, writes = refresh(t, pod, at(10*time.Second))
-		assert.False(t, p.InGrace || p.Complete)
+		assert.Equal(t, ReasonBatch, p.Reason)
 		assert.Equal(t, []string{"pod"}, writes)
 		assert.Equal(t, "app:v2", pod.Spec.Containers[0].Image)
 		assert.Equal(t, "b", pod.Labels["version"])
@@ -186,7 +189,7 @@ func TestGrace(t *testing.T) {
 			pod := start()
 			spoil(pod)
 			pod, p, _ := refresh(t, pod, at(time.Hour))
-			assert.True(t, p.InGrace)
+			assert.Equal(t, ReasonGracePeriod, p.Reason)
 			assert.Equal(t, "pod has apps.kruise.io/inplace-update-grace but apps.kruise.io/inplace-update-state not found", p.Message)
 			pod, _, _ = refresh(t, pod, at(time.Hour+10*time.Second))
 			assert.Equal(t, "app:v2", pod.Spec.Containers[0].Image)
@@ -194,7 +197,7 @@ func TestGrace(t *testing.T) {
 	}
 	t.Run("begun by a clock that was ahead", func(t *testing.T) {
 		pod, p, writes := refresh(t, start(), at(-5*time.Minute))
-		assert.True(t, p.InGrace)
+		assert.Equal(t, ReasonGracePeriod, p.Reason)
 		assert.Equal(t, 10*time.Second, p.RequeueAfter)
 		assert.Equal(t, []string{"pod"}, writes)
 		pod, p, writes = refresh(t, pod, at(-5*time.Minute+4*time.Second))
@@ -212,6 +215,8 @@ func TestGrace(t *testing.T) {
 				"metaDataPatch":"eyJtZXRhZGF0YSI6eyJsYWJlbHMiOnsidmVyc2lvbiI6ImIifX19","oldTemplate":{"spec":{}}}`,
 		}
 		pod, _, _ = refresh(t, pod, at(10*time.Second))
+		assert.Equal(t, "app:v1", pod.Spec.Containers[0].Image, "the period begins anew: nobody knows since when the pod was not ready")
+		pod, _, _ = refresh(t, pod, at(20*time.Second))
 		assert.Equal(t, "app:v2", pod.Spec.Containers[0].Image)
 		assert.Equal(t, "b", pod.Labels["version"])
 		assert.Equal(t, "1", pod.Labels["read"])
@@ -291,17 +296,11 @@ func TestResizeWhoseRecordWasLostIsAwaited(t *testing.T) {
 	v2.Template.Spec.Containers[0].ResizePolicy = v1.Template.Spec.Containers[0].ResizePolicy
 	pod := runningPod(v1.Template, "w-1")
 	c := begin(t, pod, v1, v2, 0, at(0))
-	pod = applied(t, pod, c.Patches()[:2])
-	require.Equal(t, "w-1", pod.Labels[contract.RevisionLabel])
+	pod = applied(t, c.Pod, c.Patches()[:1])
+	require.Contains(t, pod.Annotations, contract.InPlaceUpdateGraceAnnotation)
 
-	u, err := Diff(v1, v2, allGates)
-	require.NoError(t, err)
-	assert.True(t, u.Interrupts(pod))
-	c = action.NewPodChange(pod, at(time.Second))
-	Refresh(c, allGates)
-	u.Begin(c, 0)
-	assert.Equal(t, []string{"pod"}, subresources(c), "out of service already, resized already")
-	pod = written(t, c)
+	pod, _, writes := refresh(t, pod, at(time.Second))
+	assert.Equal(t, []string{"pod"}, writes, "out of service already, resized already")
 	pod.Status.ObservedGeneration = pod.Generation
 	_, p, _ := refresh(t, pod, at(2*time.Second))
 	assert.Equal(t, ReasonResize, p.Reason)

@@ -16,7 +16,7 @@ import (
 type State struct {
 	// Revision is the name of the revision that the update leads to.
 	Revision string `json:"revision"`
-	// UpdateTimestamp is the start of the update; the grace period is counted from it.
+	// UpdateTimestamp is the start of the update, or of its grace period where it has one.
 	UpdateTimestamp metav1.Time `json:"updateTimestamp"`
 	// LastContainerStatuses is what the containers whose image was changed so far ran before.
 	LastContainerStatuses map[string]ContainerStatus `json:"lastContainerStatuses"`
@@ -68,8 +68,8 @@ type Metadata struct {
 	Annotations map[string]*string `json:"annotations,omitempty"`
 }
 
-// Grace is the JSON of annotation apps.kruise.io/inplace-update-grace: an update that waits for its
-// grace period.
+// Grace is the JSON of annotation apps.kruise.io/inplace-update-grace: an update that waits until the pod is out of
+// service, and for its grace period.
 type Grace struct {
 	// Revision is the name of the revision that the update leads to.
 	Revision string `json:"revision"`
@@ -82,8 +82,10 @@ type Grace struct {
 	MetadataPatch []byte `json:"metaDataPatch,omitempty"`
 	// UpdateEnvFromMetadata is true if containers read a changed key.
 	UpdateEnvFromMetadata bool `json:"updateEnvFromMetadata,omitempty"`
-	// GraceSeconds is the grace period.
+	// GraceSeconds is the grace period. Without one the update waits until the pod is not ready.
 	GraceSeconds int32 `json:"graceSeconds,omitempty"`
+	// NotReadySince is the transition time of the pod's condition Ready with which the grace period began; empty before.
+	NotReadySince string `json:"notReadySince,omitempty"`
 }
 
 // RuntimeContainersMeta is the JSON of annotation apps.kruise.io/runtime-containers-meta, by which

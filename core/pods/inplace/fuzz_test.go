@@ -154,8 +154,6 @@ func (s *story) round() (done bool) {
 	case !c.Empty():
 	case label == s.target.Name:
 		return p.Complete
-	case p.InGrace:
-		return false
 	default:
 		u, err := Diff(s.revisions[label], s.target, allGates)
 		require.NoError(s.t, err)

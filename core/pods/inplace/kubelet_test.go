@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
 // process is a container as it really is on the node.
@@ -29,6 +30,7 @@ type report struct {
 	generation int64
 	containers map[string]process
 	putsOff    bool
+	ready      corev1.ConditionStatus // by the readiness gate alone
 }
 
 // kubelet is a node with its runtime and its node agent, slow and unreliable: it sees the pod late, sends
@@ -135,7 +137,9 @@ func (k *kubelet) kill(name string) {
 
 // sync computes a status first, of the spec that it will act upon and the containers from before.
 func (k *kubelet) sync() {
-	k.outbox = &report{generation: k.seen.Generation, containers: map[string]process{}, putsOff: k.putsOff && k.asked()}
+	k.outbox = &report{
+		generation: k.seen.Generation, containers: map[string]process{}, putsOff: k.putsOff && k.asked(), ready: gateOf(k.seen),
+	}
 	maps.Copy(k.outbox.containers, k.real)
 	for _, c := range podspec.LongRunning(&k.seen.Spec) {
 		p, known := k.real[c.Name]
@@ -213,6 +217,9 @@ func (k *kubelet) send(pod *corev1.Pod) {
 	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending })
 	if k.outbox.putsOff {
 		pod.Status.Conditions = append(pod.Status.Conditions, puttingOff()["deferred"])
+	}
+	if ready := podstate.Condition(pod, corev1.PodReady); ready != nil && k.outbox.ready != "" {
+		ready.Status = k.outbox.ready
 	}
 	for i := range pod.Status.ContainerStatuses {
 		k.outbox.tell(&pod.Status.ContainerStatuses[i])

@@ -17,8 +17,6 @@ import (
 type Progress struct {
 	// Complete is true if nothing is under way. A pod that was never updated is complete.
 	Complete bool
-	// InGrace is true if the update waits for its grace period; no other update may begin.
-	InGrace bool
 	// Reason is one word for machines, one of the Reason values; empty when Complete.
 	Reason string
 	// Serving is true if only resources are awaited that the node does not give now: the pod serves meanwhile.
@@ -103,7 +101,12 @@ func nextBatch(c *action.PodChange, s *State) *Progress {
 	if p := b.awaitRun(c.Pod); p != nil && resized.Len() == 0 {
 		return p
 	}
-	b.start(c, s, resized)
+	if b.interrupts(c.Pod) {
+		if p := leaveService(c); p != nil {
+			return p
+		}
+	}
+	b.start(c, s)
 	if len(names)+resized.Len() > 0 {
 		return waitFor(ReasonBatch, "the next batch of containers %v was started", names)
 	}
@@ -122,28 +125,23 @@ func refreshGrace(c *action.PodChange, before prior) Progress {
 		writeState(c, s)
 		p := waitFor(ReasonGracePeriod, "pod has %s but %s not found",
 			contract.InPlaceUpdateGraceAnnotation, contract.InPlaceUpdateStateAnnotation)
-		p.InGrace, p.RequeueAfter = true, grace
+		p.RequeueAfter = grace
 		return *p
 	}
 	if s.UpdateTimestamp.After(c.Now.Time) { // an earlier leader's clock was ahead: nobody waits for ours to catch up
 		s.UpdateTimestamp = c.Now
 		writeState(c, s)
 	}
-	if left := s.UpdateTimestamp.Add(grace).Sub(c.Now.Time); left > 0 {
-		p := waitFor(ReasonGracePeriod, "the grace period ends at %s", s.UpdateTimestamp.Add(grace).UTC().Format(time.RFC3339))
-		p.InGrace, p.RequeueAfter = true, (left + time.Second - 1).Truncate(time.Second)
+	if p := g.beginPeriod(c, s); p != nil {
 		return *p
 	}
-	removeGrace(c)
-	before.plain.write(c)
-	rest := g.changes().missingOn(c.Pod)
-	if len(rest.metadata)+len(s.ContainerBatchesRecord) == 0 { // somebody else has renewed the environments meanwhile
-		s.UpdateEnvFromMetadata = false
+	if left := s.UpdateTimestamp.Add(grace).Sub(c.Now.Time); left > 0 {
+		p := waitFor(ReasonGracePeriod, "the grace period ends at %s", s.UpdateTimestamp.Add(grace).UTC().Format(time.RFC3339))
+		p.RequeueAfter = (left + time.Second - 1).Truncate(time.Second)
+		return *p
 	}
-	way := sets.KeySet(s.LastContainerStatuses).Union(sets.KeySet(s.Restarts)).Union(s.resizesUnderWay(c.Pod))
-	way = way.Union(resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest))
-	divide(c, s, rest, way).start(c, s, way)
-	return *waitFor(ReasonBatch, "the grace period is over")
+	before.carryOut(c)
+	return *waitFor(ReasonBatch, "the pod is out of service, and its grace period is over")
 }
 
 func (g *Grace) state(now metav1.Time) *State {

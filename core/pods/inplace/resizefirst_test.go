@@ -39,7 +39,7 @@ func resized(pod *corev1.Pod) *corev1.Pod {
 func TestAnImageWaitsForTheResizeOfItsContainer(t *testing.T) {
 	v1, v2 := grown()
 	c := begin(t, runningPod(v1.Template, "w-1"), v1, v2, 0, at(0))
-	assert.Equal(t, []string{"status", "resize", "pod"}, subresources(c))
+	assert.Equal(t, []string{"resize", "pod"}, subresources(c))
 	pod := written(t, c)
 	assert.Equal(t, corev1.ConditionFalse, gateOf(pod))
 	assert.Equal(t, "2", pod.Spec.Containers[0].Resources.Requests.Cpu().String())
@@ -108,7 +108,7 @@ func TestAnImageDoesNotWaitForAContainerThatIsDown(t *testing.T) {
 	}
 	v1, v2 := grown()
 	c := begin(t, down(runningPod(v1.Template, "w-1")), v1, v2, 0, at(0))
-	assert.Equal(t, []string{"status", "pod"}, subresources(c))
+	assert.Equal(t, []string{"pod"}, subresources(c))
 	pod := written(t, c)
 	assert.Equal(t, "a:v2", pod.Spec.Containers[0].Image)
 	pod.Status.ObservedGeneration = pod.Generation

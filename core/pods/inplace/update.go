@@ -118,45 +118,37 @@ func (u *Update) Interrupts(pod *corev1.Pod) bool {
 	return len(a.images)+len(a.env) > 0
 }
 
-// Begin writes the start of the update: the pod out of service if a container will stop, the state
-// annotation, and the first batch, or with a positive grace period only the plan for it. The caller
-// sets revision labels and lifecycle state on the same change. Refresh says when a pod in its grace period wants to be
-// looked at again.
+// Begin writes the start of the update: the pod out of service if a container will stop, the state annotation, and the
+// first batch. Of a pod that serves, and with a positive grace period, it writes only the plan for the batch, which
+// Refresh goes on with. The caller sets revision labels and lifecycle state on the same change.
 //
-// What an earlier update has left pending is taken along: in the end the pod is what the template
-// says. The change must not hold a batch that Refresh has started.
+// What an earlier update has left pending is taken along, and what it has only planned is dropped: in the end the pod is
+// what the template says. The change must not hold a batch that Refresh has started.
 func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
 	before := readPrior(c)
 	ch, plain, resized := u.forPod(c.Pod, before)
 	s := &State{Revision: u.revision, UpdateTimestamp: c.Now}
-	way := s.takeOver(c, before.state, u.options).Union(resized)
+	way := s.takeOver(c, before, u.options).Union(resized)
 	s.UpdateImages = s.UpdateImages || len(ch.images) > 0
 	s.UpdateEnvFromMetadata = s.UpdateEnvFromMetadata || len(ch.metadata) > 0
 	ch.restarts = ch.restarts.Difference(s.carryRestarts(before, ch.restarts))
 	way.Insert(slices.Collect(maps.Keys(s.Restarts))...)
 	s.UpdateResources = s.UpdateResources || len(ch.resources)+resized.Len() > 0
-	if graceSeconds > 0 && ch.interrupt(c.Pod) {
-		takeOutOfService(c)
-		if way.Len() > 0 {
-			s.ContainerBatchesRecord = []Batch{{Timestamp: c.Now, Containers: sets.List(way)}}
-		}
-		writeState(c, s)
-		writeGrace(c, &Grace{
-			Revision: u.revision, GraceSeconds: graceSeconds, UpdateEnvFromMetadata: len(ch.metadata) > 0,
-			ContainerImages: ch.images, ContainerResources: ch.resources, ContainerRefMetadata: ch.metadata,
-			ContainerRestarts: sets.List(ch.restarts), MetadataPatch: plain.patch(),
-		})
+	first := divide(c, s, ch, way)
+	if ch.interrupt(c.Pod) && graceSeconds > 0 || first.interrupts(c.Pod) && unreadyIn(c) > 0 {
+		before.plan(c, s, &Grace{Revision: u.revision, GraceSeconds: graceSeconds, MetadataPatch: plain.patch()}, ch, way)
 		return
 	}
 	removeGrace(c)
 	plain.write(c)
-	divide(c, s, ch, way).start(c, s, way)
+	first.start(c, s)
 }
 
 // takeOver carries over what an earlier update has written and what is not done, and returns the
-// containers concerned.
-func (s *State) takeOver(c *action.PodChange, earlier *State, o Options) sets.Set[string] {
-	if earlier == nil {
+// containers concerned. One that was only planned has written nothing but what it took over itself.
+func (s *State) takeOver(c *action.PodChange, before prior, o Options) sets.Set[string] {
+	earlier := before.state
+	if earlier == nil || before.grace != nil && len(earlier.ContainerBatchesRecord) == 0 {
 		return nil
 	}
 	a := awaitedOf(c, earlier, o)

@@ -14,7 +14,7 @@ func TestImageUpdateCostsThreeWrites(t *testing.T) {
 	pod := runningPod(v1, "w-1")
 
 	c := begin(t, pod, revisionOf("w-1", v1), revisionOf("w-2", v2), 0, at(0))
-	assert.Equal(t, []string{"status", "pod"}, subresources(c), "out of service first")
+	assert.Equal(t, []string{"pod"}, subresources(c), "the pod is out of service already")
 	pod = written(t, c)
 	assert.Equal(t, "app:v2", pod.Spec.Containers[0].Image)
 	assert.Equal(t, corev1.ConditionFalse, gateOf(pod))

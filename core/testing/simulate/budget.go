@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 )
 
@@ -67,11 +68,12 @@ func (b *budget) room(w *World) int {
 	n := -b.least
 	for _, pod := range w.Pods() {
 		at, granted := b.grants[pod.UID]
-		if granted && !w.now.Before(at.Add(b.grantLasts)) && isTrue(pod, corev1.PodReady) {
+		serves := isTrue(pod, corev1.PodReady) && !podstate.HeldByUpdate(pod) // who is about to leave does not
+		if granted && !w.now.Before(at.Add(b.grantLasts)) && serves {
 			delete(b.grants, pod.UID)
 			granted = false
 		}
-		if !granted && isTrue(pod, corev1.PodReady) && pod.DeletionTimestamp == nil {
+		if !granted && serves && pod.DeletionTimestamp == nil {
 			n++
 		}
 	}

@@ -165,9 +165,11 @@ func uses(pod *corev1.Pod, claim string) bool {
 // CheckInPlace requires what every in-place update guarantees. The pod keeps its node and its address. With readiness
 // gate InPlaceUpdateReady, images change only while the condition is not True, and the condition becomes True again
 // only when the status shows that every container whose image was changed runs the image of the spec. The image of a
-// native sidecar changes apart from those of other containers.
+// native sidecar changes apart from those of other containers. No container is stopped before the kubelet has reported the
+// pod not ready for as long as the grace period says, and from then on nobody reports it ready.
 func (w *World) CheckInPlace() {
 	changed := map[types.UID]map[string]bool{} // containers by their names
+	out := newOutOfService()
 	w.OnEvent(func(w *World, e Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		old, _ := e.Old.(*corev1.Pod)
@@ -177,6 +179,7 @@ func (w *World) CheckInPlace() {
 		if old.Spec.NodeName != "" && old.Spec.NodeName != pod.Spec.NodeName || old.Status.PodIP != "" && old.Status.PodIP != pod.Status.PodIP {
 			w.Violate("pod %s has another node or address", pod.Name)
 		}
+		defer out.watch(w, e, pod)
 		if !podstate.HasReadinessGate(pod, contract.InPlaceUpdateReady) || e.Actor != OperatorActor {
 			return
 		}
@@ -186,6 +189,7 @@ func (w *World) CheckInPlace() {
 			}
 			maps.Copy(changed[pod.UID], names)
 			w.checkImages(old, pod, names)
+			out.stops(w, old)
 		}
 		if isTrue(pod, contract.InPlaceUpdateReady) && !isTrue(old, contract.InPlaceUpdateReady) {
 			w.checkRenewed(pod, changed[pod.UID])

@@ -19,13 +19,15 @@ type podRuntime struct {
 	generation int64 // of the spec that the kubelet has taken in
 	ending     bool
 	ended      corev1.PodPhase
-	rejected   bool                // no container ever runs
-	cgroup     corev1.ResourceList // the limits of the pod's cgroup
-	pending    string              // why a resize is put off or does not fit on the node; empty where it is neither
-	failed     string              // why the node failed to resize a container; empty where it did not
-	containers []*containerRuntime // native sidecars first
-	composed   int                 // statuses composed so far
-	written    int                 // the latest of them that was written
+	rejected   bool                 // no container ever runs
+	cgroup     corev1.ResourceList  // the limits of the pod's cgroup
+	pending    string               // why a resize is put off or does not fit on the node; empty where it is neither
+	failed     string               // why the node failed to resize a container; empty where it did not
+	containers []*containerRuntime  // native sidecars first
+	composed   int                  // statuses composed so far
+	seen       time.Time            // when the kubelet saw the pod as the latest written status has it
+	written    int                  // the latest of them that was written
+	ready      *corev1.PodCondition // Ready as it was last written
 	node       string
 }
 
@@ -46,6 +48,7 @@ func (w *World) reactToPod(e Event, pod, old *corev1.Pod) {
 		}
 		w.After(w.delay(time.Second), func() { w.run(key, pod.UID) })
 	case e.Actor != KubeletActor && (pod.Generation != old.Generation || !same(pod.Status.Conditions, old.Status.Conditions)):
+		w.repeatReady(pod)
 		w.After(w.delay(2*time.Second), func() { w.sync(key, pod.UID) })
 	}
 }

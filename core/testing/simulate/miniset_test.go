@@ -148,7 +148,12 @@ func (m *miniSet) update(set *appsv1.ReplicaSet, pods []podstate.State, availabl
 			c.SetCondition(contract.InPlaceUpdateReady, corev1.ConditionFalse, "StartInPlaceUpdate", "")
 		}
 		c.SetAnnotation(containerLabel, s.Pod.Status.ContainerStatuses[0].ContainerID)
-		c.SetImage("main", image)
+		if m.bugs.imageFirst || podstate.UnreadyIn(s.Pod, c.Condition(contract.InPlaceUpdateReady), now) == 0 {
+			c.SetImage("main", image)
+		}
+		if c.Empty() {
+			continue
+		}
 		step.Actions = append(step.Actions, action.Action{
 			Verb: action.UpdateInPlace, Object: s.Pod, Patches: c.Patches(), Reason: "Update", Message: image,
 		})

@@ -9,34 +9,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
 // report writes the status of the pod after a delay. Sometimes the status is composed before the delay, so that it is
 // outdated when it is written. It never replaces a newer status.
 func (w *World) report(r *podRuntime) {
-	r.composed++
-	number := r.composed
 	if w.chance(0.3) {
+		r.composed++
+		number := r.composed
 		if pod := w.pod(r.key, r.uid); pod != nil {
 			status := w.compose(r, pod)
-			w.After(w.delay(2*time.Second), func() { w.writeStatus(r, number, status) })
+			seen := w.now
+			w.After(w.delay(2*time.Second), func() { w.writeStatus(r, number, seen, status) })
 		}
 		return
 	}
 	w.After(w.delay(2*time.Second), func() {
 		if pod := w.pod(r.key, r.uid); pod != nil {
-			w.writeStatus(r, max(number, r.composed), w.compose(r, pod))
+			r.composed++
+			w.writeStatus(r, r.composed, w.now, w.compose(r, pod))
 		}
 	})
 }
 
-// writeStatus merges the kubelet's part of the status into the current pod.
-func (w *World) writeStatus(r *podRuntime, number int, status corev1.PodStatus) {
+// writeStatus merges the kubelet's part of the status into the current pod, as it was seen at the moment.
+func (w *World) writeStatus(r *podRuntime, number int, seen time.Time, status corev1.PodStatus) {
 	pod := w.pod(r.key, r.uid)
 	if pod == nil || number < r.written || w.silent[r.node] {
 		return
 	}
-	r.written = number
+	r.written, r.seen = number, seen
+	r.ready = podstate.Condition(&corev1.Pod{Status: status}, corev1.PodReady)
 	kept := slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodResizePending || c.Type == corev1.PodResizeInProgress
 	})
@@ -98,12 +102,15 @@ func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
 	for _, g := range pod.Spec.ReadinessGates {
 		if ready && !isTrue(pod, g.ConditionType) {
 			ready = false
-			reason, message = "ReadinessGatesNotReady", fmt.Sprintf("readiness gate %q is not True", g.ConditionType)
+			reason, message = reasonGates, fmt.Sprintf("readiness gate %q is not True", g.ConditionType)
 		}
 	}
 	s.Conditions = append(s.Conditions, condition(corev1.PodReady, ready, reason, message))
 	return s
 }
+
+// reasonGates is the reason of Ready where a readiness gate alone is in its way.
+const reasonGates = "ReadinessGatesNotReady"
 
 func condition(t corev1.PodConditionType, is bool, reason, message string) corev1.PodCondition {
 	if is {

@@ -212,8 +212,14 @@ func TestUpdatesInPlaceWriteImageLabelsAndState(t *testing.T) {
 	assert.Equal(t, g.revisions[1].Name, after(a, contract.RevisionLabel))
 	assert.Equal(t, contract.LifecycleUpdating, after(a, contract.LifecycleStateLabel))
 	assert.Equal(t, EventInPlace, a.Event.Succeeded)
-	assert.Contains(t, fmt.Sprint(a.Patches), "app:2")
+	assert.NotContains(t, fmt.Sprint(a.Patches), "containers:[map", "the pod leaves service first")
+	assert.Contains(t, fmt.Sprint(a.LaterPatches), "app:2")
 	assert.Zero(t, g.plan.RequeueAfter)
+
+	out := g.pod(t, gen.NotReady(now.Add(-time.Minute)), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionTrue, now.Add(-time.Hour)))
+	a = g.UpdateInPlace(out, u, g.revisions[1])
+	assert.Contains(t, fmt.Sprint(a.Patches), "app:2")
+	assert.Empty(t, a.LaterPatches)
 }
 
 func TestGraceDelaysTheNewImage(t *testing.T) {
@@ -387,7 +393,7 @@ func TestHooksThatHoldAreExplained(t *testing.T) {
 
 func TestUnreadableRecordsBeginTheUpdateAgain(t *testing.T) {
 	g := givenWorkload(t, InPlaceIfPossible, nil)
-	o := g.pod(t, gen.Annotation(contract.InPlaceUpdateStateAnnotation, "{"), gen.Image("main", "app:0"), gen.Lifecycle(contract.LifecycleUpdating),
+	o := g.pod(t, gen.NotReady(now.Add(-time.Minute)), gen.Annotation(contract.InPlaceUpdateStateAnnotation, "{"), gen.Image("main", "app:0"), gen.Lifecycle(contract.LifecycleUpdating),
 		gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now.Add(-time.Minute)))
 	r := g.Refresh(o, true)
 	require.NotNil(t, r.Action)
@@ -395,17 +401,34 @@ func TestUnreadableRecordsBeginTheUpdateAgain(t *testing.T) {
 	assert.Contains(t, fmt.Sprint(r.Action.Patches), "app:1", "the pod gets what its own revision says")
 }
 
+// A pod that serves leaves service first. What follows is known to the server's dry runs from the beginning.
+func TestUpdatesOfPodsThatServeSayWhatFollows(t *testing.T) {
+	for _, grace := range []int32{0, 20} {
+		g := givenWorkload(t, InPlaceIfPossible, nil)
+		g.GraceSeconds = grace
+		u, err := g.UpdatePath(g.pod(t), g.revisions[1])
+		require.NoError(t, err)
+		a := g.UpdateInPlace(g.pod(t), u, g.revisions[1])
+		assert.Equal(t, action.UpdateInPlace, a.Verb)
+		require.Len(t, a.Patches, 1)
+		assert.Equal(t, "status", a.Patches[0].Subresource)
+		assert.NotContains(t, fmt.Sprint(a.Patches), "ReadinessGatesNotReady")
+		require.Len(t, a.LaterPatches, 1)
+		assert.Contains(t, fmt.Sprint(a.LaterPatches), "app:2")
+	}
+}
+
 // givenNextContainers is a pod that is out of service and whose grace period is over: its next containers are due.
 func givenNextContainers(t *testing.T) (*given, podstate.State) {
 	t.Helper()
 	g := givenWorkload(t, InPlaceIfPossible, nil)
 	g.GraceSeconds = 20
-	o := g.pod(t)
+	o := g.pod(t, gen.NotReady(now))
 	u, err := g.UpdatePath(o, g.revisions[1])
 	require.NoError(t, err)
 	c := g.Change(o.Pod)
 	u.Begin(c, 20)
-	out := g.pod(t, gen.Revision(g.revisions[1].Name), gen.Annotation(contract.InPlaceUpdateGraceAnnotation, c.Annotation(contract.InPlaceUpdateGraceAnnotation)),
+	out := g.pod(t, gen.NotReady(now), gen.Revision(g.revisions[1].Name), gen.Annotation(contract.InPlaceUpdateGraceAnnotation, c.Annotation(contract.InPlaceUpdateGraceAnnotation)),
 		gen.Annotation(contract.InPlaceUpdateStateAnnotation, c.Annotation(contract.InPlaceUpdateStateAnnotation)),
 		gen.Lifecycle(contract.LifecycleUpdating), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now))
 	g.Now = now.Add(time.Minute)

@@ -14,8 +14,6 @@ import (
 type Refreshed struct {
 	// Action is the write that brings the pod on; nil when there is none.
 	Action *action.Action
-	// InGrace is true if an update waits for its grace period: no other one may begin.
-	InGrace bool
 	// Updating is true if an update in place is not complete, though the pod may be in service all the while.
 	Updating bool
 }
@@ -43,12 +41,15 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	if w.MissingLabels != nil {
 		setLabels(c, w.MissingLabels(o))
 	}
-	found := Refreshed{InGrace: progress.InGrace, Updating: !progress.Complete}
+	found := Refreshed{Updating: !progress.Complete}
 	if c.Empty() {
 		w.explainHook(o)
 		return found
 	}
 	a := changed(c, "Refresh", describe(o, c))
+	if leavesService(c) {
+		a.Verb, a.LaterPatches = action.UpdateInPlace, w.onceOut(o, inplace.Next)
+	}
 	if a.Verb == action.UpdateInPlace {
 		a.Revision = o.Revision
 		if back, waits := w.awaits(o, &a); waits {

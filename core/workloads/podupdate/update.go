@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
@@ -23,7 +25,10 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 		return a
 	}
 	u.Begin(c, w.GraceSeconds)
-	later := w.afterGrace(o, u)
+	var later []action.Patch
+	if c.Annotation(contract.InPlaceUpdateGraceAnnotation) != "" {
+		later = w.onceOut(o, func(c *action.PodChange) { u.Begin(c, 0) })
+	}
 	setLabels(c, w.Labels(target.Name))
 	if !u.Interrupts(o.Pod) {
 		lifecycle.Refresh(c, w.Lifecycle, true)
@@ -38,14 +43,22 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 	}
 }
 
-// afterGrace are the patches that the update comes to once its grace period is over; nil without one.
-func (w *Workload) afterGrace(o podstate.State, u *inplace.Update) []action.Patch {
-	if w.GraceSeconds == 0 {
-		return nil
+// onceOut are the patches that an update comes to once the kubelet has reported the pod not ready, but those of its
+// status.
+func (w *Workload) onceOut(o podstate.State, next func(*action.PodChange)) []action.Patch {
+	out := o.Pod.DeepCopy()
+	if ready := podstate.Condition(out, corev1.PodReady); ready != nil {
+		ready.Status = corev1.ConditionFalse
 	}
-	c := w.Change(o.Pod)
-	u.Begin(c, 0)
+	c := w.Change(out)
+	next(c)
 	return slices.DeleteFunc(c.Patches(), func(p action.Patch) bool { return p.Subresource == "status" })
+}
+
+// leavesService reports whether the change closes the readiness gate of a pod that has it open.
+func leavesService(c *action.PodChange) bool {
+	after := c.Condition(contract.InPlaceUpdateReady)
+	return !podstate.HeldByUpdate(c.Pod) && after != nil && after.Status != corev1.ConditionTrue
 }
 
 func setLabels(c *action.PodChange, labels map[string]string) {

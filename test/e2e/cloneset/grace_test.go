@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -34,7 +35,7 @@ func TestGracePeriodComesBeforeTheChange(t *testing.T) {
 		for _, o := range pods {
 			if _, ok := o.Annotations[contract.InPlaceUpdateGraceAnnotation]; ok {
 				inGrace++
-				if !story.IsReady(o) { // a kubelet that has not seen the readiness gate yet may report the pod ready for a short time
+				if !story.IsReady(o) { // the kubelet takes a moment
 					outOfService++
 				}
 				gate := story.PodCondition(o, contract.InPlaceUpdateReady).Status
@@ -52,6 +53,36 @@ func TestGracePeriodComesBeforeTheChange(t *testing.T) {
 	assert.Positive(t, outOfService)
 	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 	assert.GreaterOrEqual(t, timeInGrace(t, &podsOf(t, set)[0]), grace)
+}
+
+// A kubelet that repeats an old report does so within ten seconds. In a longer grace period nobody sees the pod ready once
+// it is not, and its image changes only after that.
+func TestNobodySeesAPodReadyInItsGracePeriod(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 1, withGrace, func(set *v1beta1.CloneSet) {
+		set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy.GracePeriodSeconds = 35
+	})
+	givenSet(t, set)
+	left := map[types.UID]bool{}
+	end := world.Always(t, set.Namespace, func(pods story.Pods) error {
+		for _, o := range pods {
+			if story.PodCondition(o, contract.InPlaceUpdateReady).Status != corev1.ConditionFalse {
+				continue
+			}
+			if story.IsReady(o) {
+				if image := o.Spec.Containers[0].Image; left[o.UID] || image != app+"v1" {
+					return story.Want(false, "pod %s with image %s is ready out of service", o.Name, image)
+				}
+			} else {
+				left[o.UID] = true
+			}
+		}
+		return nil
+	})
+	edit(t, set, image("v2"))
+	settles(t, set)
+	end()
+	assert.Len(t, left, 1)
 }
 
 // timeInGrace returns the time from the start of the last update to the change of the image.

@@ -101,7 +101,6 @@ type pod struct {
 	updated   bool // at the update revision
 	deleting  bool // in PreparingDelete
 	specified bool // named in podsToDelete or labelled, and not yet in PreparingDelete
-	inGrace   bool // an in-place update waits for its grace period
 	updating  bool // an in-place update is not complete, though the pod may be in service all the while
 	overdue   bool // has waited to the deadline for resources of the update revision: it needs a new pod
 	touched   bool // already changed in this pass

@@ -19,7 +19,7 @@ func refresh(p *pass) {
 			continue
 		}
 		r := p.updates.Refresh(o.State, o.updated && !back)
-		o.inGrace, o.updating = r.InGrace, r.Updating
+		o.updating = r.Updating
 		if r.Action != nil {
 			o.touched = true
 			step.Actions = append(step.Actions, *r.Action)

@@ -102,7 +102,7 @@ func pause(p *pass) {
 func (p *pass) overdue() []int {
 	var indexes []int
 	for i := range p.pods {
-		if o := &p.pods[i]; o.overdue && !o.deleting && !o.specified && !o.inGrace && !o.touched {
+		if o := &p.pods[i]; o.overdue && !o.deleting && !o.specified && !o.touched {
 			indexes = append(indexes, i)
 		}
 	}
@@ -151,7 +151,7 @@ func (p *pass) waiting(target *appsv1.ControllerRevision) []int {
 	var indexes []int
 	for i := range p.pods {
 		o := &p.pods[i]
-		if o.Revision != hash && !o.deleting && !o.specified && !o.inGrace && !o.touched {
+		if o.Revision != hash && !o.deleting && !o.specified && !o.touched {
 			indexes = append(indexes, i)
 		}
 	}

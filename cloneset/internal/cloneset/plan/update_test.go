@@ -109,17 +109,19 @@ func TestPreparingUpdateAsUpdate(t *testing.T) {
 	require.Equal(t, outcome{createOld: 1}, w.outcome(), "the feature gate is on")
 }
 
-// The first write takes the pod out of service, the second changes it; nothing else is written.
+// The first write takes the pod out of service, the second, once the kubelet has answered, changes it; nothing else is
+// written.
 func TestInPlaceUpdateWrites(t *testing.T) {
 	todo := given(t, 1, policy(v1beta1.InPlaceIfPossible)).old(1).plan()
 	require.Equal(t, 1, todo.Count(action.UpdateInPlace), todo.String())
-	patches := todo.Steps[0].Actions[0].Patches
-	require.Len(t, patches, 2)
-	require.Equal(t, "status", patches[0].Subresource)
-	require.Empty(t, patches[1].Subresource)
-	labels := patches[1].Body["metadata"].(map[string]any)["labels"].(map[string]any)
+	a := todo.Steps[0].Actions[0]
+	require.Len(t, a.Patches, 1)
+	require.Len(t, a.LaterPatches, 1)
+	require.Equal(t, "status", a.Patches[0].Subresource)
+	require.Empty(t, a.LaterPatches[0].Subresource)
+	labels := a.Patches[0].Body["metadata"].(map[string]any)["labels"].(map[string]any)
 	require.Equal(t, contract.LifecycleUpdating, labels[contract.LifecycleStateLabel])
-	require.Contains(t, patches[1].Body["spec"].(map[string]any)["containers"], map[string]any{"name": "main", "image": "app:2"})
+	require.Contains(t, a.LaterPatches[0].Body["spec"].(map[string]any)["containers"], map[string]any{"name": "main", "image": "app:2"})
 }
 
 func TestInPlaceOnlyWaitsForWhatCannotBeDone(t *testing.T) {

@@ -61,7 +61,9 @@ func (m *memory) remember(key types.NamespacedName, s *node.Snapshot) {
 	live := make(map[types.UID]bool, len(s.Requests))
 	for _, request := range s.Requests {
 		live[request.UID] = true
-		if _, seen := p.graceSeen[request.UID]; !seen && graceBegan(request) {
+		if _, seen := p.graceSeen[request.UID]; !graceBegan(request) {
+			delete(p.graceSeen, request.UID)
+		} else if !seen {
 			p.graceSeen[request.UID] = s.Now
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -257,6 +258,38 @@ func TestTheGraceBeginsWhenThePodIsHeld(t *testing.T) {
 	again := plan.Compute(plan.Snapshot{Request: r, Pod: pod(gated()), FirstSeen: at(0), LastSign: at(0), Now: at(9)})
 	assert.True(t, again.Empty())
 	assert.Equal(t, r.Status.Conditions, again.Status.Conditions, "its time never moves")
+}
+
+// The hold is not enough: endpoints follow Ready, which is the kubelet's to write.
+func TestTheGraceBeginsWhenTheKubeletReportsThePodNotReady(t *testing.T) {
+	reported := func(ready corev1.ConditionStatus) *corev1.Pod {
+		return pod(held("["+ours+"]"), gen.Change(func(pod *corev1.Pod) {
+			podstate.Condition(pod, corev1.PodReady).Status = ready
+			podstate.Condition(pod, contract.KruisePodReady).LastTransitionTime = metav1.NewTime(at(5))
+		}))
+	}
+	r := request(phase(v1beta1.RecreateRecreating), unready, finalizer)
+	step := func(now int, ready corev1.ConditionStatus) *metav1.Condition {
+		t.Helper()
+		p := plan.Compute(plan.Snapshot{Request: r, Pod: reported(ready), FirstSeen: at(0), LastSign: at(now), Now: at(now)})
+		require.Empty(t, p.Steps)
+		r.Status = p.Status
+		return meta.FindStatusCondition(p.Status.Conditions, v1beta1.PreRecreateGrace)
+	}
+	assert.Nil(t, step(7, corev1.ConditionTrue))
+	began := step(8, corev1.ConditionFalse)
+	require.NotNil(t, began)
+	assert.Equal(t, metav1.NewTime(at(8)), began.LastTransitionTime)
+	assert.Equal(t, metav1.ConditionFalse, step(10, corev1.ConditionTrue).Status, "it was in service once more")
+	again := step(12, corev1.ConditionFalse)
+	assert.Equal(t, metav1.ConditionTrue, again.Status)
+	assert.Equal(t, metav1.NewTime(at(12)), again.LastTransitionTime)
+	r.Status.ContainerRecreateStates = []v1beta1.ContainerRecreateState{{Name: "main", Phase: v1beta1.RecreateRecreating}}
+	assert.Equal(t, metav1.ConditionTrue, step(20, corev1.ConditionTrue).Status, "a container is being stopped")
+
+	r = request(phase(v1beta1.RecreateRecreating), unready, finalizer)
+	assert.Nil(t, step(124, corev1.ConditionTrue))
+	assert.NotNil(t, step(125, corev1.ConditionTrue), "a kubelet that does not answer holds up nobody")
 }
 
 func TestTheFinalizersOfOthersStay(t *testing.T) {

@@ -21,18 +21,41 @@ const userAgent = "ContainerRecreateRequest"
 // key returns the not-ready key of the request.
 func (p *pass) key() string { return p.Request.Namespace + "/" + p.Request.Name }
 
-// hold takes the pod out of service before the first container is stopped, and returns since when.
+// hold takes the pod out of service before the first container is stopped, and tells since when its kubelet reports it
+// not ready. The time begins anew if the pod is seen ready before a container is stopped.
 func (p *pass) hold() {
 	s := p.Request.Spec.Strategy
-	if s == nil || s.UnreadyGracePeriodSeconds == nil || meta.IsStatusConditionTrue(p.Request.Status.Conditions, v1beta1.PreRecreateGrace) {
+	if s == nil || s.UnreadyGracePeriodSeconds == nil || p.stopsBegan() {
 		return
 	}
-	if podstate.HasReadinessGate(p.Pod, contract.KruisePodReady) && p.takeOut() {
-		return // the time counts once the pod shows it
-	}
-	meta.SetStatusCondition(&p.plan.Status.Conditions, metav1.Condition{
+	grace := metav1.Condition{
 		Type: v1beta1.PreRecreateGrace, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.Now),
 		Reason: v1beta1.PreRecreateGrace, Message: v1beta1.PreRecreateGraceMessage,
+	}
+	if podstate.HasReadinessGate(p.Pod, contract.KruisePodReady) {
+		began := meta.IsStatusConditionTrue(p.Request.Status.Conditions, v1beta1.PreRecreateGrace)
+		if !began && p.takeOut() {
+			return // the time counts once the pod shows it
+		}
+		gate := podstate.Condition(p.Pod, contract.KruisePodReady)
+		if began && (gate == nil || gate.Status == corev1.ConditionTrue) {
+			return // somebody else has ended the hold
+		}
+		if left := podstate.UnreadyIn(p.Pod, gate, p.Now); left > 0 {
+			p.plan.RequeueWithin(left)
+			if !began {
+				return
+			}
+			grace.Status, grace.Message = metav1.ConditionFalse, "the kubelet reports the pod ready"
+		}
+	}
+	meta.SetStatusCondition(&p.plan.Status.Conditions, grace)
+}
+
+// stopsBegan reports whether the agent has gone on to the containers: it has seen the time pass.
+func (p *pass) stopsBegan() bool {
+	return slices.ContainsFunc(p.Request.Status.ContainerRecreateStates, func(s v1beta1.ContainerRecreateState) bool {
+		return s.IsKilled || s.ContainerID != "" || s.Phase != v1beta1.RecreatePending
 	})
 }
 

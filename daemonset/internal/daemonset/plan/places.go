@@ -20,7 +20,6 @@ type pod struct {
 	updated  bool // at the update revision, or at one that says the same
 	deleting bool // in PreparingDelete
 	finished bool // in phase Succeeded or Failed
-	inGrace  bool // an in-place update waits for its grace period
 	updating bool // an in-place update is not complete, though the pod may be in service all the while
 	overdue  bool // has waited to the deadline for resources of its own revision: it needs a new pod
 	touched  bool // has its action in this pass

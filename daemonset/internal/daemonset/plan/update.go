@@ -137,7 +137,7 @@ func (p *pass) stillWaiting(nodes []*place) *place {
 // replaceable is the pod of the node that the update replaces now, or nil.
 func (p *pass) replaceable(l *place) *pod {
 	for _, o := range l.pods {
-		if o.stays() && !o.touched && !o.inGrace && p.outdated(l, o) {
+		if o.stays() && !o.touched && p.outdated(l, o) {
 			return o
 		}
 	}

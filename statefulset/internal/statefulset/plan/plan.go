@@ -82,7 +82,6 @@ type pod struct {
 	hasVolumes bool // has the volume of every claim template
 	inRange    bool // in the range of the update
 	deleting   bool // in PreparingDelete
-	inGrace    bool // an in-place update waits for its grace period
 	updating   bool // an in-place update is not complete, though the pod may be in service all the while
 	overdue    bool // has waited to the deadline for resources of the update revision: it needs a new pod
 	touched    bool // has its action in this pass

@@ -18,7 +18,7 @@ func refresh(p *pass) {
 			continue
 		}
 		found := p.workload.Refresh(o.State, o.updated)
-		o.inGrace, o.updating = found.InGrace, found.Updating
+		o.updating = found.Updating
 		if found.Action == nil {
 			continue
 		}

@@ -156,7 +156,7 @@ func (p *pass) unavailableTargets() []*pod {
 func (p *pass) mayMove(o *pod) bool {
 	p.skipRefusedGrowth(o)
 	held := o.claims.growing != "" || o.claims.problem != nil && o.claims.problem.reason == WaitResize
-	return o.Active && !o.inGrace && !o.upToDate() && (o.outOfService() || !held)
+	return o.Active && !o.upToDate() && (o.outOfService() || !held)
 }
 
 // updateAvailable updates available pods. From the first on for which there is no room, only those are updated that count

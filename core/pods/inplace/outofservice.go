@@ -1,0 +1,117 @@
+package inplace
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// A pod leaves service in two steps: its readiness gate is closed, and its kubelet reports it not ready. What stops a
+// container is written after the second one. An update of a pod that serves is therefore planned first, as one with a
+// grace period is.
+//
+// A kubelet that has reported the pod not ready because of the readiness gate does not report it ready again. One that
+// had another cause for that may, for a moment, when that cause goes: it knows the readiness gate from its last report. The
+// transition time of Ready tells of it, even if nobody has seen the moment, and the grace period begins anew.
+
+func takeOutOfService(c *action.PodChange) {
+	if podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
+		c.SetCondition(contract.InPlaceUpdateReady, corev1.ConditionFalse, ReasonStartUpdate, "")
+	}
+}
+
+// unreadyIn is how long to wait at most until the pod is out of service as its kubelet reports it; 0 when it is, or has
+// no readiness gate.
+func unreadyIn(c *action.PodChange) time.Duration {
+	if !podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
+		return 0
+	}
+	return podstate.UnreadyIn(c.Pod, c.Condition(contract.InPlaceUpdateReady), c.Now.Time)
+}
+
+// leaveService closes the readiness gate and says that the kubelet's answer is awaited; nil when it is there.
+func leaveService(c *action.PodChange) *Progress {
+	takeOutOfService(c)
+	left := unreadyIn(c)
+	if left == 0 {
+		return nil
+	}
+	p := waitFor(ReasonKubelet, "the kubelet has not reported the pod not ready yet")
+	p.RequeueAfter = left
+	return p
+}
+
+// notReadySince is the transition time of Ready of a pod that is not ready; empty for one that is, or that shows no such
+// condition.
+func notReadySince(pod *corev1.Pod) string {
+	if ready := podstate.Condition(pod, corev1.PodReady); ready != nil && ready.Status != corev1.ConditionTrue {
+		return ready.LastTransitionTime.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+// plan closes the readiness gate and writes down the changes and the state that they begin with. Where another plan was
+// not written yet, the pod has been out of service for a while.
+func (p prior) plan(c *action.PodChange, s *State, g *Grace, ch changes, way sets.Set[string]) {
+	takeOutOfService(c)
+	if way.Len() > 0 {
+		s.ContainerBatchesRecord = []Batch{{Timestamp: c.Now, Containers: sets.List(way)}}
+	}
+	g.NotReadySince, g.UpdateEnvFromMetadata = notReadySince(c.Pod), len(ch.metadata) > 0
+	g.ContainerImages, g.ContainerResources, g.ContainerRefMetadata = ch.images, ch.resources, ch.metadata
+	g.ContainerRestarts = sets.List(ch.restarts)
+	if p.grace != nil && p.state != nil {
+		g.NotReadySince, s.UpdateTimestamp = p.grace.NotReadySince, p.state.UpdateTimestamp
+	}
+	writeState(c, s)
+	writeGrace(c, g)
+}
+
+// carryOut writes the first batch of what was planned.
+func (p prior) carryOut(c *action.PodChange) {
+	g, s := p.grace, p.state
+	removeGrace(c)
+	p.plain.write(c)
+	rest := g.changes().missingOn(c.Pod)
+	if len(rest.metadata)+len(s.ContainerBatchesRecord) == 0 { // somebody else has renewed the environments meanwhile
+		s.UpdateEnvFromMetadata = false
+	}
+	way := sets.KeySet(s.LastContainerStatuses).Union(sets.KeySet(s.Restarts)).Union(s.resizesUnderWay(c.Pod))
+	way = way.Union(resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest))
+	divide(c, s, rest, way).start(c, s)
+}
+
+// Next writes what the update of the pod comes to once the kubelet has answered and the grace period is over.
+func Next(c *action.PodChange) {
+	switch before := readPrior(c); {
+	case before.unreadable() || before.state == nil:
+	case before.grace != nil:
+		before.carryOut(c)
+	case before.state.hasNext():
+		nextBatch(c, before.state)
+	}
+}
+
+// beginPeriod lets the grace period begin when the pod is seen not ready, and anew when it has been ready since; nil when
+// it has begun.
+func (g *Grace) beginPeriod(c *action.PodChange, s *State) *Progress {
+	since := notReadySince(c.Pod)
+	if left := unreadyIn(c); left > 0 {
+		if g.NotReadySince != "" {
+			g.NotReadySince = ""
+			writeGrace(c, g)
+		}
+		return leaveService(c)
+	}
+	if g.GraceSeconds > 0 && since != g.NotReadySince && podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
+		g.NotReadySince, s.UpdateTimestamp = since, c.Now
+		writeState(c, s)
+		writeGrace(c, g)
+	}
+	return nil
+}
