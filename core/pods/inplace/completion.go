@@ -59,8 +59,8 @@ type awaited struct {
 }
 
 // awaitedOf checks all that was written so far. While condition InPlaceUpdateReady is True, images, restarts and
-// environments are not looked at: it becomes True only when they are done, and what proved it then may be gone by now. A container that
-// a later batch changes again is on its way, but nothing waits for it.
+// environments are not looked at: it becomes True only when they are done, and what proved it then may be gone by now. But
+// ServeAsIs leaves the record of restarts that are not. A container that a later batch changes again is on its way, but nothing waits for it.
 func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 	a := awaited{later: s.next().containers()}
 	if !isInService(c) {
@@ -68,8 +68,10 @@ func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 			a.add(&a.images, name, awaitImage(c.Pod, s, name, c.Now.Time))
 		}
 		for _, name := range sets.List(sets.KeySet(s.Restarts)) {
-			a.add(&a.restarts, name, s.awaitRestart(c.Pod, name))
+			a.add(&a.restarts, name, s.awaitRestart(c.Pod, name, c.Now.Time))
 		}
+	} else {
+		a.first = s.awaitedAsIs(c.Pod)
 	}
 	for _, container := range podspec.LongRunning(&c.Pod.Spec) {
 		if o.EnvFromMetadata && !isInService(c) {
@@ -257,9 +259,11 @@ func (s *State) awaitEnv(c *action.PodChange, container *corev1.Container) *Prog
 	read, known := startedWith(c.Pod, container.Name)
 	switch {
 	case !known:
-		return waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", container.Name)
+		return s.awaitAgent(c.Pod, container.Name, c.Now.Time,
+			waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", container.Name))
 	case read != ExpectedEnvHash(container, c.Pod):
-		return waitFor(ReasonContainer, "container %s has not been restarted with its new environment yet", container.Name)
+		return s.awaitAgent(c.Pod, container.Name, c.Now.Time,
+			waitFor(ReasonContainer, "container %s has not been restarted with its new environment yet", container.Name))
 	}
 	left := s.writtenAt(container.Name).Add(readTime).Sub(c.Now.Time)
 	if left <= 0 {

@@ -82,7 +82,7 @@ func (g *Grace) changes() changes {
 
 // nothingUnderWay says, without reading the pod's annotations, that no update is under way. It holds for a pod whose
 // condition InPlaceUpdateReady is True: the condition becomes False with the first write of an update that interrupts
-// and True with its end. Updates that do not interrupt leave marks in the text.
+// and True with its end. Updates that do not interrupt leave marks in the text, and so do those of pods that serve as they are.
 func nothingUnderWay(c *action.PodChange) bool {
 	text := current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation)
 	if current(c, contract.InPlaceUpdateGraceAnnotation, contract.LegacyInPlaceUpdateGraceAnnotation) != "" {
@@ -91,7 +91,8 @@ func nothingUnderWay(c *action.PodChange) bool {
 	if text == "" {
 		return !podstate.HeldByUpdate(c.Pod)
 	}
-	return isInService(c) && strings.HasPrefix(text, "{") && !strings.Contains(text, `"next`) && !strings.Contains(text, `"updateResources":true`)
+	return isInService(c) && strings.HasPrefix(text, "{") && !strings.Contains(text, `"next`) && !strings.Contains(text, `"updateResources":true`) &&
+		!strings.Contains(text, `"restarts`)
 }
 
 // isInService reports whether the pod has readiness gate InPlaceUpdateReady with condition True.

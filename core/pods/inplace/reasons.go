@@ -12,7 +12,7 @@ const (
 	ReasonNotReady = "ContainerNotReady"
 	// ReasonBatch means that the next batch was written in this change.
 	ReasonBatch = "NextBatch"
-	// ReasonNodeAgentMissing means that the node agent does not know a present container.
+	// ReasonNodeAgentMissing means that the node agent does not know a present container, or does not restart it.
 	ReasonNodeAgentMissing = "NodeAgentMissing"
 	// ReasonResize means that a resize is under way; Deferred, Infeasible or Error follows when the kubelet says so.
 	ReasonResize = "Resize"

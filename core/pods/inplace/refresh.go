@@ -23,6 +23,9 @@ type Progress struct {
 	Serving bool
 	// Message says in one sentence what is awaited.
 	Message string
+	// AgentMissing is true if the update waits for a node agent that does not come: the pod needs a new one in its place,
+	// or is put back into service by ServeAsIs.
+	AgentMissing bool
 	// RequeueAfter asks for another look after this time, 0 for none.
 	RequeueAfter time.Duration
 }

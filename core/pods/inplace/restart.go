@@ -2,6 +2,7 @@ package inplace
 
 import (
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -125,14 +126,14 @@ func (s *State) setRestart(name, id string) {
 }
 
 // awaitRestart says what the container's restart waits for, nil when it is done.
-func (s *State) awaitRestart(pod *corev1.Pod, name string) *Progress {
+func (s *State) awaitRestart(pod *corev1.Pod, name string, now time.Time) *Progress {
 	if id := runningID(pod, name); containerOf(pod, name) == nil || id != "" && id != s.Restarts[name] {
 		return nil
 	}
 	if _, known := startedWith(pod, name); !known && runningID(pod, name) != "" {
-		return waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", name)
+		return s.awaitAgent(pod, name, now, waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", name))
 	}
-	return waitFor(ReasonContainer, "container %s has not been restarted yet", name)
+	return s.awaitAgent(pod, name, now, waitFor(ReasonContainer, "container %s has not been restarted yet", name))
 }
 
 // restartAwaited says what the container waits for if something written earlier restarts it, nil when nothing does or it
@@ -147,7 +148,7 @@ func (s *State) restartAwaited(c *action.PodChange, name string) *Progress {
 		}
 	}
 	if _, asked := s.Restarts[name]; asked {
-		if p := s.awaitRestart(c.Pod, name); p != nil {
+		if p := s.awaitRestart(c.Pod, name, c.Now.Time); p != nil {
 			return p
 		}
 	}

@@ -499,3 +499,42 @@ func TestDeadlineOfResizes(t *testing.T) {
 		})
 	}
 }
+
+// A pod waits out of service for a node agent that has gone: it gets a successor where the policy allows one, and serves
+// as it is where not.
+func TestPodsDoNotWaitForAnAgentThatHasGone(t *testing.T) {
+	for _, policy := range []Policy{InPlaceIfPossible, InPlaceOnly} {
+		g := givenWorkload(t, policy, nil)
+		g.Revisions = NewRevisions(g.revisions, inplace.Options{EnvFromMetadata: true})
+		waits := func(since time.Duration) podstate.State {
+			at := now.Add(-since).Format(time.RFC3339)
+			return g.pod(t, gen.NotReady(now.Add(-since)), gen.Lifecycle(contract.LifecycleUpdating), gen.Change(func(pod *corev1.Pod) {
+				id := pod.Status.ContainerStatuses[0].ContainerID
+				pod.Annotations = map[string]string{
+					contract.RuntimeContainersMetaAnnotation: `{"containers":[{"name":"main","containerID":"` + id + `","hashes":{"extractedEnvFromMetadataHash":1}}]}`,
+					contract.InPlaceUpdateStateAnnotation: `{"revision":"` + g.revisions[0].Name + `","updateTimestamp":"` + at + `","restarts":{"main":"` + id +
+						`"},"containerBatchesRecord":[{"timestamp":"` + at + `","containers":["main"]}]}`,
+				}
+				podstate.Condition(pod, contract.InPlaceUpdateReady).Status = corev1.ConditionFalse
+			}), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now.Add(-since)))
+		}
+		assert.False(t, g.Overdue(waits(time.Minute)))
+		o := waits(2 * time.Minute)
+		r := g.Refresh(o, true)
+		assert.True(t, r.Updating)
+		assert.Equal(t, WaitNodeAgentMissing, g.plan.Waits[len(g.plan.Waits)-1].Reason)
+		u, err := g.UpdatePath(o, g.revisions[0])
+		if policy == InPlaceOnly {
+			require.NotNil(t, r.Action)
+			assert.Contains(t, fmt.Sprint(r.Action.Patches), "InPlaceUpdateReady")
+			assert.Nil(t, after(*r.Action, contract.LifecycleStateLabel), "it counts as one that is being updated")
+			assert.False(t, g.Overdue(o))
+			continue
+		}
+		assert.Nil(t, r.Action)
+		assert.True(t, g.Overdue(o))
+		require.NoError(t, err)
+		assert.Nil(t, u)
+		assert.Equal(t, "the node agent has not restarted its containers", g.WhyNewPod(o, g.revisions[0]))
+	}
+}

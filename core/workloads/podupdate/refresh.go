@@ -30,6 +30,9 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	if progress.Reason == inplace.ReasonUnreadable {
 		w.restartUpdate(o, c)
 	}
+	if progress.AgentMissing && w.Policy == InPlaceOnly {
+		inplace.ServeAsIs(c, w.Revisions.options)
+	}
 	w.Plan.RequeueWithin(progress.RequeueAfter)
 	if !progress.Complete && progress.Reason != "" {
 		w.Plan.Wait(progress.Reason, o.Pod.Name, "%s", progress.Message)

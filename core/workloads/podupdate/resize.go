@@ -11,6 +11,16 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
+// Overdue reports whether the pod needs a new one in its place because it waits in vain: for resources, or for a node agent
+// that is to restart its containers.
+func (w *Workload) Overdue(o podstate.State) bool {
+	return w.ResizeOverdue(o) || w.agentMissing(o)
+}
+
+func (w *Workload) agentMissing(o podstate.State) bool {
+	return w.Policy != InPlaceOnly && inplace.AgentMissing(o.Pod, w.Now, w.Revisions.options)
+}
+
 // ResizeOverdue reports whether the pod does not get resources of its own revision in place any more: a container whose
 // limits are raised is down, or the pod has waited to the deadline for them, or for the rest of its update, because its
 // node puts them off, can never give them or fails to. It needs a new pod, then; the plan looks at others again when
@@ -41,17 +51,20 @@ func (w *Workload) stoppedResize(o podstate.State) string {
 	return inplace.StoppedResize(o.Pod, w.Revisions.options, metav1.NewTime(w.Now))
 }
 
-// waitedInVain reports whether an update in place to the target is given up: the pod is there already and does not get
-// the resources, or the server has refused it to the deadline.
+// waitedInVain reports whether an update in place to the target is given up: the pod is there already and is overdue, or
+// the server has refused it to the deadline.
 func (w *Workload) waitedInVain(o podstate.State, target *appsv1.ControllerRevision) bool {
 	return w.givesUpResizes() && w.nodeTooSmall(o, podstate.ShortHash(target.Name)) ||
-		w.Revisions.HasTemplate(o.Revision, target) && w.ResizeOverdue(o)
+		w.Revisions.HasTemplate(o.Revision, target) && w.Overdue(o)
 }
 
 // WhyNewPod says in one sentence why the pod gets to the target by a new one.
 func (w *Workload) WhyNewPod(o podstate.State, target *appsv1.ControllerRevision) string {
 	hash := podstate.ShortHash(target.Name)
-	if w.waitedInVain(o, target) {
+	switch {
+	case w.Revisions.HasTemplate(o.Revision, target) && w.agentMissing(o):
+		return "the node agent has not restarted its containers"
+	case w.waitedInVain(o, target):
 		if container := w.stoppedResize(o); container != "" {
 			return "container " + container + " does not run, so that its limits cannot be raised to those of revision " + hash
 		}

@@ -102,7 +102,7 @@ type pod struct {
 	deleting  bool // in PreparingDelete
 	specified bool // named in podsToDelete or labelled, and not yet in PreparingDelete
 	updating  bool // an in-place update is not complete, though the pod may be in service all the while
-	overdue   bool // has waited to the deadline for resources of the update revision: it needs a new pod
+	overdue   bool // has waited in vain for resources or restarts of the update revision: it needs a new pod
 	touched   bool // already changed in this pass
 }
 
@@ -184,7 +184,7 @@ func (p *pass) inspect(o *corev1.Pod) pod {
 	return pod{
 		State:     state,
 		updated:   updated,
-		overdue:   updated && state.Active && p.updates.ResizeOverdue(state),
+		overdue:   updated && state.Active && p.updates.Overdue(state),
 		deleting:  deleting,
 		specified: !deleting && (state.SpecifiedDelete || p.named[o.Name]),
 	}

@@ -98,7 +98,7 @@ func pause(p *pass) {
 	p.plan.Add(step)
 }
 
-// overdue are the updated pods that are made anew because they have waited for their resources to the deadline.
+// overdue are the updated pods that are made anew because they have waited in vain for their resources or restarts.
 func (p *pass) overdue() []int {
 	var indexes []int
 	for i := range p.pods {

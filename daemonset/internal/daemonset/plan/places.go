@@ -179,7 +179,7 @@ func (p *pass) inspect(o *corev1.Pod) pod {
 	state := podstate.Of(o, p.Now, p.Set.Spec.MinReadySeconds)
 	return pod{
 		State:    state,
-		overdue:  state.Active && p.workload.ResizeOverdue(state),
+		overdue:  state.Active && p.workload.Overdue(state),
 		updated:  p.hasUpdateTemplate(state.Revision) || p.hasTemplateGeneration(o),
 		deleting: state.Lifecycle == contract.LifecyclePreparingDelete,
 		finished: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,

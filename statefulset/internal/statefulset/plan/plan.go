@@ -83,7 +83,7 @@ type pod struct {
 	inRange    bool // in the range of the update
 	deleting   bool // in PreparingDelete
 	updating   bool // an in-place update is not complete, though the pod may be in service all the while
-	overdue    bool // has waited to the deadline for resources of the update revision: it needs a new pod
+	overdue    bool // has waited in vain for resources or restarts of the update revision: it needs a new pod
 	touched    bool // has its action in this pass
 	leaving    bool // goes out of service by that action
 	claims     claimState
@@ -201,7 +201,7 @@ func (p *pass) inspect(o *corev1.Pod, ordinal int32) pod {
 		State:      state,
 		ordinal:    ordinal,
 		updated:    updated,
-		overdue:    updated && state.Active && p.workload.ResizeOverdue(state),
+		overdue:    updated && state.Active && p.workload.Overdue(state),
 		claims:     p.inspectClaims(state, updated),
 		hasVolumes: hasStorage(o, p.Set.Spec.VolumeClaimTemplates),
 		deleting:   state.Lifecycle == contract.LifecyclePreparingDelete,
