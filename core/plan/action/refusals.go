@@ -240,7 +240,7 @@ func (p *Plan) withoutDeferred(s Step) Step {
 		}
 		known, refused := p.Refusals[a.Purpose()]
 		a.RefusedBefore, a.DryRunAll = p.WasRefused(&a), p.doubtful(&a)
-		a.DryRun = refused && !known.OnlyByBudget || a.DryRunAll || slices.Contains(p.RefusedVerbs, a.Verb)
+		a.DryRun = a.DryRun || refused && !known.OnlyByBudget || a.DryRunAll || slices.Contains(p.RefusedVerbs, a.Verb)
 		kept = append(kept, a)
 	}
 	s.Actions = kept

@@ -86,6 +86,13 @@ func (p prior) carryOut(c *action.PodChange) {
 	divide(c, s, rest, way).start(c, s)
 }
 
+// BeginGrace writes that the grace period has begun, where the pod has one.
+func BeginGrace(c *action.PodChange) {
+	if before := readPrior(c); before.grace != nil && before.state != nil {
+		before.grace.beginPeriod(c, before.state)
+	}
+}
+
 // Next writes what the update of the pod comes to once the kubelet has answered and the grace period is over.
 func Next(c *action.PodChange) {
 	switch before := readPrior(c); {
@@ -95,6 +102,11 @@ func Next(c *action.PodChange) {
 	case before.state.hasNext():
 		nextBatch(c, before.state)
 	}
+}
+
+// IsPlanned reports whether an update of the pod is planned: it has taken the pod out of service and changed nothing yet.
+func IsPlanned(pod *corev1.Pod) bool {
+	return pod.Annotations[contract.InPlaceUpdateGraceAnnotation] != "" || pod.Annotations[contract.LegacyInPlaceUpdateGraceAnnotation] != ""
 }
 
 // beginPeriod lets the grace period begin when the pod is seen not ready, and anew when it has been ready since; nil when

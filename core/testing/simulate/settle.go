@@ -68,10 +68,10 @@ func (o *Operator) wait(out Outcome, wake time.Duration) {
 		}
 		next := o.world.queue.items[0].at
 		switch {
+		case i > 0 && len(o.faults.Refused) > 0 && next.After(o.world.now.Add(time.Second)): // time counts there
+			return
 		case wake > 0 && next.After(o.world.now.Add(wake)):
 			o.world.Advance(wake)
-			return
-		case i > 0 && len(o.faults.Refused) > 0 && next.After(o.world.now.Add(time.Second)): // time counts there
 			return
 		}
 		o.world.Step()

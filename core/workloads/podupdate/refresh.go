@@ -1,6 +1,7 @@
 package podupdate
 
 import (
+	"slices"
 	"time"
 
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -51,10 +52,15 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	}
 	a := changed(c, "Refresh", describe(o, c))
 	if leavesService(c) {
-		a.Verb, a.LaterPatches = action.UpdateInPlace, w.onceOut(o, inplace.Next)
+		a.LaterPatches = slices.Concat(w.onceOut(o, inplace.BeginGrace), w.onceOut(o, inplace.Next))
+	}
+	if len(a.LaterPatches) > 0 || progress.Reason == inplace.ReasonBatch || inplace.IsPlanned(o.Pod) {
+		a.Verb = action.UpdateInPlace // whatever it writes: what is refused of an update is one purpose
 	}
 	if a.Verb == action.UpdateInPlace {
 		a.Revision = o.Revision
+	}
+	if a.Verb == action.UpdateInPlace || staysOut(c) {
 		if back, waits := w.awaits(o, &a); waits {
 			found.Action = back
 			return found

@@ -28,13 +28,18 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 	var later []action.Patch
 	if c.Annotation(contract.InPlaceUpdateGraceAnnotation) != "" {
 		later = w.onceOut(o, func(c *action.PodChange) { u.Begin(c, 0) })
+		if w.GraceSeconds > 0 { // its beginning is written, too
+			later = slices.Concat(w.onceOut(o, func(c *action.PodChange) { u.Begin(c, w.GraceSeconds) }), later)
+		}
 	}
+	resizes := slices.ContainsFunc(later, func(p action.Patch) bool { return p.Subresource == "resize" })
 	setLabels(c, w.Labels(target.Name))
 	if !u.Interrupts(o.Pod) {
 		lifecycle.Refresh(c, w.Lifecycle, true)
 	}
 	return action.Action{
 		Verb: action.UpdateInPlace, Object: o.Pod, Patches: c.Patches(), LaterPatches: later, Reason: "Update", Message: text, Deadline: w.deadline(o),
+		DryRun:   resizes, // a node that is too small keeps its pod as it is, in service
 		Revision: podstate.ShortHash(target.Name),
 		Event: &action.Event{
 			Succeeded: EventInPlace, Failed: EventInPlaceFailed,
@@ -43,12 +48,14 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 	}
 }
 
-// onceOut are the patches that an update comes to once the kubelet has reported the pod not ready, but those of its
-// status.
+// onceOut are the patches that an update comes to once the readiness gate is closed and the kubelet has reported the pod
+// not ready.
 func (w *Workload) onceOut(o podstate.State, next func(*action.PodChange)) []action.Patch {
 	out := o.Pod.DeepCopy()
-	if ready := podstate.Condition(out, corev1.PodReady); ready != nil {
-		ready.Status = corev1.ConditionFalse
+	for _, t := range []corev1.PodConditionType{corev1.PodReady, contract.InPlaceUpdateReady} {
+		if condition := podstate.Condition(out, t); condition != nil {
+			condition.Status = corev1.ConditionFalse
+		}
 	}
 	c := w.Change(out)
 	next(c)
@@ -59,6 +66,12 @@ func (w *Workload) onceOut(o podstate.State, next func(*action.PodChange)) []act
 func leavesService(c *action.PodChange) bool {
 	after := c.Condition(contract.InPlaceUpdateReady)
 	return !podstate.HeldByUpdate(c.Pod) && after != nil && after.Status != corev1.ConditionTrue
+}
+
+// staysOut reports whether an update holds the pod out of service after the change.
+func staysOut(c *action.PodChange) bool {
+	after := c.Condition(contract.InPlaceUpdateReady)
+	return podstate.HeldByUpdate(c.Pod) && after.Status != corev1.ConditionTrue
 }
 
 func setLabels(c *action.PodChange, labels map[string]string) {
