@@ -401,67 +401,6 @@ func TestUnreadableRecordsBeginTheUpdateAgain(t *testing.T) {
 	assert.Contains(t, fmt.Sprint(r.Action.Patches), "app:1", "the pod gets what its own revision says")
 }
 
-// A pod that serves leaves service first. What follows is known to the server's dry runs from the beginning.
-func TestUpdatesOfPodsThatServeSayWhatFollows(t *testing.T) {
-	for _, grace := range []int32{0, 20} {
-		g := givenWorkload(t, InPlaceIfPossible, nil)
-		g.GraceSeconds = grace
-		u, err := g.UpdatePath(g.pod(t), g.revisions[1])
-		require.NoError(t, err)
-		a := g.UpdateInPlace(g.pod(t), u, g.revisions[1])
-		assert.Equal(t, action.UpdateInPlace, a.Verb)
-		require.Len(t, a.Patches, 1)
-		assert.Equal(t, "status", a.Patches[0].Subresource)
-		assert.NotContains(t, fmt.Sprint(a.Patches), "ReadinessGatesNotReady")
-		require.Len(t, a.LaterPatches, 1)
-		assert.Contains(t, fmt.Sprint(a.LaterPatches), "app:2")
-	}
-}
-
-// givenNextContainers is a pod that is out of service and whose grace period is over: its next containers are due.
-func givenNextContainers(t *testing.T) (*given, podstate.State) {
-	t.Helper()
-	g := givenWorkload(t, InPlaceIfPossible, nil)
-	g.GraceSeconds = 20
-	o := g.pod(t, gen.NotReady(now))
-	u, err := g.UpdatePath(o, g.revisions[1])
-	require.NoError(t, err)
-	c := g.Change(o.Pod)
-	u.Begin(c, 20)
-	out := g.pod(t, gen.NotReady(now), gen.Revision(g.revisions[1].Name), gen.Annotation(contract.InPlaceUpdateGraceAnnotation, c.Annotation(contract.InPlaceUpdateGraceAnnotation)),
-		gen.Annotation(contract.InPlaceUpdateStateAnnotation, c.Annotation(contract.InPlaceUpdateStateAnnotation)),
-		gen.Lifecycle(contract.LifecycleUpdating), gen.Condition(contract.InPlaceUpdateReady, corev1.ConditionFalse, now))
-	g.Now = now.Add(time.Minute)
-	return g, out
-}
-
-// A pod that is out of service while the server refuses its next containers serves before they are tried again.
-func TestPodsServeBeforeTheNextTry(t *testing.T) {
-	g, out := givenNextContainers(t)
-	next := g.Refresh(out, true).Action
-	require.NotNil(t, next)
-	require.Equal(t, action.UpdateInPlace, next.Verb)
-	g.plan = action.Plan{Now: g.Now, Refusals: action.Refusals{next.Purpose(): {
-		Probing: true, Told: action.Told{Message: "no"}, Targets: map[string]action.Refusal{next.Target(): {}},
-	}}}
-	back := g.Refresh(out, true).Action
-	require.NotNil(t, back)
-	assert.Equal(t, "Serve", back.Reason)
-}
-
-// So does one that has to wait for long because the like of it is refused to another pod, but not for a moment.
-func TestPodsServeWhileOthersAreRefused(t *testing.T) {
-	g, out := givenNextContainers(t)
-	next := g.Refresh(out, true).Action
-	require.NotNil(t, next)
-	for pause, want := range map[time.Duration]string{2 * time.Second: "Refresh", 20 * time.Second: "Serve"} {
-		g.plan = action.Plan{Now: g.Now, Refusals: action.Refusals{next.Purpose(): {
-			Probing: true, Until: g.Now.Add(pause), Told: action.Told{Message: "no"}, Targets: map[string]action.Refusal{"another": {}},
-		}}}
-		assert.Equal(t, want, g.Refresh(out, true).Action.Reason)
-	}
-}
-
 // A pod that has waited for its resources to the deadline needs a new one, where the policy lets it have one.
 func TestDeadlineOfResizes(t *testing.T) {
 	deadline := int32(60)

@@ -52,10 +52,11 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 // not ready.
 func (w *Workload) onceOut(o podstate.State, next func(*action.PodChange)) []action.Patch {
 	out := o.Pod.DeepCopy()
-	for _, t := range []corev1.PodConditionType{corev1.PodReady, contract.InPlaceUpdateReady} {
-		if condition := podstate.Condition(out, t); condition != nil {
-			condition.Status = corev1.ConditionFalse
-		}
+	if ready := podstate.Condition(out, corev1.PodReady); ready != nil {
+		ready.Status = corev1.ConditionFalse
+	}
+	if closed := podstate.Condition(out, contract.InPlaceUpdateReady); closed != nil {
+		closed.Status, closed.Reason, closed.Message = corev1.ConditionFalse, inplace.ReasonStartUpdate, ""
 	}
 	c := w.Change(out)
 	next(c)
