@@ -16,6 +16,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	coremarks "github.com/flotilla-project/flotilla/core/controllers/marks"
+	"github.com/flotilla-project/flotilla/core/controllers/scope"
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
@@ -25,7 +26,6 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
 	"github.com/flotilla-project/flotilla/budget/internal/marks"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget"
-	"github.com/flotilla-project/flotilla/budget/internal/scope"
 )
 
 // defaultWorkers is how many budgets are reconciled at a time.

@@ -1,4 +1,5 @@
-package scope
+// Package heap measures what an operator's cache of pods takes. It is imported by benchmarks only.
+package heap
 
 import (
 	"context"
@@ -9,65 +10,70 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/scope"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-
-	"github.com/flotilla-project/flotilla/budget/internal/cover"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget"
 )
 
-// BenchmarkHeapOfPods measures what the cache takes for each pod, with its indexes: pods of a namespace with a budget, and
-// pods of others.
-func BenchmarkHeapOfPods(b *testing.B) {
-	const n = 20_000
-	for name, namespace := range map[string]string{"guarded": "shop", "others": "elsewhere"} {
-		b.Run(name, func(b *testing.B) {
-			var taken uint64
-			for b.Loop() {
-				taken = heapOf(b, n, namespace) / n
-			}
-			b.ReportMetric(float64(taken), "B/pod")
-		})
-	}
+// Kept is the namespace whose pods are cached.
+const Kept = "shop"
+
+// Cache is how an operator caches pods.
+type Cache struct {
+	Transform toolscache.TransformFunc
+	// Indexes adds the indexes.
+	Indexes func(context.Context, client.FieldIndexer) error
 }
 
-// heapOf fills the cache, which keeps pods of namespace shop, with so many pods of a namespace.
-func heapOf(b *testing.B, n int, namespace string) uint64 {
+// Of returns how many bytes the cache takes for each of so many pods of a namespace. It keeps those of namespace Kept.
+func (c Cache) Of(b *testing.B, n int, namespace string) uint64 {
 	b.Helper()
-	s := newServer()
-	scope := New(clock.RealClock{})
-	scope.From(Source{Namespaces: func(context.Context, func(string)) ([]string, error) { return []string{"shop"}, nil }})
+	pods := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: fmt.Sprint(n)}}
+	server := &toolscache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (kruntime.Object, error) { return pods, nil },
+		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			if o.SendInitialEvents != nil {
+				return nil, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "", nil) // it cannot list in a watch
+			}
+			return watch.NewRaceFreeFake(), nil
+		},
+	}
+	part := scope.New(clock.RealClock{})
+	part.From(scope.Source{Namespaces: func(context.Context, func(string)) ([]string, error) { return []string{Kept}, nil }})
 	ctx, stop := context.WithCancel(b.Context())
 	defer stop()
-	informer := scope.Limit(fastclient.CacheOptions("", nil).NewInformer)(s.listWatch(), &corev1.Pod{}, time.Hour, toolscache.Indexers{
+	informer := part.Limit(fastclient.CacheOptions("", nil).NewInformer)(server, &corev1.Pod{}, time.Hour, toolscache.Indexers{
 		toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc,
 	})
-	require.NoError(b, informer.SetTransform(podunavailablebudget.Pods("").Transform))
-	require.NoError(b, cover.AddIndexes(ctx, indexer{informer}))
-	before := heap()
+	require.NoError(b, informer.SetTransform(c.Transform))
+	require.NoError(b, c.Indexes(ctx, indexer{informer}))
+	before := size()
 	for i := range n {
-		s.version++
 		pod := podOf(i, namespace)
-		pod.ResourceVersion = fmt.Sprint(s.version)
-		s.pods[pod.Name] = pod
+		pod.ResourceVersion = fmt.Sprint(i + 1)
+		pods.Items = append(pods.Items, *pod)
 	}
 	go informer.RunWithContext(ctx)
 	require.True(b, toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
-	require.Len(b, informer.GetStore().ListKeys(), map[string]int{"shop": n}[namespace])
-	s.pods = nil
-	scope.prune()
-	after := heap()
+	require.Len(b, informer.GetStore().ListKeys(), map[string]int{Kept: n}[namespace])
+	pods = nil
+	require.True(b, part.Complete(Kept))
+	after := size()
 	runtime.KeepAlive(informer)
-	return max(after, before) - before
+	return (max(after, before) - before) / uint64(n)
 }
 
-func heap() uint64 {
+func size() uint64 {
 	var m runtime.MemStats
 	for range 3 {
 		runtime.GC()
