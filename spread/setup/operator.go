@@ -9,11 +9,13 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/marks"
+	"github.com/flotilla-project/flotilla/core/controllers/scope"
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
@@ -38,6 +40,8 @@ type settings struct {
 	workers   int
 	pause     time.Duration
 	versioned versioned
+	// scope is the set of namespaces whose pods are cached.
+	scope *scope.Scope
 
 	once   sync.Once
 	shared *workloads.Reader
@@ -54,7 +58,7 @@ func Operator() manager.Operator {
 		CRDs:         []string{"workloadspreads.apps.kruise.io"},
 		Flags:        s.add,
 		Cache: func(env *manager.Environment) cache.Options {
-			return Cache(env.Options.Namespace, env.Options.Certificates.Namespace)
+			return s.cache(env.Options.Namespace, env.Options.Certificates.Namespace)
 		},
 		Webhooks: s.webhooks,
 		Setup:    s.setup,
@@ -62,7 +66,7 @@ func Operator() manager.Operator {
 }
 
 func newSettings() *settings {
-	s := &settings{}
+	s := &settings{scope: scope.New(clock.RealClock{})}
 	_ = s.versioned.Set("deployment,replicaset") // both are known
 	return s
 }
@@ -74,13 +78,15 @@ func (s *settings) add(flags *pflag.FlagSet) {
 	flags.Var(&s.versioned, "ws-enabled-versioned-status", "kinds of workloads each of whose revisions has the whole room of each subset")
 }
 
-// Cache defines what the operator caches: of pods what places them, nodes without their images, namespaces, and the
-// ConfigMap of further kinds in the operator's own namespace, system. An empty namespace means all.
-func Cache(namespace, system string) cache.Options {
-	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
+// cache defines what the operator caches: of pods of the scope what places them, nodes without their images, namespaces, and
+// the ConfigMap of further kinds in the operator's own namespace, system. An empty namespace means all.
+func (s *settings) cache(namespace, system string) cache.Options {
+	o := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}: workloadspread.Pods(namespace), &corev1.Node{}: fastclient.Nodes(),
 		&corev1.Namespace{}: marks.Namespaces(namespace), &corev1.ConfigMap{}: workloadspread.Allowances(system),
 	})
+	o.NewInformer = s.scope.Limit(o.NewInformer)
+	return o
 }
 
 // workloads returns the reader of workloads, which controller and webhooks share. ctx ends with the operator.
@@ -108,9 +114,12 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	if err != nil {
 		return err
 	}
+	if err := s.limit(env); err != nil {
+		return err
+	}
 	err = workloadspread.SetUp(ctx, env.Manager, workloadspread.Options{
 		Settings:  env.Settings(workloadspread.ControllerName, s.workers),
-		Workloads: reader, Versioned: s.versioned.kinds, Pause: s.pause,
+		Workloads: reader, IsComplete: s.scope.Complete, Versioned: s.versioned.kinds, Pause: s.pause,
 	})
 	if err != nil {
 		return fmt.Errorf("set up workload spreads: %w", err)

@@ -82,8 +82,8 @@ func replica(
 	t testing.TB, over testenv.Environment, namespace string, gates features.Set, adapt ...func(*settings),
 ) (*settings, *manager.Environment) {
 	t.Helper()
-	mgr := over.Manager(t, func(o *ctrlmanager.Options) { o.Cache = Cache(namespace, systemNamespace) })
 	s := newSettings()
+	mgr := over.Manager(t, func(o *ctrlmanager.Options) { o.Cache = s.cache(namespace, systemNamespace) })
 	s.pause = defaultPause
 	for _, f := range adapt {
 		f(s)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -39,6 +40,9 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 	if err != nil {
 		return manager.Webhooks{}, fmt.Errorf("make a client for admission: %w", err)
 	}
+	if err := s.limit(env); err != nil {
+		return manager.Webhooks{}, err
+	}
 	cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{})
 	const label marks.Label = v1beta1.NamespaceLabel
 	namespaces := cachedBy[corev1.Namespace](cached)
@@ -56,6 +60,9 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 	pods := &spreadadmission.Pods{
 		Spreads: list, Workloads: reader, Versioned: s.versioned.kinds, Clock: env.Clock, Cached: cachedBy[corev1.Pod](cached),
 		All: func(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+			if !s.scope.Complete(namespace) { // it has just got its first WorkloadSpread
+				return listed(ctx, live, namespace)
+			}
 			return fastclient.All[corev1.Pod](ctx, cached, namespace)
 		},
 		Keeper: &spreadadmission.Keeper{
@@ -78,6 +85,19 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 		Validating: []coreadmission.Endpoint{answer(on, pods.Validating(), admission.Allowed), answer(on, kind.Validating(), admission.Denied)},
 		Converting: kind.Converting(),
 	}, nil
+}
+
+// listed returns the pods of a namespace as the server has them.
+func listed(ctx context.Context, live client.Reader, namespace string) ([]*corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := live.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list the pods of namespace %s: %w", namespace, err)
+	}
+	pods := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = &list.Items[i]
+	}
+	return pods, nil
 }
 
 // limited bounds how often namespaces are marked on behalf of clients, which need not be the API server.

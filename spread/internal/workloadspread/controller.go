@@ -2,6 +2,7 @@ package workloadspread
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
@@ -24,9 +26,11 @@ type reconciler struct {
 	workloads *workloads.Reader
 	versioned plan.Versioned
 	pause     time.Duration
-	targets   *targets
-	owners    *owners
-	sights    *sights
+	// isComplete reports whether the cache has the pods of a namespace.
+	isComplete func(namespace string) bool
+	targets    *targets
+	owners     *owners
+	sights     *sights
 }
 
 // Reconcile runs one pass over a WorkloadSpread.
@@ -35,6 +39,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	if !r.isComplete(key.Namespace) {
+		return r.wait(ctx, key)
+	}
 	snap, again, err := r.snapshot(ctx, key)
 	if apierrors.IsForbidden(err) {
 		return base.Pass{Object: snap.Spread, Plan: plan.Unread(err, unknownRetry), Err: err, Status: func(action.Failures) client.Object {
@@ -50,6 +57,17 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	todo := plan.Compute(snap)
 	todo.RequeueWithin(again)
 	return passOf(snap.Spread, todo), nil
+}
+
+// wait is a pass that comes again once the cache may have the pods.
+func (r *reconciler) wait(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	spread, err := fastclient.Get[v1beta1.WorkloadSpread](ctx, r.Reader, key)
+	if err != nil {
+		return base.Pass{}, fmt.Errorf("read workload spread %s: %w", key, err)
+	}
+	p := base.Pass{Object: spread}
+	p.Plan.RequeueWithin(loading)
+	return p, nil
 }
 
 // passOf is the pass that carries out a plan. Admission writes the same status.

@@ -21,8 +21,12 @@ import (
 // ControllerName is the name of the controller in logs, metrics and its user agent.
 const ControllerName = "workloadspread"
 
-// workers is how many spreads are reconciled at a time by default.
-const workers = 3
+const (
+	// workers is how many spreads are reconciled at a time by default.
+	workers = 3
+	// loading is how often it is looked whether the cache has the pods of a namespace that has just got its first spread.
+	loading = 100 * time.Millisecond
+)
 
 // Options change how the controller works.
 type Options struct {
@@ -33,11 +37,13 @@ type Options struct {
 	Versioned plan.Versioned
 	// Pause is how long a subset whose pods could not be scheduled gets no new ones.
 	Pause time.Duration
+	// IsComplete reports whether the cache has the pods of a namespace.
+	IsComplete func(namespace string) bool
 }
 
 // SetUp adds the controller to the manager, whose cache must hold pods as Pods and ConfigMaps as Allowances say.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	b, err := base.New(ctx, mgr, base.Options{
@@ -51,7 +57,10 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Node{}, cache.BlockUntilSynced(false)); err != nil {
 		return fmt.Errorf("cache nodes: %w", err)
 	}
-	r := &reconciler{Controller: b, workloads: o.Workloads, versioned: o.Versioned, pause: o.Pause, owners: newOwners(), sights: newSights()}
+	r := &reconciler{
+		Controller: b, workloads: o.Workloads, versioned: o.Versioned, pause: o.Pause, isComplete: o.IsComplete,
+		owners: newOwners(), sights: newSights(),
+	}
 	b.AddMemories(r.owners, r.sights)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).

@@ -44,7 +44,8 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 func targetKey(kind schema.GroupKind, name string) string { return kind.String() + "/" + name }
 
-func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+// AddIndexes adds the indexes of spreads and pods.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &v1beta1.WorkloadSpread{}, targetIndex, func(o client.Object) []string {
 		spread, ok := o.(*v1beta1.WorkloadSpread)
 		if !ok || spread.Spec.TargetReference == nil {
