@@ -23,7 +23,7 @@ const ConvertPath = "/convert"
 // without such parts pass Kind.Convert. A panic fails the conversion, and a request of more than maxConversion bytes is
 // answered with status 413.
 func Converting(convert func(raw []byte, apiVersion string) ([]byte, error)) http.Handler {
-	return newLimit(maxConversion, maxConversion).Handle(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return newLimit(maxConversion, maxConversion, maxConversions).Handle(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review apiextensionsv1.ConversionReview
 		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
 			http.Error(w, "no conversion request", http.StatusBadRequest)

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 )
 
@@ -19,10 +19,18 @@ const (
 	// maxConversion is the size of the largest conversion request in bytes. All objects of one list are converted in
 	// one request: some ten thousand sets.
 	maxConversion = 64 << 20
-	// maxReviews is the size in bytes of all admission requests that are handled at the same time.
-	maxReviews = 64 << 20
-	// readTimeout is how long a client may take to send a request.
-	readTimeout = 10 * time.Second
+	// maxReviews is the size in bytes of all admission requests that are handled at the same time, and maxConversions of all
+	// conversions.
+	maxReviews, maxConversions = 64 << 20, 96 << 20
+	// shareOfReviews is the size in bytes of all admission requests of one address that are handled at the same time. That of
+	// conversions is one of the largest.
+	shareOfReviews = maxReviews / 2
+
+	// portion is how many bytes of a request are counted, and read, at a time.
+	portion = 64 << 10
+	// portionTimeout is how long a client may take to send a portion, and readTimeout a whole request.
+	portionTimeout = time.Second
+	readTimeout    = 10 * time.Second
 
 	questionsPerSecond = 50
 	questionsAtOnce    = 100
@@ -32,20 +40,22 @@ const (
 // need not be the API server. Callers should wait for it with a deadline.
 func QueryLimiter() *rate.Limiter { return rate.NewLimiter(questionsPerSecond, questionsAtOnce) }
 
-// Limit bounds the size of requests: of one, and of all that are handled at the same time.
+// Limit bounds the size of requests: of one, of all of one address, and of all that are handled at the same time. Bytes
+// count as they arrive, so that a client takes away from others what it has sent, and not what it has announced.
 type Limit struct {
 	one  int64
-	free *semaphore.Weighted
+	room *room
 }
 
 // Reviews returns the limit of a server that answers admission requests.
-func Reviews() Limit { return newLimit(maxReview, maxReviews) }
+func Reviews() Limit { return newLimit(maxReview, shareOfReviews, maxReviews) }
 
-// newLimit returns a limit in bytes for one request and for all together.
-func newLimit(one, all int64) Limit { return Limit{one: one, free: semaphore.NewWeighted(all)} }
+// newLimit returns a limit in bytes for one request, for those of one address and for all together. Each is at least as
+// large as the one before.
+func newLimit(one, share, all int64) Limit { return Limit{one: one, room: newRoom(share, all)} }
 
 // Handle refuses bodies that are too large with status 413 and reads the others into memory. A request waits while
-// those before it use up the limit for all.
+// others use up the limit for all, or those of its address their share.
 func (l Limit) Handle(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size := r.ContentLength
@@ -56,17 +66,20 @@ func (l Limit) Handle(next http.Handler) http.Handler {
 			l.refuse(w)
 			return
 		}
-		if l.free.Acquire(r.Context(), size) != nil {
-			return // the client has closed the connection
+		address, _, err := net.SplitHostPort(r.RemoteAddr)
+		if err != nil {
+			address = r.RemoteAddr
 		}
-		defer l.free.Release(size)
-		body, err := l.read(w, r)
+		guest := l.room.enter(address, size)
+		defer l.room.leave(guest)
+		body, err := l.read(w, r, guest)
 		var tooLarge *http.MaxBytesError
 		switch {
 		case errors.As(err, &tooLarge):
 			l.refuse(w)
 		case err != nil:
-			http.Error(w, "the request did not arrive whole", http.StatusBadRequest)
+			w.Header().Set("Connection", "close") // the server would wait for the rest of the body
+			http.Error(w, "the request did not arrive whole: "+err.Error(), http.StatusBadRequest)
 		default:
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			next.ServeHTTP(w, r)
@@ -78,11 +91,28 @@ func (l Limit) refuse(w http.ResponseWriter) {
 	http.Error(w, fmt.Sprintf("the request is larger than %d bytes: whoever lists objects should ask for less at a time", l.one), http.StatusRequestEntityTooLarge)
 }
 
-// read returns the body, unless it takes longer than readTimeout.
-func (l Limit) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	connection := http.NewResponseController(w)
-	// Response writers of tests have no deadlines.
-	_ = connection.SetReadDeadline(time.Now().Add(readTimeout)) //nolint:forbidigo // the kernel knows this clock alone
-	defer func() { _ = connection.SetReadDeadline(time.Time{}) }()
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, l.one))
+// read returns the body, unless it, or a portion of it, takes too long. The time that it waits for room does not count.
+func (l Limit) read(w http.ResponseWriter, r *http.Request, guest *guest) ([]byte, error) {
+	connection, from := http.NewResponseController(w), http.MaxBytesReader(w, r.Body, l.one)
+	var body bytes.Buffer
+	for left := readTimeout; ; {
+		n := max(min(portion, guest.size-int64(body.Len())), 1) // one more to see the end, or that it is too large
+		if err := l.room.take(r.Context(), guest, min(int64(body.Len())+n, guest.size)); err != nil {
+			return nil, err
+		}
+		begun := time.Now() //nolint:forbidigo // the kernel knows this clock alone
+		// Response writers of tests have no deadlines.
+		_ = connection.SetReadDeadline(begun.Add(min(portionTimeout, left)))
+		_, err := io.CopyN(&body, from, n)
+		left -= time.Since(begun) //nolint:forbidigo // the same
+		switch {
+		case errors.Is(err, io.EOF):
+			_ = connection.SetReadDeadline(time.Time{}) // for the next request of the connection
+			return body.Bytes(), nil
+		case err != nil:
+			return nil, err
+		case left <= 0:
+			return nil, fmt.Errorf("it took longer than %s", readTimeout)
+		}
+	}
 }

@@ -74,6 +74,7 @@ func (c *callers) restrict(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil || !c.know(r.TLS.PeerCertificates, time.Now()) {
+			w.Header().Set("Connection", "close") // the server would wait for the rest of the body
 			http.Error(w, "a client certificate of the API server is required", http.StatusUnauthorized)
 			return
 		}

@@ -48,6 +48,8 @@ type Webhooks struct {
 	Mutating, Validating []admission.Endpoint
 	// Converting answers the conversion webhook of the operator's CRDs. Nil for kinds with one version.
 	Converting http.Handler
+
+	callers *callers // of all but conversions; nil: all
 }
 
 // Webhook has the endpoints of one kind.
@@ -66,11 +68,12 @@ func WebhooksOf(w Webhook) Webhooks {
 	}
 }
 
-// Register registers the endpoints with the server.
+// Register registers the endpoints with the server. Whoever may not call them is told so before anything of the request is
+// read.
 func (w Webhooks) Register(server webhook.Server) {
 	limit := admission.Reviews()
 	for _, endpoint := range slices.Concat(w.Mutating, w.Validating) {
-		server.Register(endpoint.Path, limit.Handle(endpoint.Handler))
+		server.Register(endpoint.Path, w.callers.restrict(limit.Handle(endpoint.Handler)))
 	}
 	if w.Converting != nil {
 		server.Register(admission.ConvertPath, w.Converting)
@@ -80,14 +83,7 @@ func (w Webhooks) Register(server webhook.Server) {
 // restricted returns the endpoints for these callers only. Conversion stays open: API servers send no client
 // certificate there, and a response has nothing that the request does not have.
 func (w Webhooks) restricted(to *callers) Webhooks {
-	only := func(endpoints []admission.Endpoint) []admission.Endpoint {
-		var all []admission.Endpoint
-		for _, e := range endpoints {
-			all = append(all, admission.Endpoint{Path: e.Path, Handler: to.restrict(e.Handler)})
-		}
-		return all
-	}
-	w.Mutating, w.Validating = only(w.Mutating), only(w.Validating)
+	w.callers = to
 	return w
 }
 
