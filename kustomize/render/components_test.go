@@ -58,7 +58,7 @@ configMapGenerator:
 
 // All components together go with every feature alone and with all of them.
 func TestComponentsFitEveryFeature(t *testing.T) {
-	components := []string{"highavailability", "networkpolicy", "prometheus", "namespaced"}
+	components := []string{"clientcertificates", "highavailability", "networkpolicy", "prometheus", "namespaced"}
 	for _, overlay := range append(features(t), joint...) {
 		t.Run(overlay, func(t *testing.T) {
 			kustomization := "resources: [../kustomize/overlays/" + overlay + "]\n" + team + "components:\n"
@@ -74,6 +74,7 @@ func TestComponentsFitEveryFeature(t *testing.T) {
 			assert.Equal(t, 2*managers, strings.Count(manifests, "matchLabelKeys:"))
 			assert.Equal(t, managers, strings.Count(manifests, "\nkind: PodDisruptionBudget\n"))
 			assert.Equal(t, managers, strings.Count(manifests, "port: 8080\n"), "Services show metrics")
+			assert.Equal(t, managers, strings.Count(manifests, "        - --webhook-client-ca-file=/etc/flotilla/webhook-callers/ca.crt\n"))
 			assert.Equal(t, 1, strings.Count(manifests, "\nkind: NetworkPolicy\n"))
 			assert.Equal(t, 1, strings.Count(manifests, "\nkind: ServiceMonitor\n"))
 			assert.Equal(t, managers, strings.Count(manifests, "          value: team\n"))
@@ -85,7 +86,7 @@ func TestComponentsFitEveryFeature(t *testing.T) {
 // What the components add is written down with one feature.
 func TestComponents(t *testing.T) {
 	for _, component := range []string{
-		"../kustomize/components/highavailability", "../kustomize/components/networkpolicy",
+		"../kustomize/components/clientcertificates", "../kustomize/components/highavailability", "../kustomize/components/networkpolicy",
 		"../kustomize/components/prometheus", "../kustomize/components/namespaced", "../cloneset/config/certmanager",
 	} {
 		t.Run(filepath.Base(component), func(t *testing.T) {
